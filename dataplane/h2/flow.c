@@ -40,7 +40,7 @@ void h2_flow_set_our_initial(struct h2_conn *c, uint32_t size)
 // Half of what its window is to be: so many bytes make a WINDOW_UPDATE due.
 static int32_t step(const struct h2_stream *s)
 {
-	return s->conn->credit_step + s->ahead / 2;
+	return s->conn->credit_step + (int32_t)((uint32_t)s->ahead / 2);
 }
 
 // After END_STREAM the peer has nothing left to send there.
@@ -81,15 +81,15 @@ static int64_t conn_credit(const struct h2_conn *c)
 	                            : (int64_t)c->unannounced - (int64_t)c->unconsumed;
 }
 
-// Half of what it may be at most, and worth a frame.
+// Half of what it may be at most, rounded down, and worth a frame: received - kept >= (most - kept)
+// / 2. As kept is at least 0, few need more than the first comparison.
 static bool conn_credit_due(const struct h2_conn *c)
 {
-	uint32_t least = c->recv_most / 16;
-	if (c->unannounced < least)
+	uint64_t received = c->unannounced, most = c->recv_most;
+	if (2 * received + 1 < most)
 		return false;
-	int64_t credit = conn_credit(c);
-	int64_t kept = c->role == H2_CLIENT ? 0 : (int64_t)c->unconsumed;
-	return credit >= least && credit >= (c->recv_most - kept) / 2;
+	uint64_t kept = c->role == H2_CLIENT ? 0 : c->unconsumed;
+	return 2 * received + 1 >= most + kept && received >= most / 16 + kept;
 }
 
 bool h2_flow_owes(const struct h2_conn *c)
