@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The endpoints of LOGICAL_DNS clusters. Not asking for them (ctrl/dns).
+// The endpoints of LOGICAL_DNS clusters, made of the addresses that ctrl/dns has found.
 #include "ctrl/res/endpoints.h"
 
 #include <errno.h>

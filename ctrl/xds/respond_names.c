@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parts of a response are for anybody here.
+// Decides which parts of a response somebody here has asked for.
 #include "ctrl/xds/bootstrap/name.h"
 #include "ctrl/xds/respond_inside.h"
 #include "ctrl/xds/variants/variants.h"

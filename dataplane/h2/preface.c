@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client says first (RFC 9113 3.4). We say nothing before, so that who takes us for
-// something else hears what we are.
+// The client's preface (RFC 9113 3.4). We send nothing before it, so that a client of another
+// protocol gets an answer that it understands.
 #include "dataplane/h2/impl.h"
 
 // The first bytes, which tell.

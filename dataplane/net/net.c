@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Birth and death of a worker's network layer, its face towards TCP, and which of the frames that
-// arrive are for us, and what they carry.
+// How a worker's network layer is made and freed, what TCP sees of it, and the first look at each
+// frame that arrives: whether it is for us, and what it carries.
 #include "dataplane/net/ip6.h"
 #include "lb/base/cacheline.h"
 #include "lb/base/check.h"

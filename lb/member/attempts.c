@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The young are counted in two generations, of which the older one is forgotten as a whole: an
-// attempt needs no timer, nor anything else of its own. Which generation it belongs to is told by
-// when it began.
+// Recent attempts are counted in two generations, of which the older one is forgotten as a whole:
+// an attempt needs no timer, nor anything else of its own. The time at which it began tells which
+// generation it belongs to.
 #include "lb/member/attempts.h"
 
 #include "lb/base/check.h"

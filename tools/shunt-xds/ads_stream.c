@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests.
+// Handles a client's requests.
 #include "tools/shunt-xds/ads_stream.h"
 
 #include "ctrl/xds/variants/params.h"

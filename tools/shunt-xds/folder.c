@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading. All files are looked at each time; those that changed are read.
+// Loads the folder: all files are looked at each time, and those that changed are read.
 #include "tools/shunt-xds/folder.h"
 
 #include "ctrl/xds/variants/constraints.h"
