@@ -15,11 +15,6 @@
 
 #define IP6_MTU_MIN 1280 // RFC 8200 5
 
-static bool is_link_local(const struct ip_addr *ip)
-{
-	return ip->b[0] == 0xfe && (ip->b[1] & 0xc0) == 0x80;
-}
-
 static bool is_loopback(const struct ip_addr *ip)
 {
 	static const struct ip_addr one = {{[15] = 1}};
@@ -47,7 +42,7 @@ static int check_address(
 			text);
 	if (!is_of_host(ret_ip))
 		return lb_err_set(reterr, "%s is not a host's address", text);
-	if (is_link_local(ret_ip))
+	if (ip_is_link_local(ret_ip))
 		return lb_err_set(reterr,
 			"%s is link-local: a port with another IPv6 address has one by itself",
 			text);
@@ -76,7 +71,7 @@ static int check_gateway(const struct config_port *p, const char *name, bool v4,
 			reterr, "%s: '%s' is not an %s address", name, text, v4 ? "IPv4" : "IPv6");
 	if (!v4 && !p->has_ip6)
 		return lb_err_set(reterr, "%s: this port has no IPv6 address", name);
-	if (!is_link_local(ret) && !is_on_link(p, ret))
+	if (!ip_is_link_local(ret) && !is_on_link(p, ret))
 		return lb_err_set(reterr, "%s: %s is in no subnet of this port", name, text);
 	return 0;
 }

@@ -2,12 +2,10 @@
 // ARP (RFC 826) for IPv4 on Ethernet: answers for our addresses, asks for others', announces and
 // defends ours (RFC 5227). Learns only from answers to us and from requests for us.
 #include "dataplane/net/inside.h"
-#include "lb/base/time.h"
 
 #define ARP_LEN 28
 #define OP_REQUEST 1
 #define OP_REPLY 2
-#define DEFEND_INTERVAL_NS (10 * NS_PER_SECOND) // RFC 5227 2.4 (b)
 
 static const uint8_t everybody[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 static const uint8_t nobody[6];
@@ -73,11 +71,9 @@ void arp_announce(struct net *net, uint32_t port, const struct ip_addr *ip)
 // Somebody has or wants an address of ours. We keep it, and say so, but not at their pace.
 static void defend(struct net *net, uint32_t port, const struct ip_addr *ip)
 {
-	uint64_t now = twheel_now(net->wheel);
 	net_count(net, NET_arp_conflict);
-	if (net->defended_ns && now - net->defended_ns < DEFEND_INTERVAL_NS)
+	if (!neigh_may_defend(net))
 		return;
-	net->defended_ns = now;
 	arp_announce(net, port, ip);
 }
 

@@ -15,7 +15,7 @@
 
 static void echo(struct net *net, const struct ip6_packet *p)
 {
-	bool on_link = ip6_is_link_local(&p->src);
+	bool on_link = ip_is_link_local(&p->src);
 	uint16_t mtu = on_link ? net->ports[p->port].mtu : ip6_mtu(net, &p->src);
 	if (!icmp_echo_allowed(net) || IP6_HEADER + p->len > mtu) {
 		net_count(net, NET_icmp6_echo_limited);

@@ -88,7 +88,7 @@ static enum net_counter check_addresses(struct net *net, const struct ip6_packet
 	bool is_icmp = p->protocol == IP_PROTO_ICMP6;
 	if (ip6_is_group(&p->dst) ? !is_icmp : in_group)
 		return NET_ip6_group;
-	if (ip6_is_link_local(&p->dst)) {
+	if (ip_is_link_local(&p->dst)) {
 		if (!is_icmp || !ip_eq(&p->dst, &net->ports[p->port].link_local))
 			return NET_ip6_not_ours;
 	} else if (!ip6_is_group(&p->dst) && !net_is_own(net, &p->dst)) {
@@ -97,7 +97,7 @@ static enum net_counter check_addresses(struct net *net, const struct ip6_packet
 	if (ip_is_none(&p->src)) // a question of one who has no address yet; icmp6.c looks
 		return is_icmp ? NET_N_COUNTERS : NET_ip6_martian;
 	// RFC 4291 2.5.6: what stays on the link can't be answered by a route.
-	if (net_is_martian(net, &p->src) || (ip6_is_link_local(&p->src) && !is_icmp))
+	if (net_is_martian(net, &p->src) || (ip_is_link_local(&p->src) && !is_icmp))
 		return NET_ip6_martian;
 	struct net_dst6 *known = known_dst(net, &p->src);
 	if (known && !ip6_is_group(&p->dst))

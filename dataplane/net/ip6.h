@@ -35,11 +35,6 @@ struct ip6_fields {
 	uint8_t hop_limit;
 };
 
-static inline bool ip6_is_link_local(const struct ip_addr *ip)
-{
-	return ip->b[0] == 0xfe && (ip->b[1] & 0xc0) == 0x80;
-}
-
 static inline bool ip6_is_group(const struct ip_addr *ip)
 {
 	return ip->b[0] == 0xff;

@@ -12,7 +12,6 @@
 #define OPTION_TARGET_MAC 2
 #define FLAG_SOLICITED 0x40
 #define FLAG_OVERRIDE 0x20
-#define DEFEND_INTERVAL_NS (10 * NS_PER_SECOND) // as arp.c has it
 
 static const struct ip_addr all_nodes = {{0xff, 0x02, [15] = 1}};
 static const uint8_t all_nodes_mac[ETH_ADDRESS] = {0x33, 0x33, 0, 0, 0, 1};
@@ -100,8 +99,8 @@ void nd_ask(struct net *net, const struct neigh *n, bool multicast)
 		dst = group_of(&n->ip);
 		mac_of_group(&dst, mac);
 	}
-	struct ip_addr source = ip6_is_link_local(&n->ip) ? net->ports[n->port].link_local
-	                                                  : net_source_on(net, n->port, &n->ip);
+	struct ip_addr source = ip_is_link_local(&n->ip) ? net->ports[n->port].link_local
+	                                                 : net_source_on(net, n->port, &n->ip);
 	struct ip6_fields f = fields(&source, &dst);
 	net_count(net, NET_nd_asked);
 	send(net, n->port, mac, &f, TYPE_SOLICITATION, 0, &n->ip);
@@ -130,17 +129,15 @@ void nd_announce(struct net *net, uint32_t port, const struct ip_addr *ip)
 // Somebody has or wants an address of ours. We keep it, and say so, but not at their pace.
 static void defend(struct net *net, uint32_t port, const struct ip_addr *ip)
 {
-	uint64_t now = twheel_now(net->wheel);
 	net_count(net, NET_nd_conflict);
-	if (net->defended_ns && now - net->defended_ns < DEFEND_INTERVAL_NS)
+	if (!neigh_may_defend(net))
 		return;
-	net->defended_ns = now;
 	advertise_to_all(net, port, ip);
 }
 
 static bool is_on_link(const struct net *net, const struct ip_addr *ip, uint32_t port)
 {
-	return ip6_is_link_local(ip) || (net_is_on_link(net, ip, port) && !net_is_martian(net, ip));
+	return ip_is_link_local(ip) || (net_is_on_link(net, ip, port) && !net_is_martian(net, ip));
 }
 
 static bool is_ours(const struct net *net, const struct ip_addr *ip, uint32_t port)

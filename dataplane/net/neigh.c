@@ -293,6 +293,15 @@ void neigh_tell(struct net *net, uint32_t port, const struct ip_addr *ip, const 
 		net->on_neighbor(net->on_neighbor_ctx, ip);
 }
 
+bool neigh_may_defend(struct net *net)
+{
+	uint64_t now = twheel_now(net->wheel);
+	if (net->defended_ns && now - net->defended_ns < NEIGH_DEFEND_NS)
+		return false;
+	net->defended_ns = now;
+	return true;
+}
+
 void neigh_hear(struct neigh *n, const uint8_t mac[6], bool asked)
 {
 	uint64_t now = twheel_now(n->net->wheel);

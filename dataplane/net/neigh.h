@@ -27,6 +27,7 @@ struct net;
 // frames wait.
 #define NEIGH_TURN_BURST 100
 #define NEIGH_TURN_NS (100 * NS_PER_US)
+#define NEIGH_DEFEND_NS (10 * NS_PER_SECOND) // RFC 5227 2.4 (b)
 #define NEIGH_N_ASKS 3 // broadcast; as many unicast before them when a MAC is known
 #define NEIGH_REACHABLE_NS (60 * NS_PER_SECOND)
 #define NEIGH_STALE_NS (600 * NS_PER_SECOND)
@@ -114,6 +115,8 @@ void neigh_probe(struct neigh *);
 // unless that is known. announced: it said so unasked, as after a restart.
 void neigh_tell(
 	struct net *, uint32_t port, const struct ip_addr *, const uint8_t mac[6], bool announced);
+// An address of ours is claimed: true if it is time to say again that it is ours.
+bool neigh_may_defend(struct net *);
 // Handles the content of an ARP packet or of neighbor discovery. `asked`: a reply to us; otherwise
 // a request for us (RFC 826) or an announcement. Only a reply replaces a MAC in use; any other
 // claim causes a new request, so that a takeover is noticed at once and a false claim has no

@@ -45,7 +45,7 @@ static void add_gateway(struct net *net, uint32_t index, const struct ip_addr *g
 	const struct net_port *port = &net->ports[index];
 	bool v4 = ip_is_v4(gateway);
 	const struct net_address *source = first_of_family(port, v4);
-	bool on_link = ip6_is_link_local(gateway);
+	bool on_link = ip_is_link_local(gateway);
 	if (!source || ip_is_none(gateway))
 		return;
 	for (uint32_t i = 0; i < port->n_addresses && !on_link; i++) {

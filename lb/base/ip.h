@@ -77,6 +77,11 @@ static inline bool ip_is_none(const struct ip_addr *a) // ::, which is no host's
 	return ip_eq(a, &none);
 }
 
+static inline bool ip_is_link_local(const struct ip_addr *a) // of IPv6 (RFC 4291 2.5.6)
+{
+	return a->b[0] == 0xfe && (a->b[1] & 0xc0) == 0x80;
+}
+
 // Literal address only (no names). False = not an address.
 [[nodiscard]] bool ip_parse(const char *text, struct ip_addr *ret);
 [[nodiscard]] bool ip_parse_str(struct str text, struct ip_addr *ret);

@@ -212,14 +212,11 @@ static uint64_t n_lost(const struct world *w)
 	       world_count(w, "tx_no_route");
 }
 
-bool world_send(struct world *w, uint32_t local, uint32_t remote, const char *payload)
+bool world_send_flow(struct world *w, const struct ip_addr *local, const struct ip_addr *remote,
+	const char *payload)
 {
 	struct tcp_flow flow = {
-		.local = ip_from_v4(local),
-		.remote = ip_from_v4(remote),
-		.local_port = 1000,
-		.remote_port = 2000,
-	};
+		.local = *local, .remote = *remote, .local_port = 1000, .remote_port = 2000};
 	size_t len = 20 + strlen(payload);
 	uint64_t before = n_lost(w);
 	uint8_t *segment = w->io.reserve(w->io.ctx, &flow, len);
@@ -231,4 +228,10 @@ bool world_send(struct world *w, uint32_t local, uint32_t remote, const char *pa
 	memcpy(segment + 20, payload, strlen(payload));
 	w->io.emit(w->io.ctx, &flow, segment, len);
 	return n_lost(w) == before;
+}
+
+bool world_send(struct world *w, uint32_t local, uint32_t remote, const char *payload)
+{
+	struct ip_addr from = ip_from_v4(local), to = ip_from_v4(remote);
+	return world_send_flow(w, &from, &to, payload);
 }

@@ -83,4 +83,6 @@ void world_in(struct world *, uint32_t port, const uint8_t *frame, size_t len);
 
 // One TCP segment of ours from local port 1000 to remote port 2000. False = no room was given, or
 // the segment had no way and is lost.
+bool world_send_flow(struct world *, const struct ip_addr *local, const struct ip_addr *remote,
+	const char *payload);
 bool world_send(struct world *, uint32_t local, uint32_t remote, const char *payload);

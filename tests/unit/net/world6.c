@@ -131,27 +131,8 @@ bool is_advertisement(const struct world_frame *f, const char *of_ip)
 	return is_nd(f, 136, of_ip);
 }
 
-static uint64_t n_lost(const struct world *w)
-{
-	return world_count(w, "neigh_full") + world_count(w, "hold_full") +
-	       world_count(w, "tx_no_route");
-}
-
 bool world6_send(struct world *w, const char *local, const char *remote, const char *payload)
 {
-	struct tcp_flow flow = {.local = ip6_of(local),
-		.remote = ip6_of(remote),
-		.local_port = 1000,
-		.remote_port = 2000};
-	size_t len = 20 + strlen(payload);
-	uint64_t before = n_lost(w);
-	uint8_t *segment = w->io.reserve(w->io.ctx, &flow, len);
-	if (!segment)
-		return false;
-	memset(segment, 0, 20);
-	store16(segment, 1000);
-	store16(segment + 2, 2000);
-	memcpy(segment + 20, payload, strlen(payload));
-	w->io.emit(w->io.ctx, &flow, segment, len);
-	return n_lost(w) == before;
+	struct ip_addr from = ip6_of(local), to = ip6_of(remote);
+	return world_send_flow(w, &from, &to, payload);
 }
