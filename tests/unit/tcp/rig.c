@@ -215,13 +215,18 @@ uint64_t rig_ms(const struct out *o)
 	return o->at_ns / NS_PER_MS;
 }
 
-void rig_begin_connect(uint64_t timeout_ns)
+void rig_open(uint64_t timeout_ns)
 {
 	rig.flow.local_port = 0;
 	rig.flow.remote_port = 443;
 	rig.conn = tcp_connect(rig.stack, &rig.flow, timeout_ns, &ops, &rig);
 	assert_non_null(rig.conn);
 	rig.flow = *tcp_conn_flow(rig.conn);
+}
+
+void rig_begin_connect(uint64_t timeout_ns)
+{
+	rig_open(timeout_ns);
 	assert_int_equal(rig_out()->flags, SYN);
 }
 

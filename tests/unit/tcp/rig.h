@@ -88,6 +88,7 @@ uint64_t rig_ms(const struct out *);
 // An open connection, SYN exchange skipped; window 65535 both ways, no options but MSS 1460 unless
 // the peer's SYN has some.
 void rig_connect(struct tcp_opts peer);
+void rig_open(uint64_t timeout_ns); // the SYN is not sent yet
 void rig_begin_connect(uint64_t timeout_ns); // the SYN is out and seen
 void rig_accept(struct tcp_opts peer);
 void rig_write(const char *text); // one turn's writing, not flushed
