@@ -212,7 +212,8 @@ static bool options_match(const struct notation *script, const struct tcp_opts *
 
 bool notation_matches(const struct notation *script, const struct notation *segment)
 {
-	return script->flags == segment->flags && script->seq == segment->seq &&
+	uint8_t ignored = script->flags & TCP_PSH ? 0 : TCP_PSH;
+	return script->flags == (segment->flags & ~ignored) && script->seq == segment->seq &&
 	       script->len == segment->len && (!script->has_ack || script->ack == segment->ack) &&
 	       (!script->has_wnd || script->wnd == segment->wnd) &&
 	       (!script->has_opts || options_match(script, &segment->opts));

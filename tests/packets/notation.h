@@ -3,8 +3,8 @@
 //
 //     S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,TS val 0 ecr 7,wscale 7,sack 10:20 30:40>
 //
-// Flags (S F R P E W, a dot for ACK), sequence numbers relative to those of both SYNs, what is
-// left out is not compared.
+// Flags (S F R P E W, a dot for ACK); sequence numbers relative to those of both SYNs. What is left
+// out is not compared, P included.
 // Thread: the test's.
 #pragma once
 
