@@ -50,6 +50,7 @@ static void recovery_ack(struct tcp_conn *c, uint32_t ack, uint32_t acked)
 		if (!c->sack_on)
 			cc->cwnd = min_u32(cc->ssthresh, max_u32(flight, c->mss) + c->mss);
 		c->in_recovery = false;
+		tcp_cc_settle(cc);
 		c->n_dup_acks = 0;
 		return;
 	}

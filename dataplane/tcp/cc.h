@@ -10,6 +10,7 @@
 struct tcp_cc {
 	uint32_t cwnd, ssthresh; // bytes
 	uint32_t acked; // bytes acknowledged since cwnd last grew, in congestion avoidance
+	uint32_t prior_cwnd, prior_ssthresh; // as before the loss under repair; 0 = none is
 };
 
 struct tcp_cc_ops {
@@ -17,12 +18,23 @@ struct tcp_cc_ops {
 	void (*init)(struct tcp_cc *, uint32_t mss);
 	// `acked` new bytes were acknowledged outside of recovery while cwnd was the limit.
 	void (*on_ack)(struct tcp_cc *, uint32_t mss, uint32_t acked);
-	// Duplicate acknowledgements show a loss: sets ssthresh and cwnd.
+	// Acknowledgements show a loss: sets ssthresh and cwnd. The first one since tcp_cc_settle()
+	// saves what was before.
 	void (*on_loss)(struct tcp_cc *, uint32_t mss, uint32_t flight);
-	// A retransmission timeout; first = the first one for the oldest outstanding byte.
+	// A retransmission timeout; first = the first one for the oldest outstanding byte. Saves
+	// likewise.
 	void (*on_timeout)(struct tcp_cc *, uint32_t mss, uint32_t flight, bool first);
 	// Called before sending after more than a retransmission timeout of silence.
 	void (*on_idle)(struct tcp_cc *, uint32_t mss);
+	// Nothing was lost after all (RFC 4015 3): restores what was saved, if anything is, and is
+	// settled.
+	void (*undo)(struct tcp_cc *);
 };
+
+// What was lost has been repaired, and stays a loss.
+static inline void tcp_cc_settle(struct tcp_cc *cc)
+{
+	cc->prior_cwnd = 0;
+}
 
 extern const struct tcp_cc_ops tcp_cc_reno;

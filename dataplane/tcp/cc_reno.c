@@ -33,6 +33,10 @@ static void reno_on_ack(struct tcp_cc *cc, uint32_t mss, uint32_t acked)
 
 static void halve(struct tcp_cc *cc, uint32_t mss, uint32_t flight)
 {
+	if (!cc->prior_cwnd) {
+		cc->prior_cwnd = cc->cwnd;
+		cc->prior_ssthresh = cc->ssthresh;
+	}
 	cc->ssthresh = flight / 2 > 2 * mss ? flight / 2 : 2 * mss;
 	cc->acked = 0;
 }
@@ -57,5 +61,14 @@ static void reno_on_idle(struct tcp_cc *cc, uint32_t mss)
 		cc->cwnd = initial_window(mss);
 }
 
+static void reno_undo(struct tcp_cc *cc)
+{
+	if (!cc->prior_cwnd)
+		return;
+	cc->cwnd = cc->cwnd > cc->prior_cwnd ? cc->cwnd : cc->prior_cwnd;
+	cc->ssthresh = cc->ssthresh > cc->prior_ssthresh ? cc->ssthresh : cc->prior_ssthresh;
+	tcp_cc_settle(cc);
+}
+
 const struct tcp_cc_ops tcp_cc_reno = {
-	"reno", reno_init, reno_on_ack, reno_on_loss, reno_on_timeout, reno_on_idle};
+	"reno", reno_init, reno_on_ack, reno_on_loss, reno_on_timeout, reno_on_idle, reno_undo};

@@ -143,8 +143,6 @@ struct tcp_conn {
 	uint32_t snd_max; // highest sent + 1
 	uint32_t snd_wnd, max_snd_wnd;
 	uint32_t snd_wl1, snd_wl2;
-	uint32_t high_rxt; // RFC 6675: data up to here was sent again in this recovery
-	uint32_t lost_below; // data before a reported block that begins below here is lost
 	uint32_t recover; // RFC 6582: last byte sent when recovery began
 	struct tcp_cc cc;
 	uint32_t rtt_seq; // acknowledging this ends the measurement
@@ -173,6 +171,8 @@ struct tcp_conn {
 	struct tcp_sack_block dsack; // data received twice (RFC 2883)
 	uint32_t range_stamp;
 	uint32_t hole_mark; // rcv_nxt when TCP_TIMER_PATIENCE was set
+	uint32_t high_rxt; // RFC 6675: data up to here was sent again in this recovery
+	uint32_t lost_below; // data before a reported block that begins below here is lost
 	uint32_t rtx_mark; // snd_max at the last retransmission
 	uint32_t tail_end; // end of the data that the tail probe repeated or sent
 	uint32_t fin_seq;
@@ -185,7 +185,7 @@ _Static_assert(offsetof(struct tcp_conn, n_held) == offsetof(struct tcp_conn, ra
 	"rare holds all that is beside it");
 _Static_assert(offsetof(struct tcp_conn, deadlines[TCP_TIMER_ACK + 1]) <= 5 * 64,
 	"a plain connection's segment touches five lines");
-_Static_assert(sizeof(struct tcp_conn) <= 480, "one is there for each idle connection");
+_Static_assert(sizeof(struct tcp_conn) <= 512, "one is there for each idle connection");
 
 // What is left of a connection in TIME_WAIT; pooled.
 struct tcp_tw {
