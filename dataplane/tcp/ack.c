@@ -5,21 +5,39 @@
 
 #define DUP_THRESHOLD 3
 
-static void measure(struct tcp_conn *c, const struct tcp_seg *seg)
+// Returns the round trip of a measurement that ended, or 0.
+static uint64_t measure(struct tcp_conn *c, const struct tcp_seg *seg)
 {
+	uint64_t rtt = 0;
 	if (c->timing && seq_le(c->rtt_seq, seg->ack)) {
 		c->timing = false;
-		tcp_rtt_sample(c, tcp_now(c->stack) - c->rtt_start_ns);
+		rtt = tcp_now(c->stack) - c->rtt_start_ns;
+		tcp_rtt_sample(c, rtt);
 	} else if (!c->timing && (c->n_backoff || c->in_recovery)) {
 		// Karn's rule leaves no other sample while everything is sent twice.
 		(void)!tcp_rtt_sample_echo(c, seg);
 	}
+	return rtt;
+}
+
+void tcp_ack_grow(struct tcp_conn *c, uint32_t acked, uint64_t rtt, uint32_t ts_ecr)
+{
+	const struct tcp_cc_ack ack = {
+		.now_ns = tcp_now(c->stack),
+		.rtt_ns = rtt ? rtt : tcp_rtt_of_echo(c, ts_ecr),
+		.srtt_ns = c->srtt_ns,
+		.mss = c->mss,
+		.acked = acked,
+		.una = c->snd_una + acked,
+		.nxt = c->snd_nxt,
+	};
+	tcp_cc_ops(c)->on_ack(&c->cc, &ack);
 }
 
 // RFC 6582 3.2, step 2; RFC 6675 5, step 4.
 static void enter_recovery(struct tcp_conn *c)
 {
-	tcp_cc_ops()->on_loss(&c->cc, c->mss, c->snd_max - c->snd_una);
+	tcp_cc_ops(c)->on_loss(&c->cc, c->mss, c->snd_max - c->snd_una);
 	if (!c->sack_on) // with SACK, what has arrived is known, not guessed
 		c->cc.cwnd += DUP_THRESHOLD * c->mss;
 	c->recover = c->snd_max - 1;
@@ -72,7 +90,7 @@ static void tail_acked(struct tcp_conn *c, const struct tcp_seg *seg)
 	c->tail_probe_out = false;
 	bool twice = seg->opts.n_sack && seq_le(seg->opts.sack[0].end, seg->ack);
 	if (c->tail_probe_old && !twice && !c->in_recovery)
-		tcp_cc_ops()->on_loss(&c->cc, c->mss, c->snd_max - c->snd_una);
+		tcp_cc_ops(c)->on_loss(&c->cc, c->mss, c->snd_max - c->snd_una);
 }
 
 // News of what arrived beyond a hole.
@@ -87,7 +105,7 @@ static void sack_news(struct tcp_conn *c)
 	// lost, too, and counts as another loss (RFC 5681 4.3).
 	uint32_t later = tcp_sack_below(c, c->snd_max) - tcp_sack_below(c, c->rtx_mark);
 	if (c->in_recovery && seq_lt(c->snd_una, c->high_rxt) && later >= DUP_THRESHOLD * c->mss) {
-		tcp_cc_ops()->on_loss(&c->cc, c->mss, c->cc.cwnd);
+		tcp_cc_ops(c)->on_loss(&c->cc, c->mss, c->cc.cwnd);
 		c->high_rxt = c->snd_una;
 		c->rtx_mark = c->snd_max;
 		c->rtx_due = true;
@@ -118,14 +136,14 @@ static bool advance(struct tcp_conn *c, const struct tcp_seg *seg)
 	uint32_t acked = seg->ack - c->snd_una;
 	uint32_t n = min_u32(acked, (uint32_t)c->sendq.len);
 	bool had_room = c->sendq.len < s->conf.send_limit;
-	measure(c, seg);
+	uint64_t rtt = measure(c, seg);
 	tail_acked(c, seg);
 	if (c->in_recovery) {
 		recovery_ack(c, seg->ack, acked);
 	} else {
 		c->n_dup_acks = 0;
 		if (c->cwnd_limited)
-			tcp_cc_ops()->on_ack(&c->cc, c->mss, acked);
+			tcp_ack_grow(c, acked, rtt, seg->opts.ts_ecr);
 	}
 	if (c->cursor.offset <= n)
 		c->cursor = (struct buf_cursor){0};
@@ -214,7 +232,7 @@ static void send_all_again(struct tcp_conn *c)
 void tcp_ack_timeout(struct tcp_conn *c)
 {
 	tcp_count(c->stack, TCP_retransmission_timeouts);
-	tcp_cc_ops()->on_timeout(&c->cc, c->mss, c->snd_max - c->snd_una, c->n_backoff == 0);
+	tcp_cc_ops(c)->on_timeout(&c->cc, c->mss, c->snd_max - c->snd_una, c->n_backoff == 0);
 	send_all_again(c);
 	tcp_sack_clear(c); // RFC 2018 8: the peer may have forgotten; it will say again
 }

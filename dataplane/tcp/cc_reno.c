@@ -14,8 +14,9 @@ static void reno_init(struct tcp_cc *cc, uint32_t mss)
 	*cc = (struct tcp_cc){.cwnd = initial_window(mss), .ssthresh = UINT32_MAX};
 }
 
-static void reno_on_ack(struct tcp_cc *cc, uint32_t mss, uint32_t acked)
+static void reno_on_ack(struct tcp_cc *cc, const struct tcp_cc_ack *ack)
 {
+	uint32_t acked = ack->acked;
 	// One acknowledgement may cover many segments (offloads, batching at the receiver), so the
 	// growth is by bytes without RFC 3465's limit; tcp_stack_flush() bounds the burst.
 	if (cc->cwnd < cc->ssthresh) {
@@ -27,7 +28,7 @@ static void reno_on_ack(struct tcp_cc *cc, uint32_t mss, uint32_t acked)
 	cc->acked += acked;
 	if (cc->acked >= cc->cwnd) {
 		cc->acked -= cc->cwnd;
-		cc->cwnd = cc->cwnd > UINT32_MAX / 2 ? cc->cwnd : cc->cwnd + mss;
+		cc->cwnd = cc->cwnd > UINT32_MAX / 2 ? cc->cwnd : cc->cwnd + ack->mss;
 	}
 }
 
@@ -55,6 +56,13 @@ static void reno_on_timeout(struct tcp_cc *cc, uint32_t mss, uint32_t flight, bo
 	cc->acked = 0;
 }
 
+static void reno_on_ecn(struct tcp_cc *cc, uint32_t mss, uint32_t flight)
+{
+	uint32_t left = (uint32_t)((uint64_t)flight * 4 / 5); // RFC 8511 4.1
+	cc->cwnd = cc->ssthresh = left > 2 * mss ? left : 2 * mss;
+	cc->acked = 0;
+}
+
 static void reno_on_idle(struct tcp_cc *cc, uint32_t mss)
 {
 	if (cc->cwnd > initial_window(mss)) // RFC 5681 4.1
@@ -70,5 +78,5 @@ static void reno_undo(struct tcp_cc *cc)
 	tcp_cc_settle(cc);
 }
 
-const struct tcp_cc_ops tcp_cc_reno = {
-	"reno", reno_init, reno_on_ack, reno_on_loss, reno_on_timeout, reno_on_idle, reno_undo};
+const struct tcp_cc_ops tcp_cc_reno = {"reno", reno_init, reno_on_ack, reno_on_loss,
+	reno_on_timeout, reno_on_ecn, reno_on_idle, reno_undo};

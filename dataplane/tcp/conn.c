@@ -100,7 +100,7 @@ void tcp_conn_take_syn(struct tcp_conn *c, const struct tcp_seg *syn)
 	c->ts_recent = o->ts_val;
 	c->ts_recent_ns = tcp_now(c->stack);
 	set_mss(c, c->our_mss);
-	tcp_cc_ops()->init(&c->cc, c->mss);
+	tcp_cc_ops(c)->init(&c->cc, c->mss);
 }
 
 void tcp_conn_drop(struct tcp_conn *c)

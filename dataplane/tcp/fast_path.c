@@ -47,12 +47,14 @@ static inline void acknowledge(struct tcp_conn *c, const struct plain *p)
 {
 	struct tcp_stack *s = c->stack;
 	bool had_room = c->sendq.len < s->conf.send_limit;
+	uint64_t rtt = 0;
 	if (c->timing && seq_le(c->rtt_seq, p->ack)) {
 		c->timing = false;
-		tcp_rtt_sample(c, tcp_now(s) - c->rtt_start_ns);
+		rtt = tcp_now(s) - c->rtt_start_ns;
+		tcp_rtt_sample(c, rtt);
 	}
-	if (c->cwnd_limited)
-		tcp_cc_ops()->on_ack(&c->cc, c->mss, p->acked);
+	if (c->cwnd_limited) // the timestamp echoed is the last word before the data
+		tcp_ack_grow(c, p->acked, rtt, c->ts_on ? get32(p->data - 4) : 0);
 	if (c->cursor.offset <= p->acked)
 		c->cursor = (struct buf_cursor){0};
 	else

@@ -333,7 +333,7 @@ static enum tcp_output_result send_new(struct tcp_conn *c)
 	bool fin;
 	enum tcp_output_result result = TCP_OUTPUT_DONE;
 	if (c->snd_una == c->snd_max && tcp_now(c->stack) - c->sent_ns > c->rto_ns)
-		tcp_cc_ops()->on_idle(&c->cc, c->mss);
+		tcp_cc_ops(c)->on_idle(&c->cc, c->mss);
 	for (unsigned n = 0; result == TCP_OUTPUT_DONE && next_piece(c, &len, &fin); n++) {
 		if (n == TCP_MAX_BURST)
 			result = TCP_OUTPUT_MORE;

@@ -38,6 +38,8 @@ struct tcp_stack *tcp_stack_new(const struct tcp_conf *conf, const struct tcp_io
 	if (!s)
 		return NULL;
 	s->conf = *conf;
+	if (!s->conf.congestion)
+		s->conf.congestion = &tcp_cc_reno;
 	s->io = *io;
 	s->chunks = chunks;
 	s->wheel = wheel;

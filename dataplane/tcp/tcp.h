@@ -17,6 +17,7 @@
 
 struct tcp_stack;
 struct tcp_conn;
+struct tcp_cc_ops;
 
 // "local" is always our side.
 struct tcp_flow {
@@ -52,6 +53,7 @@ struct tcp_conf {
 	bool (*is_ours)(void *ctx, const struct tcp_flow *);
 	void *is_ours_ctx;
 	uint64_t seed; // of ports and jitter
+	const struct tcp_cc_ops *congestion; // control of congestion (cc.h); NULL = the default
 	bool slow_path; // for tests: no segment takes the fast path (fast_path.c)
 };
 

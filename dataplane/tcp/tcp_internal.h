@@ -288,10 +288,10 @@ static inline uint64_t tcp_now(const struct tcp_stack *s)
 	return twheel_now(s->wheel);
 }
 
-// The one congestion control algorithm, known at compile time so that its calls are direct.
-static inline const struct tcp_cc_ops *tcp_cc_ops(void)
+// The congestion control of all connections of the stack.
+static inline const struct tcp_cc_ops *tcp_cc_ops(const struct tcp_conn *c)
 {
-	return &tcp_cc_reno;
+	return c->stack->conf.congestion;
 }
 
 // Bytes of sendq sent since snd_una fell back or moved on.
@@ -401,6 +401,9 @@ void tcp_conn_input(struct tcp_conn *, struct tcp_seg *);
 bool tcp_ack_input(struct tcp_conn *, const struct tcp_seg *);
 // RFC 9293 3.10.7.4: SND.WND; wnd in bytes.
 void tcp_ack_window(struct tcp_conn *, uint32_t seq, uint32_t ack, uint32_t wnd);
+// Tells congestion control, cwnd having been the limit, of an ACK that took snd_una acked bytes
+// further; rtt_ns: what it ended a measurement with, or 0; ts_ecr: the timestamp that it echoes.
+void tcp_ack_grow(struct tcp_conn *, uint32_t acked, uint64_t rtt_ns, uint32_t ts_ecr);
 void tcp_ack_timeout(struct tcp_conn *); // the retransmission timer fired with data outstanding
 // What is outstanding was too long for the path: goes out again in pieces of the new MSS.
 void tcp_ack_too_big(struct tcp_conn *);
@@ -467,7 +470,10 @@ void tcp_timer_stop(struct tcp_conn *, enum tcp_timer);
 void tcp_rtx_start(struct tcp_conn *); // from now
 bool tcp_may_probe_tail(const struct tcp_conn *);
 void tcp_rtt_sample(struct tcp_conn *, uint64_t rtt_ns);
-// Measures by the timestamp that the segment echoes (RFC 7323 4). False = it has no plausible one.
+// The round trip by the timestamp that an ACK echoes (RFC 7323 4), in whole milliseconds, 1 ns at
+// least; 0 = it has no plausible one.
+uint64_t tcp_rtt_of_echo(const struct tcp_conn *, uint32_t ts_ecr);
+// Measures by the timestamp that the segment echoes. False = it has no plausible one.
 bool tcp_rtt_sample_echo(struct tcp_conn *, const struct tcp_seg *);
 
 // expire.c: handles a connection's expired deadlines.

@@ -66,11 +66,18 @@ void tcp_rtt_sample(struct tcp_conn *c, uint64_t rtt)
 	c->rto_ns = rto < TCP_RTO_MIN ? TCP_RTO_MIN : rto > TCP_RTO_MAX ? TCP_RTO_MAX : rto;
 }
 
+uint64_t tcp_rtt_of_echo(const struct tcp_conn *c, uint32_t ts_ecr)
+{
+	uint32_t ms = tcp_ts_now(c) - ts_ecr;
+	if (!c->ts_on || !ts_ecr || ms >= TCP_RTO_MAX / NS_PER_MS)
+		return 0;
+	return ms ? ms * NS_PER_MS : 1;
+}
+
 bool tcp_rtt_sample_echo(struct tcp_conn *c, const struct tcp_seg *seg)
 {
-	uint32_t ms = tcp_ts_now(c) - seg->opts.ts_ecr;
-	if (!c->ts_on || !seg->opts.ts_ecr || ms >= TCP_RTO_MAX / NS_PER_MS)
-		return false;
-	tcp_rtt_sample(c, ms * NS_PER_MS);
-	return true;
+	uint64_t rtt = tcp_rtt_of_echo(c, seg->opts.ts_ecr);
+	if (rtt)
+		tcp_rtt_sample(c, rtt);
+	return rtt != 0;
 }

@@ -125,6 +125,7 @@ int rig_setup(void **state)
 		.recv_window = 65535,
 		.secret = "rig",
 		.seed = 1,
+		.congestion = &tcp_cc_reno, // whose windows are easily told
 	};
 	rig.flow = (struct tcp_flow){ip_from_v4(0x0a000001), ip_from_v4(0x0a000002), 80, 40000};
 	start();
