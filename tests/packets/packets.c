@@ -375,21 +375,25 @@ static const struct command {
 	{"write", do_write, false},
 };
 
-static void run_command(const char *line)
+static const struct command *command_of(const char *line, size_t len)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (strlen(commands[i].name) == len && !strncmp(line, commands[i].name, len))
+			return &commands[i];
+	BAD("unknown command: %s", line);
+	return NULL;
+}
+
+// A line without a time belongs to the turn of the line before.
+static void run_command(const char *line, bool new_turn)
 {
 	size_t len = strcspn(line, " ");
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		const struct command *c = &commands[i];
-		if (strlen(c->name) != len || strncmp(line, c->name, len))
-			continue;
-		if (!c->looks) {
-			rig_at_ms(run.now_ns / NS_PER_MS);
-			expect_silence();
-		}
-		c->run(line + len + strspn(line + len, " "));
-		return;
-	}
-	BAD("unknown command: %s", line);
+	const struct command *c = command_of(line, len);
+	if (new_turn && c->run != expect_segment)
+		rig_at_ms(run.now_ns / NS_PER_MS);
+	if (new_turn && !c->looks)
+		expect_silence();
+	c->run(line + len + strspn(line + len, " "));
 }
 
 // "[+SECONDS] COMMAND [// comment]"
@@ -401,14 +405,14 @@ static void run_line(char *line)
 	for (size_t len = strlen(line); len && isspace((unsigned char)line[len - 1]);)
 		line[--len] = 0;
 	line += strspn(line, " \t");
-	if (!*line)
-		return;
-	if (*line == '+') {
+	bool timed = *line == '+';
+	if (timed) {
 		char *end;
 		run.now_ns += take_seconds_ns(line + 1, &end);
 		line = end + strspn(end, " \t");
 	}
-	run_command(line);
+	if (*line)
+		run_command(line, timed);
 }
 
 static void run_script(void **state)
