@@ -294,7 +294,9 @@ static uint8_t *put_new(struct hpack *h, struct hpack_mem *m, uint8_t *out, cons
 	return put_literal(h, out, s, e && add(h, m, e, s) ? ADDED : NOT_ADDED);
 }
 
-static uint8_t *put_field(struct hpack *h, struct hpack_mem *m, uint8_t *out, const struct field *f)
+// Apart, so that what most fields are leaves put_again() all registers.
+static __attribute__((noinline)) uint8_t *put_field(
+	struct hpack *h, struct hpack_mem *m, uint8_t *out, const struct field *f)
 {
 	struct search s = {.field = f, .id = f->name_id};
 	if (!s.id)
@@ -309,26 +311,16 @@ static uint8_t *put_field(struct hpack *h, struct hpack_mem *m, uint8_t *out, co
 	return index ? put_number(out, INDEXED, 0x7f, index) : put_new(h, m, out, &s);
 }
 
-// Names without a number can't be told apart in put_again().
-static inline bool may_be_again(const struct field *f)
-{
-	return f->name_id && !f->never_index;
-}
-
 // Fields that are wholly in a table: in ours, if each is the last of its name to have been added,
-// as most are, or else in the static one. Secrets are in neither. Ends before any other, which is
-// put_field()'s. Returns how many.
-static size_t put_again(
-	const struct hpack_encoder *e, const struct field *fields, size_t n, uint8_t **out)
+// as most are, or else in the static one. Secrets are in neither, and names without a number can't
+// be told apart here. Returns the first that is none of these, which is put_field()'s; end = none.
+static inline const struct field *put_again(const struct hpack_encoder *e, const struct field *f,
+	const struct field *end, uint8_t **out)
 {
 	const struct hpack_table *t = e->table;
 	const uint16_t newest = t ? t->newest : 0, n_entries = t ? t->n : 0;
 	uint8_t *at = *out;
-	size_t i = 0;
-	for (; i < n; i++) {
-		const struct field *f = &fields[i];
-		if (!may_be_again(f))
-			break;
+	for (; f < end && f->name_id && !f->never_index; f++) {
 		uint16_t number = e->heads[f->name_id % N_BUCKETS];
 		uint16_t age = (uint16_t)(newest - number);
 		uint32_t index = 0;
@@ -345,7 +337,7 @@ static size_t put_again(
 		at = put_number(at, INDEXED, 0x7f, index);
 	}
 	*out = at;
-	return i;
+	return f;
 }
 
 // RFC 7541 4.2: the lowest limit since the last block, then the one that holds.
@@ -380,13 +372,11 @@ size_t hpack_encode(
 	uint8_t *at = out;
 	if (h->sent_changed)
 		at = put_limits(h, m, at);
-	for (size_t i = 0; i < n;) {
-		i += put_again(h->sent ? h->sent : &empty, fields + i, n - i, &at);
-		if (i == n)
+	for (const struct field *f = fields, *end = fields + n; f < end; f++) {
+		f = put_again(h->sent ? h->sent : &empty, f, end, &at);
+		if (f == end)
 			break;
-		do
-			at = put_field(h, m, at, &fields[i++]);
-		while (i < n && !may_be_again(&fields[i]));
+		at = put_field(h, m, at, f);
 	}
 	return (size_t)(at - out);
 }
