@@ -174,7 +174,7 @@ static inline bool same_name(
 	if (s->id || e->id)
 		return s->id == e->id;
 	struct str name = s->field->name;
-	return e->name_len == name.len && same(hpack_table_text(t) + e->at, name.p, name.len);
+	return e->name_len == name.len && same(hpack_entry_name(t, e).p, name.p, name.len);
 }
 
 static inline uint32_t find(const struct hpack_encoder *e, struct search *s)

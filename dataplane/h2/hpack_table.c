@@ -49,29 +49,30 @@ static struct hpack_table *renewed(struct hpack_table *old, struct hpack_mem *m,
 	struct hpack_table *t = hpack_mem_take(m, s->bytes);
 	if (!t)
 		return NULL;
+	size_t text_at = s->bytes - text_room(s);
 	*t = (struct hpack_table){.mask = (uint16_t)(s->n_entries - 1),
 		.newest = old ? old->newest : 0,
 		.n = (uint16_t)n,
 		.size = old ? old->size : 0,
-		.text_at = (uint16_t)(s->bytes - text_room(s)),
-		.text_room = (uint16_t)text_room(s)};
+		.text_end = (uint16_t)text_at,
+		.end = s->bytes};
 	if (!n)
 		return t;
 	// Live text is consecutive: entries leave in the order in which they came.
-	uint16_t start = hpack_table_entry(old, n - 1)->at;
-	t->text_end = (uint16_t)(old->text_end - start);
-	memcpy((char *)(uintptr_t)hpack_table_text(t), hpack_table_text(old) + start, t->text_end);
+	size_t start = hpack_table_entry(old, n - 1)->at, len = old->text_end - start;
+	memcpy((char *)t + text_at, (const char *)old + start, len);
+	t->text_end = (uint16_t)(text_at + len);
 	for (uint32_t age = 0; age < n; age++) {
 		struct hpack_entry *e = hpack_table_entry(t, age);
 		*e = *hpack_table_entry(old, age);
-		e->at = (uint16_t)(e->at - start);
+		e->at = (uint16_t)(e->at - start + text_at);
 	}
 	return t;
 }
 
 static void append(struct hpack_table *t, const struct hpack_field *f)
 {
-	char *at = (char *)(uintptr_t)hpack_table_text(t) + t->text_end;
+	char *at = (char *)t + t->text_end;
 	t->newest++;
 	t->n++;
 	*hpack_table_entry(t, 0) = (struct hpack_entry){.at = t->text_end,
@@ -101,7 +102,7 @@ enum hpack_added hpack_table_add(struct hpack_table **table, struct hpack_mem *m
 		return HPACK_TOO_LARGE;
 	}
 	hpack_table_evict(t, limit - text - HPACK_ENTRY_OVERHEAD);
-	if (t && t->n <= t->mask && t->text_end + text <= t->text_room) {
+	if (t && t->n <= t->mask && t->text_end + text <= t->end) {
 		append(t, f);
 		return HPACK_ADDED;
 	}
@@ -111,7 +112,7 @@ enum hpack_added hpack_table_add(struct hpack_table **table, struct hpack_mem *m
 		return HPACK_NOT_ADDED;
 	append(next, f);
 	if (t && sink)
-		sink->moves(sink->ctx, hpack_table_text(t), t->text_end);
+		sink->moves(sink->ctx, (const char *)t, t->text_end);
 	hpack_mem_put(m, t);
 	*table = next;
 	return HPACK_ADDED;

@@ -10,7 +10,7 @@
 #define HPACK_ENTRY_OVERHEAD 32 // RFC 7541 4.1
 
 struct hpack_entry {
-	uint16_t at; // offset of the name in the text; the value follows it
+	uint16_t at; // of the name, from the beginning of the table; the value follows it
 	uint16_t name_len, value_len;
 	uint16_t prev; // encoder: distance to the entry before it in its name's bucket; 0 = none
 	uint8_t id, mark;
@@ -21,15 +21,10 @@ struct hpack_table {
 	uint16_t newest; // number of the newest entry; it wraps
 	uint16_t n; // entries
 	uint16_t size; // RFC 7541 4.1
-	uint16_t text_at; // offset of the text from the beginning of this struct
-	uint16_t text_end, text_room;
+	uint16_t text_end; // where the next text goes, from the beginning of this struct
+	uint16_t end; // likewise, of the block
 	struct hpack_entry entries[];
 };
-
-static inline const char *hpack_table_text(const struct hpack_table *t)
-{
-	return (const char *)t + t->text_at;
-}
 
 static inline uint32_t hpack_table_n(const struct hpack_table *t)
 {
@@ -44,12 +39,12 @@ static inline struct hpack_entry *hpack_table_entry(struct hpack_table *t, uint3
 
 static inline struct str hpack_entry_name(const struct hpack_table *t, const struct hpack_entry *e)
 {
-	return (struct str){hpack_table_text(t) + e->at, e->name_len};
+	return (struct str){(const char *)t + e->at, e->name_len};
 }
 
 static inline struct str hpack_entry_value(const struct hpack_table *t, const struct hpack_entry *e)
 {
-	return (struct str){hpack_table_text(t) + e->at + e->name_len, e->value_len};
+	return (struct str){(const char *)t + e->at + e->name_len, e->value_len};
 }
 
 // Evicts entries until the size is at most limit. NULL is an empty table.
