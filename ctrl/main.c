@@ -255,6 +255,14 @@ static struct worker_limits limits_of(const struct config *c)
 	return l;
 }
 
+static struct proxy_silence silence_of(const struct config_silence *s)
+{
+	return (struct proxy_silence){
+		.user_timeout_ns = s->tcp_user_timeout_s * NS_PER_SECOND,
+		.tcp_keepalive_ns = s->tcp_keepalive_time_s * NS_PER_SECOND,
+	};
+}
+
 static int make_workers(struct daemon *d, struct lb_err *err)
 {
 	const struct config *c = d->config;
@@ -273,6 +281,8 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 		                                            : WORKER_IDLE_BACKOFF,
 			.limits = limits_of(c),
 			.listener_drain_ns = c->listener_drain_s * NS_PER_SECOND,
+			.client_silence = silence_of(&c->client_silence),
+			.backend_silence = silence_of(&c->backend_silence),
 			.idle_timeout_ns = c->idle_timeout_s * NS_PER_SECOND,
 			.client_buffer = c->client_buffer_kib * 1024,
 			.max_attempts = c->max_attempts,

@@ -127,6 +127,8 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 		.connect_timeout_ns =
 			conf->connect_timeout_ns ? conf->connect_timeout_ns : 20 * NS_PER_SECOND,
 		.listener_drain_ns = conf->listener_drain_ns,
+		.client_silence = conf->client_silence,
+		.backend_silence = conf->backend_silence,
 		.idle_timeout_ns = conf->idle_timeout_ns,
 		.client_buffer = conf->client_buffer,
 		.max_attempts = conf->max_attempts,

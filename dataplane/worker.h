@@ -54,6 +54,7 @@ struct worker_conf {
 	uint32_t n_frontends;
 	uint64_t connect_timeout_ns; // 0 = 20 s
 	uint64_t listener_drain_ns; // time that clients of a changed listener get
+	struct proxy_silence client_silence, backend_silence; // proxy_conf
 	uint64_t idle_timeout_ns; // of clients without an open stream; 0 = none
 	uint32_t client_buffer; // bytes kept for a client connection (proxy_conf)
 	uint32_t max_attempts; // of a request (proxy_conf)

@@ -155,6 +155,14 @@ static const cyaml_schema_field_t limits_fields[] = {
 	CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t peers_fields[] = {
+	CYAML_FIELD_UINT_PTR(
+		"tcp_user_timeout_s", OPTIONAL_POINTER, struct config_peers, tcp_user_timeout_s),
+	CYAML_FIELD_UINT_PTR("tcp_keepalive_time_s", OPTIONAL_POINTER, struct config_peers,
+		tcp_keepalive_time_s),
+	CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t retries_fields[] = {
 	CYAML_FIELD_UINT_PTR("max_attempts", OPTIONAL_POINTER, struct config_retries, max_attempts),
 	CYAML_FIELD_BOOL_PTR("idempotent", OPTIONAL_POINTER, struct config_retries, idempotent),
@@ -180,6 +188,9 @@ static const cyaml_schema_field_t top_fields[] = {
 	CYAML_FIELD_MAPPING_PTR(
 		"sessions", OPTIONAL_POINTER, struct config, sessions, sessions_fields),
 	CYAML_FIELD_MAPPING_PTR("limits", OPTIONAL_POINTER, struct config, limits, limits_fields),
+	CYAML_FIELD_MAPPING_PTR("clients", OPTIONAL_POINTER, struct config, clients, peers_fields),
+	CYAML_FIELD_MAPPING_PTR(
+		"backends", OPTIONAL_POINTER, struct config, backends, peers_fields),
 	CYAML_FIELD_MAPPING_PTR(
 		"retries", OPTIONAL_POINTER, struct config, retries, retries_fields),
 	CYAML_FIELD_UINT_PTR("drain_s", OPTIONAL_POINTER, struct config, drain),

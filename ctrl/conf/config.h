@@ -102,6 +102,14 @@ struct config_limits {
 	uint32_t *xds_resources, *xds_response_mib; // per response instead; likewise
 };
 
+// Peers of one side: when they are asked whether they are there, and given up.
+struct config_peers {
+	uint32_t *tcp_user_timeout_s, *tcp_keepalive_time_s; // NULL = absent
+};
+struct config_silence { // the same, or the defaults
+	uint32_t tcp_user_timeout_s, tcp_keepalive_time_s;
+};
+
 // Requests that are sent again without a route's policy (docs/routing.md).
 struct config_retries {
 	uint32_t *max_attempts; // NULL = absent
@@ -125,6 +133,7 @@ struct config {
 	struct config_sessions *sessions; // NULL = absent
 	struct config_xds *xds; // NULL = absent
 	struct config_limits *limits; // NULL = absent
+	struct config_peers *clients, *backends; // NULL = absent
 	struct config_retries *retries; // NULL = absent
 	// All servers, separated by commas; NULL = those of resolv.conf. Not read by libcyaml.
 	char *dns_servers;
@@ -136,6 +145,7 @@ struct config {
 	uint32_t listener_drain_s; // for a listener that has changed
 	uint32_t idle_timeout_s; // until a client without an open stream is sent away; 0 = never
 	uint32_t stream_idle_timeout_s; // of plain HTTP requests without progress; 0 = none
+	struct config_silence client_silence, backend_silence;
 	uint32_t max_attempts; // of a request that no backend has processed, including the first
 	bool retry_idempotent; // GET, HEAD and OPTIONS whose connection was lost, once
 	// Of each worker:

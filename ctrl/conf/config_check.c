@@ -334,6 +334,17 @@ static int check_limits(struct config *c, struct lb_err *reterr)
 		&c->stream_idle_timeout_s, reterr);
 }
 
+// first: the side's first number.
+static int check_peers(enum config_number_id first, const struct config_peers *given,
+	struct config_silence *ret, struct lb_err *reterr)
+{
+	const struct config_peers none = {0}, *p = given ? given : &none;
+	if (config_number_check(first, p->tcp_user_timeout_s, &ret->tcp_user_timeout_s, reterr))
+		return -EINVAL;
+	return config_number_check(
+		first + 1, p->tcp_keepalive_time_s, &ret->tcp_keepalive_time_s, reterr);
+}
+
 static int check_retries(struct config *c, struct lb_err *reterr)
 {
 	const struct config_retries none = {0}, *r = c->retries ? c->retries : &none;
@@ -353,6 +364,9 @@ int config_check(struct config *c, struct lb_err *reterr)
 {
 	if (check_stats(c, reterr) || check_workers(c, reterr) || check_dns(c, reterr) ||
 		check_csds(c, reterr) || check_limits(c, reterr) || check_retries(c, reterr) ||
+		check_peers(CONFIG_CLIENT_USER_TIMEOUT, c->clients, &c->client_silence, reterr) ||
+		check_peers(
+			CONFIG_BACKEND_USER_TIMEOUT, c->backends, &c->backend_silence, reterr) ||
 		check_drains(c, reterr) || check_ports(c, reterr))
 		return -EINVAL;
 	return check_frontends(c, reterr);

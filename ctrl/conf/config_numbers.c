@@ -19,6 +19,10 @@ const struct config_number config_numbers[CONFIG_N_NUMBERS] = {
 	// Of a response of an xDS server.
 	[CONFIG_XDS_RESOURCES] = {"limits.xds_resources", "", 1000000, 1000, 100000000},
 	[CONFIG_XDS_RESPONSE] = {"limits.xds_response_mib", "MiB", 64, 1, 1024},
+	[CONFIG_CLIENT_USER_TIMEOUT] = {"clients.tcp_user_timeout_s", "seconds", 30, 1, 3600},
+	[CONFIG_CLIENT_TCP_KEEPALIVE] = {"clients.tcp_keepalive_time_s", "seconds", 60, 0, 86400},
+	[CONFIG_BACKEND_USER_TIMEOUT] = {"backends.tcp_user_timeout_s", "seconds", 30, 1, 3600},
+	[CONFIG_BACKEND_TCP_KEEPALIVE] = {"backends.tcp_keepalive_time_s", "seconds", 3, 0, 86400},
 	[CONFIG_ATTEMPTS] = {"retries.max_attempts", "", 8, 1, 100},
 	[CONFIG_DRAIN] = {"drain_s", "seconds", 30, 0, UINT32_MAX},
 	[CONFIG_LISTENER_DRAIN] = {"listener_drain_s", "seconds", 600, 0, UINT32_MAX}, // Envoy's

@@ -20,7 +20,6 @@
 #define MEASURE_NS NS_PER_SECOND
 #define TAKE_ALL_IN 4 // seconds
 #define PRESSURE_SHARE 8 // one place of so many is left: the longest idle clients go
-#define ASK_AFTER_NS (60 * NS_PER_SECOND) // silence, for TCP to see whether it is still there
 
 static struct proxy_client *client_of(struct list_link *l)
 {
@@ -434,7 +433,8 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 		return NULL;
 	}
 	link_client(c, source);
-	tcp_conn_set_keepalive(tcp, ASK_AFTER_NS);
+	tcp_conn_set_user_timeout(tcp, p->conf.client_silence.user_timeout_ns);
+	tcp_conn_set_keepalive(tcp, p->conf.client_silence.tcp_keepalive_ns);
 	counter_add(&p->link->counters.frontend_connections[l->frontend], 1);
 	proxy_conn_arm(&c->conn, silent_fire, SETTINGS_TIMEOUT_NS);
 	*ret_user = c;

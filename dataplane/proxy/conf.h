@@ -24,6 +24,12 @@ struct proxy_frontend {
 	bool reply_details; // local replies name clusters and addresses (TH-95)
 };
 
+// What silence is borne of peers of one side.
+struct proxy_silence {
+	uint64_t user_timeout_ns; // of outstanding bytes without an answer; 0 = TCP's default
+	uint64_t tcp_keepalive_ns; // TCP asks who was silent for this long; 0 = never
+};
+
 struct proxy_conf {
 	// borrowed, outlive the proxy; same index as in the snapshot
 	const struct proxy_frontend *frontends;
@@ -40,6 +46,7 @@ struct proxy_conf {
 	bool retry_idempotent; // resend idempotent requests whose connection was lost
 	uint64_t connect_timeout_ns; // TCP and SETTINGS together; at least 20 s (BO-02)
 	uint64_t listener_drain_ns; // time that clients of a changed listener get (FLT-11)
+	struct proxy_silence client_silence, backend_silence;
 	uint64_t idle_timeout_ns; // of clients without an open stream (TH-80); 0 = none
 	uint32_t
 		client_buffer; // bytes kept for a client connection (client_buffer.h); 0 = no bound

@@ -54,6 +54,7 @@
 	X(upstreams_idled) /* spare connections closed */                                          \
 	X(refused_early_ends) /* requests of sources that ended too many of theirs early */        \
 	X(upstreams_retired_resets) /* before their backends close them for too many resets */    \
+	X(upstreams_unanswered) /* retired: TCP had no answer for six seconds or more */           \
 	X(events_delayed) /* the ring to the control thread was full */                            \
 	X(reports_bad) /* load reports of backends that cannot be parsed */                        \
 	X(metrics_lost) /* values for load reports: too many, or a name too long */                \

@@ -13,10 +13,6 @@
 
 #define LAST_ID 0x7fffffff // RFC 9113 5.1.1
 #define IDLE_NS (30 * NS_PER_SECOND)
-// A backend that went without a word is missed within ten seconds (TH-65):
-// TCP asks, since HTTP/2 PINGs make gRPC servers hang up.
-#define ASK_AFTER_NS (3 * NS_PER_SECOND)
-#define UNANSWERED_NS (6500 * NS_PER_MS)
 #define IN_USE_NS NS_PER_SECOND // from its newest stream on
 #define LATE_NS (100 * NS_PER_MS)
 
@@ -323,10 +319,22 @@ static const struct h2_events events = {.on_message = on_message,
 static void on_established(struct tcp_conn *tcp, void *user)
 {
 	struct proxy_upstream *u = user;
-	tcp_conn_set_user_timeout(tcp, UNANSWERED_NS);
-	tcp_conn_set_keepalive(tcp, ASK_AFTER_NS);
+	const struct proxy_silence *silence = &u->conn.proxy->conf.backend_silence;
+	tcp_conn_set_user_timeout(tcp, silence->user_timeout_ns);
+	tcp_conn_set_keepalive(tcp, silence->tcp_keepalive_ns);
 	if (!proxy_conn_start(&u->conn, tcp, H2_CLIENT, &events))
 		gone(u, "out of memory", true);
+}
+
+// TH-65: new requests go elsewhere. Those under way wait for as long as TCP does: it may be the
+// path that is dark for a while.
+static void on_unanswered(struct tcp_conn *tcp, void *user)
+{
+	struct proxy_upstream *u = user;
+	if (u->state != PROXY_UPSTREAM_READY)
+		return;
+	proxy_count(u->conn.proxy, PROXY_upstreams_unanswered);
+	proxy_upstream_retire(u, "no answer");
 }
 
 static void on_eof(struct tcp_conn *tcp, void *user)
@@ -345,6 +353,7 @@ static void on_tcp_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reaso
 static const struct tcp_conn_ops tcp_ops = {.on_established = on_established,
 	.on_data = proxy_conn_on_data,
 	.on_send_room = proxy_conn_on_send_room,
+	.on_unanswered = on_unanswered,
 	.on_eof = on_eof,
 	.on_closed = on_tcp_closed};
 

@@ -3,7 +3,10 @@
 #include "dataplane/tcp/tcp_internal.h"
 #include "lb/base/container_of.h"
 
-#define KEEPALIVE_PROBES 8 // in one user timeout
+#define KEEPALIVE_PROBES 8 // at least, in what our patience is
+// RFC 9293 3.8.3's R1 is three repetitions; where RTO is short they are over too soon to mean much.
+#define UNANSWERED_REPEATS 3
+#define UNANSWERED_NS (6 * NS_PER_SECOND)
 
 static void backoff(struct tcp_conn *c)
 {
@@ -15,6 +18,12 @@ static void give_up(struct tcp_conn *c)
 {
 	tcp_output_rst(c);
 	tcp_conn_close(c, TCP_CLOSE_TIMEOUT);
+}
+
+static void tell_unanswered(struct tcp_conn *c)
+{
+	if (c->ops->on_unanswered)
+		c->ops->on_unanswered(c, c->user);
 }
 
 static void timed_out(struct tcp_conn *c)
@@ -33,7 +42,8 @@ static void rtx_fired(struct tcp_conn *c)
 		tcp_rtx_start(c);
 		return;
 	}
-	if (tcp_now(c->stack) >= c->progress_ns + c->user_timeout_ns) {
+	uint64_t waited = tcp_now(c->stack) - c->progress_ns;
+	if (waited >= tcp_patience(c)) {
 		give_up(c);
 		return;
 	}
@@ -43,30 +53,41 @@ static void rtx_fired(struct tcp_conn *c)
 		tcp_rtx_start(c);
 		return;
 	}
-	if (c->snd_nxt == c->snd_una && tcp_output_pending(c) && c->snd_wnd < c->mss)
+	bool probes = c->snd_nxt == c->snd_una && tcp_output_pending(c) && c->snd_wnd < c->mss;
+	bool answered = probes && c->sent_ns <= c->heard_ns;
+	if (probes)
 		c->probe_due = true; // RFC 9293 3.8.6.1
 	else if (c->snd_max != c->snd_una)
 		timed_out(c);
 	backoff(c);
 	tcp_conn_mark_dirty(c);
 	tcp_rtx_start(c);
+	if (!answered && c->n_backoff >= UNANSWERED_REPEATS && waited >= UNANSWERED_NS)
+		tell_unanswered(c);
 }
 
 static void keepalive_fired(struct tcp_conn *c)
 {
 	uint64_t now = tcp_now(c->stack), silent = now - c->heard_ns;
-	uint64_t end = c->heard_ns + c->keepalive_ns + c->user_timeout_ns;
-	uint64_t next = now + c->user_timeout_ns / KEEPALIVE_PROBES;
+	uint64_t patience = tcp_patience(c), end = c->heard_ns + c->keepalive_ns + patience;
+	uint64_t often = patience / KEEPALIVE_PROBES;
+	uint64_t next = now + (often < c->keepalive_ns ? often : c->keepalive_ns);
+	bool unanswered = false;
 	if (c->state != TCP_OPEN || silent < c->keepalive_ns) {
 		next = (c->state == TCP_OPEN ? c->heard_ns : now) + c->keepalive_ns;
 	} else if (now >= end) {
 		give_up(c);
 		return;
 	} else if (c->snd_una == c->snd_max) { // else retransmissions ask already
+		uint64_t slow = UNANSWERED_REPEATS * c->rto_ns;
+		uint64_t least = c->keepalive_ns + (slow > UNANSWERED_NS ? slow : UNANSWERED_NS);
+		unanswered = silent >= least;
 		c->keepalive_due = true;
 		tcp_conn_mark_dirty(c);
 	}
 	tcp_timer_set(c, TCP_TIMER_KEEPALIVE, next < end || c->state != TCP_OPEN ? next : end);
+	if (unanswered)
+		tell_unanswered(c);
 }
 
 static void handshake_expired(struct tcp_conn *c)

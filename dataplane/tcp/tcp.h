@@ -83,6 +83,10 @@ struct tcp_conn_ops {
 	void (*on_eof)(struct tcp_conn *, void *user);
 	// The last event. Not called after tcp_conn_abort().
 	void (*on_closed)(struct tcp_conn *, void *user, enum tcp_close_reason);
+	// Nothing was heard of the peer for six seconds of repetitions, or of keepalive's
+	// questions: it may be gone (RFC 9293 3.8.3, R1). Comes again with each further one. NULL =
+	// not told.
+	void (*on_unanswered)(struct tcp_conn *, void *user);
 };
 
 // A listener's callback for a completed handshake: sets *ret_user and returns the ops, or returns
@@ -143,10 +147,12 @@ void tcp_conn_shutdown(struct tcp_conn *);
 // Sends RST and drops everything; no further event. The pointer is invalid afterwards.
 void tcp_conn_abort(struct tcp_conn *);
 // Gives up after this long without progress on outstanding data (RFC 5482); 0 = the default, 30 s.
-// A closed window does not count while the peer answers the probes.
+// Where that leaves no time for four repetitions, after 15 RTO, or 100 s. A closed window does not
+// count while the peer answers the probes.
 void tcp_conn_set_user_timeout(struct tcp_conn *, uint64_t timeout_ns);
-// Probes a peer that was silent for this long with nothing outstanding (RFC 9293 3.8.4), and gives
-// up if it stays silent for the user timeout after that; 0 = off, the default.
+// Probes a peer that was silent for this long with nothing outstanding (RFC 9293 3.8.4), again as
+// often or eight times in the user timeout, and gives up if it stays silent for that; 0 = off, the
+// default.
 void tcp_conn_set_keepalive(struct tcp_conn *, uint64_t idle_ns);
 
 // Segments and bytes received, sent, retransmitted, refused, and dropped by cause.

@@ -23,6 +23,9 @@
 #define TCP_TIME_WAIT_NS (60 * NS_PER_SECOND) // 2 MSL
 #define TCP_HALF_OPEN_NS (15 * NS_PER_SECOND) // SYN sent at 0, 1, 3 and 7 s
 #define TCP_USER_TIMEOUT (30 * NS_PER_SECOND)
+#define TCP_PATIENCE_RTOS 15 // 1 + 2 + 4 + 8: four repetitions have had their time
+#define TCP_PATIENCE_MAX                                                                           \
+	(100 * NS_PER_SECOND) // of that, since peers choose RTO (RFC 9293 3.8.3, R2)
 #define TCP_HOLE_NS                                                                                \
 	(30 * NS_PER_SECOND) // until what waits beyond a hole is dropped, unless so many
 #define TCP_HOLE_LEAST 3000 // bytes came before it meanwhile
@@ -469,6 +472,8 @@ void tcp_timer_set(struct tcp_conn *, enum tcp_timer, uint64_t at_ns);
 void tcp_timer_stop(struct tcp_conn *, enum tcp_timer);
 void tcp_rtx_start(struct tcp_conn *); // from now
 bool tcp_may_probe_tail(const struct tcp_conn *);
+// How long it waits for a peer that says nothing: the user timeout, or longer on a slow path.
+uint64_t tcp_patience(const struct tcp_conn *);
 void tcp_rtt_sample(struct tcp_conn *, uint64_t rtt_ns);
 // The round trip by the timestamp that an ACK echoes (RFC 7323 4), in whole milliseconds, 1 ns at
 // least; 0 = it has no plausible one.

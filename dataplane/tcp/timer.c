@@ -32,11 +32,21 @@ static uint64_t backed_off(const struct tcp_conn *c)
 	return rto < TCP_RTO_MAX ? rto : TCP_RTO_MAX;
 }
 
+uint64_t tcp_patience(const struct tcp_conn *c)
+{
+	uint64_t slow = TCP_PATIENCE_RTOS * c->rto_ns;
+	slow = slow < TCP_PATIENCE_MAX ? slow : TCP_PATIENCE_MAX;
+	return c->user_timeout_ns > slow ? c->user_timeout_ns : slow;
+}
+
 // However far the timer has backed off, a peer that was away is asked once more in the last eighth
-// of the user timeout, and has time to answer.
+// of the user timeout, and again of our patience if that is longer, and has time to answer.
 void tcp_rtx_start(struct tcp_conn *c)
 {
-	uint64_t now = tcp_now(c->stack), give_up = c->progress_ns + c->user_timeout_ns;
+	uint64_t now = tcp_now(c->stack), patience = c->user_timeout_ns;
+	if (now >= c->progress_ns + patience)
+		patience = tcp_patience(c);
+	uint64_t give_up = c->progress_ns + patience;
 	uint64_t wait = c->n_backoff ? backed_off(c) : c->rto_ns;
 	c->tail_probe_next = false;
 	if (c->state == TCP_OPEN && tcp_may_probe_tail(c)) {
@@ -45,7 +55,7 @@ void tcp_rtx_start(struct tcp_conn *c)
 		c->tail_probe_next = pto < wait;
 		wait = pto < wait ? pto : wait;
 	}
-	uint64_t left = give_up > now ? give_up - now : 0, last = c->user_timeout_ns / 8;
+	uint64_t left = give_up > now ? give_up - now : 0, last = patience / 8;
 	if (c->state == TCP_OPEN && wait + last / 4 > left)
 		wait = left > last ? left / 2 : left;
 	tcp_timer_set(c, TCP_TIMER_RTX, now + wait);

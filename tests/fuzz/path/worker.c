@@ -113,6 +113,8 @@ static void make_proxy(struct path_worker *w)
 		.max_conns_per_endpoint = 2,
 		.connect_timeout_ns = 20 * SECOND,
 		.listener_drain_ns = 30 * SECOND,
+		.client_silence = {.tcp_keepalive_ns = 60 * SECOND},
+		.backend_silence = {.tcp_keepalive_ns = 3 * SECOND},
 		.idle_timeout_ns = 300 * SECOND,
 		.max_attempts = 4,
 		.retry_idempotent = true,

@@ -142,6 +142,8 @@ static void new_proxy(struct world *w)
 		.max_conns_per_endpoint = w->conf.max_conns_per_endpoint,
 		.connect_timeout_ns = 20 * SECOND,
 		.listener_drain_ns = w->conf.listener_drain_ns,
+		.client_silence = {.tcp_keepalive_ns = 60 * SECOND},
+		.backend_silence = {.tcp_keepalive_ns = 3 * SECOND},
 		.idle_timeout_ns = w->conf.idle_timeout_ns,
 		.client_buffer = w->conf.client_buffer,
 		.max_attempts = w->conf.max_attempts,

@@ -87,8 +87,13 @@ static void rig_on_closed(struct tcp_conn *c, void *user, enum tcp_close_reason 
 	rig.conn = NULL;
 }
 
-static const struct tcp_conn_ops ops = {
-	rig_on_established, rig_on_data, rig_on_send_room, rig_on_eof, rig_on_closed};
+static void rig_on_unanswered(struct tcp_conn *c, void *user)
+{
+	rig.n_unanswered++;
+}
+
+static const struct tcp_conn_ops ops = {rig_on_established, rig_on_data, rig_on_send_room,
+	rig_on_eof, rig_on_closed, rig_on_unanswered};
 
 static const struct tcp_conn_ops *rig_on_accept(void *arg, struct tcp_conn *c, void **ret_user)
 {

@@ -61,7 +61,7 @@ struct rig {
 	uint8_t got[1 << 20];
 	size_t n_got;
 	size_t appetite; // bytes it will still consume
-	unsigned n_established, n_room, n_eof, n_closed;
+	unsigned n_established, n_room, n_eof, n_closed, n_unanswered;
 	enum tcp_close_reason reason;
 	bool refuse; // in accept
 	bool abort_in_data, abort_in_room, resume_in_data, shutdown_in_eof;

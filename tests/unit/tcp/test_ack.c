@@ -134,10 +134,10 @@ static void the_user_timeout_ends_the_connection_on_time(void **state)
 {
 	rig_accept(PLAIN);
 	rig_after_ms(5);
-	tcp_conn_set_user_timeout(rig.conn, 2500 * NS_PER_MS);
+	tcp_conn_set_user_timeout(rig.conn, 5000 * NS_PER_MS);
 	rig_write("a");
 	rig_skip();
-	rig_after_ms(2499);
+	rig_after_ms(4999);
 	assert_int_equal(rig.n_closed, 0);
 	rig_skip();
 	rig_after_ms(1);
@@ -177,6 +177,93 @@ static void the_default_user_timeout_is_30_seconds(void **state)
 	rig_after_ms(1);
 	assert_int_equal(rig.n_closed, 1);
 	rig_skip();
+}
+
+// TCP-166: 15 RTO, and not more than 100 s of them.
+static void a_slow_path_lengthens_the_user_timeout(void **state)
+{
+	static const uint64_t cases[][2] = {{1900, 30000}, {4000, 60000}, {20000, 100000}};
+	for (unsigned i = 0; i < 3; i++) {
+		rig_restart();
+		rig.n_closed = rig.n_unanswered = 0;
+		rig_accept(PLAIN);
+		rig.conn->rto_ns = cases[i][0] * NS_PER_MS;
+		rig_write("a");
+		rig_after_ms(cases[i][1] - 1);
+		assert_int_equal(rig.n_closed, 0);
+		rig_after_ms(1);
+		assert_int_equal(rig.n_closed, 1);
+		rig_skip();
+	}
+	rig_restart();
+	rig.n_closed = 0;
+	rig_accept(PLAIN);
+	rig.conn->rto_ns = 20 * NS_PER_SECOND;
+	tcp_conn_set_user_timeout(rig.conn, 200 * NS_PER_SECOND); // what the owner wants stays
+	rig_write("a");
+	rig_after_ms(199999);
+	assert_int_equal(rig.n_closed, 0);
+	rig_skip();
+}
+
+// TCP-167, RFC 9293 3.8.3.
+static void the_owner_is_told_before_the_user_timeout(void **state)
+{
+	static const uint64_t cases[][3] = {
+		{200, 6199, 6200}, {1000, 6999, 7000}, {3000, 20999, 21000}};
+	for (unsigned i = 0; i < 3; i++) {
+		rig_restart();
+		rig.n_closed = rig.n_unanswered = 0;
+		rig_accept(PLAIN);
+		rig.conn->rto_ns = cases[i][0] * NS_PER_MS;
+		rig_write("a");
+		rig_after_ms(cases[i][1]);
+		assert_int_equal(rig.n_unanswered, 0);
+		rig_after_ms(cases[i][2] - cases[i][1]);
+		assert_int_equal(rig.n_unanswered, 1);
+		assert_int_equal(rig.n_closed, 0);
+		rig_skip();
+	}
+	IN(.flags = ACK, .seq = 1, .ack = 2);
+	rig_after_ms(100000);
+	assert_int_equal(rig.n_unanswered, 1);
+}
+
+// TCP-167
+static void the_owner_is_told_of_questions_without_an_answer(void **state)
+{
+	rig_accept(PLAIN);
+	tcp_conn_set_keepalive(rig.conn, 3 * NS_PER_SECOND);
+	rig_after_ms(8999);
+	assert_int_equal(rig.n_unanswered, 0);
+	rig_after_ms(1);
+	assert_int_equal(rig.n_unanswered, 1);
+	rig_skip();
+	IN(.flags = ACK, .seq = 1, .ack = 1);
+	for (unsigned i = 0; i < 10; i++) { // each question is answered
+		rig_after_ms(3000);
+		assert_int_equal(rig_out()->seq, 0);
+		IN(.flags = ACK, .seq = 1, .ack = 1);
+	}
+	assert_int_equal(rig.n_unanswered, 1);
+}
+
+// TCP-167: a closed window that is answered is no silence.
+static void who_answers_window_probes_is_not_silent(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write("a");
+	rig_skip();
+	IN(.flags = ACK, .seq = 1, .ack = 2, .zero_wnd = true);
+	rig_write("b");
+	for (unsigned i = 0; i < 100; i++) {
+		rig_after_ms(1000);
+		if (rig_peek())
+			IN(.flags = ACK, .seq = 1, .ack = 2, .zero_wnd = true);
+		rig_skip();
+	}
+	assert_int_equal(rig.n_unanswered, 0);
+	assert_int_equal(rig.n_closed, 0);
 }
 
 // TCP-69, RFC 9293 3.8.4.
@@ -340,7 +427,10 @@ RUN_SUITE("tcp/ack", CASE(a_loss_is_found_after_2_gib_without_one),
 	CASE(the_user_timeout_ends_the_connection_on_time),
 	CASE(whoever_was_away_for_25_seconds_is_asked_before_the_user_timeout),
 	CASE(the_default_user_timeout_is_30_seconds), CASE(a_silent_peer_is_probed_and_given_up),
-	CASE(keepalive_is_off_unless_asked_for),
+	CASE(a_slow_path_lengthens_the_user_timeout),
+	CASE(the_owner_is_told_before_the_user_timeout),
+	CASE(the_owner_is_told_of_questions_without_an_answer),
+	CASE(who_answers_window_probes_is_not_silent), CASE(keepalive_is_off_unless_asked_for),
 	CASE(the_first_two_duplicates_let_new_segments_out),
 	CASE(the_third_duplicate_resends_the_oldest_segment),
 	CASE(a_partial_ack_resends_the_next_hole),
