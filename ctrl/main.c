@@ -156,6 +156,7 @@ static void describe_port(const struct port *port, struct show_port *ret)
 		.mbps = s->mbps,
 		.n_link_downs = s->n_link_downs,
 		.n_losses = s->n_losses,
+		.merged = s->merged,
 		.error = s->error,
 	};
 	snprintf(ret->mac, sizeof(ret->mac), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1],
@@ -184,6 +185,12 @@ static void log_port(const struct daemon *d, unsigned i, enum port_event event)
 		break;
 	case PORT_EVENT_REFUSED:
 		log_error("device back, but refused", "port=%u error=%s", i, log_quote(s->error));
+		break;
+	case PORT_EVENT_SPLIT:
+		log_info("frames too long", "port=%u done=%s", i, log_quote(s->merged));
+		break;
+	case PORT_EVENT_CUT:
+		log_warn("frames too long", "port=%u remedy=%s", i, log_quote(s->merged));
 		break;
 	case PORT_EVENT_NONE:
 		break;

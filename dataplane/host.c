@@ -239,6 +239,12 @@ static bool settle(struct host *h, uint32_t p)
 	return true;
 }
 
+void host_input(struct host *h, uint32_t port, const struct rte_mbuf *m)
+{
+	tcp_stack_set_verified(h->tcp, port_frame_is_verified(m));
+	net_input(h->net, port, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m));
+}
+
 bool host_poll(struct host *h, host_sort_fn sort, void *ctx)
 {
 	struct rte_mbuf *frames[PORT_BURST];
@@ -251,8 +257,7 @@ bool host_poll(struct host *h, host_sort_fn sort, void *ctx)
 			n = port_queue_rx(h->queues[p], frames);
 			uint32_t kept = sort ? sort(ctx, p, frames, n) : n;
 			for (uint32_t i = 0; i < kept; i++)
-				net_input(h->net, p, rte_pktmbuf_mtod(frames[i], uint8_t *),
-					rte_pktmbuf_data_len(frames[i]));
+				host_input(h, p, frames[i]);
 			port_queue_done(h->queues[p], frames, kept);
 			any |= n > 0;
 		}

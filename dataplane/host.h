@@ -61,6 +61,8 @@ void host_announce(struct host *);
 // The first argument is the host, as for proxy_conf.source_for.
 const char *host_source_for(void *host, const struct ip_addr *dst, struct ip_addr *ret);
 
+// Processes one received frame, which stays the caller's.
+void host_input(struct host *, uint32_t port, const struct rte_mbuf *);
 // Removes frames for other workers from a burst; returns how many frames stay, in front.
 typedef uint32_t (*host_sort_fn)(
 	void *ctx, uint32_t port, struct rte_mbuf **frames, uint32_t n_frames);

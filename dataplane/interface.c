@@ -40,12 +40,52 @@ int interface_mtu(unsigned index)
 	return rc < 0 ? -1 : request.ifr_mtu;
 }
 
+// A command of ethtool's, laid out as that asks.
+static bool ethtool(int fd, struct ifreq *request, void *command)
+{
+	request->ifr_data = command;
+	return ioctl(fd, SIOCETHTOOL, request) == 0;
+}
+
+bool interface_is_veth(unsigned index)
+{
+	struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
+	struct ifreq request;
+	int fd = ask(index, &request);
+	if (fd < 0)
+		return false;
+	bool known = ethtool(fd, &request, &info);
+	close(fd);
+	return known && strcmp(info.driver, "veth") == 0;
+}
+
+bool interface_refuse_merging(unsigned index)
+{
+	struct ethtool_value gro = {.cmd = ETHTOOL_GGRO}, flags = {.cmd = ETHTOOL_GFLAGS};
+	struct ifreq request;
+	bool done = false;
+	int fd = ask(index, &request);
+	if (fd < 0)
+		return false;
+	if (ethtool(fd, &request, &gro) && gro.data) {
+		gro = (struct ethtool_value){.cmd = ETHTOOL_SGRO};
+		done = ethtool(fd, &request, &gro);
+	}
+	if (ethtool(fd, &request, &flags) && flags.data & ETH_FLAG_LRO) {
+		flags.cmd = ETHTOOL_SFLAGS;
+		flags.data &= ~(uint32_t)ETH_FLAG_LRO;
+		done |= ethtool(fd, &request, &flags);
+	}
+	close(fd);
+	return done;
+}
+
 static uint32_t speed_of(int fd, const char *name)
 {
 	struct ethtool_cmd command = {.cmd = ETHTOOL_GSET};
-	struct ifreq request = {.ifr_data = (void *)&command};
+	struct ifreq request = {0};
 	memcpy(request.ifr_name, name, sizeof(request.ifr_name));
-	if (ioctl(fd, SIOCETHTOOL, &request) < 0)
+	if (!ethtool(fd, &request, &command))
 		return 0;
 	uint32_t mbps = ethtool_cmd_speed(&command);
 	return mbps == (uint32_t)SPEED_UNKNOWN ? 0 : mbps;

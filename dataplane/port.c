@@ -50,6 +50,7 @@ struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
 	port->conf = *conf;
 	port->n_queues = conf->n_queues;
 	port->status.error = port->error;
+	port->status.merged = port->merged;
 	if (port_open(port, reterr) != 0) {
 		port_free(port);
 		return NULL;
@@ -242,6 +243,35 @@ static enum port_event watch_link(struct port *port, uint64_t now_ns)
 	return PORT_EVENT_LINK;
 }
 
+static uint64_t count_cut(const struct port *port)
+{
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < port->n_queues; i++)
+		n += counter_read(&port->queues[i].counters[PORT_rx_cut]);
+	return n;
+}
+
+// Frames that come cut: it is tried once to get them whole from now on.
+static enum port_event watch_cut(struct port *port)
+{
+	uint64_t n = count_cut(port);
+	if (n == port->n_cut || !port->if_index)
+		return PORT_EVENT_NONE;
+	port->n_cut = n;
+	char was[sizeof(port->merged)];
+	memcpy(was, port->merged, sizeof(was));
+	bool done = gso_refuse(&port->gso, port->if_index, port->merged, sizeof(port->merged));
+	if (strcmp(was, port->merged) == 0)
+		return PORT_EVENT_NONE;
+	return done ? PORT_EVENT_SPLIT : PORT_EVENT_CUT;
+}
+
+static enum port_event watch_running(struct port *port, uint64_t now_ns)
+{
+	enum port_event event = watch_link(port, now_ns);
+	return event == PORT_EVENT_NONE ? watch_cut(port) : event;
+}
+
 enum port_event port_watch(struct port *port, uint64_t now_ns)
 {
 	if (port->stopping)
@@ -250,7 +280,7 @@ enum port_event port_watch(struct port *port, uint64_t now_ns)
 		return take_again(port, now_ns);
 	// Workers that have not begun again yet must do so first: the phase is theirs.
 	if (port_is_there(port) || !all_are(port, QUEUE_RUNS))
-		return watch_link(port, now_ns);
+		return watch_running(port, now_ns);
 	return lose(port, now_ns);
 }
 

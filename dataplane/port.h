@@ -56,6 +56,8 @@ struct port_status {
 	uint64_t since_ns; // of port_watch()'s clock
 	uint32_t mbps; // 0 = unknown
 	uint64_t n_link_downs, n_losses; // how often link and device were lost
+	const char
+		*merged; // what was done, or is to be, about frames that were cut; "" = none were
 	const char *error; // why a device that returned could not be opened; "" = no error
 };
 enum port_event {
@@ -64,6 +66,8 @@ enum port_event {
 	PORT_EVENT_LOST,
 	PORT_EVENT_BACK,
 	PORT_EVENT_REFUSED, // status.error is new
+	PORT_EVENT_SPLIT, // longer frames came than the ring holds; status.merged: why no more will
+	PORT_EVENT_CUT, // the same, and more will: status.merged has the remedy
 };
 // Call several times a second while workers run: checks the device and its link, and returns what
 // happened. A device that is gone (unplugged, requested by the kernel, an interface deleted) is
@@ -93,6 +97,9 @@ bool port_queue_settle(struct port_queue *);
 #define PORT_BURST 32
 // Received frames, at most PORT_BURST, owned: pass them to port_queue_done() or to another worker.
 uint32_t port_queue_rx(struct port_queue *, struct rte_mbuf **ret_frames);
+// True if the device vouches for the TCP segment in a received frame: it verified the checksum, or
+// the segment has come from this machine and has none yet.
+bool port_frame_is_verified(const struct rte_mbuf *);
 // Returns processed frames of this queue; the next frames are sent in their buffers.
 void port_queue_done(struct port_queue *, struct rte_mbuf **frames, uint32_t n);
 // A copy of the frame in an own mbuf. NULL = no mbuf, counted.

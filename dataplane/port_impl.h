@@ -4,9 +4,11 @@
 // Thread: ctrl; a running queue is its worker's.
 #pragma once
 
+#include "dataplane/gso.h"
 #include "dataplane/pci_addr.h"
 #include "dataplane/port.h"
 #include "dataplane/port_claim.h"
+#include "dataplane/ring_marks.h"
 #include "dataplane/wait_fd.h"
 
 #include <rte_ethdev.h>
@@ -22,6 +24,8 @@
 	X(rx_frames)                                                                               \
 	X(rx_bytes)                                                                                \
 	X(rx_missed)                                                                               \
+	X(rx_cut)                                                                                  \
+	X(rx_checksum_unmade)                                                                      \
 	X(tx_frames)                                                                               \
 	X(tx_bytes)                                                                                \
 	X(tx_no_mbuf)                                                                              \
@@ -48,6 +52,7 @@ struct port_queue {
 	// w: ctrl, before workers run or while the queue rests.
 	uint16_t port_id, index;
 	int wait_fd;
+	struct ring_marks marks; // of an AF_PACKET ring
 	struct rte_mempool *mbufs; // owned
 	struct rte_mbuf *open; // reserved, not sent yet
 	uint32_t n_ready;
@@ -91,8 +96,11 @@ struct port {
 	uint32_t n_queues;
 	struct port_queue *queues; // owned
 	struct wait_fd_search search;
+	struct gso gso;
 	// The watch.
 	struct port_status status;
+	uint64_t n_cut; // rx_cut of all queues when last looked at
+	char merged[160]; // what was done about frames that were cut, or is to be
 	bool stopping; // workers are releasing it, or it is being closed
 	bool closing; // in a separate thread
 	pthread_t closer; // while closing

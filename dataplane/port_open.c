@@ -346,6 +346,14 @@ static void receive_groups(struct port *port)
 		(void)rte_eth_promiscuous_enable(port->id);
 }
 
+// Where it cannot be done, frames without a checksum are dropped as corrupt.
+static void read_marks(struct port_queue *q, const struct port_conf *conf)
+{
+	char devargs[MAX_DEVICE + MAX_ADDED];
+	complete_devargs(conf, devargs, sizeof(devargs));
+	(void)!ring_marks_open(&q->marks, q->wait_fd, devargs);
+}
+
 static int start(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
 {
 	int rc = rte_eth_dev_start(port->id);
@@ -355,8 +363,12 @@ static int start(struct port *port, const struct port_conf *conf, struct lb_err 
 		receive_groups(port);
 	if (port->hashes)
 		port->hashes = follow_device(port, conf->steer);
-	for (uint16_t i = 0; i < port->n_queues; i++)
-		port->queues[i].wait_fd = wait_fd_find(&port->search, port->id, i);
+	for (uint16_t i = 0; i < port->n_queues; i++) {
+		struct port_queue *q = &port->queues[i];
+		q->wait_fd = wait_fd_find(&port->search, port->id, i);
+		if (is_driver(port->driver, "net_af_packet"))
+			read_marks(q, conf);
+	}
 	return 0;
 }
 
@@ -378,6 +390,10 @@ void port_close(struct port *port, bool forget)
 	if (port->listens)
 		unplug_ignore(port->name, &port->asked_away);
 	port->listens = false;
+	for (uint32_t i = 0; i < port->n_queues; i++)
+		ring_marks_close(&port->queues[i].marks); // a mapping would keep the socket
+	gso_release(&port->gso);
+	port->merged[0] = '\0';
 	if (!port->opened)
 		return;
 	// Not started = nothing to stop; closing tells.

@@ -50,9 +50,31 @@ int port_queue_wait_fd(const struct port_queue *q)
 	return port_queue_is_live(q) ? q->wait_fd : -1;
 }
 
+// Of an AF_PACKET ring: only frames whose marks were seen are taken. A checksum that was never made
+// has nothing to say of the data, which did not leave the machine's memory.
+static uint16_t rx_marked(struct port_queue *q, struct rte_mbuf **ret_frames)
+{
+	_Static_assert(PORT_BURST <= RING_MARKS_MAX, "one look");
+	struct ring_look look = ring_marks_look(&q->marks, PORT_BURST);
+	if (look.n == 0)
+		return 0;
+	uint16_t n = rte_eth_rx_burst(q->port_id, q->index, ret_frames, (uint16_t)look.n);
+	ring_marks_pass(&q->marks, n);
+	for (uint16_t i = 0; i < n; i++) {
+		if (look.unmade >> i & 1) {
+			ret_frames[i]->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_NONE;
+			counter_add(&q->counters[PORT_rx_checksum_unmade], 1);
+		}
+		if (look.cut >> i & 1)
+			counter_add(&q->counters[PORT_rx_cut], 1);
+	}
+	return n;
+}
+
 uint32_t port_queue_rx(struct port_queue *q, struct rte_mbuf **ret_frames)
 {
-	uint16_t n = rte_eth_rx_burst(q->port_id, q->index, ret_frames, PORT_BURST);
+	uint16_t n = q->marks.map ? rx_marked(q, ret_frames)
+	                          : rte_eth_rx_burst(q->port_id, q->index, ret_frames, PORT_BURST);
 	if (n == 0)
 		return 0;
 	uint64_t bytes = 0;
@@ -63,6 +85,12 @@ uint32_t port_queue_rx(struct port_queue *q, struct rte_mbuf **ret_frames)
 	counter_add(&q->counters[PORT_rx_frames], n);
 	counter_add(&q->counters[PORT_rx_bytes], bytes);
 	return n;
+}
+
+bool port_frame_is_verified(const struct rte_mbuf *m)
+{
+	uint64_t is = m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
+	return is == RTE_MBUF_F_RX_L4_CKSUM_GOOD || is == RTE_MBUF_F_RX_L4_CKSUM_NONE;
 }
 
 struct rte_mbuf *port_queue_copy(struct port_queue *q, const struct rte_mbuf *m)

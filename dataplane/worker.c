@@ -304,7 +304,7 @@ static bool take_over(struct worker *w)
 			if (items[i].is_copy)
 				net_hear(net, items[i].port, frame, len);
 			else
-				net_input(net, items[i].port, frame, len);
+				host_input(w->host, items[i].port, frames[i]);
 		}
 		rte_pktmbuf_free_bulk(frames, n);
 		n_all += n;

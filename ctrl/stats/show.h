@@ -23,6 +23,7 @@ struct show_port {
 	uint64_t since_ns;
 	uint32_t mbps; // 0 = unknown
 	uint64_t n_link_downs, n_losses;
+	const char *merged; // what was done about frames longer than the MTU; "" = none came
 	const char *error; // why the device cannot be reopened; "" = it is only absent
 };
 

@@ -49,6 +49,7 @@ static void add_link(json_t *row, const struct show *s, const struct show_port *
 	show_set_u64(row, "link_downs", p->n_link_downs);
 	show_set_u64(row, "losses", p->n_losses);
 	show_set_text(row, "error", p->error);
+	show_set_text(row, "merged", p->merged);
 }
 
 const char *show_frontend_down(const struct show *s, uint32_t frontend, char *text, size_t size)

@@ -42,6 +42,7 @@
 	X(drop_short)                                                                              \
 	X(drop_offset)                                                                             \
 	X(drop_checksum)                                                                           \
+	X(drop_checksum_unmade) /* the pseudo-header's alone: left to hardware by the sender */    \
 	X(drop_port) /* zero, or sent to itself */                                                 \
 	X(drop_flags)                                                                              \
 	X(drop_options)                                                                            \

@@ -21,6 +21,14 @@ static inline bool options(const uint8_t *p, size_t len, struct tcp_opts *ret)
 	return true;
 }
 
+// Senders that leave a checksum to hardware put the pseudo-header's sum there.
+static bool is_unmade(uint16_t flow_sum, const uint8_t *segment, size_t len)
+{
+	uint16_t field, inverse = tcp_csum_rest(flow_sum, 0, len, NULL, 0);
+	memcpy(&field, segment + offsetof(struct tcp_header, checksum), sizeof(field));
+	return (field ^ inverse) == UINT16_MAX;
+}
+
 // len >= TCP_HEADER_LEN, ports in the flow; flow_sum: tcp_csum_flow() of its addresses. True =
 // well-formed.
 static inline bool parse(struct tcp_stack *s, const struct tcp_flow *flow, uint16_t flow_sum,
@@ -32,8 +40,9 @@ static inline bool parse(struct tcp_stack *s, const struct tcp_flow *flow, uint1
 		tcp_count(s, TCP_drop_offset);
 		return false;
 	}
-	if (tcp_csum_segment(flow_sum, segment, len) != 0) {
-		tcp_count(s, TCP_drop_checksum);
+	if (!s->verified && tcp_csum_segment(flow_sum, segment, len) != 0) {
+		bool unmade = is_unmade(flow_sum, segment, len);
+		tcp_count(s, unmade ? TCP_drop_checksum_unmade : TCP_drop_checksum);
 		return false;
 	}
 	if (!flow->remote_port || !flow->local_port ||
@@ -80,6 +89,11 @@ static void input_without_conn(
 		tcp_count(s, TCP_drop_no_connection);
 		tcp_output_rst_reply(s, flow, seg);
 	}
+}
+
+void tcp_stack_set_verified(struct tcp_stack *s, bool verified)
+{
+	s->verified = verified;
 }
 
 void tcp_stack_input(struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *segment, size_t len)

@@ -104,6 +104,9 @@ void tcp_stack_free(struct tcp_stack *);
 // addresses; this sets the ports, from the segment. It checks length, checksum and options, and
 // counts every drop by cause.
 void tcp_stack_input(struct tcp_stack *, struct tcp_flow *flow, const uint8_t *segment, size_t len);
+// Whether somebody vouches for the segments that come in from now on: their checksum has been
+// verified, or is not needed. At first nobody does.
+void tcp_stack_set_verified(struct tcp_stack *, bool);
 // Sends what the turn left to send: data, FINs, acknowledgements and window updates, each
 // connection once. Call at the end of each turn.
 void tcp_stack_flush(struct tcp_stack *);

@@ -238,6 +238,7 @@ struct tcp_stack {
 	uint64_t range_bytes; // in the ranges of all connections
 	uint64_t cookies_until_ns; // ACKs with a SYN cookie are accepted until then
 	uint8_t rcv_wscale;
+	bool verified; // see tcp_stack_set_verified()
 	struct tcp_listener listeners[TCP_MAX_LISTENERS];
 	unsigned n_listeners; // listeners ever in use
 	struct tcp_listener *free_listeners; // of those, the unused ones

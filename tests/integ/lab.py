@@ -153,9 +153,12 @@ class Lab:
                  "type", "veth", "peer", "name", if_b, "netns", self.ns(ns_b), "mtu", str(mtu),
                  *n])
         for ns, interface in (end_a, end_b):
-            settings = [word for name in OFFLOADS for word in (name, "off")]
-            self.exec(ns, ["ethtool", "-K", interface, *settings])
+            self.set_offloads(ns, interface, "off")
             self.ip(ns, "link", "set", interface, "up")
+
+    def set_offloads(self, ns, interface, state, names=OFFLOADS):
+        """on, as the kernel makes a veth, or off."""
+        self.exec(ns, ["ethtool", "-K", interface, *(word for name in names for word in (name, state))])
 
     def enable_ip6(self, ns, interface):
         """Namespaces have no IPv6, which would send by itself, unless an interface of theirs shall. Libraries take it for

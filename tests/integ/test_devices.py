@@ -35,6 +35,64 @@ def test_large_frames_carry_large_bodies_on_af_packet(lab):
     check_end(bed)
 
 
+# -- senders that leave checksums and splitting to hardware, which a veth is not
+
+BODY = 1 << 20
+
+
+def offloads_on(lab, ends=tuple((far, far_if) for far, (far_if, _) in LINKS.items())):
+    for ns, interface in ends:
+        lab.set_offloads(ns, interface, "on", ("tx", "gso", "tso"))
+
+
+def serve_bodies(bed):
+    bed.start_http_backend("one", "10.82.0.1", BODY)
+    load_agent.serve_echo(bed, ("10.82.0.1", 8080))
+
+
+def run_bodies(bed, count=64):
+    """So many of a MiB, up and down."""
+    upload = bed.lab.dir / "upload"
+    upload.write_bytes(b"u" * BODY)
+    report = bed.run_h2load(requests=count, clients=2, streams=4, body=upload)
+    assert report.perfect and report.payload == count * BODY, report
+
+
+def test_a_veths_peers_may_keep_their_offloads(lab):
+    """NET-34, NET-35. Checksums that were never made are not asked for; of segments longer than a frame the first
+    are lost, then the peer splits."""
+    bed = Testbed(lab)
+    offloads_on(lab)
+    serve_bodies(bed)
+    run_bodies(bed)
+    for number in (0, 1):
+        now = port(bed, number)
+        assert now["rx_checksum_unmade"] > 100 and now["rx_cut"] > 0, now
+        assert now["merged"] == "tso taken from the veth's peer", now
+        features = lab.exec(("client", "backends")[number], ["ethtool", "-k", ("c0", "b0")[number]]).stdout
+        assert "tcp-segmentation-offload: off" in features, features
+    cut = [port(bed, number)["rx_cut"] for number in (0, 1)]
+    run_bodies(bed)
+    assert cut == [port(bed, number)["rx_cut"] for number in (0, 1)]
+    assert sum(w["tcp"]["drop_checksum"] for w in bed.show_workers()) == 0
+    assert bed.daemon.output().count('msg="frames too long" port=') == 2, bed.daemon.output()
+    check_end(bed)
+    features = lab.exec("client", ["ethtool", "-k", "c0"]).stdout
+    assert "tcp-segmentation-offload: on" in features, features  # shuntd has gone, and with it what it asked for
+
+
+def test_a_corrupt_checksum_is_dropped_where_others_are_not_made(lab):
+    """NET-34. Who writes a checksum is held to it."""
+    bed = Testbed(lab)
+    offloads_on(lab)
+    serve_bodies(bed)
+    bad = pathlib.Path(__file__).with_name("bad_segments.py")
+    lab.exec("client", ["/usr/bin/python3", bad, "10.81.0.1", "10.81.0.10", "20"])
+    run_bodies(bed, count=4)
+    assert sum(w["tcp"]["drop_checksum"] for w in bed.show_workers()) == 20, bed.show("workers")
+    check_end(bed)
+
+
 # -- links and devices that go and come
 
 def port(bed, number=CLIENT_PORT):

@@ -23,6 +23,40 @@ static void changed_in(size_t at, uint8_t byte)
 	raw_in(segment, 20);
 }
 
+// NET-34
+static void a_segment_that_somebody_vouches_for_needs_no_checksum(void **state)
+{
+	uint8_t segment[20] = {0x9c, 0x40, 0, 80, [12] = 5 << 4, [13] = ACK};
+	raw_in(segment, 20);
+	assert_int_equal(rig_count(TCP_drop_checksum), 1);
+	tcp_stack_set_verified(rig.stack, true);
+	raw_in(segment, 20);
+	assert_int_equal(rig_count(TCP_drop_checksum), 1);
+	assert_int_equal(rig_count(TCP_drop_no_connection), 1);
+	tcp_stack_set_verified(rig.stack, false);
+	raw_in(segment, 20);
+	assert_int_equal(rig_count(TCP_drop_checksum), 2);
+}
+
+// NET-34. As a kernel leaves it for a card: the pseudo-header's sum.
+static void a_checksum_that_was_never_made_has_a_counter_of_its_own(void **state)
+{
+	uint8_t segment[20] = {0x9c, 0x40, 0, 80, [12] = 5 << 4, [13] = ACK};
+	uint32_t sum = 6 + 20; // protocol and length, as the addresses in 16-bit words
+	const struct ip_addr *ends[] = {&rig.flow.local, &rig.flow.remote};
+	for (int i = 0; i < 2; i++)
+		sum += (uint32_t)(ends[i]->b[12] << 8 | ends[i]->b[13]) +
+		       (uint32_t)(ends[i]->b[14] << 8 | ends[i]->b[15]);
+	sum = (sum & 0xffff) + (sum >> 16);
+	segment[16] = (uint8_t)(sum >> 8);
+	segment[17] = (uint8_t)sum;
+	raw_in(segment, 20);
+	assert_int_equal(rig_count(TCP_drop_checksum_unmade), 1);
+	segment[17] ^= 1;
+	raw_in(segment, 20);
+	assert_int_equal(rig_count(TCP_drop_checksum), 1);
+}
+
 // TH-44, TCP-01, TCP-02, TCP-03, TCP-04
 static void malformed_segments_are_dropped_by_cause(void **state)
 {
@@ -327,7 +361,9 @@ static void an_abort_inside_on_data_is_safe(void **state)
 	assert_int_equal(rig.n_eof, 0);
 }
 
-RUN_SUITE("tcp/input", CASE(malformed_segments_are_dropped_by_cause),
+RUN_SUITE("tcp/input", CASE(a_checksum_that_was_never_made_has_a_counter_of_its_own),
+	CASE(a_segment_that_somebody_vouches_for_needs_no_checksum),
+	CASE(malformed_segments_are_dropped_by_cause),
 	CASE(a_segment_from_itself_to_itself_is_dropped),
 	CASE(a_segment_to_nowhere_is_reset_in_kind), CASE(only_an_exact_reset_resets),
 	CASE(challenges_come_at_most_once_in_half_a_second),

@@ -184,11 +184,13 @@ static void ports_say_what_became_of_their_device_and_frontends_who_is_reached(v
 					     .link = SHOW_LINK_UP,
 					     .mbps = 2500,
 					     .since_ns = twheel_now(w->wheel),
+					     .merged = "",
 					     .error = ""},
 		{.driver = "y",
 			.link = SHOW_LINK_GONE,
 			.since_ns = twheel_now(w->wheel),
 			.n_losses = 3,
+			.merged = "gro and lro switched off",
 			.error = "no driver has it"}};
 	for (int i = 0; i < 2; i++) {
 		ports[i].address_ips = &ips[i];
@@ -216,6 +218,8 @@ static void ports_say_what_became_of_their_device_and_frontends_who_is_reached(v
 	assert_string_equal(json_string_value(json_object_get(gone, "link")), "gone");
 	assert_true(json_is_null(json_object_get(gone, "speed_mbps")));
 	assert_int_equal(json_integer_value(json_object_get(gone, "losses")), 3);
+	assert_string_equal(
+		json_string_value(json_object_get(gone, "merged")), "gro and lro switched off");
 	json_decref(rows);
 	char *stat = show_answer(w->show, "show stat");
 	assert_non_null(strstr(stat, "api,FRONTEND"));
