@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// shuntd: the order in which everything is born, and its mirror image. The only file that sees both
-// the control plane and the data plane.
+// shuntd: the order in which everything is born, and its mirror image. It and data_plane.c are the
+// only files that see both the control plane and the data plane.
 #include "ctrl/conf/config.h"
-#include "ctrl/conf/config_numbers.h"
 #include "ctrl/control_plane.h"
+#include "ctrl/data_plane.h"
 #include "ctrl/frontends.h"
 #include "ctrl/heap_trim.h"
 #include "ctrl/log_file.h"
 #include "ctrl/signals.h"
 #include "ctrl/stats/show.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
-#include "dataplane/buf/buf.h"
 #include "dataplane/eal.h"
 #include "dataplane/handover.h"
 #include "dataplane/net/steer.h"
 #include "dataplane/port.h"
 #include "dataplane/worker.h"
 #include "lb/base/log.h"
-#include "lb/base/time.h"
 #include "lb/pick/link.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
@@ -28,13 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-
-// What config.h lets through must fit the data plane, which it does not know.
-_Static_assert(CONFIG_MAX_PORTS <= NET_MAX_PORTS, "ports");
-_Static_assert(CONFIG_MAX_ADDRESSES <= NET_MAX_ADDRESSES, "addresses of a port");
-_Static_assert(CONFIG_MAX_MTU <= PORT_MAX_MTU, "mtu");
-
-#define CHUNKS_OF_MIB ((1u << 20) / BUF_CHUNK_SIZE)
 
 struct daemon {
 	struct config *config;
@@ -235,41 +226,6 @@ static int open_ports(struct daemon *d, struct lb_err *err)
 	return 0;
 }
 
-static void describe_ports(const struct daemon *d, struct worker_conf *conf)
-{
-	conf->n_ports = d->config->n_ports;
-	for (unsigned i = 0; i < conf->n_ports; i++) {
-		const struct config_port *p = &d->config->ports[i];
-		struct host_port *to = &conf->ports[i];
-		to->port = d->ports[i];
-		to->gateway = p->gateway_ip;
-		to->gateway6 = p->gateway6_ip;
-		to->n_addresses = p->n_addresses;
-		for (unsigned j = 0; j < p->n_addresses; j++)
-			to->addresses[j] =
-				(struct net_prefix){p->address_ips[j], p->address_lens[j]};
-	}
-}
-
-static struct worker_limits limits_of(const struct config *c)
-{
-	struct worker_limits l = worker_limits_default();
-	l.max_conns = c->max_connections;
-	l.max_requests = c->max_requests;
-	if (l.max_queued > l.max_requests)
-		l.max_queued = l.max_requests;
-	l.n_chunks = c->max_buffers_mib * CHUNKS_OF_MIB;
-	return l;
-}
-
-static struct proxy_silence silence_of(const struct config_silence *s)
-{
-	return (struct proxy_silence){
-		.user_timeout_ns = s->tcp_user_timeout_s * NS_PER_SECOND,
-		.tcp_keepalive_ns = s->tcp_keepalive_time_s * NS_PER_SECOND,
-	};
-}
-
 static int make_workers(struct daemon *d, struct lb_err *err)
 {
 	const struct config *c = d->config;
@@ -284,22 +240,12 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 			.index = i,
 			.steer = &d->steer,
 			.handover = d->handover,
-			.idle = c->idle == CONFIG_IDLE_POLL ? WORKER_IDLE_POLL
-		                                            : WORKER_IDLE_BACKOFF,
-			.limits = limits_of(c),
-			.listener_drain_ns = c->listener_drain_s * NS_PER_SECOND,
-			.client_silence = silence_of(&c->client_silence),
-			.backend_silence = silence_of(&c->backend_silence),
-			.idle_timeout_ns = c->idle_timeout_s * NS_PER_SECOND,
-			.client_buffer = c->client_buffer_kib * 1024,
-			.max_attempts = c->max_attempts,
-			.retry_idempotent = c->retry_idempotent,
 			.frontends = d->proxy_frontends,
 			.n_frontends = c->n_frontends,
 			.link = d->links[i],
 			.slot = d->slot,
 		};
-		describe_ports(d, &conf);
+		data_plane_describe_worker(c, d->ports, &conf);
 		d->threads[i] = worker_new(&conf, err);
 		if (!d->threads[i])
 			return -EINVAL;
@@ -307,25 +253,13 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 	return 0;
 }
 
-static const enum proxy_wait_for_ready wait_for_ready[] = {
-	[CONFIG_WAIT_NEVER] = PROXY_WAIT_NEVER,
-	[CONFIG_WAIT_ALWAYS] = PROXY_WAIT_ALWAYS,
-	[CONFIG_WAIT_HEADER] = PROXY_WAIT_HEADER,
-};
-
-static int describe_frontends(struct daemon *d, struct lb_err *err)
+static int make_frontends(struct daemon *d, struct lb_err *err)
 {
 	d->proxy_frontends = calloc(d->config->n_frontends, sizeof(*d->proxy_frontends));
 	if (!d->proxy_frontends)
 		return lb_err_set(err, "out of memory");
-	for (unsigned i = 0; i < d->config->n_frontends; i++) {
-		const struct config_frontend *f = &d->config->frontends[i];
-		d->proxy_frontends[i] = (struct proxy_frontend){.address = f->address_ip,
-			.port = f->port,
-			.authority = f->authority,
-			.wait_for_ready = wait_for_ready[f->wait_for_ready],
-			.reply_details = f->reply_details};
-	}
+	for (unsigned i = 0; i < d->config->n_frontends; i++)
+		data_plane_describe_frontend(&d->config->frontends[i], &d->proxy_frontends[i]);
 	return 0;
 }
 
@@ -347,7 +281,7 @@ static int start_data_plane(struct daemon *d, struct lb_err *err)
 	int ret = start_eal(d, err);
 	if (ret)
 		return ret;
-	if (make_slot(d, err) || describe_frontends(d, err) || make_steering(d, err) ||
+	if (make_slot(d, err) || make_frontends(d, err) || make_steering(d, err) ||
 		open_ports(d, err) || make_workers(d, err))
 		return -EINVAL;
 	for (unsigned i = 0; i < d->config->n_workers; i++)
@@ -385,7 +319,7 @@ static int start_control_plane(struct daemon *d, struct lb_err *err)
 		.slot = d->slot,
 		.links = d->links,
 		.n_links = d->config->n_workers,
-		.max_connections = limits_of(d->config).max_conns,
+		.max_connections = d->config->max_connections,
 		.ports = d->shown_ports,
 		.steering = steering_of,
 		.watch_ports = watch_ports,

@@ -32,7 +32,7 @@ static int load_program(void)
 }
 
 // A veth with an XDP program, whatever that does, takes no segments longer than a frame: the kernel
-// takes TSO from the other end (drivers/net/veth.c: veth_fix_features()). A link goes with its
+// takes TSO from the other end (veth_fix_features() of its veth driver). A link goes with its
 // descriptor, so that nothing is left even by SIGKILL. Returns 0 or -errno.
 static int hold_peer(struct gso *g, unsigned if_index)
 {
