@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The life of a control block, and what its owner can do to it.
 #include "dataplane/tcp/csum.h"
+#include "dataplane/tcp/mss.h"
 #include "dataplane/tcp/tcp_internal.h"
 #include "lb/base/time.h"
 
@@ -19,13 +20,6 @@ const char *tcp_close_reason_name(enum tcp_close_reason reason)
 	};
 	CHECK((unsigned)reason < TCP_N_CLOSE_REASONS);
 	return names[reason];
-}
-
-uint16_t tcp_flow_mss(const struct tcp_stack *s, const struct tcp_flow *flow)
-{
-	uint32_t headers = TCP_HEADER_LEN + (ip_is_v4(&flow->remote) ? 20 : 40);
-	uint32_t mtu = s->io.mtu(s->io.ctx, flow);
-	return (uint16_t)(mtu > TCP_MSS_DEFAULT + headers ? mtu - headers : TCP_MSS_DEFAULT);
 }
 
 // By a call: where the compiler sees the size it puts a string instruction in its place, which
@@ -50,7 +44,7 @@ struct tcp_conn *tcp_conn_new(struct tcp_stack *s, const struct tcp_flow *flow, 
 	c->timer.fire = s->expire;
 	c->rto_ns = TCP_RTO_INITIAL;
 	c->user_timeout_ns = TCP_USER_TIMEOUT;
-	c->our_mss = tcp_flow_mss(s, flow);
+	c->our_mss = tcp_mss_of_flow(s, flow);
 	c->peer_mss = TCP_MSS_DEFAULT;
 	c->ts_offset = start.ts_offset;
 	c->iss = start.isn;
@@ -59,20 +53,6 @@ struct tcp_conn *tcp_conn_new(struct tcp_stack *s, const struct tcp_flow *flow, 
 	c->slow_path = s->conf.slow_path;
 	s->n_conns++;
 	return c;
-}
-
-// link_mss: tcp_flow_mss()
-static void set_mss(struct tcp_conn *c, uint16_t link_mss)
-{
-	uint16_t mss = c->peer_mss < link_mss ? c->peer_mss : link_mss;
-	if (c->path_mss && c->path_mss < mss)
-		mss = c->path_mss;
-	c->mss = (uint16_t)(c->ts_on ? mss - 12 : mss); // RFC 6691
-}
-
-void tcp_conn_refresh_mss(struct tcp_conn *c)
-{
-	set_mss(c, tcp_flow_mss(c->stack, &c->flow));
 }
 
 void tcp_conn_take_syn(struct tcp_conn *c, const struct tcp_seg *syn)
@@ -99,7 +79,7 @@ void tcp_conn_take_syn(struct tcp_conn *c, const struct tcp_seg *syn)
 	c->sack_on = o->sack_ok;
 	c->ts_recent = o->ts_val;
 	c->ts_recent_ns = tcp_now(c->stack);
-	set_mss(c, c->our_mss);
+	tcp_mss_set(c, c->our_mss);
 	tcp_cc_ops(c)->init(&c->cc, c->mss);
 }
 

@@ -28,6 +28,8 @@
 	X(cookies_taken)                                                                           \
 	X(too_big) /* paths whose smaller MTU a router told, and was believed */                   \
 	X(too_big_ignored) /* such messages that say nothing new, or cannot be true */             \
+	X(path_guesses) /* paths that seem to drop what is long, and nobody says so */             \
+	X(path_probes) /* longer segments that were tried on such a path */                        \
 	X(small_mss) /* peers that asked for less than 536 */                                      \
 	X(time_wait_evicted)                                                                       \
 	X(time_wait_reused)                                                                        \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What follows when a deadline of a connection has passed.
+#include "dataplane/tcp/mss.h"
 #include "dataplane/tcp/tcp_internal.h"
 #include "lb/base/container_of.h"
 
@@ -28,7 +29,8 @@ static void tell_unanswered(struct tcp_conn *c)
 
 static void timed_out(struct tcp_conn *c)
 {
-	tcp_conn_refresh_mss(c); // the path may have told of a smaller MTU: cwnd is counted in it
+	tcp_mss_timed_out(c);
+	tcp_mss_refresh(c); // the path may have told of a smaller MTU: cwnd is counted in it
 	tcp_ack_timeout(c);
 }
 

@@ -3,6 +3,7 @@
 // Beyond it SYNs are answered by cookies (RFC 4987 3.6): our sequence number holds all that is
 // needed to believe the ACK that comes back, so that a flood of forged SYNs costs no memory and
 // honest clients get in, if without window scale, SACK and timestamps.
+#include "dataplane/tcp/mss.h"
 #include "dataplane/tcp/tcp_internal.h"
 #include "lb/base/time.h"
 
@@ -87,7 +88,7 @@ static void send_cookie(struct tcp_stack *s, const struct tcp_flow *flow, const 
 		.ack = syn->seq + 1,
 		.wnd = min_u32(s->conf.recv_window, UINT16_MAX),
 		.flags = TCP_SYN | TCP_ACK,
-		.opts = {.has_mss = true, .mss = tcp_flow_mss(s, flow)},
+		.opts = {.has_mss = true, .mss = tcp_mss_of_flow(s, flow)},
 	};
 	s->cookies_until_ns = tcp_now(s) + COOKIE_BELIEVED;
 	tcp_count(s, TCP_cookies_out);

@@ -2,6 +2,7 @@
 // Segments out. A connection sends only here, once per turn, so that data, acknowledgement, window
 // and FIN ride together.
 #include "dataplane/tcp/build.h"
+#include "dataplane/tcp/mss.h"
 #include "dataplane/tcp/tcp_internal.h"
 
 // Any options, no data; flow_sum: tcp_csum_flow() of the flow's addresses.
@@ -132,8 +133,11 @@ static bool send_data(struct tcp_conn *c, uint32_t seq, uint32_t len, bool fin)
 			c->rtt_start_ns = now;
 		}
 		c->snd_max = end;
+		if (len > c->mss)
+			tcp_mss_probed(c, len, end);
 	} else {
 		tcp_count(s, TCP_retransmits);
+		tcp_mss_resent(c, seq);
 		if (c->timing && seq_lt(seq, c->rtt_seq))
 			c->timing = false; // Karn
 	}
@@ -174,7 +178,8 @@ static bool next_piece(struct tcp_conn *c, uint32_t *ret_len, bool *ret_fin)
 	uint32_t wnd_room = c->snd_wnd > sent ? c->snd_wnd - sent : 0;
 	uint32_t cwnd_room = cwnd > flight ? cwnd - flight : 0;
 	uint32_t room = min_u32(wnd_room, cwnd_room);
-	uint32_t wanted = min_u32(min_u32(unsent, gap), c->mss);
+	uint32_t most = c->guessed_path ? tcp_mss_piece(c, room) : c->mss;
+	uint32_t wanted = min_u32(min_u32(unsent, gap), most);
 	uint32_t len = min_u32(wanted, room);
 	if (len < wanted) {
 		c->cwnd_limited = cwnd_room <= wnd_room;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What routers tell of a path's MTU (RFC 1191, RFC 8201), believed after the checks of RFC 5927.
 // Each connection learns for itself: what all would share, one forged message could spoil for all.
+#include "dataplane/tcp/mss.h"
 #include "dataplane/tcp/tcp_internal.h"
 
 #define FLOOR4 552 // of what is believed: the least is 68 (RFC 791), and of use to attackers only
@@ -20,6 +21,6 @@ void tcp_stack_too_big(struct tcp_stack *s, const struct tcp_flow *flow, uint32_
 	}
 	tcp_count(s, TCP_too_big);
 	c->path_mss = (uint16_t)mss;
-	tcp_conn_refresh_mss(c);
+	tcp_mss_refresh(c);
 	tcp_ack_too_big(c);
 }

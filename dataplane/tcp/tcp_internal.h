@@ -110,6 +110,7 @@ struct tcp_conn {
 			bool eof_told : 1;
 			bool no_time_wait : 1; // the peer closed first
 			bool slow_path : 1; // as tcp_conf says
+			bool guessed_path : 1; // path_guess bounds its segments (mss.c)
 		};
 		uint64_t rare;
 	};
@@ -182,6 +183,10 @@ struct tcp_conn {
 	uint32_t iss, irs;
 	uint16_t peer_mss;
 	uint16_t path_mss; // as a router told; 0 = none did
+	// While guessed_path: what passes, and what did not (0 = not known), both of MSS; the
+	// length of the probe that is out (0 = none is), its end, and when the next one may go.
+	uint16_t path_guess, path_failed, path_probe;
+	uint32_t path_probe_end, path_at_ms;
 };
 
 _Static_assert(offsetof(struct tcp_conn, n_held) == offsetof(struct tcp_conn, rare) + 10,
@@ -360,8 +365,6 @@ void tcp_conn_close(struct tcp_conn *, enum tcp_close_reason);
 void tcp_conn_finish_if_done(struct tcp_conn *);
 // Leaves the table and releases everything, without a callback.
 void tcp_conn_drop(struct tcp_conn *);
-void tcp_conn_refresh_mss(struct tcp_conn *);
-uint16_t tcp_flow_mss(const struct tcp_stack *, const struct tcp_flow *); // by the MTU
 
 // table.c: lookup, ports and sequence numbers, all keyed by the secret.
 uint32_t tcp_flow_hash(const struct tcp_stack *, const struct tcp_flow *);

@@ -33,6 +33,7 @@ static inline uint64_t digest_conn(uint64_t h, const struct tcp_conn *c)
 		c->delivering, c->resume_asked, c->cwnd_limited, c->timing, c->tail_probe_next,
 		c->tail_probe_old, c->passive, c->told, c->syn_sent, c->n_held, c->n_unacked,
 		c->snd_wscale, c->rcv_wscale, c->mss, c->our_mss, c->peer_mss, c->path_mss,
+		c->path_guess, c->path_failed, c->path_probe, c->path_probe_end, c->path_at_ms,
 		c->sendq.len, c->recvq.len, c->cursor.offset, list_linked(&c->dirty),
 		c->ranges != NULL, c->scoreboard != NULL};
 	h = digest_bytes(h, numbers, sizeof(numbers));

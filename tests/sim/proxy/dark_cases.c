@@ -135,9 +135,25 @@ static void a_slow_path_is_given_more_time(void **state)
 	world_free(w);
 }
 
+// TCP-168, RFC 8899 4.3: whole segments vanish, in both directions.
+static void a_path_that_drops_long_segments_is_seen_through(void **state)
+{
+	static const enum kind kinds[] = {KIND_ECHO, KIND_DOWNLOAD, KIND_PLAIN};
+	for (unsigned i = 0; i < 3; i++) {
+		struct world *w = ready_world(NULL);
+		ask(w, KIND_ECHO, 10);
+		finish(w);
+		w->wire.silent_mtu = 1300;
+		struct ask *a = ask(w, kinds[i], LONG);
+		world_run(w, 10 * SECOND);
+		assert_true(a->closed && a->got_end && !a->broken && a->received == a->size);
+		world_free(w);
+	}
+}
+
 #define CASE(f) cmocka_unit_test(f)
 RUN_SUITE("sim/proxy_dark", CASE(a_blackout_of_25_seconds_costs_no_request),
 	CASE(a_client_is_cut_after_30_seconds), CASE(a_silent_client_is_cut_after_90_seconds),
 	CASE(a_backend_is_cut_after_30_seconds),
 	CASE(th_65_within_ten_seconds_a_dark_backend_gets_no_new_request),
-	CASE(a_slow_path_is_given_more_time))
+	CASE(a_slow_path_is_given_more_time), CASE(a_path_that_drops_long_segments_is_seen_through))

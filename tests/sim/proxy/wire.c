@@ -78,7 +78,8 @@ static void emit(void *ctx, const struct tcp_flow *flow, void *segment, size_t l
 	struct host *h = ctx;
 	struct wire *w = h->wire;
 	w->n_sent++;
-	if (h->unplugged || (double)(rand_u64(&w->rand) >> 11) * 0x1p-53 < w->loss) {
+	bool too_long = w->silent_mtu && len + 20 > w->silent_mtu;
+	if (h->unplugged || too_long || (double)(rand_u64(&w->rand) >> 11) * 0x1p-53 < w->loss) {
 		w->n_lost++;
 		return;
 	}

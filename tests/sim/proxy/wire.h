@@ -45,6 +45,7 @@ struct wire {
 	struct rand rand;
 	uint64_t delay_ns, jitter_ns;
 	double loss;
+	uint16_t silent_mtu; // what is longer is dropped without a word; 0 = nothing is
 	struct host hosts[MAX_HOSTS];
 	uint32_t n_hosts;
 	struct packet **heap;

@@ -167,9 +167,168 @@ static void what_the_peer_reported_is_not_sent_again(void **state)
 	assert_pieces(1, 1 + 2 * len, 1248);
 }
 
+// Everything sent since is acknowledged. Returns the length of the longest segment.
+static size_t acknowledge_all(void)
+{
+	size_t longest = 0;
+	uint32_t end = 0;
+	for (const struct out *o; (o = rig_peek()); rig_out()) {
+		longest = o->len > longest ? o->len : longest;
+		end = o->seq + (uint32_t)o->len > end ? o->seq + (uint32_t)o->len : end;
+	}
+	if (end)
+		IN(.flags = ACK, .seq = 1, .ack = end);
+	return longest;
+}
+
+// An open connection whose path let nothing through for so long; what it sent is unacknowledged.
+static void guess(struct tcp_opts peer, uint64_t silent_ms)
+{
+	rig_accept(peer);
+	rig_write_n(60000);
+	rig_skip();
+	rig_after_ms(silent_ms);
+}
+
+// TCP-168, RFC 8899 4.3.
+static void three_timeouts_make_segments_shorter(void **state)
+{
+	guess(PLAIN, 1400);
+	assert_int_equal(rig_out()->len, MSS);
+	assert_int_equal(rig_out()->len, MSS);
+	const struct out *o = rig_out();
+	assert_int_equal(o->seq, 1);
+	assert_int_equal(o->len, 1024);
+	NO_OUT();
+	assert_int_equal(rig_count(TCP_path_guesses), 1);
+	rig_after_ms(4800); // and five shorter yet
+	rig_out();
+	assert_int_equal(rig_out()->len, 512);
+	rig_after_ms(20000);
+	assert_int_equal(rig_out()->len, 512); // no further
+	rig_skip();
+}
+
+// TCP-168: every link of IPv6 lets 1280 bytes pass.
+static void no_segment_of_ipv6_is_shorter_than_1220(void **state)
+{
+	rig.flow.local = (struct ip_addr){{0xfd, [15] = 1}};
+	rig.flow.remote = (struct ip_addr){{0xfd, [15] = 2}};
+	rig_connect(PLAIN);
+	rig_write_n(6000);
+	rig_skip();
+	rig_after_ms(25000);
+	size_t len = 0;
+	while (rig_peek())
+		len = rig_out()->len;
+	assert_int_equal(len, 1220);
+}
+
+// TCP-168
+static void short_segments_that_get_lost_are_not_too_long(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write_n(512);
+	rig_skip();
+	rig_after_ms(20000);
+	assert_int_equal(rig_count(TCP_path_guesses), 0);
+	assert_int_equal(rig.conn->mss, MSS);
+	rig_skip();
+}
+
+// TCP-169: all of it was silent, not what is long.
+static void a_probe_that_arrives_ends_a_wrong_guess(void **state)
+{
+	guess(PLAIN, 7000);
+	assert_int_equal(rig.conn->mss, 512);
+	for (unsigned i = 0; i < 50 && rig.conn->mss < MSS; i++) {
+		acknowledge_all();
+		rig_after_ms(100);
+	}
+	assert_int_equal(rig.conn->mss, MSS);
+	assert_int_equal(rig_count(TCP_path_probes), 1);
+	assert_false(rig.conn->guessed_path);
+	rig_skip();
+}
+
+// Acknowledges as a path does that lets segments of so many bytes pass, with SACK. True = something
+// came.
+static bool pass(size_t most, uint32_t *una)
+{
+	bool came = false;
+	for (const struct out *o; (o = rig_peek()); rig_out()) {
+		if (o->len > most)
+			continue;
+		came = true;
+		uint32_t end = o->seq + (uint32_t)o->len;
+		struct tcp_opts opts = {.has_ts = true, .ts_val = 2, .ts_ecr = o->opts.ts_val};
+		if (o->seq <= *una) {
+			*una = end > *una ? end : *una;
+		} else {
+			opts.n_sack = 1;
+			opts.sack[0] = (struct tcp_sack_block){rig.iss + o->seq, rig.iss + end};
+		}
+		IN(.flags = ACK, .seq = 1, .ack = *una, .opts = opts);
+	}
+	return came;
+}
+
+// TCP-169, TCP-33: the whole length, then 1280, then 1400, each once in ten minutes.
+static void probes_find_the_longest_common_size_that_passes(void **state)
+{
+	guess(full, 1400);
+	uint32_t una = 1;
+	rig_skip();
+	rig_after_ms(3000);
+	for (unsigned i = 0; i < 100; i++) {
+		pass(1260 - 12, &una);
+		if (rig.conn->sendq.len < 10000)
+			rig_write_n(10000);
+		rig_after_ms(100);
+	}
+	assert_int_equal(rig.conn->mss, 1240 - 12);
+	assert_int_equal(rig_count(TCP_path_probes), 3);
+	while (pass(MSS, &una)) // another way
+		rig_after_ms(100);
+	rig_after_ms(580000);
+	for (unsigned i = 0; i < 20; i++) {
+		rig_write_n(1000);
+		pass(MSS, &una);
+		rig_after_ms(1000);
+	}
+	assert_int_equal(rig_count(TCP_path_probes), 3);
+	rig_write_n(10000);
+	while (pass(MSS, &una))
+		rig_after_ms(100);
+	rig_write_n(1); // looks whether the probe arrived
+	rig_out();
+	assert_int_equal(rig.conn->mss, MSS - 12);
+	assert_int_equal(rig_count(TCP_path_probes), 4);
+	rig_skip();
+}
+
+// TCP-169
+static void a_lost_probe_at_the_end_has_failed_too(void **state)
+{
+	guess(PLAIN, 1400);
+	uint32_t una = 1;
+	for (unsigned i = 0; i < 300; i++) {
+		pass(1260, &una);
+		rig_after_ms(100);
+	}
+	assert_int_equal(una, 60001);
+	assert_int_equal(rig.conn->sendq.len, 0);
+	assert_in_range(rig.conn->mss, 1024, 1240);
+}
+
 RUN_SUITE("tcp/path", CASE(what_was_too_long_goes_out_again_in_smaller_pieces),
 	CASE(options_count_into_the_room_that_is_left), CASE(a_small_path_is_no_congestion),
 	CASE(of_one_flight_one_message_counts), CASE(only_what_is_outstanding_is_believed),
 	CASE(a_handshake_has_nothing_that_could_be_too_long), CASE(the_floor_is_552_of_ipv4),
 	CASE(the_floor_is_1280_of_ipv6), CASE(a_timeout_does_not_forget_it),
-	CASE(what_the_peer_reported_is_not_sent_again))
+	CASE(what_the_peer_reported_is_not_sent_again), CASE(three_timeouts_make_segments_shorter),
+	CASE(no_segment_of_ipv6_is_shorter_than_1220),
+	CASE(short_segments_that_get_lost_are_not_too_long),
+	CASE(a_probe_that_arrives_ends_a_wrong_guess),
+	CASE(probes_find_the_longest_common_size_that_passes),
+	CASE(a_lost_probe_at_the_end_has_failed_too))
