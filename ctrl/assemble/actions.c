@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/assemble/actions.h"
 
+#include "ctrl/base/slice.h"
 #include "ctrl/base/strmap.h"
 #include "ctrl/res/route.h"
 #include "lb/base/arena.h"
@@ -36,11 +37,12 @@ struct actions {
 	uint32_t **of_route; // [n_vhosts], arena: the action of each route; NULL = not asked for
 };
 
-// What one construction needs besides.
-struct work {
-	struct actions *a;
-	struct action_target *targets; // of the route at hand
-	char *text; // its key
+struct actions_job {
+	struct actions *a; // owned
+	uint32_t next, end; // of the vhosts
+	struct action_target *targets; // owned; of the route at hand
+	uint32_t targets_room;
+	char *text; // owned; its key
 	size_t text_room;
 };
 
@@ -68,7 +70,7 @@ static int by_name(const void *pa, const void *pb)
 }
 
 // The route's clusters, sorted; of those that are there twice the sum (A28-W07).
-static uint32_t gather(struct work *w, const struct res_route *r)
+static uint32_t gather(struct actions_job *w, const struct res_route *r)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < r->n_clusters; i++)
@@ -98,7 +100,7 @@ static char *put_number(char *to, uint64_t number)
 }
 
 // False = out of memory.
-static bool have_text(struct work *w, uint32_t n)
+static bool have_text(struct actions_job *w, uint32_t n)
 {
 	size_t need = sizeof("cds:");
 	for (uint32_t i = 0; i < n; i++)
@@ -114,7 +116,7 @@ static bool have_text(struct work *w, uint32_t n)
 
 // "4:blue=3;5:green=1;", without the weights for a set. Lengths make it unambiguous. Once for each
 // route, so without printf.
-static const char *spell(struct work *w, uint32_t n, bool weights)
+static const char *spell(struct actions_job *w, uint32_t n, bool weights)
 {
 	if (!have_text(w, n))
 		return NULL;
@@ -137,7 +139,7 @@ static const char *spell(struct work *w, uint32_t n, bool weights)
 }
 
 // Of the route at hand. NULL = out of memory.
-static struct entry *entry_new(struct work *w, uint32_t n, size_t size)
+static struct entry *entry_new(struct actions_job *w, uint32_t n, size_t size)
 {
 	struct actions *a = w->a;
 	if (a->n == a->room) {
@@ -165,7 +167,7 @@ static int give_name(struct actions *a, struct entry *e, const char *name)
 }
 
 // Found or made; NULL = out of memory.
-static struct entry *obtain_plain(struct work *w)
+static struct entry *obtain_plain(struct actions_job *w)
 {
 	if (!have_text(w, 1))
 		return NULL;
@@ -181,7 +183,7 @@ static struct entry *obtain_plain(struct work *w)
 	return e;
 }
 
-static struct entry *obtain_weighted(struct work *w, uint32_t n)
+static struct entry *obtain_weighted(struct actions_job *w, uint32_t n)
 {
 	struct actions *a = w->a;
 	const char *key = spell(w, n, true);
@@ -199,11 +201,24 @@ static struct entry *obtain_weighted(struct work *w, uint32_t n)
 	return &e->base;
 }
 
-static int add_route(struct work *w, const struct res_route *r, uint32_t *ret)
+// False = out of memory.
+static bool have_targets(struct actions_job *w, uint32_t n)
+{
+	if (n <= w->targets_room)
+		return true;
+	free(w->targets);
+	w->targets_room = n;
+	w->targets = calloc(n, sizeof(*w->targets));
+	return w->targets;
+}
+
+static int add_route(struct actions_job *w, const struct res_route *r, uint32_t *ret)
 {
 	*ret = NO_ACTION;
 	if (r->action != LB_ACTION_CLUSTERS)
 		return 0;
+	if (!have_targets(w, r->n_clusters))
+		return -ENOMEM;
 	uint32_t n = gather(w, r);
 	const struct entry *e = n == 1 ? obtain_plain(w) : obtain_weighted(w, n);
 	if (!e)
@@ -212,7 +227,7 @@ static int add_route(struct work *w, const struct res_route *r, uint32_t *ret)
 	return 0;
 }
 
-static int add_vhost(struct work *w, uint32_t index)
+static int add_vhost(struct actions_job *w, uint32_t index)
 {
 	const struct res_vhost *v = &w->a->routes->vhosts[index];
 	uint32_t *list = lb_arena_alloc(&w->a->arena, v->n_routes, sizeof(*list));
@@ -221,24 +236,6 @@ static int add_vhost(struct work *w, uint32_t index)
 		if (add_route(w, &v->routes[i], &list[i]))
 			return -ENOMEM;
 	return list ? 0 : -ENOMEM;
-}
-
-static int add_routes(struct actions *a, int32_t vhost)
-{
-	uint32_t most = 1;
-	for (uint32_t i = 0; i < a->routes->n_vhosts; i++)
-		for (uint32_t j = 0; j < a->routes->vhosts[i].n_routes; j++)
-			if (a->routes->vhosts[i].routes[j].n_clusters > most)
-				most = a->routes->vhosts[i].routes[j].n_clusters;
-	struct work w = {.a = a, .targets = calloc(most, sizeof(*w.targets))};
-	a->of_route = lb_arena_alloc(&a->arena, a->routes->n_vhosts, sizeof(*a->of_route));
-	int err = w.targets && a->of_route ? 0 : -ENOMEM;
-	for (uint32_t i = 0; !err && i < a->routes->n_vhosts; i++)
-		if (vhost < 0 || i == (uint32_t)vhost)
-			err = add_vhost(&w, i);
-	free(w.targets);
-	free(w.text);
-	return err;
 }
 
 // Names.
@@ -373,25 +370,60 @@ static int name_all(struct naming *n)
 	return err;
 }
 
-struct actions *actions_new(
-	struct res_route_config *routes, int32_t vhost, const struct actions *before)
+static int give_names(struct actions *a, const struct actions *before)
 {
-	struct actions *a = calloc(1, sizeof(*a));
-	if (!a)
-		return NULL;
-	a->routes = routes;
-	xds_res_get(&routes->base);
 	struct naming n = {.a = a, .before = before};
-	int err = add_routes(a, vhost);
-	if (!err)
-		err = name_all(&n);
+	int err = name_all(&n);
 	strmap_fini(&n.left_names);
 	strmap_fini(&n.numberings);
 	lb_arena_fini(&n.arena);
-	if (!err)
-		return a;
-	actions_free(a);
+	return err;
+}
+
+struct actions_job *actions_job_new(struct res_route_config *routes, int32_t vhost)
+{
+	struct actions_job *w = calloc(1, sizeof(*w));
+	struct actions *a = w ? calloc(1, sizeof(*a)) : NULL;
+	if (!a) {
+		free(w);
+		return NULL;
+	}
+	*w = (struct actions_job){.a = a,
+		.next = vhost < 0 ? 0 : (uint32_t)vhost,
+		.end = vhost < 0 ? routes->n_vhosts : (uint32_t)vhost + 1};
+	a->routes = routes;
+	xds_res_get(&routes->base);
+	a->of_route = lb_arena_alloc(&a->arena, routes->n_vhosts, sizeof(*a->of_route));
+	if (a->of_route)
+		return w;
+	actions_job_free(w);
 	return NULL;
+}
+
+void actions_job_free(struct actions_job *w)
+{
+	if (!w)
+		return;
+	actions_free(w->a);
+	free(w->targets);
+	free(w->text);
+	free(w);
+}
+
+int actions_job_run(struct actions_job *w, struct slice *slice, const struct actions *before,
+	struct actions **ret)
+{
+	while (w->next < w->end) {
+		if (add_vhost(w, w->next++))
+			return -ENOMEM;
+		if (slice_over(slice))
+			return -EAGAIN;
+	}
+	if (give_names(w->a, before))
+		return -ENOMEM;
+	*ret = w->a;
+	w->a = NULL;
+	return 0;
 }
 
 void actions_free(struct actions *a)

@@ -8,7 +8,9 @@
 #include <stdint.h>
 
 struct actions;
+struct actions_job;
 struct res_route_config;
+struct slice;
 
 struct action_target {
 	const char *cluster;
@@ -20,14 +22,19 @@ struct action {
 	uint32_t n_targets; // 1 = a single cluster
 };
 
-// Actions of one virtual host (index) or of all (-1). `before`: the previous actions, whose names
-// are kept; NULL = none. Keeps a reference to the routes. Returns NULL if out of memory.
-struct actions *actions_new(struct res_route_config *, int32_t vhost, const struct actions *before);
+// Begins to list the actions of one virtual host (index) or of all (-1). Keeps a reference to the
+// routes. Returns NULL if out of memory.
+struct actions_job *actions_job_new(struct res_route_config *, int32_t vhost);
+void actions_job_free(struct actions_job *); // at any time; NULL is fine
+// Goes on with it. before: the previous actions, whose names are kept; NULL = none. Returns -EAGAIN
+// if the slice is over, -ENOMEM, or 0: the caller owns *ret, and must not run the job again.
+[[nodiscard]] int actions_job_run(
+	struct actions_job *, struct slice *, const struct actions *before, struct actions **ret);
 void actions_free(struct actions *); // NULL is fine
 
 uint32_t actions_count(const struct actions *);
 const struct action *actions_at(
 	const struct actions *, uint32_t index); // in the order in which routes first use them
 // Returns the index of a route's action; -1 = it has no supported one. Indices of virtual host and
-// route are those of the resource; the virtual host must be one of those given to actions_new().
+// route are those of the resource; the virtual host must be one of those whose actions are listed.
 int64_t actions_of(const struct actions *, uint32_t vhost, uint32_t route);

@@ -142,6 +142,7 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 		.wheel = conf->wheel,
 		.draft = &a->draft,
 		.compiler = a->compiler,
+		.slice = conf->slice,
 		.clusters = a->clusters,
 		.trees = &a->tree_env,
 		.all = a->frontends,

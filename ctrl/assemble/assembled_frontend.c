@@ -16,6 +16,7 @@
 #include "lb/base/twheel.h"
 #include "lb/route/filter.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +70,11 @@ static void drop(struct assembled_frontend *f, struct xds_config **config, uint3
 static void drop_job(struct assembled_frontend *f)
 {
 	route_job_free(f->job);
+	compiled_routes_free(f->made_routes);
+	actions_job_free(f->actions_job);
 	f->job = NULL;
+	f->made_routes = NULL;
+	f->actions_job = NULL;
 	f->goes_on = false;
 }
 
@@ -138,15 +143,41 @@ static struct route_compile_how how_of(const struct assembled_frontend *f)
 	return (struct route_compile_how){f->wanted->vhost, conf->grpc_headers == CONFIG_GRPC_ALL};
 }
 
-static enum route_compile_outcome make_routes(
-	struct assembled_frontend *f, struct compiled_routes **ret, struct lb_err *reterr)
+static enum route_compile_outcome compile_routes(
+	struct assembled_frontend *f, struct lb_err *reterr)
 {
+	if (f->made_routes)
+		return ROUTE_COMPILED;
 	if (!f->job)
 		f->job = route_job_new(f->env->compiler, f->wanted->routes, how_of(f));
-	if (!f->job)
+	return f->job ? route_job_run(f->job, &f->made_routes, reterr) : ROUTE_COMPILE_REFUSED;
+}
+
+static enum route_compile_outcome list_actions(struct assembled_frontend *f, struct actions **ret)
+{
+	struct slice *slice = &f->env->slice;
+	slice_begin(slice);
+	if (!f->actions_job)
+		f->actions_job = actions_job_new(f->wanted->routes, f->wanted->vhost);
+	if (!f->actions_job)
 		return ROUTE_COMPILE_REFUSED;
-	enum route_compile_outcome outcome = route_job_run(f->job, ret, reterr);
+	int rc = actions_job_run(f->actions_job, slice, f->actions, ret);
+	if (rc == -EAGAIN)
+		return ROUTE_COMPILE_GOES_ON;
+	return rc ? ROUTE_COMPILE_REFUSED : ROUTE_COMPILED;
+}
+
+static enum route_compile_outcome make_routes(
+	struct assembled_frontend *f, struct assembled *ret, struct lb_err *reterr)
+{
+	enum route_compile_outcome outcome = compile_routes(f, reterr);
+	if (outcome == ROUTE_COMPILED)
+		outcome = list_actions(f, &ret->actions);
 	f->goes_on = outcome == ROUTE_COMPILE_GOES_ON;
+	if (outcome == ROUTE_COMPILED) {
+		ret->routes = f->made_routes;
+		f->made_routes = NULL;
+	}
 	if (outcome == ROUTE_COMPILED || outcome == ROUTE_COMPILE_REFUSED)
 		drop_job(f);
 	return outcome;
@@ -171,18 +202,14 @@ static enum route_compile_outcome assemble(
 	ret->same_listener = old && old->listener == new->listener;
 	enum route_compile_outcome outcome = ROUTE_COMPILED;
 	if (!ret->same_routes)
-		outcome = make_routes(f, &ret->routes, reterr);
+		outcome = make_routes(f, ret, reterr);
 	if (outcome != ROUTE_COMPILED)
 		return outcome;
-	lb_err_set(reterr, "out of memory");
-	if (!ret->same_routes)
-		ret->actions = actions_new(new->routes, new->vhost, f->actions);
 	const struct lb_listener_timeouts timeouts = timeouts_of(f);
 	if (!ret->same_listener)
 		ret->filters = lb_filter_chain_new(
 			new->listener->filters, new->listener->n_filters, &timeouts);
-	bool ok = (ret->same_routes || ret->actions) && (ret->same_listener || ret->filters);
-	return ok ? ROUTE_COMPILED : ROUTE_COMPILE_REFUSED;
+	return ret->same_listener || ret->filters ? ROUTE_COMPILED : ROUTE_COMPILE_REFUSED;
 }
 
 // Whether any resource is another one.

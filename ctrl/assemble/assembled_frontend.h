@@ -4,9 +4,12 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/base/slice.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
+struct actions_job;
 struct assembler_routes;
 struct cluster_set;
 struct cluster_tree_env;
@@ -25,6 +28,7 @@ struct assembled_frontend_env {
 	struct twheel *wheel;
 	struct draft *draft; // gets their changes
 	struct route_compiler *compiler;
+	struct slice slice; // how much of a large table's actions is listed in a turn
 	struct cluster_set *clusters;
 	struct cluster_tree_env *trees; // told when requests may have sessions
 	struct assembled_frontend *all; // [config->n_frontends]
@@ -49,7 +53,10 @@ struct assembled_frontend {
 	// `applied` and `newest` do.
 	uint32_t n_held;
 	bool waits; // `wanted` waits only for compiled patterns or routes
-	struct route_job *job; // owned; makes the routes of `wanted`; NULL = none
+	// What the routes of `wanted` become, one after the other. Owned; NULL = not yet, or done.
+	struct route_job *job;
+	struct compiled_routes *made_routes;
+	struct actions_job *actions_job;
 	bool goes_on; // in the next turn: it does not wait for patterns
 	uint64_t waits_since_ns;
 	bool holds_endpoints; // the serving clusters do not get newer endpoints yet

@@ -75,7 +75,6 @@ struct patterns {
 	struct lb_regex_ref *refs; // owned; borrowed from the cache until its next sweep
 };
 
-#define LARGE 1000 // virtual hosts
 enum stage { LOOKING, ASKING, MAKING, JOINING, DONE };
 
 struct route_job {
@@ -89,6 +88,9 @@ struct route_job {
 	char (*keys)[65]; // owned, [n_vhosts]
 	enum stage stage;
 	uint32_t next; // of the vhosts, in this stage
+	uint32_t n_exact; // domains without a star
+	struct str *domains; // owned; of one virtual host at a time
+	uint32_t domains_room;
 	struct lb_err *err;
 };
 
@@ -162,11 +164,20 @@ static enum route_compile_outcome patterns_init(
 	return headers == ROUTE_COMPILED ? paths : headers;
 }
 
+static uint32_t count_exact(const struct res_vhost *v)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < v->n_domains; i++)
+		n += !strchr(v->domains[i], '*');
+	return n;
+}
+
 // What is in use already is used again.
 static enum route_compile_outcome look(struct route_job *j, struct slice *slice)
 {
 	while (j->next < j->n_vhosts) {
 		uint32_t i = j->next++;
+		j->n_exact += count_exact(&j->vhosts[i]);
 		make_key(j, &j->vhosts[i], j->keys[i]);
 		j->to->units[i] = unit_find(j->compiler, j->keys[i]);
 		if (slice_over(slice))
@@ -244,13 +255,6 @@ static enum route_compile_outcome unit_new(struct route_job *j, uint32_t index, 
 	return outcome;
 }
 
-// What follows is one piece of work, the longer the larger the table, and gets a turn of its own.
-static enum route_compile_outcome before_long(const struct route_job *j, struct slice *slice)
-{
-	bool waits = j->n_vhosts >= LARGE && !slice_is_whole(slice);
-	return waits ? ROUTE_COMPILE_GOES_ON : ROUTE_COMPILED;
-}
-
 static enum route_compile_outcome make_units(struct route_job *j, struct slice *slice)
 {
 	for (; j->next < j->n_vhosts; j->next++) {
@@ -270,46 +274,50 @@ static enum route_compile_outcome make_units(struct route_job *j, struct slice *
 		}
 	}
 	j->stage = JOINING;
-	return before_long(j, slice);
+	j->next = 0;
+	return ROUTE_COMPILED;
+}
+
+static int add_to_table(struct route_job *j, uint32_t index)
+{
+	const struct res_vhost *v = &j->vhosts[index];
+	if (v->n_domains > j->domains_room) {
+		free(j->domains);
+		j->domains_room = v->n_domains;
+		j->domains = calloc(v->n_domains, sizeof(*j->domains));
+	}
+	if (!j->domains)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < v->n_domains; i++)
+		j->domains[i] = str_from(v->domains[i]);
+	const struct lb_vhost_conf conf = {
+		.name = str_from(v->name), .domains = j->domains, .n_domains = v->n_domains};
+	return lb_route_table_add(j->to->table, &conf, j->to->units[index]->vhost, j->err);
 }
 
 static enum route_compile_outcome make_table(struct route_job *j, struct slice *slice)
 {
-	uint32_t n_domains = 0;
-	for (uint32_t i = 0; i < j->n_vhosts; i++)
-		n_domains += j->vhosts[i].n_domains;
-	struct lb_vhost_conf *confs = calloc((size_t)j->n_vhosts + 1, sizeof(*confs));
-	struct lb_vhost **compiled = calloc((size_t)j->n_vhosts + 1, sizeof(struct lb_vhost *));
-	struct str *domains = calloc((size_t)n_domains + 1, sizeof(*domains));
-	bool ok = confs && compiled && domains;
-	struct str *next = domains;
-	for (uint32_t i = 0; ok && i < j->n_vhosts; i++) {
-		const struct res_vhost *v = &j->vhosts[i];
-		confs[i] = (struct lb_vhost_conf){
-			.name = str_from(v->name), .domains = next, .n_domains = v->n_domains};
-		for (uint32_t k = 0; k < v->n_domains; k++)
-			*next++ = str_from(v->domains[k]);
-		compiled[i] = j->to->units[i]->vhost;
-	}
 	no_memory(j->err);
-	if (ok)
-		j->to->table = lb_route_table_new(
-			&(struct lb_route_table_conf){
-				.vhosts = confs,
-				.compiled = compiled,
-				.n_vhosts = j->n_vhosts,
-				.ignore_port = j->routes->ignore_port,
-				.grpc_sees_all = j->how.grpc_sees_all,
-				.n_workers = j->compiler->conf.n_workers,
-			},
-			j->err);
-	free(confs);
-	free(compiled);
-	free(domains);
+	if (!j->to->table)
+		j->to->table = lb_route_table_new(&(struct lb_route_table_conf){
+			.n_vhosts = j->n_vhosts,
+			.n_exact = j->n_exact,
+			.ignore_port = j->routes->ignore_port,
+			.grpc_sees_all = j->how.grpc_sees_all,
+			.n_workers = j->compiler->conf.n_workers,
+		});
 	if (!j->to->table)
 		return ROUTE_COMPILE_REFUSED;
+	while (j->next < j->n_vhosts) {
+		if (add_to_table(j, j->next++))
+			return ROUTE_COMPILE_REFUSED;
+		if (slice_over(slice))
+			return ROUTE_COMPILE_GOES_ON;
+	}
+	if (lb_route_table_seal(j->to->table, j->err))
+		return ROUTE_COMPILE_REFUSED;
 	j->stage = DONE;
-	return before_long(j, slice);
+	return ROUTE_COMPILED;
 }
 
 struct route_job *route_job_new(struct route_compiler *c, const struct res_route_config *routes,
@@ -343,6 +351,7 @@ void route_job_free(struct route_job *j)
 		return;
 	compiled_routes_free(j->to);
 	free(j->keys);
+	free(j->domains);
 	free(j);
 }
 

@@ -5,6 +5,7 @@
 #include "lb/index/string_index.h"
 #include "lb/route/route.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 // Exact names up to this length are looked up in a hash, by a folded copy on the stack; a real host
@@ -19,10 +20,18 @@ struct pattern {
 	struct str text; // without the star
 };
 
+// Names that a tree is to be made of.
+struct names {
+	struct str *texts; // owned, as below; the texts are borrowed
+	uint32_t *vhosts;
+	uint32_t n, room;
+};
+
 struct lb_domains { // the value of each name is its virtual host's index
 	struct lb_string_index *exact_short; // folded
 	struct lb_radix *exact_long, *suffix, *prefix;
 	int any; // -1 = none
+	struct names names[N_CLASSES]; // until seal(); of EXACT the long ones
 };
 
 bool lb_domain_is_valid(struct str domain)
@@ -91,51 +100,6 @@ int lb_vhost_choose(const struct lb_vhost_conf *vhosts, uint32_t n_vhosts, struc
 	return best;
 }
 
-// The patterns of all virtual hosts, sorted into their classes.
-struct sorted {
-	struct str *texts[N_CLASSES];
-	uint32_t *vhosts[N_CLASSES];
-	uint32_t n[N_CLASSES];
-};
-
-static bool add_pattern(struct sorted *s, struct str domain, uint32_t vhost)
-{
-	struct pattern p;
-	if (!pattern_parse(domain, &p))
-		return false;
-	uint32_t i = s->n[p.class]++;
-	if (s->texts[p.class]) {
-		s->texts[p.class][i] = p.text;
-		s->vhosts[p.class][i] = vhost;
-	}
-	return true;
-}
-
-// False = bad domain. Counts only, when there are no arrays yet.
-static bool sort_patterns(struct sorted *s, const struct lb_vhost_conf *vhosts, uint32_t n_vhosts,
-	struct lb_err *reterr)
-{
-	memset(s->n, 0, sizeof(s->n));
-	for (uint32_t i = 0; i < n_vhosts; i++) {
-		const struct lb_vhost_conf *v = &vhosts[i];
-		if (v->n_domains == 0) {
-			(void)lb_err_set(reterr, "virtual_hosts[%u] (%.*s): no domains", i,
-				(int)v->name.len, v->name.p ? v->name.p : "");
-			return false;
-		}
-		for (uint32_t j = 0; j < v->n_domains; j++) {
-			struct str d = v->domains[j];
-			if (add_pattern(s, d, i))
-				continue;
-			(void)lb_err_set(reterr,
-				"virtual_hosts[%u].domains[%u]: \"%.*s\" is not a domain pattern",
-				i, j, (int)d.len, d.p ? d.p : "");
-			return false;
-		}
-	}
-	return true;
-}
-
 // ASCII upper case to lower case, eight bytes at a time.
 static uint64_t fold8(uint64_t x)
 {
@@ -167,87 +131,124 @@ static void fold_into(char *to, struct str s)
 	fold8_at(to + s.len - 8, s.p + s.len - 8); // the rest; what overlaps is the same twice
 }
 
-// Those too long for the hash are moved to the front of their class, and their number returned in
-// *ret_n_long. False = out of memory.
-static bool build_exact(struct lb_domains *x, struct sorted *s, uint32_t *ret_n_long)
+struct lb_domains *lb_domains_new(uint32_t n_exact)
 {
-	struct str *texts = s->texts[EXACT];
-	uint32_t *vhosts = s->vhosts[EXACT], n_long = 0;
-	x->exact_short = lb_string_index_new(s->n[EXACT], sizeof(uint32_t));
-	for (uint32_t i = 0; x->exact_short && i < s->n[EXACT]; i++) {
-		if (texts[i].len > SHORT_NAME_MAX) {
-			texts[n_long] = texts[i];
-			vhosts[n_long++] = vhosts[i];
-			continue;
-		}
-		char folded[SHORT_NAME_MAX];
-		fold_into(folded, texts[i]);
-		uint32_t n = lb_string_index_count(x->exact_short);
-		uint32_t k =
-			lb_string_index_add(x->exact_short, (struct str){folded, texts[i].len});
-		if (k == LB_STRING_INDEX_NONE)
-			return false;
-		if (k == n) // of equal names the earlier host's stays (VH-08)
-			*(uint32_t *)lb_string_index_value(x->exact_short, k) = vhosts[i];
-	}
-	*ret_n_long = n_long;
-	return x->exact_short && lb_string_index_seal(x->exact_short);
+	struct lb_domains *x = calloc(1, sizeof(*x));
+	if (!x)
+		return NULL;
+	x->any = -1;
+	x->exact_short = lb_string_index_new(n_exact, sizeof(uint32_t));
+	if (x->exact_short)
+		return x;
+	free(x);
+	return NULL;
 }
 
-static struct lb_radix *build_tree(
-	const struct str *texts, const uint32_t *vhosts, uint32_t n, int flags)
+static bool have_room(struct names *to)
 {
-	void **values = malloc(((size_t)n + 1) * sizeof(void *));
+	if (to->n < to->room)
+		return true;
+	uint32_t room = 2 * to->room + 8;
+	struct str *texts = realloc(to->texts, room * sizeof(*texts));
+	if (texts)
+		to->texts = texts;
+	uint32_t *vhosts = texts ? realloc(to->vhosts, room * sizeof(*vhosts)) : NULL;
+	if (!vhosts)
+		return false;
+	to->vhosts = vhosts;
+	to->room = room;
+	return true;
+}
+
+static int add_name(struct names *to, struct str text, uint32_t vhost)
+{
+	if (!have_room(to))
+		return -ENOMEM;
+	to->texts[to->n] = text;
+	to->vhosts[to->n++] = vhost;
+	return 0;
+}
+
+static int add_exact(struct lb_domains *x, struct str name, uint32_t vhost)
+{
+	char folded[SHORT_NAME_MAX];
+	uint32_t n = lb_string_index_count(x->exact_short);
+	fold_into(folded, name);
+	uint32_t k = lb_string_index_add(x->exact_short, (struct str){folded, name.len});
+	if (k == LB_STRING_INDEX_NONE)
+		return -ENOMEM;
+	if (k == n) // of equal names the earlier host's stays (VH-08)
+		*(uint32_t *)lb_string_index_value(x->exact_short, k) = vhost;
+	return 0;
+}
+
+static int add_pattern(struct lb_domains *x, const struct pattern *p, uint32_t vhost)
+{
+	if (p->class == EXACT && p->text.len <= SHORT_NAME_MAX)
+		return add_exact(x, p->text, vhost);
+	if (p->class != ANY)
+		return add_name(&x->names[p->class], p->text, vhost);
+	if (x->any < 0)
+		x->any = (int)vhost;
+	return 0;
+}
+
+int lb_domains_add(
+	struct lb_domains *x, const struct lb_vhost_conf *v, uint32_t index, struct lb_err *reterr)
+{
+	if (v->n_domains == 0)
+		return lb_err_set(reterr, "virtual_hosts[%u] (%.*s): no domains", index,
+			(int)v->name.len, v->name.p ? v->name.p : "");
+	for (uint32_t i = 0; i < v->n_domains; i++) {
+		struct str d = v->domains[i];
+		struct pattern p;
+		if (!pattern_parse(d, &p))
+			return lb_err_set(reterr,
+				"virtual_hosts[%u].domains[%u]: \"%.*s\" is not a domain pattern",
+				index, i, (int)d.len, d.p ? d.p : "");
+		if (add_pattern(x, &p, index)) {
+			(void)lb_err_set(reterr, "out of memory");
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static struct lb_radix *build_tree(const struct names *from, int flags)
+{
+	void **values = malloc(((size_t)from->n + 1) * sizeof(void *));
 	struct lb_radix *r =
-		values ? lb_radix_new(texts, n, flags, sizeof(uint32_t), values) : NULL;
-	for (uint32_t i = n; r && i-- > 0;) // the earlier host's stays (VH-08)
-		*(uint32_t *)values[i] = vhosts[i];
+		values ? lb_radix_new(from->texts, from->n, flags, sizeof(uint32_t), values) : NULL;
+	for (uint32_t i = from->n; r && i-- > 0;) // the earlier host's stays (VH-08)
+		*(uint32_t *)values[i] = from->vhosts[i];
 	free(values);
 	return r;
 }
 
-static bool build(struct lb_domains *x, struct sorted *s)
+static void names_fini(struct lb_domains *x)
 {
-	uint32_t n_long = 0;
-	x->any = s->n[ANY] ? (int)s->vhosts[ANY][0] : -1;
-	if (!build_exact(x, s, &n_long))
-		return false;
-	x->exact_long = build_tree(s->texts[EXACT], s->vhosts[EXACT], n_long, LB_RADIX_FOLD);
-	x->suffix = build_tree(s->texts[SUFFIX], s->vhosts[SUFFIX], s->n[SUFFIX],
-		LB_RADIX_FOLD | LB_RADIX_BACKWARDS);
-	x->prefix = build_tree(s->texts[PREFIX], s->vhosts[PREFIX], s->n[PREFIX], LB_RADIX_FOLD);
-	return x->exact_long && x->suffix && x->prefix;
+	for (int c = 0; c < N_CLASSES; c++) {
+		free(x->names[c].texts);
+		free(x->names[c].vhosts);
+		x->names[c] = (struct names){.n = 0};
+	}
 }
 
-struct lb_domains *lb_domains_new(
-	const struct lb_vhost_conf *vhosts, uint32_t n_vhosts, struct lb_err *reterr)
+int lb_domains_seal(struct lb_domains *x)
 {
-	struct sorted s = {0};
-	if (!sort_patterns(&s, vhosts, n_vhosts, reterr))
-		return NULL;
-	struct lb_domains *x = calloc(1, sizeof(*x));
-	bool ok = x != NULL;
-	for (int c = 0; c < N_CLASSES; c++) {
-		s.texts[c] = malloc(((size_t)s.n[c] + 1) * sizeof(s.texts[c][0]));
-		s.vhosts[c] = malloc(((size_t)s.n[c] + 1) * sizeof(s.vhosts[c][0]));
-		ok = ok && s.texts[c] && s.vhosts[c];
-	}
-	ok = ok && sort_patterns(&s, vhosts, n_vhosts, reterr) && build(x, &s);
-	for (int c = 0; c < N_CLASSES; c++) {
-		free(s.texts[c]);
-		free(s.vhosts[c]);
-	}
-	if (ok)
-		return x;
-	lb_domains_free(x);
-	(void)lb_err_set(reterr, "out of memory");
-	return NULL;
+	bool ok = lb_string_index_seal(x->exact_short);
+	x->exact_long = build_tree(&x->names[EXACT], LB_RADIX_FOLD);
+	x->suffix = build_tree(&x->names[SUFFIX], LB_RADIX_FOLD | LB_RADIX_BACKWARDS);
+	x->prefix = build_tree(&x->names[PREFIX], LB_RADIX_FOLD);
+	names_fini(x);
+	return ok && x->exact_long && x->suffix && x->prefix ? 0 : -ENOMEM;
 }
 
 void lb_domains_free(struct lb_domains *x)
 {
 	if (!x)
 		return;
+	names_fini(x);
 	lb_string_index_free(x->exact_short);
 	lb_radix_free(x->exact_long);
 	lb_radix_free(x->suffix);

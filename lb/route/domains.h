@@ -2,7 +2,7 @@
 // Which virtual host serves an authority (VH-01..VH-10), compiled: exact names in a
 // hash, prefix and suffix wildcards in radix trees. The same rule on plain data is
 // lb_vhost_choose() in lb/route/route.h.
-// Thread: new/free on ctrl; find anywhere. Pure.
+// Thread: made and freed on ctrl; find anywhere. Pure.
 #pragma once
 
 #include "lb/base/err.h"
@@ -15,11 +15,16 @@ struct lb_domains;
 
 // True if it is not empty and `*` occurs at most at its start or end (VH-07).
 bool lb_domain_is_valid(struct str domain);
-// Returns NULL if out of memory, or for a bad domain, which reterr names.
-struct lb_domains *lb_domains_new(
-	const struct lb_vhost_conf *, uint32_t n_vhosts, struct lb_err *reterr);
-void lb_domains_free(struct lb_domains *); // NULL is fine
-// Returns the index in the conf; -1 = none (VH-10).
+// Begins to make one, of about so many exact domains. Returns NULL if out of memory.
+struct lb_domains *lb_domains_new(uint32_t n_exact);
+// Adds the domains of virtual host `index`; hosts come in order. Domains with a star are borrowed
+// until seal(). 0, -ENOMEM, or -EINVAL for a bad domain, which reterr names.
+[[nodiscard]] int lb_domains_add(
+	struct lb_domains *, const struct lb_vhost_conf *, uint32_t index, struct lb_err *reterr);
+// After the last add(), before the first find(). 0 or -ENOMEM.
+[[nodiscard]] int lb_domains_seal(struct lb_domains *);
+void lb_domains_free(struct lb_domains *); // at any time; NULL is fine
+// Returns the virtual host's index; -1 = none (VH-10).
 int lb_domains_find(const struct lb_domains *, struct str authority);
 // True if it is not empty and has only bytes allowed in an authority without userinfo (RFC 3986
 // 3.2): it can be sent as :authority.

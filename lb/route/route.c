@@ -7,6 +7,7 @@
 #include "lb/route/table_scratch.h"
 #include "lb/route/vhost.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 struct lb_route_table {
@@ -17,6 +18,7 @@ struct lb_route_table {
 	struct lb_domains *domains; // owned
 	struct lb_table_scratch **table_scratches; // owned; one a thread
 	struct lb_regex_scratches *regex; // counted; NULL without regexes
+	struct lb_table_scratch_size needs; // of the virtual hosts so far
 	struct lb_vhost *vhosts[]; // counted
 };
 
@@ -43,8 +45,9 @@ void lb_route_scratch_free(struct lb_route_scratch *s)
 }
 
 // Grows what regexes write to until it fits the virtual host's sets, too.
-static bool fit_regexes(struct lb_route_table *t, const struct lb_vhost *v, uint32_t n_workers)
+static bool fit_regexes(struct lb_route_table *t, const struct lb_vhost *v)
 {
+	uint32_t n_workers = t->n_threads - 1;
 	uint32_t at = 0;
 	for (const struct lb_regex_set *set; (set = lb_vhost_next_set(v, &at));) {
 		struct lb_regex_scratches *fit = lb_regex_scratches_fit(t->regex, n_workers, set);
@@ -56,41 +59,45 @@ static bool fit_regexes(struct lb_route_table *t, const struct lb_vhost *v, uint
 	return true;
 }
 
-static bool build(struct lb_route_table *t, const struct lb_route_table_conf *conf)
+struct lb_route_table *lb_route_table_new(const struct lb_route_table_conf *conf)
 {
-	struct lb_table_scratch_size needs = {0};
-	for (uint32_t i = 0; i < conf->n_vhosts; i++) {
-		struct lb_vhost *v = conf->compiled[i];
-		t->vhosts[t->n_vhosts++] = lb_vhost_get(v);
-		needs = lb_table_scratch_size_max(needs, v->needs);
-		if (!fit_regexes(t, v, conf->n_workers))
-			return false;
-	}
-	t->table_scratches = lb_table_scratches_new(t->n_threads, &needs);
-	return t->table_scratches;
-}
-
-struct lb_route_table *lb_route_table_new(
-	const struct lb_route_table_conf *conf, struct lb_err *reterr)
-{
-	struct lb_domains *domains = lb_domains_new(conf->vhosts, conf->n_vhosts, reterr);
-	if (!domains)
-		return NULL;
 	struct lb_route_table *t =
 		malloc(sizeof(*t) + (size_t)conf->n_vhosts * sizeof(t->vhosts[0]));
-	if (t)
-		*t = (struct lb_route_table){.n_refs = 1,
-			.n_threads = conf->n_workers + 1,
-			.ignore_port = conf->ignore_port,
-			.grpc_sees_all = conf->grpc_sees_all,
-			.domains = domains};
-	else
-		lb_domains_free(domains);
-	if (t && build(t, conf))
+	if (!t)
+		return NULL;
+	*t = (struct lb_route_table){.n_refs = 1,
+		.n_threads = conf->n_workers + 1,
+		.ignore_port = conf->ignore_port,
+		.grpc_sees_all = conf->grpc_sees_all,
+		.domains = lb_domains_new(conf->n_exact)};
+	if (t->domains)
 		return t;
-	lb_route_table_put(t);
-	(void)lb_err_set(reterr, "out of memory");
+	free(t);
 	return NULL;
+}
+
+static int no_memory(struct lb_err *reterr)
+{
+	(void)lb_err_set(reterr, "out of memory");
+	return -ENOMEM;
+}
+
+int lb_route_table_add(struct lb_route_table *t, const struct lb_vhost_conf *conf,
+	struct lb_vhost *compiled, struct lb_err *reterr)
+{
+	int rc = lb_domains_add(t->domains, conf, t->n_vhosts, reterr);
+	if (rc)
+		return rc;
+	t->vhosts[t->n_vhosts++] = lb_vhost_get(compiled);
+	t->needs = lb_table_scratch_size_max(t->needs, compiled->needs);
+	return fit_regexes(t, compiled) ? 0 : no_memory(reterr);
+}
+
+int lb_route_table_seal(struct lb_route_table *t, struct lb_err *reterr)
+{
+	t->table_scratches = lb_table_scratches_new(t->n_threads, &t->needs);
+	bool ok = t->table_scratches && lb_domains_seal(t->domains) == 0;
+	return ok ? 0 : no_memory(reterr);
 }
 
 struct lb_route_table *lb_route_table_get(struct lb_route_table *t)

@@ -78,21 +78,25 @@ void lb_vhost_put(struct lb_vhost *); // NULL is fine
 size_t lb_vhost_size(const struct lb_vhost *); // bytes, regex sets not included
 
 struct lb_route_table_conf {
-	const struct lb_vhost_conf *vhosts; // only names and domains are read
-	// the same virtual hosts; the table takes its own references
-	struct lb_vhost *const *compiled;
 	uint32_t n_vhosts;
+	uint32_t n_exact; // about how many domains have no `*`
 	bool ignore_port; // in the authority (VH-06)
 	// D2's switch: matchers see the same headers of gRPC requests as of others
 	bool grpc_sees_all;
 	uint32_t n_workers; // threads that may look up, without ctrl
 };
-// Count 1. NULL = out of memory, or a bad domain (empty, `*` in the middle).
-struct lb_route_table *lb_route_table_new(
-	const struct lb_route_table_conf *, struct lb_err *reterr);
+// Begins to make a table. Count 1. Returns NULL if out of memory.
+struct lb_route_table *lb_route_table_new(const struct lb_route_table_conf *);
+// Adds one of conf.n_vhosts virtual hosts, of which only name and domains are read, and of which
+// `compiled` is the rest: the table takes its own reference. Domains with a `*` are borrowed until
+// seal(). 0, -ENOMEM, or -EINVAL for a bad domain (empty, `*` in the middle).
+[[nodiscard]] int lb_route_table_add(struct lb_route_table *, const struct lb_vhost_conf *,
+	struct lb_vhost *compiled, struct lb_err *reterr);
+// After the last add(); from then on it is immutable. 0 or -ENOMEM.
+[[nodiscard]] int lb_route_table_seal(struct lb_route_table *, struct lb_err *reterr);
 struct lb_route_table *lb_route_table_get(struct lb_route_table *);
 bool lb_route_table_is_shared(const struct lb_route_table *); // there is more than one reference
-void lb_route_table_put(struct lb_route_table *); // NULL is fine
+void lb_route_table_put(struct lb_route_table *); // sealed or not; NULL is fine
 struct lb_vhost *lb_route_table_vhost(const struct lb_route_table *, uint32_t index); // borrowed
 
 enum lb_route_kind {

@@ -5,6 +5,7 @@
 #include "lb/route/req.h"
 #include "lb/route/route.h"
 #include "tests/bench/impl.h"
+#include "tests/support/route_table.h"
 
 #include <stdlib.h>
 
@@ -76,10 +77,8 @@ static void *shunt_build(const struct workload *w)
 		.n_routes = w->n_routes};
 	struct lb_vhost *v = lb_vhost_new(&conf, NULL);
 	CHECK(v);
-	s->table = lb_route_table_new(
-		&(struct lb_route_table_conf){
-			.vhosts = &conf, .compiled = &v, .n_vhosts = 1, .n_workers = 1},
-		NULL);
+	const struct lb_route_table_conf table = {.n_vhosts = 1, .n_exact = 1, .n_workers = 1};
+	s->table = route_table_of(&table, &conf, &v, NULL);
 	s->scratch = lb_route_scratch_new(0, 4096);
 	CHECK(s->table && s->scratch);
 	rand_init(&s->rand, 1);

@@ -14,6 +14,7 @@
 #include "lb/route/filter.h"
 #include "lb/snapshot.h"
 #include "tests/support/leaf_update.h"
+#include "tests/support/route_table.h"
 
 #include <stdlib.h>
 
@@ -108,11 +109,8 @@ static struct lb_route_table *make_routes(const struct control *c)
 	struct lb_vhost *compiled[] = {
 		lb_vhost_new(&hosts[0], &err), lb_vhost_new(&hosts[1], &err)};
 	CHECK(compiled[0] && compiled[1]);
-	struct lb_route_table *t = lb_route_table_new(&(struct lb_route_table_conf){.vhosts = hosts,
-							      .compiled = compiled,
-							      .n_vhosts = 2,
-							      .n_workers = c->n_workers},
-		&err);
+	const struct lb_route_table_conf conf = {.n_vhosts = 2, .n_workers = c->n_workers};
+	struct lb_route_table *t = route_table_of(&conf, hosts, compiled, &err);
 	CHECK(t);
 	lb_vhost_put(compiled[0]);
 	lb_vhost_put(compiled[1]);

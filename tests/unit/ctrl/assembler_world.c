@@ -24,7 +24,8 @@ static void on_event(void *ctx, uint32_t worker, const struct lb_event *event)
 	assembler_event(((struct world *)ctx)->assembler, worker, event);
 }
 
-static int make(void **state, unsigned n_frontends, struct config_sessions *sessions)
+static int make(
+	void **state, unsigned n_frontends, struct config_sessions *sessions, uint64_t steps)
 {
 	log_set_level(LOG_LEVEL_WARN);
 	struct world *w = calloc(1, sizeof(*w));
@@ -38,7 +39,8 @@ static int make(void **state, unsigned n_frontends, struct config_sessions *sess
 	w->slot = lb_slot_new(lb_snapshot_new(n_frontends, "nothing yet"));
 	w->link = lb_link_new(0, 0, w->shared = lb_shared_new());
 	w->workers = workers_new(&w->link, 1, on_event, w);
-	struct assembler_conf conf = {&w->config, w->slot, w->workers, w->wheel, 7};
+	struct assembler_conf conf = {
+		&w->config, w->slot, w->workers, w->wheel, 7, .slice.most = steps};
 	w->assembler = assembler_new(&conf);
 	assert_non_null(w->assembler);
 	*state = w;
@@ -47,17 +49,22 @@ static int make(void **state, unsigned n_frontends, struct config_sessions *sess
 
 int world_set_up(void **state)
 {
-	return make(state, 1, NULL);
+	return make(state, 1, NULL, 0);
 }
 
 int world_set_up_both(void **state)
 {
-	return make(state, 2, NULL);
+	return make(state, 2, NULL, 0);
+}
+
+int world_set_up_in_steps(void **state)
+{
+	return make(state, 1, NULL, 1);
 }
 
 int world_set_up_with(void **state, struct config_sessions *sessions)
 {
-	return make(state, 1, sessions);
+	return make(state, 1, sessions, 0);
 }
 
 int world_tear_down(void **state)

@@ -2,6 +2,7 @@
 #include "tests/unit/lb/routes.h"
 
 #include "tests/support/check.h"
+#include "tests/support/route_table.h"
 
 #include <stdlib.h>
 
@@ -63,18 +64,17 @@ struct lb_vhost_conf routes_vhost(const struct routes *t)
 		.n_routes = t->n};
 }
 
-static struct lb_route_table *compile(const struct lb_route_table_conf *conf, struct lb_err *reterr)
+static struct lb_route_table *compile(const struct lb_route_table_conf *conf,
+	const struct lb_vhost_conf *vhosts, struct lb_err *reterr)
 {
 	struct lb_vhost *compiled[4] = {0};
-	struct lb_route_table_conf with_compiled = *conf;
 	struct lb_route_table *table = NULL;
 	uint32_t i = 0;
 	assert_true(conf->n_vhosts <= 4);
-	while (i < conf->n_vhosts && (compiled[i] = lb_vhost_new(&conf->vhosts[i], reterr)))
+	while (i < conf->n_vhosts && (compiled[i] = lb_vhost_new(&vhosts[i], reterr)))
 		i++;
-	with_compiled.compiled = compiled;
 	if (i == conf->n_vhosts)
-		table = lb_route_table_new(&with_compiled, reterr);
+		table = route_table_of(conf, vhosts, compiled, reterr);
 	for (uint32_t k = 0; k < i; k++)
 		lb_vhost_put(compiled[k]);
 	return table;
@@ -83,11 +83,9 @@ static struct lb_route_table *compile(const struct lb_route_table_conf *conf, st
 struct lb_route_table *routes_compile(const struct routes *t)
 {
 	struct lb_vhost_conf vhost = routes_vhost(t);
-	struct lb_route_table *table = compile(&(struct lb_route_table_conf){.vhosts = &vhost,
-						       .n_vhosts = 1,
-						       .ignore_port = t->ignore_port,
-						       .grpc_sees_all = t->grpc_sees_all},
-		NULL);
+	const struct lb_route_table_conf conf = {
+		.n_vhosts = 1, .ignore_port = t->ignore_port, .grpc_sees_all = t->grpc_sees_all};
+	struct lb_route_table *table = compile(&conf, &vhost, NULL);
 	assert_non_null(table);
 	return table;
 }
@@ -95,10 +93,8 @@ struct lb_route_table *routes_compile(const struct routes *t)
 struct lb_route_table *vhosts_compile(
 	const struct lb_vhost_conf *vhosts, uint32_t n, bool ignore_port, struct lb_err *reterr)
 {
-	return compile(
-		&(struct lb_route_table_conf){
-			.vhosts = vhosts, .n_vhosts = n, .ignore_port = ignore_port},
-		reterr);
+	return compile(&(struct lb_route_table_conf){.n_vhosts = n, .ignore_port = ignore_port},
+		vhosts, reterr);
 }
 
 struct lb_route_result find_req(

@@ -7,6 +7,7 @@
 #include "lb/snapshot.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
+#include "tests/support/route_table.h"
 
 #include <errno.h>
 
@@ -20,10 +21,8 @@ static struct lb_route_table *routes(void)
 	static const struct str any[] = {STR("*")};
 	const struct lb_vhost_conf vhost = {.domains = any, .n_domains = 1};
 	struct lb_vhost *compiled = lb_vhost_new(&vhost, NULL);
-	struct lb_route_table *t = lb_route_table_new(
-		&(struct lb_route_table_conf){
-			.vhosts = &vhost, .compiled = &compiled, .n_vhosts = 1, .n_workers = 1},
-		NULL);
+	const struct lb_route_table_conf conf = {.n_vhosts = 1, .n_workers = 1};
+	struct lb_route_table *t = route_table_of(&conf, &vhost, &compiled, NULL);
 	lb_vhost_put(compiled);
 	return t;
 }

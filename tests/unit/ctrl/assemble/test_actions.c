@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of actions over updates, as gRFC A28 gives them.
 #include "ctrl/assemble/actions.h"
+#include "ctrl/base/slice.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/routes_by_hand.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,10 +15,26 @@
 		PREFIX("/"), CLUSTERS(__VA_ARGS__)                                                 \
 	}
 
+// In steps. NULL = out of memory.
+static struct actions *list(
+	struct res_route_config *routes, int32_t vhost, const struct actions *before)
+{
+	struct slice one_vhost = {.most = 1};
+	struct actions_job *job = actions_job_new(routes, vhost);
+	struct actions *a = NULL;
+	int rc;
+	do {
+		slice_begin(&one_vhost);
+		rc = job ? actions_job_run(job, &one_vhost, before, &a) : -ENOMEM;
+	} while (rc == -EAGAIN);
+	actions_job_free(job);
+	return a;
+}
+
 static struct actions *next(struct actions *before, const struct res_vhost *v)
 {
 	struct res_route_config *r = routes_of(v, 1);
-	struct actions *a = actions_new(r, -1, before);
+	struct actions *a = list(r, -1, before);
 	assert_non_null(a);
 	xds_res_put(&r->base);
 	actions_free(before);
@@ -130,7 +148,7 @@ static void only_routes_of_the_virtual_host_in_use_count(void **state)
 		{"w", ROUTES({PREFIX("/x"), .action = LB_ACTION_UNSUPPORTED}, ROUTE({"b", 1}))},
 	};
 	struct res_route_config *r = routes_of(vhosts, 2);
-	struct actions *a = actions_new(r, 1, NULL);
+	struct actions *a = list(r, 1, NULL);
 	assert_int_equal(actions_count(a), 1);
 	assert_int_equal(actions_of(a, 1, 0), -1);
 	assert_int_equal(actions_of(a, 1, 1), 0);
@@ -144,12 +162,12 @@ static void any_allocation_may_fail(void **state)
 	const struct res_vhost v = {"v", ROUTES(ROUTE({"a", 1}, {"b", 1}), ROUTE({"c", 1}))};
 	const struct res_vhost w = {"w", ROUTES(ROUTE({"a", 2}, {"b", 1}), ROUTE({"d", 1}))};
 	struct res_route_config *first = routes_of(&v, 1), *second = routes_of(&w, 1);
-	struct actions *a = actions_new(first, -1, NULL), *b = NULL;
+	struct actions *a = list(first, -1, NULL), *b = NULL;
 	size_t nth = 0;
 	for (bool hit = true; hit; nth++) {
 		actions_free(b);
 		alloc_fail_arm(nth);
-		b = actions_new(second, -1, a);
+		b = list(second, -1, a);
 		hit = alloc_fail_disarm();
 		assert_true(b || hit);
 		assert_true(b || alloc_fail_live() == 0);

@@ -576,9 +576,57 @@ static void a_warning_is_logged_once_however_many_frontends_use_the_resource(voi
 	xds_res_put(&r->base);
 }
 
+// Reading keys, making, joining and listing actions: each virtual host is a step of each.
+static void a_table_is_made_in_steps_while_the_one_before_it_serves(void **state)
+{
+	struct world *w = *state;
+	const struct res_vhost one = {"a", DOMAINS("a"), TO_BLUE, .hash = {1, 1}};
+	const struct res_vhost three[] = {
+		{"new", DOMAINS("*.n", "n"), TO_BLUE, .hash = {3, 3}},
+		{"b", DOMAINS("b"), TO_GREEN, .hash = {2, 2}},
+		{"a", DOMAINS("a"), TO_BLUE, .hash = {1, 1}},
+	};
+	give(w, 0, "1", &one, 1);
+	assert_string_equal(assembler_frontend_waiting(w->assembler, 0), "compiling routes");
+	turns(w, 10);
+	settle(w);
+	assert_string_equal(assembler_frontend_waiting(w->assembler, 0), "");
+	const struct lb_vhost *a = vhost_at(w, 0, 0);
+	give(w, 0, "1", three, 3);
+	for (int i = 0; i < 10; i++) {
+		assert_string_equal(
+			assembler_frontend_waiting(w->assembler, 0), "compiling routes");
+		assert_ptr_equal(vhost_at(w, 0, 0), a);
+		turns(w, 1);
+	}
+	turns(w, 10);
+	settle(w);
+	assert_string_equal(assembler_frontend_waiting(w->assembler, 0), "");
+	assert_ptr_equal(vhost_at(w, 0, 2), a);
+	assert_ptr_not_equal(vhost_at(w, 0, 0), a);
+}
+
+static void what_is_half_made_is_given_up_at_any_step(void **state)
+{
+	struct world *w = *state;
+	const struct res_vhost two[] = {
+		{"a", DOMAINS("a", "*.a"), TO_BLUE, .hash = {1, 1}},
+		{"b", DOMAINS("b"), TO_GREEN, .hash = {2, 2}},
+	};
+	for (int n = 0; n < 12; n++) {
+		give(w, 0, "1", two, 2);
+		turns(w, n);
+		assembler_fail(w->assembler, 0, "gone");
+		settle(w);
+	}
+}
+
+#define STEPS(test) cmocka_unit_test_setup_teardown(test, world_set_up_in_steps, world_tear_down)
 #define CASE(test) cmocka_unit_test_setup_teardown(test, world_set_up_both, world_tear_down)
 
-RUN_SUITE("ctrl/frontend", CASE(a_warning_is_logged_when_it_comes_not_with_every_version),
+RUN_SUITE("ctrl/frontend", STEPS(a_table_is_made_in_steps_while_the_one_before_it_serves),
+	STEPS(what_is_half_made_is_given_up_at_any_step),
+	CASE(a_warning_is_logged_when_it_comes_not_with_every_version),
 	CASE(a_warning_is_logged_once_however_many_frontends_use_the_resource),
 	CASE(a_virtual_host_that_did_not_change_is_the_same_object),
 	CASE(twins_in_one_configuration_are_one_object),

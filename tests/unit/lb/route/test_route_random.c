@@ -2,6 +2,7 @@
 // test_lb_route_random [PAIRS [SEED]]: that many random (table, request) pairs, on each of which
 // the fast lookup and the rules must agree, down to each route looked at and why it did not match.
 #include "tests/support/check.h"
+#include "tests/support/route_table.h"
 #include "tests/unit/lb/route/route_twin.h"
 
 #include <stdio.h>
@@ -186,14 +187,11 @@ static struct lb_route_table *random_table(struct rand *r, struct random_table *
 		compiled[i] = lb_vhost_new(&t->vhosts[i], NULL);
 		assert_non_null(compiled[i]);
 	}
-	struct lb_route_table *table =
-		lb_route_table_new(&(struct lb_route_table_conf){.vhosts = t->vhosts,
-					   .compiled = compiled,
-					   .n_vhosts = n_vhosts,
-					   .ignore_port = t->twin.ignore_port,
-					   .grpc_sees_all = t->twin.grpc_sees_all,
-					   .n_workers = 1},
-			NULL);
+	const struct lb_route_table_conf conf = {.n_vhosts = n_vhosts,
+		.ignore_port = t->twin.ignore_port,
+		.grpc_sees_all = t->twin.grpc_sees_all,
+		.n_workers = 1};
+	struct lb_route_table *table = route_table_of(&conf, t->vhosts, compiled, NULL);
 	assert_non_null(table);
 	for (uint32_t i = 0; i < n_vhosts; i++)
 		lb_vhost_put(compiled[i]);

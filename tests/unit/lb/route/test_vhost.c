@@ -2,6 +2,7 @@
 #include "lb/regex/regex.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
+#include "tests/support/route_table.h"
 #include "tests/unit/lb/routes.h"
 
 #include <stdio.h>
@@ -182,10 +183,9 @@ static void tables_share_virtual_hosts(void **state)
 	routes_add_header(&t, "x", LB_HEADER_PRESENT, "")->present = true;
 	struct lb_vhost_conf conf = routes_vhost(&t);
 	struct lb_vhost *v = lb_vhost_new(&conf, NULL);
-	struct lb_route_table_conf table_conf = {
-		.vhosts = &conf, .compiled = &v, .n_vhosts = 1, .n_workers = 2};
-	struct lb_route_table *first = lb_route_table_new(&table_conf, NULL);
-	struct lb_route_table *second = lb_route_table_new(&table_conf, NULL);
+	struct lb_route_table_conf table_conf = {.n_vhosts = 1, .n_workers = 2};
+	struct lb_route_table *first = route_table_of(&table_conf, &conf, &v, NULL);
+	struct lb_route_table *second = route_table_of(&table_conf, &conf, &v, NULL);
 	assert_ptr_equal(lb_route_table_vhost(first, 0), lb_route_table_vhost(second, 0));
 	lb_vhost_put(v);
 	lb_route_table_put(first);
