@@ -86,11 +86,11 @@ static void drop(struct proxy_shares *all, struct proxy_share *s)
 	pool_put(&all->pool, s);
 }
 
-static bool has_room(const struct proxy_shares *all, const struct proxy_source *holder,
-	const struct lb_breaker *b, uint32_t n_free)
+static bool has_room(
+	const struct proxy_shares *all, const struct proxy_share_ask *ask, uint32_t n_free)
 {
-	const struct proxy_share *s = find(all, holder, b);
-	return proxy_share_allows(s ? s->n : 0, n_free);
+	const struct proxy_share *s = find(all, ask->source, ask->breaker);
+	return proxy_share_allows_place(s ? s->n : 0, n_free, ask->limit);
 }
 
 // Half of the places are taken.
@@ -99,8 +99,7 @@ static __attribute__((noinline)) bool enter_counted(struct proxy_shares *all,
 	struct proxy_held *ret)
 {
 	// Of a breaker that is full, the breaker itself says so.
-	if (n_free && is_recent(seen->other_ns, ask->now_ns) &&
-		!has_room(all, ask->source, ask->breaker, n_free))
+	if (n_free && is_recent(seen->other_ns, ask->now_ns) && !has_room(all, ask, n_free))
 		return false;
 	ret->by_source = add(all, ask->source, ask->breaker);
 	return true;

@@ -85,6 +85,33 @@ static void th_79_a_greedy_client_leaves_places_to_others(void **state)
 	world_free(w);
 }
 
+// TH-79: one after the other, before any of them lets go of anything.
+static void th_79_greedy_clients_of_many_sources_leave_places_to_others(void **state)
+{
+	enum { N = 8, PLACES = 512, EACH = 100, VICTIMS = 3 };
+	struct world_conf conf = world_conf_default(10);
+	conf.n_clients = N + 1;
+	struct world *w = ready_world(&conf);
+	set_limit(w, PLACES);
+	control_set_endpoints(&w->control, 0, HOST_BACKENDS, 0xf);
+	world_run(w, 50 * MS);
+	for (uint32_t i = 1; i <= N; i++)
+		open_more(w, i, (uint8_t)(i + 1));
+	check_victim(w, N);
+	for (uint32_t i = 0; i < N; i++)
+		grab(w, i, EACH);
+	struct ask *asks[VICTIMS];
+	for (int i = 0; i < VICTIMS; i++)
+		asks[i] = ask_of(w, N, KIND_ECHO);
+	for (int i = 0; i < VICTIMS; i++) {
+		finish_of(w, asks[i]);
+		assert_ok(w, asks[i]);
+	}
+	assert_int_equal(world_ended(w, LB_CAUSE_OVERFLOW), 0);
+	assert_in_range(in_flight(w), PLACES * 7 / 8, PLACES - VICTIMS);
+	world_free(w);
+}
+
 // TH-79
 static void th_79_more_connections_of_one_source_get_no_more(void **state)
 {
@@ -168,6 +195,7 @@ static void th_79_waiting_requests_of_a_source_leave_room(void **state)
 
 RUN_SUITE("proxy/share", CASE(th_79_who_asks_alone_gets_every_place),
 	CASE(th_79_a_greedy_client_leaves_places_to_others),
+	CASE(th_79_greedy_clients_of_many_sources_leave_places_to_others),
 	CASE(th_79_more_connections_of_one_source_get_no_more),
 	CASE(th_79_a_share_ends_with_its_requests),
 	CASE(th_79_live_requests_of_a_source_leave_room),
