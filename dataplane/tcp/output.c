@@ -337,8 +337,9 @@ static enum tcp_output_result send_new(struct tcp_conn *c)
 	uint32_t len, max = c->snd_max;
 	bool fin;
 	enum tcp_output_result result = TCP_OUTPUT_DONE;
-	if (c->snd_una == c->snd_max && tcp_now(c->stack) - c->sent_ns > c->rto_ns)
-		tcp_cc_ops(c)->on_idle(&c->cc, c->mss);
+	uint64_t silence = tcp_now(c->stack) - c->sent_ns;
+	if (c->snd_una == c->snd_max && silence > c->rto_ns)
+		tcp_cc_ops(c)->on_idle(&c->cc, c->mss, silence / c->rto_ns);
 	for (unsigned n = 0; result == TCP_OUTPUT_DONE && next_piece(c, &len, &fin); n++) {
 		if (n == TCP_MAX_BURST)
 			result = TCP_OUTPUT_MORE;

@@ -39,7 +39,7 @@ struct tcp_stack *tcp_stack_new(const struct tcp_conf *conf, const struct tcp_io
 		return NULL;
 	s->conf = *conf;
 	if (!s->conf.congestion)
-		s->conf.congestion = &tcp_cc_reno;
+		s->conf.congestion = &tcp_cc_cubic;
 	s->io = *io;
 	s->chunks = chunks;
 	s->wheel = wheel;

@@ -53,7 +53,7 @@ struct tcp_conf {
 	bool (*is_ours)(void *ctx, const struct tcp_flow *);
 	void *is_ours_ctx;
 	uint64_t seed; // of ports and jitter
-	const struct tcp_cc_ops *congestion; // control of congestion (cc.h); NULL = the default
+	const struct tcp_cc_ops *congestion; // control of congestion (cc.h); NULL = CUBIC
 	bool slow_path; // for tests: no segment takes the fast path (fast_path.c)
 };
 

@@ -148,7 +148,6 @@ struct tcp_conn {
 	uint32_t snd_wnd, max_snd_wnd;
 	uint32_t snd_wl1, snd_wl2;
 	uint32_t recover; // RFC 6582: last byte sent when recovery began
-	struct tcp_cc cc;
 	uint32_t rtt_seq; // acknowledging this ends the measurement
 
 	void *user;
@@ -163,8 +162,9 @@ struct tcp_conn {
 	uint64_t rtt_start_ns;
 	uint64_t srtt_ns, rttvar_ns, rto_ns;
 	uint64_t user_timeout_ns;
-	uint64_t deadlines[TCP_N_TIMERS]; // 0 = not running
 	struct twheel_timer timer; // set to the earliest deadline or before it
+	uint64_t deadlines[TCP_N_TIMERS]; // 0 = not running
+	struct tcp_cc cc; // plain segments read cwnd alone
 
 	// Rarely used.
 	uint64_t challenge_ns; // when the next challenge ACK is allowed
@@ -191,9 +191,9 @@ struct tcp_conn {
 
 _Static_assert(offsetof(struct tcp_conn, n_held) == offsetof(struct tcp_conn, rare) + 10,
 	"rare holds all that is beside it");
-_Static_assert(offsetof(struct tcp_conn, deadlines[TCP_TIMER_ACK + 1]) <= 5 * 64,
-	"a plain connection's segment touches five lines");
-_Static_assert(sizeof(struct tcp_conn) <= 512, "one is there for each idle connection");
+_Static_assert(offsetof(struct tcp_conn, cc.ssthresh) <= 6 * 64,
+	"a plain connection's segment touches six lines");
+_Static_assert(sizeof(struct tcp_conn) <= 576, "one is there for each idle connection");
 
 // What is left of a connection in TIME_WAIT; pooled.
 struct tcp_tw {

@@ -43,6 +43,12 @@ static inline uint64_t digest_conn(uint64_t h, const struct tcp_conn *c)
 		c->cc.acked, c->rtt_seq, c->dsack.start, c->dsack.end, c->range_stamp, c->hole_mark,
 		c->rtx_mark, c->tail_end, c->fin_seq, c->iss, c->irs};
 	h = digest_bytes(h, seqs, sizeof(seqs));
+	const struct tcp_hystart *hs = &c->cc.hystart;
+	const struct tcp_cubic *q = &c->cc.cubic;
+	const uint64_t control[] = {hs->round_end, hs->last_us, hs->least_us, hs->base_us,
+		hs->n_samples, hs->n_slow_rounds, hs->begun, q->epoch_ns, q->last_ns, q->w_max,
+		q->k_ms, q->w_est, q->est_acked, q->before};
+	h = digest_bytes(h, control, sizeof(control));
 	const uint64_t times[] = {c->ts_recent_ns, c->heard_ns, c->progress_ns, c->sent_ns,
 		c->rtt_start_ns, c->srtt_ns, c->rttvar_ns, c->rto_ns, c->user_timeout_ns,
 		c->challenge_ns, c->keepalive_ns, twheel_expires_ns(&c->timer)};

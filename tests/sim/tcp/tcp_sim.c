@@ -63,6 +63,7 @@ struct world {
 	bool chatty; // they mostly write less than a segment, with pauses between
 	uint32_t max_stall_ms;
 	uint64_t n_packets, n_corrupted;
+	const struct tcp_cc_ops *congestion; // NULL = as it is by default
 	uint64_t digest; // of all that was sent, and all states and counters after each turn
 	bool slow_path;
 };
@@ -462,6 +463,7 @@ static void world_init(struct world *w, struct port ports[2], uint32_t window, u
 			.send_limit = window,
 			.recv_window = window,
 			.seed = rand_u64(&w->rand),
+			.congestion = w->congestion,
 			.slow_path = w->slow_path,
 		};
 		for (unsigned i = 0; i < sizeof(conf.secret); i++)
@@ -532,6 +534,7 @@ static uint64_t one_seed(uint64_t seed, bool slow_path)
 	memset(w, 0, sizeof(*w));
 	rand_init(&w->rand, seed);
 	w->slow_path = slow_path;
+	w->congestion = seed & 2 ? &tcp_cc_reno : &tcp_cc_cubic;
 	static const uint16_t mtus[] = {1500, 1500, 576, 1280};
 	static const uint32_t windows[] = {4096, 20000, 65535, 262144};
 	w->delay_ns = rand_below(&w->rand, 40) * NS_PER_MS / 2 + 1;
