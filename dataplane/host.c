@@ -106,6 +106,7 @@ static struct tcp_stack *make_tcp(
 		.max_time_wait = conf->max_time_wait,
 		.send_limit = conf->tcp_send_limit,
 		.recv_window = conf->tcp_recv_window,
+		.window_max = conf->tcp_window_max,
 		.is_ours = conf->is_ours,
 		.is_ours_ctx = conf->is_ours_ctx,
 		.seed = seed,

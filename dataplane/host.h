@@ -38,6 +38,7 @@ struct host_conf {
 	uint32_t n_chunks; // of 2 KiB: all bytes queued anywhere
 	uint32_t tcp_send_limit; // bytes queued per connection
 	uint32_t tcp_recv_window; // bytes advertised per connection
+	uint32_t tcp_window_max; // what both may grow to
 	bool (*is_ours)(void *ctx, const struct tcp_flow *); // see tcp.h
 	void *is_ours_ctx;
 };

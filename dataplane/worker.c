@@ -59,6 +59,7 @@ struct worker_limits worker_limits_default(void)
 		.max_neighbors = 65536,
 		.tcp_send_limit = 256 * 1024,
 		.tcp_recv_window = 256 * 1024,
+		.window_max = 4 << 20,
 		.max_concurrent_streams = 1024,
 	};
 }
@@ -107,6 +108,7 @@ static struct host *make_host(
 		.n_chunks = limits->n_chunks,
 		.tcp_send_limit = limits->tcp_send_limit,
 		.tcp_recv_window = limits->tcp_recv_window,
+		.tcp_window_max = limits->window_max,
 		.is_ours = w->steer->n_workers > 1 ? is_ours : NULL,
 		.is_ours_ctx = w,
 	};

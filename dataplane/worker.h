@@ -35,6 +35,7 @@ struct worker_limits {
 	uint32_t n_chunks; // of 2 KiB: all bytes queued anywhere
 	uint32_t tcp_send_limit; // bytes queued per connection
 	uint32_t tcp_recv_window; // bytes advertised per connection
+	uint32_t window_max; // bytes in flight of a connection that these may grow to
 	uint32_t max_concurrent_streams; // advertised to clients
 };
 // The defaults, except connections, requests and chunks (0), which shunt.yaml sets.

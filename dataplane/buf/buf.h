@@ -36,6 +36,15 @@ struct buf_cursor {
 	uint16_t at; // index into chunk->data
 };
 
+// Bytes that one of many users may have beyond what each has at first: an eighth of what is left of
+// the first half of the chunks. So all of them together never get more than that half, and a
+// newcomer always finds some (Choudhury and Hahne, "Dynamic Queue Length Thresholds").
+static inline uint64_t buf_share(const struct pool *chunks)
+{
+	uint32_t half = chunks->n_total / 2, used = chunks->n_used;
+	return used < half ? (uint64_t)(half - used) * BUF_CHUNK_ROOM / 8 : 0;
+}
+
 // Room for n_chunks chunks. 0 or -ENOMEM.
 [[nodiscard]] int buf_pool_init(struct pool *, uint32_t n_chunks);
 

@@ -15,9 +15,10 @@ static uint64_t in_tcp(const struct proxy_client *c)
 	return tcp_conn_sendq(c->conn.tcp)->len;
 }
 
+// What is on its way is the network's, which takes or loses it: cwnd says how much that may be.
 uint64_t proxy_client_buffer_unread(const struct proxy_client *c)
 {
-	return in_tcp(c) + h2_conn_queued(c->conn.h2);
+	return tcp_conn_unsent(c->conn.tcp) + h2_conn_queued(c->conn.h2);
 }
 
 uint64_t proxy_client_buffer_held(const struct proxy_client *c)
@@ -25,7 +26,8 @@ uint64_t proxy_client_buffer_held(const struct proxy_client *c)
 	// A body that waits for a backend is stored, and one that was sent may be, too.
 	uint64_t bodies = h2_conn_unconsumed(c->conn.h2), kept = c->buffer.kept;
 	uint64_t not_read = tcp_conn_unread(c->conn.tcp);
-	return proxy_client_buffer_unread(c) + not_read + (bodies > kept ? bodies : kept);
+	uint64_t answers = in_tcp(c) + h2_conn_queued(c->conn.h2);
+	return answers + not_read + (bodies > kept ? bodies : kept);
 }
 
 uint64_t proxy_client_buffer_taken(const struct proxy_client *c)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is kept for one client connection (proxy_conf.client_buffer, "the bound" below):
-// - Answers that it has not taken, in TCP's queue and those of its streams. Backends may send each
+// - Answers that wait for it, in TCP's queue and those of its streams. Backends may send each
 //   stream PROXY_FIRST_WINDOW at any time, and more as the bound leaves room. Who has more to take
 //   than the bound, and takes too little of it, loses streams (TH-86, client.c).
 // - Bodies of requests that backends have not taken: HTTP/2's window of the connection (TH-88).
@@ -31,9 +31,9 @@ struct proxy_client_buffer {
 	uint64_t taken_mark; // bytes that it had taken when the timer was armed
 };
 
-// Answers that it has not taken, in bytes.
+// Answers that wait for it, in bytes: all but what TCP has sent.
 uint64_t proxy_client_buffer_unread(const struct proxy_client *);
-// All that is kept for it, in bytes.
+// All that is kept for it, in bytes, with what TCP has sent and may have to send again.
 uint64_t proxy_client_buffer_held(const struct proxy_client *);
 // Bytes that it has taken in total.
 uint64_t proxy_client_buffer_taken(const struct proxy_client *);

@@ -79,7 +79,7 @@ size_t proxy_conn_on_data(struct tcp_conn *tcp, void *user, const uint8_t *data,
 	if (!c->h2 || h2_conn_failed(c->h2, &code))
 		return len;
 	size_t n = 0;
-	if (tcp_conn_sendq(tcp)->len <= c->out_limit)
+	if (tcp_conn_sendq(tcp)->len <= c->out_limit || tcp_conn_unsent(tcp) <= c->out_limit)
 		n = h2_conn_feed(c->h2, data, len);
 	c->fed_short = n < len;
 	// Nothing is on its way out whose acknowledgement would wake us: the next turn does.

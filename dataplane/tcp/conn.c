@@ -74,6 +74,7 @@ void tcp_conn_take_syn(struct tcp_conn *c, const struct tcp_seg *syn)
 	c->snd_wscale = o->has_wscale ? o->wscale & 15 : 0;
 	if (!o->has_wscale)
 		c->rcv_wscale = 0;
+	tcp_window_init(c);
 	c->ts_on = o->has_ts;
 	c->header_len = TCP_HEADER_LEN + (c->ts_on ? TCP_OPT_TS_LEN : 0);
 	c->sack_on = o->sack_ok;
@@ -160,8 +161,14 @@ struct buf *tcp_conn_sendq(struct tcp_conn *c)
 
 size_t tcp_conn_send_room(const struct tcp_conn *c)
 {
-	size_t limit = c->stack->conf.send_limit;
+	size_t limit = tcp_window_send_limit(c);
 	return c->shut || c->sendq.len >= limit ? 0 : limit - c->sendq.len;
+}
+
+size_t tcp_conn_unsent(const struct tcp_conn *c)
+{
+	size_t sent = c->snd_max - c->snd_una;
+	return c->sendq.len > sent ? c->sendq.len - sent : 0;
 }
 
 uint32_t tcp_conn_n_sent(const struct tcp_conn *c)

@@ -21,6 +21,7 @@
 	X(challenge_acks)                                                                          \
 	X(no_buffer) /* reserve() had no buffer; sent later */                                     \
 	X(out_of_order) /* segments stored for later */                                            \
+	X(windows_grown) /* receive windows that were doubled */                                   \
 	X(opened) /* by tcp_connect() */                                                           \
 	X(accepted) /* handshakes completed for a listener */                                      \
 	X(accept_refused) /* by the listener's owner */                                            \

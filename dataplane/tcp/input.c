@@ -289,7 +289,7 @@ static bool take_old(struct tcp_conn *c, struct tcp_seg *seg, uint32_t before)
 	seg->old = true;
 	seg->len = 0;
 	seg->flags &= (uint8_t)~TCP_FIN;
-	return c->state == TCP_OPEN && before <= c->stack->conf.recv_window;
+	return c->state == TCP_OPEN && before <= c->rcv_wnd;
 }
 
 // RFC 9293 3.10.7.4, first. Cuts off what is outside of the window; false = drop.

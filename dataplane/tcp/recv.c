@@ -6,8 +6,8 @@
 uint32_t tcp_recv_edge(const struct tcp_conn *c)
 {
 	uint32_t window = c->stack->conf.recv_window;
-	if (!c->wscale_on)
-		window = min_u32(window, UINT16_MAX);
+	if (c->other_window)
+		window = tcp_window_other(c);
 	uint32_t kept = (uint32_t)c->recvq.len;
 	return c->rcv_nxt + (kept < window ? window - kept : 0);
 }
@@ -65,7 +65,10 @@ void tcp_recv_in_order(struct tcp_conn *c, const uint8_t *data, uint32_t len)
 		len = (uint32_t)n; // the peer sends the rest again
 		ack_soon(c);
 	}
+	uint32_t before = c->rcv_nxt;
 	c->rcv_nxt += len;
+	if ((before ^ c->rcv_nxt) >> TCP_MEASURE_SHIFT)
+		tcp_window_measure(c);
 	counter_add(&s->counters[TCP_bytes_in], len);
 	if (c->ranges) { // RFC 5681 4.2: at once when a hole is filled, whole or in part
 		tcp_ooo_pull(c);

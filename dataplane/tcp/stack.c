@@ -44,7 +44,7 @@ struct tcp_stack *tcp_stack_new(const struct tcp_conf *conf, const struct tcp_io
 	s->chunks = chunks;
 	s->wheel = wheel;
 	s->key = sip_init(conf->secret);
-	s->rcv_wscale = window_scale(conf->recv_window);
+	s->rcv_wscale = window_scale(max_u32(conf->recv_window, conf->window_max));
 	rand_init(&s->rand, conf->seed);
 	s->next_port = (uint32_t)rand_u64(&s->rand);
 	list_init(&s->dirty);

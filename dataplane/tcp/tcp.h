@@ -45,8 +45,12 @@ struct tcp_conf {
 	// finds the others free. 0 = no bound.
 	uint32_t max_passive;
 	uint32_t max_time_wait; // when full, the oldest is dropped first
-	uint32_t send_limit; // bytes of a connection's send queue (unacknowledged and unsent)
-	uint32_t recv_window; // most bytes we advertise; also bounds out-of-order data
+	// Of a connection, at first: bytes of its send queue (unacknowledged and unsent), and those
+	// that we advertise, which also bound out-of-order data.
+	uint32_t send_limit, recv_window;
+	// What may be in flight either way in the end, if it is more: windows follow what comes in
+	// a round trip, and shrink as the chunks fill.
+	uint32_t window_max;
 	uint8_t secret[16]; // keys sequence numbers (RFC 6528) and the connection table
 	// True if packets from this flow's remote reach this stack; the choice of a local port
 	// depends on it. NULL = all do.
@@ -135,6 +139,8 @@ const struct tcp_flow *tcp_conn_flow(const struct tcp_conn *);
 // The connection's send queue: append at most tcp_conn_send_room(), then tcp_conn_push().
 struct buf *tcp_conn_sendq(struct tcp_conn *);
 size_t tcp_conn_send_room(const struct tcp_conn *);
+// Those bytes of the send queue that were never sent: what is left is on its way to the peer.
+size_t tcp_conn_unsent(const struct tcp_conn *);
 // Bytes of the send queue sent in total, modulo 2^32. Valid inside on_closed, too.
 uint32_t tcp_conn_n_sent(const struct tcp_conn *);
 // Marks the connection for the next flush.

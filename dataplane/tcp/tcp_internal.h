@@ -128,6 +128,7 @@ struct tcp_conn {
 	bool passive : 1; // made by a listener
 	bool told : 1; // the owner has been told that it is open
 	bool syn_sent : 1; // at least once
+	bool other_window : 1; // ours is not conf.recv_window, but tcp_window_other()
 	uint8_t n_held; // calls that still use the control block: the last one to return frees it
 	uint8_t n_unacked; // data segments since our last ACK
 	uint8_t snd_wscale : 4, rcv_wscale : 4;
@@ -173,6 +174,9 @@ struct tcp_conn {
 	struct tcp_range *ranges; // out-of-order data, ascending, with holes between
 	struct tcp_scoreboard *scoreboard; // while has_scoreboard
 	struct tcp_sack_block dsack; // data received twice (RFC 2883)
+	uint64_t rcv_mark_ns; // when rcv_nxt was rcv_mark: measures what comes in a round trip
+	uint32_t rcv_mark;
+	uint32_t rcv_wnd; // what we advertise while the owner takes all and there are chunks
 	uint32_t range_stamp;
 	uint32_t hole_mark; // rcv_nxt when TCP_TIMER_PATIENCE was set
 	uint32_t high_rxt; // RFC 6675: data up to here was sent again in this recovery
@@ -193,7 +197,7 @@ _Static_assert(offsetof(struct tcp_conn, n_held) == offsetof(struct tcp_conn, ra
 	"rare holds all that is beside it");
 _Static_assert(offsetof(struct tcp_conn, cc.ssthresh) <= 6 * 64,
 	"a plain connection's segment touches six lines");
-_Static_assert(sizeof(struct tcp_conn) <= 576, "one is there for each idle connection");
+_Static_assert(sizeof(struct tcp_conn) <= 640, "one is there for each idle connection");
 
 // What is left of a connection in TIME_WAIT; pooled.
 struct tcp_tw {
@@ -425,6 +429,13 @@ void tcp_recv_in_order(struct tcp_conn *, const uint8_t *data, uint32_t len);
 // the connection.
 bool tcp_recv_resume(struct tcp_conn *);
 uint32_t tcp_recv_edge(const struct tcp_conn *); // right edge of the window that we can offer now
+
+// window.c: how large windows and queues are.
+#define TCP_MEASURE_SHIFT 16 // what was received is measured so often: each 64 KiB
+void tcp_window_init(struct tcp_conn *); // the peer's SYN has been taken
+void tcp_window_measure(struct tcp_conn *); // data was received: the window may grow
+uint32_t tcp_window_other(const struct tcp_conn *); // our window, when other_window is set
+size_t tcp_window_send_limit(const struct tcp_conn *); // bytes that the send queue may have
 
 // ooo.c: bytes beyond a hole.
 bool tcp_ooo_insert(struct tcp_conn *, uint32_t seq, const uint8_t *data, uint32_t len);

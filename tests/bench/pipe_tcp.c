@@ -108,6 +108,11 @@ size_t tcp_conn_send_room(const struct tcp_conn *c)
 	return c->sendq.len < PIPE_SEND_LIMIT ? PIPE_SEND_LIMIT - c->sendq.len : 0;
 }
 
+size_t tcp_conn_unsent(const struct tcp_conn *c)
+{
+	return c->sendq.len;
+}
+
 uint32_t tcp_conn_n_sent(const struct tcp_conn *c)
 {
 	return c->n_sent;

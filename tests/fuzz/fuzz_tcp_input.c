@@ -16,6 +16,7 @@
 #define N_CHUNKS 96
 #define SEND_LIMIT 20000
 #define RECV_WINDOW 30000
+#define WINDOW_MAX (4 * RECV_WINDOW)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -247,8 +248,8 @@ static void check_conn(const struct tcp_conn *c)
 {
 	CHECK(seq_le(c->snd_una, c->snd_nxt) && seq_le(c->snd_nxt, c->snd_max));
 	CHECK(c->state != TCP_OPEN || c->snd_max - c->snd_una <= c->sendq.len + 1);
-	CHECK(c->sendq.len <= SEND_LIMIT && c->recvq.len <= RECV_WINDOW);
-	CHECK(c->state == TCP_SYN_SENT || c->rcv_adv - c->rcv_nxt <= RECV_WINDOW + 1 ||
+	CHECK(c->sendq.len <= SEND_LIMIT + WINDOW_MAX && c->recvq.len <= WINDOW_MAX);
+	CHECK(c->state == TCP_SYN_SENT || c->rcv_adv - c->rcv_nxt <= WINDOW_MAX + 1 ||
 		c->rcv_nxt == c->rcv_adv + 1);
 	CHECK(c->cc.cwnd >= c->mss || c->state != TCP_OPEN);
 	uint32_t n = 0;
@@ -336,6 +337,7 @@ static uint64_t run(const uint8_t *data, size_t size, bool slow_path)
 		.max_time_wait = 2,
 		.send_limit = SEND_LIMIT,
 		.recv_window = RECV_WINDOW,
+		.window_max = WINDOW_MAX,
 		.secret = "fuzz",
 		.seed = 1,
 		.slow_path = slow_path};

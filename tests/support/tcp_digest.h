@@ -30,18 +30,18 @@ static inline uint64_t digest_conn(uint64_t h, const struct tcp_conn *c)
 	struct tcp_conn plain = *c;
 	plain.slow_path = false;
 	const uint64_t numbers[] = {plain.rare, c->ts_on, c->sack_on, c->wscale_on, c->ack_due,
-		c->delivering, c->resume_asked, c->cwnd_limited, c->timing, c->tail_probe_next,
-		c->tail_probe_old, c->passive, c->told, c->syn_sent, c->n_held, c->n_unacked,
-		c->snd_wscale, c->rcv_wscale, c->mss, c->our_mss, c->peer_mss, c->path_mss,
-		c->path_guess, c->path_failed, c->path_probe, c->path_probe_end, c->path_at_ms,
-		c->sendq.len, c->recvq.len, c->cursor.offset, list_linked(&c->dirty),
+		c->other_window, c->delivering, c->resume_asked, c->cwnd_limited, c->timing,
+		c->tail_probe_next, c->tail_probe_old, c->passive, c->told, c->syn_sent, c->n_held,
+		c->n_unacked, c->snd_wscale, c->rcv_wscale, c->mss, c->our_mss, c->peer_mss,
+		c->path_mss, c->path_guess, c->path_failed, c->path_probe, c->path_probe_end,
+		c->path_at_ms, c->sendq.len, c->recvq.len, c->cursor.offset, list_linked(&c->dirty),
 		c->ranges != NULL, c->scoreboard != NULL};
 	h = digest_bytes(h, numbers, sizeof(numbers));
 	const uint32_t seqs[] = {c->rcv_nxt, c->rcv_adv, c->rcv_acked, c->ts_recent, c->ts_offset,
 		c->snd_una, c->snd_nxt, c->snd_max, c->snd_wnd, c->max_snd_wnd, c->snd_wl1,
 		c->snd_wl2, c->high_rxt, c->lost_below, c->recover, c->cc.cwnd, c->cc.ssthresh,
 		c->cc.acked, c->rtt_seq, c->dsack.start, c->dsack.end, c->range_stamp, c->hole_mark,
-		c->rtx_mark, c->tail_end, c->fin_seq, c->iss, c->irs};
+		c->rtx_mark, c->tail_end, c->fin_seq, c->iss, c->irs, c->rcv_mark, c->rcv_wnd};
 	h = digest_bytes(h, seqs, sizeof(seqs));
 	const struct tcp_hystart *hs = &c->cc.hystart;
 	const struct tcp_cubic *q = &c->cc.cubic;
@@ -51,7 +51,7 @@ static inline uint64_t digest_conn(uint64_t h, const struct tcp_conn *c)
 	h = digest_bytes(h, control, sizeof(control));
 	const uint64_t times[] = {c->ts_recent_ns, c->heard_ns, c->progress_ns, c->sent_ns,
 		c->rtt_start_ns, c->srtt_ns, c->rttvar_ns, c->rto_ns, c->user_timeout_ns,
-		c->challenge_ns, c->keepalive_ns, twheel_expires_ns(&c->timer)};
+		c->challenge_ns, c->keepalive_ns, c->rcv_mark_ns, twheel_expires_ns(&c->timer)};
 	h = digest_bytes(h, times, sizeof(times));
 	return digest_bytes(h, c->deadlines, sizeof(c->deadlines));
 }

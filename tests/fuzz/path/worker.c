@@ -83,6 +83,7 @@ static void make_net(struct path_worker *w)
 		.max_time_wait = 16,
 		.send_limit = 32 << 10,
 		.recv_window = 32 << 10,
+		.window_max = 128 << 10,
 		.secret = "fuzz",
 		.seed = 1};
 	struct tcp_io io = net_tcp_io(w->net);

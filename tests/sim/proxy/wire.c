@@ -111,6 +111,7 @@ struct host *wire_add_host(
 		.max_time_wait = max_conns,
 		.send_limit = send_limit,
 		.recv_window = 64 << 10,
+		.window_max = 4 << 20,
 		.secret = {(uint8_t)w->n_hosts},
 		.seed = rand_u64(&w->rand)};
 	struct tcp_io io = {.reserve = reserve, .emit = emit, .mtu = mtu, .ctx = h};

@@ -451,7 +451,8 @@ static void run_until_closed(struct world *w, uint64_t end_ns)
 	}
 }
 
-static void world_init(struct world *w, struct port ports[2], uint32_t window, uint32_t n_chunks)
+static void world_init(struct world *w, struct port ports[2], uint32_t window, uint32_t window_max,
+	uint32_t n_chunks)
 {
 	w->now = 1 + rand_below(&w->rand, 1000 * NS_PER_SECOND);
 	w->heap = calloc(MAX_PACKETS, sizeof(*w->heap));
@@ -462,6 +463,7 @@ static void world_init(struct world *w, struct port ports[2], uint32_t window, u
 			.max_time_wait = MAX_CONNS,
 			.send_limit = window,
 			.recv_window = window,
+			.window_max = window_max,
 			.seed = rand_u64(&w->rand),
 			.congestion = w->congestion,
 			.slow_path = w->slow_path,
@@ -550,6 +552,7 @@ static uint64_t one_seed(uint64_t seed, bool slow_path)
 		w->strip |= chance(w, 250) ? 1u << kinds[i] : 0;
 	w->n_conns = 1 + (unsigned)rand_below(&w->rand, MAX_CONNS);
 	uint32_t window = windows[rand_below(&w->rand, 4)];
+	uint32_t window_max = window * (uint32_t)rand_below(&w->rand, 16);
 	// Sometimes too few chunks for all, so that data is refused now and then.
 	uint32_t n_chunks = chance(w, 200) ? 16 * w->n_conns : 4096;
 	w->chatty = chance(w, 300);
@@ -557,7 +560,7 @@ static uint64_t one_seed(uint64_t seed, bool slow_path)
 	static const uint16_t path_mtus[] = {1280, 1400, 600, 552};
 	bool is_v6 = chance(w, 300);
 	w->path_mtu = chance(w, 700) ? UINT16_MAX : path_mtus[rand_below(&w->rand, is_v6 ? 2 : 4)];
-	world_init(w, ports, window, n_chunks);
+	world_init(w, ports, window, window_max, n_chunks);
 	open_conns(w, is_v6 ? v6 : v4, w->chatty ? 100000 : 300000);
 	run_until_closed(w, w->now + END_NS);
 	uint64_t n_bad_sums = 0;
@@ -585,7 +588,8 @@ struct bulk {
 };
 
 // One connection, one direction, 10 ms each way.
-static struct bulk bulk(uint64_t bytes, uint32_t window, unsigned loss, unsigned strip)
+static struct bulk bulk(
+	uint64_t bytes, uint32_t window, uint32_t window_max, unsigned loss, unsigned strip)
 {
 	struct port ports[2];
 	struct world *w = &world;
@@ -599,7 +603,7 @@ static struct bulk bulk(uint64_t bytes, uint32_t window, unsigned loss, unsigned
 	w->path_mtu = UINT16_MAX;
 	w->greedy = true;
 	w->n_conns = 1;
-	world_init(w, ports, window, 4096);
+	world_init(w, ports, window, window_max, 1 << 15);
 	open_conns(w, v4, 0);
 	w->ends[0][0].to_send = bytes;
 	w->ends[0][0].early_shut = true;
@@ -629,18 +633,22 @@ static struct bulk bulk(uint64_t bytes, uint32_t window, unsigned loss, unsigned
 static void throughput(void)
 {
 	// 20 ms a window: 381 ms, and a dozen round trips to open cwnd up to it.
-	struct bulk b = bulk(20000000, 1 << 20, 0, 0);
+	struct bulk b = bulk(20000000, 1 << 20, 0, 0, 0);
 	if (b.ns > 800 * NS_PER_MS || b.max_cwnd < 1 << 19)
 		fail("the window did not open");
 	if (b.n_resent)
 		fail("retransmissions without loss");
+	// The same of windows that grow: with those of the start it would be 6 s.
+	b = bulk(20000000, 64 << 10, 4 << 20, 0, 0);
+	if (b.ns > 800 * NS_PER_MS || b.n_resent)
+		fail("the windows did not grow");
 	// Reno at 1% loss: about 1.22 / sqrt(p) segments a round trip, 0.9 MB/s; with most losses
 	// repaired without a timeout.
-	b = bulk(5000000, 1 << 20, 10, 0);
+	b = bulk(5000000, 1 << 20, 0, 10, 0);
 	if (b.ns > 10 * NS_PER_SECOND || b.n_timeouts > 2)
 		fail("losses cost too much");
 	// NewReno alone, which must wait for the timer now and then.
-	b = bulk(5000000, 1 << 20, 10, 1 << 4 | 1 << 8);
+	b = bulk(5000000, 1 << 20, 0, 10, 1 << 4 | 1 << 8);
 	if (b.ns > 20 * NS_PER_SECOND || b.n_timeouts > 15)
 		fail("losses cost too much without SACK");
 }
