@@ -26,6 +26,7 @@ struct hpack_encoder {
 };
 
 static const struct hpack_encoder empty;
+static const struct hpack_table no_table;
 
 // RFC 7541 6.2: the first byte, and the largest number that fits it.
 enum form {
@@ -294,9 +295,7 @@ static uint8_t *put_new(struct hpack *h, struct hpack_mem *m, uint8_t *out, cons
 	return put_literal(h, out, s, e && add(h, m, e, s) ? ADDED : NOT_ADDED);
 }
 
-// Apart, so that what most fields are leaves put_again() all registers.
-static __attribute__((noinline)) uint8_t *put_field(
-	struct hpack *h, struct hpack_mem *m, uint8_t *out, const struct field *f)
+static uint8_t *put_field(struct hpack *h, struct hpack_mem *m, uint8_t *out, const struct field *f)
 {
 	struct search s = {.field = f, .id = f->name_id};
 	if (!s.id)
@@ -305,26 +304,47 @@ static __attribute__((noinline)) uint8_t *put_field(
 	s.bucket = (s.id ? s.id : (uint32_t)(mix(0, f->name) >> 32)) % N_BUCKETS;
 	if (is_secret(f, s.id))
 		return put_secret(h, out, &s);
-	uint32_t index = find_static(s.id, f->value);
+	uint32_t index = f->name_id ? 0 : find_static(s.id, f->value); // put_again() has looked
 	if (!index && h->sent)
 		index = find(h->sent, &s);
 	return index ? put_number(out, INDEXED, 0x7f, index) : put_new(h, m, out, &s);
 }
 
-// Fields that are wholly in a table: in ours, if each is the last of its name to have been added,
-// as most are, or else in the static one. Secrets are in neither, and names without a number can't
-// be told apart here. Returns the first that is none of these, which is put_field()'s; end = none.
-static inline const struct field *put_again(const struct hpack_encoder *e, const struct field *f,
-	const struct field *end, uint8_t **out)
+// Names without a number can't be told apart in put_again().
+static inline bool may_be_again(const struct field *f)
 {
-	const struct hpack_table *t = e->table;
-	const uint16_t newest = t ? t->newest : 0, n_entries = t ? t->n : 0;
-	uint8_t *at = *out;
-	for (; f < end && f->name_id && !f->never_index; f++) {
+	return f->name_id && !f->never_index;
+}
+
+// Where the encoding of a block is: the next field, and the place for it.
+struct place {
+	const struct field *f;
+	uint8_t *out;
+};
+
+// The field at hand, and those behind it that put_again() can't tell apart. A function of its own,
+// so that there all registers are for what most fields are.
+static __attribute__((noinline)) struct place put_others(
+	struct hpack *h, struct hpack_mem *m, struct place at, const struct field *end)
+{
+	do
+		at.out = put_field(h, m, at.out, at.f++);
+	while (at.f < end && !may_be_again(at.f));
+	return at;
+}
+
+// Fields that are wholly in a table: in ours, if each is the last of its name to have been added,
+// as most are, or else in the static one. Secrets are in neither. Ends before any other.
+static inline struct place put_again(
+	const struct hpack_encoder *e, struct place at, const struct field *end)
+{
+	const struct hpack_table *t = e->table ? e->table : &no_table;
+	for (; at.f < end && may_be_again(at.f); at.f++) {
+		const struct field *f = at.f;
 		uint16_t number = e->heads[f->name_id % N_BUCKETS];
-		uint16_t age = (uint16_t)(newest - number);
+		uint16_t age = (uint16_t)(t->newest - number);
 		uint32_t index = 0;
-		if (age < n_entries) {
+		if (age < t->n) {
 			const struct hpack_entry *entry = &t->entries[number & t->mask];
 			if (entry->id == f->name_id && entry->value_len == f->value.len &&
 				same(hpack_entry_value(t, entry).p, f->value.p, f->value.len))
@@ -334,10 +354,9 @@ static inline const struct field *put_again(const struct hpack_encoder *e, const
 			index = find_static(f->name_id, f->value);
 		if (!index)
 			break;
-		at = put_number(at, INDEXED, 0x7f, index);
+		at.out = put_number(at.out, INDEXED, 0x7f, index);
 	}
-	*out = at;
-	return f;
+	return at;
 }
 
 // RFC 7541 4.2: the lowest limit since the last block, then the one that holds.
@@ -369,14 +388,11 @@ size_t hpack_bound(const struct field *fields, size_t n)
 size_t hpack_encode(
 	struct hpack *h, struct hpack_mem *m, const struct field *fields, size_t n, uint8_t *out)
 {
-	uint8_t *at = out;
-	if (h->sent_changed)
-		at = put_limits(h, m, at);
-	for (const struct field *f = fields, *end = fields + n; f < end; f++) {
-		f = put_again(h->sent ? h->sent : &empty, f, end, &at);
-		if (f == end)
-			break;
-		at = put_field(h, m, at, f);
+	struct place at = {fields, h->sent_changed ? put_limits(h, m, out) : out};
+	for (const struct field *end = fields + n; at.f < end;) {
+		at = put_again(h->sent ? h->sent : &empty, at, end);
+		if (at.f < end)
+			at = put_others(h, m, at, end);
 	}
-	return (size_t)(at - out);
+	return (size_t)(at.out - out);
 }
