@@ -101,52 +101,27 @@ void h2_block_moves(void *block, const char *text, size_t len)
 	}
 }
 
-static void on_method(struct h2_block *b, struct hpack_field *f)
+// What the text of a request's pseudo-header may be, and what another makes the request. For :path
+// that is check_path()'s.
+static const struct {
+	uint8_t text, malformed;
+} pseudo_rules[HPACK_STATUS + 1] = {[HPACK_METHOD] = {H2_TEXT_METHOD, H2_BAD_METHOD},
+	[HPACK_SCHEME] = {H2_TEXT_SCHEME, H2_BAD_SCHEME},
+	[HPACK_AUTHORITY] = {H2_TEXT_AUTHORITY, H2_BAD_AUTHORITY},
+	[HPACK_PATH] = {H2_TEXT_PATH}};
+
+static inline void take_pseudo(
+	struct h2_block *b, const struct hpack_field *f, bool *seen, struct str *ret)
 {
-	struct str v = f->value;
-	if (b->facts.method_seen)
+	if (*seen)
 		spoil(b, H2_BAD_PSEUDO);
-	if (!value_is(b, f, H2_TEXT_METHOD))
-		spoil(b, H2_BAD_METHOD);
-	b->facts.method_seen = true;
-	b->facts.method_connect = IS(v, "CONNECT");
-	b->facts.method_options = IS(v, "OPTIONS");
-	b->facts.method_head = IS(v, "HEAD");
-	b->message.method = keep(b, v);
+	*seen = true;
+	*ret = keep(b, f->value);
 }
 
-static void on_scheme(struct h2_block *b, struct hpack_field *f)
+// What could cut a line is malformed like in any value; the rest of HX-09 gets its 400.
+static void check_path(struct h2_block *b, struct str v)
 {
-	struct str v = f->value;
-	if (b->facts.scheme_seen)
-		spoil(b, H2_BAD_PSEUDO);
-	if (!value_is(b, f, H2_TEXT_SCHEME))
-		spoil(b, H2_BAD_SCHEME);
-	b->facts.scheme_seen = true;
-	b->message.scheme = keep(b, v);
-}
-
-static void on_authority(struct h2_block *b, struct hpack_field *f)
-{
-	struct str v = f->value;
-	if (b->facts.authority_seen)
-		spoil(b, H2_BAD_PSEUDO);
-	if (!value_is(b, f, H2_TEXT_AUTHORITY))
-		spoil(b, H2_BAD_AUTHORITY);
-	b->facts.authority_seen = true;
-	b->message.authority = keep(b, v);
-}
-
-static void on_path(struct h2_block *b, struct hpack_field *f)
-{
-	struct str v = f->value;
-	if (b->facts.path_seen)
-		spoil(b, H2_BAD_PSEUDO);
-	b->facts.path_seen = true;
-	b->message.path = keep(b, v);
-	if (value_is(b, f, H2_TEXT_PATH))
-		return;
-	// What could cut a line is malformed like in any value; the rest of HX-09 gets its 400.
 	for (size_t i = 0; i < v.len; i++)
 		if (v.p[i] == '\0' || v.p[i] == '\r' || v.p[i] == '\n')
 			spoil(b, H2_BAD_VALUE);
@@ -169,25 +144,42 @@ static void on_status(struct h2_block *b, struct str v)
 	b->message.status = (uint16_t)status;
 }
 
-static void on_pseudo(struct h2_block *b, struct hpack_field *f)
+static APART void on_pseudo(struct h2_block *b, const struct hpack_field *f)
 {
-	if (b->facts.regular_seen || b->message.kind == H2_TRAILERS) {
+	struct h2_message *m = &b->message;
+	struct h2_facts *facts = &b->facts;
+	bool request = m->kind == H2_REQUEST;
+	if (facts->regular_seen || m->kind == H2_TRAILERS) {
 		spoil(b, H2_BAD_PSEUDO);
-		return;
-	}
-	bool request = b->message.kind == H2_REQUEST;
-	if (request && f->id == HPACK_METHOD)
-		on_method(b, f);
-	else if (request && f->id == HPACK_SCHEME)
-		on_scheme(b, f);
-	else if (request && f->id == HPACK_AUTHORITY)
-		on_authority(b, f);
-	else if (request && f->id == HPACK_PATH)
-		on_path(b, f);
-	else if (!request && f->id == HPACK_STATUS)
+	} else if (request && f->id == HPACK_METHOD) {
+		take_pseudo(b, f, &facts->method_seen, &m->method);
+		facts->method_connect = IS(f->value, "CONNECT");
+		facts->method_options = IS(f->value, "OPTIONS");
+		facts->method_head = IS(f->value, "HEAD");
+	} else if (request && f->id == HPACK_SCHEME) {
+		take_pseudo(b, f, &facts->scheme_seen, &m->scheme);
+	} else if (request && f->id == HPACK_AUTHORITY) {
+		take_pseudo(b, f, &facts->authority_seen, &m->authority);
+	} else if (request && f->id == HPACK_PATH) {
+		take_pseudo(b, f, &facts->path_seen, &m->path);
+	} else if (!request && f->id == HPACK_STATUS) {
 		on_status(b, f->value);
-	else
+	} else {
 		spoil(b, H2_BAD_PSEUDO); // `:protocol` too: never offered (HX-17)
+	}
+}
+
+// Whose text is not known to be valid.
+static APART void on_new_pseudo(struct h2_block *b, struct hpack_field *f)
+{
+	on_pseudo(b, f);
+	enum h2_text text = pseudo_rules[f->id].text;
+	if (b->message.kind != H2_REQUEST || !text || value_is(b, f, text))
+		return;
+	if (f->id == HPACK_PATH)
+		check_path(b, f->value);
+	else
+		spoil(b, pseudo_rules[f->id].malformed);
 }
 
 enum keep_field { KEEP, DROP };
@@ -296,7 +288,7 @@ static inline void keep_field(struct h2_block *b, const struct hpack_field *f)
 		.name_id = (uint8_t)f->id};
 }
 
-static void on_regular(struct h2_block *b, struct hpack_field *f)
+static APART void on_regular(struct h2_block *b, struct hpack_field *f)
 {
 	b->facts.regular_seen = true;
 	if (!(f->mark & H2_MARK_CHECKED))
@@ -320,24 +312,30 @@ static APART void on_blank_end(struct h2_block *b, const struct hpack_field *f)
 	on_regular(b, &stripped);
 }
 
-static APART bool on_other(struct h2_block *b, struct hpack_field *f)
+static APART void on_other(struct h2_block *b, struct hpack_field *f)
 {
 	if (b->slow_path)
 		f->mark = 0;
-	if (f->id ? f->id <= HPACK_STATUS : f->name.len && f->name.p[0] == ':')
+	bool pseudo = f->id ? f->id <= HPACK_STATUS : f->name.len && f->name.p[0] == ':';
+	bool known = f->mark & H2_MARK_CHECKED;
+	if (pseudo && known)
 		on_pseudo(b, f);
-	else if (!(f->mark & H2_MARK_CHECKED) && has_blank_end(f->value))
+	else if (pseudo)
+		on_new_pseudo(b, f);
+	else if (!known && has_blank_end(f->value))
 		on_blank_end(b, f);
 	else
 		on_regular(b, f);
-	return true;
 }
 
 // Of a list above the limits. False = no honest one.
 static APART bool on_excess(struct h2_block *b, struct hpack_field *f)
 {
 	b->facts.too_large = true;
-	return b->list_bytes <= BOMB_FACTOR * b->max_bytes && on_other(b, f);
+	if (b->list_bytes > BOMB_FACTOR * b->max_bytes)
+		return false;
+	on_other(b, f);
+	return true;
 }
 
 bool h2_block_add(void *block, struct hpack_field *f)
@@ -347,9 +345,10 @@ bool h2_block_add(void *block, struct hpack_field *f)
 	b->list_fields++;
 	if (b->list_bytes > b->max_bytes || b->list_fields > b->max_fields)
 		return on_excess(b, f);
-	if (!(f->mark & H2_MARK_PLAIN))
-		return on_other(b, f);
-	keep_field(b, f);
+	if (f->mark & H2_MARK_PLAIN)
+		keep_field(b, f);
+	else
+		on_other(b, f);
 	return true;
 }
 
