@@ -95,25 +95,25 @@ static void append(struct hpack_table *t, const struct hpack_field *f)
 enum hpack_added hpack_table_add(struct hpack_table **table, struct hpack_mem *m, size_t limit,
 	const struct hpack_field *f, size_t to_come, const struct hpack_sink *sink)
 {
-	struct hpack_table *t = *table;
+	struct hpack_table *old = *table, *t = old;
 	size_t text = f->name.len + f->value.len;
 	if (text + HPACK_ENTRY_OVERHEAD > limit) {
 		hpack_table_evict(t, 0);
 		return HPACK_TOO_LARGE;
 	}
 	hpack_table_evict(t, limit - text - HPACK_ENTRY_OVERHEAD);
-	if (t && t->n <= t->mask && t->text_end + text <= t->end) {
-		append(t, f);
-		return HPACK_ADDED;
+	if (!t || t->n > t->mask || t->text_end + text > t->end) {
+		size_t more = to_come < MAX_TO_COME ? to_come : MAX_TO_COME;
+		t = renewed(old, m, text + more);
 	}
-	size_t more = to_come < MAX_TO_COME ? to_come : MAX_TO_COME;
-	struct hpack_table *next = renewed(t, m, text + more);
-	if (!next)
+	if (!t)
 		return HPACK_NOT_ADDED;
-	append(next, f);
-	if (t && sink)
-		sink->moves(sink->ctx, (const char *)t, t->text_end);
-	hpack_mem_put(m, t);
-	*table = next;
+	append(t, f);
+	if (t == old)
+		return HPACK_ADDED;
+	if (old && sink)
+		sink->moves(sink->ctx, (const char *)old, old->text_end);
+	hpack_mem_put(m, old);
+	*table = t;
 	return HPACK_ADDED;
 }
