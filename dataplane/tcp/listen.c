@@ -2,7 +2,8 @@
 // Passive opens. A half-open connection is a whole control block, so their number is bounded.
 // Beyond it SYNs are answered by cookies (RFC 4987 3.6): our sequence number holds all that is
 // needed to believe the ACK that comes back, so that a flood of forged SYNs costs no memory and
-// honest clients get in, if without window scale, SACK and timestamps.
+// honest clients get in. Of a client with timestamps, ours, which it echoes, holds the other options
+// as Linux has them; without it gets no window scale and no SACK.
 #include "dataplane/tcp/mss.h"
 #include "dataplane/tcp/tcp_internal.h"
 #include "lb/base/time.h"
@@ -78,6 +79,42 @@ static uint32_t cookie_period(const struct tcp_stack *s)
 	return (uint32_t)(tcp_now(s) / COOKIE_PERIOD);
 }
 
+// In the lowest bits of a timestamp: the window scale that the peer offered, and whether it permits
+// SACK. The next bit is free.
+#define TS_BITS 6
+#define TS_NO_WSCALE 15
+#define TS_SACK 16
+
+static uint32_t now_ms(const struct tcp_stack *s)
+{
+	return (uint32_t)(tcp_now(s) / NS_PER_MS);
+}
+
+// Not later than now, so that those to come are not older than it.
+static uint32_t cookie_timestamp(uint32_t now, const struct tcp_opts *o)
+{
+	const uint32_t step = 1 << TS_BITS;
+	uint32_t what = (o->has_wscale ? o->wscale : TS_NO_WSCALE) | (o->sack_ok ? TS_SACK : 0);
+	uint32_t ts = (now & ~(step - 1)) | what;
+	return seq_lt(now, ts) ? ts - step : ts;
+}
+
+// What the peer's SYN offered, as far as its answer tells: the peer's own word, so that it is worth
+// no hash.
+static struct tcp_opts offered(const struct tcp_conn *c, const struct tcp_seg *ack, uint16_t mss)
+{
+	struct tcp_opts o = {.has_mss = true, .mss = mss};
+	uint32_t ts = ack->opts.ts_ecr - c->ts_offset, age = now_ms(c->stack) - ts;
+	if (!ack->opts.has_ts || age > COOKIE_BELIEVED / NS_PER_MS)
+		return o;
+	o.has_ts = true;
+	o.ts_val = ack->opts.ts_val;
+	o.sack_ok = ts & TS_SACK;
+	o.wscale = ts & 15;
+	o.has_wscale = o.wscale != TS_NO_WSCALE;
+	return o;
+}
+
 static void send_cookie(struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_seg *syn)
 {
 	uint32_t i = 7;
@@ -90,6 +127,15 @@ static void send_cookie(struct tcp_stack *s, const struct tcp_flow *flow, const 
 		.flags = TCP_SYN | TCP_ACK,
 		.opts = {.has_mss = true, .mss = tcp_mss_of_flow(s, flow)},
 	};
+	if (syn->opts.has_ts) {
+		reply.opts.has_ts = true;
+		reply.opts.ts_val =
+			cookie_timestamp(now_ms(s), &syn->opts) + tcp_start_of(s, flow).ts_offset;
+		reply.opts.ts_ecr = syn->opts.ts_val;
+		reply.opts.sack_ok = syn->opts.sack_ok;
+		reply.opts.has_wscale = syn->opts.has_wscale;
+		reply.opts.wscale = s->rcv_wscale;
+	}
 	s->cookies_until_ns = tcp_now(s) + COOKIE_BELIEVED;
 	tcp_count(s, TCP_cookies_out);
 	tcp_output_raw(s, flow, &reply);
@@ -140,7 +186,7 @@ bool tcp_listener_cookie(
 	struct tcp_seg syn = {.seq = seg->seq - 1,
 		.wnd = seg->wnd,
 		.flags = TCP_SYN,
-		.opts = {.has_mss = true, .mss = cookie_mss[mss_index]}};
+		.opts = offered(c, seg, cookie_mss[mss_index])};
 	c->iss = c->snd_una = c->recover = iss;
 	c->snd_nxt = c->snd_max = iss + 1;
 	tcp_conn_take_syn(c, &syn);

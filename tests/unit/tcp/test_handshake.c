@@ -333,8 +333,8 @@ static void in_a_flood_the_ack_of_a_cookie_opens_the_connection(void **state)
 	IN(.flags = SYN, .seq = 0,
 		.opts = {.has_mss = true,
 			.mss = 1450,
-			.has_ts = true,
-			.ts_val = 5,
+			.has_wscale = true,
+			.wscale = 7,
 			.sack_ok = true});
 	struct out *o = rig_out();
 	assert_int_equal(o->flags, SYN | ACK);
@@ -356,6 +356,66 @@ static void in_a_flood_the_ack_of_a_cookie_opens_the_connection(void **state)
 	assert_int_equal(o->len, 1440); // the largest known size below the offer
 	assert_int_equal(o->seq, 1);
 	assert_int_equal(o->ack, 4);
+}
+
+// TCP-170: the options of a SYN that was answered with a cookie, in the timestamp that comes back.
+static void a_cookies_timestamp_remembers_scale_and_sack(void **state)
+{
+	static const struct tcp_opts syns[] = {
+		{.has_mss = true, .mss = MSS, .has_ts = true, .ts_val = 5},
+		{.has_ts = true, .ts_val = 5, .has_wscale = true},
+		{.has_ts = true, .ts_val = 5, .has_wscale = true, .wscale = 7, .sack_ok = true},
+		{.has_ts = true, .ts_val = 5, .has_wscale = true, .wscale = 14},
+		{.has_ts = true, .ts_val = 5, .sack_ok = true}};
+	for (uint64_t ms = 0; ms < 200; ms++) {
+		const struct tcp_opts *syn = &syns[ms % 5];
+		rig_restart();
+		rig_after_ms(ms);
+		flood();
+		IN(.flags = SYN, .seq = 0, .opts = *syn);
+		struct out *o = rig_out();
+		struct tcp_opts got = o->opts;
+		assert_true(got.has_ts && got.ts_ecr == 5);
+		assert_int_equal(got.sack_ok, syn->sack_ok);
+		assert_int_equal(got.has_wscale, syn->has_wscale);
+		uint32_t iss = rig.iss;
+		rig_after_ms(15000); // the flood's half-open connections end
+		rig_skip();
+		rig.iss = iss;
+		IN(.flags = ACK, .seq = 1, .ack = 1, .wnd = 1000,
+			.opts = {.has_ts = true, .ts_val = 6, .ts_ecr = got.ts_val});
+		assert_non_null(rig.conn);
+		assert_true(rig.conn->ts_on);
+		assert_int_equal(rig.conn->sack_on, syn->sack_ok);
+		assert_int_equal(rig.conn->wscale_on, syn->has_wscale);
+		assert_int_equal(rig.conn->snd_wnd, 1000u << syn->wscale);
+		rig_write("a");
+		o = rig_out();
+		assert_true(seq_lt(got.ts_val, o->opts.ts_val)); // or PAWS would drop it
+		assert_int_equal(o->opts.ts_ecr, 6);
+		rig_skip();
+	}
+}
+
+// TCP-170: who made it up, or none at all, goes without.
+static void a_timestamp_that_cannot_be_a_cookies_tells_nothing(void **state)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		rig_restart();
+		flood();
+		IN(.flags = SYN, .seq = 0, .opts = {.has_ts = true, .ts_val = 5, .sack_ok = true});
+		uint32_t ts = rig_out()->opts.ts_val, iss = rig.iss;
+		rig_after_ms(15000);
+		rig_skip();
+		rig.iss = iss;
+		IN(.flags = ACK, .seq = 1, .ack = 1,
+			.opts = {.has_ts = i < 2,
+				.ts_val = 6,
+				.ts_ecr = i ? ts - 130000 : ts + 20000});
+		assert_non_null(rig.conn);
+		assert_false(rig.conn->ts_on || rig.conn->sack_on || rig.conn->wscale_on);
+		rig_skip();
+	}
 }
 
 // TCP-29
@@ -601,6 +661,8 @@ RUN_SUITE("tcp/handshake", CASE(an_active_open_takes_three_segments),
 	CASE(half_open_connections_leave_what_is_not_for_peers),
 	CASE(a_cookie_remembers_a_small_mss), CASE(a_cookie_remembers_that_there_was_no_mss),
 	CASE(in_a_flood_the_ack_of_a_cookie_opens_the_connection),
+	CASE(a_cookies_timestamp_remembers_scale_and_sack),
+	CASE(a_timestamp_that_cannot_be_a_cookies_tells_nothing),
 	CASE(a_forged_or_stale_cookie_is_reset), CASE(without_a_flood_no_ack_is_taken_for_a_cookie),
 	CASE(connections_are_capped), CASE(one_address_and_port_has_one_listener),
 	CASE(listeners_are_spread_over_their_buckets),
