@@ -47,6 +47,7 @@ standard output, else a table with ratios. What is left out is said on the stand
 """
 
 import argparse
+import atexit
 import json
 import os
 import pathlib
@@ -269,6 +270,7 @@ def testpmd(frame_len):
                "--lcores", f"0@{cores[0]},1@{cores[-1]}", f"--vdev=net_memif0,role=server,{memif}",
                f"--vdev=net_memif1,role=client,{memif}", "--", "-i", "--forward-mode=io", "--nb-cores=1",
                "--total-num-mbufs=8192", "--burst=32", f"--txpkts={frame_len}", "--no-mlockall", "--mbuf-size=2176"]
+    atexit.register(shutil.rmtree, f"/run/dpdk/testpmd-{os.getpid()}", ignore_errors=True)  # which DPDK leaves
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
 
         def say(line):

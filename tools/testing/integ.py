@@ -71,6 +71,8 @@ def counted(report, words, folder, env, timeout_s=TIMEOUT_S):
         print(f"the tests of {folder.name} took more than {timeout_s} s")
         return add(Counts(failed=1), junit_counts(report) if report.exists() else Counts())
     counts = junit_counts(report)
+    if not ok and counts == Counts():
+        print(f"no test of {folder.name} has such a name")
     return counts if ok or counts.failed else add(counts, Counts(failed=1))
 
 
