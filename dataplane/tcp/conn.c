@@ -136,6 +136,7 @@ struct tcp_conn *tcp_connect(struct tcp_stack *s, const struct tcp_flow *wanted,
 	struct tcp_conn *c = tcp_conn_new(s, &flow, hash);
 	if (!c)
 		return NULL;
+	tcp_tw_reuse(c);
 	c->state = TCP_SYN_SENT;
 	c->ops = ops;
 	c->user = user;

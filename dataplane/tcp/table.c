@@ -129,7 +129,8 @@ uint32_t tcp_cookie_hash(
 bool tcp_flow_is_free(const struct tcp_stack *s, const struct tcp_flow *f, uint32_t *ret_hash)
 {
 	*ret_hash = tcp_flow_hash(s, f);
-	return !tcp_table_find(s, f, *ret_hash) && !tcp_tw_find(s, f, *ret_hash);
+	const struct tcp_tw *tw = tcp_tw_find(s, f, *ret_hash);
+	return !tcp_table_find(s, f, *ret_hash) && (!tw || tcp_tw_may_go(s, tw));
 }
 
 bool tcp_pick_port(struct tcp_stack *s, struct tcp_flow *f, uint32_t *ret_hash)

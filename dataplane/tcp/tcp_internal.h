@@ -21,6 +21,7 @@
 #define TCP_DELAYED_ACK (40 * NS_PER_MS)
 #define TCP_TAIL_PROBE_MIN (50 * NS_PER_MS) // longer than the peer delays an ACK
 #define TCP_TIME_WAIT_NS (60 * NS_PER_SECOND) // 2 MSL
+#define TCP_TIME_WAIT_REUSE_NS NS_PER_SECOND // then we may open anew, as in Linux
 #define TCP_HALF_OPEN_NS (15 * NS_PER_SECOND) // SYN sent at 0, 1, 3 and 7 s
 #define TCP_USER_TIMEOUT (30 * NS_PER_SECOND)
 #define TCP_PATIENCE_RTOS 15 // 1 + 2 + 4 + 8: four repetitions have had their time
@@ -506,4 +507,8 @@ struct tcp_tw *tcp_tw_find(const struct tcp_stack *, const struct tcp_flow *, ui
 // is set.
 bool tcp_tw_input(
 	struct tcp_stack *, struct tcp_tw *, const struct tcp_seg *, uint32_t *ret_iss_floor);
+// RFC 7323 B.2: an active open may take the record's place.
+bool tcp_tw_may_go(const struct tcp_stack *, const struct tcp_tw *);
+// Takes the place of a record of the same flow, if there is one.
+void tcp_tw_reuse(struct tcp_conn *);
 void tcp_tw_fire(struct twheel_timer *);

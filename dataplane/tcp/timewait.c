@@ -56,6 +56,24 @@ void tcp_tw_add(struct tcp_conn *c)
 	tw_wait(s, tw);
 }
 
+// It waits since its last segment, and a connection that follows it has newer timestamps.
+bool tcp_tw_may_go(const struct tcp_stack *s, const struct tcp_tw *tw)
+{
+	return tw->ts_on &&
+	       tcp_now(s) + TCP_TIME_WAIT_NS >= tw->expires_ns + TCP_TIME_WAIT_REUSE_NS;
+}
+
+void tcp_tw_reuse(struct tcp_conn *c)
+{
+	struct tcp_tw *tw = tcp_tw_find(c->stack, &c->flow, c->hash);
+	if (!tw)
+		return;
+	if (seq_le(c->iss, tw->snd_nxt))
+		c->iss = tw->snd_nxt + UINT16_MAX;
+	tcp_count(c->stack, TCP_time_wait_reused);
+	tw_remove(c->stack, tw);
+}
+
 struct tcp_tw *tcp_tw_find(const struct tcp_stack *s, const struct tcp_flow *flow, uint32_t hash)
 {
 	struct tcp_tw *tw = s->tw_table[hash & s->tw_mask];

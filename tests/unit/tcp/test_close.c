@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/base/container_of.h"
 #include "lb/base/time.h"
 #include "tests/unit/tcp/rig.h"
 
@@ -207,6 +208,53 @@ static void a_flow_in_time_wait_is_not_opened_anew(void **state)
 	tcp_conn_abort(c);
 }
 
+// TCP-171, RFC 7323 B.2: with timestamps it may be, a second later.
+static void a_flow_in_time_wait_with_timestamps_is_opened_after_a_second(void **state)
+{
+	static const struct tcp_conn_ops no_ops;
+	struct tcp_opts ts = {.has_mss = true, .mss = MSS, .has_ts = true, .ts_val = 1000};
+	struct tcp_flow flow = rig.flow;
+	rig_accept(ts);
+	tcp_conn_shutdown(rig.conn);
+	uint32_t last_ts = rig_out()->opts.ts_val, last = rig.iss + 2;
+	IN(.flags = ACK | FIN, .seq = 1, .ack = 2, .opts = {.has_ts = true, .ts_val = 1001});
+	rig_skip();
+	rig_after_ms(999);
+	assert_null(tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL));
+	rig_after_ms(1);
+	assert_int_equal(rig.stack->tws.n_used, 1);
+	struct tcp_conn *c = tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL);
+	assert_non_null(c);
+	assert_int_equal(rig.stack->tws.n_used, 0);
+	assert_int_equal(rig_count(TCP_time_wait_reused), 1);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, SYN);
+	assert_true(seq_lt(last, c->iss)); // beyond all of the old connection
+	assert_true(seq_lt(last_ts, o->opts.ts_val));
+	tcp_conn_abort(c);
+}
+
+// TCP-171: what the old connection's number was, the new one's is higher.
+static void a_reused_flow_begins_above_the_old_numbers(void **state)
+{
+	static const struct tcp_conn_ops no_ops;
+	struct tcp_opts ts = {.has_mss = true, .mss = MSS, .has_ts = true, .ts_val = 1000};
+	struct tcp_flow flow = rig.flow;
+	rig_accept(ts);
+	tcp_conn_shutdown(rig.conn);
+	rig_skip();
+	IN(.flags = ACK | FIN, .seq = 1, .ack = 2, .opts = {.has_ts = true, .ts_val = 1001});
+	rig_skip();
+	rig_after_ms(5000);
+	struct tcp_tw *tw = CONTAINER_OF(rig.stack->tw_order.next, struct tcp_tw, order);
+	tw->snd_nxt += 1u << 30; // as after so much data
+	uint32_t old = tw->snd_nxt;
+	struct tcp_conn *c = tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL);
+	assert_true(seq_lt(old, c->iss));
+	tcp_conn_abort(c);
+	rig_skip();
+}
+
 // TCP-94, RFC 1337.
 static void time_wait_ignores_a_reset(void **state)
 {
@@ -313,7 +361,9 @@ RUN_SUITE("tcp/close", CASE(we_close_first), CASE(they_close_first), CASE(both_c
 	CASE(fin_waits_for_the_queue), CASE(bytes_that_the_owner_has_not_read_survive_the_close),
 	CASE(an_abort_resets_and_says_nothing),
 	CASE(time_wait_acknowledges_a_repeated_fin_and_waits_anew),
-	CASE(a_flow_in_time_wait_is_not_opened_anew), CASE(time_wait_ignores_a_reset),
+	CASE(a_flow_in_time_wait_is_not_opened_anew),
+	CASE(a_flow_in_time_wait_with_timestamps_is_opened_after_a_second),
+	CASE(a_reused_flow_begins_above_the_old_numbers), CASE(time_wait_ignores_a_reset),
 	CASE(time_wait_answers_strays_at_most_twice_a_second),
 	CASE(a_syn_beyond_the_old_connection_ends_time_wait),
 	CASE(a_newer_timestamp_ends_time_wait), CASE(the_oldest_time_wait_makes_room),
