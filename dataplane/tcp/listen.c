@@ -2,8 +2,8 @@
 // Passive opens. A half-open connection is a whole control block, so their number is bounded.
 // Beyond it SYNs are answered by cookies (RFC 4987 3.6): our sequence number holds all that is
 // needed to believe the ACK that comes back, so that a flood of forged SYNs costs no memory and
-// honest clients get in. Of a client with timestamps, ours, which it echoes, holds the other options
-// as Linux has them; without it gets no window scale and no SACK.
+// honest clients get in. To a client with timestamps ours, which it echoes, has the other options,
+// as Linux does it; one without gets no window scale and no SACK.
 #include "dataplane/tcp/mss.h"
 #include "dataplane/tcp/tcp_internal.h"
 #include "lb/base/time.h"

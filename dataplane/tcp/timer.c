@@ -5,6 +5,8 @@
 #include "dataplane/tcp/tcp_internal.h"
 #include "lb/base/time.h"
 
+#define DARK_NS (4 * NS_PER_SECOND)
+
 void tcp_timer_set(struct tcp_conn *c, enum tcp_timer which, uint64_t at_ns)
 {
 	c->deadlines[which] = at_ns;
@@ -29,7 +31,13 @@ bool tcp_may_probe_tail(const struct tcp_conn *c)
 static uint64_t backed_off(const struct tcp_conn *c)
 {
 	uint64_t rto = c->n_backoff > 9 ? TCP_RTO_MAX : c->rto_ns << c->n_backoff;
-	return rto < TCP_RTO_MAX ? rto : TCP_RTO_MAX;
+	uint64_t most = TCP_RTO_MAX;
+	// Data that waits for a dark path is repeated soon after the path is back.
+	if (c->state == TCP_OPEN && c->snd_wnd && c->snd_max != c->snd_una)
+		most = c->user_timeout_ns / 8 > DARK_NS ? c->user_timeout_ns / 8 : DARK_NS;
+	most = most < c->rto_ns ? c->rto_ns : most;
+	most = most < TCP_RTO_MAX ? most : TCP_RTO_MAX;
+	return rto < most ? rto : most;
 }
 
 uint64_t tcp_patience(const struct tcp_conn *c)
