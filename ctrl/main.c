@@ -142,6 +142,7 @@ static void describe_port(const struct port *port, struct show_port *ret)
 	*ret = (struct show_port){
 		.driver = port_driver(port),
 		.mtu = port_mtu(port),
+		.checksums = port_verifies_checksums(port) ? "device" : "software",
 		.link = links[s->state],
 		.since_ns = s->since_ns,
 		.mbps = s->mbps,
@@ -209,6 +210,7 @@ static int open_ports(struct daemon *d, struct lb_err *err)
 			.index = i,
 			.device = p->device,
 			.mtu = p->mtu,
+			.vlan = p->vlan,
 			.n_queues = d->config->n_workers,
 			.steer = &d->steer,
 			.by_software = p->steering == CONFIG_STEERING_SOFTWARE,

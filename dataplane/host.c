@@ -67,6 +67,7 @@ static int open_ports(struct host *h, const struct host_conf *conf, struct lb_er
 		struct port_conf own = {.index = i,
 			.device = from->device,
 			.mtu = from->mtu,
+			.vlan = from->vlan,
 			.n_queues = 1,
 			.has_ip6 = has_ip6(from)};
 		h->ports[i] = from->port ? from->port : port_new(&own, reterr);

@@ -22,7 +22,7 @@ struct rte_mbuf;
 struct host_port {
 	struct port *port; // borrowed, outlives the host; NULL = the host opens the device itself
 	const char *device; // DPDK's devargs, see port.h; only if port is NULL
-	uint16_t mtu; // as in struct port_conf; only if port is NULL
+	uint16_t mtu, vlan; // as in struct port_conf; only if port is NULL
 	struct net_prefix addresses[NET_MAX_ADDRESSES]; // the first is the default source
 	uint32_t n_addresses; // at least 1
 	struct ip_addr gateway, gateway6; // see struct net_port_conf

@@ -136,6 +136,11 @@ uint16_t port_mtu(const struct port *port)
 	return port->mtu;
 }
 
+bool port_verifies_checksums(const struct port *port)
+{
+	return port->verifies;
+}
+
 static bool link_of(const struct port *port, uint32_t *ret_mbps)
 {
 	struct rte_eth_link link = {0};

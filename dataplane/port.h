@@ -33,6 +33,7 @@ struct port_conf {
 	// Borrowed. port_new() offers it the device's RSS, unless by_software; NULL = one queue.
 	struct steer *steer;
 	bool by_software; // ignore the device's RSS
+	uint16_t vlan; // all frames have this tag (802.1Q); 0 = none has one
 	bool has_ip6; // an IPv6 address: the device has to receive its groups
 };
 #define PORT_MAX_MTU 9000
@@ -81,6 +82,7 @@ const char *port_driver(const struct port *); // "net_af_packet"
 void port_drop_frame(void *frame);
 const uint8_t *port_mac(const struct port *);
 uint16_t port_mtu(const struct port *);
+bool port_verifies_checksums(const struct port *); // the device does, of TCP segments received
 // True if there is a link, or the peer process of a memif.
 bool port_is_up(const struct port *);
 struct port_queue *port_queue_of(struct port *, uint32_t queue); // borrowed

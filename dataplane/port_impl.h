@@ -24,6 +24,7 @@
 	X(rx_frames)                                                                               \
 	X(rx_bytes)                                                                                \
 	X(rx_missed)                                                                               \
+	X(rx_other_vlan)                                                                           \
 	X(rx_cut)                                                                                  \
 	X(rx_checksum_unmade)                                                                      \
 	X(tx_frames)                                                                               \
@@ -51,6 +52,8 @@ struct port_queue {
 	uint32_t phase; // enum queue_phase
 	// w: ctrl, before workers run or while the queue rests.
 	uint16_t port_id, index;
+	uint16_t vlan; // 0 = none
+	bool inserts_vlan; // the device does, when it sends
 	int wait_fd;
 	struct ring_marks marks; // of an AF_PACKET ring
 	struct rte_mempool *mbufs; // owned
@@ -85,6 +88,8 @@ struct port {
 	struct rte_ether_addr mac;
 	char name[RTE_ETH_NAME_MAX_LEN];
 	const char *driver; // static
+	bool inserts_vlan; // when it sends
+	bool verifies; // TCP checksums of what it received
 	bool hashes; // it has been told to spread flows over its queues
 	unsigned if_index; // of the kernel's interface; 0 = none
 	struct rte_device *device; // EAL's

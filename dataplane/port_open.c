@@ -221,6 +221,8 @@ static int make_queue(struct port *port, const struct port_conf *conf, uint16_t 
 	q->port_id = port->id;
 	q->index = index;
 	q->wait_fd = -1;
+	q->vlan = conf->vlan;
+	q->inserts_vlan = port->inserts_vlan;
 	int socket = rte_eth_dev_socket_id(port->id);
 	if (!q->mbufs && !make_mbufs(q, conf, socket)) {
 		char text[REMEDY_MAX];
@@ -298,6 +300,22 @@ static bool follow_device(struct port *port, struct steer *steer)
 	return steer_try_device(steer, port->conf.index, &device);
 }
 
+// What the device is asked to do for us. The tap's driver would sum in software, as we do. TSO and
+// LRO stay off: frames are those of the wire.
+static void choose_offloads(
+	struct port *port, const struct rte_eth_dev_info *info, struct rte_eth_conf *eth)
+{
+	bool sums = info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
+	port->verifies = sums && !is_driver(info->driver_name, "net_tap");
+	if (port->verifies)
+		eth->rxmode.offloads |= RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
+	if (!port->conf.vlan)
+		return;
+	eth->rxmode.offloads |= info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
+	eth->txmode.offloads |= info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
+	port->inserts_vlan = eth->txmode.offloads & RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
+}
+
 static int configure(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
 {
 	eal_blame_start();
@@ -316,6 +334,7 @@ static int configure(struct port *port, const struct port_conf *conf, struct lb_
 	struct rte_eth_conf eth = {0};
 	// Only where the interrupt is a descriptor that needs no arming.
 	eth.intr_conf.rxq = is_driver(info.driver_name, "net_tap");
+	choose_offloads(port, &info, &eth);
 	struct rte_eth_conf spread = eth;
 	port->hashes = n > 1 && !conf->by_software && ask_to_hash(conf, &info, &spread);
 	uint16_t n_rx = N_DESCRIPTORS, n_tx = N_DESCRIPTORS;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The workers' ends of a port.
 #include "dataplane/port_impl.h"
+#include "dataplane/vlan.h"
 #include "lb/base/check.h"
 
 #include <rte_prefetch.h>
@@ -71,6 +72,32 @@ static uint16_t rx_marked(struct port_queue *q, struct rte_mbuf **ret_frames)
 	return n;
 }
 
+// The tag is gone afterwards, by the device or by us. False = the frame is of another VLAN.
+static bool untag(const struct port_queue *q, struct rte_mbuf *m)
+{
+	if (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)
+		return (m->vlan_tci & 0xfff) == q->vlan;
+	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+	if (vlan_of(frame, rte_pktmbuf_data_len(m)) != q->vlan)
+		return false;
+	(void)vlan_strip(frame);
+	return rte_pktmbuf_adj(m, VLAN_TAG);
+}
+
+// Returns how many of the n frames are of our VLAN; they stand in front then.
+static uint16_t keep_vlan(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
+{
+	uint16_t kept = 0;
+	for (uint16_t i = 0; i < n; i++) {
+		if (untag(q, frames[i]))
+			frames[kept++] = frames[i];
+		else
+			rte_pktmbuf_free(frames[i]);
+	}
+	counter_add(&q->counters[PORT_rx_other_vlan], n - kept);
+	return kept;
+}
+
 uint32_t port_queue_rx(struct port_queue *q, struct rte_mbuf **ret_frames)
 {
 	uint16_t n = q->marks.map ? rx_marked(q, ret_frames)
@@ -84,6 +111,8 @@ uint32_t port_queue_rx(struct port_queue *q, struct rte_mbuf **ret_frames)
 	}
 	counter_add(&q->counters[PORT_rx_frames], n);
 	counter_add(&q->counters[PORT_rx_bytes], bytes);
+	if (q->vlan)
+		n = keep_vlan(q, ret_frames, n);
 	return n;
 }
 
@@ -185,12 +214,29 @@ static uint8_t *device_reserve(void *ctx, size_t len)
 	return rte_pktmbuf_mtod(m, uint8_t *);
 }
 
+// By the device where it can, else in the headroom. Returns the frame's length with it.
+static __attribute__((noinline)) size_t tag(
+	const struct port_queue *q, struct rte_mbuf *m, size_t len)
+{
+	if (q->inserts_vlan) {
+		m->ol_flags |= RTE_MBUF_F_TX_VLAN;
+		m->vlan_tci = q->vlan;
+	} else {
+		uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+		(void)rte_pktmbuf_prepend(m, VLAN_TAG);
+		(void)vlan_insert(frame, q->vlan);
+	}
+	return len + VLAN_TAG;
+}
+
 static void device_send(void *ctx, size_t len)
 {
 	struct port_queue *q = ctx;
 	struct rte_mbuf *m = q->open;
 	DCHECK(m && len == rte_pktmbuf_pkt_len(m));
 	q->open = NULL;
+	if (q->vlan)
+		len = tag(q, m, len);
 	if (q->n_unsent == PORT_MAX_UNSENT) {
 		counter_add(&q->counters[PORT_tx_dropped], 1);
 		rte_pktmbuf_free(m);

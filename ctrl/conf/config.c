@@ -77,6 +77,7 @@ static const cyaml_schema_field_t port_fields[] = {
 	CYAML_FIELD_STRING_PTR("gateway", OPTIONAL_POINTER, struct config_port, gateway, 1, 64),
 	CYAML_FIELD_STRING_PTR("gateway6", OPTIONAL_POINTER, struct config_port, gateway6, 1, 64),
 	CYAML_FIELD_UINT("mtu", CYAML_FLAG_OPTIONAL, struct config_port, mtu),
+	CYAML_FIELD_UINT("vlan", CYAML_FLAG_OPTIONAL, struct config_port, vlan),
 	CYAML_FIELD_ENUM("steering", CYAML_FLAG_OPTIONAL, struct config_port, steering,
 		steering_names, CYAML_ARRAY_LEN(steering_names)),
 	CYAML_FIELD_END,

@@ -29,6 +29,7 @@ struct config_port {
 	unsigned n_addresses;
 	char *gateway, *gateway6; // NULL = none
 	uint16_t mtu; // of IP packets
+	uint16_t vlan; // 0 = none
 	enum config_steering steering;
 	// Parsed from the texts above.
 	struct ip_addr *address_ips; // [n_addresses]

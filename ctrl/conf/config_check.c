@@ -82,6 +82,9 @@ static int check_port(struct config_port *p, struct lb_err *reterr)
 	if (config_number_check(CONFIG_MTU, mtu ? &mtu : NULL, &mtu, reterr))
 		return -EINVAL;
 	p->mtu = (uint16_t)mtu;
+	uint32_t vlan = p->vlan;
+	if (config_number_check(CONFIG_VLAN, &vlan, &vlan, reterr))
+		return -EINVAL;
 	p->address_ips = calloc(p->n_addresses, sizeof(*p->address_ips));
 	p->address_lens = calloc(p->n_addresses, sizeof(*p->address_lens));
 	if (!p->address_ips || !p->address_lens)

@@ -9,10 +9,12 @@
 
 struct lb_err;
 
+#define CONFIG_MAX_VLAN 4094 // IEEE 802.1Q: 4095 is reserved
 #define CONFIG_MAX_MTU 9000 // a frame fits one packet buffer
 
 enum config_number_id {
 	CONFIG_MTU,
+	CONFIG_VLAN,
 	CONFIG_PORT,
 	CONFIG_CONNECTIONS,
 	CONFIG_REQUESTS,

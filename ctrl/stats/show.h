@@ -19,6 +19,7 @@ struct show_port {
 	const char *driver; // of DPDK
 	char mac[18];
 	uint16_t mtu; // in use
+	const char *checksums; // who verifies those of TCP: "device", "software"
 	enum show_link link; // GONE: the device itself
 	uint64_t since_ns;
 	uint32_t mbps; // 0 = unknown

@@ -79,6 +79,8 @@ json_t *show_ports(const struct show *s, struct show_args *args)
 		show_set_text(row, "driver", more->driver);
 		show_set_text(row, "mac", more->mac);
 		show_set_u64(row, "mtu", more->mtu);
+		show_set_u64(row, "vlan", p->vlan);
+		show_set_text(row, "checksums", more->checksums);
 		show_set_u64(row, "queues", workers_count(s->conf.workers));
 		show_set_text(row, "steering", s->conf.steering(s->conf.ctx_ports, i));
 		add_link(row, s, more);

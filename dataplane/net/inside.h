@@ -20,6 +20,9 @@
 #define ETH_TYPE_IP4 0x0800
 #define ETH_TYPE_ARP 0x0806
 #define ETH_TYPE_IP6 0x86dd
+#define ETH_TYPE_VLAN 0x8100 // 802.1Q
+#define ETH_TYPE_VLANS 0x88a8 // 802.1ad
+#define ETH_TAG 4
 #define IP_PROTO_ICMP 1
 #define IP_PROTO_TCP 6
 
@@ -28,12 +31,12 @@
 // requests and replies sent. arp_learned: neighbors that became or stayed reachable. arp_not_ours:
 // neither for us nor a reply to us. arp_conflict: another host claims our address. arp_off_link:
 // sender outside of the port's prefixes. hold_full, hold_dropped: frames that could not wait for a
-// neighbor, or waited in vain. ip_total_length: longer than the frame, which the device cut or
-// whose length is wrong. ip_broadcast: unicast packet in a broadcast frame. icmp_forged: quotes a
-// packet that we never sent. ip6_extension: too many extension headers, or cut ones. ip6_option:
-// one that we don't know, and may not pass over. ip6_routing: a routing header that leads on.
-// ip6_group: for a group, and no ICMPv6; or for one host in a group's frame. nd_*: as arp_*.
-// tcp_absent: segments before net_set_tcp().
+// neighbor, or waited in vain. eth_vlan: of a VLAN, which the port has none of. ip_total_length:
+// longer than the frame, which the device cut or whose length is wrong. ip_broadcast: unicast
+// packet in a broadcast frame. icmp_forged: quotes a packet that we never sent. ip6_extension: too
+// many extension headers, or cut ones. ip6_option: one that we don't know, and may not pass over.
+// ip6_routing: a routing header that leads on. ip6_group: for a group, and no ICMPv6; or for one
+// host in a group's frame. nd_*: as arp_*. tcp_absent: segments before net_set_tcp().
 #define NET_COUNTERS(X)                                                                            \
 	X(rx_frames)                                                                               \
 	X(tx_frames)                                                                               \
@@ -236,6 +239,14 @@ struct ip_addr net_source_on(const struct net *, uint32_t port, const struct ip_
 bool net_is_on_link(const struct net *, const struct ip_addr *, uint32_t port);
 // True if no host on our links may send from this address (RFC 1122 3.2.1.3, RFC 4291 2.5, 2.7).
 bool net_is_martian(const struct net *, const struct ip_addr *);
+
+// True if the frame has a tag without a VLAN, a priority alone, which says nothing to us (IEEE
+// 802.1Q 6.9.1). len >= ETH_HEADER.
+static inline bool eth_is_priority_tagged(const uint8_t *frame, size_t len)
+{
+	return load16(frame + 12) == ETH_TYPE_VLAN && len >= ETH_HEADER + ETH_TAG &&
+	       !(load16(frame + 14) & 0xfff);
+}
 
 // eth.c
 void eth_fill(const struct net_port *, uint8_t *frame, const uint8_t dst[6], uint16_t type);

@@ -106,11 +106,9 @@ static enum net_counter check_addresses(struct net *net, const struct ip6_packet
 }
 
 // NET_N_COUNTERS = sound; *ret is set.
-static enum net_counter check(struct net *net, uint32_t port, const uint8_t *frame, size_t len,
-	bool in_group, struct ip6_packet *ret)
+static enum net_counter check(struct net *net, const struct ip6_origin *from, const uint8_t *ip,
+	size_t len, struct ip6_packet *ret)
 {
-	const uint8_t *ip = frame + ETH_HEADER;
-	len -= ETH_HEADER;
 	if (len < IP6_HEADER)
 		return NET_ip6_short;
 	if (ip[0] >> 4 != 6)
@@ -122,15 +120,15 @@ static enum net_counter check(struct net *net, uint32_t port, const uint8_t *fra
 	enum net_counter drop = ip6_find_payload(ip, total, &payload);
 	if (drop != NET_N_COUNTERS)
 		return drop;
-	*ret = (struct ip6_packet){.port = port,
-		.src_mac = frame + ETH_ADDRESS,
+	*ret = (struct ip6_packet){.port = from->port,
+		.src_mac = from->mac,
 		.src = address_at(ip + 8),
 		.dst = address_at(ip + 24),
 		.hop_limit = ip[7],
 		.protocol = payload.protocol,
 		.payload = ip + payload.at,
 		.len = total - payload.at};
-	return check_addresses(net, ret, in_group);
+	return check_addresses(net, ret, from->in_group);
 }
 
 static void tcp_input(struct net *net, const struct ip_addr *local, const struct ip_addr *remote,
@@ -144,10 +142,10 @@ static void tcp_input(struct net *net, const struct ip_addr *local, const struct
 }
 
 static APART void input_other(
-	struct net *net, uint32_t port, const uint8_t *frame, size_t len, bool in_group)
+	struct net *net, const struct ip6_origin *from, const uint8_t *ip, size_t len)
 {
 	struct ip6_packet p;
-	enum net_counter drop = check(net, port, frame, len, in_group, &p);
+	enum net_counter drop = check(net, from, ip, len, &p);
 	if (drop != NET_N_COUNTERS)
 		net_count(net, drop);
 	else if (p.protocol == IP_PROTO_ICMP6)
@@ -160,11 +158,10 @@ static APART void input_other(
 		tcp_input(net, &p.dst, &p.src, p.payload, p.len);
 }
 
-void ip6_hear(struct net *net, uint32_t port, const uint8_t *frame, size_t len, bool in_group)
+void ip6_hear(struct net *net, const struct ip6_origin *from, const uint8_t *ip, size_t len)
 {
 	struct ip6_packet p;
-	if (check(net, port, frame, len, in_group, &p) == NET_N_COUNTERS &&
-		p.protocol == IP_PROTO_ICMP6)
+	if (check(net, from, ip, len, &p) == NET_N_COUNTERS && p.protocol == IP_PROTO_ICMP6)
 		icmp6_hear(net, &p);
 }
 
@@ -179,11 +176,10 @@ static inline bool is_usual(struct net *net, const uint8_t *ip, size_t len)
 	return known && ip_eq(&known->own, &dst);
 }
 
-void ip6_input(struct net *net, uint32_t port, const uint8_t *frame, size_t len, bool in_group)
+void ip6_input(struct net *net, const struct ip6_origin *from, const uint8_t *ip, size_t len)
 {
-	const uint8_t *ip = frame + ETH_HEADER;
-	if (in_group || !net->tcp.input || !is_usual(net, ip, len - ETH_HEADER)) {
-		input_other(net, port, frame, len, in_group);
+	if (from->in_group || !net->tcp.input || !is_usual(net, ip, len)) {
+		input_other(net, from, ip, len);
 		return;
 	}
 	struct ip_addr src = address_at(ip + 8), dst = address_at(ip + 24);

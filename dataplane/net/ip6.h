@@ -50,10 +50,15 @@ static inline void ip6_write_header(uint8_t *ip, const struct ip6_fields *f, siz
 	memcpy(ip + 24, f->dst.b, sizeof(f->dst.b));
 }
 
-// A frame whose destination is this station or, in_group, an IPv6 group.
-void ip6_input(struct net *, uint32_t port, const uint8_t *frame, size_t len, bool in_group);
+// Where a packet came in.
+struct ip6_origin {
+	uint32_t port;
+	bool in_group; // its frame was for an IPv6 group, else for this station
+	const uint8_t *mac; // of who sent the frame, borrowed
+};
+void ip6_input(struct net *, const struct ip6_origin *, const uint8_t *packet, size_t len);
 // Only learns neighbors from it: another worker answers.
-void ip6_hear(struct net *, uint32_t port, const uint8_t *frame, size_t len, bool in_group);
+void ip6_hear(struct net *, const struct ip6_origin *, const uint8_t *packet, size_t len);
 // Finds what a packet carries. len: of the packet, at least IP6_HEADER. NET_N_COUNTERS = found;
 // otherwise the cause to drop it for.
 enum net_counter ip6_find_payload(const uint8_t *ip, size_t len, struct ip6_payload *ret);

@@ -143,16 +143,24 @@ static bool has_ip6(const struct net *net, uint32_t port)
 	return !ip_is_none(&net->ports[port].link_local);
 }
 
+// Of Ethernet, with a tag that is to be passed over.
+static size_t header_of(const uint8_t *frame, size_t len)
+{
+	return eth_is_priority_tagged(frame, len) ? ETH_HEADER + ETH_TAG : ETH_HEADER;
+}
+
 void net_hear(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
 {
 	if (len < ETH_HEADER || frame[6] & 1)
 		return;
 	bool in_group = is_ip6_group(frame), ours = mac_eq(frame, net->ports[port].mac);
-	uint16_t type = load16(frame + 12);
+	size_t header = header_of(frame, len);
+	uint16_t type = load16(frame + header - 2);
+	struct ip6_origin from = {port, in_group, frame + ETH_ADDRESS};
 	if (type == ETH_TYPE_ARP && (ours || mac_eq(frame, everybody)))
-		arp_hear(net, port, frame + ETH_HEADER, len - ETH_HEADER);
+		arp_hear(net, port, frame + header, len - header);
 	else if (type == ETH_TYPE_IP6 && (ours || in_group) && has_ip6(net, port))
-		ip6_hear(net, port, frame, len, in_group);
+		ip6_hear(net, &from, frame + header, len - header);
 }
 
 // Whatever is not a packet for this station alone.
@@ -162,7 +170,8 @@ static APART void input_other(struct net *net, uint32_t port, const uint8_t *fra
 		net_count(net, NET_eth_short);
 		return;
 	}
-	uint16_t type = load16(frame + 12);
+	size_t header = header_of(frame, len);
+	uint16_t type = load16(frame + header - 2);
 	bool broadcast = mac_eq(frame, everybody);
 	bool in_group = type == ETH_TYPE_IP6 && is_ip6_group(frame);
 	if (!broadcast && !in_group && !mac_eq(frame, net->ports[port].mac)) {
@@ -173,20 +182,23 @@ static APART void input_other(struct net *net, uint32_t port, const uint8_t *fra
 		net_count(net, NET_eth_bad_source);
 		return;
 	}
+	const uint8_t *packet = frame + header;
+	len -= header;
+	struct ip6_origin from = {port, in_group || broadcast, frame + ETH_ADDRESS};
 	switch (type) {
 	case ETH_TYPE_IP4:
-		ip4_input(net, frame + ETH_HEADER, len - ETH_HEADER, broadcast);
+		ip4_input(net, packet, len, broadcast);
 		break;
 	case ETH_TYPE_ARP:
-		arp_input(net, port, frame + ETH_HEADER, len - ETH_HEADER);
+		arp_input(net, port, packet, len);
 		break;
-	case 0x8100: // 802.1Q
-	case 0x88a8: // 802.1ad
+	case ETH_TYPE_VLAN:
+	case ETH_TYPE_VLANS:
 		net_count(net, NET_eth_vlan);
 		break;
 	case ETH_TYPE_IP6:
 		if (has_ip6(net, port))
-			ip6_input(net, port, frame, len, in_group || broadcast);
+			ip6_input(net, &from, packet, len);
 		else
 			net_count(net, NET_eth_ip6);
 		break;

@@ -4,13 +4,15 @@ go down, interfaces go away and come back, others cannot be opened at all."""
 
 import pathlib
 import re
+import sys
 
 import load_agent
 import pytest
 from lab import wait_until
 from lab_fixtures import check_end
-from testbed import LINKS, WORKERS, Testbed
+from testbed import LINKS, URL6, WORKERS, Testbed
 
+HERE = pathlib.Path(__file__).parent
 BACK_TIMEOUT_S = 20
 CLIENT_PORT = 0  # in shunt.yaml
 
@@ -86,10 +88,82 @@ def test_a_corrupt_checksum_is_dropped_where_others_are_not_made(lab):
     bed = Testbed(lab)
     offloads_on(lab)
     serve_bodies(bed)
-    bad = pathlib.Path(__file__).with_name("bad_segments.py")
-    lab.exec("client", ["/usr/bin/python3", bad, "10.81.0.1", "10.81.0.10", "20"])
+    lab.exec("client", [sys.executable, HERE / "bad_segments.py", "10.81.0.1", "10.81.0.10", "20"])
     run_bodies(bed, count=4)
     assert sum(w["tcp"]["drop_checksum"] for w in bed.show_workers()) == 20, bed.show("workers")
+    check_end(bed)
+
+
+# -- VLANs
+
+VLAN = 7
+STRAYS = 5
+
+
+def has_vlans(lab):
+    """Whether the kernel knows interfaces of a VLAN."""
+    done = lab.exec("client", ["ip", "link", "add", "link", "c0", "name", "c0.9", "type", "vlan", "id", "9"],
+                    check=False)
+    return done.returncode == 0
+
+
+def tag_client(lab):
+    """The client's addresses go from c0 to an interface of that VLAN on top of it."""
+    if not has_vlans(lab):
+        pytest.skip("the kernel has no VLANs")
+    lab.ip("client", "link", "add", "link", "c0", "name", "c0.v", "type", "vlan", "id", str(VLAN))
+    lab.ip("client", "addr", "flush", "dev", "c0")
+    lab.ip("client", "link", "set", "c0.v", "up")
+    lab.address("client", "c0.v", "10.81.0.1/24")
+    lab.enable_ip6("client", "c0.v")
+    lab.ip("client", "addr", "add", "fd81::1/64", "dev", "c0.v", "nodad")
+
+
+def start_switch(bed, tci, *words):
+    middle = bed.middle_of("client")
+    return bed.lab.start(middle, "vlan", [sys.executable, HERE / "vlan_agent.py", str(tci), *map(str, words)])
+
+
+def run_in_vlan(bed):
+    """ARP, neighbor discovery, and frames of full length in both directions."""
+    bed.port_settings[CLIENT_PORT] = [f"vlan: {VLAN}"]
+    serve_bodies(bed)
+    run_bodies(bed, count=8)
+    assert bed.run_h2load(url=URL6, requests=8, clients=1, streams=4).perfect
+    now = port(bed)
+    assert now["vlan"] == VLAN and now["tx_dropped"] == 0, now
+    net = bed.show_workers()[0]["net"]
+    assert net["arp_answered"] and net["nd_answered"] and not net["eth_vlan"], net
+
+
+def test_a_port_of_a_vlan_speaks_with_an_interface_of_it(lab):
+    """NET-37."""
+    bed = Testbed(lab, ip6=True)
+    tag_client(lab)
+    run_in_vlan(bed)
+    check_end(bed)
+
+
+def test_a_port_of_a_vlan_drops_frames_of_others(lab):
+    """NET-37. The other end is a switch, which sends some of those, too."""
+    bed = Testbed(lab, ip6=True, faultlinks=("client",))
+    switch = start_switch(bed, VLAN)
+    run_in_vlan(bed)
+    before = port(bed)["rx_other_vlan"]
+    switch.stop()
+    start_switch(bed, VLAN, STRAYS)
+    wait_until(lambda: port(bed)["rx_other_vlan"] >= before + 2 * STRAYS, BACK_TIMEOUT_S, "strays")
+    run_bodies(bed, count=2)
+    check_end(bed)
+
+
+def test_a_tag_that_is_a_priority_alone_is_passed_over(lab):
+    """NET-36."""
+    bed = Testbed(lab, faultlinks=("client",))
+    start_switch(bed, 5 << 13)
+    serve_bodies(bed)
+    run_bodies(bed, count=4)
+    assert sum(w["net"]["eth_vlan"] for w in bed.show_workers()) == 0
     check_end(bed)
 
 

@@ -61,6 +61,7 @@ class Testbed:
         self.xds_folder = lab.dir / "xds"
         self.xds_folder.mkdir()
         self.settings = ""  # more of shunt.yaml
+        self.port_settings = {}  # the same of a port, by its number: {0: ["vlan: 7"]}
         self.daemon = None
         self.xds = None
         if device == "memif":
@@ -136,7 +137,8 @@ class Testbed:
                                 f"port: {PORT}, target: web}}")
         for number, (_, near_if) in enumerate(LINKS.values()):
             example = DEVICES["af_packet"].format(n=number, interface=near_if)
-            text = text.replace(example, f"{self._device(number, near_if)}\n    mtu: {self.mtu}")
+            text = text.replace(example, "\n    ".join(
+                [self._device(number, near_if), f"mtu: {self.mtu}", *self.port_settings.get(number, [])]))
         return text + self.settings
 
     def _device(self, number, interface):

@@ -48,6 +48,16 @@ static int teardown(void **state)
 	return 0;
 }
 
+static uint64_t port_counter(const struct port_queue *q, const char *name)
+{
+	struct counter_set set = port_queue_counters(q);
+	for (uint32_t i = 0; i < set.n; i++)
+		if (strcmp(set.names[i], name) == 0)
+			return counter_read(&set.values[i]);
+	fail_msg("no counter %s", name);
+	return 0;
+}
+
 static uint32_t n_used(void)
 {
 	port_queue_watch(queue);
@@ -88,6 +98,31 @@ static void what_was_received_is_sent_next_as_if_new(void **state)
 	receive(&next, 1);
 	assert_ptr_equal(next, first);
 	port_queue_done(queue, &next, 1);
+}
+
+// NET-37: net_ring gives back what was sent, so that the tag is seen where it was asked for.
+static void frames_of_a_vlan_leave_with_its_tag_and_come_without(void **state)
+{
+	struct port_conf conf = {.device = "net_ring62", .n_queues = 1, .vlan = 7};
+	struct lb_err err;
+	struct port *tagged = port_new(&conf, &err);
+	assert_non_null(tagged);
+	struct port_queue *q = port_queue_of(tagged, 0);
+	struct net_device device = port_queue_device(q);
+	uint8_t frame[FRAME_LEN];
+	for (unsigned i = 0; i < sizeof(frame); i++)
+		frame[i] = (uint8_t)i;
+	memcpy(device.reserve(device.ctx, FRAME_LEN), frame, FRAME_LEN);
+	device.send(device.ctx, FRAME_LEN);
+	port_queue_flush(q);
+	assert_int_equal(port_counter(q, "tx_bytes"), FRAME_LEN + 4);
+	struct rte_mbuf *back[PORT_BURST];
+	assert_int_equal(port_queue_rx(q, back), 1);
+	assert_int_equal(rte_pktmbuf_data_len(back[0]), FRAME_LEN);
+	assert_memory_equal(rte_pktmbuf_mtod(back[0], uint8_t *), frame, FRAME_LEN);
+	assert_int_equal(port_counter(q, "rx_bytes"), FRAME_LEN + 4);
+	port_queue_done(q, back, 1);
+	port_free(tagged);
 }
 
 static void what_somebody_else_holds_is_not_sent(void **state)
@@ -212,7 +247,8 @@ static void frames_that_wait_are_counted_as_the_device_takes_them(void **state)
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-RUN_SUITE("dataplane/port", CASE(what_was_received_is_sent_next_as_if_new),
-	CASE(what_somebody_else_holds_is_not_sent), CASE(a_chain_is_taken_apart),
-	CASE(data_of_another_frame_is_let_go), CASE(a_frame_of_another_pool_goes_back_there),
-	CASE(only_so_many_are_kept), CASE(frames_that_wait_are_counted_as_the_device_takes_them))
+RUN_SUITE("dataplane/port", CASE(frames_of_a_vlan_leave_with_its_tag_and_come_without),
+	CASE(what_was_received_is_sent_next_as_if_new), CASE(what_somebody_else_holds_is_not_sent),
+	CASE(a_chain_is_taken_apart), CASE(data_of_another_frame_is_let_go),
+	CASE(a_frame_of_another_pool_goes_back_there), CASE(only_so_many_are_kept),
+	CASE(frames_that_wait_are_counted_as_the_device_takes_them))

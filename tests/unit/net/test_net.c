@@ -77,8 +77,52 @@ static void without_gateway_only_the_links_are_reached(void **state)
 	net_free(net);
 }
 
+// NET-36
+static void a_tag_with_a_priority_alone_is_passed_over(void **state)
+{
+	struct world *w = *state;
+	uint8_t f[68], tagged[72] = {0};
+	size_t len = make_ip(f, IP(10, 0, 0, 7), IP(10, 0, 0, 1), 6, "segment", 7);
+	memcpy(tagged, f, 12);
+	memcpy(tagged + 16, f + 12, len - 12);
+	store16(tagged + 12, 0x8100);
+	store16(tagged + 14, 0xe000); // priority 7, VLAN 0
+	world_in(w, 0, tagged, len + 4);
+	assert_int_equal(w->n_segments, 1);
+	assert_int_equal(w->segment_len, 7);
+	assert_memory_equal(w->segment, "segment", 7);
+	store16(tagged + 14, 0xe001);
+	world_in(w, 0, tagged, len + 4);
+	for (size_t cut = 14; cut < 18; cut++) {
+		store16(tagged + 14, 0xe000);
+		world_in(w, 0, tagged, cut);
+	}
+	assert_int_equal(w->n_segments, 1);
+	assert_int_equal(world_count(w, "eth_vlan"), 5);
+}
+
+// NET-36
+static void a_question_with_a_priority_is_answered(void **state)
+{
+	struct world *w = *state;
+	uint8_t tagged[64] = {0};
+	memcpy(tagged, broadcast_mac, 6);
+	memcpy(tagged + 6, peer_mac, 6);
+	memcpy(tagged + 12, "\x81\0\0\0\x08\x06\0\1\x08\0\6\4\0\1", 14);
+	memcpy(tagged + 26, peer_mac, 6);
+	store32(tagged + 32, IP(10, 0, 0, 7));
+	store32(tagged + 42, IP(10, 0, 0, 1));
+	net_hear(w->net, 0, tagged, 46);
+	assert_int_equal(w->n_sent, 0);
+	world_in(w, 0, tagged, 46);
+	assert_int_equal(w->n_sent, 1);
+	assert_int_equal(world_count(w, "arp_answered"), 1);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 RUN_SUITE("net/net", CASE(birth_survives_each_failed_allocation),
 	CASE(as_many_addresses_as_allowed_are_all_ours),
+	CASE(a_tag_with_a_priority_alone_is_passed_over),
+	CASE(a_question_with_a_priority_is_answered),
 	CASE(gateway_outside_of_every_prefix_is_a_neighbor),
 	CASE(without_gateway_only_the_links_are_reached))

@@ -184,12 +184,14 @@ static void ports_say_what_became_of_their_device_and_frontends_who_is_reached(v
 					     .link = SHOW_LINK_UP,
 					     .mbps = 2500,
 					     .since_ns = twheel_now(w->wheel),
+					     .checksums = "device",
 					     .merged = "",
 					     .error = ""},
 		{.driver = "y",
 			.link = SHOW_LINK_GONE,
 			.since_ns = twheel_now(w->wheel),
 			.n_losses = 3,
+			.checksums = "software",
 			.merged = "gro and lro switched off",
 			.error = "no driver has it"}};
 	for (int i = 0; i < 2; i++) {
