@@ -1,30 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The peer's acknowledgements and what they tell about losses: window, round trips, fast retransmit
 // and NewReno recovery (RFC 5681, RFC 6582, limited transmit of RFC 3042).
-#include "dataplane/tcp/tcp_internal.h"
+#include "dataplane/tcp/recovery.h"
 
 #define DUP_THRESHOLD 3
 
-// Returns the round trip of a measurement that ended, or 0.
-static uint64_t measure(struct tcp_conn *c, const struct tcp_seg *seg)
-{
-	uint64_t rtt = 0;
-	if (c->timing && seq_le(c->rtt_seq, seg->ack)) {
-		c->timing = false;
-		rtt = tcp_now(c->stack) - c->rtt_start_ns;
-		tcp_rtt_sample(c, rtt);
-	} else if (!c->timing && (c->n_backoff || c->in_recovery)) {
-		// Karn's rule leaves no other sample while everything is sent twice.
-		(void)!tcp_rtt_sample_echo(c, seg);
-	}
-	return rtt;
-}
-
-void tcp_ack_grow(struct tcp_conn *c, uint32_t acked, uint64_t rtt, uint32_t ts_ecr)
+void tcp_ack_grow(struct tcp_conn *c, uint32_t acked, uint64_t rtt)
 {
 	const struct tcp_cc_ack ack = {
 		.now_ns = tcp_now(c->stack),
-		.rtt_ns = rtt ? rtt : tcp_rtt_of_echo(c, ts_ecr),
+		.rtt_ns = rtt,
 		.srtt_ns = c->srtt_ns,
 		.mss = c->mss,
 		.acked = acked,
@@ -35,125 +20,148 @@ void tcp_ack_grow(struct tcp_conn *c, uint32_t acked, uint64_t rtt, uint32_t ts_
 }
 
 // RFC 6582 3.2, step 2; RFC 6675 5, step 4.
-static void enter_recovery(struct tcp_conn *c)
+static void enter_recovery(struct tcp_conn *c, uint32_t flight)
 {
-	tcp_cc_ops(c)->on_loss(&c->cc, c->mss, c->snd_max - c->snd_una);
-	if (!c->sack_on) // with SACK, what has arrived is known, not guessed
+	tcp_undo_begin(c);
+	tcp_cc_ops(c)->on_loss(&c->cc, c->mss, flight);
+	if (!c->sack_on) { // with SACK, what has arrived is known, not guessed
 		c->cc.cwnd += DUP_THRESHOLD * c->mss;
+		c->rtx_due = true;
+	}
+	tcp_prr_begin(c, flight);
+	c->reduced_ns = tcp_now(c->stack);
 	c->recover = c->snd_max - 1;
-	c->high_rxt = c->snd_una;
 	c->in_recovery = true;
-	c->rtx_due = true;
 	tcp_count(c->stack, TCP_fast_recoveries);
 }
 
+// Without SACK.
 static void duplicate(struct tcp_conn *c)
 {
 	if (c->n_dup_acks < UINT8_MAX)
 		c->n_dup_acks++;
-	if (c->in_recovery && !c->sack_on)
+	if (c->in_recovery)
 		c->cc.cwnd += c->mss; // a segment has left the network
-	bool lost = c->n_dup_acks >= DUP_THRESHOLD || tcp_sack_oldest_lost(c);
-	if (!c->in_recovery && lost && seq_lt(c->recover, c->snd_una))
-		enter_recovery(c);
+	else if (c->n_dup_acks >= DUP_THRESHOLD && !c->in_loss && seq_lt(c->recover, c->snd_una))
+		enter_recovery(c, c->snd_max - c->snd_una);
 	tcp_conn_mark_dirty(c);
 }
 
-// RFC 6582 3.2, step 3; RFC 6675 5, steps A and B.
-static void recovery_ack(struct tcp_conn *c, uint32_t ack, uint32_t acked)
+// RFC 6582 3.2, step 3: without SACK.
+static void partial_ack(struct tcp_conn *c, uint32_t acked)
 {
 	struct tcp_cc *cc = &c->cc;
-	if (seq_lt(c->recover, ack)) {
-		uint32_t flight = c->snd_max - ack;
-		if (!c->sack_on)
-			cc->cwnd = min_u32(cc->ssthresh, max_u32(flight, c->mss) + c->mss);
-		c->in_recovery = false;
-		tcp_cc_settle(cc);
-		c->n_dup_acks = 0;
-		return;
-	}
-	tcp_conn_mark_dirty(c);
-	if (c->sack_on) // the scoreboard says what follows
-		return;
 	cc->cwnd -= min_u32(acked, cc->cwnd - min_u32(cc->cwnd, c->mss));
 	if (acked >= c->mss)
 		cc->cwnd += c->mss;
 	c->rtx_due = true;
+	tcp_conn_mark_dirty(c);
+}
+
+// All that was outstanding at its begin is acknowledged (RFC 6582 3.2, step 3; RFC 9937 6).
+static void end_recovery(struct tcp_conn *c)
+{
+	if (c->in_recovery)
+		c->cc.cwnd = c->sack_on
+		                     ? c->cc.ssthresh
+		                     : min_u32(c->cc.ssthresh,
+					       max_u32(c->snd_max - c->snd_una, c->mss) + c->mss);
+	c->in_recovery = c->in_loss = false;
+	c->frto = TCP_FRTO_OFF;
+	c->n_dup_acks = 0;
+	tcp_rack_recovered(c);
 }
 
 // RFC 8985 7.4: the ACK of a probe that repeated old data, and no word that the data came twice,
 // says that the probe itself repaired a loss.
-static void tail_acked(struct tcp_conn *c, const struct tcp_seg *seg)
+static void tail_acked(struct tcp_conn *c, const struct tcp_seg *seg, const struct tcp_news *news)
 {
 	if (!c->tail_probe_out || seq_lt(seg->ack, c->tail_end))
 		return;
 	c->tail_probe_out = false;
 	bool twice = seg->opts.n_sack && seq_le(seg->opts.sack[0].end, seg->ack);
-	if (c->tail_probe_old && !twice && !c->in_recovery)
-		tcp_cc_ops(c)->on_loss(&c->cc, c->mss, c->snd_max - c->snd_una);
+	if (!c->tail_probe_old || twice || c->in_recovery || tcp_undo_is_older(c, news, c->tail_ns))
+		return;
+	tcp_cc_settle(&c->cc);
+	tcp_cc_ops(c)->on_loss(&c->cc, c->mss, news->flight);
 }
 
-// News of what arrived beyond a hole.
-static void sack_news(struct tcp_conn *c)
+// RFC 8985 6.2, steps 4 and 5, and what follows for cwnd. by_timer: no ACK came.
+static void repair(struct tcp_conn *c, const struct tcp_news *news, bool by_timer)
 {
-	// The probe was sent long after all else: what is missing before it is lost.
-	if (c->tail_probe_out && tcp_sack_has(c, c->tail_end - 1)) {
-		c->tail_probe_out = false;
-		c->lost_below = c->tail_end;
-	}
-	// Three segments arrived that were sent after the last repetition, which did not: it was
-	// lost, too, and counts as another loss (RFC 5681 4.3).
-	uint32_t later = tcp_sack_below(c, c->snd_max) - tcp_sack_below(c, c->rtx_mark);
-	if (c->in_recovery && seq_lt(c->snd_una, c->high_rxt) && later >= DUP_THRESHOLD * c->mss) {
+	bool begun = false;
+	enum tcp_rack_found found = tcp_rack_detect(c);
+	if (c->lost_bytes && !c->in_recovery && !c->in_loss && c->snd_nxt == c->snd_max) {
+		enter_recovery(c, news->flight);
+		begun = true;
+	} else if (found == TCP_RACK_LOST_AGAIN && c->in_recovery) { // RFC 5681 4.3: another loss
 		tcp_cc_ops(c)->on_loss(&c->cc, c->mss, c->cc.cwnd);
-		c->high_rxt = c->snd_una;
-		c->rtx_mark = c->snd_max;
-		c->rtx_due = true;
+		tcp_prr_begin(c, tcp_sent_pipe(c));
+		c->reduced_ns = tcp_now(c->stack);
 	}
-	if (c->tail_probe_next) // the timer is for the hole now
-		tcp_rtx_start(c);
-	duplicate(c);
-	if (!c->in_recovery &&
-		c->has_scoreboard) // RFC 8985 6.2: a quarter of a round trip is reordering
-		tcp_timer_set(c, TCP_TIMER_REORDER,
-			tcp_now(c->stack) + c->srtt_ns / 4 + TWHEEL_NS_PER_TICK);
+	if (c->in_recovery && (news->delivered || begun))
+		tcp_prr_input(c, news->delivered, news->una != c->snd_una && !found);
+	else if (c->in_recovery && by_timer && found)
+		c->cc.cwnd = max_u32(c->cc.cwnd, tcp_sent_pipe(c) + c->mss);
+	if (c->in_recovery || c->lost_bytes)
+		tcp_conn_mark_dirty(c);
 }
 
-// All was sent in order before the highest reported block, so that time alone tells.
+// What an ACK says about losses, with SACK.
+static void recover_by_reports(struct tcp_conn *c, const struct tcp_seg *seg, struct tcp_news *news)
+{
+	bool is_probe = news->twice && c->tail_probe_out && news->dsack.end == c->tail_end;
+	if (news->twice && !is_probe)
+		tcp_rack_dsack(c);
+	if (c->tail_probe_out && c->has_reports) {
+		uint32_t gap;
+		c->tail_probe_out = tcp_sent_gap(c, c->tail_end - 1, &gap) == c->tail_end - 1;
+	}
+	if (c->tail_probe_next && c->has_reports) // the timer is for the hole now
+		tcp_rtx_start(c);
+	(void)!tcp_undo_input(c, news);
+	if ((c->in_recovery || c->in_loss) && seq_lt(c->recover, c->snd_una))
+		end_recovery(c);
+	if (c->has_reports || c->in_recovery || c->in_loss || c->lost_bytes)
+		repair(c, news, false);
+	else if (c->deadlines[TCP_TIMER_REORDER])
+		tcp_timer_stop(c, TCP_TIMER_REORDER);
+}
+
 void tcp_ack_late(struct tcp_conn *c)
 {
-	if (!c->has_scoreboard || c->in_recovery || !seq_lt(c->recover, c->snd_una))
-		return;
-	c->lost_below = c->scoreboard->blocks[c->scoreboard->n - 1].end;
-	enter_recovery(c);
-	tcp_conn_mark_dirty(c);
+	const struct tcp_news news = {
+		.una = c->snd_una, .flight = c->snd_max - c->snd_una, .fack = c->snd_una};
+	if (c->sack_on && c->state == TCP_OPEN)
+		repair(c, &news, true);
 }
 
 // Advances snd_una. False = the connection is gone.
-static bool advance(struct tcp_conn *c, const struct tcp_seg *seg)
+static bool advance(struct tcp_conn *c, const struct tcp_seg *seg, struct tcp_news *news)
 {
 	struct tcp_stack *s = c->stack;
 	uint32_t acked = seg->ack - c->snd_una;
 	uint32_t n = min_u32(acked, (uint32_t)c->sendq.len);
 	bool had_room = c->sendq.len < s->conf.send_limit;
-	uint64_t rtt = measure(c, seg);
-	tail_acked(c, seg);
-	if (c->in_recovery) {
-		recovery_ack(c, seg->ack, acked);
-	} else {
+	bool watched = c->has_reports || c->in_recovery || c->in_loss || c->tail_probe_out;
+	uint64_t rtt = tcp_sent_measure(c, seg->opts.ts_ecr);
+	tail_acked(c, seg, news);
+	if (!c->in_recovery) {
 		c->n_dup_acks = 0;
 		if (c->cwnd_limited)
-			tcp_ack_grow(c, acked, rtt, seg->opts.ts_ecr);
+			tcp_ack_grow(c, acked, rtt);
+	} else if (!c->sack_on && seq_le(seg->ack, c->recover)) {
+		partial_ack(c, acked);
 	}
 	if (c->cursor.offset <= n)
 		c->cursor = (struct buf_cursor){0};
 	else
 		c->cursor.offset -= n;
 	buf_consume(&c->sendq, s->chunks, n);
+	news->cumulative = true;
+	tcp_sent_acked(c, seg->ack, watched ? news : NULL);
+	news->cumulative = false;
 	c->snd_una = seg->ack;
-	tcp_sack_acked(c);
-	if (c->in_recovery && seq_lt(c->high_rxt, c->snd_una))
-		c->high_rxt = c->snd_una;
 	tcp_ack_trail(c);
 	if (seq_lt(c->snd_nxt, seg->ack))
 		c->snd_nxt = seg->ack;
@@ -190,22 +198,39 @@ void tcp_ack_window(struct tcp_conn *c, uint32_t seq, uint32_t ack, uint32_t wnd
 	c->max_snd_wnd = max_u32(c->max_snd_wnd, wnd);
 }
 
+// What it says about losses, without SACK.
+static void recover_by_number(struct tcp_conn *c, const struct tcp_seg *seg,
+	const struct tcp_news *news, bool is_duplicate)
+{
+	if (is_duplicate)
+		duplicate(c);
+	(void)!tcp_undo_input(c, news);
+	if ((c->in_recovery || c->in_loss) && seq_lt(c->recover, c->snd_una))
+		end_recovery(c);
+}
+
 bool tcp_ack_input(struct tcp_conn *c, const struct tcp_seg *seg)
 {
 	uint32_t wnd = seg->wnd << c->snd_wscale;
 	bool probing = c->snd_nxt == c->snd_una;
-	bool reported = c->sack_on && seg->opts.n_sack;
-	if (seq_lt(c->snd_una, seg->ack)) {
-		if (!advance(c, seg))
-			return false;
-		if (reported && tcp_sack_update(c, &seg->opts))
-			sack_news(c);
-	} else if (c->sack_on) {
-		if (reported && tcp_sack_update(c, &seg->opts)) // RFC 6675 2: what counts is news
-			sack_news(c);
-	} else if (seg->ack == c->snd_una && !probing && seg->len == 0 && !seg->old &&
-		   !(seg->flags & TCP_FIN) && wnd == c->snd_wnd) {
-		duplicate(c); // RFC 5681 2
+	bool is_duplicate = seg->ack == c->snd_una && !probing && seg->len == 0 && !seg->old &&
+	                    !(seg->flags & TCP_FIN) && wnd == c->snd_wnd; // RFC 5681 2
+	struct tcp_news news = {
+		.ack = seg->ack,
+		.una = c->snd_una,
+		.flight = c->snd_max - c->snd_una,
+		.fack = tcp_sack_fack(c),
+		.ts_ecr = seg->opts.ts_ecr,
+		.has_echo = c->ts_on && seg->opts.ts_ecr,
+	};
+	if (seq_lt(c->snd_una, seg->ack) && !advance(c, seg, &news))
+		return false;
+	if (c->sack_on) {
+		if (seg->opts.n_sack)
+			tcp_sack_update(c, &seg->opts, &news);
+		recover_by_reports(c, seg, &news);
+	} else {
+		recover_by_number(c, seg, &news, is_duplicate);
 	}
 	// A peer that answers probes lives, however long its window stays closed (RFC 9293
 	// 3.8.6.1).
@@ -221,26 +246,43 @@ bool tcp_ack_input(struct tcp_conn *c, const struct tcp_seg *seg)
 // From the oldest on, but for what is reported to have arrived.
 static void send_all_again(struct tcp_conn *c)
 {
-	c->in_recovery = c->rtx_due = c->timing = false;
+	c->in_recovery = c->rtx_due = false;
 	c->tail_probe_due = c->tail_probe_out = false;
 	c->n_dup_acks = 0;
 	c->recover = c->snd_max - 1;
+	tcp_sent_lose_all(c);
+}
+
+static void go_back(struct tcp_conn *c)
+{
 	c->snd_nxt = c->snd_una;
 	c->cursor = (struct buf_cursor){0};
 }
 
 void tcp_ack_timeout(struct tcp_conn *c)
 {
+	bool first = c->n_backoff == 0, anew = !c->in_recovery && !c->in_loss;
 	tcp_count(c->stack, TCP_retransmission_timeouts);
-	tcp_cc_ops(c)->on_timeout(&c->cc, c->mss, c->snd_max - c->snd_una, c->n_backoff == 0);
+	if (anew)
+		tcp_undo_begin(c);
+	tcp_cc_ops(c)->on_timeout(&c->cc, c->mss, c->snd_max - c->snd_una, first);
+	// RFC 2018 8: who reports what he would have acknowledged has dropped it.
+	if (tcp_run_first(c)->fate & TCP_RUN_SACKED)
+		tcp_sack_forget(c);
 	send_all_again(c);
-	tcp_sack_clear(c); // RFC 2018 8: the peer may have forgotten; it will say again
+	c->in_loss = c->timed_out = true;
+	c->frto = first && anew && c->sack_on ? TCP_FRTO_REPEATED : TCP_FRTO_OFF;
+	tcp_timer_stop(c, TCP_TIMER_REORDER);
+	if (!c->sack_on || c->snd_wnd < c->mss)
+		go_back(c);
 }
 
 // RFC 1191 6.5: this is no congestion, so cwnd stays.
 void tcp_ack_too_big(struct tcp_conn *c)
 {
 	send_all_again(c);
+	c->may_undo = false;
+	go_back(c);
 	tcp_rtx_start(c);
 	tcp_conn_mark_dirty(c);
 }

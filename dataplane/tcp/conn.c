@@ -2,7 +2,7 @@
 // The life of a control block, and what its owner can do to it.
 #include "dataplane/tcp/csum.h"
 #include "dataplane/tcp/mss.h"
-#include "dataplane/tcp/tcp_internal.h"
+#include "dataplane/tcp/recovery.h"
 #include "lb/base/time.h"
 
 #include <errno.h>
@@ -43,6 +43,7 @@ struct tcp_conn *tcp_conn_new(struct tcp_stack *s, const struct tcp_flow *flow, 
 	c->flow = *flow;
 	c->timer.fire = s->expire;
 	c->rto_ns = TCP_RTO_INITIAL;
+	c->min_rtt_ns = UINT32_MAX;
 	c->user_timeout_ns = TCP_USER_TIMEOUT;
 	c->our_mss = tcp_mss_of_flow(s, flow);
 	c->peer_mss = TCP_MSS_DEFAULT;
@@ -79,7 +80,7 @@ void tcp_conn_take_syn(struct tcp_conn *c, const struct tcp_seg *syn)
 	c->header_len = TCP_HEADER_LEN + (c->ts_on ? TCP_OPT_TS_LEN : 0);
 	c->sack_on = o->sack_ok;
 	c->ts_recent = o->ts_val;
-	c->ts_recent_ns = tcp_now(c->stack);
+	c->heard_ns = tcp_now(c->stack);
 	tcp_mss_set(c, c->our_mss);
 	tcp_cc_ops(c)->init(&c->cc, c->mss);
 }
@@ -94,7 +95,7 @@ void tcp_conn_drop(struct tcp_conn *c)
 	buf_clear(&c->sendq, s->chunks);
 	buf_clear(&c->recvq, s->chunks);
 	tcp_ooo_clear(c);
-	tcp_sack_clear(c);
+	tcp_sent_clear(c);
 	if (c->passive) {
 		s->n_passive--;
 		s->n_half_open -= c->state == TCP_SYN_RECEIVED;

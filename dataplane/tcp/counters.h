@@ -15,6 +15,10 @@
 	X(retransmits)                                                                             \
 	X(fast_recoveries)                                                                         \
 	X(retransmission_timeouts)                                                                 \
+	X(recoveries_undone) /* nothing was lost */                                                \
+	X(timeouts_undone) /* likewise */                                                          \
+	X(dsacks_in) /* the peer got something twice */                                            \
+	X(reordering_widened) /* windows of reordering, by those */                                \
 	X(window_probes) /* of a zero window */                                                    \
 	X(tail_probes)                                                                             \
 	X(keepalives)                                                                              \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What follows when a deadline of a connection has passed.
 #include "dataplane/tcp/mss.h"
-#include "dataplane/tcp/tcp_internal.h"
+#include "dataplane/tcp/recovery.h"
 #include "lb/base/container_of.h"
 
 #define KEEPALIVE_PROBES 8 // at least, in what our patience is
@@ -56,7 +56,7 @@ static void rtx_fired(struct tcp_conn *c)
 		return;
 	}
 	bool probes = c->snd_nxt == c->snd_una && tcp_output_pending(c) && c->snd_wnd < c->mss;
-	bool answered = probes && c->sent_ns <= c->heard_ns;
+	bool answered = probes && tcp_run_first(c)->sent_ns <= c->heard_ns;
 	if (probes)
 		c->probe_due = true; // RFC 9293 3.8.6.1
 	else if (c->snd_max != c->snd_una)

@@ -4,7 +4,7 @@
 // Everything else takes the slow path (input.c, ack.c, recv.c, output.c), which is the reference:
 // what is here must do exactly what it would do, and tests/sim/tcp and tests/fuzz compare the two.
 #include "dataplane/tcp/build.h"
-#include "dataplane/tcp/tcp_internal.h"
+#include "dataplane/tcp/recovery.h"
 
 // What a plain segment says.
 struct plain {
@@ -47,14 +47,14 @@ static inline void acknowledge(struct tcp_conn *c, const struct plain *p)
 {
 	struct tcp_stack *s = c->stack;
 	bool had_room = c->sendq.len < s->conf.send_limit;
-	uint64_t rtt = 0;
-	if (c->timing && seq_le(c->rtt_seq, p->ack)) {
-		c->timing = false;
-		rtt = tcp_now(s) - c->rtt_start_ns;
-		tcp_rtt_sample(c, rtt);
-	}
-	if (c->cwnd_limited) // the timestamp echoed is the last word before the data
-		tcp_ack_grow(c, p->acked, rtt, c->ts_on ? get32(p->data - 4) : 0);
+	// The timestamp echoed is the last word before the data.
+	uint64_t rtt = tcp_sent_measure(c, c->ts_on ? get32(p->data - 4) : 0);
+	if (c->cwnd_limited)
+		tcp_ack_grow(c, p->acked, rtt);
+	if (c->last.next || c->last.fate)
+		tcp_sent_acked(c, p->ack, NULL);
+	else
+		c->last.seq = p->ack;
 	if (c->cursor.offset <= p->acked)
 		c->cursor = (struct buf_cursor){0};
 	else
@@ -81,10 +81,8 @@ bool tcp_fast_path_input(struct tcp_conn *c, const uint8_t *segment, size_t len)
 	bool probing = c->snd_nxt == c->snd_una;
 	tcp_conn_hold(c);
 	c->heard_ns = now;
-	if (c->ts_on && seq == c->rcv_acked) { // RFC 7323 4.3
+	if (c->ts_on && seq == c->rcv_acked) // RFC 7323 4.3
 		c->ts_recent = p.ts_val;
-		c->ts_recent_ns = now;
-	}
 	if (p.acked)
 		acknowledge(c, &p);
 	if (!c->dead) {
@@ -119,18 +117,10 @@ bool tcp_fast_path_send(struct tcp_conn *c, uint32_t len)
 	tcp_build_emit(s, &c->flow, c->flow_sum, &room, len);
 	tcp_build_done(c, edge);
 	counter_add(&s->counters[TCP_bytes_out], len);
-	if (!c->timing) {
-		c->timing = true;
-		c->rtt_seq = seq + len;
-		c->rtt_start_ns = now;
-	}
-	c->snd_max = seq + len;
+	tcp_sent_new(c, now);
+	c->snd_nxt = c->snd_max = seq + len;
 	if (!sent)
 		c->progress_ns = now;
-	if (!sent || !c->deadlines[TCP_TIMER_RTX])
-		tcp_rtx_start(c);
-	c->snd_nxt = seq + len;
-	c->sent_ns = now;
 	return true;
 }
 
@@ -138,13 +128,17 @@ bool tcp_fast_path_output(struct tcp_conn *c, enum tcp_output_result *ret)
 {
 	uint32_t sent = c->snd_nxt - c->snd_una, queued = (uint32_t)c->sendq.len;
 	uint32_t len = queued - sent;
-	bool idle = !sent && tcp_now(c->stack) - c->sent_ns > c->rto_ns;
+	bool idle = !sent && tcp_now(c->stack) - c->last.sent_ns > c->rto_ns;
 	if (c->rare || c->snd_nxt != c->snd_max || !len || len > c->mss || queued > c->snd_wnd ||
 		queued > c->cc.cwnd || idle)
 		return false;
 	c->cwnd_limited = false;
-	*ret = tcp_fast_path_send(c, len) ? TCP_OUTPUT_DONE : TCP_OUTPUT_BLOCKED;
-	if (*ret == TCP_OUTPUT_DONE && tcp_may_probe_tail(c)) // RFC 8985 7.2
+	if (!tcp_fast_path_send(c, len)) {
+		*ret = TCP_OUTPUT_BLOCKED;
+		return true;
+	}
+	if (!sent || !c->deadlines[TCP_TIMER_RTX] || tcp_may_probe_tail(c)) // RFC 8985 7.2
 		tcp_rtx_start(c);
+	*ret = TCP_OUTPUT_DONE;
 	return true;
 }

@@ -2,7 +2,7 @@
 // A segment comes in: parsed, checked, brought to its connection, and there tested in the order of
 // RFC 9293 3.10.7 as hardened by RFC 5961 and RFC 7323. What passes goes to ack.c and recv.c.
 #include "dataplane/tcp/csum.h"
-#include "dataplane/tcp/tcp_internal.h"
+#include "dataplane/tcp/recovery.h"
 #include "lb/base/time.h"
 
 #define PAWS_IDLE_NS (24 * 24 * 3600 * NS_PER_SECOND) // RFC 7323 5.5: then ts_recent means nothing
@@ -144,17 +144,18 @@ static void challenge(struct tcp_conn *c)
 static bool become_open(struct tcp_conn *c, const struct tcp_seg *seg)
 {
 	struct tcp_stack *s = c->stack;
+	uint64_t now = tcp_now(s);
 	if (c->timing)
-		tcp_rtt_sample(c, tcp_now(s) - c->rtt_start_ns);
-	else if (!tcp_rtt_sample_echo(c, seg) && c->n_backoff)
+		tcp_rtt_sample(c, now == c->last.sent_ns ? 1 : now - c->last.sent_ns);
+	else if (!tcp_rtt_sample_echo(c, seg->opts.ts_ecr) && c->n_backoff)
 		c->rto_ns = TCP_RTO_AFTER_SYN_LOSS;
 	if (c->passive)
 		s->n_half_open--;
 	c->state = TCP_OPEN;
 	c->timing = c->syn_due = false;
 	c->n_backoff = 0;
-	c->snd_una = c->high_rxt = c->rtx_mark = c->lost_below = c->iss + 1;
-	c->progress_ns = c->sent_ns = c->heard_ns = tcp_now(s);
+	c->snd_una = c->last.seq = c->rack_end = c->iss + 1;
+	c->progress_ns = c->heard_ns = c->min_rtt_since_ns = now;
 	tcp_timer_stop(c, TCP_TIMER_PATIENCE);
 	tcp_timer_stop(c, TCP_TIMER_RTX);
 	if (tcp_output_pending(c))
@@ -265,7 +266,7 @@ static bool check_timestamp(struct tcp_conn *c, struct tcp_seg *seg)
 		tcp_count(c->stack, TCP_drop_no_timestamp);
 		return false;
 	}
-	if (seq_lt(seg->opts.ts_val, c->ts_recent) && now - c->ts_recent_ns < PAWS_IDLE_NS) {
+	if (seq_lt(seg->opts.ts_val, c->ts_recent) && now - c->heard_ns < PAWS_IDLE_NS) {
 		input_old_timestamp(c, seg);
 		return false;
 	}
@@ -366,10 +367,8 @@ void tcp_conn_input(struct tcp_conn *c, struct tcp_seg *seg)
 	if (!trim(c, seg) || !check_ack(c, seg))
 		return;
 	c->heard_ns = tcp_now(c->stack);
-	if (c->ts_on && seq_le(seq, c->rcv_acked)) {
+	if (c->ts_on && seq_le(seq, c->rcv_acked))
 		c->ts_recent = seg->opts.ts_val;
-		c->ts_recent_ns = tcp_now(c->stack);
-	}
 	if (c->state == TCP_SYN_RECEIVED) {
 		c->snd_wnd = seg->wnd << c->snd_wscale;
 		c->snd_wl1 = seg->seq;

@@ -110,7 +110,8 @@ uint32_t tcp_mss_piece(struct tcp_conn *c, uint32_t room)
 {
 	if (c->path_probe && seq_le(c->path_probe_end, c->snd_una))
 		found(c);
-	bool quiet = !c->path_probe && !c->in_recovery && !c->has_scoreboard && !c->n_backoff;
+	bool quiet = !c->path_probe && !c->in_recovery && !c->has_reports && !c->in_loss &&
+	             !c->n_backoff;
 	if (!c->guessed_path || !quiet || c->snd_nxt != c->snd_max ||
 		seq_lt(now_ms(c), c->path_at_ms))
 		return c->mss;

@@ -3,7 +3,7 @@
 // and FIN ride together.
 #include "dataplane/tcp/build.h"
 #include "dataplane/tcp/mss.h"
-#include "dataplane/tcp/tcp_internal.h"
+#include "dataplane/tcp/recovery.h"
 
 // Any options, no data; flow_sum: tcp_csum_flow() of the flow's addresses.
 static bool send_bare(struct tcp_stack *s, const struct tcp_flow *flow, uint16_t flow_sum,
@@ -117,29 +117,30 @@ static bool send_data(struct tcp_conn *c, uint32_t seq, uint32_t len, bool fin)
 	struct tcp_stack *s = c->stack;
 	uint64_t now = tcp_now(s);
 	uint32_t end = seq + len + fin;
-	if (!c->rare && seq == c->snd_max)
-		return tcp_fast_path_send(c, len);
+	if (!c->rare && seq == c->snd_max) {
+		bool start = c->snd_max == c->snd_una || !c->deadlines[TCP_TIMER_RTX];
+		bool sent = tcp_fast_path_send(c, len);
+		if (sent && start)
+			tcp_rtx_start(c);
+		return sent;
+	}
 	bool last = seq + len == c->snd_una + (uint32_t)c->sendq.len;
 	uint8_t flags = (uint8_t)((fin ? TCP_FIN : 0) | (len && last ? TCP_PSH : 0));
 	if (!send_segment(c, seq, len, flags))
 		return false;
 	bool regular = seq == c->snd_nxt;
 	bool idle = c->snd_max == c->snd_una;
+	if (seq_lt(seq, c->snd_max))
+		tcp_sent_again(c, seq, seq_lt(c->snd_max, end) ? c->snd_max : end);
 	if (seq_lt(c->snd_max, end)) {
+		tcp_sent_new(c, now);
 		counter_add(&s->counters[TCP_bytes_out], len);
-		if (!c->timing && seq == c->snd_max) {
-			c->timing = true;
-			c->rtt_seq = end;
-			c->rtt_start_ns = now;
-		}
 		c->snd_max = end;
 		if (len > c->mss)
 			tcp_mss_probed(c, len, end);
 	} else {
 		tcp_count(s, TCP_retransmits);
 		tcp_mss_resent(c, seq);
-		if (c->timing && seq_lt(seq, c->rtt_seq))
-			c->timing = false; // Karn
 	}
 	if (idle)
 		c->progress_ns = now;
@@ -147,17 +148,9 @@ static bool send_data(struct tcp_conn *c, uint32_t seq, uint32_t len, bool fin)
 		tcp_rtx_start(c);
 	if (regular)
 		c->snd_nxt = end;
-	c->sent_ns = now;
+	c->prr_out += c->in_recovery ? end - seq : 0;
 	c->fin_sent |= fin;
 	return true;
-}
-
-// Bytes in the network, as far as is known, of those that were sent since snd_nxt fell back.
-static uint32_t in_flight(const struct tcp_conn *c)
-{
-	if (c->in_recovery && c->sack_on)
-		return tcp_sack_pipe(c);
-	return c->snd_nxt - c->snd_una - tcp_sack_below(c, c->snd_nxt);
 }
 
 // What to send next from snd_nxt on; false = nothing now.
@@ -165,13 +158,13 @@ static bool next_piece(struct tcp_conn *c, uint32_t *ret_len, bool *ret_fin)
 {
 	uint32_t gap = UINT32_MAX;
 	c->cwnd_limited = false;
-	if (c->has_scoreboard && seq_lt(c->snd_nxt, c->snd_max)) // resending after a timeout
-		c->snd_nxt = tcp_sack_gap(c, c->snd_nxt, &gap);
+	if (c->has_reports && seq_lt(c->snd_nxt, c->snd_max)) // resending after a timeout
+		c->snd_nxt = tcp_sent_gap(c, c->snd_nxt, &gap);
 	if (!tcp_output_pending(c))
 		return false;
 	uint32_t sent = c->snd_nxt - c->snd_una;
 	uint32_t unsent = (uint32_t)c->sendq.len - sent;
-	uint32_t flight = c->rare ? in_flight(c) : sent;
+	uint32_t flight = tcp_sent_pipe(c);
 	uint32_t cwnd = c->cc.cwnd;
 	if (c->n_dup_acks && !c->in_recovery && !c->sack_on && c->n_dup_acks <= 2)
 		cwnd += c->n_dup_acks * c->mss; // RFC 3042
@@ -196,32 +189,26 @@ static bool next_piece(struct tcp_conn *c, uint32_t *ret_len, bool *ret_fin)
 static bool resend_oldest(struct tcp_conn *c)
 {
 	uint32_t gap, sent = c->snd_max - c->snd_una;
-	(void)tcp_sack_gap(c, c->snd_una, &gap);
+	(void)tcp_sent_gap(c, c->snd_una, &gap);
 	uint32_t len = min_u32(min_u32((uint32_t)c->sendq.len, c->mss), min_u32(sent, gap));
 	bool fin = c->fin_sent && sent > len && len == c->sendq.len;
-	if (!send_data(c, c->snd_una, len, fin))
-		return false;
-	c->high_rxt = c->snd_una + len + fin;
-	c->rtx_mark = c->snd_max;
-	return true;
+	return send_data(c, c->snd_una, len, fin);
 }
 
-// RFC 6675 5, step C: what is lost, as long as the network has room. Else, when there is nothing
-// new to send, one segment that may be.
-static enum tcp_output_result resend_holes(struct tcp_conn *c, bool lost_only)
+// What is lost, as far as cwnd and the peer's window allow (RFC 6675 5, step C).
+static enum tcp_output_result resend_lost(struct tcp_conn *c)
 {
 	uint32_t seq, len;
-	for (unsigned n = 0; tcp_sack_next(c, lost_only, &seq, &len); n++) {
-		if (c->cc.cwnd < tcp_sack_pipe(c) + len)
+	for (unsigned n = 0; tcp_sent_next_lost(c, &seq, &len); n++) {
+		uint32_t data_end = c->snd_una + (uint32_t)c->sendq.len;
+		bool fin = c->fin_sent && seq_lt(data_end, seq + len);
+		c->cwnd_limited = c->cc.cwnd < tcp_sent_pipe(c) + len;
+		if (c->cwnd_limited || seq_lt(c->snd_una + c->snd_wnd, seq + len))
 			return TCP_OUTPUT_DONE;
 		if (n == TCP_MAX_BURST)
 			return TCP_OUTPUT_MORE;
-		if (!send_data(c, seq, len, false))
+		if (!send_data(c, seq, len - fin, fin))
 			return TCP_OUTPUT_BLOCKED;
-		c->high_rxt = seq + len;
-		c->rtx_mark = c->snd_max;
-		if (!lost_only)
-			return TCP_OUTPUT_DONE;
 	}
 	return TCP_OUTPUT_DONE;
 }
@@ -235,6 +222,7 @@ static bool send_probe(struct tcp_conn *c)
 		return false;
 	tcp_count(c->stack, TCP_window_probes);
 	if (!c->snd_wnd) { // not in flight: the window decides what is sent next
+		tcp_sent_lose_all(c);
 		c->snd_nxt = c->snd_una;
 		c->cursor = cursor;
 	}
@@ -259,6 +247,7 @@ static bool send_tail_probe(struct tcp_conn *c)
 	if (!send_data(c, seq, len, fin))
 		return false;
 	c->tail_end = seq + len;
+	c->tail_ns = tcp_now(c->stack);
 	tcp_count(c->stack, TCP_tail_probes);
 	return true;
 }
@@ -293,7 +282,7 @@ static enum tcp_output_result output_handshake(struct tcp_conn *c)
 	c->syn_due = c->ack_due = false;
 	if (!c->syn_sent) {
 		c->syn_sent = true;
-		c->rtt_start_ns = tcp_now(s);
+		c->last.sent_ns = tcp_now(s);
 		c->timing = true;
 	} else {
 		tcp_count(s, TCP_retransmits);
@@ -329,15 +318,17 @@ static enum tcp_output_result send_again(struct tcp_conn *c)
 			return TCP_OUTPUT_BLOCKED;
 		c->rtx_due = false;
 	}
-	return c->in_recovery && c->sack_on ? resend_holes(c, true) : TCP_OUTPUT_DONE;
+	return c->lost_bytes && c->frto != TCP_FRTO_NEW ? resend_lost(c) : TCP_OUTPUT_DONE;
 }
 
 static enum tcp_output_result send_new(struct tcp_conn *c)
 {
 	uint32_t len, max = c->snd_max;
 	bool fin;
+	if (c->lost_bytes && c->snd_nxt == c->snd_max && c->frto != TCP_FRTO_NEW)
+		return TCP_OUTPUT_DONE; // what is lost goes first
 	enum tcp_output_result result = TCP_OUTPUT_DONE;
-	uint64_t silence = tcp_now(c->stack) - c->sent_ns;
+	uint64_t silence = tcp_now(c->stack) - c->last.sent_ns;
 	if (c->snd_una == c->snd_max && silence > c->rto_ns)
 		tcp_cc_ops(c)->on_idle(&c->cc, c->mss, silence / c->rto_ns);
 	for (unsigned n = 0; result == TCP_OUTPUT_DONE && next_piece(c, &len, &fin); n++) {
@@ -348,8 +339,6 @@ static enum tcp_output_result send_new(struct tcp_conn *c)
 	}
 	if (c->snd_max != max && tcp_may_probe_tail(c)) // RFC 8985 7.2: from the last one sent
 		tcp_rtx_start(c);
-	if (result == TCP_OUTPUT_DONE && c->in_recovery && c->sack_on && !c->cwnd_limited)
-		return resend_holes(c, false);
 	return result;
 }
 

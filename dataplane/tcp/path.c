@@ -2,7 +2,7 @@
 // What routers tell of a path's MTU (RFC 1191, RFC 8201), believed after the checks of RFC 5927.
 // Each connection learns for itself: what all would share, one forged message could spoil for all.
 #include "dataplane/tcp/mss.h"
-#include "dataplane/tcp/tcp_internal.h"
+#include "dataplane/tcp/recovery.h"
 
 #define FLOOR4 552 // of what is believed: the least is 68 (RFC 791), and of use to attackers only
 #define FLOOR6 1280 // RFC 8201 4

@@ -64,10 +64,12 @@ struct tcp_stack *tcp_stack_new(const struct tcp_conf *conf, const struct tcp_io
 	s->tw_table = cacheline_alloc(n_tw_buckets, sizeof(*s->tw_table));
 	// Ranges: a hundred connections with holes everywhere, and two holes in all others.
 	uint32_t n_ranges = 100 * TCP_MAX_RANGES + 2 * conf->max_conns;
+	// Runs: likewise.
+	uint32_t n_runs = 100 * TCP_MAX_RUNS + 2 * conf->max_conns;
 	if (!s->table || !s->tw_table || !s->recent ||
 		pool_init(&s->conns, sizeof(struct tcp_conn), conf->max_conns) ||
 		pool_init(&s->ranges, sizeof(struct tcp_range), n_ranges) ||
-		pool_init(&s->scoreboards, sizeof(struct tcp_scoreboard), conf->max_conns) ||
+		pool_init(&s->runs, sizeof(struct tcp_run), n_runs) ||
 		pool_init(&s->tws, sizeof(struct tcp_tw), conf->max_time_wait)) {
 		tcp_stack_free(s);
 		return NULL;
@@ -86,7 +88,7 @@ void tcp_stack_free(struct tcp_stack *s)
 	twheel_cancel(s->wheel, &s->again);
 	pool_fini(&s->conns);
 	pool_fini(&s->ranges);
-	pool_fini(&s->scoreboards);
+	pool_fini(&s->runs);
 	pool_fini(&s->tws);
 	cacheline_free(s->table);
 	cacheline_free(s->tw_table);
@@ -152,7 +154,7 @@ void tcp_stack_list_pools(const struct tcp_stack *s, struct pool_list *l)
 	pool_list_add(l, "tcp_connections", &s->conns);
 	pool_list_add(l, "tcp_time_wait", &s->tws);
 	pool_list_add(l, "tcp_ranges", &s->ranges);
-	pool_list_add(l, "tcp_scoreboards", &s->scoreboards);
+	pool_list_add(l, "tcp_runs", &s->runs);
 }
 
 uint32_t tcp_stack_n_conns(const struct tcp_stack *s)

@@ -19,7 +19,7 @@
 #define TCP_RTO_MIN (200 * NS_PER_MS) // RFC 6298 2.4 says 1 s; docs/tcp.md says why not
 #define TCP_RTO_MAX (60 * NS_PER_SECOND)
 #define TCP_DELAYED_ACK (40 * NS_PER_MS)
-#define TCP_TAIL_PROBE_MIN (50 * NS_PER_MS) // longer than the peer delays an ACK
+#define TCP_MAX_ACK_DELAY (50 * NS_PER_MS) // longer than peers delay an ACK
 #define TCP_TIME_WAIT_NS (60 * NS_PER_SECOND) // 2 MSL
 #define TCP_TIME_WAIT_REUSE_NS NS_PER_SECOND // then we may open anew, as in Linux
 #define TCP_HALF_OPEN_NS (15 * NS_PER_SECOND) // SYN sent at 0, 1, 3 and 7 s
@@ -35,7 +35,8 @@
 #define TCP_MSS_FLOOR 64 // of what a peer may ask for
 #define TCP_MAX_LISTENERS 4096
 #define TCP_MAX_RANGES 32 // holes that one connection may have in what it received
-#define TCP_MAX_SACKED 32 // islands that the peer may tell us of
+#define TCP_MAX_RUNS 128 // of what one connection has outstanding
+#define TCP_RUN_SHIFT 6 // what leaves within a 64th of a round trip is one run
 #define TCP_MAX_BURST 64 // segments of one connection in one flush
 
 enum tcp_state {
@@ -66,11 +67,23 @@ struct tcp_range {
 	struct buf data;
 };
 
-// What the peer has received beyond a hole (RFC 6675's scoreboard); pooled, allocated only while
-// there is something.
-struct tcp_scoreboard {
-	uint32_t n;
-	struct tcp_sack_block blocks[TCP_MAX_SACKED]; // ascending, apart, above snd_una
+#define TCP_RUN_SACKED 1 // the peer reported that it has it
+#define TCP_RUN_LOST 2 // taken for lost, and not sent since
+#define TCP_RUN_AGAIN 4 // sent more than once
+
+// Bytes outstanding that were sent at about one time, and what became of them (sent.c).
+struct tcp_run {
+	struct tcp_run *next; // in a ring of the pooled ones; of the connection's last: the newest
+	uint64_t sent_ns; // the last time
+	uint32_t seq; // up to the next one's
+	uint8_t fate; // TCP_RUN_*
+};
+
+// After a timeout (RFC 5682 3.1).
+enum tcp_frto {
+	TCP_FRTO_OFF,
+	TCP_FRTO_REPEATED, // the oldest segment, and nothing came yet
+	TCP_FRTO_NEW, // the next ones are new, not repeated
 };
 
 // The fields that a segment touches on a plain connection come first, in the order of use; those
@@ -101,7 +114,8 @@ struct tcp_conn {
 			bool tail_probe_due : 1;
 			bool tail_probe_out : 1; // sent, and tail_end is not acknowledged yet
 			bool in_recovery : 1;
-			bool has_scoreboard : 1; // the peer reported data beyond a hole
+			bool in_loss : 1; // a timeout's repetitions are not all acknowledged
+			bool has_reports : 1; // the peer reported data beyond a hole
 			bool paused : 1; // the owner consumed less than it was given
 			bool shut : 1; // the owner appends nothing more: FIN follows the queue
 			bool fin_sent : 1; // at least once
@@ -122,7 +136,7 @@ struct tcp_conn {
 	bool delivering : 1; // in on_data
 	bool resume_asked : 1; // in on_data
 	bool cwnd_limited : 1; // cwnd limited the last flush
-	bool timing : 1; // a round trip is being measured
+	bool timing : 1; // the SYN's round trip is being measured
 	// the next expiry of the retransmission timer is a tail loss probe
 	bool tail_probe_next : 1;
 	bool tail_probe_old : 1; // it repeated old data
@@ -150,18 +164,16 @@ struct tcp_conn {
 	uint32_t snd_wnd, max_snd_wnd;
 	uint32_t snd_wl1, snd_wl2;
 	uint32_t recover; // RFC 6582: last byte sent when recovery began
-	uint32_t rtt_seq; // acknowledging this ends the measurement
+	uint32_t min_rtt_ns; // UINT32_MAX = none yet, or longer
 
 	void *user;
 	struct buf sendq;
 	struct buf_cursor cursor; // of snd_nxt in sendq
 	struct list_link dirty; // in stack->dirty while something must be sent
 
-	uint64_t ts_recent_ns;
+	struct tcp_run last; // of the log of what was sent
 	uint64_t heard_ns; // when the peer's last segment arrived
 	uint64_t progress_ns; // when outstanding data was last acknowledged
-	uint64_t sent_ns; // when data was last sent
-	uint64_t rtt_start_ns;
 	uint64_t srtt_ns, rttvar_ns, rto_ns;
 	uint64_t user_timeout_ns;
 	struct twheel_timer timer; // set to the earliest deadline or before it
@@ -173,16 +185,32 @@ struct tcp_conn {
 	uint64_t keepalive_ns; // 0 = off
 	struct buf recvq; // in order, not consumed yet; only while paused
 	struct tcp_range *ranges; // out-of-order data, ascending, with holes between
-	struct tcp_scoreboard *scoreboard; // while has_scoreboard
 	struct tcp_sack_block dsack; // data received twice (RFC 2883)
 	uint64_t rcv_mark_ns; // when rcv_nxt was rcv_mark: measures what comes in a round trip
 	uint32_t rcv_mark;
 	uint32_t rcv_wnd; // what we advertise while the owner takes all and there are chunks
 	uint32_t range_stamp;
 	uint32_t hole_mark; // rcv_nxt when TCP_TIMER_PATIENCE was set
-	uint32_t high_rxt; // RFC 6675: data up to here was sent again in this recovery
-	uint32_t lost_below; // data before a reported block that begins below here is lost
-	uint32_t rtx_mark; // snd_max at the last retransmission
+	uint32_t sacked_bytes, lost_bytes; // of the runs with that fate
+	uint64_t rack_ns; // RFC 8985 5.3: of what was sent last of all that arrived; when that was
+	uint64_t rack_rtt_ns; // how long it took
+	uint32_t rack_end; // where it ended
+	uint32_t dsack_round_end;
+	uint64_t min_rtt_since_ns; // no smaller round trip counts that ended before
+	uint64_t reduced_ns; // when a loss last reduced cwnd
+	uint64_t tail_ns; // when the tail probe was sent
+	uint64_t resent_ns; // the first repetition since may_undo; 0 = none
+	uint32_t undo_seq; // snd_una then
+	uint32_t undo_bytes; // repeated since, and not reported to have come twice
+	uint32_t prr_delivered, prr_out, prr_flight; // RFC 9937 6; the last is its RecoverFS
+	bool reordering_seen : 1; // RFC 8985 6.2
+	bool dsack_round : 1; // a DSACK has widened the window of reordering until dsack_round_end
+	bool may_undo : 1; // the last recovery or timeout may still turn out needless
+	bool timed_out : 1; // it was a timeout
+	uint8_t frto : 2; // enum tcp_frto
+	uint8_t n_runs; // pooled ones
+	uint8_t reo_wnd_more; // quarters of a round trip beside the first one
+	uint8_t reo_wnd_persist; // recoveries until that is forgotten
 	uint32_t tail_end; // end of the data that the tail probe repeated or sent
 	uint32_t fin_seq;
 	uint32_t iss, irs;
@@ -198,7 +226,7 @@ _Static_assert(offsetof(struct tcp_conn, n_held) == offsetof(struct tcp_conn, ra
 	"rare holds all that is beside it");
 _Static_assert(offsetof(struct tcp_conn, cc.ssthresh) <= 6 * 64,
 	"a plain connection's segment touches six lines");
-_Static_assert(sizeof(struct tcp_conn) <= 640, "one is there for each idle connection");
+_Static_assert(sizeof(struct tcp_conn) <= 704, "one is there for each idle connection");
 
 // What is left of a connection in TIME_WAIT; pooled.
 struct tcp_tw {
@@ -229,7 +257,7 @@ struct tcp_stack {
 	struct tcp_io io;
 	struct pool *chunks; // borrowed
 	struct twheel *wheel; // borrowed
-	struct pool conns, ranges, tws, scoreboards;
+	struct pool conns, ranges, tws, runs;
 	struct sip key; // sip_init() of the secret
 	struct tcp_conn **table; // owned; chains by hash
 	struct tcp_tw **tw_table; // owned
@@ -312,15 +340,6 @@ static inline const struct tcp_cc_ops *tcp_cc_ops(const struct tcp_conn *c)
 static inline uint32_t tcp_sent(const struct tcp_conn *c)
 {
 	return min_u32(c->snd_nxt - c->snd_una, (uint32_t)c->sendq.len);
-}
-
-// Keeps what is behind snd_una close to it: after 2 GiB it would compare as ahead.
-static inline void tcp_ack_trail(struct tcp_conn *c)
-{
-	if (seq_lt(c->lost_below, c->snd_una))
-		c->lost_below = c->snd_una;
-	if (seq_lt(c->recover, c->snd_una))
-		c->recover = c->snd_una - 1;
 }
 
 _Static_assert(TWHEEL_NS_PER_TICK == NS_PER_MS, "the clock of timestamps ticks once a millisecond");
@@ -409,19 +428,6 @@ bool tcp_listener_accept(struct tcp_conn *);
 // input.c
 void tcp_conn_input(struct tcp_conn *, struct tcp_seg *);
 
-// ack.c: handles acknowledgements. False = the connection is closed.
-bool tcp_ack_input(struct tcp_conn *, const struct tcp_seg *);
-// RFC 9293 3.10.7.4: SND.WND; wnd in bytes.
-void tcp_ack_window(struct tcp_conn *, uint32_t seq, uint32_t ack, uint32_t wnd);
-// Tells congestion control, cwnd having been the limit, of an ACK that took snd_una acked bytes
-// further; rtt_ns: what it ended a measurement with, or 0; ts_ecr: the timestamp that it echoes.
-void tcp_ack_grow(struct tcp_conn *, uint32_t acked, uint64_t rtt_ns, uint32_t ts_ecr);
-void tcp_ack_timeout(struct tcp_conn *); // the retransmission timer fired with data outstanding
-// What is outstanding was too long for the path: goes out again in pieces of the new MSS.
-void tcp_ack_too_big(struct tcp_conn *);
-// the reordering timer fired: what is missing before a reported block is lost
-void tcp_ack_late(struct tcp_conn *);
-
 // recv.c: data and FIN of a segment that was trimmed to the window.
 void tcp_recv_input(struct tcp_conn *, const struct tcp_seg *);
 // Delivers bytes at rcv_nxt, within the window, to an owner that has all bytes before them.
@@ -449,19 +455,6 @@ void tcp_ooo_late(struct tcp_conn *); // TCP_TIMER_PATIENCE fired
 unsigned tcp_ooo_blocks(struct tcp_conn *, struct tcp_sack_block *ret, unsigned max);
 bool tcp_ooo_unreported(const struct tcp_conn *);
 
-// sack.c: the peer's SACK reports and what follows from them (RFC 6675).
-bool tcp_sack_update(struct tcp_conn *, const struct tcp_opts *); // true = something new
-void tcp_sack_acked(struct tcp_conn *); // snd_una moved
-void tcp_sack_clear(struct tcp_conn *);
-bool tcp_sack_oldest_lost(const struct tcp_conn *);
-bool tcp_sack_has(const struct tcp_conn *, uint32_t seq);
-uint32_t tcp_sack_pipe(const struct tcp_conn *); // bytes still in the network
-uint32_t tcp_sack_below(const struct tcp_conn *, uint32_t seq); // bytes reported below seq
-// Finds the next piece to send again: above high_rxt, below a reported block. False = none.
-bool tcp_sack_next(const struct tcp_conn *, bool lost_only, uint32_t *ret_seq, uint32_t *ret_len);
-// First byte at or above seq that the peer does not have; *ret_len bytes until one that it has.
-uint32_t tcp_sack_gap(const struct tcp_conn *, uint32_t seq, uint32_t *ret_len);
-
 // output.c
 enum tcp_output_result {
 	TCP_OUTPUT_DONE,
@@ -479,24 +472,16 @@ void tcp_output_raw(struct tcp_stack *, const struct tcp_flow *, const struct tc
 bool tcp_fast_path_input(
 	struct tcp_conn *, const uint8_t *segment, size_t len); // a header at least
 bool tcp_fast_path_output(struct tcp_conn *, enum tcp_output_result *ret); // for tcp_output()
-// Sends len > 0 bytes from snd_nxt, on a plain connection with snd_nxt = snd_max. False = no
-// buffer.
+// Sends len > 0 bytes from snd_nxt, on a plain connection with snd_nxt = snd_max; the timer is the
+// caller's. False = no buffer.
 bool tcp_fast_path_send(struct tcp_conn *, uint32_t len);
 
 // timer.c
 void tcp_timer_set(struct tcp_conn *, enum tcp_timer, uint64_t at_ns);
 void tcp_timer_stop(struct tcp_conn *, enum tcp_timer);
 void tcp_rtx_start(struct tcp_conn *); // from now
-bool tcp_may_probe_tail(const struct tcp_conn *);
 // How long it waits for a peer that says nothing: the user timeout, or longer on a slow path.
 uint64_t tcp_patience(const struct tcp_conn *);
-void tcp_rtt_sample(struct tcp_conn *, uint64_t rtt_ns);
-// The round trip by the timestamp that an ACK echoes (RFC 7323 4), in whole milliseconds, 1 ns at
-// least; 0 = it has no plausible one.
-uint64_t tcp_rtt_of_echo(const struct tcp_conn *, uint32_t ts_ecr);
-// Measures by the timestamp that the segment echoes. False = it has no plausible one.
-bool tcp_rtt_sample_echo(struct tcp_conn *, const struct tcp_seg *);
-
 // expire.c: handles a connection's expired deadlines.
 void tcp_expire_fire(struct twheel_timer *);
 

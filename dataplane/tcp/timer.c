@@ -2,10 +2,11 @@
 // The clocks of a connection: one entry in the wheel for all its deadlines. Moving a deadline later
 // leaves the entry where it is (it fires, finds nothing due, and moves itself), so acknowledgements
 // do not touch the wheel.
-#include "dataplane/tcp/tcp_internal.h"
+#include "dataplane/tcp/recovery.h"
 #include "lb/base/time.h"
 
 #define DARK_NS (4 * NS_PER_SECOND)
+#define MANY_BYTES 4096 // one acknowledgement is expected for so many, at least
 
 void tcp_timer_set(struct tcp_conn *c, enum tcp_timer which, uint64_t at_ns)
 {
@@ -18,14 +19,6 @@ void tcp_timer_set(struct tcp_conn *c, enum tcp_timer which, uint64_t at_ns)
 void tcp_timer_stop(struct tcp_conn *c, enum tcp_timer which)
 {
 	c->deadlines[which] = 0;
-}
-
-// RFC 8985 7.2. Not for a single segment: its ACK may be delayed for as long as a timeout takes.
-bool tcp_may_probe_tail(const struct tcp_conn *c)
-{
-	return c->snd_max - c->snd_una > c->mss && c->sack_on && !c->has_scoreboard &&
-	       !c->in_recovery && !c->tail_probe_out && !c->n_backoff && c->srtt_ns &&
-	       c->snd_nxt == c->snd_max;
 }
 
 static uint64_t backed_off(const struct tcp_conn *c)
@@ -47,6 +40,13 @@ uint64_t tcp_patience(const struct tcp_conn *c)
 	return c->user_timeout_ns > slow ? c->user_timeout_ns : slow;
 }
 
+// RFC 8985 7.2. Less than two full segments are acknowledged late (RFC 5681 4.2).
+static uint64_t probe_timeout(const struct tcp_conn *c)
+{
+	bool few = c->snd_max - c->snd_una < 2u * c->mss;
+	return 2 * c->srtt_ns + (few ? TCP_MAX_ACK_DELAY : 2 * TWHEEL_NS_PER_TICK);
+}
+
 // However far the timer has backed off, a peer that was away is asked once more in the last eighth
 // of the user timeout, and again of our patience if that is longer, and has time to answer.
 void tcp_rtx_start(struct tcp_conn *c)
@@ -56,28 +56,32 @@ void tcp_rtx_start(struct tcp_conn *c)
 		patience = tcp_patience(c);
 	uint64_t give_up = c->progress_ns + patience;
 	uint64_t wait = c->n_backoff ? backed_off(c) : c->rto_ns;
-	c->tail_probe_next = false;
-	if (c->state == TCP_OPEN && tcp_may_probe_tail(c)) {
-		uint64_t pto = 2 * c->srtt_ns;
-		pto = pto < TCP_TAIL_PROBE_MIN ? TCP_TAIL_PROBE_MIN : pto;
-		c->tail_probe_next = pto < wait;
-		wait = pto < wait ? pto : wait;
-	}
-	uint64_t left = give_up > now ? give_up - now : 0, last = patience / 8;
-	if (c->state == TCP_OPEN && wait + last / 4 > left)
+	uint64_t probe = tcp_may_probe_tail(c) ? probe_timeout(c) : UINT64_MAX;
+	c->tail_probe_next = probe < wait;
+	wait = probe < wait ? probe : wait;
+	uint64_t last = patience / 8;
+	if (now + wait + last / 4 > give_up && c->state == TCP_OPEN) {
+		uint64_t left = give_up > now ? give_up - now : 0;
 		wait = left > last ? left / 2 : left;
+	}
 	tcp_timer_set(c, TCP_TIMER_RTX, now + wait);
 }
 
 void tcp_rtt_sample(struct tcp_conn *c, uint64_t rtt)
 {
+	if (rtt < c->min_rtt_ns)
+		c->min_rtt_ns = (uint32_t)rtt;
 	if (!c->srtt_ns) { // RFC 6298 2.2
-		c->srtt_ns = rtt ? rtt : 1;
+		c->srtt_ns = rtt;
 		c->rttvar_ns = rtt / 2;
 	} else { // RFC 6298 2.3
+		uint32_t flight = c->snd_max - c->snd_una;
 		uint64_t off = rtt > c->srtt_ns ? rtt - c->srtt_ns : c->srtt_ns - rtt;
-		c->rttvar_ns = (3 * c->rttvar_ns + off) / 4;
-		c->srtt_ns = (7 * c->srtt_ns + rtt) / 8;
+		unsigned many = 0; // RFC 7323 appendix G: a flight brings so many samples
+		if (flight >= 2 * MANY_BYTES)
+			many = 31 - (unsigned)__builtin_clz(flight / MANY_BYTES);
+		c->rttvar_ns = c->rttvar_ns - (c->rttvar_ns >> (2 + many)) + (off >> (2 + many));
+		c->srtt_ns = c->srtt_ns - (c->srtt_ns >> (3 + many)) + (rtt >> (3 + many));
 	}
 	uint64_t spread = 4 * c->rttvar_ns;
 	uint64_t rto = c->srtt_ns + (spread > TWHEEL_NS_PER_TICK ? spread : TWHEEL_NS_PER_TICK);
@@ -92,10 +96,10 @@ uint64_t tcp_rtt_of_echo(const struct tcp_conn *c, uint32_t ts_ecr)
 	return ms ? ms * NS_PER_MS : 1;
 }
 
-bool tcp_rtt_sample_echo(struct tcp_conn *c, const struct tcp_seg *seg)
+uint64_t tcp_rtt_sample_echo(struct tcp_conn *c, uint32_t ts_ecr)
 {
-	uint64_t rtt = tcp_rtt_of_echo(c, seg->opts.ts_ecr);
+	uint64_t rtt = tcp_rtt_of_echo(c, ts_ecr);
 	if (rtt)
 		tcp_rtt_sample(c, rtt);
-	return rtt != 0;
+	return rtt;
 }

@@ -13,7 +13,7 @@ from lab import LabError
 POLL_S = 0.15
 AFTER_S = 0.3  # that the victim is watched behind an attack
 # What has to be as it was before: beside the victim, whose own come and go, and connections to backends.
-BACK = {"clients": 8, "requests": 16, "tcp_connections": 12, "tcp_ranges": 4, "tcp_scoreboards": 8,
+BACK = {"clients": 8, "requests": 16, "tcp_connections": 12, "tcp_ranges": 4, "tcp_runs": 64,
         "h2_connections": 12, "h2_streams": 32, "chunks": 96}
 # Frames of the device, and what only remembers that a connection was.
 NOT_HELD = ("mbufs", "tcp_time_wait", "upstreams")

@@ -244,7 +244,29 @@ static void owner_acts(struct input *in, struct peer *peer)
 	}
 }
 
-static void check_conn(const struct tcp_conn *c)
+// The log covers what is outstanding, and its sums are right.
+static void check_runs(struct tcp_conn *c)
+{
+	uint32_t at = c->snd_una, sacked = 0, lost = 0, n = 0;
+	for (const struct tcp_run *r = tcp_run_first(c); r; r = tcp_run_next(c, r), n++) {
+		uint32_t end = tcp_run_end(c, r), len = end - r->seq;
+		CHECK(c->state != TCP_OPEN || r->seq == at);
+		CHECK(seq_lt(r->seq, end) || r == &c->last);
+		CHECK(len || !r->fate);
+		CHECK(!(r->fate & TCP_RUN_SACKED) || r->fate == TCP_RUN_SACKED);
+		CHECK(r->sent_ns <= twheel_now(wheel));
+		sacked += r->fate & TCP_RUN_SACKED ? len : 0;
+		lost += r->fate & TCP_RUN_LOST ? len : 0;
+		at = end;
+	}
+	CHECK(c->n_runs == n - 1 && n - 1 <= TCP_MAX_RUNS);
+	CHECK(sacked == c->sacked_bytes && lost == c->lost_bytes);
+	CHECK(c->has_reports == (sacked != 0));
+	// What is lost is found again: by a repetition to come, or by the timer.
+	CHECK(!c->lost_bytes || c->deadlines[TCP_TIMER_RTX]);
+}
+
+static void check_conn(struct tcp_conn *c)
 {
 	CHECK(seq_le(c->snd_una, c->snd_nxt) && seq_le(c->snd_nxt, c->snd_max));
 	CHECK(c->state != TCP_OPEN || c->snd_max - c->snd_una <= c->sendq.len + 1);
@@ -258,11 +280,7 @@ static void check_conn(const struct tcp_conn *c)
 		CHECK(!r->next || seq_lt(r->seq + (uint32_t)r->data.len, r->next->seq));
 	}
 	CHECK(n == c->n_ranges && n <= TCP_MAX_RANGES);
-	for (uint32_t i = 0; c->scoreboard && i < c->scoreboard->n; i++) {
-		const struct tcp_sack_block *b = &c->scoreboard->blocks[i];
-		CHECK(seq_lt(c->snd_una, b->start) && seq_lt(b->start, b->end));
-		CHECK(i == 0 || seq_lt(b[-1].end, b->start));
-	}
+	check_runs(c);
 }
 
 static void too_big(struct input *in, const struct tcp_conn *c)

@@ -4,7 +4,7 @@
 // Thread: any.
 #pragma once
 
-#include "dataplane/tcp/tcp_internal.h"
+#include "dataplane/tcp/recovery.h"
 
 static inline uint64_t digest_u64(uint64_t h, uint64_t x)
 {
@@ -24,6 +24,22 @@ static inline uint64_t digest_bytes(uint64_t h, const void *bytes, size_t len)
 	return digest_u64(h, last);
 }
 
+// What recovery.h is about.
+static inline uint64_t digest_recovery(uint64_t h, struct tcp_conn *c)
+{
+	const uint64_t state[] = {c->reordering_seen, c->dsack_round, c->may_undo, c->timed_out,
+		c->frto, c->n_runs, c->reo_wnd_more, c->reo_wnd_persist, c->min_rtt_ns,
+		c->sacked_bytes, c->lost_bytes, c->rack_end, c->dsack_round_end, c->undo_seq,
+		c->undo_bytes, c->prr_delivered, c->prr_out, c->prr_flight, c->rack_ns,
+		c->rack_rtt_ns, c->min_rtt_since_ns, c->reduced_ns, c->resent_ns, c->tail_ns};
+	h = digest_bytes(h, state, sizeof(state));
+	for (const struct tcp_run *r = tcp_run_first(c); r; r = tcp_run_next(c, r)) {
+		const uint64_t run[] = {r->sent_ns, r->seq, r->fate};
+		h = digest_bytes(h, run, sizeof(run));
+	}
+	return h;
+}
+
 // All of it but pointers, padding and what only says which way is taken.
 static inline uint64_t digest_conn(uint64_t h, const struct tcp_conn *c)
 {
@@ -35,13 +51,13 @@ static inline uint64_t digest_conn(uint64_t h, const struct tcp_conn *c)
 		c->n_unacked, c->snd_wscale, c->rcv_wscale, c->mss, c->our_mss, c->peer_mss,
 		c->path_mss, c->path_guess, c->path_failed, c->path_probe, c->path_probe_end,
 		c->path_at_ms, c->sendq.len, c->recvq.len, c->cursor.offset, list_linked(&c->dirty),
-		c->ranges != NULL, c->scoreboard != NULL};
+		c->ranges != NULL};
 	h = digest_bytes(h, numbers, sizeof(numbers));
 	const uint32_t seqs[] = {c->rcv_nxt, c->rcv_adv, c->rcv_acked, c->ts_recent, c->ts_offset,
 		c->snd_una, c->snd_nxt, c->snd_max, c->snd_wnd, c->max_snd_wnd, c->snd_wl1,
-		c->snd_wl2, c->high_rxt, c->lost_below, c->recover, c->cc.cwnd, c->cc.ssthresh,
-		c->cc.acked, c->rtt_seq, c->dsack.start, c->dsack.end, c->range_stamp, c->hole_mark,
-		c->rtx_mark, c->tail_end, c->fin_seq, c->iss, c->irs, c->rcv_mark, c->rcv_wnd};
+		c->snd_wl2, c->recover, c->cc.cwnd, c->cc.ssthresh, c->cc.acked, c->dsack.start,
+		c->dsack.end, c->range_stamp, c->hole_mark, c->tail_end, c->fin_seq, c->iss, c->irs,
+		c->rcv_mark, c->rcv_wnd};
 	h = digest_bytes(h, seqs, sizeof(seqs));
 	const struct tcp_hystart *hs = &c->cc.hystart;
 	const struct tcp_cubic *q = &c->cc.cubic;
@@ -49,9 +65,10 @@ static inline uint64_t digest_conn(uint64_t h, const struct tcp_conn *c)
 		hs->n_samples, hs->n_slow_rounds, hs->begun, q->epoch_ns, q->last_ns, q->w_max,
 		q->k_ms, q->w_est, q->est_acked, q->before};
 	h = digest_bytes(h, control, sizeof(control));
-	const uint64_t times[] = {c->ts_recent_ns, c->heard_ns, c->progress_ns, c->sent_ns,
-		c->rtt_start_ns, c->srtt_ns, c->rttvar_ns, c->rto_ns, c->user_timeout_ns,
-		c->challenge_ns, c->keepalive_ns, c->rcv_mark_ns, twheel_expires_ns(&c->timer)};
+	const uint64_t times[] = {c->heard_ns, c->progress_ns, c->srtt_ns, c->rttvar_ns, c->rto_ns,
+		c->user_timeout_ns, c->challenge_ns, c->keepalive_ns, c->rcv_mark_ns,
+		twheel_expires_ns(&c->timer)};
 	h = digest_bytes(h, times, sizeof(times));
+	h = digest_recovery(h, &plain);
 	return digest_bytes(h, c->deadlines, sizeof(c->deadlines));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two stacks over a bad network in virtual time: delay, jitter, loss, duplication and corruption,
+// Two stacks over a bad network in virtual time: delay, jitter, loss, packets that others overtake,
+// pauses of the whole path, duplication and corruption,
 // random writers, readers that stall, half-closes. Every byte must arrive once and in order, every
 // connection must end, and all memory must come back. Each odd seed runs twice, with and without
 // the fast path of fast_path.c, which must change no segment and no state.
@@ -55,7 +56,9 @@ struct world {
 	unsigned n_conns;
 	// The network: probabilities in 1/1000.
 	uint64_t delay_ns, jitter_ns;
-	unsigned loss, dup, corrupt, no_buffer;
+	unsigned loss, dup, corrupt, no_buffer, late;
+	uint64_t late_ns; // at most, beside the others
+	uint64_t pause_every_ns, pause_ns; // 0 = never; what is sent meanwhile arrives behind it
 	unsigned strip; // bits: kinds of options that a middlebox takes out of SYNs
 	uint16_t clamp; // the MSS that it puts there; 0 = it doesn't
 	uint16_t mtu, path_mtu; // of the links at both ends, and the least between
@@ -186,6 +189,16 @@ static bool is_too_big(struct world *w, struct packet *p)
 	return true;
 }
 
+static uint64_t arrival(struct world *w)
+{
+	uint64_t at = w->now + w->delay_ns + rand_below(&w->rand, w->jitter_ns + 1);
+	if (chance(w, w->late))
+		at += rand_below(&w->rand, w->late_ns + 1);
+	if (w->pause_every_ns && w->now % w->pause_every_ns < w->pause_ns)
+		at += w->pause_ns - w->now % w->pause_every_ns;
+	return at;
+}
+
 static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_t len)
 {
 	struct port *port = ctx;
@@ -220,7 +233,7 @@ static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_
 			q->bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
 			w->n_corrupted++;
 		}
-		q->at_ns = w->now + w->delay_ns + rand_below(&w->rand, w->jitter_ns + 1);
+		q->at_ns = arrival(w);
 		q->order = w->n_order++;
 		heap_push(w, q);
 	}
@@ -528,6 +541,17 @@ static void world_fini(struct world *w)
 	free(w->heap);
 }
 
+// No more is undone than was done.
+static void check_undone(const struct world *w)
+{
+	for (unsigned side = 0; side < 2; side++) {
+		const uint64_t *n = w->stack[side]->counters;
+		if (n[TCP_recoveries_undone] > n[TCP_fast_recoveries] ||
+			n[TCP_timeouts_undone] > n[TCP_retransmission_timeouts])
+			fail("more was undone than done");
+	}
+}
+
 // Returns the packets sent, for the record.
 static uint64_t one_seed(uint64_t seed, bool slow_path)
 {
@@ -542,6 +566,11 @@ static uint64_t one_seed(uint64_t seed, bool slow_path)
 	w->delay_ns = rand_below(&w->rand, 40) * NS_PER_MS / 2 + 1;
 	w->jitter_ns = chance(w, 500) ? 0 : rand_below(&w->rand, 20) * NS_PER_MS;
 	w->loss = chance(w, 300) ? 0 : (unsigned)rand_below(&w->rand, 80);
+	w->late = chance(w, 500) ? 0 : 1 + (unsigned)rand_below(&w->rand, 100);
+	w->late_ns = 1 + rand_below(&w->rand, 40 * NS_PER_MS);
+	w->pause_every_ns =
+		chance(w, 800) ? 0 : NS_PER_SECOND + rand_below(&w->rand, 3 * NS_PER_SECOND);
+	w->pause_ns = 50 * NS_PER_MS + rand_below(&w->rand, 600 * NS_PER_MS);
 	w->dup = chance(w, 500) ? 0 : (unsigned)rand_below(&w->rand, 50);
 	w->corrupt = chance(w, 500) ? 0 : (unsigned)rand_below(&w->rand, 30);
 	w->no_buffer = chance(w, 700) ? 0 : (unsigned)rand_below(&w->rand, 100);
@@ -574,6 +603,7 @@ static uint64_t one_seed(uint64_t seed, bool slow_path)
 				e->received != w->ends[!side][i].to_send)
 				fail("a connection ended badly");
 		}
+	check_undone(w);
 	if (n_bad_sums > w->n_corrupted || (w->n_corrupted > 200 && !n_bad_sums))
 		fail("corruption and checksum failures disagree");
 	uint64_t n = w->n_packets;
@@ -584,20 +614,30 @@ static uint64_t one_seed(uint64_t seed, bool slow_path)
 struct bulk {
 	uint64_t ns;
 	uint32_t max_cwnd;
-	uint64_t n_resent, n_timeouts;
+	uint64_t n_resent, n_timeouts, n_recoveries, n_undone;
+};
+
+// What the network of a bulk transfer does.
+struct weather {
+	unsigned loss, late, strip;
+	uint64_t late_ns, pause_every_ns, pause_ns;
 };
 
 // One connection, one direction, 10 ms each way.
 static struct bulk bulk(
-	uint64_t bytes, uint32_t window, uint32_t window_max, unsigned loss, unsigned strip)
+	uint64_t bytes, uint32_t window, uint32_t window_max, struct weather weather)
 {
 	struct port ports[2];
 	struct world *w = &world;
 	struct bulk result = {0};
 	memset(w, 0, sizeof(*w));
 	rand_init(&w->rand, 1);
-	w->loss = loss;
-	w->strip = strip;
+	w->loss = weather.loss;
+	w->strip = weather.strip;
+	w->late = weather.late;
+	w->late_ns = weather.late_ns;
+	w->pause_every_ns = weather.pause_every_ns;
+	w->pause_ns = weather.pause_ns;
 	w->delay_ns = 10 * NS_PER_MS;
 	w->mtu = 1500;
 	w->path_mtu = UINT16_MAX;
@@ -620,37 +660,50 @@ static struct bulk bulk(
 			fail("too slow");
 	}
 	result.ns = w->now - start;
-	result.n_resent = w->stack[0]->counters[TCP_retransmits];
-	result.n_timeouts = w->stack[0]->counters[TCP_retransmission_timeouts];
+	const uint64_t *n = w->stack[0]->counters;
+	result.n_resent = n[TCP_retransmits];
+	result.n_timeouts = n[TCP_retransmission_timeouts];
+	result.n_recoveries = n[TCP_fast_recoveries];
+	result.n_undone = n[TCP_recoveries_undone] + n[TCP_timeouts_undone];
 	world_fini(w);
-	printf("bulk: %" PRIu64 " bytes, %u/1000 lost, in %" PRIu64 " ms; cwnd up to %u, %" PRIu64
-	       " segments sent again, %" PRIu64 " timeouts\n",
-		bytes, loss, result.ns / NS_PER_MS, result.max_cwnd, result.n_resent,
-		result.n_timeouts);
+	printf("bulk: %" PRIu64 " bytes, %u/1000 lost, %u/1000 late, in %" PRIu64
+	       " ms; cwnd up to %u, %" PRIu64 " segments sent again, %" PRIu64
+	       " recoveries, %" PRIu64 " timeouts, %" PRIu64 " undone\n",
+		bytes, weather.loss, weather.late, result.ns / NS_PER_MS, result.max_cwnd,
+		result.n_resent, result.n_recoveries, result.n_timeouts, result.n_undone);
 	return result;
 }
 
 static void throughput(void)
 {
 	// 20 ms a window: 381 ms, and a dozen round trips to open cwnd up to it.
-	struct bulk b = bulk(20000000, 1 << 20, 0, 0, 0);
+	struct bulk b = bulk(20000000, 1 << 20, 0, (struct weather){0});
 	if (b.ns > 800 * NS_PER_MS || b.max_cwnd < 1 << 19)
 		fail("the window did not open");
 	if (b.n_resent)
 		fail("retransmissions without loss");
 	// The same of windows that grow: with those of the start it would be 6 s.
-	b = bulk(20000000, 64 << 10, 4 << 20, 0, 0);
+	b = bulk(20000000, 64 << 10, 4 << 20, (struct weather){0});
 	if (b.ns > 800 * NS_PER_MS || b.n_resent)
 		fail("the windows did not grow");
 	// Reno at 1% loss: about 1.22 / sqrt(p) segments a round trip, 0.9 MB/s; with most losses
 	// repaired without a timeout.
-	b = bulk(5000000, 1 << 20, 0, 10, 0);
+	b = bulk(5000000, 1 << 20, 0, (struct weather){.loss = 10});
 	if (b.ns > 10 * NS_PER_SECOND || b.n_timeouts > 2)
 		fail("losses cost too much");
 	// NewReno alone, which must wait for the timer now and then.
-	b = bulk(5000000, 1 << 20, 0, 10, 1 << 4 | 1 << 8);
+	b = bulk(5000000, 1 << 20, 0, (struct weather){.loss = 10, .strip = 1 << 4 | 1 << 8});
 	if (b.ns > 20 * NS_PER_SECOND || b.n_timeouts > 15)
 		fail("losses cost too much without SACK");
+	// Nothing is lost: what is overtaken is taken for lost at first, and then waited for.
+	b = bulk(20000000, 1 << 20, 0, (struct weather){.late = 50, .late_ns = 4 * NS_PER_MS});
+	if (b.ns > 1200 * NS_PER_MS || b.n_timeouts || b.n_recoveries > 5)
+		fail("reordering costs too much");
+	// Every timeout is too early.
+	b = bulk(20000000, 1 << 20, 0,
+		(struct weather){.pause_every_ns = NS_PER_SECOND, .pause_ns = 300 * NS_PER_MS});
+	if (b.ns > 2 * NS_PER_SECOND || b.n_resent > 50)
+		fail("delay costs too much");
 }
 
 int main(int argc, char **argv)

@@ -138,10 +138,8 @@ static void an_acknowledgement_after_a_timeout_does_not(void **state)
 	struct in first = {.seq = 1, .ack = 1 + c->mss, .flags = ACK, .opts.has_ts = true};
 	first.opts.ts_val = 100;
 	rig_in(first);
-	assert_int_equal(c->rare, 0);
-	assert_int_equal(c->snd_max - c->snd_nxt, 2 * c->mss);
+	assert_true(c->in_loss);
 	assert_false(predicted((struct draft){1, 1 + 2 * c->mss, 100, ACK}));
-	assert_int_equal(c->snd_nxt, c->snd_una);
 	rig_skip();
 }
 

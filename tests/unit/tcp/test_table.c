@@ -93,13 +93,13 @@ static void a_control_block_that_is_taken_again_remembers_nothing(void **state)
 	rig.conf.max_conns = 1;
 	rig_restart();
 	struct tcp_conn *old = tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL);
-	old->ts_recent = old->high_rxt = old->irs = old->fin_seq = 1;
+	old->ts_recent = old->rack_end = old->irs = old->fin_seq = 1;
 	old->srtt_ns = old->challenge_ns = old->keepalive_ns = 1;
 	old->user = old;
 	tcp_conn_abort(old);
 	struct tcp_conn *c = tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL);
 	assert_ptr_equal(c, old);
-	assert_int_equal(c->ts_recent | c->high_rxt | c->irs | c->fin_seq, 0);
+	assert_int_equal(c->ts_recent | c->rack_end | c->irs | c->fin_seq, 0);
 	assert_int_equal(c->srtt_ns | c->challenge_ns | c->keepalive_ns, 0);
 	assert_null(c->user);
 }

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the sender's loss recovery shares: the log of what was sent (sent.c), the peer's reports of
+// what arrived (sack.c), which of the rest is lost (rack.c), how fast that goes out again (prr.c),
+// and whether it was lost at all (undo.c). ack.c calls them.
+// Thread: the owning worker.
+#pragma once
+
+#include "dataplane/tcp/tcp_internal.h"
+
+// What one acknowledgement said.
+struct tcp_news {
+	uint32_t ack;
+	uint32_t una, flight; // SND.UNA and the bytes outstanding before it
+	uint32_t fack; // end of the highest report before it
+	uint32_t ts_ecr;
+	bool has_echo; // ts_ecr counts
+	bool cumulative; // while snd_una moves: the echo is of what made it move
+	uint32_t delivered; // bytes that were not known to have arrived
+	bool original; // among them some that were sent once, not after c->recover
+	bool twice; // it reports data received twice (RFC 2883)
+	struct tcp_sack_block dsack; // which
+};
+
+// ack.c: handles acknowledgements. False = the connection is closed.
+bool tcp_ack_input(struct tcp_conn *, const struct tcp_seg *);
+// RFC 9293 3.10.7.4: SND.WND; wnd in bytes.
+void tcp_ack_window(struct tcp_conn *, uint32_t seq, uint32_t ack, uint32_t wnd);
+// Tells congestion control, cwnd having been the limit, of an ACK that took snd_una acked bytes
+// further; rtt_ns: the round trip that it shows, 0 = none.
+void tcp_ack_grow(struct tcp_conn *, uint32_t acked, uint64_t rtt_ns);
+void tcp_ack_timeout(struct tcp_conn *); // the retransmission timer fired with data outstanding
+// What is outstanding was too long for the path: goes out again in pieces of the new MSS.
+void tcp_ack_too_big(struct tcp_conn *);
+// the reordering timer fired: what is missing before a reported block is lost
+void tcp_ack_late(struct tcp_conn *);
+
+// timer.c
+// A round trip > 0, before snd_una moves: the more of a flight is outstanding, the less it counts.
+void tcp_rtt_sample(struct tcp_conn *, uint64_t rtt_ns);
+// The round trip by the timestamp that an ACK echoes (RFC 7323 4), in whole milliseconds, 1 ns at
+// least; 0 = it has no plausible one.
+uint64_t tcp_rtt_of_echo(const struct tcp_conn *, uint32_t ts_ecr);
+// Measures by it, and returns it.
+uint64_t tcp_rtt_sample_echo(struct tcp_conn *, uint32_t ts_ecr);
+
+// Keeps what is behind snd_una close to it: after 2 GiB it would compare as ahead.
+static inline void tcp_ack_trail(struct tcp_conn *c)
+{
+	if (seq_lt(c->recover, c->snd_una))
+		c->recover = c->snd_una - 1;
+}
+
+// RFC 8985 7.2: is the next expiry of the timer a tail loss probe?
+static inline bool tcp_may_probe_tail(const struct tcp_conn *c)
+{
+	bool quiet = !c->rare || (c->state == TCP_OPEN && !c->has_reports && !c->in_recovery &&
+					 !c->in_loss && !c->tail_probe_out && !c->n_backoff);
+	return quiet && c->sack_on && c->srtt_ns && c->snd_nxt == c->snd_max &&
+	       c->snd_max != c->snd_una;
+}
+
+// sent.c: the log of what was sent when. It covers snd_una to snd_max without a gap, at least by
+// the connection's last run, so that nothing of it needs memory that may not be there: without a
+// record, runs become coarser.
+
+static inline struct tcp_run *tcp_run_first(struct tcp_conn *c)
+{
+	return c->last.next ? c->last.next->next : &c->last;
+}
+
+// NULL = r is the last one.
+static inline struct tcp_run *tcp_run_next(struct tcp_conn *c, const struct tcp_run *r)
+{
+	return r == &c->last ? NULL : r == c->last.next ? &c->last : r->next;
+}
+
+static inline uint32_t tcp_run_end(struct tcp_conn *c, const struct tcp_run *r)
+{
+	const struct tcp_run *next = tcp_run_next(c, r);
+	return next ? next->seq : c->snd_max;
+}
+
+// Begins a run before the last one, which it empties. Without a record the last one stays as it is
+// but for its time, and nothing of it counts as lost or reported.
+void tcp_sent_push(struct tcp_conn *, uint64_t now_ns);
+// New bytes leave at snd_max, before that moves.
+static inline void tcp_sent_new(struct tcp_conn *c, uint64_t now_ns)
+{
+	struct tcp_run *last = &c->last;
+	if (last->seq == c->snd_max)
+		last->sent_ns = now_ns;
+	else if (last->fate || now_ns - last->sent_ns > c->srtt_ns >> TCP_RUN_SHIFT)
+		tcp_sent_push(c, now_ns);
+}
+// Bytes [seq, end) of what was sent leave again.
+void tcp_sent_again(struct tcp_conn *, uint32_t seq, uint32_t end);
+// snd_una moves to ack; news may be NULL if nothing is lost, reported or being repaired.
+void tcp_sent_acked(struct tcp_conn *, uint32_t ack, struct tcp_news *);
+// Cuts r in two at seq, strictly inside of it; returns the first part, NULL = no record.
+struct tcp_run *tcp_sent_cut(struct tcp_conn *, struct tcp_run *, uint32_t seq);
+// Joins r with the run behind it, if they are alike. True = they were.
+bool tcp_sent_join(struct tcp_conn *, struct tcp_run *);
+// Changes what became of a run, and the sums of bytes. fate: TCP_RUN_*.
+void tcp_sent_mark(struct tcp_conn *, struct tcp_run *, uint8_t fate);
+void tcp_sent_lose_all(struct tcp_conn *); // but for what was reported
+void tcp_sent_find_all(struct tcp_conn *); // nothing is lost
+void tcp_sent_clear(struct tcp_conn *); // gives the records back
+// The first bytes below snd_nxt that are lost, up to an MSS. False = none.
+bool tcp_sent_next_lost(struct tcp_conn *, uint32_t *ret_seq, uint32_t *ret_len);
+// Any bytes sent more than once outstanding, that were not reported?
+bool tcp_sent_has_again(struct tcp_conn *);
+// First byte at or above seq that the peer is not known to have; *ret_len bytes until one that it
+// has.
+uint32_t tcp_sent_gap(struct tcp_conn *, uint32_t seq, uint32_t *ret_len);
+// Bytes in the network, as far as is known (RFC 6675 4, SetPipe()).
+static inline uint32_t tcp_sent_pipe(const struct tcp_conn *c)
+{
+	return c->snd_max - c->snd_una - c->sacked_bytes - c->lost_bytes;
+}
+
+// Samples the round trip of the oldest bytes outstanding, which an ACK with this timestamp's echo
+// acknowledges; returns it, 0 = there is none (RFC 6298 3, RFC 7323 4). Call before the log
+// forgets.
+static inline uint64_t tcp_sent_measure(struct tcp_conn *c, uint32_t ts_ecr)
+{
+	const struct tcp_run *first = tcp_run_first(c);
+	if (first->fate & TCP_RUN_AGAIN) // Karn
+		return tcp_rtt_sample_echo(c, ts_ecr);
+	uint64_t rtt = tcp_now(c->stack) - first->sent_ns;
+	rtt = rtt ? rtt : 1;
+	tcp_rtt_sample(c, rtt);
+	return rtt;
+}
+
+// sack.c: the peer's reports (RFC 2018, RFC 2883).
+void tcp_sack_update(struct tcp_conn *, const struct tcp_opts *, struct tcp_news *);
+void tcp_sack_forget(struct tcp_conn *); // all reports: the peer has dropped what it reported
+uint32_t tcp_sack_fack(struct tcp_conn *); // end of the highest report; snd_una = there is none
+
+// rack.c: RACK (RFC 8985 6).
+// Bytes of the run up to end arrived. Call before the run changes.
+void tcp_rack_delivered(struct tcp_conn *, const struct tcp_run *, uint32_t end, struct tcp_news *);
+void tcp_rack_dsack(struct tcp_conn *); // the peer got something twice that we sent twice
+// What rack_detect() found lost just now.
+enum tcp_rack_found {
+	TCP_RACK_NOTHING,
+	TCP_RACK_LOST, // what was sent once
+	TCP_RACK_LOST_AGAIN, // a repetition, since cwnd was last reduced
+};
+// Marks what is lost by now, and sets TCP_TIMER_REORDER for what will be.
+enum tcp_rack_found tcp_rack_detect(struct tcp_conn *);
+void tcp_rack_recovered(struct tcp_conn *); // a recovery ended
+
+// prr.c: proportional rate reduction (RFC 9937).
+void tcp_prr_begin(struct tcp_conn *, uint32_t flight); // cwnd was reduced
+// An ACK in recovery; safe = it moved snd_una and told of no further loss.
+void tcp_prr_input(struct tcp_conn *, uint32_t delivered, bool safe);
+
+// undo.c: needless recoveries and timeouts (RFC 3522, RFC 3708, RFC 5682).
+void tcp_undo_begin(struct tcp_conn *); // a recovery or a timeout begins
+void tcp_undo_resent(struct tcp_conn *, uint32_t len);
+// True = the recovery or timeout was needless, and is undone.
+bool tcp_undo_input(struct tcp_conn *, const struct tcp_news *);
+// Did what the ACK echoes leave before this time?
+bool tcp_undo_is_older(const struct tcp_conn *, const struct tcp_news *, uint64_t sent_ns);

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log of what was sent when, and what became of it: runs of bytes that left at about one time,
+// in order. All that one flush sends has one time, so that a run for each turn says all that RFC
+// 8985 asks of each segment. The last run is part of the connection, the others are pooled; a
+// connection that sends now and then, or in one turn, needs none of them.
+#include "dataplane/tcp/recovery.h"
+
+#define FEW_RUNS 8 // those who have so few may take the last quarter of the pool
+
+static struct tcp_run *take(struct tcp_conn *c)
+{
+	struct pool *p = &c->stack->runs;
+	if (c->n_runs >= TCP_MAX_RUNS || (c->n_runs >= FEW_RUNS && pool_left(p) <= p->n_total / 4))
+		return NULL;
+	struct tcp_run *r = pool_take(p);
+	c->n_runs += r != NULL;
+	return r;
+}
+
+static void give(struct tcp_conn *c, struct tcp_run *r)
+{
+	c->n_runs--;
+	pool_put(&c->stack->runs, r);
+}
+
+// Puts r behind prev, a pooled run or NULL: behind all pooled ones.
+static void insert(struct tcp_conn *c, struct tcp_run *prev, struct tcp_run *r)
+{
+	struct tcp_run *newest = c->last.next;
+	prev = prev ? prev : newest;
+	r->next = prev ? prev->next : r;
+	if (prev)
+		prev->next = r;
+	if (prev == newest)
+		c->last.next = r;
+}
+
+static void drop_first(struct tcp_conn *c)
+{
+	struct tcp_run *newest = c->last.next, *first = newest->next;
+	newest->next = first->next;
+	if (first == newest)
+		c->last.next = NULL;
+	give(c, first);
+}
+
+static void account(struct tcp_conn *c, uint8_t fate, uint32_t len)
+{
+	c->sacked_bytes += fate & TCP_RUN_SACKED ? len : 0;
+	c->lost_bytes += fate & TCP_RUN_LOST ? len : 0;
+	c->has_reports = c->sacked_bytes != 0;
+}
+
+void tcp_sent_mark(struct tcp_conn *c, struct tcp_run *r, uint8_t fate)
+{
+	uint32_t len = tcp_run_end(c, r) - r->seq;
+	account(c, r->fate, -len);
+	account(c, fate, len);
+	r->fate = fate;
+}
+
+void tcp_sent_push(struct tcp_conn *c, uint64_t now)
+{
+	struct tcp_run *r = take(c);
+	if (r) {
+		*r = c->last;
+		insert(c, NULL, r);
+		c->last.seq = c->snd_max;
+		c->last.fate = 0;
+	} else {
+		tcp_sent_mark(c, &c->last, c->last.fate & TCP_RUN_AGAIN);
+	}
+	c->last.sent_ns = now;
+}
+
+struct tcp_run *tcp_sent_cut(struct tcp_conn *c, struct tcp_run *r, uint32_t seq)
+{
+	struct tcp_run *other = take(c);
+	if (!other)
+		return NULL;
+	bool is_last = r == &c->last;
+	DCHECK(seq_lt(r->seq, seq) && seq_lt(seq, tcp_run_end(c, r)));
+	*other = *r;
+	insert(c, is_last ? NULL : r, other);
+	if (is_last) {
+		r->seq = seq;
+		return other;
+	}
+	other->seq = seq;
+	return r;
+}
+
+bool tcp_sent_join(struct tcp_conn *c, struct tcp_run *r)
+{
+	struct tcp_run *next = tcp_run_next(c, r);
+	if (!next || next == &c->last)
+		return false;
+	bool both = r->fate & next->fate & TCP_RUN_SACKED;
+	if (!both && (r->fate != next->fate || r->sent_ns != next->sent_ns))
+		return false;
+	r->next = next->next;
+	if (c->last.next == next)
+		c->last.next = r;
+	give(c, next);
+	return true;
+}
+
+void tcp_sent_again(struct tcp_conn *c, uint32_t seq, uint32_t end)
+{
+	struct tcp_run *prev = NULL, *part;
+	tcp_undo_resent(c, end - seq);
+	for (struct tcp_run *r = tcp_run_first(c); r && seq_lt(r->seq, end);
+		prev = r, r = tcp_run_next(c, r)) {
+		uint32_t run_end = tcp_run_end(c, r);
+		if (seq_le(run_end, seq) || r->fate & TCP_RUN_SACKED)
+			continue;
+		// Without a record all of the run counts as sent again; RACK or the timer repairs
+		// what was not.
+		if (seq_lt(r->seq, seq) && (part = tcp_sent_cut(c, r, seq))) {
+			r = part;
+			continue;
+		}
+		if (seq_lt(end, run_end) && (part = tcp_sent_cut(c, r, end)))
+			r = part;
+		tcp_sent_mark(c, r, TCP_RUN_AGAIN);
+		r->sent_ns = tcp_now(c->stack);
+		if (prev && tcp_sent_join(c, prev))
+			r = prev;
+	}
+}
+
+void tcp_sent_acked(struct tcp_conn *c, uint32_t ack, struct tcp_news *news)
+{
+	for (struct tcp_run *r; seq_lt((r = tcp_run_first(c))->seq, ack);) {
+		uint32_t run_end = tcp_run_end(c, r);
+		uint32_t end = seq_lt(ack, run_end) ? ack : run_end;
+		if (news && !(r->fate & TCP_RUN_SACKED))
+			tcp_rack_delivered(c, r, end, news);
+		account(c, r->fate, r->seq - end);
+		if (r != &c->last && end == run_end) {
+			drop_first(c);
+			continue;
+		}
+		r->seq = end;
+		if (end == c->snd_max)
+			r->fate = 0;
+	}
+}
+
+void tcp_sent_lose_all(struct tcp_conn *c)
+{
+	for (struct tcp_run *r = tcp_run_first(c); r; r = tcp_run_next(c, r))
+		if (!(r->fate & TCP_RUN_SACKED))
+			tcp_sent_mark(c, r, r->fate | TCP_RUN_LOST);
+}
+
+void tcp_sent_find_all(struct tcp_conn *c)
+{
+	for (struct tcp_run *r = tcp_run_first(c); r; r = tcp_run_next(c, r))
+		tcp_sent_mark(c, r, r->fate & (uint8_t)~TCP_RUN_LOST);
+}
+
+void tcp_sent_clear(struct tcp_conn *c)
+{
+	while (c->last.next)
+		drop_first(c);
+}
+
+bool tcp_sent_next_lost(struct tcp_conn *c, uint32_t *ret_seq, uint32_t *ret_len)
+{
+	if (!c->lost_bytes)
+		return false;
+	struct tcp_run *r = tcp_run_first(c);
+	while (r && !(r->fate & TCP_RUN_LOST))
+		r = tcp_run_next(c, r);
+	if (!r || !seq_lt(r->seq, c->snd_nxt))
+		return false;
+	uint32_t seq = r->seq, end = seq;
+	for (; r && r->fate & TCP_RUN_LOST && end - seq < c->mss; r = tcp_run_next(c, r))
+		end = tcp_run_end(c, r);
+	*ret_seq = seq;
+	*ret_len = min_u32(min_u32(end, c->snd_nxt) - seq, c->mss);
+	return true;
+}
+
+bool tcp_sent_has_again(struct tcp_conn *c)
+{
+	for (struct tcp_run *r = tcp_run_first(c); r; r = tcp_run_next(c, r))
+		if ((r->fate & (TCP_RUN_AGAIN | TCP_RUN_SACKED)) == TCP_RUN_AGAIN)
+			return true;
+	return false;
+}
+
+uint32_t tcp_sent_gap(struct tcp_conn *c, uint32_t seq, uint32_t *ret_len)
+{
+	*ret_len = UINT32_MAX;
+	if (!c->has_reports)
+		return seq;
+	for (struct tcp_run *r = tcp_run_first(c); r; r = tcp_run_next(c, r)) {
+		if (!(r->fate & TCP_RUN_SACKED))
+			continue;
+		if (seq_lt(seq, r->seq)) {
+			*ret_len = r->seq - seq;
+			break;
+		}
+		if (seq_lt(seq, tcp_run_end(c, r)))
+			seq = tcp_run_end(c, r);
+	}
+	return seq;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recoveries and timeouts that were needless, since the segments were late and not lost: found by
+// timestamps (Eifel, RFC 3522), by what the peer got twice (RFC 3708), and after a timeout by what
+// arrives that was sent once (F-RTO, RFC 5682 3). What they took from cwnd comes back (RFC 4015 3).
+#include "dataplane/tcp/recovery.h"
+
+void tcp_undo_begin(struct tcp_conn *c)
+{
+	tcp_cc_settle(&c->cc);
+	c->may_undo = true;
+	c->timed_out = false;
+	c->undo_seq = c->snd_una;
+	c->undo_bytes = 0;
+	c->resent_ns = 0;
+}
+
+void tcp_undo_resent(struct tcp_conn *c, uint32_t len)
+{
+	c->resent_ns = c->resent_ns ? c->resent_ns : tcp_now(c->stack);
+	c->undo_bytes += len;
+}
+
+// Our clock of timestamps shows whole milliseconds, so of two segments in one the order is unknown.
+bool tcp_undo_is_older(const struct tcp_conn *c, const struct tcp_news *news, uint64_t sent_ns)
+{
+	uint32_t ago = (uint32_t)(twheel_now_tick(c->stack->wheel) - sent_ns / NS_PER_MS);
+	return news->has_echo && seq_lt(news->ts_ecr, tcp_ts_now(c) - ago);
+}
+
+static void undo(struct tcp_conn *c)
+{
+	tcp_count(c->stack, c->timed_out ? TCP_timeouts_undone : TCP_recoveries_undone);
+	c->reordering_seen |= !c->timed_out;
+	c->may_undo = c->in_loss = c->in_recovery = false;
+	c->frto = TCP_FRTO_OFF;
+	c->snd_nxt = c->snd_max;
+	tcp_sent_find_all(c);
+	tcp_cc_ops(c)->undo(&c->cc);
+	tcp_conn_mark_dirty(c);
+}
+
+// RFC 3522 3.2: what arrived left before anything was repeated. In a recovery of several holes it
+// counts once none of them is open.
+static bool were_originals(struct tcp_conn *c, const struct tcp_news *news)
+{
+	if (news->una == c->snd_una || !c->resent_ns || !tcp_undo_is_older(c, news, c->resent_ns))
+		return false;
+	return c->in_loss || (!c->lost_bytes && !tcp_sent_has_again(c));
+}
+
+// RFC 3708 2: all that was repeated came twice.
+static bool were_duplicates(struct tcp_conn *c, const struct tcp_news *news)
+{
+	if (!news->twice || !c->undo_bytes || seq_lt(news->dsack.start, c->undo_seq))
+		return false;
+	c->undo_bytes -= min_u32(news->dsack.end - news->dsack.start, c->undo_bytes);
+	return !c->undo_bytes;
+}
+
+// RFC 5682 3.1, with SACK.
+static bool was_frto(struct tcp_conn *c, const struct tcp_news *news)
+{
+	if (!c->in_loss || !c->frto)
+		return false;
+	if (news->original)
+		return true;
+	bool moved = news->una != c->snd_una;
+	bool more = c->sendq.len > c->snd_max - c->snd_una &&
+	            c->snd_wnd >= c->snd_max - c->snd_una + c->mss;
+	if (c->frto == TCP_FRTO_REPEATED && moved && more && seq_le(c->snd_una, c->recover))
+		c->frto = TCP_FRTO_NEW; // step 2 b
+	else if (moved || news->delivered)
+		c->frto = TCP_FRTO_OFF; // step 3 a
+	return false;
+}
+
+bool tcp_undo_input(struct tcp_conn *c, const struct tcp_news *news)
+{
+	if (!c->may_undo)
+		return false;
+	bool needless = were_originals(c, news) || were_duplicates(c, news);
+	if (!needless && !was_frto(c, news))
+		return false;
+	undo(c);
+	return true;
+}

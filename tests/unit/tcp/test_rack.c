@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/tcp/recovery.h"
+#include "lb/base/time.h"
+#include "tests/unit/tcp/rig.h"
+
+#define RTT_MS 40
+
+static const struct tcp_opts sacking = {.has_mss = true, .mss = MSS, .sack_ok = true};
+
+// The peer says: everything before ack, and segments [from, to) beyond it.
+static void sack(uint32_t ack, uint32_t from, uint32_t to)
+{
+	struct tcp_opts o = {
+		.n_sack = 1, .sack = {{rig.iss + 1 + from * MSS, rig.iss + 1 + to * MSS}}};
+	IN(.flags = ACK, .seq = 1, .ack = 1 + ack * MSS, .opts = o);
+}
+
+static void cumulative(uint32_t ack)
+{
+	IN(.flags = ACK, .seq = 1, .ack = 1 + ack * MSS);
+}
+
+static void expect_segment(uint32_t number)
+{
+	struct out *o = rig_out();
+	assert_int_equal(o->seq, 1 + number * MSS);
+	assert_int_equal(o->len, MSS);
+}
+
+// Over a path of 40 ms.
+static void open_far(void)
+{
+	rig_begin_connect(10 * NS_PER_SECOND);
+	rig_after_ms(RTT_MS);
+	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = sacking);
+	rig_skip();
+}
+
+static unsigned n_runs(void)
+{
+	unsigned n = 0;
+	for (struct tcp_run *r = tcp_run_first(rig.conn); r; r = tcp_run_next(rig.conn, r))
+		n += r->seq != tcp_run_end(rig.conn, r);
+	return n;
+}
+
+// TCP-110
+static void what_leaves_in_one_turn_is_one_run(void **state)
+{
+	open_far();
+	rig_write_n(3 * MSS);
+	rig_skip();
+	assert_int_equal(n_runs(), 1);
+	assert_int_equal(rig.conn->n_runs, 0); // it is the connection's own
+	rig_after_ms(1);
+	rig_write_n(3 * MSS);
+	rig_skip();
+	rig_after_ms(1);
+	rig_write_n(MSS);
+	rig_skip();
+	assert_int_equal(n_runs(), 3);
+	cumulative(4);
+	assert_int_equal(n_runs(), 2);
+	cumulative(7);
+	assert_int_equal(n_runs(), 0);
+	assert_int_equal(rig.stack->runs.n_used, 0);
+}
+
+// TCP-110: within a 64th of a round trip.
+static void turns_close_to_each_other_are_one_run(void **state)
+{
+	rig_begin_connect(10 * NS_PER_SECOND);
+	rig_after_ms(640);
+	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = sacking);
+	for (unsigned i = 0; i < 10; i++) {
+		rig_write("x");
+		rig_skip();
+		rig_after_ms(1);
+	}
+	assert_int_equal(n_runs(), 1);
+	rig_after_ms(1);
+	rig_write("x");
+	rig_skip();
+	assert_int_equal(n_runs(), 2);
+}
+
+// TCP-111
+static void without_a_record_the_log_is_coarser_and_nothing_is_lost(void **state)
+{
+	open_far();
+	rig.stack->runs.n_used = rig.stack->runs.n_total; // as if others had them all
+	rig.stack->runs.n_fresh = 0;
+	for (unsigned i = 0; i < 4; i++) {
+		rig_write_n(MSS);
+		rig_skip();
+		rig_after_ms(2);
+	}
+	assert_int_equal(n_runs(), 1);
+	sack(0, 1, 3); // finds no place
+	assert_int_equal(rig.conn->sacked_bytes, 0);
+	rig_after_ms(100);
+	expect_segment(3); // a tail probe
+	sack(0, 1, 4);
+	rig_after_ms(400);
+	expect_segment(0);
+	rig.stack->runs.n_used = 0;
+	cumulative(4);
+	rig_after_ms(1000);
+	assert_int_equal(rig.conn->snd_una, rig.conn->snd_max);
+	assert_int_equal(rig_count(TCP_retransmission_timeouts), 1);
+	rig_skip();
+}
+
+// TCP-112: the reports of three segments are a loss as long as none was ever reordered.
+static void reordering_that_was_seen_widens_the_window(void **state)
+{
+	open_far();
+	rig_write_n(10 * MSS);
+	rig_skip();
+	rig_after_ms(RTT_MS);
+	sack(0, 1, 2);
+	rig_after_ms(3);
+	NO_OUT();
+	cumulative(2); // it was only late
+	assert_true(rig.conn->reordering_seen);
+	sack(2, 3, 8); // five beyond the hole
+	NO_OUT();
+	rig_after_ms(6);
+	NO_OUT();
+	cumulative(8);
+	rig_after_ms(20);
+	NO_OUT();
+	assert_int_equal(rig_count(TCP_fast_recoveries), 0);
+}
+
+// TCP-113, RFC 8985 6.2, step 4.
+static void each_round_trip_with_a_dsack_widens_it_by_a_quarter(void **state)
+{
+	open_far();
+	struct tcp_conn *c = rig.conn;
+	for (unsigned i = 1; i <= 3; i++) {
+		struct tcp_opts twice = {.n_sack = 1, .sack = {{rig.iss + 1, rig.iss + 1 + MSS}}};
+		rig_write_n(2 * MSS);
+		rig_skip();
+		rig_after_ms(RTT_MS);
+		for (unsigned k = 0; k < 2; k++) // once a round trip
+			IN(.flags = ACK, .seq = 1, .ack = 1 + (2 * i - 1) * MSS, .opts = twice);
+		assert_int_equal(c->reo_wnd_more, i);
+		cumulative(2 * i);
+	}
+	assert_int_equal(rig_count(TCP_dsacks_in), 6);
+	rig_skip();
+}
+
+// TCP-113: sixteen recoveries without.
+static void it_narrows_again(void **state)
+{
+	open_far();
+	struct tcp_conn *c = rig.conn;
+	tcp_rack_dsack(c);
+	assert_int_equal(c->reo_wnd_more, 1);
+	for (unsigned i = 0; i < 16; i++) {
+		assert_int_equal(c->reo_wnd_more, 1);
+		uint32_t first = (c->snd_una - rig.iss - 1) / MSS;
+		c->cc.cwnd = 10 * MSS;
+		rig_write_n(4 * MSS);
+		rig_skip();
+		rig_after_ms(RTT_MS);
+		sack(first, first + 1, first + 4);
+		expect_segment(first);
+		rig_after_ms(RTT_MS);
+		cumulative(first + 4);
+		assert_false(c->in_recovery);
+		rig_skip();
+	}
+	assert_int_equal(c->reo_wnd_more, 0);
+	assert_int_equal(rig_count(TCP_fast_recoveries), 16);
+}
+
+// TCP-114, RFC 8985 6.2: by the time of the repetition, not by the number of reports.
+static void a_repetition_that_is_under_way_is_not_repeated(void **state)
+{
+	open_far();
+	rig_write_n(40 * MSS);
+	rig_skip();
+	rig_after_ms(RTT_MS);
+	sack(0, 1, 4);
+	expect_segment(0);
+	rig_skip();
+	rig_after_ms(RTT_MS / 2);
+	for (uint32_t i = 5; i <= 10; i++)
+		sack(0, 1, i); // all were sent before the repetition
+	rig_skip();
+	assert_int_equal(rig_count(TCP_retransmits), 1);
+	rig_after_ms(RTT_MS / 2);
+	sack(0, 1, 12); // 10 and 11 were sent with it or after
+	expect_segment(0);
+	rig_skip();
+	assert_int_equal(rig_count(TCP_retransmits), 2);
+	assert_int_equal(rig_count(TCP_retransmission_timeouts), 0);
+}
+
+// TCP-115, RFC 9937 6: what leaves follows what arrives, down to half of it.
+static void recovery_sends_one_for_two_that_arrive(void **state)
+{
+	open_far();
+	rig.conn->cc.cwnd = 20 * MSS;
+	rig_write_n(100 * MSS);
+	rig_skip();
+	rig_after_ms(RTT_MS);
+	sack(0, 1, 4);
+	expect_segment(0);
+	rig_skip();
+	uint32_t sent = rig.conn->snd_max;
+	for (uint32_t i = 5; i <= 14; i++) {
+		sack(0, 1, i);
+		rig_skip();
+	}
+	uint32_t more = (rig.conn->snd_max - sent) / MSS;
+	assert_true(more >= 4 && more <= 5);
+	assert_int_equal(rig.conn->cc.ssthresh, 10 * MSS);
+	cumulative(20);
+	assert_false(rig.conn->in_recovery);
+	assert_int_equal(rig.conn->cc.cwnd, 10 * MSS);
+	rig_skip();
+}
+
+// TCP-116, RFC 7323 4: whatever is sent twice, timestamps measure.
+static void each_acknowledgement_is_a_sample(void **state)
+{
+	open_far();
+	rig_write_n(10 * MSS);
+	rig_skip();
+	rig_after_ms(30);
+	cumulative(1);
+	assert_int_equal(rig.conn->min_rtt_ns, 30 * NS_PER_MS);
+	rig_after_ms(5);
+	cumulative(2);
+	assert_int_equal(rig.conn->min_rtt_ns, 30 * NS_PER_MS);
+	uint64_t srtt = rig.conn->srtt_ns;
+	assert_true(srtt > 30 * NS_PER_MS && srtt < 40 * NS_PER_MS);
+	rig_after_ms(100);
+	cumulative(3);
+	assert_true(rig.conn->srtt_ns > srtt);
+	rig_skip();
+}
+
+RUN_SUITE("tcp/rack", CASE(what_leaves_in_one_turn_is_one_run),
+	CASE(turns_close_to_each_other_are_one_run),
+	CASE(without_a_record_the_log_is_coarser_and_nothing_is_lost),
+	CASE(reordering_that_was_seen_widens_the_window),
+	CASE(each_round_trip_with_a_dsack_widens_it_by_a_quarter), CASE(it_narrows_again),
+	CASE(a_repetition_that_is_under_way_is_not_repeated),
+	CASE(recovery_sends_one_for_two_that_arrive), CASE(each_acknowledgement_is_a_sample))
