@@ -228,7 +228,7 @@ static void no_segment_of_ipv6_is_shorter_than_1220(void **state)
 static void short_segments_that_get_lost_are_not_too_long(void **state)
 {
 	rig_accept(PLAIN);
-	rig_write_n(512);
+	rig_write_n(1024);
 	rig_skip();
 	rig_after_ms(20000);
 	assert_int_equal(rig_count(TCP_path_guesses), 0);
