@@ -12,6 +12,7 @@
 	X(bytes_out) /* sent the first time */                                                     \
 	X(acks_out) /* segments that carry an acknowledgement only */                              \
 	X(rsts_out)                                                                                \
+	X(answers_limited) /* RST, or ACK in TIME-WAIT: the source had as many as it may */        \
 	X(retransmits)                                                                             \
 	X(fast_recoveries)                                                                         \
 	X(retransmission_timeouts)                                                                 \

@@ -30,10 +30,27 @@ void tcp_output_raw(struct tcp_stack *s, const struct tcp_flow *flow, const stru
 	(void)!send_bare(s, flow, tcp_csum_flow(&flow->local, &flow->remote), seg);
 }
 
+// A source that may be forged decides how much we send, and to whom: not without bound. Who is in
+// earnest asks again. A bound for all sources together would tell each how often others are
+// answered, and so which connections they have (as CVE-2016-5696 and CVE-2020-25705).
+bool tcp_may_answer(struct tcp_stack *s, const struct ip_addr *remote)
+{
+	static const struct gcra_limit limit = GCRA_LIMIT(1000, 1000);
+	uint64_t words[2];
+	memcpy(words, remote->b, sizeof(words));
+	uint64_t place = siphash13(s->key, words, 2, UINT64_C(16) << 56) % TCP_ANSWER_PLACES;
+	bool may = gcra_charge(&s->answers[place], &limit, tcp_now(s));
+	if (!may)
+		tcp_count(s, TCP_answers_limited);
+	return may;
+}
+
 void tcp_output_rst_reply(
 	struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_seg *in)
 {
 	struct tcp_seg rst = {.flags = TCP_RST};
+	if (!tcp_may_answer(s, &flow->remote))
+		return;
 	if (in->flags & TCP_ACK) {
 		rst.seq = in->ack;
 	} else {

@@ -9,6 +9,7 @@
 #include "dataplane/tcp/tcp.h"
 #include "dataplane/tcp/wire.h"
 #include "lb/base/check.h"
+#include "lb/base/gcra.h"
 #include "lb/base/list.h"
 #include "lb/base/rand.h"
 #include "lb/base/siphash.h"
@@ -31,6 +32,7 @@
 	(30 * NS_PER_SECOND) // until what waits beyond a hole is dropped, unless so many
 #define TCP_HOLE_LEAST 3000 // bytes came before it meanwhile
 #define TCP_CHALLENGE_NS (500 * NS_PER_MS) // one challenge ACK per connection in this time
+#define TCP_ANSWER_PLACES 64 // power of two; sources share them by a keyed hash
 #define TCP_MSS_DEFAULT 536 // RFC 9293 3.7.1
 #define TCP_MSS_FLOOR 64 // of what a peer may ask for
 #define TCP_MAX_LISTENERS 4096
@@ -265,6 +267,7 @@ struct tcp_stack {
 	uint64_t recent_key; // odd
 	unsigned recent_shift;
 	uint32_t table_mask, tw_mask;
+	struct gcra answers[TCP_ANSWER_PLACES]; // to segments without a connection, by source
 	struct list_link dirty;
 	struct list_link tw_order;
 	struct twheel_timer tw_timer;
@@ -462,6 +465,9 @@ enum tcp_output_result {
 	TCP_OUTPUT_BLOCKED, // no buffer, something is left
 };
 enum tcp_output_result tcp_output(struct tcp_conn *);
+// Takes one of the answers that this source may have now to segments without a connection. False =
+// counted.
+bool tcp_may_answer(struct tcp_stack *, const struct ip_addr *remote);
 // Segments without a connection. A RST in answer to a segment (RFC 9293 3.10.7.1):
 void tcp_output_rst_reply(struct tcp_stack *, const struct tcp_flow *, const struct tcp_seg *);
 void tcp_output_rst(struct tcp_conn *);

@@ -91,7 +91,8 @@ static void tw_acknowledge(struct tcp_stack *s, struct tcp_tw *tw)
 		ack.opts.ts_val = (uint32_t)(tcp_now(s) / NS_PER_MS) + tw->ts_offset;
 		ack.opts.ts_ecr = tw->ts_recent;
 	}
-	tcp_output_raw(s, &tw->flow, &ack);
+	if (tcp_may_answer(s, &tw->flow.remote))
+		tcp_output_raw(s, &tw->flow, &ack);
 }
 
 bool tcp_tw_input(

@@ -107,6 +107,24 @@ static void a_segment_to_nowhere_is_reset_in_kind(void **state)
 	assert_int_equal(rig_count(TCP_drop_stray_rst), 1);
 }
 
+// TCP-190, TH-99
+static void strays_of_one_source_are_answered_1000_times_a_second(void **state)
+{
+	struct tcp_flow other = rig.flow;
+	other.remote = ip_from_v4(0x0a00ff01);
+	for (int i = 0; i < 5000; i++)
+		IN(.flags = ACK, .seq = 5, .ack = 7, .to = 81);
+	assert_int_equal(rig_count(TCP_rsts_out), 1000);
+	assert_int_equal(rig_count(TCP_answers_limited), 4000);
+	assert_int_equal(rig_count(TCP_drop_no_connection), 5000);
+	struct tcp_seg stray = {.flags = TCP_ACK};
+	tcp_output_rst_reply(rig.stack, &other, &stray); // others have their own
+	assert_int_equal(rig_count(TCP_rsts_out), 1001);
+	rig_after_ms(3000); // what was asked for beyond the bound counts a second's worth
+	IN(.flags = ACK, .seq = 5, .ack = 7, .to = 81);
+	assert_int_equal(rig_count(TCP_rsts_out), 1002);
+}
+
 // TH-34, TCP-13, RFC 5961 3.2.
 static void only_an_exact_reset_resets(void **state)
 {
@@ -365,6 +383,7 @@ RUN_SUITE("tcp/input", CASE(a_checksum_that_was_never_made_has_a_counter_of_its_
 	CASE(malformed_segments_are_dropped_by_cause),
 	CASE(a_segment_from_itself_to_itself_is_dropped),
 	CASE(a_segment_to_nowhere_is_reset_in_kind), CASE(only_an_exact_reset_resets),
+	CASE(strays_of_one_source_are_answered_1000_times_a_second),
 	CASE(challenges_come_at_most_once_in_half_a_second),
 	CASE(a_syn_in_a_connection_is_challenged),
 	CASE(acks_outside_of_the_acceptable_range_carry_no_data_in),
