@@ -10,6 +10,7 @@
 #define TYPE_TOO_BIG 2
 #define TYPE_ECHO 128
 #define TYPE_ECHO_REPLY 129
+#define TYPE_LISTENER_QUERY 130
 #define TYPE_ROUTER_SOLICITATION 133
 #define TYPE_REDIRECT 137 // the last of neighbor discovery
 
@@ -90,6 +91,8 @@ static void input_sound(struct net *net, const struct ip6_packet *p)
 	uint8_t type = p->payload[0];
 	if (type >= TYPE_ROUTER_SOLICITATION && type <= TYPE_REDIRECT)
 		nd_input(net, p);
+	else if (type == TYPE_LISTENER_QUERY)
+		mld_query(net, p);
 	else if (ip6_is_group(&p->dst) || ip_is_none(&p->src))
 		net_count(net, NET_icmp6_ignored); // RFC 4443 2.4 (e) for all that answers
 	else if (type == TYPE_ECHO && p->payload[1] == 0)

@@ -7,6 +7,8 @@
 #include "dataplane/net/csum.h"
 #include "dataplane/net/neigh.h"
 #include "dataplane/net/net.h"
+#include "lb/base/container_of.h"
+#include "lb/base/rand.h"
 #include "lb/base/time.h"
 
 #include <stdbool.h>
@@ -36,7 +38,8 @@
 // packet in a broadcast frame. icmp_forged: quotes a packet that we never sent. ip6_extension: too
 // many extension headers, or cut ones. ip6_option: one that we don't know, and may not pass over.
 // ip6_routing: a routing header that leads on. ip6_group: for a group, and no ICMPv6; or for one
-// host in a group's frame. nd_*: as arp_*. tcp_absent: segments before net_set_tcp().
+// host in a group's frame. nd_*: as arp_*. mld_asked: queries that name us or all. tcp_absent:
+// segments before net_set_tcp().
 #define NET_COUNTERS(X)                                                                            \
 	X(rx_frames)                                                                               \
 	X(tx_frames)                                                                               \
@@ -105,6 +108,9 @@
 	X(nd_not_ours)                                                                             \
 	X(nd_conflict)                                                                             \
 	X(nd_off_link)                                                                             \
+	X(mld_reported)                                                                            \
+	X(mld_asked)                                                                               \
+	X(mld_malformed)                                                                           \
 	X(tcp_segments)                                                                            \
 	X(tcp_absent)
 
@@ -119,6 +125,14 @@ enum net_counter { NET_COUNTERS(X) NET_N_COUNTERS };
 #define NET_ECHO_INTERVAL_NS NS_PER_MS // 1000 echo replies a second,
 #define NET_ECHO_BURST 100 // after a silence that many at once
 
+// What is to be reported of a port's groups (mld.c).
+struct net_mld {
+	struct twheel_timer timer; // the next report
+	struct net *net; // borrowed
+	uint8_t n_left; // reports of a change that are still to come
+	bool asked_v1; // by a router of MLD's first version
+};
+
 struct net_port {
 	struct net_device device;
 	uint8_t mac[ETH_ADDRESS];
@@ -129,6 +143,7 @@ struct net_port {
 	} addresses[NET_MAX_ADDRESSES];
 	uint32_t n_addresses;
 	struct ip_addr gateway, gateway6; // all zero = none
+	struct net_mld mld;
 	struct ip_addr link_local; // ours; all zero = no IPv6 on this port
 };
 
@@ -177,6 +192,7 @@ struct net {
 	uint32_t n_routes;
 	struct net_route routes[NET_MAX_ROUTES]; // longest prefix first
 	struct net_own own[NET_OWN_SLOTS];
+	struct rand rand;
 	// From the seed: remote hosts must not choose collisions.
 	uint64_t hash_key; // odd
 	uint64_t hash_keys[6];

@@ -86,5 +86,16 @@ void icmp6_send_on_link(struct net *, uint32_t port, const uint8_t mac[ETH_ADDRE
 // nd.c: neighbor discovery (RFC 4861).
 void nd_input(struct net *, const struct ip6_packet *);
 void nd_hear(struct net *, const struct ip6_packet *);
+// The group in which a neighbor is asked for (RFC 4291 2.7.1), and the address of a group's frames
+// (RFC 2464 7).
+struct ip_addr nd_group_of(const struct ip_addr *);
+void nd_mac_of_group(const struct ip_addr *group, uint8_t ret[ETH_ADDRESS]);
 // The address that a station makes of its MAC address (RFC 4291 2.5.6, appendix A).
 struct ip_addr nd_link_local(const uint8_t mac[ETH_ADDRESS]);
+
+// mld.c: multicast listener discovery (RFC 3810). Only for a port with IPv6.
+void mld_init(struct net *, struct net_port *);
+void mld_fini(struct net *);
+// Reports the groups of the port's addresses, again after a second.
+void mld_join(struct net_port *);
+void mld_query(struct net *, const struct ip6_packet *);

@@ -56,14 +56,14 @@ static bool parse(const struct ip6_packet *p, struct nd *ret)
 	return ret->asks || !ret->solicited || !ip6_is_group(&p->dst);
 }
 
-static struct ip_addr group_of(const struct ip_addr *ip) // RFC 4291 2.7.1
+struct ip_addr nd_group_of(const struct ip_addr *ip)
 {
 	struct ip_addr group = {{0xff, 0x02, [11] = 1, [12] = 0xff}};
 	memcpy(group.b + 13, ip->b + 13, 3);
 	return group;
 }
 
-static void mac_of_group(const struct ip_addr *group, uint8_t ret[ETH_ADDRESS]) // RFC 2464 7
+void nd_mac_of_group(const struct ip_addr *group, uint8_t ret[ETH_ADDRESS])
 {
 	ret[0] = ret[1] = 0x33;
 	memcpy(ret + 2, group->b + 12, 4);
@@ -96,8 +96,8 @@ void nd_ask(struct net *net, const struct neigh *n, bool multicast)
 	struct ip_addr dst = n->ip;
 	memcpy(mac, n->eth, sizeof(mac));
 	if (multicast) {
-		dst = group_of(&n->ip);
-		mac_of_group(&dst, mac);
+		dst = nd_group_of(&n->ip);
+		nd_mac_of_group(&dst, mac);
 	}
 	struct ip_addr source = ip_is_link_local(&n->ip) ? net->ports[n->port].link_local
 	                                                 : net_source_on(net, n->port, &n->ip);
@@ -119,9 +119,9 @@ void nd_announce(struct net *net, uint32_t port, const struct ip_addr *ip)
 {
 	static const struct ip_addr none;
 	uint8_t mac[ETH_ADDRESS];
-	struct ip_addr group = group_of(ip);
+	struct ip_addr group = nd_group_of(ip);
 	struct ip6_fields f = fields(&none, &group);
-	mac_of_group(&group, mac);
+	nd_mac_of_group(&group, mac);
 	send(net, port, mac, &f, TYPE_SOLICITATION, 0, ip);
 	advertise_to_all(net, port, ip);
 }

@@ -4,11 +4,10 @@
 #include "dataplane/net/ip6.h"
 #include "lb/base/cacheline.h"
 #include "lb/base/check.h"
-#include "lb/base/rand.h"
 
 #include <stdlib.h>
 
-static void copy_port(struct net_port *port, const struct net_port_conf *conf)
+static void copy_port(struct net *net, struct net_port *port, const struct net_port_conf *conf)
 {
 	DCHECK(conf->n_addresses <= NET_MAX_ADDRESSES);
 	port->device = conf->device;
@@ -26,6 +25,7 @@ static void copy_port(struct net_port *port, const struct net_port_conf *conf)
 	}
 	port->gateway = conf->gateway;
 	port->gateway6 = conf->gateway6;
+	mld_init(net, port);
 	if (has_ip6)
 		port->link_local = nd_link_local(port->mac);
 }
@@ -37,19 +37,18 @@ struct net *net_new(const struct net_port_conf *ports, uint32_t n_ports, uint32_
 	struct net *net = cacheline_alloc(1, sizeof(*net));
 	if (!net)
 		return NULL;
-	struct rand rand;
-	rand_init(&rand, seed);
+	rand_init(&net->rand, seed);
 	net->wheel = wheel;
-	net->hash_key = rand_u64(&rand) | 1;
+	net->hash_key = rand_u64(&net->rand) | 1;
 	for (unsigned i = 0; i < sizeof(net->hash_keys) / sizeof(net->hash_keys[0]); i++)
-		net->hash_keys[i] = rand_u64(&rand);
+		net->hash_keys[i] = rand_u64(&net->rand);
 	net->generation = 1;
 	net->n_ports = n_ports;
 	net->echo_last_ns = twheel_now(wheel);
 	net->echo_tokens_ns = NET_ECHO_BURST * NET_ECHO_INTERVAL_NS;
 	uint16_t mtu = 0;
 	for (uint32_t i = 0; i < n_ports; i++) {
-		copy_port(&net->ports[i], &ports[i]);
+		copy_port(net, &net->ports[i], &ports[i]);
 		mtu = ports[i].mtu > mtu ? ports[i].mtu : mtu;
 	}
 	net_build_routes(net);
@@ -66,6 +65,7 @@ void net_free(struct net *net)
 {
 	if (!net)
 		return;
+	mld_fini(net);
 	neigh_fini(net);
 	cacheline_free(net->lost);
 	cacheline_free(net);
@@ -236,9 +236,12 @@ static void announce(struct net *net, uint32_t port, const struct ip_addr *ip)
 
 void net_announce(struct net *net)
 {
-	for (uint32_t p = 0; p < net->n_ports; p++)
+	for (uint32_t p = 0; p < net->n_ports; p++) {
+		if (has_ip6(net, p))
+			mld_join(&net->ports[p]); // RFC 4862 5.4.2: before it asks
 		for (uint32_t i = 0; i < net->ports[p].n_addresses; i++)
 			announce(net, p, &net->ports[p].addresses[i].ip);
+	}
 }
 
 bool net_source_for(const struct net *net, const struct ip_addr *dst, struct ip_addr *ret)

@@ -83,7 +83,8 @@ void net_hear(struct net *, uint32_t port, const uint8_t *frame, size_t len);
 // The port has a new device, perhaps on another link: frames are sent from and accepted for its
 // address from now on, and neighbors are requested again.
 void net_renew_port(struct net *, uint32_t port, const uint8_t mac[6]);
-// Sends gratuitous ARP or an unsolicited neighbor advertisement for every address: at start, and
+// Sends gratuitous ARP or an unsolicited neighbor advertisement for every address, and reports the
+// groups of IPv6 ones: at start, and
 // after a link came up.
 void net_announce(struct net *);
 // Our address on the port that leads to dst (the source of upstream connections). False = no route.

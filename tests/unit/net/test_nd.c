@@ -185,15 +185,16 @@ static void every_address_is_asked_for_and_announced_at_start(void **state)
 {
 	struct world *w = *state;
 	net_announce(w->net);
-	assert_int_equal(w->n_sent, 7); // two for each of IPv6, one for IPv4
-	assert_true(is_solicitation(&w->sent[0], OURS6));
+	assert_int_equal(
+		w->n_sent, 9); // two for each of IPv6, one for IPv4, a report of groups each
+	assert_true(is_solicitation(&w->sent[1], OURS6));
 	struct ip_addr none = {0};
-	assert_memory_equal(w->sent[0].bytes + 22, none.b, 16);
-	assert_int_equal(w->sent[0].len, 78); // nobody has no MAC address to tell
-	assert_true(is_advertisement(&w->sent[1], OURS6));
-	assert_true(is_advertisement(&w->sent[3], "fd00::1"));
-	assert_true(is_advertisement(&w->sent[6], "2001:db8:1::1"));
-	assert_int_equal(w->sent[6].port, 1);
+	assert_memory_equal(w->sent[1].bytes + 22, none.b, 16);
+	assert_int_equal(w->sent[1].len, 78); // nobody has no MAC address to tell
+	assert_true(is_advertisement(&w->sent[2], OURS6));
+	assert_true(is_advertisement(&w->sent[4], "fd00::1"));
+	assert_true(is_advertisement(&w->sent[8], "2001:db8:1::1"));
+	assert_int_equal(w->sent[8].port, 1);
 }
 
 // IP6-14
