@@ -8,6 +8,7 @@
 
 #define INDEXED 0x80 // RFC 7541 6.1
 #define MAX_SHORT 0x7f // of an index: more needs more bytes
+#define N_SHORT (MAX_SHORT - HPACK_N_STATIC - 1) // newest entries, which such an index may name
 
 struct reader {
 	const uint8_t *p, *end;
@@ -180,65 +181,91 @@ static inline bool resize_all(struct hpack *h, struct hpack_mem *m, struct reade
 	return true;
 }
 
+// What most fields are: entries of our table, each in one byte. Returns where another field begins;
+// NULL = the sink stopped.
+static inline const uint8_t *read_again(
+	struct hpack_table *t, const uint8_t *p, const uint8_t *end, const struct hpack_sink *sink)
+{
+	uint32_t n = hpack_table_n(t) < N_SHORT ? hpack_table_n(t) : N_SHORT;
+	for (; p < end; p++) {
+		uint32_t age = *p - (INDEXED + HPACK_N_STATIC + 1u);
+		if (age >= n)
+			break;
+		struct hpack_entry *e = hpack_table_entry(t, age);
+		struct hpack_field f = field_of(t, e);
+		if (!sink->emit(sink->ctx, &f))
+			return NULL;
+		e->mark = f.mark;
+	}
+	return p;
+}
+
+// Any other field.
+static inline __attribute__((always_inline)) enum hpack_result read_other(
+	struct hpack *h, struct hpack_mem *m, struct reader *r, const struct hpack_sink *sink)
+{
+	struct hpack_memo_field *known;
+	struct hpack_field f;
+	uint8_t first = *r->p;
+	if (first & INDEXED) {
+		struct hpack_entry *e;
+		if (!read_indexed(r, &f, &e))
+			return HPACK_BAD;
+		uint8_t mark = f.mark;
+		if (!sink->emit(sink->ctx, &f))
+			return HPACK_STOPPED;
+		if (e && f.mark != mark)
+			e->mark = f.mark;
+	} else if (first & 0x40) {
+		if (!read_known(r, 0x3f, &f, &known))
+			return HPACK_BAD;
+		if (!sink->emit(sink->ctx, &f))
+			return HPACK_STOPPED;
+		if (known)
+			known->mark = f.mark;
+		if (hpack_table_add(&h->received, m, h->received_limit, &f, (size_t)(r->end - r->p),
+			    sink) == HPACK_NOT_ADDED)
+			return HPACK_NO_MEMORY;
+	} else if (first & 0x20) {
+		return HPACK_BAD; // only before the first field
+	} else if (first & 0x10) {
+		if (!read_literal(r, 0xf, &f))
+			return HPACK_BAD;
+		f.never_index = true;
+		if (!sink->emit(sink->ctx, &f))
+			return HPACK_STOPPED;
+	} else {
+		if (!read_known(r, 0xf, &f, &known))
+			return HPACK_BAD;
+		if (!sink->emit(sink->ctx, &f))
+			return HPACK_STOPPED;
+		if (known)
+			known->mark = f.mark;
+	}
+	return HPACK_OK;
+}
+
 static inline __attribute__((always_inline)) enum hpack_result decode(struct hpack *h,
 	struct hpack_mem *m, struct hpack_memo *memo, const uint8_t *in, size_t len, char *room,
 	const struct hpack_sink *sink)
 {
 	struct reader r = {in, in + len, room, &h->received, memo};
-	struct hpack_memo_field *known;
-	struct hpack_field f;
 	if (memo)
 		hpack_memo_begin(memo);
 	if (!resize_all(h, m, &r))
 		return HPACK_BAD;
-	while (r.p < r.end) {
-		uint8_t first = *r.p;
-		uint32_t age = first - (INDEXED + HPACK_N_STATIC + 1u);
-		if (age < hpack_table_n(h->received) && first < INDEXED + MAX_SHORT) {
-			// What most fields are, in one byte.
-			struct hpack_entry *e = hpack_table_entry(h->received, age);
-			r.p++;
-			f = field_of(h->received, e);
-			if (!sink->emit(sink->ctx, &f))
-				return HPACK_STOPPED;
-			e->mark = f.mark;
-		} else if (first & INDEXED) {
-			struct hpack_entry *e;
-			if (!read_indexed(&r, &f, &e))
-				return HPACK_BAD;
-			uint8_t mark = f.mark;
-			if (!sink->emit(sink->ctx, &f))
-				return HPACK_STOPPED;
-			if (e && f.mark != mark)
-				e->mark = f.mark;
-		} else if (first & 0x40) {
-			if (!read_known(&r, 0x3f, &f, &known))
-				return HPACK_BAD;
-			if (!sink->emit(sink->ctx, &f))
-				return HPACK_STOPPED;
-			if (known)
-				known->mark = f.mark;
-			if (hpack_table_add(&h->received, m, h->received_limit, &f,
-				    (size_t)(r.end - r.p), sink) == HPACK_NOT_ADDED)
-				return HPACK_NO_MEMORY;
-		} else if (first & 0x20) {
-			return HPACK_BAD; // only before the first field
-		} else if (first & 0x10) {
-			if (!read_literal(&r, 0xf, &f))
-				return HPACK_BAD;
-			f.never_index = true;
-			if (!sink->emit(sink->ctx, &f))
-				return HPACK_STOPPED;
-		} else {
-			if (!read_known(&r, 0xf, &f, &known))
-				return HPACK_BAD;
-			if (!sink->emit(sink->ctx, &f))
-				return HPACK_STOPPED;
-			if (known)
-				known->mark = f.mark;
-		}
+	for (;;) {
+		r.p = read_again(h->received, r.p, r.end, sink);
+		if (r.p == r.end)
+			return HPACK_OK;
+		if (!r.p)
+			return HPACK_STOPPED;
+		do {
+			enum hpack_result result = read_other(h, m, &r, sink);
+			if (result)
+				return result;
+		} while (r.p < r.end && !(*r.p & INDEXED));
 	}
-	return HPACK_OK;
 }
 
 enum hpack_result hpack_decode(struct hpack *h, struct hpack_mem *m, struct hpack_memo *memo,
