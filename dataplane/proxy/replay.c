@@ -67,13 +67,21 @@ static size_t len_of(const struct h2_message *m)
 	return len;
 }
 
+// Room for len bytes in small[]; NULL = there is none, or something lies behind it already.
+static inline uint8_t *small_space(struct proxy_replay *r, size_t len)
+{
+	bool fits = !r->bytes.head && len <= sizeof(r->small) - r->n_small;
+	return fits ? r->small + r->n_small : NULL;
+}
+
 // Its length; 0 = larger than any header list we accept, or chunks exhausted.
 static uint32_t put_block(struct proxy *p, struct proxy_replay *r, const struct h2_message *m)
 {
 	size_t len = len_of(m);
 	if (m->n_fields > p->scratch.max_fields || len > p->scratch.size)
 		return 0;
-	uint8_t *in_place = buf_space(&r->bytes, p->chunks, len);
+	uint8_t *small = small_space(r, len);
+	uint8_t *in_place = small ? small : buf_space(&r->bytes, p->chunks, len);
 	uint8_t *at = in_place ? in_place : p->scratch.bytes;
 	at = put_value(at, m->method);
 	at = put_value(at, m->scheme);
@@ -81,7 +89,9 @@ static uint32_t put_block(struct proxy *p, struct proxy_replay *r, const struct 
 	at = put_value(at, m->path);
 	for (size_t i = 0; i < m->n_fields; i++)
 		at = put_field(at, &m->fields[i]);
-	if (in_place)
+	if (small)
+		r->n_small += (uint32_t)len;
+	else if (in_place)
 		buf_added(&r->bytes, len);
 	else if (!buf_append(&r->bytes, p->chunks, p->scratch.bytes, len))
 		return 0;
@@ -115,11 +125,21 @@ static const uint8_t *get_field(const uint8_t *p, struct field *ret)
 	return p + ret->value.len;
 }
 
+static void copy_out(const struct proxy_replay *r, size_t at, uint8_t *to, size_t len)
+{
+	size_t n = at < r->n_small ? r->n_small - at : 0;
+	n = n < len ? n : len;
+	if (n)
+		memcpy(to, r->small + at, n);
+	if (n < len)
+		buf_copy_out(&r->bytes, at + n - r->n_small, to + n, len - n);
+}
+
 static void read_block(struct proxy *p, const struct proxy_replay *r, size_t at, size_t len,
 	struct h2_message *ret)
 {
 	DCHECK(len <= p->scratch.size);
-	buf_copy_out(&r->bytes, at, p->scratch.bytes, len);
+	copy_out(r, at, p->scratch.bytes, len);
 	const uint8_t *next = p->scratch.bytes, *end = p->scratch.bytes + len;
 	struct str *pseudo[N_PSEUDO] = {&ret->method, &ret->scheme, &ret->authority, &ret->path};
 	for (size_t i = 0; i < N_PSEUDO; i++)
@@ -135,7 +155,7 @@ static void read_block(struct proxy *p, const struct proxy_replay *r, size_t at,
 
 bool proxy_replay_put_head(struct proxy *p, struct proxy_replay *r, const struct h2_message *m)
 {
-	DCHECK(r->bytes.len == 0);
+	DCHECK(proxy_replay_len(r) == 0);
 	r->head_len = put_block(p, r, m);
 	return r->head_len != 0;
 }
@@ -143,8 +163,13 @@ bool proxy_replay_put_head(struct proxy *p, struct proxy_replay *r, const struct
 bool proxy_replay_put_body(struct proxy *p, struct proxy_replay *r, const uint8_t *data, size_t len)
 {
 	DCHECK(r->trailers_len == 0);
-	if (len && !buf_append(&r->bytes, p->chunks, data, len))
+	uint8_t *small = small_space(r, len);
+	if (small) {
+		memcpy(small, data, len);
+		r->n_small += (uint32_t)len;
+	} else if (!buf_append(&r->bytes, p->chunks, data, len)) {
 		return false;
+	}
 	*r->sum += len;
 	return true;
 }
@@ -164,7 +189,7 @@ void proxy_replay_head(struct proxy *p, const struct proxy_replay *r, struct h2_
 void proxy_replay_trailers(struct proxy *p, const struct proxy_replay *r, struct h2_message *ret)
 {
 	*ret = (struct h2_message){.kind = H2_TRAILERS, .content_length = -1, .end_stream = true};
-	read_block(p, r, r->bytes.len - r->trailers_len, r->trailers_len, ret);
+	read_block(p, r, proxy_replay_len(r) - r->trailers_len, r->trailers_len, ret);
 }
 
 static bool send_copy(
@@ -173,7 +198,7 @@ static bool send_copy(
 	size_t left = proxy_replay_body_len(r);
 	for (size_t at = r->head_len; left;) {
 		size_t n = left < p->scratch.size ? left : p->scratch.size;
-		buf_copy_out(&r->bytes, at, p->scratch.bytes, n);
+		copy_out(r, at, p->scratch.bytes, n);
 		at += n;
 		left -= n;
 		if (!h2_stream_send_data(s, p->scratch.bytes, n, end_stream && !left))
@@ -182,27 +207,43 @@ static bool send_copy(
 	return true;
 }
 
-bool proxy_replay_send_body(
-	struct proxy *p, struct proxy_replay *r, struct h2_stream *s, bool end_stream, bool keep)
+static size_t min_size(size_t a, size_t b)
 {
-	if (keep)
-		return send_copy(p, r, s, end_stream);
-	struct buf body = {0};
-	size_t body_len = proxy_replay_body_len(r);
-	buf_consume(&r->bytes, p->chunks, r->head_len);
-	*r->sum -= r->head_len;
+	return a < b ? a : b;
+}
+
+// Head and body go; trailers stay.
+static bool pass_on(struct proxy *p, struct proxy_replay *r, struct h2_stream *s, bool end_stream)
+{
+	size_t body_len = proxy_replay_body_len(r), before = proxy_replay_len(r);
+	size_t from = min_size(r->head_len, r->n_small);
+	size_t to = min_size(r->head_len + body_len, r->n_small);
+	size_t left = body_len - (to - from); // behind small[]
+	bool ok = to == from ||
+	          h2_stream_send_data(s, r->small + from, to - from, end_stream && !left);
+	buf_consume(&r->bytes, p->chunks, r->head_len - from);
 	r->head_len = 0;
-	if (!buf_move(&body, &r->bytes, body_len, p->chunks))
-		return false;
-	*r->sum -= body_len;
-	bool ok = h2_stream_send_buf(s, &body, end_stream);
+	r->n_small -= (uint32_t)to;
+	memmove(r->small, r->small + to, r->n_small);
+	struct buf body = {0};
+	ok = ok && buf_move(&body, &r->bytes, left, p->chunks);
+	*r->sum -= before - proxy_replay_len(r);
+	if (ok && left)
+		ok = h2_stream_send_buf(s, &body, end_stream);
 	buf_clear(&body, p->chunks);
 	return ok;
 }
 
+bool proxy_replay_send_body(
+	struct proxy *p, struct proxy_replay *r, struct h2_stream *s, bool end_stream, bool keep)
+{
+	return keep ? send_copy(p, r, s, end_stream) : pass_on(p, r, s, end_stream);
+}
+
 void proxy_replay_drop_bytes(struct proxy *p, struct proxy_replay *r)
 {
-	*r->sum -= r->bytes.len;
-	buf_clear(&r->bytes, p->chunks);
-	r->head_len = r->trailers_len = 0;
+	*r->sum -= proxy_replay_len(r);
+	if (r->bytes.head)
+		buf_clear(&r->bytes, p->chunks);
+	r->head_len = r->trailers_len = r->n_small = 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request stored for sending or resending: header fields, body bytes so far and trailers, in
-// pooled chunks. Kept while the request waits, and until the backend answers for a transparent
-// retry (RT-11).
+// A request stored for sending or resending: header fields, body bytes so far and trailers, in the
+// request itself as long as they are few, then in pooled chunks. Kept while the request waits, and
+// until the backend answers for a transparent retry (RT-11).
 // Thread: the owning worker.
 #pragma once
 
@@ -22,12 +22,17 @@ struct proxy;
 // The same for routes with retries, while the worker has chunks to spare (retry.h).
 #define PROXY_RETRY_BODY_MAX (64u << 10)
 
-// Nothing is stored if all but `sum` is zero.
+// Most requests fit: a thousand that wait hold no chunk each.
+#define PROXY_REPLAY_SMALL 312
+
+// Head, body, trailers. Nothing is stored if all but `sum` is zero, whatever is in small[].
 struct proxy_replay {
-	struct buf bytes; // head, body, trailers
+	struct buf bytes; // what comes behind small[]
+	uint64_t *sum; // bytes that this and others hold; borrowed
 	uint32_t head_len;
 	uint32_t trailers_len;
-	uint64_t *sum; // bytes that this and others hold; borrowed
+	uint32_t n_small; // bytes in small[]
+	uint8_t small[PROXY_REPLAY_SMALL];
 };
 
 static inline bool proxy_replay_stored(const struct proxy_replay *r)
@@ -35,9 +40,14 @@ static inline bool proxy_replay_stored(const struct proxy_replay *r)
 	return r->head_len != 0;
 }
 
+static inline size_t proxy_replay_len(const struct proxy_replay *r)
+{
+	return r->n_small + r->bytes.len;
+}
+
 static inline size_t proxy_replay_body_len(const struct proxy_replay *r)
 {
-	return r->bytes.len - r->head_len - r->trailers_len;
+	return proxy_replay_len(r) - r->head_len - r->trailers_len;
 }
 
 // Returns false if chunks are exhausted; what was stored before stays.
@@ -59,6 +69,6 @@ void proxy_replay_trailers(struct proxy *, const struct proxy_replay *, struct h
 void proxy_replay_drop_bytes(struct proxy *, struct proxy_replay *);
 static inline void proxy_replay_drop(struct proxy *p, struct proxy_replay *r)
 {
-	if (r->bytes.head)
+	if (r->n_small || r->bytes.head)
 		proxy_replay_drop_bytes(p, r);
 }

@@ -75,7 +75,6 @@ struct proxy_request {
 	// In the list of its state: the cluster's queue, the backend's list of waiting requests,
 	// or the client's list of answered requests whose body is still being received.
 	struct list_link link;
-	struct proxy_replay replay;
 	struct proxy_plan plan;
 	struct proxy_fault fault;
 	struct proxy_session session;
@@ -113,6 +112,7 @@ struct proxy_request {
 	bool waits_for_ready : 1; // waits while its cluster fails
 	bool wait_field : 1; // has x-shunt-wait-for-ready fields, which are not forwarded
 	bool pick_failed : 1; // PICKING: the cluster failed at the last pick
+	struct proxy_replay replay; // last: its end is not set to zero
 };
 
 // The request as routing and pickers see it; borrows from the message.

@@ -10,6 +10,9 @@
 #include "lb/route/route.h"
 #include "lb/snapshot.h"
 
+#include <stddef.h>
+#include <string.h>
+
 // Which cluster, or the answer that there is none.
 static void route(struct proxy_request *r, const struct h2_message *m)
 {
@@ -68,6 +71,25 @@ static void refuse(struct proxy_client *c, struct h2_stream *s, const struct h2_
 		h2_stream_reset(s, sent ? H2_NO_ERROR : H2_INTERNAL_ERROR);
 }
 
+static void init(struct proxy_request *r, struct proxy_client *c, struct h2_stream *stream,
+	const struct h2_message *m)
+{
+	struct proxy *p = c->conn.proxy;
+	memset(r, 0, offsetof(struct proxy_request, replay.small));
+	r->client = stream;
+	r->owner = c;
+	r->proxy = p;
+	r->replay.sum = &c->buffer.kept;
+	r->cluster_id = PROXY_NO_CLUSTER;
+	r->timeout_field = PROXY_NO_FIELD;
+	r->state = PROXY_REQUEST_PICKING;
+	r->frontend = c->frontend;
+	r->is_grpc = m->is_grpc;
+	r->is_head = str_eq(m->method, STR("HEAD"));
+	r->request_done = m->end_stream;
+	r->waits_for_ready = p->conf.frontends[c->frontend].wait_for_ready == PROXY_WAIT_ALWAYS;
+}
+
 void proxy_route_request(
 	struct proxy_client *c, struct h2_stream *stream, const struct h2_message *m)
 {
@@ -91,19 +113,7 @@ void proxy_route_request(
 		return;
 	}
 	c->source->n_requests++;
-	*r = (struct proxy_request){.client = stream,
-		.owner = c,
-		.proxy = p,
-		.replay = {.sum = &c->buffer.kept},
-		.cluster_id = PROXY_NO_CLUSTER,
-		.timeout_field = PROXY_NO_FIELD,
-		.state = PROXY_REQUEST_PICKING,
-		.frontend = c->frontend,
-		.is_grpc = m->is_grpc,
-		.is_head = str_eq(m->method, STR("HEAD")),
-		.request_done = m->end_stream,
-		.waits_for_ready =
-			p->conf.frontends[c->frontend].wait_for_ready == PROXY_WAIT_ALWAYS};
+	init(r, c, stream, m);
 	h2_stream_set_user(stream, r);
 	proxy_request_enter(r);
 	if (m->bad)

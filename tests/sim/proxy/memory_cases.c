@@ -273,6 +273,18 @@ static void th_89_copies_of_requests_are_bounded_for_each_client(void **state)
 	world_free(w);
 }
 
+// TH-89: small requests are stored in themselves, not in a chunk each.
+static void th_89_small_requests_that_are_kept_take_no_chunks(void **state)
+{
+	struct world *w = bounded_world_of(1, 32 << 10, 0);
+	uint32_t before = world_chunks_used(w);
+	ask_often(w, 0, KIND_HANG, 30, 100);
+	world_run(w, SECOND);
+	assert_in_range(world_chunks_used(w), before, before + 10);
+	check_pages(w, 1, 10);
+	world_free(w);
+}
+
 #define CASE(name) cmocka_unit_test(name)
 
 RUN_SUITE("proxy/memory", CASE(th_85_readers_of_nothing_leave_memory_to_others),
@@ -286,4 +298,5 @@ RUN_SUITE("proxy/memory", CASE(th_85_readers_of_nothing_leave_memory_to_others),
 	CASE(th_86_a_reader_at_full_speed_is_not_cut),
 	CASE(th_88_uploads_that_no_backend_reads_are_bounded_for_each_client),
 	CASE(th_89_requests_that_wait_are_bounded_for_each_client),
-	CASE(th_89_copies_of_requests_are_bounded_for_each_client))
+	CASE(th_89_copies_of_requests_are_bounded_for_each_client),
+	CASE(th_89_small_requests_that_are_kept_take_no_chunks))
