@@ -190,6 +190,9 @@ struct h2_stream *h2_stream_open(struct h2_conn *, const struct h2_message *, vo
 // nothing queued before it, is sent at once. *ret_sent: bytes sent; on_sent is not called for them.
 [[nodiscard]] bool h2_stream_pass_data(
 	struct h2_stream *, const uint8_t *, size_t len, bool end_stream, size_t *ret_sent);
+// So many bytes would not wait long, nor take memory of their own while they do: windows let them
+// pass, and up to a kilobyte waits on the connection with them.
+bool h2_stream_takes_at_once(const struct h2_stream *, size_t len);
 // The same as h2_stream_send_data(), but takes over the chunks of a queue.
 [[nodiscard]] bool h2_stream_send_buf(struct h2_stream *, struct buf *, bool end_stream);
 // Body bytes queued and not yet in the connection's output.

@@ -281,6 +281,13 @@ bool h2_stream_send_data(struct h2_stream *s, const uint8_t *data, size_t len, b
 // Larger pieces may come together in one frame.
 #define PASS_MAX 1024
 
+bool h2_stream_takes_at_once(const struct h2_stream *s, size_t len)
+{
+	const struct h2_conn *c = s->conn;
+	return c->queued + len <= PASS_MAX && (int64_t)len <= h2_send_window(s) &&
+	       (int64_t)len <= c->send_window;
+}
+
 static bool may_pass(const struct h2_stream *s, size_t len)
 {
 	const struct h2_conn *c = s->conn;

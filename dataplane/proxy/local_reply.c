@@ -144,7 +144,9 @@ static bool send_plain(
 	struct str text = text_of(r, form->with_details);
 	// These have none (RFC 9110 15.3.5, 15.3.6, 15.4.5).
 	bool bare = r->http_status == 204 || r->http_status == 205 || r->http_status == 304;
-	bool with_body = form->with_body && text.len && !bare;
+	// Of a client that takes nothing a chunk for each would wait, and the request with it.
+	bool with_body =
+		form->with_body && text.len && !bare && h2_stream_takes_at_once(s, text.len);
 	struct h2_message m = {.kind = H2_RESPONSE,
 		.status = r->http_status,
 		.end_stream = !with_body,
@@ -153,7 +155,8 @@ static bool send_plain(
 		.n_fields = 1u + form->with_details};
 	if (!h2_stream_send_message(s, &m))
 		return false;
-	return !with_body || h2_stream_send_data(s, (const uint8_t *)text.p, text.len, true);
+	size_t sent;
+	return !with_body || h2_stream_pass_data(s, (const uint8_t *)text.p, text.len, true, &sent);
 }
 
 bool proxy_reply_send(

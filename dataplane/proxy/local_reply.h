@@ -19,7 +19,7 @@ struct proxy_reply {
 // What a reply looks like to its client.
 struct proxy_reply_form {
 	bool is_grpc;
-	bool with_body; // plain HTTP alone
+	bool with_body; // plain HTTP alone, if the client takes it at once (TH-86)
 	bool with_details; // its own text, and x-shunt-cause
 };
 

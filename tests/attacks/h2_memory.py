@@ -16,16 +16,14 @@ def gets(path, n=STREAMS):
     return b"".join(h2.headers(1 + 2 * i, h2.request(path)) for i in range(n))
 
 
-@row(ci=False, seconds=(3, 20), held=STREAMS_HELD,
-     open="the cluster's places run out for a moment, and a few of the victim's requests get 503")
+@row(seconds=(3, 20), held=STREAMS_HELD)
 def pages_that_are_not_read_are_bounded_for_each_connection(a):
     """TH-21, TH-86."""
     a.send_each(a.connect(6, settings=((h2.INITIAL_WINDOW, 0),)), gets("/page"), STREAMS)
     a.hold()
 
 
-@row(ci=False, seconds=(3, 20), held=STREAMS_HELD,
-     open="the cluster's places run out for a moment, and a few of the victim's requests get 503")
+@row(seconds=(3, 20), held=STREAMS_HELD)
 def pages_behind_a_tcp_window_that_is_shut_are_bounded_for_each_connection(a):
     """TH-86."""
     conns = a.connect(6, settings=((h2.INITIAL_WINDOW, h2.MAX_WINDOW),), reads=False)

@@ -9,7 +9,7 @@ import pathlib
 import typing
 
 KIB, MIB = 1 << 10, 1 << 20
-STREAMS_HELD = 13 * MIB // 4  # 1024 streams, each of which waits with a chunk for its head
+STREAMS_HELD = 2 * MIB  # 1024 requests with two streams each, and what their answers may queue
 SHORT_S, LONG_S = 0.8, 20  # of attack
 DEAD_CLUSTER = "cluster-nobody-should-know"  # with an endpoint that nobody is at
 TOPICS = pathlib.Path(__file__).resolve().parent

@@ -16,6 +16,7 @@ struct seen {
 };
 
 static struct seen seen;
+static uint32_t stream_window; // of the client's
 static struct h2_stream *served;
 
 static void server_on_message(struct h2_conn *c, struct h2_stream *s, const struct h2_message *m)
@@ -78,7 +79,7 @@ static void answer_in(const struct proxy_reply *reply, const struct proxy_reply_
 	struct h2_conf conf = {.max_conns = 2,
 		.max_streams = 4,
 		.max_concurrent_streams = 4,
-		.stream_window = 65535,
+		.stream_window = stream_window,
 		.conn_window = 65535,
 		.max_header_bytes = 16384,
 		.max_header_fields = 100};
@@ -108,6 +109,12 @@ static void answer_in(const struct proxy_reply *reply, const struct proxy_reply_
 	h2_context_free(ctx);
 	assert_int_equal(chunks.n_used, 0);
 	pool_fini(&chunks);
+}
+
+static int set_up(void **state)
+{
+	stream_window = 65535;
+	return 0;
 }
 
 // To a trusted client.
@@ -144,6 +151,20 @@ static void a_plain_reply_has_the_http_status_and_a_text(void **state)
 	assert_int_equal(seen.body_len, strlen("no route matches"));
 	assert_memory_equal(seen.body, "no route matches", seen.body_len);
 	assert_true(seen.end_on_data);
+}
+
+// TH-86: it would wait in a chunk of its own.
+static void th_86_a_plain_reply_that_does_not_fit_the_clients_window_has_no_body(void **state)
+{
+	struct proxy_reply r = proxy_reply_for(LB_CAUSE_NO_ROUTE, STR("no route matches"));
+	stream_window = (uint32_t)strlen("no route matches") - 1;
+	answer(&r, false, true);
+	assert_int_equal(seen.status, 404);
+	assert_true(seen.end_on_headers);
+	assert_int_equal(seen.n_data, 0);
+	stream_window++;
+	answer(&r, false, true);
+	assert_int_equal(seen.body_len, strlen("no route matches"));
 }
 
 // HX-03
@@ -268,13 +289,14 @@ static void an_http_status_reads_as_a_grpc_one(void **state)
 		assert_int_equal(proxy_grpc_of_http(rows[i].http), rows[i].grpc);
 }
 
-RUN_SUITE("proxy/local_reply",
-	cmocka_unit_test(a_grpc_reply_is_one_headers_frame_with_the_status_in_it),
-	cmocka_unit_test(a_plain_reply_has_the_http_status_and_a_text),
-	cmocka_unit_test(a_plain_reply_to_head_has_no_body),
-	cmocka_unit_test(a_plain_reply_without_text_has_no_body),
-	cmocka_unit_test(th_95_strangers_get_their_causes_text_and_no_other_field),
-	cmocka_unit_test(grpc_messages_are_percent_encoded_and_cut_between_characters),
-	cmocka_unit_test(each_cause_has_its_two_statuses),
-	cmocka_unit_test(a_reset_before_the_response_maps_to_a_grpc_status),
-	cmocka_unit_test(an_http_status_reads_as_a_grpc_one))
+#define CASE(test) cmocka_unit_test_setup(test, set_up)
+
+RUN_SUITE("proxy/local_reply", CASE(a_grpc_reply_is_one_headers_frame_with_the_status_in_it),
+	CASE(a_plain_reply_has_the_http_status_and_a_text),
+	CASE(th_86_a_plain_reply_that_does_not_fit_the_clients_window_has_no_body),
+	CASE(a_plain_reply_to_head_has_no_body), CASE(a_plain_reply_without_text_has_no_body),
+	CASE(th_95_strangers_get_their_causes_text_and_no_other_field),
+	CASE(grpc_messages_are_percent_encoded_and_cut_between_characters),
+	CASE(each_cause_has_its_two_statuses),
+	CASE(a_reset_before_the_response_maps_to_a_grpc_status),
+	CASE(an_http_status_reads_as_a_grpc_one))
