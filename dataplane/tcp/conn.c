@@ -3,6 +3,7 @@
 #include "dataplane/tcp/csum.h"
 #include "dataplane/tcp/mss.h"
 #include "dataplane/tcp/recovery.h"
+#include "dataplane/tcp/timewait.h"
 #include "lb/base/time.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
 // RFC 9293 3.10.7 as hardened by RFC 5961 and RFC 7323. What passes goes to ack.c and recv.c.
 #include "dataplane/tcp/csum.h"
 #include "dataplane/tcp/recovery.h"
+#include "dataplane/tcp/timewait.h"
 #include "lb/base/time.h"
 
 #define PAWS_IDLE_NS (24 * 24 * 3600 * NS_PER_SECOND) // RFC 7323 5.5: then ts_recent means nothing

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker's stack: its memory, its listeners' and connections' tables, and the pass that sends.
 #include "dataplane/tcp/tcp_internal.h"
+#include "dataplane/tcp/timewait.h"
 #include "lb/base/cacheline.h"
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"

@@ -2,6 +2,7 @@
 // Everything that a remote host must not predict or aim at is a SipHash under the stack's secret:
 // places in the connection table, initial sequence numbers, timestamps, source ports.
 #include "dataplane/tcp/tcp_internal.h"
+#include "dataplane/tcp/timewait.h"
 #include "lb/base/siphash.h"
 
 #define EPHEMERAL_MIN 32768u

@@ -230,20 +230,6 @@ _Static_assert(offsetof(struct tcp_conn, cc.ssthresh) <= 6 * 64,
 	"a plain connection's segment touches six lines");
 _Static_assert(sizeof(struct tcp_conn) <= 704, "one is there for each idle connection");
 
-// What is left of a connection in TIME_WAIT; pooled.
-struct tcp_tw {
-	struct list_link order; // oldest first
-	struct tcp_tw *hash_next;
-	uint32_t hash;
-	uint32_t snd_nxt, rcv_nxt;
-	uint32_t ts_recent, ts_offset;
-	uint16_t window; // as in the last header
-	bool ts_on;
-	struct tcp_flow flow;
-	uint64_t expires_ns;
-	uint64_t challenge_ns;
-};
-
 struct tcp_listener {
 	struct tcp_listener *next; // in its bucket, or in the free list
 	struct ip_addr ip;
@@ -253,6 +239,8 @@ struct tcp_listener {
 };
 
 #define TCP_LISTENER_BUCKETS 4096
+
+struct tcp_tw;
 
 struct tcp_stack {
 	struct tcp_conf conf;
@@ -490,16 +478,3 @@ void tcp_rtx_start(struct tcp_conn *); // from now
 uint64_t tcp_patience(const struct tcp_conn *);
 // expire.c: handles a connection's expired deadlines.
 void tcp_expire_fire(struct twheel_timer *);
-
-// timewait.c
-void tcp_tw_add(struct tcp_conn *);
-struct tcp_tw *tcp_tw_find(const struct tcp_stack *, const struct tcp_flow *, uint32_t hash);
-// True = the segment opens a new connection in place of this record, which is freed; *ret_iss_floor
-// is set.
-bool tcp_tw_input(
-	struct tcp_stack *, struct tcp_tw *, const struct tcp_seg *, uint32_t *ret_iss_floor);
-// RFC 7323 B.2: an active open may take the record's place.
-bool tcp_tw_may_go(const struct tcp_stack *, const struct tcp_tw *);
-// Takes the place of a record of the same flow, if there is one.
-void tcp_tw_reuse(struct tcp_conn *);
-void tcp_tw_fire(struct twheel_timer *);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // TIME_WAIT (RFC 9293 3.6.1): a small record instead of the control block. All wait equally long,
 // so a list in order of entry and one timer serve for all.
-#include "dataplane/tcp/tcp_internal.h"
+#include "dataplane/tcp/timewait.h"
+
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dataplane/tcp/timewait.h"
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"
 #include "tests/unit/tcp/rig.h"
