@@ -4,6 +4,7 @@
 
     tools/badnet                          every cell with three seeds (half a night)
     tools/badnet --seeds 1 --only 'RTT 20 ms, client down'      some of them, once
+    tools/badnet --family both            each over IPv4 and over IPv6
 
 A cell is a condition (loss, bursts, reordering, a short queue, a small path MTU, a blackout, …), the side of the balancer
 that has it, the way that bodies go, and over how many connections (tests/integ/badnet_cells.py). For each cell and
@@ -15,7 +16,7 @@ A goodput is that of the bodies that arrived whole, until the last one did; a ra
 
 Needs root and haproxy (`tools/setup compare`), and makes a release build in build-rel-eal, unless SHUNT_BUILD names another
 build, which is taken as it is. --json FILE writes {"machine", "cells": [{"cell", "condition", "side", "way", "connections",
-"ratio", "shunt": [{"goodput", "failed", "altered", "counters"} for each seed], "haproxy": […]}]}.
+"family", "ratio", "shunt": [{"goodput", "failed", "altered", "counters"} for each seed], "haproxy": […]}]}.
 """
 
 import argparse
@@ -63,13 +64,13 @@ def run(cell, subjects, seeds):
     for seed in seeds:
         for subject in subjects:
             with Lab("shunt-badnet") as lab:
-                results[subject].append(Bed(lab, subject).run(cell, seed))
+                results[subject].append(Bed(lab, subject, cell.family).run(cell, seed))
     return results
 
 
 def as_json(cell, results):
     return {"cell": str(cell), "condition": dataclasses.asdict(cell.condition), "side": cell.side, "way": cell.way,
-            "connections": cell.connections, "ratio": ratio_of(results["shunt"], results.get("haproxy", [])),
+            "connections": cell.connections, "family": cell.family, "ratio": ratio_of(results["shunt"], results.get("haproxy", [])),
             **{name: [dataclasses.asdict(r) for r in of] for name, of in results.items()}}
 
 
@@ -77,6 +78,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="how many, from 1 on")
     parser.add_argument("--only", action="append", metavar="TEXT", help="cells with this in their name; several")
+    parser.add_argument("--family", choices=["4", "6", "both"], default="4", help="IPv4 or IPv6, on both sides")
     parser.add_argument("--alone", action="store_true", help="without HAProxy")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     return parser.parse_args()
@@ -94,7 +96,9 @@ def main():
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(ROOT / "tests" / "integ"))
     from badnet_cells import CELLS  # pylint: disable=import-outside-toplevel
-    cells = [c for c in CELLS if not args.only or any(text in str(c) for text in args.only)]
+    families = [4, 6] if args.family == "both" else [int(args.family)]
+    cells = [dataclasses.replace(c, family=family) for family in families for c in CELLS]
+    cells = [c for c in cells if not args.only or any(text in str(c) for text in args.only)]
     subjects = ["shunt"] if args.alone else ["shunt", "haproxy"]
     about, told, n_bad = machine(), [], 0
     print(f"{about['cpu']}, {about['cpus']} CPUs, Linux {about['kernel']} with CUBIC, load {about['load']}, seeds {args.seeds}")

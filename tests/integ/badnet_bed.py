@@ -12,14 +12,16 @@ import haproxy
 import load_agent
 from badnet_cells import SIDES
 from faultlink import Faultlink
-from testbed import HERE, PORT, VIP, Testbed
+from testbed import HERE, PORT, VIP, VIP6, Testbed
 
-BACKEND = ("10.82.0.1", 8080)
 CONGESTION = "cubic"
 AGENT = [sys.executable, HERE / "transfer_agent.py"]
-# (namespace, interface, address) of what is a kernel's; those in `lb` are shuntd's without HAProxy.
-ENDS = [("client", "c0", "10.81.0.1/24"), ("backends", "b0", "10.82.0.1/16")]
-BALANCER_ENDS = [("lb", "lb-c", f"{VIP}/24"), ("lb", "lb-b", "10.82.255.254/16")]
+VIPS = {4: VIP, 6: VIP6}
+BACKENDS = {4: ("10.82.0.1", 8080), 6: ("fd82::1", 8080)}
+# (namespace, interface, addresses) of what is a kernel's; those in `lb` are shuntd's without HAProxy.
+ENDS = [("client", "c0", {4: "10.81.0.1/24", 6: "fd81::1/64"}), ("backends", "b0", {4: "10.82.0.1/16", 6: "fd82::1/64"})]
+BALANCER_ENDS = [("lb", "lb-c", {4: f"{VIP}/24", 6: f"{VIP6}/64"}),
+                 ("lb", "lb-b", {4: "10.82.255.254/16", 6: "fd82::fe/64"})]
 FILES = 16384  # descriptors
 # What connections to the backend begin with is over then: between two links all is lost.
 QUIET_S = 0.5
@@ -40,18 +42,21 @@ class Result:
         return not self.failed and not self.altered
 
 
-def start_shunt(bed):
-    load_agent.serve_echo(bed, BACKEND)
+def start_shunt(bed, family):
+    load_agent.serve_echo(bed, BACKENDS[family])
 
 
-def start_haproxy(bed):
-    for end in BALANCER_ENDS:
-        bed.lab.address(end[0], end[1], end[2])
-        use_congestion_control(bed.lab, *end)
+def start_haproxy(bed, family):
+    for ns, interface, addresses in BALANCER_ENDS:
+        if family == 6:
+            bed.lab.enable_ip6(ns, interface)
+        nodad = ["nodad"] if family == 6 else []
+        bed.lab.ip(ns, "addr", "add", addresses[family], "dev", interface, *nodad)
+        use_congestion_control(bed.lab, ns, interface, addresses[family])
     path = bed.lab.dir / "haproxy.cfg"
-    path.write_text(haproxy.configuration(VIP, PORT, BACKEND))
+    path.write_text(haproxy.configuration(VIPS[family], PORT, BACKENDS[family]))
     process = bed.lab.start("lb", "haproxy", ["haproxy", "-db", "-f", path], cpu=None, files=FILES)
-    bed.wait_connect("client", VIP, PORT, process)
+    bed.wait_connect("client", VIPS[family], PORT, process)
 
 
 SUBJECTS = {"shunt": start_shunt, "haproxy": start_haproxy}
@@ -61,23 +66,25 @@ def use_congestion_control(lab, ns, interface, address):
     """By the route, as a namespace may not choose one for all. What a kernel learned of a path it forgets with the
     connection, so that no cell knows of the one before."""
     own = ipaddress.ip_interface(address)
-    lab.ip(ns, "route", "change", str(own.network), "dev", interface, "proto", "kernel", "scope", "link",
-           "src", str(own.ip), "congctl", CONGESTION)
+    where = ["scope", "link", "src", str(own.ip)] if own.version == 4 else ["metric", "256"]
+    lab.ip(ns, f"-{own.version}", "route", "change", str(own.network), "dev", interface, "proto", "kernel", *where,
+           "congctl", CONGESTION)
     lab.exec(ns, ["sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1"])
 
 
 class Bed:
-    """One subject that serves, ready for cells."""
+    """One subject that serves, ready for cells of this family: client and backend have no other."""
 
-    def __init__(self, lab, subject):
+    def __init__(self, lab, subject, family):
         self.lab = lab
-        self.bed = Testbed(lab, faultlinks=tuple(SIDES.values()))
-        for end in ENDS:
-            use_congestion_control(lab, *end)
-        backend = lab.start("backends", "backend", [*AGENT, "serve", *map(str, BACKEND)])
-        self.bed.wait_connect("backends", *BACKEND, backend)
+        self.vip = VIPS[family]
+        self.bed = Testbed(lab, faultlinks=tuple(SIDES.values()), ip6=family == 6)
+        for ns, interface, addresses in ENDS:
+            use_congestion_control(lab, ns, interface, addresses[family])
+        backend = lab.start("backends", "backend", [*AGENT, "serve", *map(str, BACKENDS[family])])
+        self.bed.wait_connect("backends", *BACKENDS[family], backend)
         with self._link("client"), self._link("backend"):
-            SUBJECTS[subject](self.bed)
+            SUBJECTS[subject](self.bed, family)
             time.sleep(QUIET_S)
 
     def _link(self, side, **faults):
@@ -87,7 +94,7 @@ class Bed:
         """The other side of the balancer is a plain wire meanwhile."""
         other, = set(SIDES) - {cell.side}
         c = cell.condition
-        words = [cell.way, VIP, PORT, c.length // cell.connections, cell.connections, 1, c.limit_s]
+        words = [cell.way, self.vip, PORT, c.length // cell.connections, cell.connections, 1, c.limit_s]
         with self._link(other), self._link(cell.side, seed=seed, **cell.faults()) as link:
             done = self.lab.exec("client", [*AGENT, *map(str, words)], timeout=c.limit_s + SLACK_S)
         report = json.loads(done.stdout)

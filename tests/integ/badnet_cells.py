@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bad networks of tools/badnet. A cell is a condition, where it is, which way the bodies go, and over how many
-connections. Faults are told in the words of a faultlink (docs/testing.md)."""
+"""The bad networks of tools/badnet. A cell is a condition, where it is, which way the bodies go, over how many
+connections, and by which IP. Faults are told in the words of a faultlink (docs/testing.md)."""
 
 import dataclasses
 
@@ -28,9 +28,10 @@ class Cell:
     side: str
     way: str
     connections: int
+    family: int = 4
 
     def __str__(self):
-        return f"{self.condition.name}, {self.side} {self.way} x{self.connections}"
+        return f"{self.condition.name}, {self.side} {self.way} x{self.connections}" + ", IPv6" * (self.family == 6)
 
     def faults(self):
         """{"forth": words, "back": words} of the link at this side, where forth leads to the balancer."""
@@ -92,3 +93,5 @@ SHORT_CONDITIONS = [
 SHORT_LENGTH = 1 * MIB
 SHORT = [Cell(dataclasses.replace(condition, length=SHORT_LENGTH), side, way, 8 if (number + (way == "up")) % 2 else 1)
          for number, condition in enumerate(SHORT_CONDITIONS) for side in SIDES for way in WAYS]
+# One of each four over IPv6, each time another one.
+SHORT6 = [dataclasses.replace(SHORT[4 * number + number % 4], family=6) for number in range(len(SHORT_CONDITIONS))]

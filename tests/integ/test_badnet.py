@@ -2,14 +2,16 @@
 """The short form of tools/badnet: in bad networks requests may be slow, but none fails, and no body is altered; and
 what its long form makes of results."""
 
+import contextlib
+import functools
 import pathlib
 import sys
 
 import pytest
 
 from badnet_bed import Bed, Result
-from badnet_cells import CELLS, SHORT
-from lab_fixtures import check_end
+from badnet_cells import CELLS, SHORT, SHORT6
+from lab_fixtures import check_end, module_lab_of
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import badnet  # noqa: E402  # pylint: disable=wrong-import-position
@@ -17,16 +19,21 @@ import badnet  # noqa: E402  # pylint: disable=wrong-import-position
 SEED = 1
 
 
-@pytest.fixture(name="bed", scope="module")
-def fixture_bed(module_lab):
-    bed = Bed(module_lab, "shunt")
-    yield bed
-    check_end(bed.bed)
+@pytest.fixture(name="bed_of", scope="module")
+def fixture_bed_of(request):
+    """bed_of(family), made at first use."""
+    with contextlib.ExitStack() as labs:
+        @functools.cache
+        def bed_of(family):
+            bed = Bed(labs.enter_context(module_lab_of(request)), "shunt", family)
+            labs.callback(check_end, bed.bed)
+            return bed
+        yield bed_of
 
 
-@pytest.mark.parametrize("cell", SHORT, ids=str)
-def test_no_request_fails_and_no_body_is_altered(bed, cell):
-    result = bed.run(cell, SEED)
+@pytest.mark.parametrize("cell", SHORT + SHORT6, ids=str)
+def test_no_request_fails_and_no_body_is_altered(bed_of, cell):
+    result = bed_of(cell.family).run(cell, SEED)
     assert result.good, result
 
 
@@ -52,7 +59,7 @@ def test_a_cell_is_bad_if_shunt_alters_or_fails_where_haproxy_does_not():
 
 def test_cells_have_names_of_their_own_and_both_forms_are_large_enough():
     assert len({str(cell) for cell in CELLS}) == len(CELLS) >= 200
-    assert len({str(cell) for cell in SHORT}) == len(SHORT) >= 20
+    assert len({str(cell) for cell in SHORT + SHORT6}) == len(SHORT) + len(SHORT6) >= 20
 
 
 def test_faults_of_the_data_are_where_the_bodies_go():

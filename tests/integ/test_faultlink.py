@@ -89,9 +89,10 @@ def test_losses_come_in_bursts(wire):
     assert link.total("burst_lost") > 10 and link.total("lost") == 0
 
 
-def test_what_is_forged_arrives_altered_or_breaks_the_connection(wire):
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_is_forged_arrives_altered_or_breaks_the_connection(wire, family):
     """That it can be seen: no checksum of TCP's tells of it."""
-    report, link = wire("ipv4", "down", 1 << 20, requests=4, limit_s=5, back="forge=2%")
+    report, link = wire(family, "down", 1 << 20, requests=4, limit_s=5, back="forge=2%")
     assert report["altered"] or report["failed"], report
     assert link.counters["back"]["forged"] > 0
 

@@ -180,7 +180,8 @@ def transfer(method, address, length, n_requests, until_s, ret):
     """All requests of one connection; ret: [(seconds, what went wrong)]"""
     started = time.monotonic()
     try:
-        client = Client(socket.create_connection(address, until_s - started), f"{address[0]}:{address[1]}")
+        host = f"[{address[0]}]" if ":" in address[0] else address[0]
+        client = Client(socket.create_connection(address, until_s - started), f"{host}:{address[1]}")
         for _ in range(n_requests):
             started = time.monotonic()
             wrong = client.ask(method, length, until_s)

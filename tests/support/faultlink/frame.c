@@ -45,9 +45,10 @@ static uint16_t folded(uint32_t sum)
 	return (uint16_t)~sum;
 }
 
-static bool looks_for_neighbors(const uint8_t *ip)
+// The link's own: neighbors and routers are looked for, and groups joined, when a kernel likes.
+static bool is_link_business(const uint8_t *ip)
 {
-	return ip[6] == ICMP6 && ip[IP6] >= 133 && ip[IP6] <= 137;
+	return ip[24] == 0xff || (ip[6] == ICMP6 && ip[IP6] >= 133 && ip[IP6] <= 137);
 }
 
 size_t frame_ip_len(const uint8_t *frame, size_t len)
@@ -60,7 +61,7 @@ size_t frame_ip_len(const uint8_t *frame, size_t len)
 	}
 	if (type == TYPE_IP6 && len > ETH + IP6 && ip[0] >> 4 == 6) {
 		size_t n = IP6 + (size_t)get16(ip + 4);
-		return n > IP6 && n <= len - ETH && !looks_for_neighbors(ip) ? n : 0;
+		return n > IP6 && n <= len - ETH && !is_link_business(ip) ? n : 0;
 	}
 	return 0;
 }

@@ -11,8 +11,10 @@
 #define FRAME_MAX 9216
 
 // How many bytes of IP there are behind the Ethernet header, without padding. 0 = no IP packet, a
-// malformed one, or one that looks for neighbors (ICMPv6's 133 to 137), which, like ARP, is not to
-// be faulted by chance: a lost question costs a second.
+// malformed one, or one of IPv6 that looks for neighbors (ICMPv6's 133 to 137) or goes to a group
+// (RFC 3810 reports), which, like ARP, is not to be faulted by chance: a lost question costs a
+// second, and a kernel sends them at times of its own, so that no packet's number may depend on
+// them.
 size_t frame_ip_len(const uint8_t *frame, size_t len);
 
 // Flips the bit of this number behind the Ethernet header; frame_ip_len() > 0.

@@ -69,6 +69,8 @@ static void the_length_is_that_of_the_packet_not_of_the_frame(void **state)
 		assert_int_equal(
 			frame_ip_len(frame, sizeof(frame)), type >= 133 && type <= 137 ? 0 : 65);
 	}
+	frame[ETH + 24] = 0xff; // to a group
+	assert_int_equal(frame_ip_len(frame, sizeof(frame)), 0);
 }
 
 static void corruption_flips_one_bit_of_the_packet(void **state)
