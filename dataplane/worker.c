@@ -133,6 +133,7 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 		.backend_silence = conf->backend_silence,
 		.idle_timeout_ns = conf->idle_timeout_ns,
 		.client_buffer = conf->client_buffer,
+		.window_max = limits->window_max,
 		.max_attempts = conf->max_attempts,
 		.retry_idempotent = conf->retry_idempotent,
 		.seed = seed,

@@ -44,6 +44,16 @@ static inline uint64_t buf_share(const struct pool *chunks)
 	uint32_t half = chunks->n_total / 2, used = chunks->n_used;
 	return used < half ? (uint64_t)(half - used) * BUF_CHUNK_ROOM / 8 : 0;
 }
+// Of `wanted` bytes those that such a user may have: `first` in any case, and more up to `most` as
+// its share allows.
+static inline uint32_t buf_allowed(
+	const struct pool *chunks, uint32_t wanted, uint32_t first, uint32_t most)
+{
+	uint64_t share = buf_share(chunks);
+	uint32_t more = share < most ? (uint32_t)share : most;
+	uint32_t bound = more > first ? more : first;
+	return wanted < bound ? wanted : bound;
+}
 
 // Room for n_chunks chunks. 0 or -ENOMEM.
 [[nodiscard]] int buf_pool_init(struct pool *, uint32_t n_chunks);

@@ -9,11 +9,11 @@
 #include "lb/base/container_of.h"
 
 #define UPDATE_BYTES (H2_FRAME_HEAD + 4)
+#define LEAST_STEP 4096
 
 bool h2_flow_receive(struct h2_conn *c, uint32_t len)
 {
 	c->recv_window -= len;
-	c->unannounced += len;
 	if (c->recv_window >= 0)
 		return true;
 	h2_conn_fail(c, H2_FLOW_CONTROL_ERROR);
@@ -26,21 +26,24 @@ void h2_flow_delivered(struct h2_stream *s, uint32_t len)
 	s->conn->unconsumed += len;
 }
 
-// The step is half of the smaller one of what is and what will be in force, so that the change
-// makes no credit due and is no work for each stream. Rounded down: of a window of 65535 bytes that
-// comes in full frames of 16384, half comes back, and then the other half, one byte shorter, too.
+// The step is a quarter of the smaller one of what is and what will be in force, so that the change
+// makes no credit due and is no work for each stream; of a small one half, since few bytes are not
+// worth a frame. Rounded down: of a window of 65535 bytes that comes in full frames of 16384, the
+// last quarter, one byte shorter, comes back, too.
 void h2_flow_set_our_initial(struct h2_conn *c, uint32_t size)
 {
 	uint32_t configured = c->ctx->greetings[c->role].stream_window;
 	uint32_t smaller = size < configured ? size : configured;
+	uint32_t half = smaller / 2 + (smaller < 2), least = half < LEAST_STEP ? half : LEAST_STEP;
 	c->our_initial_window = size;
-	c->credit_step = (int32_t)(smaller / 2 + (smaller < 2));
+	c->half_window = (int32_t)half;
+	c->credit_step = (int32_t)(smaller / 4 > least ? smaller / 4 : least);
 }
 
-// Half of what its window is to be: so many bytes make a WINDOW_UPDATE due.
+// So many bytes make a WINDOW_UPDATE due.
 static int32_t step(const struct h2_stream *s)
 {
-	return s->conn->credit_step + (int32_t)((uint32_t)s->ahead / 2);
+	return s->conn->credit_step + (int32_t)((uint32_t)s->ahead / 4);
 }
 
 // After END_STREAM the peer has nothing left to send there.
@@ -69,27 +72,79 @@ void h2_stream_set_ahead(struct h2_stream *s, uint32_t n)
 
 bool h2_stream_is_short(const struct h2_stream *s)
 {
-	if (s->ahead - s->recv_credit < step(s) || s->got_end)
+	if (s->ahead - s->recv_credit < s->conn->half_window + s->ahead / 2 || s->got_end)
 		return false;
 	return s->content_length < 0 || s->content_length - s->received > h2_recv_window(s);
 }
 
 // Of what the peer has sent, a server keeps back what is not consumed yet.
-static int64_t conn_credit(const struct h2_conn *c)
+static int64_t conn_kept(const struct h2_conn *c)
 {
-	return c->role == H2_CLIENT ? c->unannounced
-	                            : (int64_t)c->unannounced - (int64_t)c->unconsumed;
+	return c->role == H2_CLIENT ? 0 : (int64_t)c->unconsumed;
 }
 
-// Half of what it may be at most, rounded down, and worth a frame: received - kept >= (most - kept)
-// / 2. As kept is at least 0, few need more than the first comparison.
+// A quarter of what it may be at most, rounded down, and worth a frame: received - kept >= (most -
+// kept) / 4. As kept is at least 0, few need more than the first comparison.
 static bool conn_credit_due(const struct h2_conn *c)
 {
-	uint64_t received = c->unannounced, most = c->recv_most;
-	if (2 * received + 1 < most)
+	int64_t most = c->recv_most, received = most - c->recv_window;
+	if (4 * received + 3 < most)
 		return false;
-	uint64_t kept = c->role == H2_CLIENT ? 0 : c->unconsumed;
-	return 2 * received + 1 >= most + kept && received >= most / 16 + kept;
+	int64_t kept = conn_kept(c);
+	return 4 * received + 3 >= most + 3 * kept && received >= most / 16 + kept;
+}
+
+// Half of the window in a round trip, or else that has passed, and it begins anew. A quarter of one
+// may be between: what is given back in one piece comes in one piece, a round trip later or a
+// little more.
+static bool is_short(const struct h2_conn *c, struct h2_pace *p, uint64_t consumed, uint64_t window)
+{
+	uint64_t now = h2_now(c->ctx), rtt = c->events->round_trip_ns(c);
+	bool in_time = p->mark_ns && rtt && now - p->mark_ns <= rtt + rtt / 4;
+	if (in_time && consumed - p->mark < window / 2)
+		return false;
+	*p = (struct h2_pace){.mark_ns = now, .mark = consumed};
+	return in_time;
+}
+
+static void tell_of_conn(struct h2_conn *c)
+{
+	if (!c->events->round_trip_ns)
+		return;
+	uint64_t consumed = (uint64_t)(c->granted - c->recv_window - conn_kept(c));
+	bool is_large = c->recv_most > c->ctx->greetings[c->role].recv_window;
+	bool now_short = is_short(c, &c->pace, consumed, c->recv_most);
+	if (now_short || is_large)
+		c->events->on_window(c, NULL, now_short);
+}
+
+static void tell_of_stream(struct h2_conn *c, struct h2_stream *s)
+{
+	if (!c->events->round_trip_ns)
+		return;
+	bool now_short = is_short(c, &s->pace, h2_stream_n_consumed(s), h2_stream_window(s));
+	if (now_short || s->ahead > 0)
+		c->events->on_window(c, s, now_short);
+}
+
+uint32_t h2_conn_window(const struct h2_conn *c)
+{
+	return c->recv_most;
+}
+
+void h2_conn_set_window(struct h2_conn *c, uint32_t bytes)
+{
+	c->recv_most = bytes;
+}
+
+uint64_t h2_stream_n_consumed(const struct h2_stream *s)
+{
+	return (uint64_t)s->received - s->unconsumed;
+}
+
+uint32_t h2_stream_window(const struct h2_stream *s)
+{
+	return (uint32_t)(s->conn->our_initial_window + s->ahead);
 }
 
 bool h2_flow_owes(const struct h2_conn *c)
@@ -97,22 +152,33 @@ bool h2_flow_owes(const struct h2_conn *c)
 	return !list_empty(&c->credits) || conn_credit_due(c);
 }
 
+// False = it waits for room.
+static bool announce(struct h2_conn *c, uint32_t id, int64_t credit, size_t *room)
+{
+	if (*room < UPDATE_BYTES || !h2_put_window_update(c, id, (uint32_t)credit))
+		return false;
+	*room -= UPDATE_BYTES;
+	return true;
+}
+
 bool h2_flow_announce(struct h2_conn *c, size_t *room)
 {
+	if (conn_credit_due(c))
+		tell_of_conn(c);
 	if (conn_credit_due(c)) {
-		uint32_t credit = (uint32_t)conn_credit(c);
-		if (*room < UPDATE_BYTES || !h2_put_window_update(c, 0, credit))
+		int64_t credit = c->recv_most - c->recv_window - conn_kept(c);
+		if (!announce(c, 0, credit, room))
 			return false;
-		*room -= UPDATE_BYTES;
 		c->recv_window += credit;
-		c->unannounced -= credit;
+		c->granted += credit;
 	}
 	while (!list_empty(&c->credits)) {
 		struct h2_stream *s = CONTAINER_OF(c->credits.next, struct h2_stream, credit);
-		if (*room < UPDATE_BYTES ||
-			!h2_put_window_update(c, s->id, (uint32_t)s->unannounced))
+		tell_of_stream(c, s);
+		if (!list_linked(&s->credit)) // less is due now
+			continue;
+		if (!announce(c, s->id, s->unannounced, room))
 			return false;
-		*room -= UPDATE_BYTES;
 		s->recv_credit += s->unannounced;
 		s->unannounced = 0;
 		list_remove(&s->credit);

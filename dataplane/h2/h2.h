@@ -106,6 +106,13 @@ struct h2_events {
 	// The peer accepts no new streams; streams above last_id are closed right after this
 	// (unprocessed).
 	void (*on_goaway)(struct h2_conn *, uint32_t last_id, enum h2_error code);
+	// For windows that follow what comes in a round trip: the smoothed one to the peer in ns, 0
+	// = not known. NULL = windows stay as they are.
+	uint64_t (*round_trip_ns)(const struct h2_conn *);
+	// Before a WINDOW_UPDATE of the stream, or of the connection if it is NULL: half of the
+	// window was consumed within a round trip (is_short), or it is larger than at first. The
+	// owner may set the window. Only with round_trip_ns.
+	void (*on_window)(struct h2_conn *, struct h2_stream *, bool is_short);
 };
 
 // Returns NULL if out of memory. chunks is borrowed and outlives the context.
@@ -119,6 +126,10 @@ struct h2_conn *h2_conn_new(
 	struct h2_context *, enum h2_role, const struct h2_events *, struct buf *out, void *user);
 // Resets of several connections together: 4000, and 133 a second.
 extern const struct gcra_limit h2_shared_reset_limit;
+// Bytes of bodies that the peer may have unconsumed (a server: on their way) on all streams. A
+// smaller value takes nothing back, but less is given as bytes are consumed.
+uint32_t h2_conn_window(const struct h2_conn *);
+void h2_conn_set_window(struct h2_conn *, uint32_t bytes);
 // Server: charges its resets to this budget, too. Borrowed; outlives the connection.
 void h2_conn_share_resets(struct h2_conn *, struct gcra *);
 // Frees the connection. Open streams are first closed through on_closed, by_peer with code.
@@ -202,6 +213,10 @@ void h2_stream_consumed(struct h2_stream *, size_t n);
 // The peer's window on the stream is to be so many bytes larger than the one advertised: grows at
 // once, shrinks as bytes are consumed. 0 at first.
 void h2_stream_set_ahead(struct h2_stream *, uint32_t n);
+// The peer's whole window on the stream, in bytes: the one advertised and what it is ahead.
+uint32_t h2_stream_window(const struct h2_stream *);
+// Body bytes that its owner has consumed.
+uint64_t h2_stream_n_consumed(const struct h2_stream *);
 // The peer has used half of its window on the stream, or more, and sends more than is left of it.
 bool h2_stream_is_short(const struct h2_stream *);
 // Sends RST_STREAM and drops the queue; calls on_closed before it returns (not by_peer). After a

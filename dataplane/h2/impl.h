@@ -91,6 +91,12 @@ struct h2_rx {
 	struct h2_facts facts; // block_parted: what the dropped fields contained
 };
 
+// How fast a window is used (flow.c).
+struct h2_pace {
+	uint64_t mark_ns; // 0 = nothing is measured yet
+	uint64_t mark; // bytes that had been consumed then
+};
+
 struct h2_conn {
 	struct h2_context *ctx;
 	const struct h2_events *events;
@@ -115,12 +121,14 @@ struct h2_conn {
 	int64_t send_window, recv_window;
 	// Upper bounds of send_credit, of the live streams and of those in windowless.
 	int64_t most_credit, windowless_credit;
-	uint32_t recv_most; // what recv_window is at most
-	uint32_t unannounced; // received and not yet returned to the peer
+	uint32_t recv_most; // what recv_window is at most; less it: not yet returned to the peer
 	uint64_t unconsumed; // received and not yet consumed by the owner
+	int64_t granted; // in total, recv_window included
+	struct h2_pace pace; // of what was consumed
 	uint64_t queued; // in all streams' queues
 	int64_t our_initial_window; // in force since the peer's ACK
-	int32_t credit_step; // half of the streams' initial window
+	int32_t credit_step; // of the streams' initial window: so much makes a WINDOW_UPDATE due
+	int32_t half_window; // of the streams' initial one
 	// The peer's settings.
 	uint32_t peer_initial_window, peer_max_frame, peer_max_streams;
 	// Streams.
@@ -180,6 +188,7 @@ struct h2_stream {
 	int32_t unannounced; // to be returned to the peer; below 0: its window is to shrink
 	int32_t ahead; // by so much its window is to be larger than the initial one
 	uint64_t unconsumed; // delivered and not yet consumed
+	struct h2_pace pace; // of what was consumed
 	int64_t content_length; // announced by the peer, -1 = unknown
 	int64_t received; // body bytes
 	uint32_t id;

@@ -110,7 +110,6 @@ bool h2_put_greeting(struct h2_conn *c)
 		return false;
 	}
 	c->written = g->len;
-	c->recv_window = g->recv_window;
 	h2_count(ctx, H2_C_frames_out_settings);
 	if (g->recv_window > H2_WINDOW_DEFAULT)
 		h2_count(ctx, H2_C_frames_out_window_update);

@@ -8,6 +8,7 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/route.h"
 #include "dataplane/proxy/state.h"
+#include "dataplane/proxy/window.h"
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"
 #include "lb/pick/limits.h"
@@ -106,7 +107,9 @@ static const struct h2_events events = {.on_message = on_message,
 	.on_data = proxy_forward_request_data,
 	.on_sent = proxy_forward_response_sent,
 	.on_closed = on_stream_closed,
-	.on_settings = on_settings};
+	.on_settings = on_settings,
+	.round_trip_ns = proxy_window_round_trip_ns,
+	.on_window = proxy_window_of_client};
 
 // Out of the books, before its HTTP/2 ends.
 static void leave(struct proxy_client *c)

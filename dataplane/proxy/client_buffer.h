@@ -27,6 +27,7 @@ struct proxy_client_buffer {
 	uint64_t bound;
 	uint64_t kept; // bytes of its stored requests
 	uint64_t ahead; // bytes that backends may send beyond first windows
+	uint64_t earned; // and those that they may send besides, since the client took so many
 	struct twheel_timer timer; // client.c: armed while more than the bound waits to be taken
 	uint64_t taken_mark; // bytes that it had taken when the timer was armed
 };
@@ -54,6 +55,9 @@ static inline bool proxy_client_buffer_may_copy(const struct proxy_client_buffer
 
 // Sets the window of the request's stream to the backend by what its client leaves free.
 void proxy_client_buffer_widen(struct proxy_request *);
+// Half of that window was used within the backend's round trip, or it has grown so before: it
+// doubles, and the bound with it until the request ends, as far as the chunks allow (window.h).
+void proxy_client_buffer_earn(struct proxy_request *, bool is_short);
 // The request leaves its stream to the backend: its `ahead`.
 static inline void proxy_client_buffer_narrow(struct proxy_client_buffer *b, uint32_t *ahead)
 {

@@ -50,6 +50,7 @@ struct proxy_conf {
 	uint64_t idle_timeout_ns; // of clients without an open stream (TH-80); 0 = none
 	uint32_t
 		client_buffer; // bytes kept for a client connection (client_buffer.h); 0 = no bound
+	uint32_t window_max; // bytes that HTTP/2's windows may grow to
 	uint64_t seed;
 	// Sets *ret to our source address towards a backend. Returns NULL, or why the attempt
 	// fails.

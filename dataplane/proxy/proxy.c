@@ -73,6 +73,9 @@ static void bound_client_buffers(struct proxy *p, struct h2_conf *h2)
 		h2->conn_window = p->conf.client_buffer;
 	else
 		p->conf.client_buffer = UINT32_MAX;
+	p->client_window = h2->conn_window;
+	p->client_stream_window = h2->stream_window;
+	p->backend_window = h2->answer_conn_window;
 }
 
 struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,

@@ -28,6 +28,7 @@ void proxy_request_leave(struct proxy_request *r)
 	if (r->session.on)
 		proxy_session_drop(r->proxy, &r->session);
 	r->owner->source->n_requests--;
+	r->owner->buffer.earned -= r->earned;
 	pool_put(&r->proxy->requests, r);
 }
 

@@ -91,7 +91,7 @@ struct proxy_request {
 	uint32_t endpoint_id; // ROOM and later
 	uint32_t sent_from; // offset of its HEADERS in its connection's output, modulo 2^32
 	uint32_t credited; // body bytes returned to the client's window while replay is kept
-	uint32_t ahead; // counted in the client's buffer.ahead
+	uint32_t ahead, earned; // counted in the client's buffer.ahead and buffer.earned
 	uint32_t skip; // the part of credited that a new attempt has not sent again yet
 	uint16_t n_running; // handlers of this request on the stack: it is not freed meanwhile
 	uint16_t timeout_field; // index of a well-formed grpc-timeout

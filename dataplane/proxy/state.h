@@ -73,6 +73,9 @@ struct proxy {
 	struct proxy_pressure pressure; // on the chunks
 	struct proxy_listener listeners[LB_MAX_FRONTENDS];
 	struct proxy_conf conf;
+	// HTTP/2's windows at first: of a client's connection and its streams, of a backend's
+	// connection.
+	uint32_t client_window, client_stream_window, backend_window;
 	uint64_t counters[PROXY_N_COUNTERS];
 };
 

@@ -6,6 +6,7 @@
 #include "dataplane/proxy/forward.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
+#include "dataplane/proxy/window.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"
@@ -314,7 +315,9 @@ static const struct h2_events events = {.on_message = on_message,
 	.on_sent = proxy_forward_request_sent,
 	.on_closed = on_stream_closed,
 	.on_settings = on_settings,
-	.on_goaway = on_goaway};
+	.on_goaway = on_goaway,
+	.round_trip_ns = proxy_window_round_trip_ns,
+	.on_window = proxy_window_of_upstream};
 
 static void on_established(struct tcp_conn *tcp, void *user)
 {

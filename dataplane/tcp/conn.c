@@ -174,6 +174,11 @@ size_t tcp_conn_unsent(const struct tcp_conn *c)
 	return c->sendq.len > sent ? c->sendq.len - sent : 0;
 }
 
+uint64_t tcp_conn_round_trip_ns(const struct tcp_conn *c)
+{
+	return c->srtt_ns;
+}
+
 uint32_t tcp_conn_n_sent(const struct tcp_conn *c)
 {
 	return c->snd_max - c->iss - 1;

@@ -141,6 +141,8 @@ struct buf *tcp_conn_sendq(struct tcp_conn *);
 size_t tcp_conn_send_room(const struct tcp_conn *);
 // Those bytes of the send queue that were never sent: what is left is on its way to the peer.
 size_t tcp_conn_unsent(const struct tcp_conn *);
+// The smoothed round trip in ns (RFC 6298); 0 = not known yet.
+uint64_t tcp_conn_round_trip_ns(const struct tcp_conn *);
 // Bytes of the send queue sent in total, modulo 2^32. Valid inside on_closed, too.
 uint32_t tcp_conn_n_sent(const struct tcp_conn *);
 // Marks the connection for the next flush.

@@ -5,12 +5,9 @@
 // and nothing is taken back.
 #include "dataplane/tcp/tcp_internal.h"
 
-// Of `wanted` bytes those that a connection may have, `first` in any case.
 static uint32_t allowed(const struct tcp_stack *s, uint32_t wanted, uint32_t first)
 {
-	uint64_t share = buf_share(s->chunks);
-	uint32_t most = share < s->conf.window_max ? (uint32_t)share : s->conf.window_max;
-	return min_u32(wanted, max_u32(most, first));
+	return buf_allowed(s->chunks, wanted, first, s->conf.window_max);
 }
 
 void tcp_window_init(struct tcp_conn *c)
@@ -29,12 +26,13 @@ uint32_t tcp_window_other(const struct tcp_conn *c)
 	return allowed(c->stack, c->rcv_wnd, min_u32(c->rcv_wnd, conf->recv_window));
 }
 
-// Half of the window within a round trip, or else so many that a round trip has passed.
+// Half of the window within a round trip, or else that has passed; and a quarter of one, since a
+// whole window that is announced at once comes a round trip later or a little more.
 void tcp_window_measure(struct tcp_conn *c)
 {
 	const struct tcp_conf *conf = &c->stack->conf;
 	uint64_t now = tcp_now(c->stack);
-	if (now - c->rcv_mark_ns <= c->srtt_ns) {
+	if (now - c->rcv_mark_ns <= c->srtt_ns + c->srtt_ns / 4) {
 		if (c->rcv_nxt - c->rcv_mark < c->rcv_wnd / 2)
 			return;
 		if (c->wscale_on && !c->recvq.len && c->rcv_wnd < conf->window_max) {

@@ -113,6 +113,11 @@ size_t tcp_conn_unsent(const struct tcp_conn *c)
 	return c->sendq.len;
 }
 
+uint64_t tcp_conn_round_trip_ns(const struct tcp_conn *c)
+{
+	return NS_PER_MS;
+}
+
 uint32_t tcp_conn_n_sent(const struct tcp_conn *c)
 {
 	return c->n_sent;

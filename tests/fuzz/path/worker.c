@@ -119,6 +119,7 @@ static void make_proxy(struct path_worker *w)
 		.idle_timeout_ns = 300 * SECOND,
 		.max_attempts = 4,
 		.retry_idempotent = true,
+		.window_max = 128 << 10,
 		.seed = 1,
 		.source_for = source_for};
 	struct h2_conf h2 = {.max_conns = PATH_CLIENTS + 16,

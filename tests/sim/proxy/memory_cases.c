@@ -116,7 +116,7 @@ static void th_85_who_takes_what_it_asked_for_is_not_cut(void **state)
 {
 	struct world *w = world_of(2, 8 << 10);
 	w->clients[0].slow = true;
-	ask_often(w, 0, KIND_DOWNLOAD, 10 << 20, 70); // no half of the memory yet
+	ask_often(w, 0, KIND_DOWNLOAD, 10 << 20, 38); // no half of the memory yet
 	world_run(w, SECOND);
 	assert_int_equal(world_counter(w, "streams_cut_for_memory"), 0);
 	uint32_t first = w->n_asks;

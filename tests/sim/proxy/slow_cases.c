@@ -73,7 +73,7 @@ static void an_answered_request_costs_no_copy(void **state)
 	for (int i = 0; i < 20; i++)
 		ask(w, KIND_DOWNLOAD, 1 << 20);
 	world_run(w, SECOND);
-	assert_in_range(world_chunks_used(w), 20 * 17, 20 * 19 + 12); // half a window each
+	assert_in_range(world_chunks_used(w), 20 * 29, 20 * 33 + 12); // a window each
 	client_abort(&w->clients[0]);
 	world_run(w, SECOND);
 	assert_int_equal(world_chunks_used(w), 0);

@@ -146,6 +146,7 @@ static void new_proxy(struct world *w)
 		.backend_silence = {.tcp_keepalive_ns = 3 * SECOND},
 		.idle_timeout_ns = w->conf.idle_timeout_ns,
 		.client_buffer = w->conf.client_buffer,
+		.window_max = 4 << 20,
 		.max_attempts = w->conf.max_attempts,
 		.retry_idempotent = !w->conf.no_idempotent_retry,
 		.seed = w->conf.seed,
@@ -187,6 +188,8 @@ struct world *world_new(const struct world_conf *conf)
 	backends->end_turn = backends_end;
 	backends->ctx = w;
 	w->backend_conf = h2_conf(w, conf->backend_streams);
+	if (conf->backend_window)
+		w->backend_conf.stream_window = conf->backend_window;
 	for (uint32_t i = 0; i < conf->n_backends; i++) {
 		struct backend *b = &w->backends[i];
 		*b = (struct backend){.n_done = w->n_done,

@@ -25,7 +25,7 @@ struct world_conf {
 	uint32_t max_conns_per_endpoint;
 	uint32_t n_chunks; // of the proxy
 	uint32_t backend_streams; // MAX_CONCURRENT_STREAMS
-	uint32_t stream_window, client_window; // the latter 0: as the former
+	uint32_t stream_window, client_window, backend_window; // the latter two 0: as the former
 	uint64_t listener_drain_ns, idle_timeout_ns;
 	uint32_t client_buffer;
 	uint32_t max_attempts;

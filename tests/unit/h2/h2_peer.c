@@ -140,8 +140,21 @@ static void on_goaway(struct h2_conn *c, uint32_t last_id, enum h2_error code)
 	say(h2_conn_user(c), "goaway(%u %s) ", last_id, error_name(code));
 }
 
+static uint64_t round_trip_ns(const struct h2_conn *c)
+{
+	const struct peer *p = h2_conn_user(c);
+	return p->round_trip_ns;
+}
+
+static void on_window(struct h2_conn *c, struct h2_stream *s, bool is_short)
+{
+	struct peer *p = h2_conn_user(c);
+	if (p->on_window)
+		p->on_window(p, s, is_short);
+}
+
 static const struct h2_events events = {
-	on_message, on_data, on_sent, on_closed, on_settings, on_goaway};
+	on_message, on_data, on_sent, on_closed, on_settings, on_goaway, round_trip_ns, on_window};
 
 struct h2_conf peer_conf(void)
 {

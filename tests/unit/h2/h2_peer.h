@@ -36,6 +36,7 @@ struct peer {
 	size_t log_len;
 	bool log_data; // data events are in the log, too
 	bool consume; // at once
+	uint64_t round_trip_ns;
 	struct peer_stream streams[PEER_MAX_STREAMS];
 	size_t n_streams;
 	// Scripted owner; NULL = only log.
@@ -43,6 +44,7 @@ struct peer {
 	void (*on_data)(struct peer *, struct h2_stream *, const uint8_t *, size_t, bool);
 	void (*on_sent)(struct peer *, struct h2_stream *, size_t);
 	void (*on_closed)(struct peer *, struct h2_stream *);
+	void (*on_window)(struct peer *, struct h2_stream *, bool is_short);
 	void *user;
 };
 

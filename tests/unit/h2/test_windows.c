@@ -73,7 +73,7 @@ static void th_88_unconsumed_bytes_keep_their_part_of_the_connection_window(void
 		feed_data(3, 12768);
 		h2_stream_consumed(s, 12768);
 		assert_string_equal(peer_frames(&us),
-			i % 3 == 2 ? "WINDOW_UPDATE 0 12768\nWINDOW_UPDATE 3 38304\n"
+			i % 2 == 1 ? "WINDOW_UPDATE 0 12768\nWINDOW_UPDATE 3 25536\n"
 				   : "WINDOW_UPDATE 0 12768\n");
 	}
 }
@@ -126,11 +126,11 @@ static void th_86_a_window_grows_as_its_owner_has_room(void **state)
 	assert_false(h2_stream_is_short(s));
 	feed_data(1, 1); // half of 11000
 	assert_true(h2_stream_is_short(s));
-	h2_stream_consumed(s, 5499);
+	h2_stream_consumed(s, 2999);
 	assert_string_equal(peer_frames(&us), "");
-	h2_stream_consumed(s, 1);
-	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 1 5500\n");
-	feed_data(1, 11000);
+	h2_stream_consumed(s, 1); // half of what it is at first and a quarter of what it is ahead
+	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 1 3000\n");
+	feed_data(1, 8500);
 	assert_string_equal(peer_frames(&us), "");
 	feed_data(1, 1);
 	assert_string_equal(peer_frames(&us), "RST_STREAM 1 FLOW_CONTROL_ERROR\n");
@@ -175,6 +175,82 @@ static void a_stream_whose_window_holds_the_rest_is_not_short(void **state)
 	assert_false(h2_stream_is_short(s));
 }
 
+static unsigned n_short_streams, n_short_conns;
+
+static void double_it(struct peer *p, struct h2_stream *s, bool is_short)
+{
+	if (!is_short)
+		return;
+	if (!s) {
+		n_short_conns++;
+		h2_conn_set_window(p->conn, 2 * h2_conn_window(p->conn));
+	} else {
+		n_short_streams++;
+		h2_stream_set_ahead(s, 2 * h2_stream_window(s) - 65535);
+	}
+}
+
+// So many bytes, consumed at once, in each of n steps so far apart.
+static struct h2_stream *take(unsigned n, size_t len, uint64_t apart_ns)
+{
+	start(H2_SERVER);
+	struct h2_stream *s = request(1);
+	n_short_streams = n_short_conns = 0;
+	us.on_window = double_it;
+	for (unsigned i = 0; i < n; i++) {
+		us.now_ns += apart_ns;
+		feed_data(1, len);
+		h2_stream_consumed(s, len);
+		peer_frames(&us);
+	}
+	return s;
+}
+
+// HX-35
+static void hx_35_windows_of_which_half_is_used_in_a_round_trip_are_short(void **state)
+{
+	us.round_trip_ns = 1000;
+	struct h2_stream *s = take(4, 16384, 500);
+	assert_int_equal(n_short_streams, 1);
+	assert_int_equal(n_short_conns, 1);
+	assert_int_equal(h2_stream_window(s), 2 * 65535);
+	assert_int_equal(h2_conn_window(us.conn), 2 * 65535);
+	feed_data(1, 2 * 65535 - 16384); // no quarter of a window, the last 16384 came not back yet
+	enum h2_error code;
+	assert_false(h2_conn_failed(us.conn, &code));
+}
+
+// HX-35
+static void hx_35_windows_of_which_less_is_used_in_a_round_trip_are_not_short(void **state)
+{
+	us.round_trip_ns = 1000;
+	take(20, 16384, 1100);
+	assert_int_equal(n_short_streams + n_short_conns, 0);
+}
+
+// HX-35
+static void hx_35_without_a_round_trip_no_window_is_short(void **state)
+{
+	take(20, 16384, 0);
+	assert_int_equal(n_short_streams + n_short_conns, 0);
+}
+
+// HX-35: also a window that was larger takes nothing back, and nobody is cut off for it.
+static void hx_35_a_smaller_connection_window_takes_nothing_back(void **state)
+{
+	us.round_trip_ns = 1000;
+	struct h2_stream *s = take(3, 16384, 500);
+	assert_int_equal(h2_conn_window(us.conn), 2 * 65535);
+	h2_conn_set_window(us.conn, 65535);
+	us.on_window = NULL;
+	enum h2_error code;
+	feed_data(1, 60000);
+	assert_false(h2_conn_failed(us.conn, &code));
+	assert_string_equal(peer_frames(&us), "");
+	h2_stream_consumed(s, 60000);
+	assert_null(strstr(peer_frames(&us), "WINDOW_UPDATE 0")); // it has what it is to have
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define SMALL(name) cmocka_unit_test_setup_teardown(name, set_up_small_streams, tear_down)
 
@@ -183,4 +259,8 @@ RUN_SUITE("h2/windows", CASE(th_88_unconsumed_bytes_keep_their_part_of_the_conne
 	SMALL(th_86_a_window_grows_as_its_owner_has_room),
 	SMALL(th_86_a_window_shrinks_as_bytes_are_consumed),
 	SMALL(th_86_credit_that_is_withdrawn_before_it_is_sent_is_not_sent),
+	CASE(hx_35_windows_of_which_half_is_used_in_a_round_trip_are_short),
+	CASE(hx_35_windows_of_which_less_is_used_in_a_round_trip_are_not_short),
+	CASE(hx_35_without_a_round_trip_no_window_is_short),
+	CASE(hx_35_a_smaller_connection_window_takes_nothing_back),
 	SMALL(a_stream_whose_window_holds_the_rest_is_not_short))

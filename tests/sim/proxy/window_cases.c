@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows that follow what a round trip brings: how fast large bodies go between a client and
+// backends that are 40 ms away each, and what is kept for a client that stops taking them.
+#include "lb/pick/cause.h"
+#include "tests/sim/proxy/cases.h"
+#include "tests/support/check.h"
+
+#define BODY (8u << 20)
+#define MIB_OF_CHUNKS 512
+
+static struct world *far_world(uint32_t pool_mib)
+{
+	struct world_conf conf = world_conf_default(3);
+	conf.client_window = conf.backend_window = 8 << 20;
+	conf.n_clients = 1;
+	conf.n_chunks = pool_mib * MIB_OF_CHUNKS;
+	struct world *w = world_new(&conf);
+	w->wire.delay_ns = 20 * MS;
+	w->wire.jitter_ns = 0;
+	use_backends(w, 0x3);
+	open_client(w);
+	world_run(w, SECOND);
+	return w;
+}
+
+// HX-35: with the first windows, 64 KiB a round trip, it would be 5 s.
+static void hx_35_large_answers_go_beyond_first_windows(void **state)
+{
+	struct world *w = far_world(128);
+	struct ask *a = ask(w, KIND_DOWNLOAD, BODY);
+	finish_of(w, a);
+	assert_ok(w, a);
+	assert_in_range(took_ns(a), 100 * MS, 1000 * MS);
+	assert_true(world_counter(w, "windows_grown") >= 5);
+	world_free(w);
+}
+
+// HX-35
+static void hx_35_large_requests_go_beyond_first_windows(void **state)
+{
+	struct world *w = far_world(128);
+	struct ask *a = ask(w, KIND_ECHO, BODY);
+	finish_of(w, a);
+	assert_ok(w, a);
+	assert_in_range(took_ns(a), 100 * MS, 2000 * MS);
+	world_free(w);
+}
+
+// HX-35: where chunks are few, nothing fails, and what grows leaves half of them to others.
+static void hx_35_windows_share_what_chunks_there_are(void **state)
+{
+	struct world *w = far_world(4);
+	struct ask *asks[6];
+	for (int i = 0; i < 6; i++)
+		asks[i] = ask(w, i % 2 ? KIND_DOWNLOAD : KIND_ECHO, BODY / 4);
+	for (int i = 0; i < 6; i++) {
+		finish_of(w, asks[i]);
+		assert_ok(w, asks[i]);
+	}
+	assert_in_range(w->max_chunks, 1, 4 * MIB_OF_CHUNKS * 3 / 4);
+	world_free(w);
+}
+
+// TH-86: what a fast client has earned may lie there when it pauses, and no more; TH-15 ends it.
+static void th_86_a_fast_client_that_pauses_is_not_cut_and_bounded(void **state)
+{
+	struct world *w = far_world(128);
+	struct ask *a = ask(w, KIND_DOWNLOAD, 8 * BODY);
+	while (a->received < BODY)
+		world_run(w, 10 * MS);
+	w->clients[0].slow = true;
+	world_run(w, 10 * SECOND);
+	assert_false(a->closed);
+	assert_in_range(world_chunks_used(w), MIB_OF_CHUNKS, (4 + 1) * MIB_OF_CHUNKS * 5 / 4);
+	world_run(w, 60 * SECOND);
+	assert_true(a->closed);
+	assert_int_equal(world_counter(w, "streams_stalled"), 1);
+	assert_int_equal(world_counter(w, "streams_cut_for_buffer"), 0);
+	assert_in_range(world_chunks_used(w), 0, 16);
+	world_free(w);
+}
+
+// TH-86: one that takes only what was granted at first earns nothing.
+static void th_86_a_client_that_never_takes_anything_earns_no_window(void **state)
+{
+	struct world *w = far_world(128);
+	w->clients[0].slow = true;
+	w->clients[0].deaf = true;
+	for (int i = 0; i < 20; i++)
+		ask(w, KIND_DOWNLOAD, BODY);
+	world_run(w, 900 * MS);
+	assert_int_equal(world_counter(w, "windows_grown"), 0);
+	assert_in_range(world_chunks_used(w), 1, MIB_OF_CHUNKS);
+	world_free(w);
+}
+
+#define CASE(name) cmocka_unit_test(name)
+
+RUN_SUITE("proxy/window", CASE(hx_35_large_answers_go_beyond_first_windows),
+	CASE(hx_35_large_requests_go_beyond_first_windows),
+	CASE(hx_35_windows_share_what_chunks_there_are),
+	CASE(th_86_a_fast_client_that_pauses_is_not_cut_and_bounded),
+	CASE(th_86_a_client_that_never_takes_anything_earns_no_window))
