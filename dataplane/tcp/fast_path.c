@@ -47,14 +47,17 @@ static inline void acknowledge(struct tcp_conn *c, const struct plain *p)
 {
 	struct tcp_stack *s = c->stack;
 	bool had_room = c->sendq.len < s->conf.send_limit;
-	// The timestamp echoed is the last word before the data.
-	uint64_t rtt = tcp_sent_measure(c, c->ts_on ? get32(p->data - 4) : 0);
+	uint64_t rtt;
+	if (c->last.next || c->last.fate) { // the timestamp echoed is the last word before the data
+		rtt = tcp_sent_measure(c, c->ts_on ? get32(p->data - 4) : 0);
+		tcp_sent_acked(c, p->ack, NULL);
+	} else { // one run, the same in short
+		rtt = tcp_now(s) - c->last.sent_ns;
+		tcp_rtt_sample(c, rtt);
+		c->last.seq = p->ack;
+	}
 	if (c->cwnd_limited)
 		tcp_ack_grow(c, p->acked, rtt);
-	if (c->last.next || c->last.fate)
-		tcp_sent_acked(c, p->ack, NULL);
-	else
-		c->last.seq = p->ack;
 	if (c->cursor.offset <= p->acked)
 		c->cursor = (struct buf_cursor){0};
 	else

@@ -35,7 +35,7 @@ void tcp_ack_too_big(struct tcp_conn *);
 void tcp_ack_late(struct tcp_conn *);
 
 // timer.c
-// A round trip > 0, before snd_una moves: the more of a flight is outstanding, the less it counts.
+// A round trip, before snd_una moves: the more of a flight is outstanding, the less it counts.
 void tcp_rtt_sample(struct tcp_conn *, uint64_t rtt_ns);
 // The round trip by the timestamp that an ACK echoes (RFC 7323 4), in whole milliseconds, 1 ns at
 // least; 0 = it has no plausible one.
@@ -127,7 +127,6 @@ static inline uint64_t tcp_sent_measure(struct tcp_conn *c, uint32_t ts_ecr)
 	if (first->fate & TCP_RUN_AGAIN) // Karn
 		return tcp_rtt_sample_echo(c, ts_ecr);
 	uint64_t rtt = tcp_now(c->stack) - first->sent_ns;
-	rtt = rtt ? rtt : 1;
 	tcp_rtt_sample(c, rtt);
 	return rtt;
 }

@@ -49,21 +49,30 @@ static uint64_t probe_timeout(const struct tcp_conn *c)
 
 // However far the timer has backed off, a peer that was away is asked once more in the last eighth
 // of the user timeout, and again of our patience if that is longer, and has time to answer.
-void tcp_rtx_start(struct tcp_conn *c)
+static uint64_t shorten(const struct tcp_conn *c, uint64_t now, uint64_t wait)
 {
-	uint64_t now = tcp_now(c->stack), patience = c->user_timeout_ns;
+	uint64_t patience = c->user_timeout_ns;
 	if (now >= c->progress_ns + patience)
 		patience = tcp_patience(c);
-	uint64_t give_up = c->progress_ns + patience;
+	uint64_t give_up = c->progress_ns + patience, last = patience / 8;
+	uint64_t left = give_up > now ? give_up - now : 0;
+	if (c->state != TCP_OPEN || wait + last / 4 <= left)
+		return wait;
+	return left > last ? left / 2 : left;
+}
+
+void tcp_rtx_start(struct tcp_conn *c)
+{
+	uint64_t now = tcp_now(c->stack);
 	uint64_t wait = c->n_backoff ? backed_off(c) : c->rto_ns;
-	uint64_t probe = tcp_may_probe_tail(c) ? probe_timeout(c) : UINT64_MAX;
-	c->tail_probe_next = probe < wait;
-	wait = probe < wait ? probe : wait;
-	uint64_t last = patience / 8;
-	if (now + wait + last / 4 > give_up && c->state == TCP_OPEN) {
-		uint64_t left = give_up > now ? give_up - now : 0;
-		wait = left > last ? left / 2 : left;
+	c->tail_probe_next = false;
+	if (tcp_may_probe_tail(c)) {
+		uint64_t probe = probe_timeout(c);
+		c->tail_probe_next = probe < wait;
+		wait = probe < wait ? probe : wait;
 	}
+	if (now + wait + c->user_timeout_ns / 32 > c->progress_ns + c->user_timeout_ns)
+		wait = shorten(c, now, wait);
 	tcp_timer_set(c, TCP_TIMER_RTX, now + wait);
 }
 
@@ -77,15 +86,20 @@ void tcp_rtt_sample(struct tcp_conn *c, uint64_t rtt)
 	} else { // RFC 6298 2.3
 		uint32_t flight = c->snd_max - c->snd_una;
 		uint64_t off = rtt > c->srtt_ns ? rtt - c->srtt_ns : c->srtt_ns - rtt;
-		unsigned many = 0; // RFC 7323 appendix G: a flight brings so many samples
-		if (flight >= 2 * MANY_BYTES)
-			many = 31 - (unsigned)__builtin_clz(flight / MANY_BYTES);
-		c->rttvar_ns = c->rttvar_ns - (c->rttvar_ns >> (2 + many)) + (off >> (2 + many));
-		c->srtt_ns = c->srtt_ns - (c->srtt_ns >> (3 + many)) + (rtt >> (3 + many));
+		unsigned many = flight / MANY_BYTES; // RFC 7323 appendix G: samples of a flight
+		if (many < 2) {
+			c->rttvar_ns = (3 * c->rttvar_ns + off) / 4;
+			c->srtt_ns = (7 * c->srtt_ns + rtt) / 8;
+		} else {
+			many = 31 - (unsigned)__builtin_clz(many);
+			c->rttvar_ns += (off >> (2 + many)) - (c->rttvar_ns >> (2 + many));
+			c->srtt_ns += (rtt >> (3 + many)) - (c->srtt_ns >> (3 + many));
+		}
 	}
 	uint64_t spread = 4 * c->rttvar_ns;
 	uint64_t rto = c->srtt_ns + (spread > TWHEEL_NS_PER_TICK ? spread : TWHEEL_NS_PER_TICK);
-	c->rto_ns = rto < TCP_RTO_MIN ? TCP_RTO_MIN : rto > TCP_RTO_MAX ? TCP_RTO_MAX : rto;
+	rto = rto < TCP_RTO_MAX ? rto : TCP_RTO_MAX;
+	c->rto_ns = rto < TCP_RTO_MIN ? TCP_RTO_MIN : rto;
 }
 
 uint64_t tcp_rtt_of_echo(const struct tcp_conn *c, uint32_t ts_ecr)
