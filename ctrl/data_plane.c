@@ -45,6 +45,8 @@ static struct proxy_silence silence_of(const struct config_silence *s)
 	return (struct proxy_silence){
 		.user_timeout_ns = s->tcp_user_timeout_s * NS_PER_SECOND,
 		.tcp_keepalive_ns = s->tcp_keepalive_time_s * NS_PER_SECOND,
+		.ping_interval_ns = s->keepalive_interval_s * NS_PER_SECOND,
+		.ping_timeout_ns = s->keepalive_timeout_s * NS_PER_SECOND,
 	};
 }
 

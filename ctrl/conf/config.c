@@ -161,6 +161,10 @@ static const cyaml_schema_field_t peers_fields[] = {
 		"tcp_user_timeout_s", OPTIONAL_POINTER, struct config_peers, tcp_user_timeout_s),
 	CYAML_FIELD_UINT_PTR("tcp_keepalive_time_s", OPTIONAL_POINTER, struct config_peers,
 		tcp_keepalive_time_s),
+	CYAML_FIELD_UINT_PTR("keepalive_interval_s", OPTIONAL_POINTER, struct config_peers,
+		keepalive_interval_s),
+	CYAML_FIELD_UINT_PTR(
+		"keepalive_timeout_s", OPTIONAL_POINTER, struct config_peers, keepalive_timeout_s),
 	CYAML_FIELD_END,
 };
 

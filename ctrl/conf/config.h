@@ -106,9 +106,11 @@ struct config_limits {
 // Peers of one side: when they are asked whether they are there, and given up.
 struct config_peers {
 	uint32_t *tcp_user_timeout_s, *tcp_keepalive_time_s; // NULL = absent
+	uint32_t *keepalive_interval_s, *keepalive_timeout_s; // likewise: of HTTP/2's PING
 };
 struct config_silence { // the same, or the defaults
 	uint32_t tcp_user_timeout_s, tcp_keepalive_time_s;
+	uint32_t keepalive_interval_s, keepalive_timeout_s;
 };
 
 // Requests that are sent again without a route's policy (docs/routing.md).

@@ -342,10 +342,14 @@ static int check_peers(enum config_number_id first, const struct config_peers *g
 	struct config_silence *ret, struct lb_err *reterr)
 {
 	const struct config_peers none = {0}, *p = given ? given : &none;
-	if (config_number_check(first, p->tcp_user_timeout_s, &ret->tcp_user_timeout_s, reterr))
-		return -EINVAL;
-	return config_number_check(
-		first + 1, p->tcp_keepalive_time_s, &ret->tcp_keepalive_time_s, reterr);
+	const uint32_t *const numbers[] = {p->tcp_user_timeout_s, p->tcp_keepalive_time_s,
+		p->keepalive_interval_s, p->keepalive_timeout_s};
+	uint32_t *const values[] = {&ret->tcp_user_timeout_s, &ret->tcp_keepalive_time_s,
+		&ret->keepalive_interval_s, &ret->keepalive_timeout_s};
+	for (unsigned i = 0; i < 4; i++)
+		if (config_number_check(first + i, numbers[i], values[i], reterr))
+			return -EINVAL;
+	return 0;
 }
 
 static int check_retries(struct config *c, struct lb_err *reterr)

@@ -127,6 +127,17 @@ uint32_t h2_conn_in_block(const struct h2_conn *c)
 	return c->rx.block_id;
 }
 
+void h2_conn_ping(struct h2_conn *c)
+{
+	if (!c->failed && c->settings_seen && !c->ping_out)
+		c->ping_out = h2_put_frame(c, H2_PING, 0, 0, H2_PING_PAYLOAD, 8);
+}
+
+bool h2_conn_ping_out(const struct h2_conn *c)
+{
+	return c->ping_out;
+}
+
 static void drain(struct h2_conn *c, uint32_t last_id, enum h2_error code)
 {
 	if (last_id < c->goaway_sent_id)

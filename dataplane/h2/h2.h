@@ -182,6 +182,11 @@ bool h2_conn_ready(const struct h2_conn *);
 // stays the same.
 uint32_t h2_conn_in_block(const struct h2_conn *);
 
+// Asks the peer for a sign of life (RFC 9113 6.7), unless an earlier question is open; not before
+// its SETTINGS. h2_conn_ping_out(): it is open still.
+void h2_conn_ping(struct h2_conn *);
+bool h2_conn_ping_out(const struct h2_conn *);
+
 // Drain, step 1: GOAWAY with last id 2^31-1 (HX-22); step 2: the real last id, later streams are
 // refused. A peer whose first bytes are not HTTP/2 gets neither.
 void h2_conn_drain_begin(struct h2_conn *);

@@ -158,6 +158,7 @@ struct h2_conn {
 	enum h2_error error;
 	bool failed, settings_seen, goaway_sent, goaway_got;
 	bool feeding, pumping;
+	bool ping_out; // a PING of ours is not answered yet
 };
 
 // What is remembered of a stream's body that waits for a window, for stall.c to compare with.
@@ -167,6 +168,8 @@ struct h2_watch {
 	uint64_t sent, all_sent; // body bytes of the stream and of all, then
 	uint64_t queued; // body bytes
 };
+
+#define H2_PING_PAYLOAD "shunt  ?" // of the one question that is open at a time
 
 struct h2_stream {
 	struct h2_conn *conn;

@@ -50,8 +50,10 @@ static void on_ping(struct h2_conn *c, const uint8_t *payload)
 	if (!(c->rx.frame.flags & H2_FLAG_ACK)) {
 		if (h2_put_frame(c, H2_PING, H2_FLAG_ACK, 0, payload, 8))
 			h2_abuse_answer(c);
+	} else if (c->ping_out && memcmp(payload, H2_PING_PAYLOAD, 8) == 0) {
+		c->ping_out = false;
 	} else {
-		h2_count(c->ctx, H2_C_ping_ack_unasked); // we never ask
+		h2_count(c->ctx, H2_C_ping_ack_unasked);
 	}
 }
 

@@ -328,7 +328,13 @@ static bool on_fed_short(struct proxy_conn *conn)
 	return proxy_work_put_off(CONTAINER_OF(conn, struct proxy_client, conn));
 }
 
+static void on_silent(struct proxy_conn *conn)
+{
+	proxy_client_abort(CONTAINER_OF(conn, struct proxy_client, conn));
+}
+
 static const struct proxy_conn_ops conn_ops = {.on_send_room = on_send_room,
+	.on_silent = on_silent,
 	.on_flushed = on_flushed,
 	.on_fed_short = on_fed_short,
 	.stops_reading = true};

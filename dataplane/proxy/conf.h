@@ -28,6 +28,9 @@ struct proxy_frontend {
 struct proxy_silence {
 	uint64_t user_timeout_ns; // of outstanding bytes without an answer; 0 = TCP's default
 	uint64_t tcp_keepalive_ns; // TCP asks who was silent for this long; 0 = never
+	// HTTP/2 asks so often by PING, 0 = never, and so long an answer may take (Envoy's
+	// connection_keepalive, gRFC A8).
+	uint64_t ping_interval_ns, ping_timeout_ns;
 };
 
 struct proxy_conf {

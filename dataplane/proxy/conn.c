@@ -28,6 +28,9 @@ bool proxy_conn_start(struct proxy_conn *c, struct tcp_conn *tcp, enum h2_role r
 	if (!c->h2)
 		return false;
 	c->tcp = tcp;
+	const struct proxy_conf *conf = &c->proxy->conf;
+	bool to_backend = role == H2_CLIENT;
+	proxy_keepalive_start(c, to_backend ? &conf->backend_silence : &conf->client_silence);
 	proxy_conn_touch(c);
 	return true;
 }
@@ -133,6 +136,7 @@ static void end_h2(struct proxy_conn *c, enum h2_error code)
 	c->h2 = NULL;
 	if (!h2)
 		return;
+	proxy_keepalive_stop(c);
 	c->written = h2_conn_written(h2);
 	h2_conn_free(h2, code);
 }

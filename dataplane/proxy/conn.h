@@ -6,6 +6,7 @@
 #pragma once
 
 #include "dataplane/h2/h2.h"
+#include "dataplane/proxy/keepalive.h"
 #include "dataplane/tcp/tcp.h"
 #include "lb/base/gcra.h"
 #include "lb/base/list.h"
@@ -34,6 +35,8 @@ struct proxy_conn_ops {
 	// Input is left that HTTP/2 did not take. True = proxy_conn_resume() will be called. NULL =
 	// it waits for room alone.
 	bool (*on_fed_short)(struct proxy_conn *);
+	// A PING was not answered in time, nor did anything else come.
+	void (*on_silent)(struct proxy_conn *);
 	// Stop reading while output is not taken: true for clients, so that one that does not
 	// read cannot send more requests. Bytes from backends are always read: our own requests
 	// bound what we write in response, and if neither side read, both would wait forever.
@@ -49,6 +52,7 @@ struct proxy_conn {
 	STAILQ_ENTRY(proxy_conn) dirty_next;
 	struct list_link lingering; // FIN is queued; in the proxy's list of such connections
 	struct twheel_timer timer; // the one deadline of the connection's present state
+	struct proxy_keepalive keepalive;
 	uint64_t written; // total bytes of output, once h2 is over
 	// At the last look: bytes of output in total, and those that the peer had acknowledged.
 	uint64_t written_mark, taken_mark;

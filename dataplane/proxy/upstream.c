@@ -223,8 +223,13 @@ static void on_flushed(struct proxy_conn *conn)
 	}
 }
 
+static void on_silent(struct proxy_conn *conn)
+{
+	gone(CONTAINER_OF(conn, struct proxy_upstream, conn), "no answer to PING", true);
+}
+
 static const struct proxy_conn_ops conn_ops = {
-	.on_send_room = on_send_room, .on_flushed = on_flushed};
+	.on_send_room = on_send_room, .on_flushed = on_flushed, .on_silent = on_silent};
 
 static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_message *m)
 {

@@ -184,6 +184,11 @@ uint32_t tcp_conn_n_sent(const struct tcp_conn *c)
 	return c->snd_max - c->iss - 1;
 }
 
+uint32_t tcp_conn_n_received(const struct tcp_conn *c)
+{
+	return c->rcv_nxt - c->irs - 1;
+}
+
 void tcp_conn_push(struct tcp_conn *c)
 {
 	DCHECK(!c->dead);

@@ -145,6 +145,8 @@ size_t tcp_conn_unsent(const struct tcp_conn *);
 uint64_t tcp_conn_round_trip_ns(const struct tcp_conn *);
 // Bytes of the send queue sent in total, modulo 2^32. Valid inside on_closed, too.
 uint32_t tcp_conn_n_sent(const struct tcp_conn *);
+// Bytes received in order in total, modulo 2^32.
+uint32_t tcp_conn_n_received(const struct tcp_conn *);
 // Marks the connection for the next flush.
 void tcp_conn_push(struct tcp_conn *);
 // Bytes that on_data left, or that came behind them.

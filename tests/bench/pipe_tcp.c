@@ -151,6 +151,11 @@ void tcp_conn_set_user_timeout(struct tcp_conn *c, uint64_t timeout_ns)
 {
 }
 
+uint32_t tcp_conn_n_received(const struct tcp_conn *c)
+{
+	return 0;
+}
+
 void tcp_conn_set_keepalive(struct tcp_conn *c, uint64_t idle_ns)
 {
 }

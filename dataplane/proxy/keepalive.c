@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/keepalive.h"
+
+#include "dataplane/proxy/conn.h"
+#include "dataplane/proxy/state.h"
+#include "lb/base/container_of.h"
+
+#define JITTER 7 // up to a seventh of the interval is added, as Envoy adds 15 %
+
+static void arm(struct proxy_conn *c, uint64_t delay_ns)
+{
+	struct twheel *w = c->proxy->wheel;
+	twheel_arm(w, &c->keepalive.timer, twheel_now(w) + delay_ns);
+}
+
+static void rest(struct proxy_conn *c)
+{
+	const struct proxy_silence *s = c->keepalive.silence;
+	uint64_t wait = s->ping_interval_ns;
+	if (c->keepalive.asked) // of which the time for an answer was a part
+		wait = wait > s->ping_timeout_ns ? wait - s->ping_timeout_ns : 0;
+	c->keepalive.asked = false;
+	arm(c, wait + rand_below(&c->proxy->rand, s->ping_interval_ns / JITTER + 1));
+}
+
+static void ask(struct proxy_conn *c)
+{
+	c->keepalive.received = tcp_conn_n_received(c->tcp);
+	c->keepalive.asked = true;
+	h2_conn_ping(c->h2);
+	proxy_conn_touch(c);
+	arm(c, c->keepalive.silence->ping_timeout_ns);
+}
+
+static void fire(struct twheel_timer *t)
+{
+	struct proxy_conn *c = CONTAINER_OF(t, struct proxy_conn, keepalive.timer);
+	uint32_t received = tcp_conn_n_received(c->tcp);
+	if (!c->keepalive.asked) {
+		ask(c);
+	} else if (!h2_conn_ping_out(c->h2)) {
+		rest(c);
+	} else if (received != c->keepalive.received) { // the answer stands in a line
+		c->keepalive.received = received;
+		arm(c, c->keepalive.silence->ping_timeout_ns);
+	} else {
+		proxy_count(c->proxy, PROXY_pings_unanswered);
+		c->ops->on_silent(c);
+	}
+}
+
+void proxy_keepalive_start(struct proxy_conn *c, const struct proxy_silence *silence)
+{
+	c->keepalive = (struct proxy_keepalive){.timer.fire = fire, .silence = silence};
+	if (silence->ping_interval_ns)
+		rest(c);
+}
+
+void proxy_keepalive_stop(struct proxy_conn *c)
+{
+	twheel_cancel(c->proxy->wheel, &c->keepalive.timer);
+}
