@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any frames into the network layer, with segments of ours and time in between. Input: records of
-// an operation byte, a length byte and that many bytes. IP and ICMP checksums are put right on
-// request, so that the fuzzer gets behind them.
+// Any frames into the network layer, as a port and a worker hand them over, with segments of ours
+// and time in between. Input: records of an operation byte, a length byte and that many bytes. IP
+// and ICMP checksums are put right on request, so that the fuzzer gets behind them.
 #include "dataplane/net/csum.h"
 #include "dataplane/net/net.h"
+#include "dataplane/net/steer.h"
+#include "dataplane/vlan.h"
 #include "lb/base/check.h"
 
 #include <stdlib.h>
@@ -60,22 +62,32 @@ static void on_too_big(void *ctx, const struct tcp_flow *flow, uint32_t seq, uin
 	CHECK(ip_is_v4(&flow->local) == ip_is_v4(&flow->remote));
 }
 
-// Of ICMPv6 without extension headers.
+// Of ICMPv6, behind at most one hop-by-hop header of 8 bytes.
 static void fix_icmp6_checksum(uint8_t *f, size_t len)
 {
-	size_t payload = len >= 58 ? load16(f + 18) : 0;
-	if (payload < 4 || 54 + payload > len || f[20] != 58)
+	size_t payload = len >= 58 ? load16(f + 18) : 0, at = 54;
+	if (len >= 62 && payload >= 8 && f[20] == 0 && f[54] == 58 && f[55] == 0) {
+		payload -= 8;
+		at += 8;
+	} else if (f[20] != 58) {
+		return;
+	}
+	if (payload < 4 || at + payload > len)
 		return;
 	uint8_t words[8] = {[2] = (uint8_t)(payload >> 8), [3] = (uint8_t)payload, [7] = 58};
-	memset(f + 56, 0, 2);
+	memset(f + at + 2, 0, 2);
 	uint64_t sum = csum_add(csum_add(0, f + 22, 32), words, sizeof(words));
-	uint16_t field = csum_fold(csum_add(sum, f + 54, payload));
-	memcpy(f + 56, &field, 2);
+	uint16_t field = csum_fold(csum_add(sum, f + at, payload));
+	memcpy(f + at + 2, &field, 2);
 }
 
 static void fix_checksums(uint8_t *f, size_t len)
 {
-	if (len > 14 && load16(f + 12) == 0x86dd) {
+	if (len >= 18 && load16(f + 12) == 0x8100) { // what is behind a tag
+		fix_checksums(f + 4, len - 4);
+		return;
+	}
+	if (len > 21 && load16(f + 12) == 0x86dd) {
 		fix_icmp6_checksum(f, len);
 		return;
 	}
@@ -91,6 +103,30 @@ static void fix_checksums(uint8_t *f, size_t len)
 	memset(f + 24, 0, 2);
 	uint16_t sum = csum(f + 14, header);
 	memcpy(f + 24, &sum, 2);
+}
+
+// Where one worker of four takes it, or learns from it, or the next does.
+static void receive(struct net *net, const uint8_t *frame, size_t len, bool by_device)
+{
+	static const uint8_t key[STEER_KEY_MAX] = {0x6d, 0x5a, 0x56, 0xda};
+	static struct steer steer;
+	if (!steer.n_workers)
+		steer_init(&steer, 4, key);
+	int to = steer_frame(&steer, frame, len, by_device);
+	CHECK(to == STEER_ALL || to == STEER_HERE || (to >= 0 && to < 4));
+	(void)steer_is_evidence(frame, len);
+	if (to == STEER_ALL)
+		net_hear(net, 0, frame, len);
+	net_input(net, 0, frame, len);
+}
+
+// As a port of VLAN 7. NULL = dropped.
+static uint8_t *untag(uint8_t *frame, size_t *len)
+{
+	if (vlan_of(frame, (uint32_t)*len) != 7)
+		return NULL;
+	*len -= VLAN_TAG;
+	return vlan_strip(frame);
 }
 
 static void send_segment(struct tcp_io *io, const uint8_t *bytes, size_t len)
@@ -139,10 +175,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			fix_checksums(frame, len);
 		if (operation & 2)
 			twheel_advance(wheel, twheel_now(wheel) + (uint64_t)operation * 50000000);
+		if (operation & 8)
+			net_announce(net);
+		uint8_t *plain = operation & 16 ? untag(frame, &len) : frame;
 		if (operation & 4)
 			send_segment(&io, frame, len);
-		else
-			net_input(net, 0, frame, len);
+		else if (plain)
+			receive(net, plain, len, operation & 32);
 		CHECK(!device.open);
 		free(frame);
 	}
