@@ -47,12 +47,6 @@ static struct proxy_upstream *open_of(struct list_link *l)
 	return CONTAINER_OF(l, struct proxy_upstream, open);
 }
 
-static struct proxy_request *first_waiting(const struct proxy_backend *b)
-{
-	struct list_link *l = list_first(&b->waiting);
-	return l ? CONTAINER_OF(l, struct proxy_request, link) : NULL;
-}
-
 // By age, the oldest first.
 static void add_open(struct proxy_backend *b, struct proxy_upstream *u)
 {
@@ -207,23 +201,24 @@ void proxy_backend_add(struct proxy_backend *b)
 
 void proxy_backend_wait(struct proxy_backend *b, struct proxy_request *r)
 {
-	list_append(&b->waiting, &r->link);
+	proxy_line_append(&b->proxy->lines, &b->waiting, r);
 	proxy_backend_changed(b);
 }
 
 // Back to the cluster's queue, in order, before those that came later.
 static void give_up_waiting(struct proxy_backend *b)
 {
-	for (struct list_link *l; (l = list_last(&b->waiting));)
-		b->proxy->attempts->on_no_room(CONTAINER_OF(l, struct proxy_request, link));
+	for (struct proxy_request *r; (r = proxy_line_last(&b->waiting));)
+		b->proxy->attempts->on_no_room(r);
 }
 
-static bool serve(struct proxy_backend *b)
+static __attribute__((noinline)) bool serve(struct proxy_backend *b)
 {
 	struct proxy_request *r;
 	struct proxy_upstream *u;
 	bool moved = false;
-	while ((r = first_waiting(b)) && !b->releasing && (u = room_for(b, r))) {
+	while ((r = proxy_line_first(&b->waiting)) && !b->releasing && (u = room_for(b, r))) {
+		proxy_line_turn(&b->waiting);
 		b->proxy->attempts->on_room(r, u);
 		moved = true;
 	}

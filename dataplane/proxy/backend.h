@@ -23,7 +23,7 @@ struct proxy_backend {
 	struct proxy *proxy; // NULL = not in use
 	struct list_link conns; // all connections that are not over, the newest first
 	struct list_link open; // ready connections, the oldest first; each may have room
-	struct list_link waiting; // requests for a stream here
+	struct list_link waiting; // a room (line.h) of requests for a stream here
 	STAILQ_ENTRY(proxy_backend) serve_next, tell_next;
 	// why the last attempt failed or the last connection was lost; static text
 	const char *why;

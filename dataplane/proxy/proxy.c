@@ -30,7 +30,8 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 		return -1;
 	uint64_t key[2] = {rand_u64(&p->rand), rand_u64(&p->rand)};
 	if (proxy_sources_init(&p->sources, p->conf.max_clients, (const uint8_t *)key) ||
-		proxy_shares_init(&p->shares, p->conf.max_requests))
+		proxy_shares_init(&p->shares, p->conf.max_requests) ||
+		proxy_lines_init(&p->lines, p->conf.max_requests))
 		return -1;
 	p->positions = cacheline_alloc(LB_MAX_SLOTS, sizeof(*p->positions));
 	p->backends = cacheline_alloc(LB_MAX_ENDPOINTS, sizeof(*p->backends));
@@ -145,6 +146,7 @@ void proxy_free(struct proxy *p)
 	pool_fini(&p->upstreams);
 	proxy_sources_fini(&p->sources);
 	proxy_shares_fini(&p->shares);
+	proxy_lines_fini(&p->lines);
 	proxy_queues_fini(&p->queues);
 	proxy_notices_fini(p);
 	cacheline_free(p->positions);
@@ -253,5 +255,6 @@ void proxy_list_pools(const struct proxy *p, struct pool_list *l)
 	pool_list_add(l, "upstreams", &p->upstreams);
 	pool_list_add(l, "sources", &p->sources.pool);
 	pool_list_add(l, "shares", &p->shares.pool);
+	pool_list_add(l, "lines", &p->lines.pool);
 	h2_context_list_pools(p->h2, l);
 }

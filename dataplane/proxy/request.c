@@ -63,7 +63,7 @@ void proxy_request_unlist(struct proxy_request *r)
 		proxy_queue_remove(&p->queues, r);
 		break;
 	case PROXY_REQUEST_ROOM:
-		list_remove(&r->link);
+		proxy_line_remove(&p->lines, r);
 		break;
 	case PROXY_REQUEST_ENDING:
 		list_remove(&r->link);

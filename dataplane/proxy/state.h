@@ -7,6 +7,7 @@
 #include "dataplane/proxy/counters.h"
 #include "dataplane/proxy/drain.h"
 #include "dataplane/proxy/idle.h"
+#include "dataplane/proxy/line.h"
 #include "dataplane/proxy/notice.h"
 #include "dataplane/proxy/pressure.h"
 #include "dataplane/proxy/queue.h"
@@ -50,6 +51,7 @@ struct proxy {
 	struct proxy_work work; // of their input
 	struct proxy_idle idle; // clients
 	struct proxy_shares shares; // of breakers' places
+	struct proxy_lines lines; // of requests that wait at backends
 	STAILQ_HEAD(, proxy_conn) dirty; // connections to pump at the end of the turn
 	struct list_link client_list; // clients whose HTTP/2 is running, the newest first
 	struct list_link lingering; // connections of both kinds: waiting to send or receive FIN

@@ -191,6 +191,32 @@ static void th_79_waiting_requests_of_a_source_leave_room(void **state)
 	world_free(w);
 }
 
+// TH-79: the one backend has a stream at a time for all.
+static void th_79_whoever_asks_most_waits_longest_for_a_stream(void **state)
+{
+	struct world_conf conf = world_conf_default(11);
+	conf.n_clients = 2;
+	conf.backend_streams = 1;
+	conf.max_conns_per_endpoint = 1;
+	struct world *w = ready_world(&conf);
+	open_more(w, 1, 2);
+	struct ask *flood[50];
+	for (int i = 0; i < 50; i++)
+		flood[i] = ask_of(w, 0, KIND_ECHO);
+	world_run(w, MS / 2);
+	struct ask *fair[2] = {ask_of(w, 1, KIND_ECHO), ask_of(w, 1, KIND_ECHO)};
+	for (int i = 0; i < 2; i++) {
+		finish_of(w, fair[i]);
+		assert_ok(w, fair[i]);
+	}
+	assert_false(flood[10]->closed);
+	for (int i = 0; i < 50; i++) {
+		finish_of(w, flood[i]);
+		assert_ok(w, flood[i]);
+	}
+	world_free(w);
+}
+
 #define CASE(name) cmocka_unit_test(name)
 
 RUN_SUITE("proxy/share", CASE(th_79_who_asks_alone_gets_every_place),
@@ -199,4 +225,5 @@ RUN_SUITE("proxy/share", CASE(th_79_who_asks_alone_gets_every_place),
 	CASE(th_79_more_connections_of_one_source_get_no_more),
 	CASE(th_79_a_share_ends_with_its_requests),
 	CASE(th_79_live_requests_of_a_source_leave_room),
-	CASE(th_79_waiting_requests_of_a_source_leave_room))
+	CASE(th_79_waiting_requests_of_a_source_leave_room),
+	CASE(th_79_whoever_asks_most_waits_longest_for_a_stream))
