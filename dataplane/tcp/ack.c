@@ -69,6 +69,7 @@ static void end_recovery(struct tcp_conn *c)
 	c->in_recovery = c->in_loss = false;
 	c->frto = TCP_FRTO_OFF;
 	c->n_dup_acks = 0;
+	tcp_undo_end(c);
 	tcp_rack_recovered(c);
 }
 
@@ -111,7 +112,7 @@ static void repair(struct tcp_conn *c, const struct tcp_news *news, bool by_time
 static void recover_by_reports(struct tcp_conn *c, const struct tcp_seg *seg, struct tcp_news *news)
 {
 	bool is_probe = news->twice && c->tail_probe_out && news->dsack.end == c->tail_end;
-	if (news->twice && !is_probe)
+	if (news->twice && !is_probe && tcp_undo_was_resent(c, &news->dsack))
 		tcp_rack_dsack(c);
 	if (c->tail_probe_out && c->has_reports) {
 		uint32_t gap;

@@ -157,7 +157,10 @@ void tcp_prr_input(struct tcp_conn *, uint32_t delivered, bool safe);
 
 // undo.c: needless recoveries and timeouts (RFC 3522, RFC 3708, RFC 5682).
 void tcp_undo_begin(struct tcp_conn *); // a recovery or a timeout begins
-void tcp_undo_resent(struct tcp_conn *, uint32_t len);
+void tcp_undo_resent(struct tcp_conn *, uint32_t seq, uint32_t end);
+void tcp_undo_end(struct tcp_conn *); // it ended; DSACKs may still undo it
+// Does the block lie within what was repeated? Else the network doubled it.
+bool tcp_undo_was_resent(const struct tcp_conn *, const struct tcp_sack_block *);
 // True = the recovery or timeout was needless, and is undone.
 bool tcp_undo_input(struct tcp_conn *, const struct tcp_news *);
 // Did what the ACK echoes leave before this time?

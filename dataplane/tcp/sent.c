@@ -108,7 +108,7 @@ bool tcp_sent_join(struct tcp_conn *c, struct tcp_run *r)
 void tcp_sent_again(struct tcp_conn *c, uint32_t seq, uint32_t end)
 {
 	struct tcp_run *prev = NULL, *part;
-	tcp_undo_resent(c, end - seq);
+	tcp_undo_resent(c, seq, end);
 	for (struct tcp_run *r = tcp_run_first(c); r && seq_lt(r->seq, end);
 		prev = r, r = tcp_run_next(c, r)) {
 		uint32_t run_end = tcp_run_end(c, r);

@@ -202,8 +202,9 @@ struct tcp_conn {
 	uint64_t reduced_ns; // when a loss last reduced cwnd
 	uint64_t tail_ns; // when the tail probe was sent
 	uint64_t resent_ns; // the first repetition since may_undo; 0 = none
-	uint32_t undo_seq; // snd_una then
-	uint32_t undo_bytes; // repeated since, and not reported to have come twice
+	uint32_t resent_seq, resent_end; // the first and behind the last of what was repeated since
+	uint32_t undo_bytes; // of it, not reported to have come twice
+	uint32_t undo_until; // a DSACK counts no longer when snd_una is beyond
 	uint32_t prr_delivered, prr_out, prr_flight; // RFC 9937 6; the last is its RecoverFS
 	bool reordering_seen : 1; // RFC 8985 6.2
 	bool dsack_round : 1; // a DSACK has widened the window of reordering until dsack_round_end

@@ -9,15 +9,31 @@ void tcp_undo_begin(struct tcp_conn *c)
 	tcp_cc_settle(&c->cc);
 	c->may_undo = true;
 	c->timed_out = false;
-	c->undo_seq = c->snd_una;
 	c->undo_bytes = 0;
 	c->resent_ns = 0;
 }
 
-void tcp_undo_resent(struct tcp_conn *c, uint32_t len)
+void tcp_undo_resent(struct tcp_conn *c, uint32_t seq, uint32_t end)
 {
-	c->resent_ns = c->resent_ns ? c->resent_ns : tcp_now(c->stack);
-	c->undo_bytes += len;
+	if (!c->resent_ns) {
+		c->resent_ns = tcp_now(c->stack);
+		c->resent_seq = seq;
+		c->resent_end = end;
+	}
+	c->resent_seq = seq_lt(seq, c->resent_seq) ? seq : c->resent_seq;
+	c->resent_end = seq_lt(c->resent_end, end) ? end : c->resent_end;
+	c->undo_bytes += end - seq;
+}
+
+// What was repeated has been acknowledged, or will be within a round trip.
+void tcp_undo_end(struct tcp_conn *c)
+{
+	c->undo_until = c->snd_max;
+}
+
+bool tcp_undo_was_resent(const struct tcp_conn *c, const struct tcp_sack_block *b)
+{
+	return c->resent_ns && seq_le(c->resent_seq, b->start) && seq_le(b->end, c->resent_end);
 }
 
 // Our clock of timestamps shows whole milliseconds, so of two segments in one the order is unknown.
@@ -51,7 +67,7 @@ static bool were_originals(struct tcp_conn *c, const struct tcp_news *news)
 // RFC 3708 2: all that was repeated came twice.
 static bool were_duplicates(struct tcp_conn *c, const struct tcp_news *news)
 {
-	if (!news->twice || !c->undo_bytes || seq_lt(news->dsack.start, c->undo_seq))
+	if (!news->twice || !c->undo_bytes || !tcp_undo_was_resent(c, &news->dsack))
 		return false;
 	c->undo_bytes -= min_u32(news->dsack.end - news->dsack.start, c->undo_bytes);
 	return !c->undo_bytes;
@@ -76,9 +92,10 @@ static bool was_frto(struct tcp_conn *c, const struct tcp_news *news)
 
 bool tcp_undo_input(struct tcp_conn *c, const struct tcp_news *news)
 {
-	if (!c->may_undo)
+	bool repairing = c->in_recovery || c->in_loss;
+	if (!c->may_undo || (!repairing && seq_lt(c->undo_until, c->snd_una)))
 		return false;
-	bool needless = were_originals(c, news) || were_duplicates(c, news);
+	bool needless = (repairing && were_originals(c, news)) || were_duplicates(c, news);
 	if (!needless && !was_frto(c, news))
 		return false;
 	undo(c);

@@ -29,9 +29,10 @@ static inline uint64_t digest_recovery(uint64_t h, struct tcp_conn *c)
 {
 	const uint64_t state[] = {c->reordering_seen, c->dsack_round, c->may_undo, c->timed_out,
 		c->frto, c->n_runs, c->reo_wnd_more, c->reo_wnd_persist, c->min_rtt_ns,
-		c->sacked_bytes, c->lost_bytes, c->rack_end, c->dsack_round_end, c->undo_seq,
-		c->undo_bytes, c->prr_delivered, c->prr_out, c->prr_flight, c->rack_ns,
-		c->rack_rtt_ns, c->min_rtt_since_ns, c->reduced_ns, c->resent_ns, c->tail_ns};
+		c->sacked_bytes, c->lost_bytes, c->rack_end, c->dsack_round_end, c->resent_seq,
+		c->resent_end, c->undo_until, c->undo_bytes, c->prr_delivered, c->prr_out,
+		c->prr_flight, c->rack_ns, c->rack_rtt_ns, c->min_rtt_since_ns, c->reduced_ns,
+		c->resent_ns, c->tail_ns};
 	h = digest_bytes(h, state, sizeof(state));
 	for (const struct tcp_run *r = tcp_run_first(c); r; r = tcp_run_next(c, r)) {
 		const uint64_t run[] = {r->sent_ns, r->seq, r->fate};

@@ -143,12 +143,27 @@ static void each_round_trip_with_a_dsack_widens_it_by_a_quarter(void **state)
 		rig_write_n(2 * MSS);
 		rig_skip();
 		rig_after_ms(RTT_MS);
+		tcp_undo_resent(c, rig.iss + 1, rig.iss + 1 + MSS); // as if it had been
 		for (unsigned k = 0; k < 2; k++) // once a round trip
 			IN(.flags = ACK, .seq = 1, .ack = 1 + (2 * i - 1) * MSS, .opts = twice);
 		assert_int_equal(c->reo_wnd_more, i);
 		cumulative(2 * i);
 	}
 	assert_int_equal(rig_count(TCP_dsacks_in), 6);
+	rig_skip();
+}
+
+// TCP-113: of what was sent once the network made two.
+static void doubles_of_the_network_do_not_widen_it(void **state)
+{
+	open_far();
+	rig_write_n(4 * MSS);
+	rig_skip();
+	rig_after_ms(RTT_MS);
+	struct tcp_opts twice = {.n_sack = 1, .sack = {{rig.iss + 1, rig.iss + 1 + MSS}}};
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 2 * MSS, .opts = twice);
+	assert_int_equal(rig_count(TCP_dsacks_in), 1);
+	assert_int_equal(rig.conn->reo_wnd_more, 0);
 	rig_skip();
 }
 
@@ -249,6 +264,7 @@ RUN_SUITE("tcp/rack", CASE(what_leaves_in_one_turn_is_one_run),
 	CASE(turns_close_to_each_other_are_one_run),
 	CASE(without_a_record_the_log_is_coarser_and_nothing_is_lost),
 	CASE(reordering_that_was_seen_widens_the_window),
-	CASE(each_round_trip_with_a_dsack_widens_it_by_a_quarter), CASE(it_narrows_again),
+	CASE(each_round_trip_with_a_dsack_widens_it_by_a_quarter),
+	CASE(doubles_of_the_network_do_not_widen_it), CASE(it_narrows_again),
 	CASE(a_repetition_that_is_under_way_is_not_repeated),
 	CASE(recovery_sends_one_for_two_that_arrive), CASE(each_acknowledgement_is_a_sample))

@@ -134,6 +134,32 @@ static void a_recovery_whose_repetitions_came_twice_is_undone(void **state)
 	rig_skip();
 }
 
+// TCP-118: what the network doubled says nothing, nor does a report that comes much later.
+static void other_reports_undo_nothing(void **state)
+{
+	open_far(sacking);
+	rig_write_n(10 * MSS);
+	rig_skip();
+	rig_after_ms(RTT_MS);
+	sack(0, 1, 10, 0);
+	expect_segment(0);
+	rig_after_ms(RTT_MS);
+	sack(10, 0, 0, 0);
+	sack(10, 3, 4, 0);
+	assert_int_equal(rig.conn->cc.cwnd, 5 * MSS);
+	for (uint32_t i = 11; i <= 13; i++) {
+		rig_write_n(MSS);
+		rig_skip();
+		rig_after_ms(RTT_MS);
+		sack(i, 0, 0, 0);
+	}
+	sack(13, 0, 1, 0);
+	assert_true(rig.conn->cc.cwnd < 9 * MSS);
+	assert_int_equal(rig_count(TCP_dsacks_in), 2);
+	assert_int_equal(rig_count(TCP_recoveries_undone), 0);
+	rig_skip();
+}
+
 // All of ten segments is late by more than the timeout, which begins at a tail probe.
 static uint32_t time_out(void)
 {
@@ -236,7 +262,7 @@ static void timestamps_undo_a_timeout_without_sack(void **state)
 RUN_SUITE("tcp/undo", CASE(the_windows_before_a_loss_come_back),
 	CASE(a_loss_that_is_settled_stays_one), CASE(a_recovery_whose_segment_was_late_is_undone),
 	CASE(a_recovery_whose_segment_was_lost_is_not),
-	CASE(a_recovery_whose_repetitions_came_twice_is_undone),
+	CASE(a_recovery_whose_repetitions_came_twice_is_undone), CASE(other_reports_undo_nothing),
 	CASE(a_timeout_that_was_too_early_is_undone_by_timestamps),
 	CASE(a_timeout_that_was_too_early_is_undone_by_originals),
 	CASE(after_a_timeout_new_segments_go_first),
