@@ -17,6 +17,8 @@ void tcp_ack_grow(struct tcp_conn *c, uint32_t acked, uint64_t rtt)
 		.nxt = c->snd_nxt,
 	};
 	tcp_cc_ops(c)->on_ack(&c->cc, &ack);
+	if (seq_le(c->limited_seq, ack.una))
+		c->cwnd_limited = false;
 }
 
 // RFC 6582 3.2, step 2; RFC 6675 5, step 4.

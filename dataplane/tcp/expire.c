@@ -118,6 +118,9 @@ static void fire_one(struct tcp_conn *c, enum tcp_timer which)
 	case TCP_TIMER_REORDER:
 		tcp_ack_late(c);
 		break;
+	case TCP_TIMER_PACE:
+		tcp_conn_mark_dirty(c);
+		break;
 	case TCP_TIMER_PATIENCE:
 		if (c->state == TCP_OPEN)
 			tcp_ooo_late(c);

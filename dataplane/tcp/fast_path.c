@@ -4,6 +4,7 @@
 // Everything else takes the slow path (input.c, ack.c, recv.c, output.c), which is the reference:
 // what is here must do exactly what it would do, and tests/sim/tcp and tests/fuzz compare the two.
 #include "dataplane/tcp/build.h"
+#include "dataplane/tcp/pace.h"
 #include "dataplane/tcp/recovery.h"
 
 // What a plain segment says.
@@ -133,9 +134,8 @@ bool tcp_fast_path_output(struct tcp_conn *c, enum tcp_output_result *ret)
 	uint32_t len = queued - sent;
 	bool idle = !sent && tcp_now(c->stack) - c->last.sent_ns > c->rto_ns;
 	if (c->rare || c->snd_nxt != c->snd_max || !len || len > c->mss || queued > c->snd_wnd ||
-		queued > c->cc.cwnd || idle)
+		queued > c->cc.cwnd || idle || tcp_pace_applies(c, queued))
 		return false;
-	c->cwnd_limited = false;
 	if (!tcp_fast_path_send(c, len)) {
 		*ret = TCP_OUTPUT_BLOCKED;
 		return true;

@@ -3,6 +3,7 @@
 // and FIN ride together.
 #include "dataplane/tcp/build.h"
 #include "dataplane/tcp/mss.h"
+#include "dataplane/tcp/pace.h"
 #include "dataplane/tcp/recovery.h"
 
 // Any options, no data; flow_sum: tcp_csum_flow() of the flow's addresses.
@@ -170,11 +171,17 @@ static bool send_data(struct tcp_conn *c, uint32_t seq, uint32_t len, bool fin)
 	return true;
 }
 
+// All that is in flight now fills cwnd: its ACKs may make cwnd grow.
+static void cwnd_limits(struct tcp_conn *c)
+{
+	c->cwnd_limited = true;
+	c->limited_seq = c->snd_nxt;
+}
+
 // What to send next from snd_nxt on; false = nothing now.
 static bool next_piece(struct tcp_conn *c, uint32_t *ret_len, bool *ret_fin)
 {
 	uint32_t gap = UINT32_MAX;
-	c->cwnd_limited = false;
 	if (c->has_reports && seq_lt(c->snd_nxt, c->snd_max)) // resending after a timeout
 		c->snd_nxt = tcp_sent_gap(c, c->snd_nxt, &gap);
 	if (!tcp_output_pending(c))
@@ -192,10 +199,17 @@ static bool next_piece(struct tcp_conn *c, uint32_t *ret_len, bool *ret_fin)
 	uint32_t wanted = min_u32(min_u32(unsent, gap), most);
 	uint32_t len = min_u32(wanted, room);
 	if (len < wanted) {
-		c->cwnd_limited = cwnd_room <= wnd_room;
+		bool limits = cwnd_room <= wnd_room;
+		if (limits)
+			cwnd_limits(c);
 		// RFC 9293 3.8.6.2.1: a short segment only if it is half of all they ever offered.
-		if (c->cwnd_limited || len < c->max_snd_wnd / 2 || !len)
+		if (limits || len < c->max_snd_wnd / 2 || !len)
 			return false;
+	}
+	if (len && tcp_pace_applies(c, sent + len) && tcp_pace_holds(c, len)) {
+		if (min_u32((uint32_t)c->sendq.len, c->snd_wnd) >= cwnd) // it will be soon
+			cwnd_limits(c);
+		return false;
 	}
 	*ret_len = len;
 	*ret_fin = c->shut && len == unsent && wnd_room > len;
@@ -219,8 +233,10 @@ static enum tcp_output_result resend_lost(struct tcp_conn *c)
 	for (unsigned n = 0; tcp_sent_next_lost(c, &seq, &len); n++) {
 		uint32_t data_end = c->snd_una + (uint32_t)c->sendq.len;
 		bool fin = c->fin_sent && seq_lt(data_end, seq + len);
-		c->cwnd_limited = c->cc.cwnd < tcp_sent_pipe(c) + len;
-		if (c->cwnd_limited || seq_lt(c->snd_una + c->snd_wnd, seq + len))
+		bool limits = c->cc.cwnd < tcp_sent_pipe(c) + len;
+		if (limits)
+			cwnd_limits(c);
+		if (limits || seq_lt(c->snd_una + c->snd_wnd, seq + len))
 			return TCP_OUTPUT_DONE;
 		if (n == TCP_MAX_BURST)
 			return TCP_OUTPUT_MORE;
@@ -353,6 +369,8 @@ static enum tcp_output_result send_new(struct tcp_conn *c)
 			result = TCP_OUTPUT_MORE;
 		else if (!send_data(c, c->snd_nxt, len, fin))
 			result = TCP_OUTPUT_BLOCKED;
+		else if (tcp_pace_applies(c, c->snd_nxt - c->snd_una))
+			tcp_pace_sent(c, len);
 	}
 	if (c->snd_max != max && tcp_may_probe_tail(c)) // RFC 8985 7.2: from the last one sent
 		tcp_rtx_start(c);

@@ -58,6 +58,7 @@ struct tcp_conf {
 	void *is_ours_ctx;
 	uint64_t seed; // of ports and jitter
 	const struct tcp_cc_ops *congestion; // control of congestion (cc.h); NULL = CUBIC
+	bool unpaced; // for tests: no segment waits for its time (pace.h)
 	bool slow_path; // for tests: no segment takes the fast path (fast_path.c)
 };
 

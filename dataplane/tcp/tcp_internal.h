@@ -57,6 +57,7 @@ enum tcp_timer {
 	TCP_TIMER_KEEPALIVE,
 	TCP_TIMER_PATIENCE, // the time limit for reaching TCP_OPEN; then for filling a hole
 	TCP_TIMER_RESUME, // tcp_conn_resume() was called inside on_data
+	TCP_TIMER_PACE, // the next burst may leave
 	TCP_N_TIMERS,
 };
 
@@ -137,7 +138,7 @@ struct tcp_conn {
 	bool ack_due : 1; // send an ACK at the next flush, even if nothing else is sent
 	bool delivering : 1; // in on_data
 	bool resume_asked : 1; // in on_data
-	bool cwnd_limited : 1; // cwnd limited the last flush
+	bool cwnd_limited : 1; // cwnd held back what would have followed limited_seq
 	bool timing : 1; // the SYN's round trip is being measured
 	// the next expiry of the retransmission timer is a tail loss probe
 	bool tail_probe_next : 1;
@@ -185,6 +186,7 @@ struct tcp_conn {
 	// Rarely used.
 	uint64_t challenge_ns; // when the next challenge ACK is allowed
 	uint64_t keepalive_ns; // 0 = off
+	uint64_t pace_ns; // when what was sent has left at the rate of pacing
 	struct buf recvq; // in order, not consumed yet; only while paused
 	struct tcp_range *ranges; // out-of-order data, ascending, with holes between
 	struct tcp_sack_block dsack; // data received twice (RFC 2883)
@@ -215,8 +217,8 @@ struct tcp_conn {
 	uint8_t reo_wnd_more; // quarters of a round trip beside the first one
 	uint8_t reo_wnd_persist; // recoveries until that is forgotten
 	uint32_t tail_end; // end of the data that the tail probe repeated or sent
-	uint32_t fin_seq;
-	uint32_t iss, irs;
+	uint32_t limited_seq; // SND.NXT when cwnd was last the limit
+	uint32_t fin_seq, iss, irs;
 	uint16_t peer_mss;
 	uint16_t path_mss; // as a router told; 0 = none did
 	// While guessed_path: what passes, and what did not (0 = not known), both of MSS; the

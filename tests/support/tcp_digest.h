@@ -58,7 +58,7 @@ static inline uint64_t digest_conn(uint64_t h, const struct tcp_conn *c)
 		c->snd_una, c->snd_nxt, c->snd_max, c->snd_wnd, c->max_snd_wnd, c->snd_wl1,
 		c->snd_wl2, c->recover, c->cc.cwnd, c->cc.ssthresh, c->cc.acked, c->dsack.start,
 		c->dsack.end, c->range_stamp, c->hole_mark, c->tail_end, c->fin_seq, c->iss, c->irs,
-		c->rcv_mark, c->rcv_wnd};
+		c->rcv_mark, c->rcv_wnd, c->limited_seq};
 	h = digest_bytes(h, seqs, sizeof(seqs));
 	const struct tcp_hystart *hs = &c->cc.hystart;
 	const struct tcp_cubic *q = &c->cc.cubic;
@@ -67,7 +67,7 @@ static inline uint64_t digest_conn(uint64_t h, const struct tcp_conn *c)
 		q->k_ms, q->w_est, q->est_acked, q->before};
 	h = digest_bytes(h, control, sizeof(control));
 	const uint64_t times[] = {c->heard_ns, c->progress_ns, c->srtt_ns, c->rttvar_ns, c->rto_ns,
-		c->user_timeout_ns, c->challenge_ns, c->keepalive_ns, c->rcv_mark_ns,
+		c->user_timeout_ns, c->challenge_ns, c->keepalive_ns, c->rcv_mark_ns, c->pace_ns,
 		twheel_expires_ns(&c->timer)};
 	h = digest_bytes(h, times, sizeof(times));
 	h = digest_recovery(h, &plain);

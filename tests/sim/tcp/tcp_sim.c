@@ -59,6 +59,11 @@ struct world {
 	unsigned loss, dup, corrupt, no_buffer, late;
 	uint64_t late_ns; // at most, beside the others
 	uint64_t pause_every_ns, pause_ns; // 0 = never; what is sent meanwhile arrives behind it
+	// Of what goes to side 1: the time that a byte takes (0 = none), and the packets that wait.
+	uint64_t byte_ns;
+	unsigned queue;
+	uint64_t free_at_ns; // the link, of what it has taken
+	uint64_t gather_ns; // what comes back arrives at multiples of this
 	unsigned strip; // bits: kinds of options that a middlebox takes out of SYNs
 	uint16_t clamp; // the MSS that it puts there; 0 = it doesn't
 	uint16_t mtu, path_mtu; // of the links at both ends, and the least between
@@ -189,13 +194,23 @@ static bool is_too_big(struct world *w, struct packet *p)
 	return true;
 }
 
-static uint64_t arrival(struct world *w)
+// When a packet arrives that is sent now; 0 = the queue is full.
+static uint64_t arrival(struct world *w, const struct packet *p)
 {
 	uint64_t at = w->now + w->delay_ns + rand_below(&w->rand, w->jitter_ns + 1);
 	if (chance(w, w->late))
 		at += rand_below(&w->rand, w->late_ns + 1);
 	if (w->pause_every_ns && w->now % w->pause_every_ns < w->pause_ns)
 		at += w->pause_ns - w->now % w->pause_every_ns;
+	if (w->byte_ns && p->to == 1) {
+		uint64_t begin = w->free_at_ns > w->now ? w->free_at_ns : w->now;
+		if (begin - w->now > w->queue * w->byte_ns * w->mtu)
+			return 0;
+		w->free_at_ns = begin + p->len * w->byte_ns;
+		at += w->free_at_ns - w->now;
+	} else if (w->gather_ns) {
+		at += w->gather_ns - at % w->gather_ns;
+	}
 	return at;
 }
 
@@ -233,9 +248,12 @@ static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_
 			q->bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
 			w->n_corrupted++;
 		}
-		q->at_ns = arrival(w);
+		q->at_ns = arrival(w, q);
 		q->order = w->n_order++;
-		heap_push(w, q);
+		if (q->at_ns)
+			heap_push(w, q);
+		else
+			free(q);
 	}
 }
 
@@ -621,6 +639,7 @@ struct bulk {
 struct weather {
 	unsigned loss, late, strip;
 	uint64_t late_ns, pause_every_ns, pause_ns;
+	unsigned mbit, queue, gather_ms; // 0 = no bottleneck; else ACKs come in bunches
 };
 
 // One connection, one direction, 10 ms each way.
@@ -638,6 +657,9 @@ static struct bulk bulk(
 	w->late_ns = weather.late_ns;
 	w->pause_every_ns = weather.pause_every_ns;
 	w->pause_ns = weather.pause_ns;
+	w->byte_ns = weather.mbit ? 8000 / weather.mbit : 0;
+	w->queue = weather.queue;
+	w->gather_ns = weather.gather_ms * NS_PER_MS;
 	w->delay_ns = 10 * NS_PER_MS;
 	w->mtu = 1500;
 	w->path_mtu = UINT16_MAX;
@@ -704,6 +726,10 @@ static void throughput(void)
 		(struct weather){.pause_every_ns = NS_PER_SECOND, .pause_ns = 300 * NS_PER_MS});
 	if (b.ns > 2 * NS_PER_SECOND || b.n_resent > 50)
 		fail("delay costs too much");
+	// A short queue, and ACKs that each let a burst out if nothing paces it: 28 s then.
+	b = bulk(16 << 20, 1 << 20, 0, (struct weather){.mbit = 50, .queue = 10, .gather_ms = 4});
+	if (b.ns > 8 * NS_PER_SECOND)
+		fail("bursts overflow a short queue");
 }
 
 int main(int argc, char **argv)

@@ -131,6 +131,7 @@ int rig_setup(void **state)
 		.secret = "rig",
 		.seed = 1,
 		.congestion = &tcp_cc_reno, // whose windows are easily told
+		.unpaced = true,
 	};
 	rig.flow = (struct tcp_flow){ip_from_v4(0x0a000001), ip_from_v4(0x0a000002), 80, 40000};
 	start();

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/tcp/rig.h"
+
+// An open connection with these, beyond slow start, whose peer has a window of 2 MiB.
+static void open_conn(unsigned cwnd, uint64_t srtt_us)
+{
+	rig.conf.unpaced = false;
+	rig_restart();
+	rig_accept((struct tcp_opts){.has_mss = true, .mss = MSS, .has_wscale = true, .wscale = 5});
+	IN(.flags = ACK, .seq = 1, .ack = 1, .wnd = 65535);
+	rig.conn->srtt_ns = srtt_us * NS_PER_US;
+	rig.conn->cc.cwnd = cwnd * MSS;
+	rig.conn->cc.ssthresh = cwnd * MSS;
+}
+
+// Segments sent so far.
+static unsigned n_sent(void)
+{
+	tcp_stack_flush(rig.stack);
+	return rig.n_out;
+}
+
+// Sends so many segments, the peer saying nothing; checks that those beyond ten leave at so many a
+// millisecond (in tenths), never more than that takes in two milliseconds and a segment at once.
+static void assert_paced(unsigned n, unsigned tenths)
+{
+	unsigned last = 0, at_once = 2 * tenths / 10 > 2 ? 2 * tenths / 10 + 1 : 3;
+	rig_write_n(n * MSS);
+	for (unsigned ms = 0; last < n; ms++) {
+		unsigned sent = n_sent(), should = 10 + ms * tenths / 10;
+		assert_true(ms || sent <= 10 + at_once);
+		assert_true(!ms || sent - last <= at_once);
+		assert_true(sent <= should + at_once);
+		assert_true(sent == n || sent + at_once >= should);
+		last = sent;
+		rig_after_ms(1);
+	}
+}
+
+// TCP-140
+static void what_cwnd_allows_leaves_within_a_round_trip(void **state)
+{
+	open_conn(100, 100000);
+	assert_paced(100, 12); // 1.2 windows a round trip
+}
+
+// TCP-140
+static void slow_start_is_paced_at_twice_the_window(void **state)
+{
+	open_conn(100, 100000);
+	rig.conn->cc.ssthresh = UINT32_MAX;
+	assert_paced(100, 20);
+}
+
+// TCP-140
+static void slow_ways_have_bursts_of_two_segments(void **state)
+{
+	open_conn(20, 100000);
+	rig_write_n(20 * MSS);
+	assert_int_equal(n_sent(), 12);
+	rig_after_ms(8); // two take 8.3 ms at 1.2 * 20 / 100 a millisecond
+	assert_int_equal(n_sent(), 12);
+	rig_after_ms(1);
+	assert_int_equal(n_sent(), 14);
+	rig_after_ms(30);
+	assert_int_equal(n_sent(), 20);
+}
+
+static void fast_ways_have_bursts_of_a_millisecond(void **state)
+{
+	open_conn(400, 20000);
+	assert_paced(400, 240);
+}
+
+// TCP-141
+static void ten_segments_are_never_held_back(void **state)
+{
+	open_conn(100, 100000);
+	for (unsigned round = 0; round < 3; round++) {
+		uint32_t end = rig.conn->snd_nxt - rig.iss + 10 * MSS;
+		rig_write_n(10 * MSS);
+		rig_skip();
+		assert_int_equal(rig.conn->snd_nxt - rig.iss, end);
+		IN(.flags = ACK, .seq = 1, .ack = end, .wnd = 65535);
+	}
+}
+
+// TCP-141: a stream of small messages is one flight.
+static void messages_beyond_ten_segments_in_flight_are_paced_too(void **state)
+{
+	open_conn(100, 100000);
+	for (unsigned i = 0; i < 30; i++) {
+		rig_write_n(MSS);
+		tcp_stack_flush(rig.stack);
+	}
+	assert_in_range(n_sent(), 11, 13);
+	rig_after_ms(20);
+	assert_int_equal(n_sent(), 30);
+}
+
+// TCP-142
+static void short_ways_are_not_paced(void **state)
+{
+	open_conn(60, 3999);
+	rig_write_n(60 * MSS);
+	assert_int_equal(n_sent(), 60);
+}
+
+static void an_ack_lets_out_no_more_than_a_burst(void **state)
+{
+	open_conn(60, 100000);
+	rig_write_n(200 * MSS);
+	rig_after_ms(120);
+	assert_int_equal(n_sent(), 60);
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 50 * MSS, .wnd = 65535); // many were under way
+	assert_in_range(n_sent(), 60, 64);
+}
+
+// TCP-143
+static void acks_of_a_flight_that_filled_cwnd_grow_it(void **state)
+{
+	open_conn(20, 1000);
+	rig.conn->cc.ssthresh = UINT32_MAX;
+	rig_write_n(21 * MSS);
+	assert_int_equal(n_sent(), 20);
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 5 * MSS, .wnd = 65535);
+	assert_int_equal(n_sent(), 21); // nothing is left that cwnd holds back
+	assert_int_equal(rig.conn->cc.cwnd, 25 * MSS);
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 20 * MSS, .wnd = 65535);
+	assert_int_equal(rig.conn->cc.cwnd, 40 * MSS);
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 21 * MSS, .wnd = 65535);
+	assert_int_equal(rig.conn->cc.cwnd, 40 * MSS);
+}
+
+// TCP-143
+static void what_leaves_room_in_cwnd_does_not_grow_it(void **state)
+{
+	open_conn(20, 100000);
+	rig.conn->cc.ssthresh = UINT32_MAX;
+	rig_write_n(19 * MSS);
+	rig_after_ms(50);
+	assert_int_equal(n_sent(), 19);
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 19 * MSS, .wnd = 65535);
+	assert_int_equal(rig.conn->cc.cwnd, 20 * MSS);
+}
+
+static void pacing_keeps_no_cwnd_from_growing(void **state)
+{
+	open_conn(20, 100000);
+	rig.conn->cc.ssthresh = UINT32_MAX;
+	rig_write_n(30 * MSS);
+	unsigned n = n_sent();
+	assert_true(n < 20);
+	IN(.flags = ACK, .seq = 1, .ack = 1 + n * MSS, .wnd = 65535);
+	assert_int_equal(rig.conn->cc.cwnd, (20 + n) * MSS);
+}
+
+RUN_SUITE("tcp/pacing", CASE(what_cwnd_allows_leaves_within_a_round_trip),
+	CASE(slow_start_is_paced_at_twice_the_window), CASE(slow_ways_have_bursts_of_two_segments),
+	CASE(fast_ways_have_bursts_of_a_millisecond), CASE(ten_segments_are_never_held_back),
+	CASE(messages_beyond_ten_segments_in_flight_are_paced_too), CASE(short_ways_are_not_paced),
+	CASE(an_ack_lets_out_no_more_than_a_burst), CASE(acks_of_a_flight_that_filled_cwnd_grow_it),
+	CASE(what_leaves_room_in_cwnd_does_not_grow_it), CASE(pacing_keeps_no_cwnd_from_growing))
