@@ -9,7 +9,6 @@
 #define LESS4 512
 #define GUESS6 1220 // of 1280, which every link has (RFC 8200 5)
 #define AGAIN_MS 600000 // RFC 8899 5.1.1: PMTU_RAISE_TIMER
-#define SOON_MS 1000
 
 // MTUs of links, and of links within tunnels.
 static const uint16_t common[] = {1280, 1400, 1480, 1492, 1500, 4352, 9000};
@@ -64,7 +63,7 @@ void tcp_mss_timed_out(struct tcp_conn *c)
 	if (!c->n_backoff && c->snd_una == c->path_probe_end - c->path_probe)
 		tcp_mss_resent(c, c->snd_una); // it alone is missing
 	c->path_probe = 0; // else it tells nothing: all is silent
-	c->path_at_ms = now_ms(c) + SOON_MS;
+	c->path_at_ms = now_ms(c); // as soon as segments pass again
 	bool v4 = ip_is_v4(&c->flow.remote);
 	uint32_t guess = v4 ? GUESS4 : GUESS6;
 	if (c->n_backoff == LESS_AFTER && c->path_guess && v4)
