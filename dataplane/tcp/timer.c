@@ -5,7 +5,7 @@
 #include "dataplane/tcp/recovery.h"
 #include "lb/base/time.h"
 
-#define DARK_NS (4 * NS_PER_SECOND)
+#define DARK_NS (2 * NS_PER_SECOND)
 #define MANY_BYTES 4096 // one acknowledgement is expected for so many, at least
 
 void tcp_timer_set(struct tcp_conn *c, enum tcp_timer which, uint64_t at_ns)
@@ -27,8 +27,8 @@ static uint64_t backed_off(const struct tcp_conn *c)
 	uint64_t most = TCP_RTO_MAX;
 	// Data that waits for a dark path is repeated soon after the path is back.
 	if (c->state == TCP_OPEN && c->snd_wnd && c->snd_max != c->snd_una)
-		most = c->user_timeout_ns / 8 > DARK_NS ? c->user_timeout_ns / 8 : DARK_NS;
-	most = most < c->rto_ns ? c->rto_ns : most;
+		most = c->user_timeout_ns / 16 > DARK_NS ? c->user_timeout_ns / 16 : DARK_NS;
+	most = most < 4 * c->rto_ns ? 4 * c->rto_ns : most; // the path may be full, too
 	most = most < TCP_RTO_MAX ? most : TCP_RTO_MAX;
 	return rto < most ? rto : most;
 }
