@@ -22,6 +22,7 @@ static void describe_ports(
 		to->port = ports[i];
 		to->gateway = p->gateway_ip;
 		to->gateway6 = p->gateway6_ip;
+		to->accept_ra = p->accept_ra;
 		to->n_addresses = p->n_addresses;
 		for (unsigned j = 0; j < p->n_addresses; j++)
 			to->addresses[j] =

@@ -93,6 +93,7 @@ static struct net *make_net(struct host *h, const struct host_conf *conf, uint64
 		memcpy(to->addresses, from->addresses, sizeof(to->addresses));
 		to->gateway = from->gateway;
 		to->gateway6 = from->gateway6;
+		to->accept_ra = from->accept_ra;
 	}
 	return net_new(ports, h->n_ports, conf->max_neighbors, h->wheel, seed);
 }

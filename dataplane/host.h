@@ -26,6 +26,7 @@ struct host_port {
 	struct net_prefix addresses[NET_MAX_ADDRESSES]; // the first is the default source
 	uint32_t n_addresses; // at least 1
 	struct ip_addr gateway, gateway6; // see struct net_port_conf
+	bool accept_ra;
 };
 
 struct host_conf {

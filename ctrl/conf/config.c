@@ -76,6 +76,7 @@ static const cyaml_schema_field_t port_fields[] = {
 		n_addresses, &string_value, 1, CONFIG_MAX_ADDRESSES),
 	CYAML_FIELD_STRING_PTR("gateway", OPTIONAL_POINTER, struct config_port, gateway, 1, 64),
 	CYAML_FIELD_STRING_PTR("gateway6", OPTIONAL_POINTER, struct config_port, gateway6, 1, 64),
+	CYAML_FIELD_BOOL("accept_ra", CYAML_FLAG_OPTIONAL, struct config_port, accept_ra),
 	CYAML_FIELD_UINT("mtu", CYAML_FLAG_OPTIONAL, struct config_port, mtu),
 	CYAML_FIELD_UINT("vlan", CYAML_FLAG_OPTIONAL, struct config_port, vlan),
 	CYAML_FIELD_ENUM("steering", CYAML_FLAG_OPTIONAL, struct config_port, steering,

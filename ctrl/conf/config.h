@@ -31,6 +31,7 @@ struct config_port {
 	uint16_t mtu; // of IP packets
 	uint16_t vlan; // 0 = none
 	enum config_steering steering;
+	bool accept_ra; // a gateway for IPv6 is what routers advertise
 	// Parsed from the texts above.
 	struct ip_addr *address_ips; // [n_addresses]
 	uint8_t *address_lens; // [n_addresses] prefix lengths

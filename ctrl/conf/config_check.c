@@ -97,6 +97,9 @@ static int check_port(struct config_port *p, struct lb_err *reterr)
 	if (p->has_ip6 && p->mtu && p->mtu < IP6_MTU_MIN)
 		return lb_err_set(
 			reterr, "mtu: %u is less than the %d that IPv6 needs", p->mtu, IP6_MTU_MIN);
+	if (p->accept_ra && (p->gateway6 || !p->has_ip6))
+		return lb_err_set(reterr, "accept_ra: this port has %s",
+			p->gateway6 ? "a gateway6" : "no IPv6 address");
 	return check_gateway(p, "gateway", true, p->gateway, &p->gateway_ip, reterr) ||
 	                       check_gateway(
 				       p, "gateway6", false, p->gateway6, &p->gateway6_ip, reterr)

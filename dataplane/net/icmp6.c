@@ -12,6 +12,7 @@
 #define TYPE_ECHO_REPLY 129
 #define TYPE_LISTENER_QUERY 130
 #define TYPE_ROUTER_SOLICITATION 133
+#define TYPE_ROUTER_ADVERTISEMENT 134
 #define TYPE_REDIRECT 137 // the last of neighbor discovery
 
 static void echo(struct net *net, const struct ip6_packet *p)
@@ -89,7 +90,9 @@ static void too_big(struct net *net, const struct ip6_packet *p)
 static void input_sound(struct net *net, const struct ip6_packet *p)
 {
 	uint8_t type = p->payload[0];
-	if (type >= TYPE_ROUTER_SOLICITATION && type <= TYPE_REDIRECT)
+	if (type == TYPE_ROUTER_ADVERTISEMENT)
+		ra_input(net, p);
+	else if (type >= TYPE_ROUTER_SOLICITATION && type <= TYPE_REDIRECT)
 		nd_input(net, p);
 	else if (type == TYPE_LISTENER_QUERY)
 		mld_query(net, p);
@@ -117,6 +120,10 @@ void icmp6_input(struct net *net, const struct ip6_packet *p)
 
 void icmp6_hear(struct net *net, const struct ip6_packet *p)
 {
-	if (p->len >= ICMP6_HEADER && icmp6_checksum(&p->src, &p->dst, p->payload, p->len) == 0)
+	if (p->len < ICMP6_HEADER || icmp6_checksum(&p->src, &p->dst, p->payload, p->len) != 0)
+		return;
+	if (p->payload[0] != TYPE_ROUTER_ADVERTISEMENT)
 		nd_hear(net, p);
+	else if (net->ports[p->port].ra.accepts)
+		ra_input(net, p);
 }

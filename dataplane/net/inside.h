@@ -111,6 +111,10 @@
 	X(mld_reported)                                                                            \
 	X(mld_asked)                                                                               \
 	X(mld_malformed)                                                                           \
+	X(ra_asked)                                                                                \
+	X(ra_heard)                                                                                \
+	X(ra_full)                                                                                 \
+	X(ra_malformed)                                                                            \
 	X(tcp_segments)                                                                            \
 	X(tcp_absent)
 
@@ -120,7 +124,7 @@ enum net_counter { NET_COUNTERS(X) NET_N_COUNTERS };
 
 #define NET_MAX_OWN (NET_MAX_PORTS * NET_MAX_ADDRESSES)
 #define NET_OWN_SLOTS 512 // power of two, 4 times NET_MAX_OWN
-#define NET_MAX_ROUTES (NET_MAX_OWN + 4 * NET_MAX_PORTS)
+#define NET_MAX_ROUTES (NET_MAX_OWN + 8 * NET_MAX_PORTS)
 #define NET_DST_SLOTS 1024 // power of two
 #define NET_ECHO_INTERVAL_NS NS_PER_MS // 1000 echo replies a second,
 #define NET_ECHO_BURST 100 // after a silence that many at once
@@ -131,6 +135,27 @@ struct net_mld {
 	struct net *net; // borrowed
 	uint8_t n_left; // reports of a change that are still to come
 	bool asked_v1; // by a router of MLD's first version
+};
+
+// What routers on a port's link advertise (ra.c). Places whose time is 0 are free.
+#define NET_MAX_ROUTERS 4
+#define NET_MAX_LINK_PREFIXES 4
+struct net_ra {
+	struct twheel_timer timer; // the next to end, or the next question
+	struct net *net; // borrowed
+	bool accepts; // else all are ignored
+	uint8_t n_asks; // questions left
+	uint64_t ask_ns; // time of the next one
+	struct net_router {
+		struct ip_addr ip;
+		int8_t preference; // RFC 4191: -1, 0, 1
+		uint64_t until_ns;
+	} routers[NET_MAX_ROUTERS];
+	struct net_link_prefix {
+		struct ip_addr ip;
+		uint32_t bits;
+		uint64_t until_ns;
+	} prefixes[NET_MAX_LINK_PREFIXES];
 };
 
 struct net_port {
@@ -144,6 +169,7 @@ struct net_port {
 	uint32_t n_addresses;
 	struct ip_addr gateway, gateway6; // all zero = none
 	struct net_mld mld;
+	struct net_ra ra;
 	struct ip_addr link_local; // ours; all zero = no IPv6 on this port
 };
 
@@ -235,6 +261,10 @@ static inline uint32_t net_hash(
 
 // route.c
 void net_build_routes(struct net *);
+// The same when something has changed: paths that are known are looked up anew.
+void net_rebuild_routes(struct net *);
+// The next packet to each destination finds its neighbor anew.
+void net_forget_paths(struct net *);
 // Returns NULL if there is none. Linear in the number of configured prefixes; the dst cache makes
 // it rare.
 const struct net_route *net_route_find(const struct net *, const struct ip_addr *dst);

@@ -99,3 +99,20 @@ void mld_fini(struct net *);
 // Reports the groups of the port's addresses, again after a second.
 void mld_join(struct net_port *);
 void mld_query(struct net *, const struct ip6_packet *);
+
+// ra.c: router advertisements. Only for a port with IPv6.
+void ra_init(struct net *, struct net_port *, bool accepts);
+void ra_fini(struct net *);
+void ra_ask(struct net_port *); // three times, until one answers
+void ra_input(struct net *, const struct ip6_packet *);
+// The advertised router of the highest preference, borrowed; NULL = none.
+static inline const struct ip_addr *ra_gateway(const struct net_ra *ra)
+{
+	const struct net_router *best = NULL;
+	for (uint32_t i = 0; i < NET_MAX_ROUTERS; i++) {
+		const struct net_router *r = &ra->routers[i];
+		if (r->until_ns && (!best || r->preference > best->preference))
+			best = r;
+	}
+	return best ? &best->ip : NULL;
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Neighbor discovery (RFC 4861) for IPv6 on Ethernet: answers for our addresses, asks for others',
-// announces and defends ours. Learns only from answers to us and from questions for us. Routers are
-// configured; what they advertise, and redirects, are ignored.
+// announces and defends ours. Learns only from answers to us and from questions for us. What
+// routers advertise is ra.c's; redirects are ignored.
 #include "dataplane/net/ip6.h"
 
 #define TYPE_SOLICITATION 135

@@ -107,11 +107,7 @@ static void release(struct neigh *n)
 	n->state = NEIGH_FREE;
 	n->next = net->neigh.free;
 	net->neigh.free = n;
-	if (++net->generation == 0) { // wrapped: old entries of the cache would look valid
-		memset(net->dst, 0, sizeof(net->dst));
-		memset(net->dst6, 0, sizeof(net->dst6));
-		net->generation = 1;
-	}
+	net_forget_paths(net);
 }
 
 // The one that has stood in the list for the longest, if that is long enough.

@@ -26,6 +26,7 @@ static void copy_port(struct net *net, struct net_port *port, const struct net_p
 	port->gateway = conf->gateway;
 	port->gateway6 = conf->gateway6;
 	mld_init(net, port);
+	ra_init(net, port, has_ip6 && conf->accept_ra);
 	if (has_ip6)
 		port->link_local = nd_link_local(port->mac);
 }
@@ -66,6 +67,7 @@ void net_free(struct net *net)
 	if (!net)
 		return;
 	mld_fini(net);
+	ra_fini(net);
 	neigh_fini(net);
 	cacheline_free(net->lost);
 	cacheline_free(net);
@@ -239,6 +241,8 @@ void net_announce(struct net *net)
 	for (uint32_t p = 0; p < net->n_ports; p++) {
 		if (has_ip6(net, p))
 			mld_join(&net->ports[p]); // RFC 4862 5.4.2: before it asks
+		if (net->ports[p].ra.accepts)
+			ra_ask(&net->ports[p]);
 		for (uint32_t i = 0; i < net->ports[p].n_addresses; i++)
 			announce(net, p, &net->ports[p].addresses[i].ip);
 	}

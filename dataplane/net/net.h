@@ -54,6 +54,7 @@ struct net_port_conf {
 	uint32_t n_addresses;
 	struct ip_addr gateway,
 		gateway6; // of IPv4 and of IPv6, which may be link-local; zero = none
+	bool accept_ra; // of IPv6, what routers advertise: gateway6 is none then
 };
 
 // Returns NULL if out of memory. wheel is borrowed and outlives it. Addresses are each of one

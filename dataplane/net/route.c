@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which link a destination is on: the prefixes of our addresses, longest first, then the gateways.
-// Also which addresses are ours. All of it is constant after net_new().
+// Also which addresses are ours. Constant after net_new(), but for what routers advertise (ra.c).
 #include "dataplane/net/ip6.h"
 
 static void add_route(struct net *net, const struct net_route *route)
@@ -66,6 +66,23 @@ static void add_gateway(struct net *net, uint32_t index, const struct ip_addr *g
 	add_route(net, &route);
 }
 
+static void add_advertised(struct net *net, uint32_t index)
+{
+	const struct net_port *port = &net->ports[index];
+	const struct net_address *source = first_of_family(port, false);
+	const struct ip_addr *gateway = ra_gateway(&port->ra);
+	for (uint32_t i = 0; source && i < NET_MAX_LINK_PREFIXES; i++) {
+		const struct net_link_prefix *x = &port->ra.prefixes[i];
+		if (x->until_ns)
+			add_route(net, &(struct net_route){.prefix = x->ip,
+					       .bits = x->bits,
+					       .source = source->ip,
+					       .port = index});
+	}
+	if (gateway)
+		add_gateway(net, index, gateway);
+}
+
 void net_build_routes(struct net *net)
 {
 	for (uint32_t p = 0; p < net->n_ports; p++) {
@@ -81,7 +98,24 @@ void net_build_routes(struct net *net)
 		}
 		add_gateway(net, p, &port->gateway);
 		add_gateway(net, p, &port->gateway6);
+		add_advertised(net, p);
 	}
+}
+
+void net_forget_paths(struct net *net)
+{
+	if (++net->generation == 0) { // wrapped: old entries of the cache would look valid
+		memset(net->dst, 0, sizeof(net->dst));
+		memset(net->dst6, 0, sizeof(net->dst6));
+		net->generation = 1;
+	}
+}
+
+void net_rebuild_routes(struct net *net)
+{
+	net->n_routes = 0;
+	net_build_routes(net);
+	net_forget_paths(net);
 }
 
 const struct net_route *net_route_find(const struct net *net, const struct ip_addr *dst)

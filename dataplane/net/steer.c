@@ -191,10 +191,10 @@ static bool find_payload(const uint8_t *ip, size_t len, struct ip6_payload *ret)
 	       ip6_find_payload(ip, len, ret) == NET_N_COUNTERS;
 }
 
-// Neighbors are learned by all workers.
+// Neighbors and routers are learned by all workers.
 static bool is_about_neighbors(uint8_t icmp6_type)
 {
-	return icmp6_type == 135 || icmp6_type == 136;
+	return icmp6_type >= 134 && icmp6_type <= 136;
 }
 
 // We sent what is quoted, without extension headers.

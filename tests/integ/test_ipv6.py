@@ -2,12 +2,18 @@
 """IPv6 clients and backends beside IPv4 ones, all in one world: half of the backends have either family."""
 
 import json
+import pathlib
+import sys
 
+import load_agent
 import pytest
 
 from lab import wait_until
-from testbed import PORT, URL, URL6, VIP6
+from lab_fixtures import check_end
+from testbed import PORT, URL, URL6, VIP6, Testbed
 from world import split_of
+
+HERE = pathlib.Path(__file__).parent
 
 
 @pytest.fixture(name="world6")
@@ -60,3 +66,23 @@ def test_a_backend_that_leaves_its_address_is_noticed(world6):
     bed.lab.ip("backends", "addr", "del", "fd82::1:1/128", "dev", "b0")
     bed.lab.ip("backends", "addr", "del", "10.82.1.3/32", "dev", "b0")
     wait_until(lambda: bed.run_h2load(requests=1000, url=URL6).perfect, 20, "the other backends alone")
+
+
+def test_a_router_that_advertises_itself_is_the_gateway(lab):
+    """IP6-20, IP6-22. The client's address is not of the link, and nothing else leads there."""
+    bed = Testbed(lab, ip6=True)
+    bed.port_settings[0] = ["accept_ra: true"]
+    lab.ip("client", "addr", "add", "fd99::1/128", "dev", "c0", "nodad")
+    lab.ip("client", "-6", "route", "replace", f"{VIP6}/128", "dev", "c0", "src", "fd99::1")
+    bed.start_http_backend("one", "10.82.0.1", 100)
+    load_agent.serve_echo(bed, ("10.82.0.1", 8080))
+    lab.ip("client", "neigh", "replace", VIP6, "lladdr", bed.show("ports")[0]["mac"], "dev", "c0")
+    probe = ["timeout", "2", "bash", "-c", f": </dev/tcp/{VIP6}/{PORT}"]
+    assert lab.exec("client", probe, check=False).returncode != 0
+    lab.start("client", "router", [sys.executable, HERE / "ra_agent.py", "c0"])
+    bed.wait_connect("client", VIP6, PORT)
+    assert bed.run_h2load(url=URL6, requests=100, clients=2, streams=2).perfect
+    net = bed.show_workers()[0]["net"]
+    assert net["ra_heard"] and net["ra_asked"] and not net["ra_malformed"], net
+    assert net["mld_reported"] >= 2 and not net["mld_malformed"], net
+    check_end(bed)

@@ -433,6 +433,19 @@ static void the_rest_stays_and_arp_is_for_all(void **state)
 	assert_int_equal(steer_frame(&s, f.bytes, f.len + 8, false), STEER_HERE);
 }
 
+// NET-36
+static void a_priority_tag_is_looked_through(void **state)
+{
+	struct steer s = make_steer();
+	struct frame f;
+	start_frame(&f, 0x8100);
+	memcpy(f.bytes + 14, "\xe0\0\x08\x06", 4);
+	assert_int_equal(steer_frame(&s, f.bytes, 18, false), STEER_ALL);
+	assert_int_equal(steer_frame(&s, f.bytes, 17, false), STEER_HERE);
+	f.bytes[15] = 1; // of a VLAN
+	assert_int_equal(steer_frame(&s, f.bytes, 18, false), STEER_HERE);
+}
+
 struct six_case {
 	uint8_t protocol;
 	uint8_t payload[64];
@@ -453,7 +466,8 @@ static void ipv6_frames_go_where_their_flow_belongs(void **state)
 		{6, {1, 2, 3}, 3, false, STEER_HERE},
 		{58, {135}, 24, false, STEER_ALL},
 		{58, {136}, 24, false, STEER_ALL},
-		{58, {134}, 24, false, STEER_HERE},
+		{58, {134}, 24, false, STEER_ALL}, // a router
+		{58, {133}, 24, false, STEER_HERE},
 		{58, {128}, 8, false, STEER_HERE},
 		{58, {1}, 8, false, STEER_HERE}, // quotes nothing
 		{17, {1, 2, 3, 4}, 8, false, STEER_HERE},
@@ -532,6 +546,7 @@ static void any_bytes_get_an_answer(void **state)
 
 RUN_SUITE("net/steer", cmocka_unit_test(published_vectors_hold),
 	cmocka_unit_test(published_ipv6_vectors_hold),
+	cmocka_unit_test(a_priority_tag_is_looked_through),
 	cmocka_unit_test(ipv6_frames_go_where_their_flow_belongs),
 	cmocka_unit_test(ipv6_errors_belong_to_the_flow_that_they_quote),
 	cmocka_unit_test(hash_equals_its_definition), cmocka_unit_test(every_worker_gets_its_share),
