@@ -5,18 +5,23 @@
     tools/badnet                          every cell with three seeds (half a night)
     tools/badnet --seeds 1 --only 'RTT 20 ms, client down'      some of them, once
     tools/badnet --family both            each over IPv4 and over IPv6
+    tools/badnet --calls                  how long 10,000 small calls take where packets are lost
 
 A cell is a condition (loss, bursts, reordering, a short queue, a small path MTU, a blackout, …), the side of the balancer
 that has it, the way that bodies go, and over how many connections (tests/integ/badnet_cells.py). For each cell and
 seed both start anew between the same client and backend, whose TCP is the kernel's, too, and what becomes of the n-th
 packet is the same for both. Bodies are hashed where they arrive.
 
+The calls are requests of 200 bytes (`up`), or with answers of as many (`down`), on ten connections at once, one after the
+other on each: HTTP/2, by the same client in Python, whose own half millisecond is part of each latency. Their ratio is
+that of the 99th percentiles, so that less is better.
+
 A goodput is that of the bodies that arrived whole, until the last one did; a ratio is the median over the seeds. Ends with
 1 if a transfer through shuntd failed where HAProxy's did not, or if one was altered.
 
 Needs root and haproxy (`tools/setup compare`), and makes a release build in build-rel-eal, unless SHUNT_BUILD names another
 build, which is taken as it is. --json FILE writes {"machine", "cells": [{"cell", "condition", "side", "way", "connections",
-"family", "ratio", "shunt": [{"goodput", "failed", "altered", "counters"} for each seed], "haproxy": […]}]}.
+"family", "ratio", "shunt": [{"goodput", "failed", "altered", "counters", "p50_ms", "p99_ms"} for each seed], "haproxy": […]}]}.
 """
 
 import argparse
@@ -39,14 +44,32 @@ def ratio_of(ours, theirs):
     return statistics.median(ratios) if ratios else None
 
 
+def p99_ratio_of(ours, theirs):
+    """None where no call of HAProxy's was answered."""
+    ratios = [a.p99_ms / b.p99_ms for a, b in zip(ours, theirs) if b.p99_ms]
+    return statistics.median(ratios) if ratios else None
+
+
+def wrongs_of(results):
+    return ", ".join(f"{name}: {what} {n}" for name, of in results.items()
+                     for what, n in (("failed", sum(len(r.failed) for r in of)),
+                                     ("ALTERED", sum(r.altered for r in of))) if n)
+
+
+def calls_line_of(cell, results):
+    ours, theirs = results["shunt"], results.get("haproxy", [])
+    ratio = p99_ratio_of(ours, theirs)
+    times = "".join(f"{statistics.median(getattr(r, which) for r in of):9.1f}" if of else f"{'-':>9}"
+                    for of in (ours, theirs) for which in ("p50_ms", "p99_ms"))
+    return f"{str(cell):64}{times}{f'{ratio:8.2f}' if ratio is not None else '       -'}  {wrongs_of(results)}"
+
+
 def line_of(cell, results):
     ours, theirs = results["shunt"], results.get("haproxy", [])
     ratio = ratio_of(ours, theirs)
-    bad = [f"{name}: {what} {n}" for name, of in results.items()
-           for what, n in (("failed", sum(len(r.failed) for r in of)), ("ALTERED", sum(r.altered for r in of))) if n]
     goodputs = "".join(f"{statistics.median(r.goodput for r in of):10.2f}" if of else f"{'-':>10}"
                        for of in (ours, theirs))
-    return f"{str(cell):56}{goodputs}{f'{ratio:8.2f}' if ratio is not None else '       -'}  {', '.join(bad)}"
+    return f"{str(cell):56}{goodputs}{f'{ratio:8.2f}' if ratio is not None else '       -'}  {wrongs_of(results)}"
 
 
 def is_bad(results):
@@ -69,8 +92,9 @@ def run(cell, subjects, seeds):
 
 
 def as_json(cell, results):
+    ratio = (p99_ratio_of if cell.condition.requests > 1 else ratio_of)(results["shunt"], results.get("haproxy", []))
     return {"cell": str(cell), "condition": dataclasses.asdict(cell.condition), "side": cell.side, "way": cell.way,
-            "connections": cell.connections, "family": cell.family, "ratio": ratio_of(results["shunt"], results.get("haproxy", [])),
+            "connections": cell.connections, "family": cell.family, "ratio": ratio,
             **{name: [dataclasses.asdict(r) for r in of] for name, of in results.items()}}
 
 
@@ -78,6 +102,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="how many, from 1 on")
     parser.add_argument("--only", action="append", metavar="TEXT", help="cells with this in their name; several")
+    parser.add_argument("--calls", action="store_true", help="latencies of calls instead of goodputs")
     parser.add_argument("--family", choices=["4", "6", "both"], default="4", help="IPv4 or IPv6, on both sides")
     parser.add_argument("--alone", action="store_true", help="without HAProxy")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
@@ -95,17 +120,20 @@ def main():
         os.environ["SHUNT_BUILD"] = str(BUILD)
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(ROOT / "tests" / "integ"))
-    from badnet_cells import CELLS  # pylint: disable=import-outside-toplevel
+    from badnet_cells import CALLS, CELLS  # pylint: disable=import-outside-toplevel
     families = [4, 6] if args.family == "both" else [int(args.family)]
-    cells = [dataclasses.replace(c, family=family) for family in families for c in CELLS]
+    cells = [dataclasses.replace(c, family=family) for family in families for c in (CALLS if args.calls else CELLS)]
     cells = [c for c in cells if not args.only or any(text in str(c) for text in args.only)]
     subjects = ["shunt"] if args.alone else ["shunt", "haproxy"]
     about, told, n_bad = machine(), [], 0
     print(f"{about['cpu']}, {about['cpus']} CPUs, Linux {about['kernel']} with CUBIC, load {about['load']}, seeds {args.seeds}")
-    print(f"{'Mbit/s':56}{'shunt':>10}{'haproxy':>10}{'ratio':>8}", flush=True)
+    if args.calls:
+        print(f"{'ms':64}{'shunt p50':>9}{'p99':>9}{'haproxy':>9}{'p99':>9}{'ratio':>8}", flush=True)
+    else:
+        print(f"{'Mbit/s':56}{'shunt':>10}{'haproxy':>10}{'ratio':>8}", flush=True)
     for cell in cells:
         results = run(cell, subjects, range(1, args.seeds + 1))
-        print(line_of(cell, results), flush=True)
+        print((calls_line_of if args.calls else line_of)(cell, results), flush=True)
         told.append(as_json(cell, results))
         n_bad += is_bad(results)
         if args.json:

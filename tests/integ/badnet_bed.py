@@ -5,6 +5,7 @@ backend with the same kernel's, and a faultlink on either side."""
 import dataclasses
 import ipaddress
 import json
+import math
 import sys
 import time
 
@@ -36,6 +37,8 @@ class Result:
     failed: list
     altered: int
     counters: dict  # of the faultlink
+    p50_ms: float = 0.0  # from a request's first byte to its answer's last one, of those that had one
+    p99_ms: float = 0.0
 
     @property
     def good(self):
@@ -60,6 +63,12 @@ def start_haproxy(bed, family):
 
 
 SUBJECTS = {"shunt": start_shunt, "haproxy": start_haproxy}
+
+
+def quantile_ms(latencies, share):
+    """As many as this share took at most so long."""
+    ordered = sorted(latencies)
+    return 1000 * ordered[max(math.ceil(share * len(ordered)), 1) - 1] if ordered else 0.0
 
 
 def use_congestion_control(lab, ns, interface, address):
@@ -94,8 +103,11 @@ class Bed:
         """The other side of the balancer is a plain wire meanwhile."""
         other, = set(SIDES) - {cell.side}
         c = cell.condition
-        words = [cell.way, self.vip, PORT, c.length // cell.connections, cell.connections, 1, c.limit_s]
+        words = [cell.way, self.vip, PORT, c.length // (cell.connections * c.requests), cell.connections, c.requests,
+                 c.limit_s]
         with self._link(other), self._link(cell.side, seed=seed, **cell.faults()) as link:
             done = self.lab.exec("client", [*AGENT, *map(str, words)], timeout=c.limit_s + SLACK_S)
         report = json.loads(done.stdout)
-        return Result(8e-6 * report["bytes"] / report["seconds"], report["failed"], report["altered"], link.counters)
+        took = report["latencies"]
+        return Result(8e-6 * report["bytes"] / report["seconds"], report["failed"], report["altered"], link.counters,
+                      quantile_ms(took, 0.5), quantile_ms(took, 0.99))

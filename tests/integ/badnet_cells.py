@@ -20,6 +20,7 @@ class Condition:
     acks: str = ""
     length: int = 4 * MIB  # of all bodies of a cell together
     limit_s: int = 60
+    requests: int = 1  # one after the other, on each connection
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +77,18 @@ CONDITIONS = [
 CELLS = [Cell(condition, side, way, connections)
          for condition in CONDITIONS for side in SIDES for way in WAYS for connections in CONNECTIONS]
 
+CALL_LENGTH = 200
+
+
+def calls(loss, rtt_ms, connections, requests):
+    """Cells of calls of 200 bytes, whose latencies are what counts."""
+    condition = Condition(f"calls of {CALL_LENGTH} bytes, loss {loss}, RTT {rtt_ms} ms", rtt_ms, f"loss={loss.replace(' ', '')}",
+                          length=CALL_LENGTH * connections * requests, limit_s=120, requests=requests)
+    return [Cell(condition, side, way, connections) for side in SIDES for way in WAYS]
+
+
+CALLS = calls("1 %", 20, connections=10, requests=1000)
+
 # The short form: nothing of this may fail or alter anything, however slow the machine is.
 SHORT_CONDITIONS = [
     Condition("clean, RTT 2 ms", 2),
@@ -95,3 +108,4 @@ SHORT = [Cell(dataclasses.replace(condition, length=SHORT_LENGTH), side, way, 8 
          for number, condition in enumerate(SHORT_CONDITIONS) for side in SIDES for way in WAYS]
 # One of each four over IPv6, each time another one.
 SHORT6 = [dataclasses.replace(SHORT[4 * number + number % 4], family=6) for number in range(len(SHORT_CONDITIONS))]
+SHORT_CALLS = calls("1 %", 2, connections=4, requests=100)

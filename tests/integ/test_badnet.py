@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from badnet_bed import Bed, Result
-from badnet_cells import CELLS, SHORT, SHORT6
+from badnet_bed import Bed, Result, quantile_ms
+from badnet_cells import CALLS, CELLS, SHORT, SHORT6, SHORT_CALLS
 from lab_fixtures import check_end, module_lab_of
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -31,7 +31,7 @@ def fixture_bed_of(request):
         yield bed_of
 
 
-@pytest.mark.parametrize("cell", SHORT + SHORT6, ids=str)
+@pytest.mark.parametrize("cell", SHORT + SHORT6 + SHORT_CALLS, ids=str)
 def test_no_request_fails_and_no_body_is_altered(bed_of, cell):
     result = bed_of(cell.family).run(cell, SEED)
     assert result.good, result
@@ -55,6 +55,19 @@ def test_a_cell_is_bad_if_shunt_alters_or_fails_where_haproxy_does_not():
     assert badnet.is_bad({"shunt": failed})
     assert badnet.is_bad({"shunt": altered, "haproxy": altered})
     assert "failed 1" in badnet.line_of(CELLS[0], {"shunt": failed, "haproxy": good})
+
+
+def test_calls_are_told_by_their_quantiles():
+    took = [n / 1000 for n in range(100, 0, -1)]
+    assert (quantile_ms(took, 0.5), quantile_ms(took, 0.99), quantile_ms([0.007], 0.99)) == (50, 99, 7)
+    assert quantile_ms([], 0.99) == 0
+    ours, theirs = Result(1, [], 0, {}, p50_ms=21, p99_ms=60), Result(1, [], 0, {}, p50_ms=22, p99_ms=240)
+    assert badnet.p99_ratio_of([ours], [theirs]) == 0.25
+    assert badnet.p99_ratio_of([ours], []) is None
+    assert badnet.calls_line_of(CALLS[0], {"shunt": [ours], "haproxy": [theirs]}).split()[-5:] == [
+        "21.0", "60.0", "22.0", "240.0", "0.25"]
+    assert [c.condition.length // c.condition.requests // c.connections for c in CALLS] == [200] * 4
+    assert all(c.condition.requests * c.connections == 10_000 for c in CALLS)
 
 
 def test_cells_have_names_of_their_own_and_both_forms_are_large_enough():
