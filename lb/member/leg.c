@@ -104,7 +104,16 @@ static uint32_t next_of_family(const struct many *many, uint32_t at, bool v4)
 	return at;
 }
 
-// RFC 8305 4: the families take turns, as long as there are both; the first address stays first.
+// PF-09: the first address's, unless there was no answer from it.
+static bool begins_with_v4(const struct lb_member *m)
+{
+	const struct many *many = m->many;
+	if (twheel_now(lb_connectivity_wheel(lb_member_connectivity(m))) < many->silent_until_ns)
+		return !many->silent_v4;
+	return ip_is_v4(&many->addresses[0].ip);
+}
+
+// RFC 8305 4: the families take turns, as long as there are both.
 struct lb_race *lb_leg_race_new(struct lb_member *m, void (*on_timer)(struct twheel_timer *))
 {
 	const struct many *many = m->many;
@@ -113,7 +122,7 @@ struct lb_race *lb_leg_race_new(struct lb_member *m, void (*on_timer)(struct twh
 		return NULL;
 	r->timer.fire = on_timer;
 	r->member = m;
-	bool v4 = ip_is_v4(&many->addresses[0].ip);
+	bool v4 = begins_with_v4(m);
 	uint32_t at[2];
 	for (int family = 0; family < 2; family++)
 		at[family] = next_of_family(many, 0, family);

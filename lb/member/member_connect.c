@@ -12,6 +12,9 @@
 #define DELAY_MIN_NS (100 * NS_PER_MS) // PF-02
 #define DELAY_MAX_NS (2 * NS_PER_SECOND)
 
+// PF-09. A network that gets its other family back has it used from then on.
+#define SILENT_NS (10 * 60 * NS_PER_SECOND)
+
 #define STUCK_NS (5 * NS_PER_SECOND)
 #define TEXT_OF(n) #n
 #define NUMBER(n) TEXT_OF(n)
@@ -117,11 +120,34 @@ static void end(struct lb_member *m)
 
 // A pass.
 
+static bool is_v4(const struct lb_leg *leg)
+{
+	return ip_is_v4(&lb_subchannel_endpoint(lb_leg_subchannel(leg))->addr.ip);
+}
+
+// PF-09: whoever began before the winner and has neither failed nor got an answer leads nowhere, as
+// does, most likely, whatever else is of its family.
+static void remember_silence(struct lb_member *m, const struct lb_leg *winner)
+{
+	const struct lb_race *r = m->many->race;
+	for (uint32_t i = 0; i < r->n_begun && &r->runners[i].leg != winner; i++) {
+		const struct lb_leg *leg = &r->runners[i].leg;
+		const struct lb_subchannel *s = lb_leg_subchannel(leg);
+		if (!s || lb_subchannel_state(s) != LB_CONNECTING || s->waits ||
+			lb_leg_has_failed(m, leg) || is_v4(leg) == is_v4(winner))
+			continue;
+		m->many->silent_v4 = is_v4(leg);
+		m->many->silent_until_ns = twheel_now(wheel_of(m)) + SILENT_NS;
+		return;
+	}
+}
+
 // PF-03: the others are cancelled.
 static void use(struct lb_member *m, struct lb_leg *winner)
 {
 	if (m->has_many) {
 		struct lb_race *r = m->many->race;
+		remember_silence(m, winner);
 		for (uint32_t i = 0; i < r->n; i++)
 			if (&r->runners[i].leg != winner)
 				lb_leg_fini(&r->runners[i].leg, lb_member_connectivity(m));

@@ -29,8 +29,10 @@ struct lb_leg {
 // Additional state of members with several addresses.
 struct many {
 	struct lb_race *race; // owned; NULL before the first pass
+	uint64_t silent_until_ns; // one family is tried after the other one until then (PF-09)
 	uint32_t n_failed; // failed attempts since it last wanted a resolution
-	uint32_t n;
+	uint32_t n : 31;
+	uint32_t silent_v4 : 1; // which one
 	struct ip_port addresses[]; // [n], in EDS order
 };
 

@@ -3,12 +3,15 @@
 """Moves bodies over HTTP/2 on the kernel's TCP and sees whether they arrive as they were sent. Its windows are so large
 that they hold nothing back.
 
-usage: transfer_agent.py serve IP PORT
+usage: transfer_agent.py serve IP PORT [N]
        transfer_agent.py down|up IP PORT LENGTH CONNECTIONS REQUESTS LIMIT_S
+       transfer_agent.py ask IP PORT PAUSE_S LIMIT_S AUTHORITY...
 
-A GET of /LENGTH is answered with so many bytes of the pattern, a POST with the SHA-256 of its body. `down` and `up` make
+`serve` listens on N ports from this one on, by both families if IP is `::`. A GET of /LENGTH is answered with so many bytes of the pattern, a POST with the SHA-256 of its body. `down` and `up` make
 REQUESTS, one after the other, on each of CONNECTIONS at once, and print
-{"bytes", "seconds", "latencies": [s, …], "failed": [why, …], "altered": n}.
+{"bytes", "seconds", "latencies": [s, …], "failed": [why, …], "altered": n}. `ask` makes a small request of each AUTHORITY,
+each so long after the one before, whether that one has its answer or not, all on one connection, and prints
+[[when it began, how long it took, its status or what went wrong], …].
 """
 
 import functools
@@ -176,6 +179,57 @@ class Client(Session):
             self.ended = f"GOAWAY {event.error_code}"
 
 
+class Asker(Session):
+    """Small requests side by side. answers: [began, took, status], times in seconds since the connection was there."""
+
+    def __init__(self, sock):
+        super().__init__(sock, True)
+        self.began_s = time.monotonic()
+        self.answers = []
+        self.asked = {}  # stream: its answer
+
+    def now(self):
+        return time.monotonic() - self.began_s
+
+    def ask(self, authority):
+        stream = self.h2.get_next_available_stream_id()
+        self.asked[stream] = answer = [self.now(), None, "no answer"]
+        self.answers.append(answer)
+        self.h2.send_headers(stream, [(":method", "GET"), (":scheme", "http"), (":path", "/1"),
+                                      (":authority", authority)], end_stream=True)
+
+    def turn_until(self, end_s):
+        while (left := end_s - self.now()) > 0:
+            self.turn(left)
+
+    def finish(self, limit_s):
+        while self.asked and (left := limit_s - self.now()) > 0:
+            self.turn(left)
+
+    def take(self, event):
+        answer = self.asked.get(getattr(event, "stream_id", None))
+        if isinstance(event, h2.events.ResponseReceived):
+            answer[2] = dict(event.headers)[":status"]
+        elif isinstance(event, h2.events.StreamReset) and answer:
+            answer[2] = f"reset {event.error_code}"
+        if isinstance(event, (h2.events.StreamEnded, h2.events.StreamReset)) and answer:
+            answer[1] = self.now() - answer[0]
+            del self.asked[event.stream_id]
+
+
+def ask(ip, port, pause_s, limit_s, *authorities):
+    asker = Asker(socket.create_connection((ip, int(port)), float(limit_s)))
+    try:
+        for number, authority in enumerate(authorities):
+            asker.turn_until(number * float(pause_s))
+            asker.ask(authority)
+        asker.finish(float(limit_s))
+    except OSError as error:
+        for answer in asker.asked.values():
+            answer[2] = str(error)
+    print(json.dumps(asker.answers))
+
+
 def transfer(method, address, length, n_requests, until_s, ret):
     """All requests of one connection; ret: [(seconds, what went wrong)]"""
     started = time.monotonic()
@@ -212,16 +266,24 @@ def run(way, ip, port, length, n_connections, n_requests, limit_s):
         "altered": sum(wrong == "altered" for _, wrong in done)}))
 
 
-def serve(ip, port):
+def serve_port(ip, port):
     with socket.create_server((ip, port), family=socket.AF_INET6 if ":" in ip else socket.AF_INET,
-                              backlog=128) as listener:
+                              backlog=128, dualstack_ipv6=ip == "::") as listener:
         while True:
             sock, _ = listener.accept()
             threading.Thread(target=Server(sock).run, daemon=True).start()
 
 
+def serve(ip, port, n=1):
+    threads = [threading.Thread(target=serve_port, args=(ip, port + i)) for i in range(n)]
+    for thread in threads:
+        thread.start()
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
-        serve(sys.argv[2], int(sys.argv[3]))
+        serve(sys.argv[2], *map(int, sys.argv[3:]))
+    elif sys.argv[1] == "ask":
+        ask(*sys.argv[2:])
     else:
         run(sys.argv[1], sys.argv[2], int(sys.argv[3]), *map(int, sys.argv[4:]))

@@ -94,6 +94,59 @@ static void families_take_turns_a_quarter_second_apart(void **state)
 	member_world_fini(&f);
 }
 
+static void reconnect(struct member_world *f, uint32_t lost)
+{
+	member_world_event(f, LB_EVENT_LOST, lost, "closed");
+	lb_member_connect(f->member);
+}
+
+// PF-09: for ten minutes, and not if it refused or answered late.
+static void family_without_an_answer_is_tried_later(void **state)
+{
+	(void)state;
+	for (uint32_t round = 0; round < 4; round++) {
+		bool v6_first = round % 2, refuses = round >= 2;
+		uint32_t dead = v6_first ? MEMBER_WORLD_V6 : 1;
+		uint32_t live = v6_first ? 1 : MEMBER_WORLD_V6;
+		struct member_world f;
+		member_world_init(&f, (uint32_t[]){dead, dead + 1, live}, 3);
+		lb_member_connect(f.member);
+		if (refuses)
+			member_world_event(&f, LB_EVENT_FAILED, dead, "refused");
+		else
+			world_pass(&f.world, 250 * WORLD_MS);
+		assert_int_equal(member_world_connects(&f, dead), 1);
+		member_world_event(&f, LB_EVENT_CONNECTED, live, "");
+		world_pass(&f.world, 9 * 60 * WORLD_S);
+		reconnect(&f, live);
+		assert_int_equal(member_world_connects(&f, live), refuses ? 1 : 2);
+		assert_int_equal(member_world_connects(&f, dead), refuses ? 2 : 1);
+		if (!refuses) {
+			member_world_event(&f, LB_EVENT_CONNECTED, live, "");
+			world_pass(&f.world, 2 * 60 * WORLD_S);
+			reconnect(&f, live);
+			assert_int_equal(member_world_connects(&f, live), 2);
+			assert_int_equal(member_world_connects(&f, dead), 2);
+		}
+		member_world_fini(&f);
+	}
+}
+
+// PF-09: who began first and is slow is not silent because another one has begun beside it.
+static void family_that_wins_late_stays_the_first(void **state)
+{
+	(void)state;
+	struct member_world f;
+	member_world_init(&f, (uint32_t[]){MEMBER_WORLD_V6, 1}, 2);
+	lb_member_connect(f.member);
+	world_pass(&f.world, 250 * WORLD_MS);
+	member_world_event(&f, LB_EVENT_CONNECTED, MEMBER_WORLD_V6, "");
+	reconnect(&f, MEMBER_WORLD_V6);
+	assert_int_equal(member_world_connects(&f, MEMBER_WORLD_V6), 2);
+	assert_int_equal(member_world_connects(&f, 1), 1);
+	member_world_fini(&f);
+}
+
 // PF-02
 static void delay_stays_within_its_bounds(void **state)
 {
@@ -646,6 +699,8 @@ RUN_SUITE("lb/member", cmocka_unit_test(nothing_connects_unless_asked),
 		single_address_connects_and_is_lost_and_waits_for_the_next_connect_request),
 	cmocka_unit_test(backend_that_hangs_up_is_not_hammered),
 	cmocka_unit_test(families_take_turns_a_quarter_second_apart),
+	cmocka_unit_test(family_without_an_answer_is_tried_later),
+	cmocka_unit_test(family_that_wins_late_stays_the_first),
 	cmocka_unit_test(delay_stays_within_its_bounds),
 	cmocka_unit_test(failure_has_the_next_address_tried_at_once),
 	cmocka_unit_test(first_to_be_ready_wins_and_the_others_are_given_up),
