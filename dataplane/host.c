@@ -34,6 +34,11 @@ static void on_segment(void *ctx, struct tcp_flow *flow, const uint8_t *segment,
 	tcp_stack_input(ctx, flow, segment, len);
 }
 
+static void on_marked(void *ctx, struct tcp_flow *flow, const uint8_t *segment, size_t len)
+{
+	tcp_stack_input_marked(ctx, flow, segment, len);
+}
+
 static void on_unreachable(void *ctx, const struct tcp_flow *flow)
 {
 	tcp_stack_unreachable(ctx, flow);
@@ -139,6 +144,7 @@ static int make(struct host *h, const struct host_conf *conf, struct lb_err *ret
 	struct net_tcp up = {.input = on_segment,
 		.unreachable = on_unreachable,
 		.too_big = on_too_big,
+		.input_marked = on_marked,
 		.ctx = h->tcp};
 	net_set_tcp(h->net, &up);
 	return 0;

@@ -39,7 +39,7 @@ static void echo(
 	memset(reply + 2, 0, 2);
 	uint16_t sum = csum(reply, len);
 	memcpy(reply + 2, &sum, sizeof(sum));
-	ip4_emit(net, local, remote, IP_PROTO_ICMP, len);
+	ip4_emit(net, local, remote, IP_PROTO_ICMP, IP_NOT_ECT, len);
 }
 
 // RFC 5927 4: what is quoted must be a segment that we could have sent. That the flow exists, and

@@ -158,6 +158,9 @@ struct net_ra {
 	} prefixes[NET_MAX_LINK_PREFIXES];
 };
 
+// The two bits of a packet that tell of congestion (RFC 3168 5).
+enum ip_ecn { IP_NOT_ECT = 0, IP_ECT0 = 2, IP_CE = 3 };
+
 struct net_port {
 	struct net_device device;
 	uint8_t mac[ETH_ADDRESS];
@@ -259,6 +262,16 @@ static inline uint32_t net_hash(
 	return (uint32_t)((sum >> 32) * n_slots >> 32);
 }
 
+// The layer above gets a segment; ecn: the packet's enum ip_ecn.
+static inline void net_tcp_input(
+	struct net *net, struct tcp_flow *flow, uint32_t ecn, const uint8_t *segment, size_t len)
+{
+	if (ecn == IP_CE && net->tcp.input_marked)
+		net->tcp.input_marked(net->tcp.ctx, flow, segment, len);
+	else
+		net->tcp.input(net->tcp.ctx, flow, segment, len);
+}
+
 // route.c
 void net_build_routes(struct net *);
 // The same when something has changed: paths that are known are looked up anew.
@@ -317,7 +330,7 @@ void ip4_input(struct net *, const uint8_t *packet, size_t len, bool broadcast);
 // discarded, since there may be buffers for other destinations. ip4_emit() must follow before any
 // other send.
 uint8_t *ip4_reserve(struct net *, uint32_t dst, size_t len);
-void ip4_emit(struct net *, uint32_t src, uint32_t dst, uint8_t protocol, size_t len);
+void ip4_emit(struct net *, uint32_t src, uint32_t dst, uint8_t protocol, enum ip_ecn, size_t len);
 // Returns the neighbor towards dst, cached after the first call. NULL is counted.
 struct neigh *ip4_next_hop(struct net *, uint32_t dst);
 // The MTU of the link towards dst.

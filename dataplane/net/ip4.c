@@ -120,7 +120,7 @@ void ip4_input(struct net *net, const uint8_t *ip, size_t len, bool broadcast)
 	flow.remote = ip_from_v4(load32(ip + 12));
 	size_t header = (size_t)(ip[0] & 0xf) * 4;
 	size_t payload = load16(ip + 2) - header; // the frame's padding ends here
-	net->tcp.input(net->tcp.ctx, &flow, ip + header, payload);
+	net_tcp_input(net, &flow, ip[1] & 3, ip + header, payload);
 }
 
 // From the routes; remembered.
@@ -156,14 +156,14 @@ uint8_t *ip4_reserve(struct net *net, uint32_t dst, size_t len)
 // In words, summed up before they are written: reading them back would wait for the stores. With
 // DF the identification says nothing (RFC 6864 4.1).
 static inline void write_header(
-	uint8_t *ip, uint32_t src, uint32_t dst, uint8_t protocol, size_t len)
+	uint8_t *ip, uint32_t src, uint32_t dst, uint8_t protocol, enum ip_ecn ecn, size_t len)
 {
 	static const uint8_t usual[12] = {NO_OPTIONS, [6] = 0x40, [8] = 64}; // DF, TTL
 	uint64_t first;
 	uint32_t second, addresses[2] = {__builtin_bswap32(src), __builtin_bswap32(dst)};
 	memcpy(&first, usual, sizeof(first));
 	memcpy(&second, usual + sizeof(first), sizeof(second));
-	first |= (uint64_t)__builtin_bswap16((uint16_t)len) << 16;
+	first |= (uint64_t)__builtin_bswap16((uint16_t)len) << 16 | (uint64_t)ecn << 8;
 	second |= (uint32_t)protocol << 8;
 	uint64_t sum = (first & UINT32_MAX) + (first >> 32) + second;
 	sum += (uint64_t)addresses[0] + addresses[1];
@@ -173,12 +173,13 @@ static inline void write_header(
 	memcpy(ip + 12, addresses, sizeof(addresses));
 }
 
-void ip4_emit(struct net *net, uint32_t src, uint32_t dst, uint8_t protocol, size_t len)
+void ip4_emit(
+	struct net *net, uint32_t src, uint32_t dst, uint8_t protocol, enum ip_ecn ecn, size_t len)
 {
 	uint8_t *ip = packet_out_begin(net);
 	if (!ip)
 		return;
-	write_header(ip, src, dst, protocol, IP4_HEADER + len);
+	write_header(ip, src, dst, protocol, ecn, IP4_HEADER + len);
 	packet_out_send(net, IP4_HEADER + len);
 }
 

@@ -132,13 +132,13 @@ static enum net_counter check(struct net *net, const struct ip6_origin *from, co
 }
 
 static void tcp_input(struct net *net, const struct ip_addr *local, const struct ip_addr *remote,
-	const uint8_t *segment, size_t len)
+	const uint8_t *ip, const uint8_t *segment, size_t len)
 {
 	net_count(net, NET_tcp_segments);
 	struct tcp_flow flow;
 	flow.local = *local;
 	flow.remote = *remote;
-	net->tcp.input(net->tcp.ctx, &flow, segment, len);
+	net_tcp_input(net, &flow, ip[1] >> 4 & 3, segment, len); // of the traffic class
 }
 
 static APART void input_other(
@@ -155,7 +155,7 @@ static APART void input_other(
 	else if (!net->tcp.input)
 		net_count(net, NET_tcp_absent);
 	else
-		tcp_input(net, &p.dst, &p.src, p.payload, p.len);
+		tcp_input(net, &p.dst, &p.src, ip, p.payload, p.len);
 }
 
 void ip6_hear(struct net *net, const struct ip6_origin *from, const uint8_t *ip, size_t len)
@@ -183,7 +183,7 @@ void ip6_input(struct net *net, const struct ip6_origin *from, const uint8_t *ip
 		return;
 	}
 	struct ip_addr src = address_at(ip + 8), dst = address_at(ip + 24);
-	tcp_input(net, &dst, &src, ip + IP6_HEADER, load16(ip + 4));
+	tcp_input(net, &dst, &src, ip, ip + IP6_HEADER, load16(ip + 4));
 }
 
 // From the routes; remembered.

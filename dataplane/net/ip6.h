@@ -33,6 +33,7 @@ struct ip6_fields {
 	uint32_t flow_label;
 	uint8_t protocol;
 	uint8_t hop_limit;
+	enum ip_ecn ecn;
 };
 
 static inline bool ip6_is_group(const struct ip_addr *ip)
@@ -42,7 +43,7 @@ static inline bool ip6_is_group(const struct ip_addr *ip)
 
 static inline void ip6_write_header(uint8_t *ip, const struct ip6_fields *f, size_t len)
 {
-	store32(ip, 6u << 28 | f->flow_label);
+	store32(ip, 6u << 28 | (uint32_t)f->ecn << 20 | f->flow_label);
 	store16(ip + 4, (uint16_t)len);
 	ip[6] = f->protocol;
 	ip[7] = f->hop_limit;

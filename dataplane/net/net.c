@@ -93,27 +93,40 @@ static void *io_reserve(void *ctx, const struct tcp_flow *flow, size_t len)
 	return ip6_reserve(net, ip6_next_hop(net, &flow->remote), len);
 }
 
-static APART void emit_ip6(struct net *net, const struct tcp_flow *flow, size_t len)
+static APART void emit_ip6(
+	struct net *net, const struct tcp_flow *flow, enum ip_ecn ecn, size_t len)
 {
 	uint32_t ports = (uint32_t)flow->local_port << 16 | flow->remote_port;
 	struct ip6_fields fields = {.src = flow->local,
 		.dst = flow->remote,
 		.flow_label = net_hash(net, &flow->remote, ports, 1 << 20), // RFC 6437 3
 		.protocol = IP_PROTO_TCP,
-		.hop_limit = IP6_HOP_LIMIT};
+		.hop_limit = IP6_HOP_LIMIT,
+		.ecn = ecn};
 	ip6_emit(net, &fields, len);
 }
 
-static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_t len)
+static inline void emit(
+	struct net *net, const struct tcp_flow *flow, enum ip_ecn ecn, void *segment, size_t len)
 {
-	struct net *net = ctx;
 	bool v4 = ip_is_v4(&flow->remote);
 	DCHECK(net->open.frame &&
 		segment == net->open.frame + ETH_HEADER + (v4 ? IP4_HEADER : IP6_HEADER));
 	if (v4)
-		ip4_emit(net, ip_to_v4(&flow->local), ip_to_v4(&flow->remote), IP_PROTO_TCP, len);
+		ip4_emit(net, ip_to_v4(&flow->local), ip_to_v4(&flow->remote), IP_PROTO_TCP, ecn,
+			len);
 	else
-		emit_ip6(net, flow, len);
+		emit_ip6(net, flow, ecn, len);
+}
+
+static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_t len)
+{
+	emit(ctx, flow, IP_NOT_ECT, segment, len);
+}
+
+static void io_emit_ect(void *ctx, const struct tcp_flow *flow, void *segment, size_t len)
+{
+	emit(ctx, flow, IP_ECT0, segment, len);
 }
 
 static uint16_t io_mtu(void *ctx, const struct tcp_flow *flow)
@@ -125,7 +138,11 @@ static uint16_t io_mtu(void *ctx, const struct tcp_flow *flow)
 
 struct tcp_io net_tcp_io(struct net *net)
 {
-	return (struct tcp_io){.reserve = io_reserve, .emit = io_emit, .mtu = io_mtu, .ctx = net};
+	return (struct tcp_io){.reserve = io_reserve,
+		.emit = io_emit,
+		.mtu = io_mtu,
+		.ctx = net,
+		.emit_ect = io_emit_ect};
 }
 
 static bool mac_eq(const uint8_t *a, const uint8_t *b)

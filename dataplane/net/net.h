@@ -39,6 +39,8 @@ struct net_tcp {
 	void (*unreachable)(void *ctx, const struct tcp_flow *);
 	void (*too_big)(void *ctx, const struct tcp_flow *, uint32_t seq, uint32_t mtu);
 	void *ctx;
+	// As input(), of a packet that a router has marked (CE, RFC 3168 5). NULL = input().
+	void (*input_marked)(void *ctx, struct tcp_flow *, const uint8_t *segment, size_t len);
 };
 
 struct net_prefix {

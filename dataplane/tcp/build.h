@@ -56,13 +56,14 @@ static inline void tcp_build_timestamps(struct tcp_room *r, uint32_t val, uint32
 	tcp_put_word(p, ecr, &r->sum);
 }
 
-// flow_sum: tcp_csum_flow() of the flow's addresses. The data has been written after the header.
+// flow_sum: tcp_csum_flow() of the flow's addresses; ect: routers may mark it. The data has been
+// written after the header.
 static inline void tcp_build_emit(struct tcp_stack *s, const struct tcp_flow *flow,
-	uint16_t flow_sum, const struct tcp_room *r, size_t len)
+	uint16_t flow_sum, const struct tcp_room *r, size_t len, bool ect)
 {
 	uint16_t sum = tcp_csum_rest(flow_sum, r->sum, r->header_len, r->p + r->header_len, len);
 	memcpy(r->p + offsetof(struct tcp_header, checksum), &sum, sizeof(sum));
-	s->io.emit(s->io.ctx, flow, r->p, r->header_len + len);
+	(ect ? s->io.emit_ect : s->io.emit)(s->io.ctx, flow, r->p, r->header_len + len);
 	tcp_count(s, TCP_segments_out);
 }
 

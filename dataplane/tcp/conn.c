@@ -77,6 +77,7 @@ void tcp_conn_take_syn(struct tcp_conn *c, const struct tcp_seg *syn)
 	if (!o->has_wscale)
 		c->rcv_wscale = 0;
 	tcp_window_init(c);
+	tcp_ecn_take_syn(c, syn);
 	c->ts_on = o->has_ts;
 	c->header_len = TCP_HEADER_LEN + (c->ts_on ? TCP_OPT_TS_LEN : 0);
 	c->sack_on = o->sack_ok;

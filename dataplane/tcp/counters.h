@@ -26,6 +26,9 @@
 	X(challenge_acks)                                                                          \
 	X(no_buffer) /* reserve() had no buffer; sent later */                                     \
 	X(out_of_order) /* segments stored for later */                                            \
+	X(ecn_on) /* connections whose both ends know RFC 3168 */                                  \
+	X(ecn_marks_in) /* segments whose packet a router marked */                                \
+	X(ecn_reductions) /* of cwnd, for marks that peers echoed */                               \
 	X(windows_grown) /* receive windows that were doubled */                                   \
 	X(opened) /* by tcp_connect() */                                                           \
 	X(accepted) /* handshakes completed for a listener */                                      \

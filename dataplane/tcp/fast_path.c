@@ -118,7 +118,7 @@ bool tcp_fast_path_send(struct tcp_conn *c, uint32_t len)
 	tcp_build_header(&room, &c->flow, seq, c->rcv_nxt, flags, tcp_build_window(c, &edge));
 	if (c->ts_on)
 		tcp_build_timestamps(&room, tcp_ts_now(c), c->ts_recent);
-	tcp_build_emit(s, &c->flow, c->flow_sum, &room, len);
+	tcp_build_emit(s, &c->flow, c->flow_sum, &room, len, c->ecn_on);
 	tcp_build_done(c, edge);
 	counter_add(&s->counters[TCP_bytes_out], len);
 	tcp_sent_new(c, now);

@@ -56,7 +56,7 @@ static inline bool parse(struct tcp_stack *s, const struct tcp_flow *flow, uint1
 	ret->wnd = get16(segment + offsetof(struct tcp_header, window));
 	ret->len = (uint32_t)(len - header_len);
 	ret->flags = flags;
-	ret->old = false;
+	ret->old = ret->marked = false;
 	ret->data = segment + header_len;
 	if (flags & TCP_SYN && flags & (TCP_FIN | TCP_RST)) {
 		tcp_count(s, TCP_drop_flags);
@@ -97,7 +97,8 @@ void tcp_stack_set_verified(struct tcp_stack *s, bool verified)
 	s->verified = verified;
 }
 
-void tcp_stack_input(struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *segment, size_t len)
+static inline __attribute__((always_inline)) void input(
+	struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *segment, size_t len, bool marked)
 {
 	struct tcp_seg seg;
 	tcp_count(s, TCP_segments_in);
@@ -109,7 +110,7 @@ void tcp_stack_input(struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *
 	flow->local_port = get16(segment + offsetof(struct tcp_header, dst_port));
 	uint32_t hash;
 	struct tcp_conn *c = tcp_conn_find(s, flow, &hash);
-	if (c && tcp_fast_path_input(c, segment, len))
+	if (c && !marked && tcp_fast_path_input(c, segment, len))
 		return;
 	uint16_t flow_sum = c ? c->flow_sum : tcp_csum_flow(&flow->local, &flow->remote);
 	if (!parse(s, flow, flow_sum, segment, len, &seg))
@@ -118,9 +119,21 @@ void tcp_stack_input(struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *
 		input_without_conn(s, flow, hash, &seg);
 		return;
 	}
+	seg.marked = marked;
 	tcp_conn_hold(c);
 	tcp_conn_input(c, &seg);
 	tcp_conn_unhold(c);
+}
+
+void tcp_stack_input(struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *segment, size_t len)
+{
+	input(s, flow, segment, len, false);
+}
+
+__attribute__((cold)) void tcp_stack_input_marked(
+	struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *segment, size_t len)
+{
+	input(s, flow, segment, len, true);
 }
 
 static void ack_soon(struct tcp_conn *c)
@@ -377,11 +390,13 @@ void tcp_conn_input(struct tcp_conn *c, struct tcp_seg *seg)
 		if (!become_open(c, seg))
 			return;
 	}
+	tcp_ecn_ack(c, seg);
 	if (!tcp_ack_input(c, seg))
 		return;
 	tcp_conn_finish_if_done(c);
 	if (c->dead || (!seg->len && !(seg->flags & TCP_FIN)))
 		return;
+	tcp_ecn_data(c, seg);
 	tcp_recv_input(c, seg);
 	if (!c->dead)
 		tcp_conn_finish_if_done(c);

@@ -21,7 +21,7 @@ static bool send_bare(struct tcp_stack *s, const struct tcp_flow *flow, uint16_t
 		memcpy(&word, opts + i, sizeof(word));
 		room.sum += word;
 	}
-	tcp_build_emit(s, flow, flow_sum, &room, 0);
+	tcp_build_emit(s, flow, flow_sum, &room, 0, false);
 	return true;
 }
 
@@ -108,6 +108,13 @@ static bool send_segment(struct tcp_conn *c, uint32_t seq, uint32_t len, uint8_t
 {
 	struct tcp_room room;
 	uint32_t edge;
+	if (c->ecn_echo && c->state == TCP_OPEN)
+		flags |= TCP_ECE;
+	// RFC 3168 6.1.4 to 6.1.6: no bare ACKs or probes of a window, and nothing that is sent
+	// again may be marked.
+	bool is_new = len && seq == c->snd_max && !c->probe_due;
+	if (is_new && c->cwr_due)
+		flags |= TCP_CWR;
 	if (c->rare && !len && c->sack_on && (c->n_ranges || c->dsack_due))
 		return send_blocks(c, seq, flags);
 	if (!tcp_build_begin(c->stack, &c->flow, c->header_len, len, &room))
@@ -124,7 +131,9 @@ static bool send_segment(struct tcp_conn *c, uint32_t seq, uint32_t len, uint8_t
 	} else if (len) {
 		buf_copy_out(&c->sendq, seq - c->snd_una, data, len);
 	}
-	tcp_build_emit(c->stack, &c->flow, c->flow_sum, &room, len);
+	tcp_build_emit(c->stack, &c->flow, c->flow_sum, &room, len, is_new && c->ecn_on);
+	if (is_new)
+		c->cwr_due = false;
 	tcp_build_done(c, edge);
 	return true;
 }
@@ -297,7 +306,7 @@ static enum tcp_output_result output_handshake(struct tcp_conn *c)
 		.seq = c->iss,
 		.ack = reply ? c->rcv_nxt : 0,
 		.wnd = min_u32(s->conf.recv_window, UINT16_MAX),
-		.flags = (uint8_t)(reply ? TCP_SYN | TCP_ACK : TCP_SYN),
+		.flags = (uint8_t)((reply ? TCP_SYN | TCP_ACK : TCP_SYN) | tcp_ecn_of_syn(c)),
 		.opts =
 			{
 				.has_mss = true,

@@ -36,6 +36,9 @@ struct tcp_io {
 	// timeout.
 	uint16_t (*mtu)(void *ctx, const struct tcp_flow *);
 	void *ctx;
+	// As emit(), in a packet that routers may mark in place of dropping it (ECT(0), RFC 3168
+	// 5). NULL = no connection uses that.
+	void (*emit_ect)(void *ctx, const struct tcp_flow *, void *segment, size_t len);
 };
 
 struct tcp_conf {
@@ -109,6 +112,9 @@ void tcp_stack_free(struct tcp_stack *);
 // addresses; this sets the ports, from the segment. It checks length, checksum and options, and
 // counts every drop by cause.
 void tcp_stack_input(struct tcp_stack *, struct tcp_flow *flow, const uint8_t *segment, size_t len);
+// The same of a segment whose packet a router has marked (CE, RFC 3168 5).
+void tcp_stack_input_marked(
+	struct tcp_stack *, struct tcp_flow *flow, const uint8_t *segment, size_t len);
 // Whether somebody vouches for the segments that come in from now on: their checksum has been
 // verified, or is not needed. At first nobody does.
 void tcp_stack_set_verified(struct tcp_stack *, bool);

@@ -129,6 +129,8 @@ struct tcp_conn {
 			bool no_time_wait : 1; // the peer closed first
 			bool slow_path : 1; // as tcp_conf says
 			bool guessed_path : 1; // path_guess bounds its segments (mss.c)
+			bool ecn_echo : 1; // every ACK says that a packet was marked (ecn.c)
+			bool cwr_due : 1; // the next new data says that cwnd was reduced for that
 		};
 		uint64_t rare;
 	};
@@ -146,6 +148,7 @@ struct tcp_conn {
 	bool passive : 1; // made by a listener
 	bool told : 1; // the owner has been told that it is open
 	bool syn_sent : 1; // at least once
+	bool ecn_on : 1; // both ends know RFC 3168
 	bool other_window : 1; // ours is not conf.recv_window, but tcp_window_other()
 	uint8_t n_held; // calls that still use the control block: the last one to return frees it
 	uint8_t n_unacked; // data segments since our last ACK
@@ -285,6 +288,7 @@ struct tcp_seg {
 	uint32_t len; // of data
 	uint8_t flags;
 	bool old; // repeated or overtaken: only its acknowledgement counts
+	bool marked; // by a router: CE
 	const uint8_t *data;
 	struct tcp_opts opts;
 };
@@ -437,6 +441,12 @@ void tcp_window_init(struct tcp_conn *); // the peer's SYN has been taken
 void tcp_window_measure(struct tcp_conn *); // data was received: the window may grow
 uint32_t tcp_window_other(const struct tcp_conn *); // our window, when other_window is set
 size_t tcp_window_send_limit(const struct tcp_conn *); // bytes that the send queue may have
+
+// ecn.c: marks of congestion.
+uint8_t tcp_ecn_of_syn(const struct tcp_conn *); // flags of our SYN or SYN-ACK
+void tcp_ecn_take_syn(struct tcp_conn *, const struct tcp_seg *syn);
+void tcp_ecn_data(struct tcp_conn *, const struct tcp_seg *); // it lies in the window
+void tcp_ecn_ack(struct tcp_conn *, const struct tcp_seg *); // before its ACK is taken
 
 // ooo.c: bytes beyond a hole.
 bool tcp_ooo_insert(struct tcp_conn *, uint32_t seq, const uint8_t *data, uint32_t len);

@@ -8,7 +8,15 @@
 
 #define TCP_HEADER_LEN 20
 
-enum { TCP_FIN = 0x01, TCP_SYN = 0x02, TCP_RST = 0x04, TCP_PSH = 0x08, TCP_ACK = 0x10 };
+enum {
+	TCP_FIN = 0x01,
+	TCP_SYN = 0x02,
+	TCP_RST = 0x04,
+	TCP_PSH = 0x08,
+	TCP_ACK = 0x10,
+	TCP_ECE = 0x40, // RFC 3168 6.1
+	TCP_CWR = 0x80,
+};
 
 struct tcp_header {
 	uint8_t src_port[2], dst_port[2];

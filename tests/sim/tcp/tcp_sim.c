@@ -27,6 +27,7 @@ struct packet {
 	uint64_t order; // equal times: first sent, first delivered
 	unsigned to;
 	size_t len;
+	bool ect, marked; // routers may mark it in place of losing it; one did
 	bool too_big; // comes back to its sender, from a router
 	struct tcp_flow flow; // as the sender sees it
 	uint8_t bytes[PACKET_MAX];
@@ -57,6 +58,8 @@ struct world {
 	// The network: probabilities in 1/1000.
 	uint64_t delay_ns, jitter_ns;
 	unsigned loss, dup, corrupt, no_buffer, late;
+	unsigned mark; // of what may be marked
+	bool ecn; // both ends know it
 	uint64_t late_ns; // at most, beside the others
 	uint64_t pause_every_ns, pause_ns; // 0 = never; what is sent meanwhile arrives behind it
 	// Of what goes to side 1: the time that a byte takes (0 = none), and the packets that wait.
@@ -155,6 +158,7 @@ static void *io_reserve(void *ctx, const struct tcp_flow *flow, size_t len)
 	if (!w->open)
 		fail("out of memory");
 	w->open->flow = *flow;
+	w->open->ect = w->open->marked = false;
 	w->open->len = len;
 	return w->open->bytes;
 }
@@ -235,6 +239,7 @@ static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_
 	}
 	if (is_too_big(w, p))
 		return;
+	p->marked = p->ect && chance(w, w->mark);
 	for (unsigned copies = chance(w, w->dup) ? 2 : 1; copies; copies--) {
 		struct packet *q = p;
 		if (copies == 2) {
@@ -255,6 +260,17 @@ static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_
 		else
 			free(q);
 	}
+}
+
+static void io_emit_ect(void *ctx, const struct tcp_flow *flow, void *segment, size_t len)
+{
+	struct port *port = ctx;
+	struct packet *p = port->world->open;
+	const struct tcp_header *h = segment;
+	if (!p || (size_t)(h->offset >> 4) * 4 == len)
+		fail("a segment without data may be marked");
+	p->ect = true;
+	io_emit(ctx, flow, segment, len);
 }
 
 static uint16_t io_mtu(void *ctx, const struct tcp_flow *flow)
@@ -410,6 +426,8 @@ static void deliver(struct world *w)
 		if (p->too_big)
 			tcp_stack_too_big(
 				w->stack[p->to], &p->flow, get32(p->bytes + 4), w->path_mtu);
+		else if (p->marked)
+			tcp_stack_input_marked(w->stack[p->to], &flow, p->bytes, p->len);
 		else
 			tcp_stack_input(w->stack[p->to], &flow, p->bytes, p->len);
 		free(p);
@@ -502,7 +520,8 @@ static void world_init(struct world *w, struct port ports[2], uint32_t window, u
 		for (unsigned i = 0; i < sizeof(conf.secret); i++)
 			conf.secret[i] = (uint8_t)rand_u64(&w->rand);
 		ports[side] = (struct port){w, side};
-		struct tcp_io io = {io_reserve, io_emit, io_mtu, &ports[side]};
+		struct tcp_io io = {
+			io_reserve, io_emit, io_mtu, &ports[side], w->ecn ? io_emit_ect : NULL};
 		w->wheel[side] = twheel_new(w->now);
 		if (!w->heap || !w->wheel[side] || buf_pool_init(&w->chunks[side], n_chunks))
 			fail("out of memory");
@@ -592,6 +611,8 @@ static uint64_t one_seed(uint64_t seed, bool slow_path)
 	w->dup = chance(w, 500) ? 0 : (unsigned)rand_below(&w->rand, 50);
 	w->corrupt = chance(w, 500) ? 0 : (unsigned)rand_below(&w->rand, 30);
 	w->no_buffer = chance(w, 700) ? 0 : (unsigned)rand_below(&w->rand, 100);
+	w->ecn = chance(w, 500);
+	w->mark = (unsigned)rand_below(&w->rand, 100);
 	w->max_stall_ms = chance(w, 300) ? 0 : 1 + (uint32_t)rand_below(&w->rand, 300);
 	w->mtu = mtus[rand_below(&w->rand, 4)];
 	static const unsigned kinds[] = {2, 3, 4, 8}; // MSS, window scale, SACK, timestamps

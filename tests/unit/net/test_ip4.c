@@ -24,6 +24,39 @@ static void segment_reaches_tcp_with_its_addresses(void **state)
 	assert_memory_equal(w->segment, payload, sizeof(payload));
 }
 
+// TCP-159
+static void what_may_be_marked_says_so(void **state)
+{
+	struct world *w = *state;
+	world_send(w, OURS, PEER, "x");
+	world_resolve(w, 0, PEER, peer_mac);
+	for (int ect = 0; ect < 2; ect++) {
+		world_forget(w);
+		struct tcp_flow flow = {.local = ip_from_v4(OURS), .remote = ip_from_v4(PEER)};
+		uint8_t *segment = w->io.reserve(w->io.ctx, &flow, sizeof(payload));
+		memcpy(segment, payload, sizeof(payload));
+		(ect ? w->io.emit_ect : w->io.emit)(w->io.ctx, &flow, segment, sizeof(payload));
+		assert_int_equal(w->n_sent, 1);
+		assert_int_equal(w->sent[0].bytes[15], ect ? 2 : 0);
+		assert_int_equal(csum(w->sent[0].bytes + 14, 20), 0);
+	}
+}
+
+// TCP-160
+static void what_a_router_marked_is_told(void **state)
+{
+	struct world *w = *state;
+	uint8_t f[128];
+	size_t len = make_ip(f, PEER, OURS, 6, payload, sizeof(payload));
+	for (uint8_t ecn = 0; ecn < 4; ecn++) {
+		f[15] = 0xb8 | ecn; // and a class of service
+		fix_ip_checksum(f);
+		world_in(w, 0, f, len);
+		assert_int_equal(w->n_segments, ecn + 1);
+		assert_int_equal(w->n_marked, ecn == 3);
+	}
+}
+
 // NET-03
 static void padding_of_a_short_frame_is_cut_off(void **state)
 {
@@ -359,10 +392,10 @@ static void checksum_equals_its_naive_twin(void **state)
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
-RUN_SUITE("net/ip4", CASE(segment_reaches_tcp_with_its_addresses),
-	CASE(padding_of_a_short_frame_is_cut_off), CASE(harmless_options_are_skipped),
-	CASE(small_ttl_is_no_reason_to_drop), CASE(df_flag_is_no_fragment),
-	CASE(each_malformed_packet_is_dropped_by_its_cause),
+RUN_SUITE("net/ip4", CASE(segment_reaches_tcp_with_its_addresses), CASE(what_may_be_marked_says_so),
+	CASE(what_a_router_marked_is_told), CASE(padding_of_a_short_frame_is_cut_off),
+	CASE(harmless_options_are_skipped), CASE(small_ttl_is_no_reason_to_drop),
+	CASE(df_flag_is_no_fragment), CASE(each_malformed_packet_is_dropped_by_its_cause),
 	CASE(source_routes_and_broken_options_are_dropped),
 	CASE(unicast_packet_in_a_broadcast_frame_is_dropped),
 	CASE(all_checks_hold_for_packets_of_a_known_peer),

@@ -187,6 +187,29 @@ static void what_is_sent_has_a_header_and_keeps_its_flow_label(void **state)
 	assert_true(load32(f + 14) & 0xfffff);
 }
 
+// TCP-159, TCP-160
+static void marks_of_congestion_are_in_the_traffic_class(void **state)
+{
+	struct world *w = *state;
+	uint8_t f[256];
+	world6_send(w, OURS6, PEER6, "x");
+	world6_resolve(w, 0, PEER6, peer_mac);
+	size_t len = make_ip6(f, PEER6, OURS6, 6, segment, sizeof(segment));
+	for (uint8_t ecn = 0; ecn < 4; ecn++) {
+		f[15] = (uint8_t)(0x80 | ecn << 4);
+		world_in(w, 0, f, len);
+		assert_int_equal(w->n_segments, ecn + 1);
+		assert_int_equal(w->n_marked, ecn == 3);
+	}
+	world_forget(w);
+	struct tcp_flow flow = {.local = ip6_of(OURS6), .remote = ip6_of(PEER6)};
+	uint8_t *room = w->io.reserve(w->io.ctx, &flow, sizeof(segment));
+	memcpy(room, segment, sizeof(segment));
+	w->io.emit_ect(w->io.ctx, &flow, room, sizeof(segment));
+	assert_int_equal(w->n_sent, 1);
+	assert_int_equal(load32(w->sent[0].bytes + 14) >> 20, 0x602);
+}
+
 struct source_case {
 	const char *dst;
 	const char *source; // NULL = no way
@@ -252,5 +275,6 @@ RUN_SUITE("net/ip6", CASE(segments_reach_tcp_without_padding),
 	cmocka_unit_test_setup_teardown(
 		a_port_without_an_ipv6_address_hears_none, world_setup, world_teardown),
 	CASE(what_is_sent_has_a_header_and_keeps_its_flow_label),
+	CASE(marks_of_congestion_are_in_the_traffic_class),
 	CASE(the_source_is_of_the_link_or_closest_to_what_is_far),
 	CASE(what_is_far_goes_to_the_gateway), CASE(mtu_is_that_of_the_link))

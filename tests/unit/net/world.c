@@ -64,6 +64,12 @@ static void on_unreachable(void *ctx, const struct tcp_flow *flow)
 		w->on_unreachable(w);
 }
 
+static void on_marked(void *ctx, struct tcp_flow *flow, const uint8_t *segment, size_t len)
+{
+	((struct world *)ctx)->n_marked++;
+	on_segment(ctx, flow, segment, len);
+}
+
 static void on_too_big(void *ctx, const struct tcp_flow *flow, uint32_t seq, uint32_t mtu)
 {
 	struct world *w = ctx;
@@ -85,7 +91,8 @@ int world_setup_ports(void **state, struct net_port_conf ports[2])
 	w->wheel = twheel_new(5 * NS_PER_SECOND);
 	w->net = net_new(ports, 2, WORLD_NEIGHBORS, w->wheel, 42);
 	w->io = net_tcp_io(w->net);
-	net_set_tcp(w->net, &(struct net_tcp){on_segment, on_unreachable, on_too_big, w});
+	net_set_tcp(
+		w->net, &(struct net_tcp){on_segment, on_unreachable, on_too_big, w, on_marked});
 	*state = w;
 	return 0;
 }

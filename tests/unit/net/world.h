@@ -38,7 +38,7 @@ struct world {
 	struct world_frame sent[WORLD_FRAMES];
 	uint32_t n_sent;
 	// What TCP heard.
-	uint32_t n_segments;
+	uint32_t n_segments, n_marked;
 	struct ip_addr segment_local, segment_remote;
 	size_t segment_len;
 	uint8_t segment[WORLD_FRAME_MAX];

@@ -36,6 +36,12 @@ static void rig_emit(void *ctx, const struct tcp_flow *flow, void *segment, size
 	o->flow = *flow;
 }
 
+static void rig_emit_ect(void *ctx, const struct tcp_flow *flow, void *segment, size_t len)
+{
+	rig_emit(ctx, flow, segment, len);
+	rig.out[rig.n_out - 1].ect = true;
+}
+
 static uint16_t rig_mtu(void *ctx, const struct tcp_flow *flow)
 {
 	return rig.mtu;
@@ -106,7 +112,7 @@ static const struct tcp_conn_ops *rig_on_accept(void *arg, struct tcp_conn *c, v
 
 static void start(void)
 {
-	struct tcp_io io = {rig_reserve, rig_emit, rig_mtu, NULL};
+	struct tcp_io io = {rig_reserve, rig_emit, rig_mtu, NULL, rig.ecn ? rig_emit_ect : NULL};
 	rig.wheel = twheel_new(0);
 	assert_int_equal(buf_pool_init(&rig.chunks, 2048), 0);
 	rig.stack = tcp_stack_new(&rig.conf, &io, &rig.chunks, rig.wheel);
@@ -118,7 +124,7 @@ int rig_setup(void **state)
 {
 	memset(&rig, 0, offsetof(struct rig, out));
 	rig.n_out = rig.n_seen = 0;
-	rig.no_buffer = false;
+	rig.no_buffer = rig.ecn = false;
 	memset(&rig.mtu, 0, sizeof(rig) - offsetof(struct rig, mtu));
 	rig.mtu = RIG_MTU;
 	rig.appetite = SIZE_MAX;
@@ -180,7 +186,10 @@ void rig_in(struct in in)
 		tcp_csum_flow(&rig.flow.remote, &rig.flow.local), segment, header_len + len);
 	memcpy(segment + 16, &sum, 2);
 	struct tcp_flow flow = {.local = rig.flow.local, .remote = rig.flow.remote};
-	tcp_stack_input(rig.stack, &flow, segment, header_len + len);
+	if (in.marked)
+		tcp_stack_input_marked(rig.stack, &flow, segment, header_len + len);
+	else
+		tcp_stack_input(rig.stack, &flow, segment, header_len + len);
 }
 
 struct out *rig_peek(void)
@@ -234,7 +243,7 @@ void rig_open(uint64_t timeout_ns)
 void rig_begin_connect(uint64_t timeout_ns)
 {
 	rig_open(timeout_ns);
-	assert_int_equal(rig_out()->flags, SYN);
+	assert_int_equal(rig_out()->flags, rig.ecn ? SYN | ECE | CWR : SYN);
 }
 
 void rig_connect(struct tcp_opts peer)

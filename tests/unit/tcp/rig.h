@@ -14,6 +14,8 @@
 #define RST TCP_RST
 #define PSH TCP_PSH
 #define ACK TCP_ACK
+#define ECE TCP_ECE
+#define CWR TCP_CWR
 
 #define PEER_ISS 5000u
 #define RIG_MAX_OUT 4096
@@ -30,6 +32,7 @@ struct in {
 	size_t len;
 	struct tcp_opts opts;
 	uint16_t from, to; // ports; 0 = the rig's connection
+	bool marked; // by a router
 };
 
 // A segment from the stack.
@@ -42,6 +45,7 @@ struct out {
 	struct tcp_opts opts;
 	uint64_t at_ns;
 	struct tcp_flow flow;
+	bool ect; // routers may mark it
 };
 
 struct rig {
@@ -54,6 +58,7 @@ struct rig {
 	struct out out[RIG_MAX_OUT];
 	unsigned n_out, n_seen;
 	bool no_buffer; // reserve() fails
+	bool ecn; // the IP layer can mark packets as ECT; for rig_restart()
 	uint8_t room[2000];
 	uint16_t mtu;
 	// The owner.
