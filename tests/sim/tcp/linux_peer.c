@@ -31,11 +31,14 @@
 #define ABORT_PORT 9 // resets at the first byte
 #define PATIENCE_NS (25 * NS_PER_SECOND)
 #define EXIT_SKIP 77
+#define ECT0 2 // of the two bits of RFC 3168 5
+#define CE 3
 
 static struct {
 	int tun;
 	struct rand rand;
 	unsigned loss; // of 1000 packets, each way
+	unsigned mark; // likewise, of those that may be marked
 	struct twheel *wheel;
 	struct pool chunks;
 	struct tcp_stack *stack;
@@ -91,11 +94,18 @@ static void *io_reserve(void *ctx, const struct tcp_flow *flow, size_t len)
 	return len + 20 <= sizeof(rig.out) ? rig.out + 20 : NULL;
 }
 
-static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_t len)
+// What a router does that would else drop it (RFC 3168 5).
+static uint8_t marked(uint8_t ecn)
+{
+	return ecn == ECT0 && rand_below(&rig.rand, 1000) < rig.mark ? CE : ecn;
+}
+
+static void emit(const struct tcp_flow *flow, uint8_t ecn, size_t len)
 {
 	uint8_t *p = rig.out;
 	memset(p, 0, 20);
 	p[0] = 0x45;
+	p[1] = marked(ecn);
 	put16(p + 2, (uint16_t)(20 + len));
 	put16(p + 4, rig.ip_id++);
 	p[8] = 64;
@@ -105,6 +115,16 @@ static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_
 	put16(p + 10, ip_sum(p));
 	if (!lost() && write(rig.tun, p, 20 + len) < 0 && errno != EAGAIN && errno != ENOBUFS)
 		fail("cannot write to the device");
+}
+
+static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_t len)
+{
+	emit(flow, 0, len);
+}
+
+static void io_emit_ect(void *ctx, const struct tcp_flow *flow, void *segment, size_t len)
+{
+	emit(flow, ECT0, len);
 }
 
 static uint16_t io_mtu(void *ctx, const struct tcp_flow *flow)
@@ -121,7 +141,9 @@ static void read_device(void)
 			continue;
 		struct tcp_flow flow = {
 			.local = ip_from_v4(get32(p + 16)), .remote = ip_from_v4(get32(p + 12))};
-		tcp_stack_input(rig.stack, &flow, p + header_len, get16(p + 2) - header_len);
+		bool is_marked = marked(p[1] & 3) == CE;
+		(is_marked ? tcp_stack_input_marked : tcp_stack_input)(
+			rig.stack, &flow, p + header_len, get16(p + 2) - header_len);
 	}
 }
 
@@ -458,6 +480,22 @@ static void old_kernel(void)
 		set_kernel(names[i], "1");
 }
 
+// TCP-157 to TCP-161: marks in place of losses, which nothing is sent again for.
+static void congestion(void)
+{
+	const uint64_t *n = rig.stack->counters;
+	set_kernel("tcp_ecn", "1");
+	rig.mark = 20;
+	uint64_t resent = n[TCP_retransmits], on = n[TCP_ecn_on];
+	kernel_dials("kernel dials, 2% marked", 2000000, 0);
+	we_dial("we dial, 2% marked", 2000000, 0, 0);
+	rig.mark = 0;
+	if (n[TCP_ecn_on] - on < 2 || !n[TCP_ecn_marks_in] || !n[TCP_ecn_reductions])
+		fail("marks were not heard of");
+	if (n[TCP_retransmits] - resent > 5)
+		fail("marks caused repetitions");
+}
+
 static void make_device(void)
 {
 	struct ifreq r = {0};
@@ -494,7 +532,7 @@ int main(int argc, char **argv)
 		.recv_window = 1 << 18,
 		.secret = "linux",
 		.seed = seed};
-	struct tcp_io io = {io_reserve, io_emit, io_mtu, NULL};
+	struct tcp_io io = {io_reserve, io_emit, io_mtu, NULL, io_emit_ect};
 	rig.wheel = twheel_new(clock_ns());
 	if (!rig.wheel || buf_pool_init(&rig.chunks, 4096))
 		fail("out of memory");
@@ -511,6 +549,7 @@ int main(int argc, char **argv)
 	we_dial("we dial, 2% lost", 1000000, 20, 0);
 	we_dial("we dial, the kernel stalls", 3000000, 0, 1000);
 	old_kernel();
+	congestion();
 	refusals();
 	resets();
 	keepalive();
