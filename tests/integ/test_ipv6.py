@@ -82,7 +82,7 @@ def test_a_router_that_advertises_itself_is_the_gateway(lab):
     lab.start("client", "router", [sys.executable, HERE / "ra_agent.py", "c0"])
     bed.wait_connect("client", VIP6, PORT)
     assert bed.run_h2load(url=URL6, requests=100, clients=2, streams=2).perfect
-    net = bed.show_workers()[0]["net"]
-    assert net["ra_heard"] and net["ra_asked"] and not net["ra_malformed"], net
-    assert net["mld_reported"] >= 2 and not net["mld_malformed"], net
+    nets = [worker["net"] for worker in bed.show_workers()]
+    assert all(net["ra_heard"] and not net["ra_malformed"] for net in nets), nets
+    assert any(net["ra_asked"] and net["mld_reported"] >= 2 for net in nets), nets
     check_end(bed)
