@@ -209,7 +209,10 @@ static void segment_in(struct input *in, unsigned i, bool passive)
 	uint16_t sum = tcp_csum_segment(tcp_csum_flow(&remote, &local), s, 20 + n_opts + len);
 	memcpy(s + 16, &sum, 2);
 	struct tcp_flow flow = {.local = local, .remote = remote};
-	tcp_stack_input(stack, &flow, s, 20 + n_opts + len);
+	if (len / 6 % 2) // of data, a part comes marked by a router
+		tcp_stack_input_marked(stack, &flow, s, 20 + n_opts + len);
+	else
+		tcp_stack_input(stack, &flow, s, 20 + n_opts + len);
 }
 
 static void owner_acts(struct input *in, struct peer *peer)
@@ -359,7 +362,7 @@ static uint64_t run(const uint8_t *data, size_t size, bool slow_path)
 		.secret = "fuzz",
 		.seed = 1,
 		.slow_path = slow_path};
-	struct tcp_io io = {io_reserve, io_emit, io_mtu, &no_buffer};
+	struct tcp_io io = {io_reserve, io_emit, io_mtu, &no_buffer, io_emit};
 	memset(peers, 0, sizeof(peers));
 	digest = 0;
 	wheel = twheel_new(NS_PER_SECOND);
