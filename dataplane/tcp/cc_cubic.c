@@ -114,8 +114,14 @@ static void reduce(struct tcp_cc *cc, uint32_t ssthresh)
 
 static void cubic_on_loss(struct tcp_cc *cc, uint32_t mss, uint32_t flight)
 {
+	// Another loss of one repair (RFC 5681 4.3): cwnd and what is in flight are low meanwhile,
+	// so what counts is where they were going, and W_max is of the first loss.
+	bool again = cc->prior_cwnd != 0;
 	tcp_cc_save(cc);
-	reduce(cc, tcp_cc_share(mss, flight, 7, 10));
+	if (again)
+		cc->ssthresh = tcp_cc_share(mss, cc->ssthresh, 7, 10);
+	else
+		reduce(cc, tcp_cc_share(mss, flight, 7, 10));
 	cc->cwnd = cc->ssthresh;
 }
 

@@ -247,10 +247,15 @@ static enum tcp_output_result resend_lost(struct tcp_conn *c)
 			cwnd_limits(c);
 		if (limits || seq_lt(c->snd_una + c->snd_wnd, seq + len))
 			return TCP_OUTPUT_DONE;
+		bool paced = tcp_pace_applies(c, tcp_sent_pipe(c) + len);
+		if (paced && tcp_pace_holds(c, len))
+			return TCP_OUTPUT_DONE;
 		if (n == TCP_MAX_BURST)
 			return TCP_OUTPUT_MORE;
 		if (!send_data(c, seq, len - fin, fin))
 			return TCP_OUTPUT_BLOCKED;
+		if (paced)
+			tcp_pace_sent(c, len);
 	}
 	return TCP_OUTPUT_DONE;
 }

@@ -16,6 +16,6 @@ static inline bool tcp_pace_applies(const struct tcp_conn *c, uint32_t flight)
 {
 	return c->srtt_ns >= TCP_PACE_MIN_RTT && flight > TCP_PACE_FREE * c->mss;
 }
-// Where it does: true = len bytes at snd_nxt must wait for TCP_TIMER_PACE, which is set.
+// Where it does: true = len bytes must wait for TCP_TIMER_PACE, which is set.
 bool tcp_pace_holds(struct tcp_conn *, uint32_t len);
-void tcp_pace_sent(struct tcp_conn *, uint32_t len); // they were, and snd_nxt has moved
+void tcp_pace_sent(struct tcp_conn *, uint32_t len);

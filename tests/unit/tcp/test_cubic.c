@@ -120,8 +120,23 @@ static void a_loss_takes_three_tenths_of_what_is_in_flight(void **state)
 	tcp_cc_cubic.on_loss(&s.cc, MSS, 500 * MSS);
 	assert_int_equal(s.cc.cwnd, 350 * MSS);
 	assert_int_equal(s.cc.ssthresh, 350 * MSS);
+	tcp_cc_settle(&s.cc);
 	tcp_cc_cubic.on_loss(&s.cc, MSS, MSS);
 	assert_int_equal(s.cc.cwnd, 2 * MSS);
+}
+
+// TCP-144
+static void another_loss_of_one_repair_is_measured_by_where_cwnd_was_going(void **state)
+{
+	struct sender s = begin(100);
+	s.cc.cwnd = 1000 * MSS;
+	tcp_cc_cubic.on_loss(&s.cc, MSS, 1000 * MSS);
+	s.cc.cwnd = 100 * MSS; // PRR has not let more out yet
+	tcp_cc_cubic.on_loss(&s.cc, MSS, 100 * MSS);
+	assert_int_equal(s.cc.ssthresh, 490 * MSS);
+	assert_int_equal(s.cc.cubic.w_max, 1000 * MSS);
+	tcp_cc_cubic.undo(&s.cc);
+	assert_int_equal(s.cc.cwnd, 1000 * MSS);
 }
 
 // TCP-139
@@ -209,8 +224,9 @@ static void cwnd_stays_below_two_gibibytes(void **state)
 
 RUN_SUITE("tcp/cubic", CASE(cwnd_follows_the_cubic), CASE(cwnd_is_at_least_what_reno_would_have),
 	CASE(a_loss_before_the_last_one_lowers_the_plateau),
-	CASE(a_loss_takes_three_tenths_of_what_is_in_flight), CASE(a_mark_takes_three_twentieths),
-	CASE(after_a_timeout_growth_begins_slowly),
+	CASE(a_loss_takes_three_tenths_of_what_is_in_flight),
+	CASE(another_loss_of_one_repair_is_measured_by_where_cwnd_was_going),
+	CASE(a_mark_takes_three_twentieths), CASE(after_a_timeout_growth_begins_slowly),
 	CASE(time_in_which_something_else_was_the_limit_does_not_count),
 	CASE(an_undone_loss_returns_to_the_curve), CASE(silence_halves_cwnd_for_each_rto),
 	CASE(cwnd_stays_below_two_gibibytes))
