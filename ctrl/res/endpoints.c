@@ -87,6 +87,8 @@ static int read_address(struct reader *rd, const struct eds_address *in, struct 
 		return lb_err_set(rd->err, "no socket_address");
 	if (!ip_parse_str(in->text, &ret->ip))
 		return lb_err_set(rd->err, "\"%.*s\" is not an IP address", len, in->text.p);
+	if (ip_is_link_local(&ret->ip)) // there is no place for its zone
+		return lb_err_set(rd->err, "%.*s: link-local, without a zone", len, in->text.p);
 	if (!in->has_port)
 		return lb_err_set(rd->err, "%.*s: no port_value", len, in->text.p);
 	if (in->port == 0 || in->port > UINT16_MAX)
@@ -102,11 +104,10 @@ static int read_additional(
 {
 	struct ip_port *list = lb_arena_alloc(&rd->scratch, n + 1, sizeof(*list));
 	if (n > rd->additional_room) {
-		void *grown =
-			grow(rd->additional, &rd->additional_room, n, sizeof(*rd->additional));
-		if (!grown)
+		void *more = grow(rd->additional, &rd->additional_room, n, sizeof(*rd->additional));
+		if (!more)
 			return -ENOMEM;
-		rd->additional = grown;
+		rd->additional = more;
 	}
 	if (!list)
 		return -ENOMEM;

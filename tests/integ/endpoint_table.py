@@ -134,6 +134,8 @@ def address_rows():
                      ("[fd00::1]", "ACK: it takes brackets")):
         yield bad(f'"{ip}" (A27-V05)', of(endpoint(ip)), where, f'"{ip}" is not an IP address',
                   core=core)
+    yield bad("link-local IPv6 (A27-V05)", of(endpoint("fe80::1")), where, 'fe80::1: link-local, without a zone',
+              core="ACK: it asks the kernel")
     yield bad("port 65536 (A27-V05)", of(endpoint(port=65536)), where, "port 65536")
     yield bad("port 2^32-1 (A27-V05)", of(endpoint(port=U32_MAX)), where, "port 4294967295")
     yield bad("no port (A27-V05)", of({"endpoint": {"address": {"socket_address": {

@@ -269,10 +269,13 @@ static bool read_address(const Address *in, struct ip_port *ret)
 		return false;
 	const Envoy__Config__Core__V3__SocketAddress *s = in->socket_address;
 	struct in_addr v4;
+	struct in6_addr v6;
 	if (inet_pton(AF_INET, s->address, &v4) == 1)
 		ret->ip = ip_from_v4(ntohl(v4.s_addr));
-	else if (inet_pton(AF_INET6, s->address, ret->ip.b) != 1)
+	else if (inet_pton(AF_INET6, s->address, &v6) != 1 || IN6_IS_ADDR_LINKLOCAL(&v6))
 		return false;
+	else
+		memcpy(ret->ip.b, &v6, sizeof(v6));
 	ret->port = (uint16_t)s->port_value;
 	return s->port_specifier_case ==
 	               ENVOY__CONFIG__CORE__V3__SOCKET_ADDRESS__PORT_SPECIFIER_PORT_VALUE &&

@@ -219,6 +219,24 @@ static void addresses_that_are_there_twice(void **state)
 #define SOCKET_OF(x) ONE("{'endpoint':{'address':{'socketAddress':{" x "}}}}")
 
 // A27-V05.
+static void link_local_addresses(void **state)
+{
+	static const struct res_row rows[] = {
+		{"A27-V05 link-local IPv6", ONE(EP("fe80::1", "80")),
+			AT "fe80::1: link-local, without a zone"},
+		{"A27-V05 the last link-local IPv6", ONE(EP("febf:ffff::1", "80")),
+			AT "febf:ffff::1: link-local, without a zone"},
+		{"A27-V05 IPv6 beside link-local", ONE(EP("fec0::1", "80") "," EP("fe7f::1", "80")),
+			NULL},
+		{"A27-V05 additional link-local address",
+			ONE(HOST_AND(
+				"10.0.0.2", "'additionalAddresses':[" ALSO("fe80::2", "81") "]")),
+			FIRST "endpoint.additional_addresses[0]: "
+			      "fe80::2: link-local, without a zone"},
+	};
+	RUN_ROWS(&res_type_endpoints, rows);
+}
+
 static void addresses(void **state)
 {
 #define MORE(list) ONE(HOST_AND("10.0.0.2", "'additionalAddresses':[" list "]"))
@@ -424,4 +442,5 @@ static void drops(void **state)
 
 RUN_SUITE("res/endpoints_rows", cmocka_unit_test(priorities), cmocka_unit_test(localities),
 	cmocka_unit_test(addresses_that_are_there_twice), cmocka_unit_test(addresses),
-	cmocka_unit_test(what_endpoints_have), cmocka_unit_test(drops))
+	cmocka_unit_test(link_local_addresses), cmocka_unit_test(what_endpoints_have),
+	cmocka_unit_test(drops))

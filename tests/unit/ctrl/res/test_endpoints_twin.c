@@ -63,9 +63,9 @@ static const char *pick_text(struct writer *w, const char *field)
 {
 	static char text[64];
 	static const char *const ODD_TEXTS[] = {"", "10.0.0.256", "10.0.0.01", "1.2.3", "1.2.3.4.5",
-		"1.2.3.4 ", "::ffff:10.0.0.3", "fd00::1%eth0", "name", "h\xc3\xa4", "\xff",
-		"\xed\xa0\x80", "0.0.0.0", "::", "a b", "x/y", "envoy.lb", "hash_key",
-		"eight by 8 bytes: \xe2\x82\xac"};
+		"1.2.3.4 ", "::ffff:10.0.0.3", "fd00::1%eth0", "fe80::1", "febf::2", "name",
+		"h\xc3\xa4", "\xff", "\xed\xa0\x80", "0.0.0.0", "::", "a b", "x/y", "envoy.lb",
+		"hash_key", "eight by 8 bytes: \xe2\x82\xac"};
 	unsigned n = (unsigned)rand_below(&w->rand, 30);
 	if (odd(w))
 		return ODD_TEXTS[rand_below(&w->rand, sizeof(ODD_TEXTS) / sizeof(char *))];
