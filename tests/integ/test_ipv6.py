@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """IPv6 clients and backends beside IPv4 ones, all in one world: half of the backends have either family."""
 
+import base64
 import json
 import pathlib
 import sys
@@ -8,12 +9,19 @@ import sys
 import load_agent
 import pytest
 
+import resources
+from go_build import go_build
 from lab import wait_until
 from lab_fixtures import check_end
+from listener_table import session_filter
 from testbed import PORT, URL, URL6, VIP6, Testbed
-from world import split_of
+from world import ROUTES, SIZES, WEB_PORT, split_of
 
 HERE = pathlib.Path(__file__).parent
+BLUE = [f"[fd82::1:1]:{WEB_PORT}", f"[fd82::1:2]:{WEB_PORT}"]
+NAME_SERVER, NAME_PORT = "127.0.0.1", 5353
+NAME = "both.test"
+NAMED = ["10.82.7.7", "fd82::1:2"]
 
 
 @pytest.fixture(name="world6")
@@ -86,3 +94,75 @@ def test_a_router_that_advertises_itself_is_the_gateway(lab):
     assert all(net["ra_heard"] and not net["ra_malformed"] for net in nets), nets
     assert any(net["ra_asked"] and net["mld_reported"] >= 2 for net in nets), nets
     check_end(bed)
+
+
+def curl(bed, *words):
+    """The status and the headers of the answer."""
+    return bed.lab.exec("client", ["curl", "-sS", "-g", "--http2-prior-knowledge", "--max-time", "20", "-o", "/dev/null",
+                                   "-D", "-", *words, URL6 + "/mark"], timeout=30).stdout
+
+
+def requests_of(bed):
+    """Of each of blue's endpoints, as `show` tells them."""
+    requests = {row["endpoint"]: row["requests"] for row in bed.show("clusters")["endpoints"]}
+    return [requests[endpoint] for endpoint in BLUE]
+
+
+def test_curl_keeps_a_session_with_an_ipv6_backend(make_world):
+    """The cookie holds [address]:port and the cluster (gRFC A55, A75); show and explain write the same address."""
+    world = make_world(ip6=True)
+    world.set_weights(100, 0)
+    listener = resources.listener("web", ROUTES)
+    manager = listener["api_listener"]["api_listener"]
+    manager["http_filters"] = [session_filter(ttl="60s"), *manager["http_filters"]]
+    world.folder.put(listener)
+    bed = world.start().bed
+    cookies = {}
+    for _ in range(20):
+        answer = curl(bed)
+        assert answer.startswith("HTTP/2 200"), answer
+        value = answer.split("set-cookie: c=")[1].split(";")[0].strip('"').strip()
+        cookies[base64.b64decode(value).decode()] = f"c={value}"
+    assert sorted(cookies) == [f"{endpoint};blue" for endpoint in BLUE], cookies
+    cookie, before = cookies[f"{BLUE[1]};blue"], requests_of(bed)
+    for _ in range(20):
+        answer = curl(bed, "-b", cookie)
+        assert answer.startswith("HTTP/2 200") and "set-cookie" not in answer, answer
+    wait_until(lambda: [now - then for now, then in zip(requests_of(bed), before)] == [0, 20], 10, "the counters")
+    explained = json.loads(bed.shuntctl("--json", "explain", "--frontend", "web6", "--authority", "x", "--path", "/mark",
+                                        "-H", f"cookie: {cookie}"))["data"]
+    assert [row["endpoint"] for row in explained["sessions"]] == [BLUE[1]], explained
+
+
+def test_a_name_has_an_address_of_either_family(make_world):
+    """A logical DNS cluster whose IPv4 address leads nowhere."""
+    cluster = resources.cluster("named")
+    del cluster["eds_cluster_config"]
+    address = {"socket_address": {"address": NAME, "port_value": WEB_PORT}}
+    cluster.update(type="LOGICAL_DNS", load_assignment={
+        "cluster_name": "named", "endpoints": [{"lb_endpoints": [{"endpoint": {"address": address}}]}]})
+    header = {"name": "x-named", "present_match": True}
+    world = make_world(ip6=True, extra=[cluster],
+                       extra_routes=[resources.route({"prefix": "/", "headers": [header]}, "named")])
+    world.bed.settings = f"dns: {{servers: ['{NAME_SERVER}:{NAME_PORT}']}}\n"
+    hosts = world.bed.lab.dir / "hosts"
+    hosts.write_text("".join(f"{ip} {NAME}\n" for ip in NAMED))
+    world.bed.lab.start("lb", "dns", [
+        "dnsmasq", "--keep-in-foreground", "--user=root", "--conf-file=/dev/null", "--no-resolv", "--no-hosts",
+        f"--addn-hosts={hosts}", "--pid-file=", f"--port={NAME_PORT}", f"--listen-address={NAME_SERVER}",
+        "--bind-interfaces"])
+    world.bed.wait_connect("lb", NAME_SERVER, NAME_PORT)
+    answer = curl(world.start().bed, "-H", "x-named: 1")
+    assert answer.startswith("HTTP/2 200") and f"content-length: {SIZES['blue']}" in answer, answer
+
+
+@pytest.mark.timeout(400)  # the client is built once, of many packages
+def test_grpc_go_calls_over_ipv6(make_world, tmp_path):
+    program = go_build("grpcgo", ".", tmp_path / "grpcgo", timeout=380)
+    world = make_world(ip6=True, n_rpc=2, extra_routes=[resources.route("/a.B/", "rpc")]).start()
+    batch = tmp_path / "batch"
+    batch.write_text(json.dumps({"method": "/a.B/C", "count": 200}) + "\n")
+    done = world.bed.lab.exec("client", ["sh", "-c", f"'{program}' 'passthrough:///[{VIP6}]:{PORT}' < '{batch}'"],
+                              timeout=60)
+    found = json.loads(done.stdout)
+    assert found["failures"] == {} and sorted(found["answers"].values()) == [100, 100], found
