@@ -92,11 +92,11 @@ class Bed:
             use_congestion_control(lab, ns, interface, addresses[family])
         backend = lab.start("backends", "backend", [*AGENT, "serve", *map(str, BACKENDS[family])])
         self.bed.wait_connect("backends", *BACKENDS[family], backend)
-        with self._link("client"), self._link("backend"):
+        with self.link("client"), self.link("backend"):
             SUBJECTS[subject](self.bed, family)
             time.sleep(QUIET_S)
 
-    def _link(self, side, **faults):
+    def link(self, side, **faults):
         return Faultlink(self.lab, self.bed.middle_of(SIDES[side]), **faults)
 
     def run(self, cell, seed):
@@ -105,7 +105,7 @@ class Bed:
         c = cell.condition
         words = [cell.way, self.vip, PORT, c.length // (cell.connections * c.requests), cell.connections, c.requests,
                  c.limit_s]
-        with self._link(other), self._link(cell.side, seed=seed, **cell.faults()) as link:
+        with self.link(other), self.link(cell.side, seed=seed, **cell.faults()) as link:
             done = self.lab.exec("client", [*AGENT, *map(str, words)], timeout=c.limit_s + SLACK_S)
         report = json.loads(done.stdout)
         took = report["latencies"]

@@ -24,6 +24,7 @@ LONG = [
     ["tests/sim/xds/xds_sim", "1000", "2000", "100"],
 ]
 LONG_INTEG = [("test_gocp_churn.py", {"SHUNT_GOCP_CHURN": "60 20"}),
+              ("test_blackouts.py", {"SHUNT_BLACKOUTS": "1 5 15 25 40"}),
               ("test_soak.py", {"SHUNT_SOAK": "20000 2000 60 600"})]
 LONG_TIMEOUT_S = 1200
 CASES = re.compile(r"\[  (PASSED|FAILED)  \] (\d+) test\(s\)")
