@@ -10,6 +10,9 @@
 
 #define UPDATE_BYTES (H2_FRAME_HEAD + 4)
 #define LEAST_STEP 4096
+// Windows full that a client's connection has brought before it grows: what backends take into
+// their own windows without reading on is less.
+#define EARNS_FROM 16
 
 bool h2_flow_receive(struct h2_conn *c, uint32_t len)
 {
@@ -114,6 +117,8 @@ static void tell_of_conn(struct h2_conn *c)
 	uint64_t consumed = (uint64_t)(c->granted - c->recv_window - conn_kept(c));
 	bool is_large = c->recv_most > c->ctx->greetings[c->role].recv_window;
 	bool now_short = is_short(c, &c->pace, consumed, c->recv_most);
+	if (c->role == H2_SERVER && consumed < EARNS_FROM * (uint64_t)c->recv_most)
+		now_short = false;
 	if (now_short || is_large)
 		c->events->on_window(c, NULL, now_short);
 }

@@ -212,10 +212,10 @@ static void hx_35_windows_of_which_half_is_used_in_a_round_trip_are_short(void *
 	us.round_trip_ns = 1000;
 	struct h2_stream *s = take(4, 16384, 500);
 	assert_int_equal(n_short_streams, 1);
-	assert_int_equal(n_short_conns, 1);
+	assert_int_equal(n_short_conns, 0); // TH-88: not before it has brought much
 	assert_int_equal(h2_stream_window(s), 2 * 65535);
-	assert_int_equal(h2_conn_window(us.conn), 2 * 65535);
-	feed_data(1, 2 * 65535 - 16384); // no quarter of a window, the last 16384 came not back yet
+	assert_int_equal(h2_conn_window(us.conn), 65535);
+	feed_data(1, 65535);
 	enum h2_error code;
 	assert_false(h2_conn_failed(us.conn, &code));
 }
@@ -239,7 +239,8 @@ static void hx_35_without_a_round_trip_no_window_is_short(void **state)
 static void hx_35_a_smaller_connection_window_takes_nothing_back(void **state)
 {
 	us.round_trip_ns = 1000;
-	struct h2_stream *s = take(3, 16384, 500);
+	struct h2_stream *s = take(80, 16384, 500);
+	assert_int_equal(n_short_conns, 1);
 	assert_int_equal(h2_conn_window(us.conn), 2 * 65535);
 	h2_conn_set_window(us.conn, 65535);
 	us.on_window = NULL;
