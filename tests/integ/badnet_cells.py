@@ -88,6 +88,10 @@ def calls(loss, rtt_ms, connections, requests):
 
 
 CALLS = calls("1 %", 20, connections=10, requests=1000)
+# The same where only what the balancer sends is lost.
+CALLS += [dataclasses.replace(c, condition=dataclasses.replace(
+    c.condition, name=f"{c.condition.name} from us", both="", data=c.condition.both))
+          for c in CALLS if (c.side, c.way) in (("client", "down"), ("backend", "up"))]
 
 # The short form: nothing of this may fail or alter anything, however slow the machine is.
 SHORT_CONDITIONS = [

@@ -66,8 +66,10 @@ def test_calls_are_told_by_their_quantiles():
     assert badnet.p99_ratio_of([ours], []) is None
     assert badnet.calls_line_of(CALLS[0], {"shunt": [ours], "haproxy": [theirs]}).split()[-5:] == [
         "21.0", "60.0", "22.0", "240.0", "0.25"]
-    assert [c.condition.length // c.condition.requests // c.connections for c in CALLS] == [200] * 4
+    assert [c.condition.length // c.condition.requests // c.connections for c in CALLS] == [200] * 6
     assert all(c.condition.requests * c.connections == 10_000 for c in CALLS)
+    lossy = {c.side: [way for way, words in c.faults().items() if "loss" in words] for c in CALLS if c.condition.data}
+    assert lossy == {"client": ["back"], "backend": ["back"]}  # forth leads to the balancer
 
 
 def test_cells_have_names_of_their_own_and_both_forms_are_large_enough():
