@@ -295,6 +295,8 @@ static bool take_old(struct tcp_conn *c, struct tcp_seg *seg, uint32_t before)
 		c->dsack = (struct tcp_sack_block){seg->seq, seg->seq + seg->len};
 		c->dsack_due = c->sack_due = true;
 	}
+	if (seg->len)
+		c->n_quick_acks = TCP_QUICK_ACKS;
 	if (seg->len || seg->flags & TCP_FIN) // a retransmission: our ACK was lost
 		ack_soon(c);
 	else // a probe or keep-alive, or half of a loop of ACKs

@@ -18,6 +18,16 @@ static void ack_soon(struct tcp_conn *c)
 	tcp_conn_mark_dirty(c);
 }
 
+// A peer that has lost something may have a window of one segment, and nothing to send until that
+// is acknowledged.
+static uint64_t ack_delay_ns(struct tcp_conn *c)
+{
+	if (!c->n_quick_acks)
+		return TCP_DELAYED_ACK;
+	c->n_quick_acks--;
+	return TCP_QUICK_ACK;
+}
+
 // Returns what the owner consumed; the connection may be dead after it.
 static size_t give(struct tcp_conn *c, const uint8_t *data, size_t len)
 {
@@ -76,7 +86,7 @@ void tcp_recv_in_order(struct tcp_conn *c, const uint8_t *data, uint32_t len)
 	} else if (++c->n_unacked >= 2) {
 		ack_soon(c);
 	} else if (!c->deadlines[TCP_TIMER_ACK]) {
-		tcp_timer_set(c, TCP_TIMER_ACK, tcp_now(s) + TCP_DELAYED_ACK);
+		tcp_timer_set(c, TCP_TIMER_ACK, tcp_now(s) + ack_delay_ns(c));
 	}
 }
 
@@ -84,6 +94,7 @@ static void out_of_order(struct tcp_conn *c, const struct tcp_seg *seg, uint32_t
 {
 	if (len && tcp_ooo_insert(c, seg->seq, seg->data, len))
 		tcp_count(c->stack, TCP_out_of_order);
+	c->n_quick_acks = TCP_QUICK_ACKS;
 	if (c->sack_on) // blocks tell more than the number of duplicates
 		c->sack_due = true;
 	else if (c->n_dup_acks_due < UINT8_MAX)

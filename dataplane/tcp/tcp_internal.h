@@ -20,6 +20,8 @@
 #define TCP_RTO_MIN (200 * NS_PER_MS) // RFC 6298 2.4 says 1 s; docs/tcp.md says why not
 #define TCP_RTO_MAX (60 * NS_PER_SECOND)
 #define TCP_DELAYED_ACK (40 * NS_PER_MS)
+#define TCP_QUICK_ACK NS_PER_MS // while the peer repairs a loss
+#define TCP_QUICK_ACKS 16
 #define TCP_MAX_ACK_DELAY (50 * NS_PER_MS) // longer than peers delay an ACK
 #define TCP_TIME_WAIT_NS (60 * NS_PER_SECOND) // 2 MSL
 #define TCP_TIME_WAIT_REUSE_NS NS_PER_SECOND // then we may open anew, as in Linux
@@ -157,6 +159,7 @@ struct tcp_conn {
 	uint16_t flow_sum; // tcp_csum_flow() of its addresses
 	uint16_t mss; // payload of a full segment, options accounted for
 	uint16_t our_mss; // the one that we offered
+	uint8_t n_quick_acks; // so many of our next ACKs are delayed for TCP_QUICK_ACK alone
 
 	uint32_t rcv_nxt;
 	uint32_t rcv_adv; // right edge of the window announced; never moves back
