@@ -118,7 +118,9 @@ static void forged_queries_are_dropped(void **state)
 	query(w, 25, 0, "::");
 	query(w, 20, 0, "::");
 	make_query(f, 28, 0, "::");
-	make_icmp6(f, "2001:db8::7", ALL_NODES, f + AT, 28);
+	uint8_t message[28];
+	memcpy(message, f + AT, sizeof(message));
+	make_icmp6(f, "2001:db8::7", ALL_NODES, message, sizeof(message));
 	f[21] = 1;
 	world_in(w, 0, f, 54 + 28);
 	world_advance(w, NS_PER_SECOND);
