@@ -12,7 +12,6 @@
 #define MEASURE_NS NS_PER_SECOND
 #define MEASURE_LEAST_NS (100 * NS_PER_MS)
 #define TAKE_ALL_IN 4 // seconds
-#define LITTLE (64u << 10) // bytes: who has no more to take cannot show how fast it is
 
 static bool uses(const struct pool *chunks, uint32_t quarters)
 {
@@ -57,7 +56,7 @@ static void look_at(struct proxy_pressure *s, struct proxy_client *c, bool at_an
 		s->worst_held = held;
 	}
 	uint64_t ns = c->conn.proxy->now_ns - c->measured_ns;
-	if (!c->measured_ns || ns >= MEASURE_NS || held < LITTLE)
+	if (!c->measured_ns || ns >= MEASURE_NS || !held) // who has nothing to take is not slow
 		measure_anew(c);
 }
 

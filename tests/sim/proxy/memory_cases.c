@@ -98,6 +98,22 @@ static void th_85_connections_full_of_unread_bytes_are_cut_as_a_whole(void **sta
 	world_free(w);
 }
 
+// TH-85: none of them has much.
+static void th_85_many_who_hold_little_are_cut_as_well(void **state)
+{
+	enum { N = 40 };
+	struct world *w = world_of(N, 2 << 10);
+	for (uint32_t i = 0; i < N; i++) {
+		w->clients[i].deaf = true;
+		ask_often(w, i, KIND_DOWNLOAD, 60000, 2); // one is in its own TCP
+		world_run(w, 50 * MS);
+	}
+	world_run(w, SECOND);
+	assert_in_range(world_counter(w, "clients_cut_for_memory"), 1, N - 1);
+	assert_in_range(world_chunks_used(w), 1, w->conf.n_chunks / 2);
+	world_free(w);
+}
+
 // TH-85: a backend that reads no request is not the fault of others.
 static void th_85_uploads_that_nobody_reads_count_to_who_sent_them(void **state)
 {
@@ -290,6 +306,7 @@ static void th_89_small_requests_that_are_kept_take_no_chunks(void **state)
 
 RUN_SUITE("proxy/memory", CASE(th_85_readers_of_nothing_leave_memory_to_others),
 	CASE(th_85_connections_full_of_unread_bytes_are_cut_as_a_whole),
+	CASE(th_85_many_who_hold_little_are_cut_as_well),
 	CASE(th_85_uploads_that_nobody_reads_count_to_who_sent_them),
 	CASE(th_85_who_takes_what_it_asked_for_is_not_cut),
 	CASE(th_85_nobody_is_cut_while_there_is_memory),
