@@ -25,7 +25,7 @@ struct proxy_request;
 // All but the bound is zero at the start.
 struct proxy_client_buffer {
 	uint64_t bound;
-	uint64_t kept; // bytes of its stored requests
+	uint64_t kept; // bytes of its stored requests, in chunks
 	uint64_t ahead; // bytes that backends may send beyond first windows
 	uint64_t earned; // and those that they may send besides, since the client took so many
 	struct twheel_timer timer; // client.c: armed while more than the bound waits to be taken

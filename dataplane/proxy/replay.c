@@ -89,9 +89,11 @@ static uint32_t put_block(struct proxy *p, struct proxy_replay *r, const struct 
 	at = put_value(at, m->path);
 	for (size_t i = 0; i < m->n_fields; i++)
 		at = put_field(at, &m->fields[i]);
-	if (small)
+	if (small) {
 		r->n_small += (uint32_t)len;
-	else if (in_place)
+		return (uint32_t)len;
+	}
+	if (in_place)
 		buf_added(&r->bytes, len);
 	else if (!buf_append(&r->bytes, p->chunks, p->scratch.bytes, len))
 		return 0;
@@ -167,9 +169,10 @@ bool proxy_replay_put_body(struct proxy *p, struct proxy_replay *r, const uint8_
 	if (small) {
 		memcpy(small, data, len);
 		r->n_small += (uint32_t)len;
-	} else if (!buf_append(&r->bytes, p->chunks, data, len)) {
-		return false;
+		return true;
 	}
+	if (!buf_append(&r->bytes, p->chunks, data, len))
+		return false;
 	*r->sum += len;
 	return true;
 }
@@ -215,7 +218,7 @@ static size_t min_size(size_t a, size_t b)
 // Head and body go; trailers stay.
 static bool pass_on(struct proxy *p, struct proxy_replay *r, struct h2_stream *s, bool end_stream)
 {
-	size_t body_len = proxy_replay_body_len(r), before = proxy_replay_len(r);
+	size_t body_len = proxy_replay_body_len(r), before = r->bytes.len;
 	size_t from = min_size(r->head_len, r->n_small);
 	size_t to = min_size(r->head_len + body_len, r->n_small);
 	size_t left = body_len - (to - from); // behind small[]
@@ -227,7 +230,7 @@ static bool pass_on(struct proxy *p, struct proxy_replay *r, struct h2_stream *s
 	memmove(r->small, r->small + to, r->n_small);
 	struct buf body = {0};
 	ok = ok && buf_move(&body, &r->bytes, left, p->chunks);
-	*r->sum -= before - proxy_replay_len(r);
+	*r->sum -= before - r->bytes.len;
 	if (ok && left)
 		ok = h2_stream_send_buf(s, &body, end_stream);
 	buf_clear(&body, p->chunks);
@@ -242,7 +245,7 @@ bool proxy_replay_send_body(
 
 void proxy_replay_drop_bytes(struct proxy *p, struct proxy_replay *r)
 {
-	*r->sum -= proxy_replay_len(r);
+	*r->sum -= r->bytes.len;
 	if (r->bytes.head)
 		buf_clear(&r->bytes, p->chunks);
 	r->head_len = r->trailers_len = r->n_small = 0;

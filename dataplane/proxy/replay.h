@@ -28,7 +28,7 @@ struct proxy;
 // Head, body, trailers. Nothing is stored if all but `sum` is zero, whatever is in small[].
 struct proxy_replay {
 	struct buf bytes; // what comes behind small[]
-	uint64_t *sum; // bytes that this and others hold; borrowed
+	uint64_t *sum; // bytes that this and others have in chunks; borrowed
 	uint32_t head_len;
 	uint32_t trailers_len;
 	uint32_t n_small; // bytes in small[]
