@@ -39,11 +39,14 @@ bool tcp_may_answer(struct tcp_stack *s, const struct ip_addr *remote)
 	static const struct gcra_limit limit = GCRA_LIMIT(1000, 1000);
 	uint64_t words[2];
 	memcpy(words, remote->b, sizeof(words));
+	if (!ip_is_v4(remote)) // one host has all of a /64
+		words[1] = 0;
 	uint64_t place = siphash13(s->key, words, 2, UINT64_C(16) << 56) % TCP_ANSWER_PLACES;
-	bool may = gcra_charge(&s->answers[place], &limit, tcp_now(s));
-	if (!may)
+	if (gcra_is_spent(&s->answers[place], &limit, tcp_now(s))) {
 		tcp_count(s, TCP_answers_limited);
-	return may;
+		return false;
+	}
+	return gcra_charge(&s->answers[place], &limit, tcp_now(s));
 }
 
 void tcp_output_rst_reply(

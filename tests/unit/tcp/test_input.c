@@ -120,9 +120,13 @@ static void strays_of_one_source_are_answered_1000_times_a_second(void **state)
 	struct tcp_seg stray = {.flags = TCP_ACK};
 	tcp_output_rst_reply(rig.stack, &other, &stray); // others have their own
 	assert_int_equal(rig_count(TCP_rsts_out), 1001);
-	rig_after_ms(3000); // what was asked for beyond the bound counts a second's worth
-	IN(.flags = ACK, .seq = 5, .ack = 7, .to = 81);
-	assert_int_equal(rig_count(TCP_rsts_out), 1002);
+	for (int ms = 0; ms < 3000; ms++) { // however many more there are
+		rig_after_ms(1);
+		rig_skip();
+		for (int i = 0; i < 3; i++)
+			IN(.flags = ACK, .seq = 5, .ack = 7, .to = 81);
+	}
+	assert_int_equal(rig_count(TCP_rsts_out), 1001 + 3000);
 }
 
 // TH-34, TCP-13, RFC 5961 3.2.
