@@ -205,7 +205,7 @@ void proxy_backend_wait(struct proxy_backend *b, struct proxy_request *r)
 	proxy_backend_changed(b);
 }
 
-// Back to the cluster's queue, in order, before those that came later.
+// Back to the cluster's queue, before those that came later, one source's after the other's.
 static void give_up_waiting(struct proxy_backend *b)
 {
 	for (struct proxy_request *r; (r = proxy_line_last(&b->waiting));)

@@ -232,7 +232,7 @@ void proxy_client_cut(struct proxy_client *c, enum proxy_counter why)
 // What lies in TCP can't be taken back from there.
 static void cut_to_bound(struct proxy_client *c)
 {
-	if (tcp_conn_unsent(c->conn.tcp) > c->buffer.bound) {
+	if (tcp_conn_unsent(c->conn.tcp) > c->buffer.bound + c->buffer.earned) {
 		proxy_client_cut(c, PROXY_clients_cut_for_buffer);
 		return;
 	}

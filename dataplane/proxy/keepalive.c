@@ -17,32 +17,44 @@ static void rest(struct proxy_conn *c)
 {
 	const struct proxy_silence *s = c->keepalive.silence;
 	uint64_t wait = s->ping_interval_ns;
-	if (c->keepalive.asked) // of which the time for an answer was a part
-		wait = wait > s->ping_timeout_ns ? wait - s->ping_timeout_ns : 0;
-	c->keepalive.asked = false;
+	if (c->keepalive.asked_ns) { // of which the time for an answer was a part
+		uint64_t past = twheel_now(c->proxy->wheel) - c->keepalive.asked_ns;
+		wait = wait > past ? wait - past : 0;
+	}
+	c->keepalive.asked_ns = 0;
 	arm(c, wait + rand_below(&c->proxy->rand, s->ping_interval_ns / JITTER + 1));
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 static void ask(struct proxy_conn *c)
 {
+	const struct proxy_silence *s = c->keepalive.silence;
 	c->keepalive.received = tcp_conn_n_received(c->tcp);
-	c->keepalive.asked = true;
+	c->keepalive.asked_ns = twheel_now(c->proxy->wheel);
 	h2_conn_ping(c->h2);
 	proxy_conn_touch(c);
-	arm(c, c->keepalive.silence->ping_timeout_ns);
+	arm(c, min_u64(s->ping_timeout_ns, s->ping_interval_ns));
 }
 
 static void fire(struct twheel_timer *t)
 {
 	struct proxy_conn *c = CONTAINER_OF(t, struct proxy_conn, keepalive.timer);
 	uint32_t received = tcp_conn_n_received(c->tcp);
-	if (!c->keepalive.asked) {
+	uint64_t timeout = c->keepalive.silence->ping_timeout_ns;
+	uint64_t until = c->keepalive.asked_ns + timeout, now = twheel_now(c->proxy->wheel);
+	if (!c->keepalive.asked_ns) {
 		ask(c);
 	} else if (!h2_conn_ping_out(c->h2)) {
 		rest(c);
 	} else if (received != c->keepalive.received) { // the answer stands in a line
 		c->keepalive.received = received;
-		arm(c, c->keepalive.silence->ping_timeout_ns);
+		arm(c, timeout);
+	} else if (now < until) { // the interval is shorter
+		arm(c, until - now);
 	} else {
 		proxy_count(c->proxy, PROXY_pings_unanswered);
 		c->ops->on_silent(c);

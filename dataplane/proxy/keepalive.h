@@ -16,7 +16,7 @@ struct proxy_keepalive {
 	struct twheel_timer timer;
 	const struct proxy_silence *silence; // the proxy's
 	uint32_t received; // bytes, when an answer was last waited for
-	bool asked;
+	uint64_t asked_ns; // when the PING left that waits, or waited last; 0 = none since the rest
 };
 
 // When HTTP/2 begins on the connection. Does nothing if no interval is set.
