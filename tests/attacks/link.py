@@ -111,7 +111,7 @@ def frames_of_other_types_and_addresses_are_dropped(a):
     def frame(link, n):
         to = link.vip_mac if n % 4 else b"\x02\0\0\0\0\x09"
         kind = (tcp.ETH_IP, 0x8100, 0x86dd, 0x88cc)[n % 4]
-        return to + link.mac + struct.pack("!H", kind) + bytes(60)
+        return to + link.mac + struct.pack("!HH", kind, 7) + bytes(58)  # of VLAN 7, if that
     spray_frames(a, frame)
 
 
