@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which link a destination is on: the prefixes of our addresses, longest first, then the gateways.
-// Also which addresses are ours. Constant after net_new(), but for what routers advertise (ra.c).
+// Which link a destination is on: the prefixes of our addresses, longest first,
+// then the gateways. Also which addresses are ours. Constant after net_new(),
+// but for what routers advertise (ra.c).
 #include "dataplane/net/ip6.h"
 
 static void add_route(struct net *net, const struct net_route *route)
 {
 	uint32_t at = net->n_routes++;
-	// Equal lengths keep the order of the ports. Families don't meet: lengths decide within
-	// one.
+	// Equal lengths keep the order of the ports. Families don't meet: lengths
+	// decide within one.
 	for (; at > 0 && net->routes[at - 1].bits < route->bits; at--)
 		net->routes[at] = net->routes[at - 1];
 	net->routes[at] = *route;
@@ -66,6 +67,20 @@ static void add_gateway(struct net *net, uint32_t index, const struct ip_addr *g
 	add_route(net, &route);
 }
 
+// Whoever is on one link must not get what goes to another, nor part of what
+// goes to its own.
+static bool is_configured(const struct net *net, const struct net_link_prefix *x)
+{
+	for (uint32_t p = 0; p < net->n_ports; p++)
+		for (uint32_t i = 0; i < net->ports[p].n_addresses; i++) {
+			const struct net_address *a = &net->ports[p].addresses[i];
+			uint32_t shorter = a->bits < x->bits ? a->bits : x->bits;
+			if (a->bits != 128 && ip_in_prefix(&a->ip, &x->ip, shorter))
+				return true;
+		}
+	return false;
+}
+
 static void add_advertised(struct net *net, uint32_t index)
 {
 	const struct net_port *port = &net->ports[index];
@@ -73,7 +88,7 @@ static void add_advertised(struct net *net, uint32_t index)
 	const struct ip_addr *gateway = ra_gateway(&port->ra);
 	for (uint32_t i = 0; source && i < NET_MAX_LINK_PREFIXES; i++) {
 		const struct net_link_prefix *x = &port->ra.prefixes[i];
-		if (x->until_ns)
+		if (x->until_ns && !is_configured(net, x))
 			add_route(net, &(struct net_route){.prefix = x->ip,
 					       .bits = x->bits,
 					       .source = source->ip,
@@ -98,8 +113,9 @@ void net_build_routes(struct net *net)
 		}
 		add_gateway(net, p, &port->gateway);
 		add_gateway(net, p, &port->gateway6);
-		add_advertised(net, p);
 	}
+	for (uint32_t p = 0; p < net->n_ports; p++) // of equal lengths what is configured is first
+		add_advertised(net, p);
 }
 
 void net_forget_paths(struct net *net)
@@ -147,7 +163,8 @@ static bool is_unique_local(const struct ip_addr *ip) // RFC 4193
 	return (ip->b[0] & 0xfe) == 0xfc;
 }
 
-// More is better: the same kind of address first, then the longest prefix in common.
+// More is better: the same kind of address first, then the longest prefix in
+// common.
 static unsigned source_rank(const struct ip_addr *source, const struct ip_addr *dst)
 {
 	bool same_kind = is_unique_local(source) == is_unique_local(dst);
@@ -191,7 +208,8 @@ static bool is_ip4_martian(const struct net *net, const struct ip_addr *ip)
 	uint32_t v4 = ip_to_v4(ip), top = v4 >> 24;
 	if (top == 0 || top == 127 || top >= 224)
 		return true;
-	// The all-ones and all-zeros hosts of our links: answers to them would be broadcasts.
+	// The all-ones and all-zeros hosts of our links: answers to them would be
+	// broadcasts.
 	const struct net_route *route = net_route_find(net, ip);
 	if (!route || !ip_is_none(&route->gateway) || route->bits >= 127) // RFC 3021: /31 has none
 		return false;

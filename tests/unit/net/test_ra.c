@@ -107,6 +107,42 @@ static void a_prefix_on_the_link_needs_no_gateway(void **state)
 	assert_false(has_route(w, FAR));
 }
 
+// IP6-25
+static void no_router_takes_what_goes_to_a_configured_link(void **state)
+{
+	struct world *w = *state;
+	static const struct ra forged[] = {{"fe80::bad", 0, 0, "2001:db8:1::", 80, 600},
+		{"fe80::bad", 0, 0, "2001:db8:1::7", 128, 600},
+		{"fe80::bad", 0, 0, "2001:db8::", 80, 600}, {"fe80::bad", 0, 0, "2001::", 16, 600}};
+	for (unsigned i = 0; i < sizeof(forged) / sizeof(forged[0]); i++)
+		advertise(w, 0, &forged[i]);
+	assert_true(goes_by(w, "2001:db8:1::7", "2001:db8:1::7"));
+	assert_int_equal(w->sent[0].port, 1);
+	assert_true(goes_by(w, PEER6, PEER6));
+	assert_int_equal(w->sent[0].port, 0);
+	assert_false(has_route(w, FAR)); // nor what is around them
+}
+
+// IP6-25
+static void a_configured_gateway_stays_in_front_of_an_advertised_one(void **state)
+{
+	struct net_port_conf ports[2] = {
+		{.mtu = 1500,
+			.addresses = {{ip6_of(OURS6), 64}},
+			.n_addresses = 1,
+			.accept_ra = true},
+		{.mtu = 1500,
+			.addresses = {{ip6_of("2001:db8:1::1"), 64}},
+			.n_addresses = 1,
+			.gateway6 = ip6_of("fe80::fe")},
+	};
+	assert_int_equal(world_setup_ports(state, ports), 0);
+	struct world *w = *state;
+	advertise(w, 0, &(struct ra){"fe80::bad", HIGH, 1800});
+	assert_true(goes_by(w, FAR, "fe80::fe"));
+	assert_int_equal(w->sent[0].port, 1);
+}
+
 // IP6-15, IP6-22
 static void another_worker_learns_of_routers_too(void **state)
 {
@@ -183,6 +219,10 @@ static void what_no_router_of_the_link_can_have_sent_is_ignored(void **state)
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, world_teardown)
 RUN_SUITE("net/ra", CASE(the_router_of_highest_preference_is_the_gateway_for_its_time),
-	CASE(a_prefix_on_the_link_needs_no_gateway), CASE(another_worker_learns_of_routers_too),
-	CASE(a_fifth_router_displaces_none), CASE(routers_are_asked_for_until_one_answers),
+	CASE(a_prefix_on_the_link_needs_no_gateway),
+	CASE(no_router_takes_what_goes_to_a_configured_link),
+	cmocka_unit_test_teardown(
+		a_configured_gateway_stays_in_front_of_an_advertised_one, world_teardown),
+	CASE(another_worker_learns_of_routers_too), CASE(a_fifth_router_displaces_none),
+	CASE(routers_are_asked_for_until_one_answers),
 	CASE(what_no_router_of_the_link_can_have_sent_is_ignored))
