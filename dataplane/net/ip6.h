@@ -104,6 +104,7 @@ void mld_query(struct net *, const struct ip6_packet *);
 // ra.c: router advertisements. Only for a port with IPv6.
 void ra_init(struct net *, struct net_port *, bool accepts);
 void ra_fini(struct net *);
+void ra_forget(struct net_port *); // routers and prefixes: its link may be another one
 void ra_ask(struct net_port *); // three times, until one answers
 void ra_input(struct net *, const struct ip6_packet *);
 // The advertised router of the highest preference, borrowed; NULL = none.

@@ -243,6 +243,8 @@ void net_renew_port(struct net *net, uint32_t port, const uint8_t mac[6])
 	if (has_ip6(net, port))
 		net->ports[port].link_local = nd_link_local(mac);
 	neigh_renew(net, port);
+	if (net->ports[port].ra.accepts)
+		ra_forget(&net->ports[port]);
 }
 
 static void announce(struct net *net, uint32_t port, const struct ip_addr *ip)

@@ -84,7 +84,7 @@ void net_input(struct net *, uint32_t port, const uint8_t *frame, size_t len);
 void net_hear(struct net *, uint32_t port, const uint8_t *frame, size_t len);
 
 // The port has a new device, perhaps on another link: frames are sent from and accepted for its
-// address from now on, and neighbors are requested again.
+// address from now on, neighbors are requested again, and what routers advertised is forgotten.
 void net_renew_port(struct net *, uint32_t port, const uint8_t mac[6]);
 // Sends gratuitous ARP or an unsolicited neighbor advertisement for every address, and reports the
 // groups of IPv6 ones: at start, and

@@ -93,6 +93,14 @@ void ra_fini(struct net *net)
 		twheel_cancel(net->wheel, &net->ports[i].ra.timer);
 }
 
+void ra_forget(struct net_port *port)
+{
+	struct net *net = port->ra.net;
+	twheel_cancel(net->wheel, &port->ra.timer);
+	ra_init(net, port, port->ra.accepts);
+	net_rebuild_routes(net);
+}
+
 void ra_ask(struct net_port *port)
 {
 	port->ra.n_asks = N_ASKS;

@@ -154,6 +154,23 @@ static void another_worker_learns_of_routers_too(void **state)
 	assert_int_equal(w->n_sent, 0);
 }
 
+// IP6-26
+static void another_device_of_a_port_knows_nothing_of_routers(void **state)
+{
+	struct world *w = *state;
+	static const uint8_t new_mac[6] = {2, 0, 0, 0, 0, 0xcc};
+	advertise(w, 0, &(struct ra){"fe80::a", 0, 1800, "2001:db8:77::", 64, 600});
+	net_renew_port(w->net, 1, world_mac[1]);
+	assert_true(goes_by(w, FAR, FAR));
+	net_announce(w->net);
+	net_renew_port(w->net, 0, new_mac);
+	assert_false(has_route(w, FAR));
+	uint64_t n_asked = world_count(w, "ra_asked");
+	world_advance(w, 1800 * NS_PER_SECOND);
+	assert_int_equal(world_count(w, "ra_asked"), n_asked);
+	assert_false(has_route(w, FAR));
+}
+
 // IP6-23
 static void a_fifth_router_displaces_none(void **state)
 {
@@ -224,5 +241,6 @@ RUN_SUITE("net/ra", CASE(the_router_of_highest_preference_is_the_gateway_for_its
 	cmocka_unit_test_teardown(
 		a_configured_gateway_stays_in_front_of_an_advertised_one, world_teardown),
 	CASE(another_worker_learns_of_routers_too), CASE(a_fifth_router_displaces_none),
+	CASE(another_device_of_a_port_knows_nothing_of_routers),
 	CASE(routers_are_asked_for_until_one_answers),
 	CASE(what_no_router_of_the_link_can_have_sent_is_ignored))
