@@ -105,7 +105,7 @@ void mld_query(struct net *, const struct ip6_packet *);
 void ra_init(struct net *, struct net_port *, bool accepts);
 void ra_fini(struct net *);
 void ra_forget(struct net_port *); // routers and prefixes: its link may be another one
-void ra_ask(struct net_port *); // three times, until one answers
+void ra_ask(struct net_port *); // three times, until one answers that it is a router
 void ra_input(struct net *, const struct ip6_packet *);
 // The advertised router of the highest preference, borrowed; NULL = none.
 static inline const struct ip_addr *ra_gateway(const struct net_ra *ra)

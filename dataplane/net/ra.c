@@ -190,7 +190,8 @@ void ra_input(struct net *net, const struct ip6_packet *p)
 		return;
 	}
 	net_count(net, NET_ra_heard);
-	ra->n_asks = 0;
+	if (load16(p->payload + 6)) // of a router's life: RFC 4861 6.3.7
+		ra->n_asks = 0;
 	bool changed = set_router(net, ra, p);
 	for (size_t at = MESSAGE; at < p->len; at += (size_t)p->payload[at + 1] * 8)
 		if (p->payload[at] == OPTION_PREFIX && p->payload[at + 1] * 8 == PREFIX_OPTION)

@@ -199,6 +199,10 @@ static void routers_are_asked_for_until_one_answers(void **state)
 	advertise(w, 0, &(struct ra){"fe80::a", 0, 1800});
 	world_advance(w, 100 * NS_PER_SECOND);
 	assert_int_equal(world_count(w, "ra_asked"), 4);
+	net_announce(w->net);
+	advertise(w, 0, &(struct ra){"fe80::b", 0, 0, "2001:db8:77::", 64, 600}); // no router
+	world_advance(w, 4 * NS_PER_SECOND);
+	assert_int_equal(world_count(w, "ra_asked"), 6);
 	world_forget(w);
 	net_announce(w->net);
 	const uint8_t *f = NULL;
