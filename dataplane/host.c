@@ -22,6 +22,7 @@ struct host {
 	struct port *ports[NET_MAX_PORTS];
 	bool owns[NET_MAX_PORTS]; // the port of that number
 	bool announces; // it is the one that tells the links who we are
+	uint32_t n_link_ups[NET_MAX_PORTS]; // those that were announced to
 	struct port_queue *queues[NET_MAX_PORTS]; // borrowed, one of each port
 	struct pool chunks;
 	struct twheel *wheel;
@@ -222,11 +223,25 @@ bool host_is_up(const struct host *h)
 	return true;
 }
 
+static void announce(struct host *h, uint32_t p)
+{
+	h->n_link_ups[p] = port_link_ups(h->ports[p]);
+	net_announce(h->net, p);
+}
+
 void host_announce(struct host *h)
 {
 	h->announces = true;
-	net_announce(h->net);
+	for (uint32_t p = 0; p < h->n_ports; p++)
+		announce(h, p);
 	transmit(h);
+}
+
+void host_watch_links(struct host *h)
+{
+	for (uint32_t p = 0; p < h->n_ports && h->announces; p++)
+		if (port_link_ups(h->ports[p]) != h->n_link_ups[p])
+			announce(h, p);
 }
 
 const char *host_source_for(void *host, const struct ip_addr *dst, struct ip_addr *ret)
@@ -244,7 +259,7 @@ static bool settle(struct host *h, uint32_t p)
 		return false;
 	net_renew_port(h->net, p, port_mac(h->ports[p]));
 	if (h->announces)
-		net_announce(h->net);
+		announce(h, p);
 	return true;
 }
 

@@ -59,6 +59,8 @@ struct port_queue *const *host_queues(const struct host *); // one of each port
 bool host_is_up(const struct host *);
 // Announces our addresses (gratuitous ARP), now and whenever a device returns.
 void host_announce(struct host *);
+// Call once a second: a host that announces does so anew where a link came up (port_watch()).
+void host_watch_links(struct host *);
 // Call before connecting to dst: sets *ret to its source. Returns NULL, or why dst is unreachable.
 // The first argument is the host, as for proxy_conf.source_for.
 const char *host_source_for(void *host, const struct ip_addr *dst, struct ip_addr *ret);

@@ -244,6 +244,8 @@ static enum port_event watch_link(struct port *port, uint64_t now_ns)
 		return PORT_EVENT_NONE;
 	if (was == PORT_UP)
 		port->status.n_link_downs++;
+	if (was == PORT_DOWN)
+		__atomic_store_n(&port->n_link_ups, port->n_link_ups + 1, __ATOMIC_RELAXED);
 	become(port, is, now_ns);
 	return PORT_EVENT_LINK;
 }
@@ -292,6 +294,11 @@ enum port_event port_watch(struct port *port, uint64_t now_ns)
 const struct port_status *port_status(const struct port *port)
 {
 	return &port->status;
+}
+
+uint32_t port_link_ups(const struct port *port)
+{
+	return __atomic_load_n(&port->n_link_ups, __ATOMIC_RELAXED);
 }
 
 bool port_is_up(const struct port *port)

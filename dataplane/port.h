@@ -83,6 +83,8 @@ void port_drop_frame(void *frame);
 const uint8_t *port_mac(const struct port *);
 uint16_t port_mtu(const struct port *);
 bool port_verifies_checksums(const struct port *); // the device does, of TCP segments received
+// How often a link that was down came up, as of the last watch. Thread: any.
+uint32_t port_link_ups(const struct port *);
 // True if there is a link, or the peer process of a memif.
 bool port_is_up(const struct port *);
 struct port_queue *port_queue_of(struct port *, uint32_t queue); // borrowed

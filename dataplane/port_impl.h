@@ -104,6 +104,7 @@ struct port {
 	struct gso gso;
 	// The watch.
 	struct port_status status;
+	uint32_t n_link_ups; // w: ctrl (relaxed), r: workers (relaxed)
 	uint64_t n_cut; // rx_cut of all queues when last looked at
 	char merged[160]; // what was done about frames that were cut, or is to be
 	bool stopping; // workers are releasing it, or it is being closed

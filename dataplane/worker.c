@@ -329,6 +329,7 @@ static void watch(struct twheel_timer *timer)
 	struct worker *w = CONTAINER_OF(timer, struct worker, watch);
 	for (uint32_t p = 0; p < w->n_ports; p++)
 		port_queue_watch(w->queues[p]);
+	host_watch_links(w->host);
 	twheel_arm(w->wheel, &w->watch, twheel_now(w->wheel) + WATCH_INTERVAL_NS);
 }
 

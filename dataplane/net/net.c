@@ -255,16 +255,15 @@ static void announce(struct net *net, uint32_t port, const struct ip_addr *ip)
 		nd_announce(net, port, ip);
 }
 
-void net_announce(struct net *net)
+void net_announce(struct net *net, uint32_t port)
 {
-	for (uint32_t p = 0; p < net->n_ports; p++) {
-		if (has_ip6(net, p))
-			mld_join(&net->ports[p]); // RFC 4862 5.4.2: before it asks
-		if (net->ports[p].ra.accepts)
-			ra_ask(&net->ports[p]);
-		for (uint32_t i = 0; i < net->ports[p].n_addresses; i++)
-			announce(net, p, &net->ports[p].addresses[i].ip);
-	}
+	struct net_port *p = &net->ports[port];
+	if (has_ip6(net, port))
+		mld_join(p); // RFC 4862 5.4.2: before it asks
+	if (p->ra.accepts)
+		ra_ask(p);
+	for (uint32_t i = 0; i < p->n_addresses; i++)
+		announce(net, port, &p->addresses[i].ip);
 }
 
 bool net_source_for(const struct net *net, const struct ip_addr *dst, struct ip_addr *ret)

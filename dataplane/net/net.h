@@ -86,10 +86,10 @@ void net_hear(struct net *, uint32_t port, const uint8_t *frame, size_t len);
 // The port has a new device, perhaps on another link: frames are sent from and accepted for its
 // address from now on, neighbors are requested again, and what routers advertised is forgotten.
 void net_renew_port(struct net *, uint32_t port, const uint8_t mac[6]);
-// Sends gratuitous ARP or an unsolicited neighbor advertisement for every address, and reports the
-// groups of IPv6 ones: at start, and
+// Sends gratuitous ARP or an unsolicited neighbor advertisement for every address of a port,
+// reports the groups of IPv6 ones, and asks for routers where these are accepted: at start, and
 // after a link came up.
-void net_announce(struct net *);
+void net_announce(struct net *, uint32_t port);
 // Our address on the port that leads to dst (the source of upstream connections). False = no route.
 [[nodiscard]] bool net_source_for(
 	const struct net *, const struct ip_addr *dst, struct ip_addr *ret);

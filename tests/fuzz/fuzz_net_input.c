@@ -176,7 +176,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (operation & 2)
 			twheel_advance(wheel, twheel_now(wheel) + (uint64_t)operation * 50000000);
 		if (operation & 8)
-			net_announce(net);
+			net_announce(net, 0);
 		uint8_t *plain = operation & 16 ? untag(frame, &len) : frame;
 		if (operation & 4)
 			send_segment(&io, frame, len);

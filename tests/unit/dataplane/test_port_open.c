@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices that cannot be opened: what is said of them, and what is left.
 #include "dataplane/eal.h"
+#include "dataplane/host.h"
 #include "dataplane/port_impl.h" // only a card comes back with fewer queues than it had
 #include "lb/base/time.h"
 #include "tests/support/check.h"
@@ -76,7 +77,67 @@ static void a_refusal_is_forgotten_when_the_device_goes_again(void **state)
 	assert_int_equal(port.retry_wait_ns, second);
 }
 
+// Addresses of the ARP requests that net_ring gave back and that ask for their own sender.
+static uint32_t n_announced(struct port_queue *q)
+{
+	struct rte_mbuf *frames[PORT_BURST];
+	uint32_t n_all = 0, n = port_queue_rx(q, frames);
+	for (uint32_t i = 0; i < n; i++) {
+		const uint8_t *f = rte_pktmbuf_mtod(frames[i], uint8_t *);
+		n_all += f[12] == 8 && f[13] == 6 && memcmp(f + 28, f + 38, 4) == 0;
+	}
+	port_queue_done(q, frames, n);
+	return n_all;
+}
+
+// NET-18, IP6-24
+static void addresses_are_announced_when_a_link_comes_up(void **state)
+{
+	struct port_conf conf = {.device = "net_ring8", .n_queues = 1, .n_mbufs = 1023};
+	struct lb_err err;
+	struct port *port = port_new(&conf, &err);
+	assert_non_null(port);
+	struct host_port address = {
+		.port = port, .addresses = {{ip_from_v4(0x0a000001), 24}}, .n_addresses = 1};
+	struct host_conf of_host = {.ports = &address,
+		.n_ports = 1,
+		.max_conns = 4,
+		.max_half_open = 1,
+		.max_passive = 3,
+		.max_time_wait = 4,
+		.max_neighbors = 4,
+		.n_chunks = 64,
+		.tcp_send_limit = 65536,
+		.tcp_recv_window = 65536,
+		.tcp_window_max = 65536};
+	struct host *host = host_new(&of_host, &err);
+	assert_non_null(host);
+	struct port_queue *q = port_queue_of(port, 0);
+	assert_int_equal(port_watch(port, 1), PORT_EVENT_LINK); // it was up all the time
+	host_watch_links(host);
+	port_queue_flush(q);
+	assert_int_equal(n_announced(q), 0); // not the one that tells
+	host_announce(host);
+	assert_int_equal(n_announced(q), 1);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(rte_eth_dev_set_link_down(port->id), 0);
+		assert_int_equal(port_watch(port, 2), PORT_EVENT_LINK);
+		host_watch_links(host);
+		port_queue_flush(q);
+		assert_int_equal(n_announced(q), 0);
+		assert_int_equal(rte_eth_dev_set_link_up(port->id), 0);
+		assert_int_equal(port_watch(port, 3), PORT_EVENT_LINK);
+		host_watch_links(host);
+		host_watch_links(host);
+		port_queue_flush(q);
+		assert_int_equal(n_announced(q), 1);
+	}
+	host_free(host);
+	port_free(port);
+}
+
 #define CASE(f) cmocka_unit_test_setup(f, setup)
 RUN_SUITE("dataplane/port_open", CASE(a_device_of_any_length_is_answered),
 	CASE(a_device_that_was_refused_can_be_opened_again),
+	CASE(addresses_are_announced_when_a_link_comes_up),
 	CASE(a_refusal_is_forgotten_when_the_device_goes_again))

@@ -204,7 +204,8 @@ static void malformed_arp_is_dropped(void **state)
 static void announcement_names_every_address_on_its_port(void **state)
 {
 	struct world *w = *state;
-	net_announce(w->net);
+	for (uint32_t p = 0; p < 2; p++)
+		net_announce(w->net, p);
 	const uint32_t ips[] = {OURS, IP(10, 0, 0, 9), IP(10, 1, 0, 1), IP(10, 1, 2, 1)};
 	assert_int_equal(w->n_sent, 4);
 	for (int i = 0; i < 4; i++) {

@@ -57,7 +57,8 @@ static void assert_report(
 static void groups_are_reported_at_start_and_a_second_later(void **state)
 {
 	struct world *w = *state;
-	net_announce(w->net);
+	for (uint32_t p = 0; p < 2; p++)
+		net_announce(w->net, p);
 	assert_report(&w->sent[0], 0, 4, 1, "ff02::1:ff00:1");
 	assert_report(&w->sent[6], 1, 4, 2, "ff02::1:ff00:2");
 	world_forget(w);

@@ -184,7 +184,8 @@ static void an_answer_that_does_not_override_keeps_the_known_address(void **stat
 static void every_address_is_asked_for_and_announced_at_start(void **state)
 {
 	struct world *w = *state;
-	net_announce(w->net);
+	for (uint32_t p = 0; p < 2; p++)
+		net_announce(w->net, p);
 	assert_int_equal(
 		w->n_sent, 9); // two for each of IPv6, one for IPv4, a report of groups each
 	assert_true(is_solicitation(&w->sent[1], OURS6));

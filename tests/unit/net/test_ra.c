@@ -162,7 +162,7 @@ static void another_device_of_a_port_knows_nothing_of_routers(void **state)
 	advertise(w, 0, &(struct ra){"fe80::a", 0, 1800, "2001:db8:77::", 64, 600});
 	net_renew_port(w->net, 1, world_mac[1]);
 	assert_true(goes_by(w, FAR, FAR));
-	net_announce(w->net);
+	net_announce(w->net, 0);
 	net_renew_port(w->net, 0, new_mac);
 	assert_false(has_route(w, FAR));
 	uint64_t n_asked = world_count(w, "ra_asked");
@@ -190,21 +190,21 @@ static void a_fifth_router_displaces_none(void **state)
 static void routers_are_asked_for_until_one_answers(void **state)
 {
 	struct world *w = *state;
-	net_announce(w->net);
+	net_announce(w->net, 0);
 	assert_int_equal(world_count(w, "ra_asked"), 1);
 	for (int i = 0; i < 5; i++)
 		world_advance(w, 4 * NS_PER_SECOND);
 	assert_int_equal(world_count(w, "ra_asked"), 3);
-	net_announce(w->net);
+	net_announce(w->net, 0);
 	advertise(w, 0, &(struct ra){"fe80::a", 0, 1800});
 	world_advance(w, 100 * NS_PER_SECOND);
 	assert_int_equal(world_count(w, "ra_asked"), 4);
-	net_announce(w->net);
+	net_announce(w->net, 0);
 	advertise(w, 0, &(struct ra){"fe80::b", 0, 0, "2001:db8:77::", 64, 600}); // no router
 	world_advance(w, 4 * NS_PER_SECOND);
 	assert_int_equal(world_count(w, "ra_asked"), 6);
 	world_forget(w);
-	net_announce(w->net);
+	net_announce(w->net, 0);
 	const uint8_t *f = NULL;
 	for (uint32_t i = 0; i < w->n_sent; i++)
 		if (w->sent[i].bytes[20] == 58 && w->sent[i].bytes[54] == 133)
