@@ -80,8 +80,8 @@ static inline uint32_t tcp_run_end(struct tcp_conn *c, const struct tcp_run *r)
 	return next ? next->seq : c->snd_max;
 }
 
-// Begins a run before the last one, which it empties. Without a record the last one stays as it is
-// but for its time, and nothing of it counts as lost or reported.
+// Begins a run before the last one, which it empties. Without a record the last one has the new
+// time and counts as sent again, which measures nothing, and nothing of it as lost or reported.
 void tcp_sent_push(struct tcp_conn *, uint64_t now_ns);
 // New bytes leave at snd_max, before that moves.
 static inline void tcp_sent_new(struct tcp_conn *c, uint64_t now_ns)
@@ -98,6 +98,8 @@ void tcp_sent_again(struct tcp_conn *, uint32_t seq, uint32_t end);
 void tcp_sent_acked(struct tcp_conn *, uint32_t ack, struct tcp_news *);
 // Cuts r in two at seq, strictly inside of it; returns the first part, NULL = no record.
 struct tcp_run *tcp_sent_cut(struct tcp_conn *, struct tcp_run *, uint32_t seq);
+// The bytes of r up to end, strictly inside of it, become part of prev, the run before it.
+void tcp_sent_shift(struct tcp_conn *, const struct tcp_run *prev, struct tcp_run *r, uint32_t end);
 // Joins r with the run behind it, if they are alike. True = they were.
 bool tcp_sent_join(struct tcp_conn *, struct tcp_run *);
 // Changes what became of a run, and the sums of bytes. fate: TCP_RUN_*.

@@ -28,9 +28,15 @@ static void report(struct tcp_conn *c, uint32_t start, uint32_t end, struct tcp_
 			continue;
 		}
 		if (seq_lt(end, run_end)) {
-			r = tcp_sent_cut(c, r, end);
-			if (!r)
+			struct tcp_run *part = tcp_sent_cut(c, r, end);
+			if (!part && prev && prev->fate & TCP_RUN_SACKED) {
+				tcp_rack_delivered(c, r, end, news);
+				tcp_sent_shift(c, prev, r, end);
 				return;
+			}
+			if (!part)
+				return;
+			r = part;
 		}
 		tcp_rack_delivered(c, r, tcp_run_end(c, r), news);
 		tcp_sent_mark(c, r, TCP_RUN_SACKED);

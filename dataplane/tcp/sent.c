@@ -5,14 +5,33 @@
 // connection that sends now and then, or in one turn, needs none of them.
 #include "dataplane/tcp/recovery.h"
 
-#define FEW_RUNS 8 // those who have so few may take the last quarter of the pool
+#include <limits.h>
+
+#define FEW_RUNS 8 // those who have so few may take the last quarter of what all share
+
+// Each connection has some of its own, so that nobody's reports can stop another one's repairs.
+static bool may_take(const struct tcp_conn *c)
+{
+	const struct pool *p = &c->stack->runs;
+	uint32_t own = TCP_OWN_RUNS * c->stack->conf.max_conns, left = pool_left(p);
+	uint32_t shared = left > own ? left - own : 0;
+	if (c->n_runs < TCP_OWN_RUNS)
+		return true;
+	if (c->n_runs < FEW_RUNS)
+		return shared;
+	return c->n_runs < TCP_MAX_RUNS && shared > (p->n_total - own) / 4;
+}
+
+// What is sent for the first time leaves a connection's own ones to cuts.
+static bool may_take_for_new(const struct tcp_conn *c)
+{
+	return pool_left(&c->stack->runs) > TCP_OWN_RUNS * c->stack->conf.max_conns &&
+	       c->n_runs < TCP_MAX_RUNS - TCP_OWN_RUNS;
+}
 
 static struct tcp_run *take(struct tcp_conn *c)
 {
-	struct pool *p = &c->stack->runs;
-	if (c->n_runs >= TCP_MAX_RUNS || (c->n_runs >= FEW_RUNS && pool_left(p) <= p->n_total / 4))
-		return NULL;
-	struct tcp_run *r = pool_take(p);
+	struct tcp_run *r = may_take(c) ? pool_take(&c->stack->runs) : NULL;
 	c->n_runs += r != NULL;
 	return r;
 }
@@ -59,16 +78,74 @@ void tcp_sent_mark(struct tcp_conn *c, struct tcp_run *r, uint8_t fate)
 	r->fate = fate;
 }
 
+bool tcp_sent_join(struct tcp_conn *c, struct tcp_run *r)
+{
+	struct tcp_run *next = tcp_run_next(c, r);
+	if (!next || next == &c->last)
+		return false;
+	bool both = r->fate & next->fate & TCP_RUN_SACKED;
+	if (!both && (r->fate != next->fate || r->sent_ns != next->sent_ns))
+		return false;
+	r->next = next->next;
+	if (c->last.next == next)
+		c->last.next = r;
+	give(c, next);
+	return true;
+}
+
+// What is forgotten when the two become one: 0 = times only, 1 = reports, 2 = what is not lost.
+static unsigned harm(const struct tcp_run *a, const struct tcp_run *b)
+{
+	uint8_t differ = (a->fate ^ b->fate) & (TCP_RUN_SACKED | TCP_RUN_LOST);
+	return !differ ? 0 : differ == TCP_RUN_SACKED ? 1 : 2;
+}
+
+// Gives a record back by joining the two neighbours whose difference matters least. `keep` is
+// neither. False = there are no two.
+static bool squeeze(struct tcp_conn *c, const struct tcp_run *keep)
+{
+	struct tcp_run *newest = c->last.next, *prev = newest, *best = NULL, *before = NULL;
+	unsigned least = UINT_MAX;
+	for (struct tcp_run *r = tcp_run_first(c), *next; (next = tcp_run_next(c, r));
+		prev = r, r = next) {
+		if (r == keep || next == keep || harm(r, next) >= least)
+			continue;
+		before = prev;
+		best = r;
+		least = harm(r, next);
+	}
+	if (!best)
+		return false;
+	struct tcp_run *next = tcp_run_next(c, best);
+	uint8_t fate = best->fate & next->fate & TCP_RUN_SACKED;
+	if (!fate)
+		fate = ((best->fate | next->fate) & TCP_RUN_LOST) | TCP_RUN_AGAIN;
+	tcp_sent_mark(c, best, fate);
+	tcp_sent_mark(c, next, fate);
+	next->sent_ns = best->sent_ns > next->sent_ns ? best->sent_ns : next->sent_ns;
+	next->seq = best->seq;
+	before->next = best->next;
+	if (best == newest)
+		c->last.next = before == best ? NULL : before;
+	give(c, best);
+	return true;
+}
+
 void tcp_sent_push(struct tcp_conn *c, uint64_t now)
 {
-	struct tcp_run *r = take(c);
+	bool counts = c->last.fate & (TCP_RUN_SACKED | TCP_RUN_LOST);
+	struct tcp_run *r = NULL;
+	if (counts || may_take_for_new(c))
+		r = take(c);
+	if (!r && counts && squeeze(c, &c->last))
+		r = take(c);
 	if (r) {
 		*r = c->last;
 		insert(c, NULL, r);
 		c->last.seq = c->snd_max;
 		c->last.fate = 0;
 	} else {
-		tcp_sent_mark(c, &c->last, c->last.fate & TCP_RUN_AGAIN);
+		tcp_sent_mark(c, &c->last, TCP_RUN_AGAIN); // Karn: its time is not of all of it
 	}
 	c->last.sent_ns = now;
 }
@@ -90,19 +167,11 @@ struct tcp_run *tcp_sent_cut(struct tcp_conn *c, struct tcp_run *r, uint32_t seq
 	return r;
 }
 
-bool tcp_sent_join(struct tcp_conn *c, struct tcp_run *r)
+void tcp_sent_shift(struct tcp_conn *c, const struct tcp_run *prev, struct tcp_run *r, uint32_t end)
 {
-	struct tcp_run *next = tcp_run_next(c, r);
-	if (!next || next == &c->last)
-		return false;
-	bool both = r->fate & next->fate & TCP_RUN_SACKED;
-	if (!both && (r->fate != next->fate || r->sent_ns != next->sent_ns))
-		return false;
-	r->next = next->next;
-	if (c->last.next == next)
-		c->last.next = r;
-	give(c, next);
-	return true;
+	account(c, r->fate, r->seq - end);
+	account(c, prev->fate, end - r->seq);
+	r->seq = end;
 }
 
 void tcp_sent_again(struct tcp_conn *c, uint32_t seq, uint32_t end)
@@ -114,14 +183,26 @@ void tcp_sent_again(struct tcp_conn *c, uint32_t seq, uint32_t end)
 		uint32_t run_end = tcp_run_end(c, r);
 		if (seq_le(run_end, seq) || r->fate & TCP_RUN_SACKED)
 			continue;
-		// Without a record all of the run counts as sent again; RACK or the timer repairs
-		// what was not.
+		// Without a record for what is not meant all of the run counts as sent again; RACK or
+		// the timer repairs what was not.
 		if (seq_lt(r->seq, seq) && (part = tcp_sent_cut(c, r, seq))) {
 			r = part;
 			continue;
 		}
-		if (seq_lt(end, run_end) && (part = tcp_sent_cut(c, r, end)))
-			r = part;
+		if (seq_lt(end, run_end)) {
+			part = tcp_sent_cut(c, r, end);
+			if (!part && prev && !(prev->fate & (TCP_RUN_SACKED | TCP_RUN_LOST))) {
+				tcp_sent_mark(c, prev, TCP_RUN_AGAIN);
+				prev->sent_ns = tcp_now(c->stack);
+				tcp_sent_shift(c, prev, r, end);
+				return;
+			}
+			if (!part && squeeze(c, r)) { // prev may be gone
+				prev = NULL;
+				part = tcp_sent_cut(c, r, end);
+			}
+			r = part ? part : r;
+		}
 		tcp_sent_mark(c, r, TCP_RUN_AGAIN);
 		r->sent_ns = tcp_now(c->stack);
 		if (prev && tcp_sent_join(c, prev))

@@ -66,7 +66,7 @@ struct tcp_stack *tcp_stack_new(const struct tcp_conf *conf, const struct tcp_io
 	// Ranges: a hundred connections with holes everywhere, and two holes in all others.
 	uint32_t n_ranges = 100 * TCP_MAX_RANGES + 2 * conf->max_conns;
 	// Runs: likewise.
-	uint32_t n_runs = 100 * TCP_MAX_RUNS + 2 * conf->max_conns;
+	uint32_t n_runs = 100 * TCP_MAX_RUNS + TCP_OWN_RUNS * conf->max_conns;
 	if (!s->table || !s->tw_table || !s->recent ||
 		pool_init(&s->conns, sizeof(struct tcp_conn), conf->max_conns) ||
 		pool_init(&s->ranges, sizeof(struct tcp_range), n_ranges) ||

@@ -40,6 +40,7 @@
 #define TCP_MAX_LISTENERS 4096
 #define TCP_MAX_RANGES 32 // holes that one connection may have in what it received
 #define TCP_MAX_RUNS 128 // of what one connection has outstanding
+#define TCP_OWN_RUNS 2 // of these, sure for each connection
 #define TCP_RUN_SHIFT 6 // what leaves within a 64th of a round trip is one run
 #define TCP_MAX_BURST 64 // segments of one connection in one flush
 

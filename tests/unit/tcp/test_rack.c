@@ -111,6 +111,109 @@ static void without_a_record_the_log_is_coarser_and_nothing_is_lost(void **state
 	rig_skip();
 }
 
+static struct pool *scarce; // of which others have all but what is everyone's own
+
+static void let_others_take_what_all_share(void)
+{
+	scarce = &rig.stack->runs;
+	scarce->n_used += 100 * TCP_MAX_RUNS;
+}
+
+static void let_others_give_back(void)
+{
+	scarce->n_used -= 100 * TCP_MAX_RUNS;
+	rig_skip();
+}
+
+// TCP-111: who reports every other byte takes nothing from others.
+static void the_last_two_records_of_each_connection_are_its_own(void **state)
+{
+	open_far();
+	rig_write_n(10 * MSS);
+	rig_skip();
+	let_others_take_what_all_share();
+	for (uint32_t i = 1; i < 9; i += 2)
+		sack(0, i, i + 1);
+	assert_int_equal(rig.conn->n_runs, 2);
+	assert_int_equal(rig.conn->sacked_bytes, MSS);
+	let_others_give_back();
+}
+
+// TCP-111: a timeout's repetitions follow each other as ACKs come, each turn's at its own time.
+static void two_records_are_enough_to_repair_a_flight(void **state)
+{
+	open_far();
+	rig_write_n(10 * MSS);
+	rig_skip();
+	let_others_take_what_all_share();
+	while (!rig_count(TCP_retransmission_timeouts))
+		rig_after_ms(1);
+	rig_skip();
+	rig.conn->cc.cwnd = 2 * MSS;
+	for (uint32_t i = 0; i < 3; i++) { // without an ACK, so that each is a run
+		rig_after_ms(2);
+		rig.conn->cc.cwnd += MSS;
+		tcp_conn_mark_dirty(rig.conn);
+		rig_skip();
+	}
+	assert_true(rig.conn->n_runs <= 2);
+	for (uint32_t i = 1; i < 10; i++) {
+		rig_after_ms(2);
+		cumulative(i);
+		rig_skip();
+		assert_true(rig.conn->n_runs <= 2);
+	}
+	cumulative(10);
+	assert_true(rig_count(TCP_retransmits) >= 10);
+	assert_int_equal(rig_count(TCP_retransmission_timeouts), 1);
+	let_others_give_back();
+}
+
+// TCP-111: a hole of several segments before a report.
+static void two_records_are_enough_to_repair_a_hole(void **state)
+{
+	open_far();
+	rig_write_n(10 * MSS);
+	rig_skip();
+	let_others_take_what_all_share();
+	rig_after_ms(RTT_MS);
+	sack(0, 5, 9);
+	uint32_t lost = 0;
+	for (struct out *o; (o = rig_peek());) {
+		lost += rig_out()->len;
+		rig_after_ms(1);
+	}
+	assert_true(lost >= MSS);
+	assert_int_equal(rig.conn->lost_bytes, 5 * MSS - lost); // the rest waits its turn
+	rig_after_ms(RTT_MS);
+	for (uint32_t i = lost / MSS; i < 5; i++) {
+		cumulative(i);
+		rig_skip();
+		rig_after_ms(2);
+	}
+	assert_true(rig_count(TCP_retransmits) >= 5);
+	cumulative(10);
+	assert_int_equal(rig_count(TCP_retransmission_timeouts), 0);
+	let_others_give_back();
+}
+
+// TCP-110: a run without a record of its own has no one time (Karn).
+static void what_has_no_record_measures_nothing(void **state)
+{
+	open_far();
+	uint32_t min_rtt = rig.conn->min_rtt_ns;
+	let_others_take_what_all_share();
+	for (unsigned i = 0; i < 4; i++) {
+		rig_write_n(MSS);
+		rig_skip();
+		rig_after_ms(RTT_MS / 4);
+	}
+	cumulative(1);
+	cumulative(4);
+	assert_int_equal(rig.conn->min_rtt_ns, min_rtt);
+	let_others_give_back();
+}
+
 // TCP-112: the reports of three segments are a loss as long as none was ever reordered.
 static void reordering_that_was_seen_widens_the_window(void **state)
 {
@@ -263,6 +366,9 @@ static void each_acknowledgement_is_a_sample(void **state)
 RUN_SUITE("tcp/rack", CASE(what_leaves_in_one_turn_is_one_run),
 	CASE(turns_close_to_each_other_are_one_run),
 	CASE(without_a_record_the_log_is_coarser_and_nothing_is_lost),
+	CASE(the_last_two_records_of_each_connection_are_its_own),
+	CASE(two_records_are_enough_to_repair_a_flight),
+	CASE(two_records_are_enough_to_repair_a_hole), CASE(what_has_no_record_measures_nothing),
 	CASE(reordering_that_was_seen_widens_the_window),
 	CASE(each_round_trip_with_a_dsack_widens_it_by_a_quarter),
 	CASE(doubles_of_the_network_do_not_widen_it), CASE(it_narrows_again),
