@@ -141,11 +141,13 @@ struct net_mld {
 #define NET_MAX_ROUTERS 4
 #define NET_MAX_LINK_PREFIXES 4
 struct net_ra {
-	struct twheel_timer timer; // the next to end, or the next question
+	struct twheel_timer timer; // the next to end, the next question, or change of routes
 	struct net *net; // borrowed
 	bool accepts; // else all are ignored
 	uint8_t n_asks; // questions left
 	uint64_t ask_ns; // time of the next one
+	bool changed; // and routes have not followed yet
+	uint64_t follow_ns; // they do no earlier
 	struct net_router {
 		struct ip_addr ip;
 		int8_t preference; // RFC 4191: -1, 0, 1

@@ -12,6 +12,7 @@
 #define FLAG_ON_LINK 0x80
 #define ASK_NS (4 * NS_PER_SECOND) // RFC 4861 10
 #define N_ASKS 3
+#define FOLLOW_NS (10 * NS_PER_MS) // between changes of routes, whoever advertises, and how often
 #define FOREVER UINT32_MAX // seconds
 
 static bool is_live(uint64_t until_ns, uint64_t now_ns)
@@ -30,6 +31,8 @@ static uint64_t end_of(uint64_t now_ns, uint32_t lifetime_s)
 static void arm(struct net_ra *ra)
 {
 	uint64_t next = ra->n_asks ? ra->ask_ns : UINT64_MAX;
+	if (ra->changed && ra->follow_ns < next)
+		next = ra->follow_ns;
 	for (uint32_t i = 0; i < NET_MAX_ROUTERS; i++)
 		if (ra->routers[i].until_ns && ra->routers[i].until_ns < next)
 			next = ra->routers[i].until_ns;
@@ -60,23 +63,32 @@ static void ask(struct net_ra *ra)
 	ra->ask_ns = twheel_now(ra->net->wheel) + ASK_NS;
 }
 
+// All routes and known paths are looked up anew then, which is much for one packet.
+static void follow(struct net_ra *ra)
+{
+	uint64_t now = twheel_now(ra->net->wheel);
+	if (!ra->changed || now < ra->follow_ns)
+		return;
+	ra->changed = false;
+	ra->follow_ns = now + FOLLOW_NS;
+	net_rebuild_routes(ra->net);
+}
+
 static void fire(struct twheel_timer *timer)
 {
 	struct net_ra *ra = CONTAINER_OF(timer, struct net_ra, timer);
 	uint64_t now = twheel_now(ra->net->wheel);
-	bool ended = false;
 	for (uint32_t i = 0; i < NET_MAX_ROUTERS; i++)
 		if (ra->routers[i].until_ns && !is_live(ra->routers[i].until_ns, now)) {
 			ra->routers[i].until_ns = 0;
-			ended = true;
+			ra->changed = true;
 		}
 	for (uint32_t i = 0; i < NET_MAX_LINK_PREFIXES; i++)
 		if (ra->prefixes[i].until_ns && !is_live(ra->prefixes[i].until_ns, now)) {
 			ra->prefixes[i].until_ns = 0;
-			ended = true;
+			ra->changed = true;
 		}
-	if (ended)
-		net_rebuild_routes(ra->net);
+	follow(ra);
 	if (ra->n_asks && ra->ask_ns <= now)
 		ask(ra);
 	arm(ra);
@@ -192,11 +204,10 @@ void ra_input(struct net *net, const struct ip6_packet *p)
 	net_count(net, NET_ra_heard);
 	if (load16(p->payload + 6)) // of a router's life: RFC 4861 6.3.7
 		ra->n_asks = 0;
-	bool changed = set_router(net, ra, p);
+	ra->changed |= set_router(net, ra, p);
 	for (size_t at = MESSAGE; at < p->len; at += (size_t)p->payload[at + 1] * 8)
 		if (p->payload[at] == OPTION_PREFIX && p->payload[at + 1] * 8 == PREFIX_OPTION)
-			changed |= set_prefix(net, ra, p->payload + at);
-	if (changed)
-		net_rebuild_routes(net);
+			ra->changed |= set_prefix(net, ra, p->payload + at);
+	follow(ra);
 	arm(ra);
 }

@@ -154,6 +154,38 @@ static void another_worker_learns_of_routers_too(void **state)
 	assert_int_equal(w->n_sent, 0);
 }
 
+// IP6-27
+static void advertisements_change_routes_once_in_10_ms(void **state)
+{
+	struct world *w = *state;
+	struct ra on = {"fe80::a", 0, 0, "2001:db8:77::", 64, 600}, off = on;
+	off.prefix_s = 0;
+	advertise(w, 0, &on); // after a while at once
+	assert_true(has_route(w, FAR));
+	advertise(w, 0, &off);
+	advertise(w, 0, &on);
+	advertise(w, 0, &off);
+	assert_true(has_route(w, FAR));
+	world_advance(w, 9 * NS_PER_MS);
+	assert_true(has_route(w, FAR));
+	world_advance(w, 2 * NS_PER_MS);
+	assert_false(has_route(w, FAR));
+	advertise(w, 0, &on);
+	assert_false(has_route(w, FAR));
+	world_advance(w, 11 * NS_PER_MS);
+	assert_true(has_route(w, FAR));
+	world_advance(w, NS_PER_SECOND);
+	advertise(w, 0, &off);
+	assert_false(has_route(w, FAR));
+	world_advance(w, NS_PER_SECOND);
+	advertise(w, 0, &on);
+	advertise(w, 0, &off);
+	net_renew_port(w->net, 0, world_mac[0]);
+	assert_false(has_route(w, FAR));
+	world_advance(w, NS_PER_SECOND);
+	assert_false(has_route(w, FAR));
+}
+
 // IP6-26
 static void another_device_of_a_port_knows_nothing_of_routers(void **state)
 {
@@ -245,6 +277,7 @@ RUN_SUITE("net/ra", CASE(the_router_of_highest_preference_is_the_gateway_for_its
 	cmocka_unit_test_teardown(
 		a_configured_gateway_stays_in_front_of_an_advertised_one, world_teardown),
 	CASE(another_worker_learns_of_routers_too), CASE(a_fifth_router_displaces_none),
+	CASE(advertisements_change_routes_once_in_10_ms),
 	CASE(another_device_of_a_port_knows_nothing_of_routers),
 	CASE(routers_are_asked_for_until_one_answers),
 	CASE(what_no_router_of_the_link_can_have_sent_is_ignored))
