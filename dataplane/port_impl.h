@@ -53,7 +53,6 @@ struct port_queue {
 	// w: ctrl, before workers run or while the queue rests.
 	uint16_t port_id, index;
 	uint16_t vlan; // 0 = none
-	bool inserts_vlan; // the device does, when it sends
 	int wait_fd;
 	struct ring_marks marks; // of an AF_PACKET ring
 	struct rte_mempool *mbufs; // owned
@@ -88,7 +87,7 @@ struct port {
 	struct rte_ether_addr mac;
 	char name[RTE_ETH_NAME_MAX_LEN];
 	const char *driver; // static
-	bool inserts_vlan; // when it sends
+	bool filters_vlans; // receives those that it was told of alone
 	bool verifies; // TCP checksums of what it received
 	bool hashes; // it has been told to spread flows over its queues
 	unsigned if_index; // of the kernel's interface; 0 = none

@@ -222,7 +222,6 @@ static int make_queue(struct port *port, const struct port_conf *conf, uint16_t 
 	q->index = index;
 	q->wait_fd = -1;
 	q->vlan = conf->vlan;
-	q->inserts_vlan = port->inserts_vlan;
 	int socket = rte_eth_dev_socket_id(port->id);
 	if (!q->mbufs && !make_mbufs(q, conf, socket)) {
 		char text[REMEDY_MAX];
@@ -301,19 +300,21 @@ static bool follow_device(struct port *port, struct steer *steer)
 }
 
 // What the device is asked to do for us. The tap's driver would sum in software, as we do. TSO and
-// LRO stay off: frames are those of the wire.
+// LRO stay off: frames are those of the wire. So does the insertion of tags, which some drivers
+// (virtio) do only in rte_eth_tx_prepare().
 static void choose_offloads(
 	struct port *port, const struct rte_eth_dev_info *info, struct rte_eth_conf *eth)
 {
 	bool sums = info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
+	port->filters_vlans = false;
 	port->verifies = sums && !is_driver(info->driver_name, "net_tap");
 	if (port->verifies)
 		eth->rxmode.offloads |= RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
 	if (!port->conf.vlan)
 		return;
-	eth->rxmode.offloads |= info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
-	eth->txmode.offloads |= info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
-	port->inserts_vlan = eth->txmode.offloads & RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
+	eth->rxmode.offloads |= info->rx_offload_capa &
+	                        (RTE_ETH_RX_OFFLOAD_VLAN_STRIP | RTE_ETH_RX_OFFLOAD_VLAN_FILTER);
+	port->filters_vlans = eth->rxmode.offloads & RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
 }
 
 static int configure(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
@@ -373,11 +374,26 @@ static void read_marks(struct port_queue *q, const struct port_conf *conf)
 	(void)!ring_marks_open(&q->marks, q->wait_fd, devargs);
 }
 
+// A filter that cannot be told of it is switched off.
+static int pass_vlan(struct port *port, uint16_t vlan)
+{
+	if (rte_eth_dev_vlan_filter(port->id, vlan, 1) == 0)
+		return 0;
+	int what = rte_eth_dev_get_vlan_offload(port->id);
+	return what < 0 ? what
+	                : rte_eth_dev_set_vlan_offload(
+				  port->id, what & ~RTE_ETH_VLAN_FILTER_OFFLOAD);
+}
+
 static int start(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
 {
 	int rc = rte_eth_dev_start(port->id);
 	if (rc < 0)
 		return blame(reterr, port, "cannot be started", rc);
+	if (port->filters_vlans)
+		rc = pass_vlan(port, conf->vlan);
+	if (rc < 0)
+		return blame(reterr, port, "does not take the VLAN", rc);
 	if (conf->has_ip6)
 		receive_groups(port);
 	if (port->hashes)

@@ -214,18 +214,13 @@ static uint8_t *device_reserve(void *ctx, size_t len)
 	return rte_pktmbuf_mtod(m, uint8_t *);
 }
 
-// By the device where it can, else in the headroom. Returns the frame's length with it.
+// In the headroom. Returns the frame's length with it.
 static __attribute__((noinline)) size_t tag(
 	const struct port_queue *q, struct rte_mbuf *m, size_t len)
 {
-	if (q->inserts_vlan) {
-		m->ol_flags |= RTE_MBUF_F_TX_VLAN;
-		m->vlan_tci = q->vlan;
-	} else {
-		uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
-		(void)rte_pktmbuf_prepend(m, VLAN_TAG);
-		(void)vlan_insert(frame, q->vlan);
-	}
+	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+	(void)rte_pktmbuf_prepend(m, VLAN_TAG);
+	(void)vlan_insert(frame, q->vlan);
 	return len + VLAN_TAG;
 }
 

@@ -5,8 +5,10 @@
 #include "dataplane/port.h"
 #include "tests/support/check.h"
 
+#include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +19,46 @@
 
 static struct port *port;
 static struct port_queue *queue;
+
+// net_ring as a card that does all about VLANs, as far as it is told, but inserts tags nowhere but
+// in rte_eth_tx_prepare(), as virtio's driver.
+static bool is_card;
+static uint64_t asked_rx, asked_tx;
+static uint16_t filtered;
+
+int __real_rte_eth_dev_info_get(uint16_t id, struct rte_eth_dev_info *);
+int __wrap_rte_eth_dev_info_get(uint16_t id, struct rte_eth_dev_info *info);
+int __wrap_rte_eth_dev_info_get(uint16_t id, struct rte_eth_dev_info *info)
+{
+	int rc = __real_rte_eth_dev_info_get(id, info);
+	if (is_card) {
+		info->rx_offload_capa |= RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
+		info->tx_offload_capa |= RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
+	}
+	return rc;
+}
+
+int __real_rte_eth_dev_configure(uint16_t, uint16_t, uint16_t, const struct rte_eth_conf *);
+int __wrap_rte_eth_dev_configure(uint16_t, uint16_t, uint16_t, const struct rte_eth_conf *);
+int __wrap_rte_eth_dev_configure(
+	uint16_t id, uint16_t n_rx, uint16_t n_tx, const struct rte_eth_conf *conf)
+{
+	struct rte_eth_conf rest = *conf;
+	asked_rx = conf->rxmode.offloads;
+	asked_tx = conf->txmode.offloads;
+	rest.rxmode.offloads &= ~RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
+	rest.txmode.offloads &= ~RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
+	return __real_rte_eth_dev_configure(id, n_rx, n_tx, &rest);
+}
+
+int __wrap_rte_eth_dev_vlan_filter(uint16_t id, uint16_t vlan, int on);
+int __wrap_rte_eth_dev_vlan_filter(uint16_t id, uint16_t vlan, int on)
+{
+	if (!is_card || !(asked_rx & RTE_ETH_RX_OFFLOAD_VLAN_FILTER))
+		return -ENOSYS;
+	filtered = on ? vlan : 0;
+	return 0;
+}
 
 static void quiet(void *ctx, int level, const char *line)
 {
@@ -123,6 +165,28 @@ static void frames_of_a_vlan_leave_with_its_tag_and_come_without(void **state)
 	assert_int_equal(port_counter(q, "rx_bytes"), FRAME_LEN + 4);
 	port_queue_done(q, back, 1);
 	port_free(tagged);
+}
+
+// NET-37
+static void a_card_is_told_its_vlan_and_trusted_with_no_tag(void **state)
+{
+	struct port_conf conf = {.device = "net_ring61", .n_queues = 1, .vlan = 7};
+	struct lb_err err;
+	is_card = true;
+	struct port *card = port_new(&conf, &err);
+	is_card = false;
+	assert_non_null(card);
+	assert_int_equal(asked_tx & RTE_ETH_TX_OFFLOAD_VLAN_INSERT, 0);
+	assert_int_equal(filtered, 7);
+	struct port_queue *q = port_queue_of(card, 0);
+	struct net_device device = port_queue_device(q);
+	memset(device.reserve(device.ctx, FRAME_LEN), 0, FRAME_LEN);
+	device.send(device.ctx, FRAME_LEN);
+	port_queue_flush(q);
+	struct rte_mbuf *back[PORT_BURST];
+	assert_int_equal(port_queue_rx(q, back), 1); // its tag was in the frame
+	port_queue_done(q, back, 1);
+	port_free(card);
 }
 
 static void what_somebody_else_holds_is_not_sent(void **state)
@@ -247,7 +311,8 @@ static void frames_that_wait_are_counted_as_the_device_takes_them(void **state)
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-RUN_SUITE("dataplane/port", CASE(frames_of_a_vlan_leave_with_its_tag_and_come_without),
+RUN_SUITE("dataplane/port", CASE(a_card_is_told_its_vlan_and_trusted_with_no_tag),
+	CASE(frames_of_a_vlan_leave_with_its_tag_and_come_without),
 	CASE(what_was_received_is_sent_next_as_if_new), CASE(what_somebody_else_holds_is_not_sent),
 	CASE(a_chain_is_taken_apart), CASE(data_of_another_frame_is_let_go),
 	CASE(a_frame_of_another_pool_goes_back_there), CASE(only_so_many_are_kept),
