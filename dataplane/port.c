@@ -16,6 +16,7 @@
 
 #define RETRY_NS NS_PER_SECOND // of opening a device again
 #define MAX_RETRY_NS (16 * RETRY_NS)
+#define SPLIT_NS (5 * NS_PER_SECOND) // until the last frame that was sent too long has come
 
 // Before the device is touched: opening it resets it.
 static int claim(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
@@ -259,15 +260,21 @@ static uint64_t count_cut(const struct port *port)
 }
 
 // Frames that come cut: it is tried once to get them whole from now on.
-static enum port_event watch_cut(struct port *port)
+static enum port_event watch_cut(struct port *port, uint64_t now_ns)
 {
 	uint64_t n = count_cut(port);
 	if (n == port->n_cut || !port->if_index)
 		return PORT_EVENT_NONE;
 	port->n_cut = n;
+	if (now_ns < port->split_ns)
+		return PORT_EVENT_NONE;
 	char was[sizeof(port->merged)];
 	memcpy(was, port->merged, sizeof(was));
 	bool done = gso_refuse(&port->gso, port->if_index, port->merged, sizeof(port->merged));
+	if (done) {
+		port->n_cut = count_cut(port);
+		port->split_ns = now_ns + SPLIT_NS;
+	}
 	if (strcmp(was, port->merged) == 0)
 		return PORT_EVENT_NONE;
 	return done ? PORT_EVENT_SPLIT : PORT_EVENT_CUT;
@@ -276,7 +283,7 @@ static enum port_event watch_cut(struct port *port)
 static enum port_event watch_running(struct port *port, uint64_t now_ns)
 {
 	enum port_event event = watch_link(port, now_ns);
-	return event == PORT_EVENT_NONE ? watch_cut(port) : event;
+	return event == PORT_EVENT_NONE ? watch_cut(port, now_ns) : event;
 }
 
 enum port_event port_watch(struct port *port, uint64_t now_ns)

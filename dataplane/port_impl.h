@@ -105,6 +105,7 @@ struct port {
 	struct port_status status;
 	uint32_t n_link_ups; // w: ctrl (relaxed), r: workers (relaxed)
 	uint64_t n_cut; // rx_cut of all queues when last looked at
+	uint64_t split_ns; // no complaints before: frames that were on their way may still be cut
 	char merged[160]; // what was done about frames that were cut, or is to be
 	bool stopping; // workers are releasing it, or it is being closed
 	bool closing; // in a separate thread

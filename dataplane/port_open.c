@@ -429,6 +429,7 @@ void port_close(struct port *port, bool forget)
 		ring_marks_close(&port->queues[i].marks); // a mapping would keep the socket
 	gso_release(&port->gso);
 	port->merged[0] = '\0';
+	port->split_ns = 0;
 	if (!port->opened)
 		return;
 	// Not started = nothing to stop; closing tells.

@@ -136,8 +136,39 @@ static void addresses_are_announced_when_a_link_comes_up(void **state)
 	port_free(port);
 }
 
+// The first call helps, though frames are cut until it does; another one can do no more.
+static struct port_queue cut;
+static uint32_t n_refused;
+
+bool __wrap_gso_refuse(struct gso *, unsigned if_index, char *said, size_t size);
+bool __wrap_gso_refuse(struct gso *gso, unsigned if_index, char *said, size_t size)
+{
+	counter_add(&cut.counters[PORT_rx_cut], 3);
+	snprintf(said, size, n_refused ? "remedy" : "done");
+	return !n_refused++;
+}
+
+static void frames_cut_until_their_sender_splits_them_are_no_failure(void **state)
+{
+	const uint64_t second = NS_PER_SECOND;
+	struct port port = {.if_index = 1, .n_queues = 1, .queues = &cut};
+	(void)port_watch(&port, second); // the link
+	assert_int_equal(port_watch(&port, second), PORT_EVENT_NONE);
+	counter_add(&cut.counters[PORT_rx_cut], 1);
+	assert_int_equal(port_watch(&port, 2 * second), PORT_EVENT_SPLIT);
+	assert_int_equal(port_watch(&port, 3 * second), PORT_EVENT_NONE);
+	counter_add(&cut.counters[PORT_rx_cut], 1); // it was on its way
+	assert_int_equal(port_watch(&port, 4 * second), PORT_EVENT_NONE);
+	assert_int_equal(port_watch(&port, 60 * second), PORT_EVENT_NONE);
+	assert_string_equal(port.merged, "done");
+	counter_add(&cut.counters[PORT_rx_cut], 1);
+	assert_int_equal(port_watch(&port, 61 * second), PORT_EVENT_CUT);
+	assert_string_equal(port.merged, "remedy");
+}
+
 #define CASE(f) cmocka_unit_test_setup(f, setup)
 RUN_SUITE("dataplane/port_open", CASE(a_device_of_any_length_is_answered),
 	CASE(a_device_that_was_refused_can_be_opened_again),
+	CASE(frames_cut_until_their_sender_splits_them_are_no_failure),
 	CASE(addresses_are_announced_when_a_link_comes_up),
 	CASE(a_refusal_is_forgotten_when_the_device_goes_again))
