@@ -243,8 +243,9 @@ int steer_frame(const struct steer *s, const uint8_t *frame, size_t len, bool on
 		return steer_ip6(s, frame + ETH_HEADER, len - ETH_HEADER, only_begins);
 	case ETH_TYPE_ARP:
 		return STEER_ALL;
-	case ETH_TYPE_VLAN: // of the addresses in front of the tag nothing is read here
-		return eth_is_priority_tagged(frame, len)
+	case ETH_TYPE_VLAN: // one tag; of the addresses in front of it nothing is read here
+		return eth_is_priority_tagged(frame, len) &&
+		                       load16(frame + ETH_TAG + 12) != ETH_TYPE_VLAN
 		               ? steer_frame(s, frame + ETH_TAG, len - ETH_TAG, only_begins)
 		               : STEER_HERE;
 	default:

@@ -442,6 +442,9 @@ static void a_priority_tag_is_looked_through(void **state)
 	memcpy(f.bytes + 14, "\xe0\0\x08\x06", 4);
 	assert_int_equal(steer_frame(&s, f.bytes, 18, false), STEER_ALL);
 	assert_int_equal(steer_frame(&s, f.bytes, 17, false), STEER_HERE);
+	memcpy(f.bytes + 14, "\0\0\x81\0\0\0\x08\x06", 8); // another one within: net/ drops it
+	assert_int_equal(steer_frame(&s, f.bytes, 60, false), STEER_HERE);
+	memcpy(f.bytes + 14, "\xe0\0\x08\x06", 4);
 	f.bytes[15] = 1; // of a VLAN
 	assert_int_equal(steer_frame(&s, f.bytes, 18, false), STEER_HERE);
 }
