@@ -3,12 +3,14 @@
 
 #include "ctrl/conf/config_numbers.h"
 #include "dataplane/buf/buf.h"
+#include "dataplane/vlan.h"
 #include "lb/base/time.h"
 
 // What config.h lets through must fit the data plane, which it does not know.
 _Static_assert(CONFIG_MAX_PORTS <= NET_MAX_PORTS, "ports");
 _Static_assert(CONFIG_MAX_ADDRESSES <= NET_MAX_ADDRESSES, "addresses of a port");
 _Static_assert(CONFIG_MAX_MTU <= PORT_MAX_MTU, "mtu");
+_Static_assert(CONFIG_MAX_VLAN <= VLAN_MAX, "vlan");
 
 #define CHUNKS_OF_MIB ((1u << 20) / BUF_CHUNK_SIZE)
 
