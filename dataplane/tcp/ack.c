@@ -21,17 +21,29 @@ void tcp_ack_grow(struct tcp_conn *c, uint32_t acked, uint64_t rtt)
 		c->cwnd_limited = false;
 }
 
-// RFC 6582 3.2, step 2; RFC 6675 5, step 4.
+// cwnd was reduced: ECN does not within a round trip, and the peer hears of it whatever the cause
+// (RFC 3168 6.1.2).
+static void reduced(struct tcp_conn *c)
+{
+	c->reduced_ns = tcp_now(c->stack);
+	c->reduced_by_mark = false;
+	c->cwr_due = c->ecn_on;
+}
+
+// RFC 6582 3.2, step 2; RFC 6675 5, step 4. A loss of the round trip in which a mark has reduced
+// cwnd is the same event.
 static void enter_recovery(struct tcp_conn *c, uint32_t flight)
 {
+	bool reduced_it = c->reduced_by_mark && tcp_now(c->stack) - c->reduced_ns < c->srtt_ns;
 	tcp_undo_begin(c);
-	tcp_cc_ops(c)->on_loss(&c->cc, c->mss, flight);
+	if (!reduced_it)
+		tcp_cc_ops(c)->on_loss(&c->cc, c->mss, flight);
 	if (!c->sack_on) { // with SACK, what has arrived is known, not guessed
 		c->cc.cwnd += DUP_THRESHOLD * c->mss;
 		c->rtx_due = true;
 	}
 	tcp_prr_begin(c, flight);
-	c->reduced_ns = tcp_now(c->stack);
+	reduced(c);
 	c->recover = c->snd_max - 1;
 	c->in_recovery = true;
 	tcp_count(c->stack, TCP_fast_recoveries);
@@ -87,6 +99,7 @@ static void tail_acked(struct tcp_conn *c, const struct tcp_seg *seg, const stru
 		return;
 	tcp_cc_settle(&c->cc);
 	tcp_cc_ops(c)->on_loss(&c->cc, c->mss, news->flight);
+	reduced(c);
 }
 
 // RFC 8985 6.2, steps 4 and 5, and what follows for cwnd. by_timer: no ACK came.
@@ -100,7 +113,7 @@ static void repair(struct tcp_conn *c, const struct tcp_news *news, bool by_time
 	} else if (found == TCP_RACK_LOST_AGAIN && c->in_recovery) { // RFC 5681 4.3: another loss
 		tcp_cc_ops(c)->on_loss(&c->cc, c->mss, c->cc.cwnd);
 		tcp_prr_begin(c, tcp_sent_pipe(c));
-		c->reduced_ns = tcp_now(c->stack);
+		reduced(c);
 	}
 	if (c->in_recovery && (news->delivered || begun))
 		tcp_prr_input(c, news->delivered, news->una != c->snd_una && !found);
@@ -269,6 +282,7 @@ void tcp_ack_timeout(struct tcp_conn *c)
 	if (anew)
 		tcp_undo_begin(c);
 	tcp_cc_ops(c)->on_timeout(&c->cc, c->mss, c->snd_max - c->snd_una, first);
+	reduced(c);
 	// RFC 2018 8: who reports what he would have acknowledged has dropped it.
 	if (tcp_run_first(c)->fate & TCP_RUN_SACKED)
 		tcp_sack_forget(c);

@@ -52,7 +52,8 @@ struct tcp_cc_ops {
 	// likewise.
 	void (*on_timeout)(struct tcp_cc *, uint32_t mss, uint32_t flight, bool first);
 	// The peer echoes a mark of congestion (RFC 3168 6.1.2), not more often than once a round
-	// trip: sets ssthresh and cwnd by RFC 8511's share. Not saved: nothing undoes it.
+	// trip: sets ssthresh and cwnd, which it never raises, by RFC 8511's share. Settles what
+	// was saved: nothing undoes it.
 	void (*on_ecn)(struct tcp_cc *, uint32_t mss, uint32_t flight);
 	// Called before sending after a silence of n_rto > 0 whole retransmission timeouts.
 	void (*on_idle)(struct tcp_cc *, uint32_t mss, uint64_t n_rto);

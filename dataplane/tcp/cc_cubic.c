@@ -138,8 +138,9 @@ static void cubic_on_timeout(struct tcp_cc *cc, uint32_t mss, uint32_t flight, b
 
 static void cubic_on_ecn(struct tcp_cc *cc, uint32_t mss, uint32_t flight)
 {
+	tcp_cc_settle(cc);
 	reduce(cc, tcp_cc_share(mss, flight, 17, 20)); // RFC 8511 3.1
-	cc->cwnd = cc->ssthresh;
+	cc->cwnd = cc->cwnd < cc->ssthresh ? cc->cwnd : cc->ssthresh;
 }
 
 // RFC 7661 4.4.3, but by halves for each RTO, as Linux does it: a path that was good half a second

@@ -35,7 +35,9 @@ static void reno_on_timeout(struct tcp_cc *cc, uint32_t mss, uint32_t flight, bo
 
 static void reno_on_ecn(struct tcp_cc *cc, uint32_t mss, uint32_t flight)
 {
-	cc->cwnd = cc->ssthresh = tcp_cc_share(mss, flight, 4, 5); // RFC 8511 3.1
+	tcp_cc_settle(cc);
+	cc->ssthresh = tcp_cc_share(mss, flight, 4, 5); // RFC 8511 3.1
+	cc->cwnd = cc->cwnd < cc->ssthresh ? cc->cwnd : cc->ssthresh;
 	cc->acked = 0;
 }
 

@@ -51,6 +51,7 @@ void tcp_ecn_ack(struct tcp_conn *c, const struct tcp_seg *seg)
 		now - c->reduced_ns < c->srtt_ns)
 		return;
 	c->reduced_ns = now;
+	c->reduced_by_mark = true;
 	tcp_cc_ops(c)->on_ecn(&c->cc, c->mss, c->snd_max - c->snd_una);
 	c->cwr_due = true;
 	tcp_count(c->stack, TCP_ecn_reductions);

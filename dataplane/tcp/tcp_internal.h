@@ -133,7 +133,7 @@ struct tcp_conn {
 			bool slow_path : 1; // as tcp_conf says
 			bool guessed_path : 1; // path_guess bounds its segments (mss.c)
 			bool ecn_echo : 1; // every ACK says that a packet was marked (ecn.c)
-			bool cwr_due : 1; // the next new data says that cwnd was reduced for that
+			bool cwr_due : 1; // the next new data says that cwnd was reduced
 		};
 		uint64_t rare;
 	};
@@ -208,7 +208,7 @@ struct tcp_conn {
 	uint32_t rack_end; // where it ended
 	uint32_t dsack_round_end;
 	uint64_t min_rtt_since_ns; // no smaller round trip counts that ended before
-	uint64_t reduced_ns; // when a loss last reduced cwnd
+	uint64_t reduced_ns; // when a loss or a mark last reduced cwnd
 	uint64_t tail_ns; // when the tail probe was sent
 	uint64_t resent_ns; // the first repetition since may_undo; 0 = none
 	uint32_t resent_seq, resent_end; // the first and behind the last of what was repeated since
@@ -219,6 +219,7 @@ struct tcp_conn {
 	bool dsack_round : 1; // a DSACK has widened the window of reordering until dsack_round_end
 	bool may_undo : 1; // the last recovery or timeout may still turn out needless
 	bool timed_out : 1; // it was a timeout
+	bool reduced_by_mark : 1; // cwnd, the last time
 	uint8_t frto : 2; // enum tcp_frto
 	uint8_t n_runs; // pooled ones
 	uint8_t reo_wnd_more; // quarters of a round trip beside the first one

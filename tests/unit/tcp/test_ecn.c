@@ -169,10 +169,84 @@ static void an_echo_reduces_once_a_round_trip_and_is_told(void **state)
 	assert_int_equal(rig_count(TCP_ecn_reductions), 2);
 }
 
+static void report(uint32_t ack, uint32_t from, uint32_t to, uint8_t flags)
+{
+	struct tcp_opts o = {
+		.n_sack = 1, .sack = {{rig.iss + 1 + from * MSS, rig.iss + 1 + to * MSS}}};
+	IN(.flags = ACK | flags, .seq = 1, .ack = 1 + ack * MSS, .opts = o);
+}
+
+static void send_twenty_segments(void)
+{
+	accept_with_ecn();
+	rig.conn->sack_on = true;
+	rig.conn->cc.cwnd = 40 * MSS;
+	rig_write_n(20 * MSS);
+	rig_skip();
+	rig_after_ms(120);
+}
+
+// TCP-161, RFC 3168 6.1.2: who has reduced for a loss says so, too.
+static void a_loss_is_told_as_a_mark_is(void **state)
+{
+	send_twenty_segments();
+	report(0, 1, 5, 0);
+	assert_true(rig.conn->in_recovery);
+	assert_true(rig.conn->cwr_due);
+	assert_int_equal(rig_out()->flags & CWR, 0); // a repetition
+	rig_skip();
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 20 * MSS);
+	rig_write_n(MSS);
+	assert_int_equal(rig_out()->flags, ACK | PSH | CWR);
+}
+
+// TCP-161
+static void a_timeout_is_told_as_a_mark_is(void **state)
+{
+	send_twenty_segments();
+	while (!rig_count(TCP_retransmission_timeouts))
+		rig_after_ms(1);
+	assert_true(rig.conn->cwr_due);
+	rig_skip();
+}
+
+// TCP-161: a mark and a loss of one round trip are one event.
+static void a_loss_right_after_a_mark_does_not_reduce_again(void **state)
+{
+	send_twenty_segments();
+	report(1, 0, 0, ECE);
+	uint32_t ssthresh = rig.conn->cc.ssthresh;
+	report(1, 2, 6, 0);
+	assert_true(rig.conn->in_recovery);
+	assert_int_equal(rig.conn->cc.ssthresh, ssthresh);
+	rig_skip();
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 20 * MSS);
+	assert_int_equal(rig.conn->cc.cwnd, ssthresh);
+	rig_skip();
+}
+
+// TCP-161
+static void a_mark_never_raises_cwnd_and_nothing_undoes_it(void **state)
+{
+	const struct tcp_cc_ops *both[] = {&tcp_cc_reno, &tcp_cc_cubic};
+	for (size_t i = 0; i < 2; i++) {
+		struct tcp_cc cc;
+		both[i]->init(&cc, MSS);
+		both[i]->on_loss(&cc, MSS, 10 * MSS);
+		uint32_t cwnd = cc.cwnd;
+		both[i]->on_ecn(&cc, MSS, 100 * MSS);
+		assert_int_equal(cc.cwnd, cwnd);
+		both[i]->undo(&cc);
+		assert_int_equal(cc.cwnd, cwnd);
+	}
+}
+
 RUN_SUITE("tcp/ecn", CASE(only_both_flags_of_a_syn_ask_for_ecn),
 	CASE(without_a_way_to_mark_packets_there_is_no_ecn), CASE(a_syn_asks_and_ece_alone_agrees),
 	CASE(a_reflected_syn_does_not_agree), CASE(who_does_not_know_it_goes_without),
 	CASE(a_lost_syn_is_repeated_without), CASE(new_data_may_be_marked_and_nothing_else),
 	CASE(a_mark_is_echoed_at_once_until_the_peer_has_reduced),
 	CASE(a_mark_where_none_may_be_says_nothing),
-	CASE(an_echo_reduces_once_a_round_trip_and_is_told))
+	CASE(an_echo_reduces_once_a_round_trip_and_is_told), CASE(a_loss_is_told_as_a_mark_is),
+	CASE(a_timeout_is_told_as_a_mark_is), CASE(a_loss_right_after_a_mark_does_not_reduce_again),
+	CASE(a_mark_never_raises_cwnd_and_nothing_undoes_it))
