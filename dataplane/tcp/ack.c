@@ -126,7 +126,7 @@ static void repair(struct tcp_conn *c, const struct tcp_news *news, bool by_time
 // What an ACK says about losses, with SACK.
 static void recover_by_reports(struct tcp_conn *c, const struct tcp_seg *seg, struct tcp_news *news)
 {
-	bool is_probe = news->twice && c->tail_probe_out && news->dsack.end == c->tail_end;
+	bool is_probe = c->tail_probe_old && news->dsack.end == c->tail_end; // even if answered
 	if (news->twice && !is_probe && tcp_undo_was_resent(c, &news->dsack))
 		tcp_rack_dsack(c);
 	if (c->tail_probe_out && c->has_reports) {
@@ -162,6 +162,7 @@ static bool advance(struct tcp_conn *c, const struct tcp_seg *seg, struct tcp_ne
 	bool watched = c->has_reports || c->in_recovery || c->in_loss || c->tail_probe_out;
 	uint64_t rtt = tcp_sent_measure(c, seg->opts.ts_ecr);
 	tail_acked(c, seg, news);
+	c->tail_probe_due = false;
 	if (!c->in_recovery) {
 		c->n_dup_acks = 0;
 		if (c->cwnd_limited)

@@ -50,7 +50,7 @@ static void rtx_fired(struct tcp_conn *c)
 		return;
 	}
 	if (c->tail_probe_next) {
-		c->tail_probe_due = c->tail_probe_out = true;
+		c->tail_probe_due = true;
 		tcp_conn_mark_dirty(c);
 		tcp_rtx_start(c);
 		return;

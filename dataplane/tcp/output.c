@@ -285,17 +285,17 @@ static bool send_tail_probe(struct tcp_conn *c)
 {
 	uint32_t sent = tcp_sent(c), unsent = (uint32_t)c->sendq.len - sent;
 	uint32_t len = min_u32(unsent, c->mss);
-	c->tail_probe_old = !len || c->snd_wnd < sent + len;
-	if (c->tail_probe_old)
+	bool old = !len || c->snd_wnd < sent + len;
+	if (old)
 		len = min_u32(sent, c->mss);
-	uint32_t seq = c->snd_una + sent - (c->tail_probe_old ? len : 0);
+	uint32_t seq = c->snd_una + sent - (old ? len : 0);
 	bool fin = c->fin_sent && !unsent;
-	if (c->snd_nxt != c->snd_max || !len) {
-		c->tail_probe_out = false;
+	if (c->snd_nxt != c->snd_max || !len)
 		return true;
-	}
 	if (!send_data(c, seq, len, fin))
 		return false;
+	c->tail_probe_out = true;
+	c->tail_probe_old = old;
 	c->tail_end = seq + len;
 	c->tail_ns = tcp_now(c->stack);
 	tcp_count(c->stack, TCP_tail_probes);

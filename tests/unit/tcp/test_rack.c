@@ -270,6 +270,41 @@ static void doubles_of_the_network_do_not_widen_it(void **state)
 	rig_skip();
 }
 
+// TCP-113: the word that a tail probe was needless says nothing of reordering.
+static void a_tail_probe_that_came_twice_does_not_widen_it(void **state)
+{
+	open_far();
+	rig_write_n(3 * MSS);
+	rig_skip();
+	while (!rig_count(TCP_tail_probes))
+		rig_after_ms(1);
+	expect_segment(2);
+	cumulative(3);
+	struct tcp_opts twice = {
+		.n_sack = 1, .sack = {{rig.iss + 1 + 2 * MSS, rig.iss + 1 + 3 * MSS}}};
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 3 * MSS, .opts = twice);
+	assert_int_equal(rig_count(TCP_dsacks_in), 1);
+	assert_int_equal(rig.conn->reo_wnd_more, 0);
+}
+
+// TCP-87: what no buffer let leave is no probe yet, and an ACK makes it needless.
+static void a_tail_probe_is_out_once_it_has_left(void **state)
+{
+	open_far();
+	rig_write_n(4 * MSS);
+	rig_skip();
+	rig.no_buffer = true;
+	while (!rig.conn->tail_probe_due)
+		rig_after_ms(1);
+	assert_false(rig.conn->tail_probe_out);
+	cumulative(2);
+	assert_false(rig.conn->tail_probe_due);
+	rig.no_buffer = false;
+	rig_after_ms(1);
+	NO_OUT();
+	assert_int_equal(rig_count(TCP_tail_probes), 0);
+}
+
 // TCP-113: sixteen recoveries without.
 static void it_narrows_again(void **state)
 {
@@ -371,6 +406,8 @@ RUN_SUITE("tcp/rack", CASE(what_leaves_in_one_turn_is_one_run),
 	CASE(two_records_are_enough_to_repair_a_hole), CASE(what_has_no_record_measures_nothing),
 	CASE(reordering_that_was_seen_widens_the_window),
 	CASE(each_round_trip_with_a_dsack_widens_it_by_a_quarter),
-	CASE(doubles_of_the_network_do_not_widen_it), CASE(it_narrows_again),
+	CASE(doubles_of_the_network_do_not_widen_it),
+	CASE(a_tail_probe_that_came_twice_does_not_widen_it),
+	CASE(a_tail_probe_is_out_once_it_has_left), CASE(it_narrows_again),
 	CASE(a_repetition_that_is_under_way_is_not_repeated),
 	CASE(recovery_sends_one_for_two_that_arrive), CASE(each_acknowledgement_is_a_sample))
