@@ -49,6 +49,8 @@ static void undo(struct tcp_conn *c)
 	c->reordering_seen |= !c->timed_out;
 	c->may_undo = c->in_loss = c->in_recovery = false;
 	c->frto = TCP_FRTO_OFF;
+	c->n_dup_acks = 0;
+	c->rtx_due = false;
 	c->snd_nxt = c->snd_max;
 	tcp_sent_find_all(c);
 	tcp_cc_ops(c)->undo(&c->cc);
@@ -56,10 +58,15 @@ static void undo(struct tcp_conn *c)
 }
 
 // RFC 3522 3.2: what arrived left before anything was repeated. In a recovery of several holes it
-// counts once none of them is open.
+// counts once none of them is open. Where nothing was repeated yet it needs no timestamp.
 static bool were_originals(struct tcp_conn *c, const struct tcp_news *news)
 {
-	if (news->una == c->snd_una || !c->resent_ns || !tcp_undo_is_older(c, news, c->resent_ns))
+	if (news->una == c->snd_una)
+		return false;
+	if (!c->resent_ns && !c->undo_bytes)
+		return c->in_recovery && !c->lost_bytes &&
+		       (c->sack_on || seq_lt(c->recover, c->snd_una));
+	if (!tcp_undo_is_older(c, news, c->resent_ns))
 		return false;
 	return c->in_loss || (!c->lost_bytes && !tcp_sent_has_again(c));
 }

@@ -110,6 +110,45 @@ static void a_recovery_whose_segment_was_lost_is_not(void **state)
 	rig_skip();
 }
 
+// TCP-117: without timestamps, too, as nothing but the original can have arrived.
+static void a_recovery_that_repeated_nothing_is_undone(void **state)
+{
+	open_far(sacking);
+	rig_write_n(10 * MSS);
+	rig_skip();
+	rig_after_ms(RTT_MS);
+	rig.no_buffer = true;
+	sack(0, 1, 4, 0);
+	assert_true(rig.conn->in_recovery);
+	sack(4, 0, 0, 0);
+	assert_false(rig.conn->in_recovery);
+	assert_int_equal(rig.conn->cc.cwnd, 10 * MSS);
+	assert_int_equal(rig_count(TCP_recoveries_undone), 1);
+	rig.no_buffer = false;
+	rig_skip();
+	assert_int_equal(rig_count(TCP_retransmits), 0);
+}
+
+// TCP-117: what the duplicates asked for without SACK is not repeated any more.
+static void what_is_undone_repeats_nothing(void **state)
+{
+	open_far(PLAIN);
+	rig_write_n(10 * MSS);
+	rig_skip();
+	rig_after_ms(RTT_MS);
+	rig.no_buffer = true;
+	for (unsigned i = 0; i < 3; i++)
+		sack(0, 0, 0, 0);
+	assert_true(rig.conn->in_recovery);
+	sack(10, 0, 0, 0);
+	rig_write_n(MSS);
+	rig.no_buffer = false;
+	assert_int_equal(rig_out()->seq, 1 + 10 * MSS);
+	assert_int_equal(rig_count(TCP_recoveries_undone), 1);
+	assert_int_equal(rig.conn->n_dup_acks, 0);
+	assert_int_equal(rig_count(TCP_retransmits), 0);
+}
+
 // TCP-118, RFC 3708 2: also once the recovery is over.
 static void a_recovery_whose_repetitions_came_twice_is_undone(void **state)
 {
@@ -262,6 +301,7 @@ static void timestamps_undo_a_timeout_without_sack(void **state)
 RUN_SUITE("tcp/undo", CASE(the_windows_before_a_loss_come_back),
 	CASE(a_loss_that_is_settled_stays_one), CASE(a_recovery_whose_segment_was_late_is_undone),
 	CASE(a_recovery_whose_segment_was_lost_is_not),
+	CASE(a_recovery_that_repeated_nothing_is_undone), CASE(what_is_undone_repeats_nothing),
 	CASE(a_recovery_whose_repetitions_came_twice_is_undone), CASE(other_reports_undo_nothing),
 	CASE(a_timeout_that_was_too_early_is_undone_by_timestamps),
 	CASE(a_timeout_that_was_too_early_is_undone_by_originals),
