@@ -38,7 +38,9 @@ void tcp_rack_delivered(
 // Step 4: once in a round trip.
 void tcp_rack_dsack(struct tcp_conn *c)
 {
-	if (c->dsack_round && seq_lt(c->snd_una, c->dsack_round_end))
+	bool same =
+		seq_lt(c->snd_una, c->dsack_round_end) && seq_le(c->dsack_round_end, c->snd_max);
+	if (c->dsack_round && same) // else 2 GiB later it would compare as ahead
 		return;
 	c->dsack_round = true;
 	c->dsack_round_end = c->snd_max;

@@ -270,6 +270,17 @@ static void doubles_of_the_network_do_not_widen_it(void **state)
 	rig_skip();
 }
 
+// TCP-113: an old round trip's end is none ahead.
+static void it_widens_after_two_gibibytes(void **state)
+{
+	open_far();
+	struct tcp_conn *c = rig.conn;
+	tcp_rack_dsack(c);
+	c->dsack_round_end = c->snd_una - (1U << 31) - 1000;
+	tcp_rack_dsack(c);
+	assert_int_equal(c->reo_wnd_more, 2);
+}
+
 // TCP-113: the word that a tail probe was needless says nothing of reordering.
 static void a_tail_probe_that_came_twice_does_not_widen_it(void **state)
 {
@@ -406,7 +417,7 @@ RUN_SUITE("tcp/rack", CASE(what_leaves_in_one_turn_is_one_run),
 	CASE(two_records_are_enough_to_repair_a_hole), CASE(what_has_no_record_measures_nothing),
 	CASE(reordering_that_was_seen_widens_the_window),
 	CASE(each_round_trip_with_a_dsack_widens_it_by_a_quarter),
-	CASE(doubles_of_the_network_do_not_widen_it),
+	CASE(doubles_of_the_network_do_not_widen_it), CASE(it_widens_after_two_gibibytes),
 	CASE(a_tail_probe_that_came_twice_does_not_widen_it),
 	CASE(a_tail_probe_is_out_once_it_has_left), CASE(it_narrows_again),
 	CASE(a_repetition_that_is_under_way_is_not_repeated),
