@@ -295,10 +295,14 @@ void tcp_ack_timeout(struct tcp_conn *c)
 		go_back(c);
 }
 
-// RFC 1191 6.5: this is no congestion, so cwnd stays.
+// RFC 1191 6.5: this is no congestion, so cwnd stays. That of a recovery under way follows what
+// arrives, and would stay wherever it is.
 void tcp_ack_too_big(struct tcp_conn *c)
 {
+	if (c->in_recovery)
+		c->cc.cwnd = c->cc.ssthresh;
 	send_all_again(c);
+	c->frto = TCP_FRTO_OFF;
 	c->may_undo = false;
 	go_back(c);
 	tcp_rtx_start(c);

@@ -167,6 +167,25 @@ static void what_the_peer_reported_is_not_sent_again(void **state)
 	assert_pieces(1, 1 + 2 * len, 1248);
 }
 
+// TCP-98: a recovery's cwnd of the moment does not stay.
+static void a_small_path_in_a_recovery_leaves_its_threshold(void **state)
+{
+	rig_accept(full);
+	uint32_t len = MSS - 12;
+	rig_write_n(len * 10);
+	rig_skip();
+	struct tcp_opts some = {.has_ts = true, .ts_val = 2, .n_sack = 1};
+	some.sack[0] = (struct tcp_sack_block){rig.iss + 1 + len, rig.iss + 1 + 4 * len};
+	IN(.flags = ACK, .seq = 1, .ack = 1, .opts = some);
+	assert_true(rig.conn->in_recovery);
+	assert_int_not_equal(rig.conn->cc.cwnd, rig.conn->cc.ssthresh);
+	rig_skip();
+	too_big(1, 1300);
+	assert_false(rig.conn->in_recovery);
+	assert_int_equal(rig.conn->cc.cwnd, rig.conn->cc.ssthresh);
+	rig_skip();
+}
+
 // Everything sent since is acknowledged. Returns the length of the longest segment.
 static size_t acknowledge_all(void)
 {
@@ -326,8 +345,9 @@ RUN_SUITE("tcp/path", CASE(what_was_too_long_goes_out_again_in_smaller_pieces),
 	CASE(of_one_flight_one_message_counts), CASE(only_what_is_outstanding_is_believed),
 	CASE(a_handshake_has_nothing_that_could_be_too_long), CASE(the_floor_is_552_of_ipv4),
 	CASE(the_floor_is_1280_of_ipv6), CASE(a_timeout_does_not_forget_it),
-	CASE(what_the_peer_reported_is_not_sent_again), CASE(three_timeouts_make_segments_shorter),
-	CASE(no_segment_of_ipv6_is_shorter_than_1220),
+	CASE(what_the_peer_reported_is_not_sent_again),
+	CASE(a_small_path_in_a_recovery_leaves_its_threshold),
+	CASE(three_timeouts_make_segments_shorter), CASE(no_segment_of_ipv6_is_shorter_than_1220),
 	CASE(short_segments_that_get_lost_are_not_too_long),
 	CASE(a_probe_that_arrives_ends_a_wrong_guess),
 	CASE(probes_find_the_longest_common_size_that_passes),
