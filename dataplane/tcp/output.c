@@ -218,7 +218,7 @@ static bool next_piece(struct tcp_conn *c, uint32_t *ret_len, bool *ret_fin)
 		if (limits || len < c->max_snd_wnd / 2 || !len)
 			return false;
 	}
-	if (len && tcp_pace_applies(c, sent + len) && tcp_pace_holds(c, len)) {
+	if (len && tcp_pace_applies(c, flight + len) && tcp_pace_holds(c, len)) {
 		if (min_u32((uint32_t)c->sendq.len, c->snd_wnd) >= cwnd) // it will be soon
 			cwnd_limits(c);
 		return false;
@@ -386,7 +386,7 @@ static enum tcp_output_result send_new(struct tcp_conn *c)
 			result = TCP_OUTPUT_MORE;
 		else if (!send_data(c, c->snd_nxt, len, fin))
 			result = TCP_OUTPUT_BLOCKED;
-		else if (tcp_pace_applies(c, c->snd_nxt - c->snd_una))
+		else if (tcp_pace_applies(c, tcp_sent_pipe(c)))
 			tcp_pace_sent(c, len);
 	}
 	if (c->snd_max != max && tcp_may_probe_tail(c)) // RFC 8985 7.2: from the last one sent

@@ -155,9 +155,26 @@ static void pacing_keeps_no_cwnd_from_growing(void **state)
 	assert_int_equal(rig.conn->cc.cwnd, (20 + n) * MSS);
 }
 
+// TCP-140: what has arrived beyond a hole is not in flight.
+static void what_is_reported_is_not_in_flight(void **state)
+{
+	open_conn(100, 100000);
+	rig.conn->sack_on = true;
+	rig_write_n(20 * MSS);
+	rig_after_ms(50);
+	rig_skip();
+	struct tcp_opts o = {.n_sack = 1, .sack = {{rig.iss + 1 + MSS, rig.iss + 1 + 20 * MSS}}};
+	IN(.flags = ACK, .seq = 1, .ack = 1, .wnd = 65535, .opts = o);
+	rig_write_n(20 * MSS);
+	unsigned before = rig.n_out;
+	assert_true(n_sent() - before >= 10);
+	rig_skip();
+}
+
 RUN_SUITE("tcp/pacing", CASE(what_cwnd_allows_leaves_within_a_round_trip),
 	CASE(slow_start_is_paced_at_twice_the_window), CASE(slow_ways_have_bursts_of_two_segments),
 	CASE(fast_ways_have_bursts_of_a_millisecond), CASE(ten_segments_are_never_held_back),
 	CASE(messages_beyond_ten_segments_in_flight_are_paced_too), CASE(short_ways_are_not_paced),
 	CASE(an_ack_lets_out_no_more_than_a_burst), CASE(acks_of_a_flight_that_filled_cwnd_grow_it),
-	CASE(what_leaves_room_in_cwnd_does_not_grow_it), CASE(pacing_keeps_no_cwnd_from_growing))
+	CASE(what_leaves_room_in_cwnd_does_not_grow_it), CASE(pacing_keeps_no_cwnd_from_growing),
+	CASE(what_is_reported_is_not_in_flight))
