@@ -50,12 +50,14 @@ static inline void tcp_ack_trail(struct tcp_conn *c)
 		c->recover = c->snd_una - 1;
 }
 
-// RFC 8985 7.2: is the next expiry of the timer a tail loss probe?
+// RFC 8985 7.2: is the next expiry of the timer a tail loss probe? Not for a FIN alone:
+// what repeats it is the timeout.
 static inline bool tcp_may_probe_tail(const struct tcp_conn *c)
 {
 	bool quiet = !c->rare ||
 	             (c->state == TCP_OPEN && !c->has_reports && !c->in_recovery && !c->in_loss &&
-			     !c->tail_probe_due && !c->tail_probe_out && !c->n_backoff);
+			     !c->tail_probe_due && !c->tail_probe_out && !c->n_backoff &&
+			     !(c->fin_sent && c->snd_max - c->snd_una == 1));
 	return quiet && c->sack_on && c->srtt_ns && c->snd_nxt == c->snd_max &&
 	       c->snd_max != c->snd_una;
 }

@@ -316,6 +316,21 @@ static void a_tail_probe_is_out_once_it_has_left(void **state)
 	assert_int_equal(rig_count(TCP_tail_probes), 0);
 }
 
+// TCP-86: a probe repeats data, and would only put off the timeout.
+static void a_lone_fin_waits_for_no_probe(void **state)
+{
+	open_far();
+	rig_write_n(MSS);
+	rig_skip();
+	rig_after_ms(RTT_MS);
+	cumulative(1);
+	tcp_conn_shutdown(rig.conn);
+	assert_true(rig_out()->flags & FIN);
+	rig_after_ms(rig.conn->rto_ns / NS_PER_MS + 2);
+	assert_true(rig_out()->flags & FIN);
+	assert_int_equal(rig_count(TCP_retransmission_timeouts), 1);
+}
+
 // TCP-113: sixteen recoveries without.
 static void it_narrows_again(void **state)
 {
@@ -419,6 +434,6 @@ RUN_SUITE("tcp/rack", CASE(what_leaves_in_one_turn_is_one_run),
 	CASE(each_round_trip_with_a_dsack_widens_it_by_a_quarter),
 	CASE(doubles_of_the_network_do_not_widen_it), CASE(it_widens_after_two_gibibytes),
 	CASE(a_tail_probe_that_came_twice_does_not_widen_it),
-	CASE(a_tail_probe_is_out_once_it_has_left), CASE(it_narrows_again),
-	CASE(a_repetition_that_is_under_way_is_not_repeated),
+	CASE(a_tail_probe_is_out_once_it_has_left), CASE(a_lone_fin_waits_for_no_probe),
+	CASE(it_narrows_again), CASE(a_repetition_that_is_under_way_is_not_repeated),
 	CASE(recovery_sends_one_for_two_that_arrive), CASE(each_acknowledgement_is_a_sample))
