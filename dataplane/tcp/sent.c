@@ -183,8 +183,8 @@ void tcp_sent_again(struct tcp_conn *c, uint32_t seq, uint32_t end)
 		uint32_t run_end = tcp_run_end(c, r);
 		if (seq_le(run_end, seq) || r->fate & TCP_RUN_SACKED)
 			continue;
-		// Without a record for what is not meant all of the run counts as sent again; RACK or
-		// the timer repairs what was not.
+		// Without a record for what is not meant all of the run counts as sent again; RACK
+		// or the timer repairs what was not.
 		if (seq_lt(r->seq, seq) && (part = tcp_sent_cut(c, r, seq))) {
 			r = part;
 			continue;
