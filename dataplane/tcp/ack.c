@@ -3,8 +3,6 @@
 // and NewReno recovery (RFC 5681, RFC 6582, limited transmit of RFC 3042).
 #include "dataplane/tcp/recovery.h"
 
-#define DUP_THRESHOLD 3
-
 void tcp_ack_grow(struct tcp_conn *c, uint32_t acked, uint64_t rtt)
 {
 	const struct tcp_cc_ack ack = {
@@ -39,7 +37,7 @@ static void enter_recovery(struct tcp_conn *c, uint32_t flight)
 	if (!reduced_it)
 		tcp_cc_ops(c)->on_loss(&c->cc, c->mss, flight);
 	if (!c->sack_on) { // with SACK, what has arrived is known, not guessed
-		c->cc.cwnd += DUP_THRESHOLD * c->mss;
+		c->cc.cwnd += TCP_DUP_THRESHOLD * c->mss;
 		c->rtx_due = true;
 	}
 	tcp_prr_begin(c, flight);
@@ -56,7 +54,8 @@ static void duplicate(struct tcp_conn *c)
 		c->n_dup_acks++;
 	if (c->in_recovery)
 		c->cc.cwnd += c->mss; // a segment has left the network
-	else if (c->n_dup_acks >= DUP_THRESHOLD && !c->in_loss && seq_lt(c->recover, c->snd_una))
+	else if (c->n_dup_acks >= TCP_DUP_THRESHOLD && !c->in_loss &&
+		 seq_lt(c->recover, c->snd_una))
 		enter_recovery(c, c->snd_max - c->snd_una);
 	tcp_conn_mark_dirty(c);
 }

@@ -4,7 +4,6 @@
 // the RFC.
 #include "dataplane/tcp/recovery.h"
 
-#define DUP_THRESHOLD 3
 #define PERSIST 16 // recoveries without DSACK, until the window is as at first
 #define MIN_RTT_NS (300 * NS_PER_SECOND) // how long a smallest round trip holds
 
@@ -59,11 +58,11 @@ void tcp_rack_recovered(struct tcp_conn *c)
 static bool are_many_reported(struct tcp_conn *c)
 {
 	unsigned islands = 0;
-	if (c->sacked_bytes > (DUP_THRESHOLD - 1) * c->mss)
+	if (c->sacked_bytes > (TCP_DUP_THRESHOLD - 1) * c->mss)
 		return true;
 	for (struct tcp_run *r = tcp_run_first(c); r; r = tcp_run_next(c, r))
 		islands += (r->fate & TCP_RUN_SACKED) != 0;
-	return islands >= DUP_THRESHOLD;
+	return islands >= TCP_DUP_THRESHOLD;
 }
 
 // Step 4. A tick at least, since the timer knows no less.

@@ -7,6 +7,8 @@
 
 #include "dataplane/tcp/tcp_internal.h"
 
+#define TCP_DUP_THRESHOLD 3 // RFC 5681 3.2, RFC 8985 6.2
+
 // What one acknowledgement said.
 struct tcp_news {
 	uint32_t ack;
@@ -37,10 +39,8 @@ void tcp_ack_late(struct tcp_conn *);
 // timer.c
 // A round trip, before snd_una moves: the more of a flight is outstanding, the less it counts.
 void tcp_rtt_sample(struct tcp_conn *, uint64_t rtt_ns);
-// The round trip by the timestamp that an ACK echoes (RFC 7323 4), in whole milliseconds, 1 ns at
-// least; 0 = it has no plausible one.
-uint64_t tcp_rtt_of_echo(const struct tcp_conn *, uint32_t ts_ecr);
-// Measures by it, and returns it.
+// Samples the round trip by the timestamp that an ACK echoes (RFC 7323 4), in whole milliseconds,
+// 1 ns at least, and returns it; 0 = it has no plausible one.
 uint64_t tcp_rtt_sample_echo(struct tcp_conn *, uint32_t ts_ecr);
 
 // Keeps what is behind snd_una close to it: after 2 GiB it would compare as ahead.
@@ -108,7 +108,7 @@ bool tcp_sent_join(struct tcp_conn *, struct tcp_run *);
 // Changes what became of a run, and the sums of bytes. fate: TCP_RUN_*.
 void tcp_sent_mark(struct tcp_conn *, struct tcp_run *, uint8_t fate);
 void tcp_sent_lose_all(struct tcp_conn *); // but for what was reported
-void tcp_sent_find_all(struct tcp_conn *); // nothing is lost
+void tcp_sent_lose_none(struct tcp_conn *);
 void tcp_sent_clear(struct tcp_conn *); // gives the records back
 // The first bytes below snd_nxt that are lost, up to an MSS. False = none.
 bool tcp_sent_next_lost(struct tcp_conn *, uint32_t *ret_seq, uint32_t *ret_len);

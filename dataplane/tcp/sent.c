@@ -235,7 +235,7 @@ void tcp_sent_lose_all(struct tcp_conn *c)
 			tcp_sent_mark(c, r, r->fate | TCP_RUN_LOST);
 }
 
-void tcp_sent_find_all(struct tcp_conn *c)
+void tcp_sent_lose_none(struct tcp_conn *c)
 {
 	for (struct tcp_run *r = tcp_run_first(c); r; r = tcp_run_next(c, r))
 		tcp_sent_mark(c, r, r->fate & (uint8_t)~TCP_RUN_LOST);

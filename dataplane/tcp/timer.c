@@ -102,7 +102,7 @@ void tcp_rtt_sample(struct tcp_conn *c, uint64_t rtt)
 	c->rto_ns = rto < TCP_RTO_MIN ? TCP_RTO_MIN : rto;
 }
 
-uint64_t tcp_rtt_of_echo(const struct tcp_conn *c, uint32_t ts_ecr)
+static uint64_t rtt_of_echo(const struct tcp_conn *c, uint32_t ts_ecr)
 {
 	uint32_t ms = tcp_ts_now(c) - ts_ecr;
 	if (!c->ts_on || !ts_ecr || ms >= TCP_RTO_MAX / NS_PER_MS)
@@ -112,7 +112,7 @@ uint64_t tcp_rtt_of_echo(const struct tcp_conn *c, uint32_t ts_ecr)
 
 uint64_t tcp_rtt_sample_echo(struct tcp_conn *c, uint32_t ts_ecr)
 {
-	uint64_t rtt = tcp_rtt_of_echo(c, ts_ecr);
+	uint64_t rtt = rtt_of_echo(c, ts_ecr);
 	if (rtt)
 		tcp_rtt_sample(c, rtt);
 	return rtt;

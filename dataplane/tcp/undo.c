@@ -52,7 +52,7 @@ static void undo(struct tcp_conn *c)
 	c->n_dup_acks = 0;
 	c->rtx_due = false;
 	c->snd_nxt = c->snd_max;
-	tcp_sent_find_all(c);
+	tcp_sent_lose_none(c);
 	tcp_cc_ops(c)->undo(&c->cc);
 	tcp_conn_mark_dirty(c);
 }
