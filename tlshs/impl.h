@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of this folder share. The only header that shows the TLS library.
+// Thread: a context is read by any; a handshake belongs to one thread at a time.
+#pragma once
+
+#include "tlshs/context.h"
+#include "tlshs/handshake.h"
+
+#include <openssl/ssl.h>
+
+#define TLSHS_MAX_CHAIN 65536 // bytes of a peer's Certificate message
+#define TLSHS_KEYLOG_SERVER 0
+#define TLSHS_KEYLOG_CLIENT 1
+
+#define TLSHS_CAS_DIGEST 32
+struct tlshs_cas { // cas.c
+	struct tlshs_cas *next;
+	uint32_t refs; // w: any, under the lock
+	uint8_t digest[TLSHS_CAS_DIGEST]; // of the bytes that they were read from
+	STACK_OF(X509) * list; // not empty
+};
+
+struct tlshs_trust { // of one SPIFFE trust domain
+	char *domain;
+	struct tlshs_cas *cas; // counted
+};
+
+struct tlshs_context {
+	uint32_t refs; // w: any (acquire and release)
+	enum tlshs_role role;
+	SSL_CTX *ssl;
+	struct tlshs_cas *cas; // counted; NULL = none
+	struct tlshs_trust *bundles;
+	uint32_t n_bundles;
+	STACK_OF(X509_CRL) * crls; // NULL = none
+	struct tlshs_matcher matcher;
+	uint8_t alpn[TLSHS_MAX_ALPNS * (TLSHS_MAX_ALPN + 1)]; // as RFC 7301 3.1 writes them
+	uint32_t alpn_len;
+	char **server_names;
+	uint32_t n_server_names;
+	uint8_t *ticket_secret;
+	size_t ticket_secret_len; // 0 = no tickets
+	uint8_t trust[32]; // digest of all that peers' certificates are judged by
+};
+
+struct tlshs_handshake {
+	struct tlshs_context *context; // a reference
+	SSL *ssl;
+	BIO *in, *out; // the SSL's
+	size_t n_fed; // bytes, until it ended
+	bool hello_seen; // server: a whole ClientHello has come
+	bool ended;
+	enum tlshs_outcome outcome, refused; // refused: what a callback found; ok = nothing
+	uint32_t n_written; // records behind our Finished
+	uint32_t secret_len;
+	uint8_t secrets[2][TLS_MAX_SECRET]; // 1.3: of the server, of the client
+	char why[TLSHS_MAX_WHY];
+	struct tlshs_result result;
+};
+
+// The handshake of an SSL object of ours.
+static inline struct tlshs_handshake *tlshs_of(const SSL *ssl)
+{
+	return SSL_get_app_data(ssl);
+}
+
+static inline bool tlshs_verifies(const struct tlshs_context *c)
+{
+	return c->cas || c->n_bundles;
+}
+
+// pem.c: what PEM holds; anything else than what is looked for is skipped. NULL with err, which
+// says what is wrong without naming a field.
+STACK_OF(X509) * tlshs_pem_certificates(struct str pem, struct lb_err *);
+STACK_OF(X509_CRL) * tlshs_pem_crls(struct str pem, struct lb_err *);
+EVP_PKEY *tlshs_pem_key(struct str pem, struct lb_err *);
+// The library's newest error as text; empties its queue.
+const char *tlshs_library_error(void);
+
+// cas.c: those of a PEM file, parsed once for all who have the same bytes at a time. One reference;
+// NULL with err, as above. Any thread but workers.
+struct tlshs_cas *tlshs_cas_take(struct str pem, struct lb_err *);
+void tlshs_cas_put(struct tlshs_cas *); // NULL is fine
+
+// hello.c: what a server looks at in a ClientHello: name and protocols.
+void tlshs_hello_setup(struct tlshs_context *);
+
+// verify.c: makes the context's SSL_CTX verify peers, as the conf says.
+void tlshs_verify_setup(struct tlshs_context *, bool require_peer_certificate);
+// Whether a certificate of an earlier handshake is still accepted.
+bool tlshs_verify_again(struct tlshs_handshake *, X509 *);
+
+// peer.c: names and digest of a certificate.
+void tlshs_peer_read(struct tlshs_peer *, X509 *);
+
+// tickets.c: false = no memory.
+bool tlshs_tickets_setup(struct tlshs_context *);
+
+// secrets.c: of a handshake that has succeeded. False = the library fails.
+bool tlshs_secrets_take(struct tlshs_handshake *, struct tls_secrets *);
+void tlshs_secrets_on_keylog(const SSL *, const char *line);

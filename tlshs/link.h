@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where one worker and one handshake thread meet: a ring of orders one way, a ring of answers the
+// other, both of slots of a fixed size. What finds no room is kept by whoever has it, bytes of a
+// peer by TCP: its window shuts.
+//
+// The worker starts a handshake under an id of its choice and sends bytes as they come. Answers are
+// bytes for the peer, then the end; bytes that were sent and that the handshake did not need come
+// back as its rest, in order, also those that crossed the end. So the worker has all of them when
+// what came back is what it sent less `n_taken`. It stops each handshake once, before or after its
+// end, and may use the index again; answers of the old id that are still under way are not its
+// business.
+// Thread: functions of the worker, without a lock, an allocation or a system call.
+#pragma once
+
+#include "lb/base/spsc.h"
+#include "lb/base/str.h"
+#include "tlshs/result.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tlshs_context;
+
+#define TLSHS_SLOT 2048 // bytes of a peer in one slot
+
+enum tlshs_order_kind { TLSHS_START, TLSHS_BYTES, TLSHS_EOF, TLSHS_STOP };
+
+struct tlshs_order {
+	uint64_t id; // below: an index less than the link's max_handshakes; above: any
+	uint8_t kind; // enum tlshs_order_kind
+	uint16_t len; // of bytes
+	uint64_t source; // START: a hash of the peer's address
+	struct tlshs_context *context; // START: a reference, the thread's from then on
+	uint8_t bytes[TLSHS_SLOT]; // START: a client's server name
+};
+
+enum tlshs_answer_kind { TLSHS_TO_PEER, TLSHS_END, TLSHS_REST };
+
+struct tlshs_answer {
+	uint64_t id;
+	uint8_t kind; // enum tlshs_answer_kind
+	uint8_t outcome; // END: enum tlshs_outcome
+	uint16_t len; // of bytes
+	uint64_t n_taken; // END: bytes of the peer that the handshake needed
+	union {
+		uint8_t bytes[TLSHS_SLOT];
+		struct tlshs_result result; // END with TLSHS_ok: whoever reads it wipes it
+		char why[TLSHS_MAX_WHY]; // END with another outcome
+	};
+};
+
+struct tlshs_link {
+	struct spsc orders; // w: worker, r: thread
+	struct spsc answers; // w: thread, r: worker
+};
+
+// Before either runs. 0 or -ENOMEM.
+[[nodiscard]] int tlshs_link_init(struct tlshs_link *, uint32_t n_slots);
+void tlshs_link_fini(struct tlshs_link *);
+
+// context: a reference that the worker has taken, which the thread puts; still the worker's if
+// there is no room (false). server_name: a client's, at most TLSHS_MAX_NAME bytes.
+[[nodiscard]] bool tlshs_link_start(struct tlshs_link *, uint64_t id, struct tlshs_context *,
+	struct str server_name, uint64_t source);
+// Returns how many bytes found room.
+size_t tlshs_link_send(struct tlshs_link *, uint64_t id, const uint8_t *, size_t len);
+// The peer sends nothing more: a handshake that its bytes have not ended is lost. False = no room.
+[[nodiscard]] bool tlshs_link_eof(struct tlshs_link *, uint64_t id);
+[[nodiscard]] bool tlshs_link_stop(struct tlshs_link *, uint64_t id);
+// The oldest answer; false = there is none.
+[[nodiscard]] bool tlshs_link_read(struct tlshs_link *, struct tlshs_answer *ret);

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tlshs/seat.h"
+
+#include "lb/base/counter.h"
+
+#include <stdio.h>
+
+#define SOURCE_SHARE 3 // one greedy source leaves a quarter
+
+static bool enter(uint32_t *n, uint32_t max)
+{
+	uint32_t before = __atomic_fetch_add(n, 1, __ATOMIC_RELAXED);
+	if (max == 0 || before < max)
+		return true;
+	__atomic_fetch_sub(n, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+static void leave(uint32_t *n)
+{
+	__atomic_fetch_sub(n, 1, __ATOMIC_RELAXED);
+}
+
+// Of one source, when one more has come in: from half of all on, three times what is free with its
+// own, so that others get in as well (TH-111).
+static uint32_t most_of_source(const struct tlshs_census *c)
+{
+	uint32_t most = c->max_of_source, open = gauge_read(&c->open);
+	if (c->max == 0 || open < c->max / 2)
+		return most;
+	uint32_t share = SOURCE_SHARE * (open < c->max ? c->max - open + 1 : 1);
+	return most && most < share ? most : share;
+}
+
+static bool admit(struct tlshs_census *c, uint32_t source)
+{
+	if (!enter(&c->open, c->max))
+		return false;
+	if (enter(&c->of_source[source], most_of_source(c)))
+		return true;
+	leave(&c->open);
+	return false;
+}
+
+void tlshs_seat_start(struct tlshs_seat *s, const struct tlshs_order *o, struct tlshs_census *c,
+	uint64_t deadline_ns)
+{
+	*s = (struct tlshs_seat){.taken = true, .id = o->id, .deadline_ns = deadline_ns};
+	s->source = (uint32_t)(o->source % TLSHS_SOURCES);
+	if (!admit(c, s->source)) {
+		s->refused = TLSHS_over_limit;
+	} else {
+		s->handshake = tlshs_handshake_new(
+			o->context, (struct str){(const char *)o->bytes, o->len});
+		if (!s->handshake) {
+			s->refused = TLSHS_no_memory;
+			leave(&c->of_source[s->source]);
+			leave(&c->open);
+		}
+	}
+	tlshs_context_put(o->context); // the handshake has its own reference
+}
+
+// Of the end, once: what came before it was not taken in vain.
+static void fill_end(struct tlshs_seat *s, struct tlshs_answer *a, uint64_t *counts)
+{
+	a->kind = TLSHS_END;
+	a->len = 0;
+	a->n_taken = s->n_got;
+	a->outcome = (uint8_t)s->refused;
+	const char *why = tlshs_outcome_name(s->refused);
+	if (s->handshake) {
+		a->outcome = (uint8_t)tlshs_handshake_outcome(s->handshake);
+		a->n_taken -= tlshs_handshake_n_rest(s->handshake);
+		why = tlshs_handshake_why(s->handshake);
+	}
+	if (a->outcome == TLSHS_ok)
+		tlshs_handshake_take(s->handshake, &a->result);
+	else
+		snprintf(a->why, sizeof(a->why), "%s", why);
+	counter_add(&counts[a->outcome], 1);
+	s->told = true;
+}
+
+static void drop_handshake(struct tlshs_seat *s, struct tlshs_census *c)
+{
+	if (!s->handshake)
+		return;
+	tlshs_handshake_free(s->handshake);
+	s->handshake = NULL;
+	list_remove(&s->open);
+	leave(&c->of_source[s->source]);
+	leave(&c->open);
+}
+
+// The next answer; false = there is none.
+static bool next_answer(struct tlshs_seat *s, struct tlshs_answer *a, uint64_t *counts)
+{
+	a->id = s->id;
+	a->kind = TLSHS_TO_PEER;
+	size_t n = s->handshake && !s->told
+	                   ? tlshs_handshake_drain(s->handshake, a->bytes, TLSHS_SLOT)
+	                   : 0;
+	if (n == 0 && !s->told && (!s->handshake || tlshs_handshake_ended(s->handshake))) {
+		fill_end(s, a, counts);
+		return true;
+	}
+	if (n == 0 && s->handshake && s->told) {
+		a->kind = TLSHS_REST;
+		n = tlshs_handshake_drain_rest(s->handshake, a->bytes, TLSHS_SLOT);
+	}
+	a->len = (uint16_t)n;
+	return n > 0;
+}
+
+bool tlshs_seat_answer(
+	struct tlshs_seat *s, struct tlshs_link *l, struct tlshs_census *c, uint64_t *counts)
+{
+	struct tlshs_answer a;
+	bool room;
+	while ((room = spsc_room(&l->answers) > 0) && next_answer(s, &a, counts))
+		(void)!spsc_stage(&l->answers, &a); // there is room
+	explicit_bzero(&a, sizeof(a));
+	spsc_publish(&l->answers);
+	if (room && s->told)
+		drop_handshake(s, c);
+	return room;
+}
+
+void tlshs_seat_feed(struct tlshs_seat *s, struct tlshs_link *l, const struct tlshs_order *o)
+{
+	s->n_got += o->len;
+	if (s->handshake) {
+		tlshs_handshake_feed(s->handshake, o->bytes, o->len);
+		return;
+	}
+	// They crossed the end: nobody here needs them.
+	struct tlshs_answer a;
+	a.id = s->id;
+	a.kind = TLSHS_REST;
+	a.len = o->len;
+	memcpy(a.bytes, o->bytes, o->len);
+	(void)!spsc_write(
+		&l->answers, &a); // whoever reads orders has seen to it that there is room
+}
+
+void tlshs_seat_stop(struct tlshs_seat *s, struct tlshs_census *c, uint64_t *counts)
+{
+	if (!s->told)
+		counter_add(&counts[TLSHS_lost], 1);
+	list_remove(&s->waiting);
+	drop_handshake(s, c);
+	s->taken = false;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// One handshake on a thread, from its start to its stop, and what its worker is told of it.
+// Thread: the handshake thread that has the seat.
+#pragma once
+
+#include "lb/base/list.h"
+#include "tlshs/handshake.h"
+#include "tlshs/link.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TLSHS_SOURCES 4096
+
+// How many there are at a time; shared by all threads.
+struct tlshs_census {
+	uint32_t max, max_of_source; // 0 = any number
+	uint32_t open; // w: threads (relaxed), r: any
+	uint32_t of_source[TLSHS_SOURCES]; // w: threads (relaxed)
+};
+
+struct tlshs_seat {
+	bool taken; // between START and STOP
+	bool told; // END is written
+	uint64_t id;
+	uint64_t deadline_ns;
+	uint64_t n_got; // bytes of the peer
+	uint32_t source; // its place
+	enum tlshs_outcome refused; // with no handshake: why there is none
+	struct tlshs_handshake *handshake; // NULL = none, or all is told
+	struct list_link open; // those with a handshake, in order of their deadlines
+	struct list_link waiting; // for room in the ring of answers
+};
+
+// Takes the seat and the order's reference.
+void tlshs_seat_start(struct tlshs_seat *, const struct tlshs_order *, struct tlshs_census *,
+	uint64_t deadline_ns);
+void tlshs_seat_feed(struct tlshs_seat *, struct tlshs_link *, const struct tlshs_order *);
+// Writes what there is to answer, and ends the handshake once all is told. counts: by outcome.
+// False = the ring is full.
+[[nodiscard]] bool tlshs_seat_answer(
+	struct tlshs_seat *, struct tlshs_link *, struct tlshs_census *, uint64_t *counts);
+// Leaves the seat.
+void tlshs_seat_stop(struct tlshs_seat *, struct tlshs_census *, uint64_t *counts);

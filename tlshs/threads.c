@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tlshs/threads.h"
+
+#include "lb/base/cacheline.h"
+#include "lb/base/check.h"
+#include "lb/base/container_of.h"
+#include "lb/base/time.h"
+#include "tlshs/seat.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define MAX_ORDERS 16 // of one worker in a turn: a public key operation takes its time
+#define EMPTY_TURNS 64 // before the first sleep
+#define FIRST_SLEEP_NS (20 * NS_PER_US)
+#define LAST_SLEEP_NS NS_PER_MS
+#define TIMEOUT_NS (10 * NS_PER_SECOND)
+#define N_SLOTS 64
+
+struct end { // of a link
+	struct tlshs_link link;
+	struct tlshs_seat *seats; // max_handshakes
+	struct list_link waiting; // seats that wait for room
+};
+
+struct thread {
+	struct tlshs_threads *all;
+	pthread_t id;
+	bool started;
+	struct end *ends; // by worker
+	struct list_link open; // seats
+	uint64_t now_ns;
+	_Alignas(CACHELINE_SIZE) uint64_t counts[TLSHS_N_OUTCOMES]; // w: thread, r: any
+};
+
+struct tlshs_threads {
+	struct tlshs_threads_conf conf;
+	struct thread *threads;
+	bool stop; // w: control thread (release), r: threads (acquire)
+	_Alignas(CACHELINE_SIZE) struct tlshs_census census;
+};
+
+static void answer(struct thread *t, struct end *e, struct tlshs_seat *s)
+{
+	list_remove(&s->waiting);
+	if (!tlshs_seat_answer(s, &e->link, &t->all->census, t->counts))
+		list_append(&e->waiting, &s->waiting);
+}
+
+static void obey(struct thread *t, struct end *e, const struct tlshs_order *o)
+{
+	uint32_t at = (uint32_t)o->id;
+	struct tlshs_seat *s = at < t->all->conf.max_handshakes ? &e->seats[at] : NULL;
+	bool known = s && s->taken && s->id == o->id;
+	if (o->kind == TLSHS_START && (!s || s->taken)) {
+		tlshs_context_put(o->context); // against the rules
+		return;
+	}
+	if (o->kind == TLSHS_START) {
+		tlshs_seat_start(s, o, &t->all->census, t->now_ns + t->all->conf.timeout_ns);
+		if (s->handshake)
+			list_append(&t->open, &s->open);
+	} else if (known && o->kind == TLSHS_BYTES) {
+		tlshs_seat_feed(s, &e->link, o);
+	} else if (known && o->kind == TLSHS_EOF) {
+		if (s->handshake)
+			tlshs_handshake_stop(s->handshake, TLSHS_lost);
+	} else if (known && o->kind == TLSHS_STOP) {
+		tlshs_seat_stop(s, &t->all->census, t->counts);
+		return;
+	}
+	if (o->kind == TLSHS_START || known)
+		answer(t, e, s);
+}
+
+// True = there was something. Orders wait while answers find no room: so nothing piles up here.
+static bool serve(struct thread *t, struct end *e)
+{
+	struct tlshs_order o;
+	bool busy = false;
+	for (struct list_link *l; (l = list_first(&e->waiting)) && spsc_room(&e->link.answers) > 0;
+		busy = true)
+		answer(t, e, CONTAINER_OF(l, struct tlshs_seat, waiting));
+	for (unsigned n = 0; n < MAX_ORDERS && list_empty(&e->waiting) &&
+			     spsc_room(&e->link.answers) > 0 && spsc_read(&e->link.orders, &o);
+		n++, busy = true)
+		obey(t, e, &o);
+	return busy;
+}
+
+static struct end *end_of(struct thread *t, const struct tlshs_seat *s)
+{
+	const struct tlshs_threads_conf *conf = &t->all->conf;
+	for (uint32_t i = 0; i < conf->n_workers; i++)
+		if (s >= t->ends[i].seats && s < t->ends[i].seats + conf->max_handshakes)
+			return &t->ends[i];
+	return NULL;
+}
+
+// All have the same time, so that the first one to start is the first one to expire.
+static void expire(struct thread *t)
+{
+	for (struct list_link *l; (l = list_first(&t->open));) {
+		struct tlshs_seat *s = CONTAINER_OF(l, struct tlshs_seat, open);
+		if (t->now_ns < s->deadline_ns)
+			return;
+		list_remove(l);
+		tlshs_handshake_stop(s->handshake, TLSHS_timeout);
+		answer(t, end_of(t, s), s);
+	}
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_SECOND + (uint64_t)ts.tv_nsec;
+}
+
+// Returns for how long, for the next time.
+static uint64_t rest(uint32_t n_empty, uint64_t sleep_ns)
+{
+	if (n_empty < EMPTY_TURNS) {
+		sched_yield();
+		return FIRST_SLEEP_NS;
+	}
+	nanosleep(&(struct timespec){.tv_nsec = (long)sleep_ns}, NULL);
+	return 2 * sleep_ns < LAST_SLEEP_NS ? 2 * sleep_ns : LAST_SLEEP_NS;
+}
+
+static void *run(void *arg)
+{
+	struct thread *t = arg;
+	uint64_t sleep_ns = FIRST_SLEEP_NS;
+	uint32_t n_empty = 0;
+	// Pairs with the release of tlshs_threads_free().
+	while (!__atomic_load_n(&t->all->stop, __ATOMIC_ACQUIRE)) {
+		bool busy = false;
+		t->now_ns = monotonic_ns();
+		for (uint32_t i = 0; i < t->all->conf.n_workers; i++)
+			busy |= serve(t, &t->ends[i]);
+		expire(t);
+		n_empty = busy ? 0 : n_empty + 1;
+		if (!busy)
+			sleep_ns = rest(n_empty, sleep_ns);
+	}
+	return NULL;
+}
+
+static bool end_init(struct end *e, const struct tlshs_threads_conf *conf)
+{
+	list_init(&e->waiting);
+	e->seats = calloc(conf->max_handshakes, sizeof(*e->seats));
+	return e->seats && tlshs_link_init(&e->link, conf->n_slots) == 0;
+}
+
+static void end_fini(struct end *e, struct thread *t)
+{
+	struct tlshs_order o;
+	while (e->link.orders.items && spsc_read(&e->link.orders, &o))
+		if (o.kind == TLSHS_START)
+			tlshs_context_put(o.context);
+	struct tlshs_answer a;
+	while (e->link.answers.items && spsc_take(&e->link.answers, &a))
+		;
+	explicit_bzero(&a, sizeof(a));
+	for (uint32_t i = 0; e->seats && i < t->all->conf.max_handshakes; i++)
+		if (e->seats[i].taken)
+			tlshs_seat_stop(&e->seats[i], &t->all->census, t->counts);
+	tlshs_link_fini(&e->link);
+	free(e->seats);
+}
+
+static bool thread_init(struct thread *t, struct tlshs_threads *all)
+{
+	t->all = all;
+	list_init(&t->open);
+	t->ends = cacheline_alloc(all->conf.n_workers, sizeof(*t->ends));
+	if (!t->ends)
+		return false;
+	for (uint32_t i = 0; i < all->conf.n_workers; i++)
+		if (!end_init(&t->ends[i], &all->conf))
+			return false;
+	return true;
+}
+
+// Signals are the control thread's.
+static bool thread_start(struct thread *t)
+{
+	sigset_t every, before;
+	sigfillset(&every);
+	pthread_sigmask(SIG_SETMASK, &every, &before);
+	t->started = pthread_create(&t->id, NULL, run, t) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (t->started)
+		pthread_setname_np(t->id, "tls-handshakes");
+	return t->started;
+}
+
+struct tlshs_threads *tlshs_threads_new(const struct tlshs_threads_conf *conf)
+{
+	struct tlshs_threads *all = cacheline_alloc(1, sizeof(*all));
+	if (!all)
+		return NULL;
+	all->conf = *conf;
+	all->conf.n_slots = conf->n_slots ? conf->n_slots : N_SLOTS;
+	all->conf.timeout_ns = conf->timeout_ns ? conf->timeout_ns : TIMEOUT_NS;
+	all->census.max = conf->max_open;
+	all->census.max_of_source = conf->max_open_of_source;
+	all->threads = cacheline_alloc(conf->n_threads, sizeof(*all->threads));
+	bool ok = all->threads != NULL;
+	for (uint32_t i = 0; ok && i < conf->n_threads; i++)
+		ok = thread_init(&all->threads[i], all);
+	for (uint32_t i = 0; ok && i < conf->n_threads; i++)
+		ok = thread_start(&all->threads[i]);
+	if (ok)
+		return all;
+	tlshs_threads_free(all);
+	return NULL;
+}
+
+void tlshs_threads_free(struct tlshs_threads *all)
+{
+	if (!all)
+		return;
+	// Pairs with the acquire in run().
+	__atomic_store_n(&all->stop, true, __ATOMIC_RELEASE);
+	for (uint32_t i = 0; all->threads && i < all->conf.n_threads; i++) {
+		struct thread *t = &all->threads[i];
+		if (t->started)
+			pthread_join(t->id, NULL);
+		for (uint32_t k = 0; t->ends && k < all->conf.n_workers; k++)
+			end_fini(&t->ends[k], t);
+		cacheline_free(t->ends);
+	}
+	cacheline_free(all->threads);
+	cacheline_free(all);
+}
+
+struct tlshs_link *tlshs_threads_link(struct tlshs_threads *all, uint32_t worker, uint32_t thread)
+{
+	return &all->threads[thread].ends[worker].link;
+}
+
+struct counter_set tlshs_threads_counters(const struct tlshs_threads *all, uint32_t thread)
+{
+	return (struct counter_set){
+		tlshs_outcome_names, all->threads[thread].counts, TLSHS_N_OUTCOMES};
+}
+
+uint32_t tlshs_threads_open(const struct tlshs_threads *all)
+{
+	return gauge_read(&all->census.open);
+}
