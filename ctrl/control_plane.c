@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/control_plane.h"
 
+#include "ctrl/access_log_start.h"
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/assemble/load_report.h"
 #include "ctrl/assemble/workers.h"
@@ -11,11 +12,15 @@
 #include "ctrl/frontends.h"
 #include "ctrl/heap_trim.h"
 #include "ctrl/loop.h"
+#include "ctrl/metrics/metrics_server.h"
 #include "ctrl/res/types.h"
+#include "ctrl/service.h"
+#include "ctrl/shutdown.h"
 #include "ctrl/signals.h"
 #include "ctrl/stats/show.h"
 #include "ctrl/stats/stats_server.h"
 #include "ctrl/status/status_server.h"
+#include "ctrl/trust.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/federation.h"
 #include "ctrl/xds/transport_grpc.h"
@@ -31,11 +36,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #define WATCH_PORTS_NS (NS_PER_SECOND / 5)
-// After the drain's deadline workers get this long to cut what is left and report.
-#define DRAIN_SLACK_NS NS_PER_SECOND
 // What is longer than a response may be is refused; only what is much longer ends the stream.
 #define MESSAGE_PER_RESPONSE 2
 #define SLICE_NS (5 * NS_PER_MS) // of a turn, for a large response
@@ -49,6 +51,7 @@ struct control_plane {
 	struct workers *workers;
 	struct failure_log *failure_log;
 	struct xds_grpc *grpc;
+	struct trust *trust;
 	struct load_report *loads;
 	struct dns_lookups *lookups;
 	struct dns_resolver *dns;
@@ -58,37 +61,25 @@ struct control_plane {
 	struct show *show;
 	struct stats_server *stats;
 	struct status_server *status; // NULL = off
+	struct metrics_server *metrics; // NULL = off
 	struct twheel_timer watch_timer; // every second
 	struct twheel_timer ports_timer;
-	struct twheel_timer drain_timer;
 	const char *steering[CONFIG_MAX_PORTS]; // when last looked at; static
 	struct heap_trim trim;
-	bool ready, draining;
-	uint32_t n_drained;
+	struct shutdown shutdown;
+	struct service service;
+	bool ready;
 };
-
-static struct control_plane *plane_of_watch(struct twheel_timer *t)
-{
-	return CONTAINER_OF(t, struct control_plane, watch_timer);
-}
-
-static struct control_plane *plane_of_drain(struct twheel_timer *t)
-{
-	return CONTAINER_OF(t, struct control_plane, drain_timer);
-}
 
 // Events of the loop.
 
 static void on_worker_event(void *ctx, uint32_t worker, const struct lb_event *event)
 {
 	struct control_plane *p = ctx;
-	if (event->kind != LB_EVENT_DRAINED) {
+	if (event->kind == LB_EVENT_DRAINED)
+		shutdown_worker_drained(&p->shutdown, worker, event->n_cut);
+	else
 		assembler_event(p->assembler, worker, event);
-		return;
-	}
-	log_info("worker drained", "worker=%u", worker);
-	if (++p->n_drained == workers_count(p->workers))
-		loop_stop(p->loop);
 }
 
 static void on_tick(void *arg)
@@ -96,12 +87,24 @@ static void on_tick(void *arg)
 	struct control_plane *p = arg;
 	workers_poll(p->workers);
 	assembler_tick(p->assembler);
-	if (!p->ready && !p->draining && assembler_ready(p->assembler)) {
+	if (!p->ready && !p->shutdown.begun && assembler_ready(p->assembler)) {
 		p->ready = true;
 		show_set_state(p->show, "ready");
 		status_server_set_serving(p->status, true);
 		log_info("ready", "frontends=%u", p->conf.config->n_frontends);
 	}
+}
+
+static void tell_service(struct control_plane *p)
+{
+	struct service_view view = {
+		.config = p->conf.config,
+		.ports = p->conf.ports,
+		.frontends = p->frontends,
+		.ready = p->ready,
+		.shutdown = &p->shutdown,
+	};
+	service_look(&p->service, &view);
 }
 
 // A worker that caught a device bringing flows elsewhere than it says only notes that.
@@ -118,10 +121,12 @@ static void watch_steering(struct control_plane *p)
 
 static void on_second(struct twheel_timer *timer)
 {
-	struct control_plane *p = plane_of_watch(timer);
+	struct control_plane *p = CONTAINER_OF(timer, struct control_plane, watch_timer);
 	uint64_t now = twheel_now(loop_wheel(p->loop));
 	workers_watch(p->workers, now);
+	service_beat(&p->service, !workers_stalled(p->workers));
 	failure_log_look(p->failure_log, now);
+	access_log_look(p->signals.access_log, now);
 	watch_steering(p);
 	if (heap_trim_due(&p->trim, now))
 		malloc_trim(0);
@@ -137,32 +142,21 @@ static void on_watch_ports(struct twheel_timer *timer)
 		n = assembler_link_up(p->assembler); // they may have failed for want of it
 	if (n)
 		log_info("backoff cut short", "reason=\"link up\" endpoints=%u", n);
+	tell_service(p);
 	twheel_arm(loop_wheel(p->loop), timer, now + WATCH_PORTS_NS);
 }
 
-static void on_drain_overdue(struct twheel_timer *timer)
+static void on_shutdown(void *ctx)
 {
-	log_warn("stopping", "reason=\"drain overdue\"");
-	loop_stop(plane_of_drain(timer)->loop);
+	struct control_plane *p = ctx;
+	show_set_state(p->show, "draining");
+	status_server_set_serving(p->status, false);
+	tell_service(p);
 }
 
 static void on_stop(void *ctx)
 {
-	struct control_plane *p = ctx;
-	if (p->draining) {
-		log_warn("stopping", "reason=\"second signal\"");
-		loop_stop(p->loop);
-		return;
-	}
-	uint32_t drain_s = p->conf.config->drain_s;
-	p->draining = true;
-	uint64_t deadline = twheel_now(loop_wheel(p->loop)) + drain_s * NS_PER_SECOND;
-	log_info("draining", "deadline_s=%u", drain_s);
-	show_set_state(p->show, "draining");
-	status_server_set_serving(p->status, false);
-	struct lb_command drain = {.kind = LB_COMMAND_DRAIN, .deadline_ns = deadline};
-	workers_send_all(p->workers, &drain);
-	twheel_arm(loop_wheel(p->loop), &p->drain_timer, deadline + DRAIN_SLACK_NS);
+	shutdown_signal(&((struct control_plane *)ctx)->shutdown);
 }
 
 static void on_reresolve(void *ctx)
@@ -195,6 +189,14 @@ static void on_status_ready(void *arg)
 	status_server_dispatch(arg);
 }
 
+// Until the assembler is there, and after it is gone, nobody has an id.
+static void on_credential(void *ctx, uint32_t id, struct lb_credential *credential)
+{
+	struct control_plane *p = ctx;
+	if (p->assembler)
+		assembler_credential(p->assembler, id, credential);
+}
+
 // Birth.
 
 static int start_loop(struct control_plane *p, struct lb_err *err)
@@ -212,9 +214,29 @@ static int start_loop(struct control_plane *p, struct lb_err *err)
 		.config = p->conf.config,
 		.config_path = p->conf.config_path,
 	};
+	p->shutdown = (struct shutdown){
+		.config = p->conf.config,
+		.loop = p->loop,
+		.workers = p->workers,
+		.on_begin = on_shutdown,
+		.ctx = p,
+	};
 	if (!p->loop || !p->failure_log || signals_watch(&p->signals, p->loop))
 		return lb_err_set(err, "out of memory");
-	return 0;
+	return access_log_start(p->conf.config, p->conf.links, &p->signals.access_log, err);
+}
+
+static int start_trust(struct control_plane *p, struct lb_err *err)
+{
+	struct trust_conf conf = {
+		.config = p->conf.config,
+		.bootstrap = p->conf.bootstrap,
+		.loop = p->loop,
+		.changed = on_credential,
+		.ctx = p,
+	};
+	p->trust = trust_new(&conf);
+	return p->trust ? 0 : lb_err_set(err, "out of memory");
 }
 
 static size_t max_response_len(const struct control_plane *p)
@@ -273,6 +295,7 @@ static int start_assembler(struct control_plane *p, struct lb_err *err)
 		.max_connections = p->conf.max_connections,
 		.slice = {.clock_ns = loop_clock_ns, .len_ns = SLICE_NS},
 		.loads = p->loads,
+		.credentials = trust_credentials(p->trust),
 		.aggregate_policy = compat && strcmp(compat, "true") == 0, // A75-G08
 		.reresolve = on_reresolve,
 		.ctx = p,
@@ -315,18 +338,6 @@ static int start_xds(struct control_plane *p, struct lb_err *err)
 	return p->frontends ? 0 : lb_err_set(err, "out of memory");
 }
 
-static const char *frontend_waiting(void *ctx, uint32_t frontend)
-{
-	const struct control_plane *p = ctx;
-	return frontends_waiting(p->frontends, frontend);
-}
-
-static const char *frontend_refused(void *ctx, uint32_t frontend)
-{
-	const struct control_plane *p = ctx;
-	return frontends_refused(p->frontends, frontend);
-}
-
 static int start_show(struct control_plane *p, struct lb_err *err)
 {
 	struct show_conf conf = {
@@ -335,13 +346,20 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 		.assembler = p->assembler,
 		.xds = p->xds,
 		.loads = p->loads,
+		.certs = trust_certs(p->trust),
+		.credentials = trust_credentials(p->trust),
+		.access_log = p->signals.access_log,
+		.events = p->conf.events,
+		.wall_ns = loop_wall_ns,
 		.wheel = loop_wheel(p->loop),
-		.waiting = frontend_waiting,
-		.refused = frontend_refused,
-		.ctx = p,
+		.waiting = frontends_waiting,
+		.refused = frontends_refused,
+		.each_listener = frontends_each_listener,
+		.ctx = p->frontends,
 		.ports = p->conf.ports,
 		.steering = p->conf.steering,
 		.ctx_ports = p->conf.ctx_ports,
+		.started_s = (double)loop_wall_ns() / (double)NS_PER_SECOND,
 	};
 	p->show = show_new(&conf);
 	if (!p->show)
@@ -350,13 +368,6 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 	p->stats = stats_server_new(
 		loop_base(p->loop), stats->socket, stats->mode_bits, show_answer, p->show, err);
 	return p->stats ? 0 : lb_err_within(err, "stats.socket");
-}
-
-static uint64_t wall_clock_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
 }
 
 static void each_resource(
@@ -377,7 +388,7 @@ static int start_status(struct control_plane *p, struct lb_err *err)
 		.user_agent_version = SHUNT_VERSION,
 		.wheel = loop_wheel(p->loop),
 		.max_unread_len = MAX_STATUS_UNREAD_LEN,
-		.wall_ns = wall_clock_ns,
+		.wall_ns = loop_wall_ns,
 		.each = each_resource,
 		.ctx = p,
 	};
@@ -389,6 +400,20 @@ static int start_status(struct control_plane *p, struct lb_err *err)
 	return 0;
 }
 
+static int start_metrics(struct control_plane *p, struct lb_err *err)
+{
+	if (!p->conf.config->metrics)
+		return 0;
+	struct metrics_server_conf conf = {
+		.base = loop_base(p->loop),
+		.listen = p->conf.config->metrics->listen,
+		.scrape = show_scrape_conf(p->show),
+		.slice = {.clock_ns = loop_clock_ns, .len_ns = SLICE_NS},
+	};
+	p->metrics = metrics_server_new(&conf, err);
+	return p->metrics ? 0 : lb_err_within(err, "metrics.listen");
+}
+
 // The owner's side
 
 struct control_plane *control_plane_new(const struct control_plane_conf *conf)
@@ -398,16 +423,15 @@ struct control_plane *control_plane_new(const struct control_plane_conf *conf)
 		return NULL;
 	p->conf = *conf;
 	p->watch_timer.fire = on_second;
-	p->drain_timer.fire = on_drain_overdue;
 	p->ports_timer.fire = on_watch_ports;
 	return p;
 }
 
 int control_plane_start(struct control_plane *p, struct lb_err *err)
 {
-	if (start_loop(p, err) || start_transport(p, err) || start_dns(p, err) ||
-		start_assembler(p, err) || start_xds(p, err) || start_show(p, err) ||
-		start_status(p, err))
+	if (start_loop(p, err) || start_trust(p, err) || start_transport(p, err) ||
+		start_dns(p, err) || start_assembler(p, err) || start_xds(p, err) ||
+		start_show(p, err) || start_status(p, err) || start_metrics(p, err))
 		return -EINVAL;
 	struct twheel *wheel = loop_wheel(p->loop);
 	watch_steering(p);
@@ -422,15 +446,17 @@ void control_plane_run(struct control_plane *p)
 	loop_run(p->loop);
 }
 
-bool control_plane_drained(const struct control_plane *p)
+bool control_plane_drained(const struct control_plane *p, uint64_t *retcut)
 {
-	return p->n_drained == workers_count(p->workers);
+	*retcut = p->shutdown.n_cut;
+	return shutdown_is_drained(&p->shutdown);
 }
 
 void control_plane_stop(struct control_plane *p)
 {
 	if (!p)
 		return;
+	metrics_server_free(p->metrics);
 	status_server_free(p->status);
 	stats_server_free(p->stats);
 	show_free(p->show);
@@ -449,8 +475,12 @@ void control_plane_free(struct control_plane *p)
 {
 	if (!p)
 		return;
-	assembler_free(p->assembler);
+	access_log_free(p->signals.access_log);
+	struct assembler *assembler = p->assembler;
+	p->assembler = NULL;
+	assembler_free(assembler);
 	load_report_free(p->loads);
+	trust_free(p->trust);
 	if (p->grpc)
 		xds_grpc_free(p->grpc);
 	failure_log_free(p->failure_log);

@@ -12,6 +12,7 @@
 
 struct config;
 struct control_plane;
+struct events;
 struct lb_link;
 struct lb_slot;
 struct show_port;
@@ -31,6 +32,7 @@ struct control_plane_conf { // all borrowed, outlives it, except the slot
 	// Called several times a second: brings `ports` up to date. True = a link came up.
 	bool (*watch_ports)(void *ctx, uint64_t now_ns);
 	void *ctx_ports;
+	struct events *events; // what `show events` tells
 };
 
 // Returns NULL if out of memory. Starts nothing.
@@ -39,7 +41,8 @@ struct control_plane *control_plane_new(const struct control_plane_conf *);
 [[nodiscard]] int control_plane_start(struct control_plane *, struct lb_err *reterr);
 // Runs until a signal arrives and the workers are drained, or the drain's time is over.
 void control_plane_run(struct control_plane *);
-bool control_plane_drained(const struct control_plane *); // all workers
+// True if all workers have drained; retcut: how many requests the drain's deadline ended.
+bool control_plane_drained(const struct control_plane *, uint64_t *retcut);
 // Ends all connections of the control plane; the workers may still run. NULL is fine.
 void control_plane_stop(struct control_plane *);
 // Call after the workers stopped and the slot is freed. NULL is fine.

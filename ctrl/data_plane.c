@@ -9,9 +9,12 @@
 // What config.h lets through must fit the data plane, which it does not know.
 _Static_assert(CONFIG_MAX_PORTS <= NET_MAX_PORTS, "ports");
 _Static_assert(CONFIG_MAX_ADDRESSES <= NET_MAX_ADDRESSES, "addresses of a port");
+_Static_assert(CONFIG_MAX_VIPS <= NET_MAX_VIPS, "vips");
 _Static_assert(CONFIG_MAX_MTU <= PORT_MAX_MTU, "mtu");
 _Static_assert(CONFIG_MAX_VLAN <= VLAN_MAX, "vlan");
 
+// Of all workers; of one source a quarter. Each takes some 40 KiB.
+#define MAX_HANDSHAKES 4096
 #define CHUNKS_OF_MIB ((1u << 20) / BUF_CHUNK_SIZE)
 
 static void describe_ports(
@@ -32,11 +35,20 @@ static void describe_ports(
 	}
 }
 
+static void describe_vips(const struct config *c, struct worker_conf *conf)
+{
+	for (; conf->n_vips < c->n_vips; conf->n_vips++) {
+		const struct config_vip *v = &c->vips[conf->n_vips];
+		conf->vips[conf->n_vips] = (struct net_vip){v->range, v->answers};
+	}
+}
+
 static struct worker_limits limits_of(const struct config *c)
 {
 	struct worker_limits l = worker_limits_default();
 	l.max_conns = c->max_connections;
 	l.max_requests = c->max_requests;
+	l.max_concurrent_streams = c->max_streams;
 	if (l.max_queued > l.max_requests)
 		l.max_queued = l.max_requests;
 	l.n_chunks = c->max_buffers_mib * CHUNKS_OF_MIB;
@@ -58,6 +70,8 @@ void data_plane_describe_worker(
 {
 	ret->idle = c->idle == CONFIG_IDLE_POLL ? WORKER_IDLE_POLL : WORKER_IDLE_BACKOFF;
 	ret->limits = limits_of(c);
+	ret->n_handshake_threads = c->tls_threads;
+	ret->n_vip_places = c->n_vip_places;
 	ret->listener_drain_ns = c->listener_drain_s * NS_PER_SECOND;
 	ret->client_silence = silence_of(&c->client_silence);
 	ret->backend_silence = silence_of(&c->backend_silence);
@@ -66,6 +80,19 @@ void data_plane_describe_worker(
 	ret->max_attempts = c->max_attempts;
 	ret->retry_idempotent = c->retry_idempotent;
 	describe_ports(c, ports, ret);
+	describe_vips(c, ret);
+}
+
+struct tlshs_threads *data_plane_make_handshakes(const struct config *c)
+{
+	struct tlshs_threads_conf conf = {
+		.n_threads = c->tls_threads,
+		.n_workers = c->n_workers,
+		.max_handshakes = WORKER_MAX_HANDSHAKES,
+		.max_open = MAX_HANDSHAKES,
+		.max_open_of_source = MAX_HANDSHAKES / 4,
+	};
+	return tlshs_threads_new(&conf);
 }
 
 void data_plane_describe_frontend(const struct config_frontend *f, struct proxy_frontend *ret)
@@ -81,5 +108,10 @@ void data_plane_describe_frontend(const struct config_frontend *f, struct proxy_
 		.authority = f->authority,
 		.wait_for_ready = wait_for_ready[f->wait_for_ready],
 		.reply_details = f->reply_details,
+		.by_listeners = f->by_listeners,
 	};
+	const struct config_proxy_protocol *h = f->proxy_protocol;
+	if (h)
+		ret->header = (struct proxy_header_conf){
+			h->prefixes, h->n_allow, !h->v1 || *h->v1, !h->v2 || *h->v2};
 }

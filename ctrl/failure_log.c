@@ -16,7 +16,7 @@
 struct told {
 	uint64_t until_ns; // nothing more of it before; 0 = free
 	uint8_t cause;
-	char cluster[LB_FAILURE_CLUSTER_MAX];
+	char cluster[sizeof(((struct lb_failure *)0)->cluster)];
 };
 
 struct failure_log {
@@ -67,9 +67,9 @@ static uint32_t look_at(struct failure_log *l, uint32_t worker, uint64_t now_ns)
 		struct lb_failure f;
 		if (!lb_failures_read(of, n, &f) || !is_due(l, &f, now_ns))
 			continue;
-		log_info("requests fail", "cause=%s cluster=%s worker=%u text=%s",
+		log_info("requests fail", "cause=%s cluster=%s worker=%u id=%s text=%s",
 			lb_cause_info((enum lb_cause)f.cause)->name, log_quote(f.cluster), worker,
-			log_quote(f.text));
+			log_quote(f.id), log_quote(f.text));
 		n_lines++;
 	}
 	l->seen[worker] = end;

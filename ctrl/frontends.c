@@ -2,8 +2,12 @@
 #include "ctrl/frontends.h"
 
 #include "ctrl/assemble/assemble.h"
+#include "ctrl/chain_places.h"
+#include "ctrl/chains.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/deps/depmgr.h"
+#include "ctrl/listeners.h"
+#include "ctrl/res/listener.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "lb/base/log.h"
 
@@ -14,29 +18,52 @@
 struct frontend {
 	struct frontends *all;
 	uint32_t index;
-	struct depmgr *depmgr; // owned
+	struct depmgr *depmgr; // owned; NULL = it has chains
+	struct chains *chains; // owned; NULL = it has a target, or Listeners
 };
 
 struct frontends {
 	struct frontends_conf conf;
+	struct chain_places *places; // owned
+	struct listeners *listeners; // owned, of the last frontend; NULL = none by wildcard
 	uint32_t n;
 	struct frontend list[];
 };
 
+// A36-64
+static int check_wildcard(
+	const struct config *config, const struct xds_bootstrap *bootstrap, struct lb_err *err)
+{
+	bool is_wildcard = config_by_listeners(config) < config->n_frontends;
+	if (!is_wildcard || bootstrap->n_servers < 2)
+		return 0;
+	return lb_err_set(err, "listeners: wildcard has one xDS server, and the bootstrap has %u",
+		bootstrap->n_servers);
+}
+
 int frontends_name_listeners(const struct config *config, const struct xds_bootstrap *bootstrap,
 	char ***ret, struct lb_err *err)
 {
+	if (check_wildcard(config, bootstrap, err))
+		return -EINVAL;
 	char **names = calloc(config->n_frontends, sizeof(*names));
 	if (!names)
 		return lb_err_set(err, "out of memory");
 	for (uint32_t i = 0; i < config->n_frontends; i++) {
-		int rc = xds_bootstrap_listener_name(
-			bootstrap, config->frontends[i].target, &names[i], err);
+		const struct config_frontend *f = &config->frontends[i];
+		const struct ip_port place = {f->address_ip, f->port};
+		if (f->by_listeners)
+			continue; // A36-64
+		int rc = f->target
+		                 ? xds_bootstrap_listener_name(bootstrap, f->target, &names[i], err)
+		                 : xds_bootstrap_server_listener_name(
+					   bootstrap, f->listener, &place, &names[i], err);
 		if (!rc)
 			continue;
 		frontends_free_names(config, names);
 		return rc == -ENOMEM ? rc // it has no text
-		                     : lb_err_within(err, "frontends[%u].target", i);
+		                     : lb_err_within(err, "frontends[%u]%s", i,
+					       f->target ? ".target" : "");
 	}
 	*ret = names;
 	return 0;
@@ -47,6 +74,27 @@ void frontends_free_names(const struct config *config, char **names)
 	for (uint32_t i = 0; names && i < config->n_frontends; i++)
 		free(names[i]);
 	free(names);
+}
+
+static int check_provider(const struct xds_bootstrap *bootstrap, const char *field,
+	const char *name, struct lb_err *err)
+{
+	if (!name || xds_bootstrap_find_provider(bootstrap, name))
+		return 0;
+	return lb_err_set(
+		err, "%s: no certificate provider \"%.128s\" in the bootstrap", field, name);
+}
+
+int frontends_check_providers(
+	const struct config *config, const struct xds_bootstrap *bootstrap, struct lb_err *err)
+{
+	for (uint32_t i = 0; i < config->n_frontends; i++) {
+		const struct config_frontend_tls *t = config->frontends[i].tls;
+		if (t && (check_provider(bootstrap, "tls.certificate", t->certificate, err) ||
+				 check_provider(bootstrap, "tls.ca", t->ca, err)))
+			return lb_err_within(err, "frontends[%u]", i);
+	}
+	return 0;
 }
 
 static void on_config(void *ctx, struct xds_config *config)
@@ -69,10 +117,56 @@ static bool on_in_use(void *ctx, const char *cluster)
 	return assembler_in_use(f->all->conf.assembler, f->index, cluster);
 }
 
+// A36-31. The text is for operators; "" = it is the frontend's.
+static void check(void *ctx, const struct res_listener *l, struct lb_err *ret)
+{
+	const struct frontend *of = ctx;
+	const struct config_frontend *f = &of->all->conf.config->frontends[of->index];
+	ret->text[0] = 0;
+	if (!l->socket)
+		lb_err_set(ret, "listener \"%s\" is not a socket listener", l->base.name);
+	else if (!res_socket_has(l->socket, &(struct ip_port){f->address_ip, f->port}))
+		lb_err_set(ret, "listener \"%s\" has another address: %s, port %u", l->base.name,
+			l->socket->host, l->socket->address.port);
+	else if (l->socket->proxy_protocol.on && !f->proxy_protocol) // PP-09
+		lb_err_set(ret,
+			"listener \"%s\" wants PROXY headers: proxy_protocol of the frontend has "
+			"to say whom from",
+			l->base.name);
+}
+
+static void publish(void *ctx, struct lb_chain_set *set, const char *error)
+{
+	const struct frontend *f = ctx;
+	assembler_set_chains(f->all->conf.assembler, f->index, set, error);
+}
+
+static struct chains *start_chains(struct frontend *f)
+{
+	const struct chains_conf conf = {
+		.env = &f->all->conf,
+		.places = f->all->places,
+		.frontend = f->index,
+		.listener = f->all->conf.listener_names[f->index],
+		.check = check,
+		.publish = publish,
+		.ctx = f,
+	};
+	return chains_new(&conf);
+}
+
 // False = out of memory.
 static bool start(struct frontend *f)
 {
 	const struct frontends_conf *conf = &f->all->conf;
+	if (conf->config->frontends[f->index].by_listeners) {
+		f->all->listeners = listeners_new(conf, f->all->places, f->index);
+		return f->all->listeners;
+	}
+	if (!conf->config->frontends[f->index].target) {
+		f->chains = start_chains(f);
+		return f->chains;
+	}
 	struct depmgr_conf deps = {
 		.client = conf->xds,
 		.dns = conf->dns,
@@ -96,6 +190,11 @@ struct frontends *frontends_new(const struct frontends_conf *conf)
 	if (!all)
 		return NULL;
 	all->conf = *conf;
+	all->places = chain_places_new(conf->config);
+	if (!all->places) {
+		frontends_free(all);
+		return NULL;
+	}
 	for (; all->n < n; all->n++) {
 		all->list[all->n] = (struct frontend){.all = all, .index = all->n};
 		if (!start(&all->list[all->n])) {
@@ -108,23 +207,51 @@ struct frontends *frontends_new(const struct frontends_conf *conf)
 
 void frontends_free(struct frontends *all)
 {
-	for (uint32_t i = 0; all && i < all->n; i++)
+	for (uint32_t i = 0; all && i < all->n; i++) {
 		depmgr_free(all->list[i].depmgr);
+		chains_free(all->list[i].chains);
+	}
+	if (all)
+		listeners_free(all->listeners);
+	if (all)
+		chain_places_free(all->places);
 	free(all);
 }
 
 void frontends_reresolve(struct frontends *all)
 {
-	for (uint32_t i = 0; i < all->n; i++)
-		depmgr_reresolve(all->list[i].depmgr);
+	for (uint32_t i = 0; i < all->n; i++) {
+		if (all->list[i].depmgr)
+			depmgr_reresolve(all->list[i].depmgr);
+		else if (all->list[i].chains)
+			chains_reresolve(all->list[i].chains);
+	}
+	if (all->listeners)
+		listeners_reresolve(all->listeners);
 }
 
-const char *frontends_waiting(const struct frontends *all, uint32_t index)
+const char *frontends_waiting(void *frontends, uint32_t index)
 {
-	return depmgr_waiting(all->list[index].depmgr);
+	const struct frontends *all = frontends;
+	const struct frontend *f = &all->list[index];
+	if (f->depmgr)
+		return depmgr_waiting(f->depmgr);
+	return f->chains ? chains_waiting(f->chains) : listeners_waiting(all->listeners);
 }
 
-const char *frontends_refused(const struct frontends *all, uint32_t index)
+const char *frontends_refused(void *frontends, uint32_t index)
 {
-	return depmgr_refused(all->list[index].depmgr);
+	const struct frontends *all = frontends;
+	const struct frontend *f = &all->list[index];
+	if (f->depmgr)
+		return depmgr_refused(f->depmgr);
+	return f->chains ? chains_refused(f->chains) : listeners_refused(all->listeners);
+}
+
+void frontends_each_listener(
+	void *frontends, void (*fn)(void *ctx, const struct show_listener *), void *ctx)
+{
+	const struct frontends *all = frontends;
+	if (all->listeners)
+		listeners_each(all->listeners, fn, ctx);
 }

@@ -12,6 +12,7 @@ struct assembler;
 struct config;
 struct dns_resolver;
 struct frontends;
+struct show_listener;
 struct twheel;
 struct xds_bootstrap;
 struct xds_federation;
@@ -21,6 +22,11 @@ struct xds_federation;
 [[nodiscard]] int frontends_name_listeners(
 	const struct config *, const struct xds_bootstrap *, char ***ret, struct lb_err *reterr);
 void frontends_free_names(const struct config *, char **names); // NULL is fine
+
+// Whoever is named as a provider of certificates is one of the bootstrap's: 0, or -EINVAL with
+// field and name (TLS-162).
+[[nodiscard]] int frontends_check_providers(
+	const struct config *, const struct xds_bootstrap *, struct lb_err *reterr);
 
 struct frontends_conf { // all borrowed, outlive it
 	const struct config *config;
@@ -37,6 +43,10 @@ struct frontends *frontends_new(const struct frontends_conf *);
 void frontends_free(struct frontends *); // NULL is fine
 // DNS names of clusters may have other addresses now (A74-C06).
 void frontends_reresolve(struct frontends *);
-// For display, as depmgr_waiting() and depmgr_refused().
-const char *frontends_waiting(const struct frontends *, uint32_t index);
-const char *frontends_refused(const struct frontends *, uint32_t index);
+// For display, as depmgr_waiting() and depmgr_refused(). The first argument is the frontends, as
+// for struct show_conf.
+const char *frontends_waiting(void *frontends, uint32_t index);
+const char *frontends_refused(void *frontends, uint32_t index);
+// As listeners_each(); none without `listeners: wildcard`.
+void frontends_each_listener(
+	void *frontends, void (*fn)(void *ctx, const struct show_listener *), void *ctx);

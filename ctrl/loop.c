@@ -28,11 +28,21 @@ struct loop {
 	unsigned n_watches;
 };
 
-uint64_t loop_clock_ns(void)
+static uint64_t read_clock(clockid_t clock)
 {
 	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
+}
+
+uint64_t loop_clock_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t loop_wall_ns(void)
+{
+	return read_clock(CLOCK_REALTIME);
 }
 
 static void tick(evutil_socket_t fd, short what, void *arg)

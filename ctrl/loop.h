@@ -29,3 +29,5 @@ void loop_stop(struct loop *);
 
 // Monotonic nanoseconds; the loop reads the clock, everything else uses loop_wheel()'s time.
 uint64_t loop_clock_ns(void);
+// Nanoseconds since 1970, for what people and certificates call a time.
+uint64_t loop_wall_ns(void);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // shuntd: the order in which everything is born, and its mirror image. It and data_plane.c are the
 // only files that see both the control plane and the data plane.
+#include "ctrl/base/events.h"
+#include "ctrl/certs/certs.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/control_plane.h"
 #include "ctrl/data_plane.h"
@@ -22,12 +24,14 @@
 
 #include <argp.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 struct daemon {
+	struct events *events; // owned
 	struct config *config;
 	const char *config_path;
 	struct xds_bootstrap *bootstrap;
@@ -42,6 +46,7 @@ struct daemon {
 	struct lb_link *links[LB_MAX_WORKERS];
 	struct lb_shared *shared;
 	struct worker *threads[LB_MAX_WORKERS];
+	struct tlshs_threads *handshakes;
 	struct control_plane *control;
 };
 
@@ -98,8 +103,13 @@ static int start_eal(struct daemon *d, struct lb_err *err)
 }
 
 // --check: what a start would do.
-static int print_check(const struct config *c, const char *path, struct lb_err *err)
+static int print_check(const struct daemon *d, const char *path, struct lb_err *err)
 {
+	const struct config *c = d->config;
+	int ret = certs_check(d->bootstrap, c->tls ? c->tls->crl_directory : NULL,
+		c->tls ? c->tls->ticket_secret : NULL, err);
+	if (ret)
+		return ret;
 	struct eal_lists lists;
 	struct eal_conf conf = describe_eal(c, &lists);
 	char *args = eal_describe(&conf, err);
@@ -232,16 +242,21 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 {
 	const struct config *c = d->config;
 	d->shared = lb_shared_new();
-	if (!d->shared)
+	d->handshakes = data_plane_make_handshakes(c);
+	if (!d->shared || !d->handshakes)
 		return lb_err_set(err, "out of memory for the workers");
 	for (unsigned i = 0; i < c->n_workers; i++) {
 		d->links[i] = lb_link_new(i, c->workers[i], d->shared);
 		if (!d->links[i])
 			return lb_err_set(err, "out of memory for worker %u", i);
+		d->links[i]->access = c->access_log ? lb_access_new(&c->access_filter) : NULL;
+		if (c->access_log && !d->links[i]->access)
+			return lb_err_set(err, "out of memory for worker %u", i);
 		struct worker_conf conf = {
 			.index = i,
 			.steer = &d->steer,
 			.handover = d->handover,
+			.handshakes = d->handshakes,
 			.frontends = d->proxy_frontends,
 			.n_frontends = c->n_frontends,
 			.link = d->links[i],
@@ -265,11 +280,23 @@ static int make_frontends(struct daemon *d, struct lb_err *err)
 	return 0;
 }
 
+// A frontend with TLS refuses until it has a context: it never speaks in the clear; nor does one
+// whose Listener has yet to say what it speaks.
+static bool refuse_plain_text(const struct config *c, struct lb_snapshot *s)
+{
+	for (uint32_t i = 0; i < c->n_frontends; i++)
+		if ((c->frontends[i].tls || !c->frontends[i].target) &&
+			lb_snapshot_set_frontend_credential(s, i, LB_NO_CREDENTIAL))
+			return false;
+	return true;
+}
+
 static int make_slot(struct daemon *d, struct lb_err *err)
 {
-	struct lb_snapshot *first =
-		lb_snapshot_new(d->config->n_frontends, "no configuration has been received yet");
-	d->slot = first ? lb_slot_new(first) : NULL;
+	struct lb_snapshot *first = lb_snapshot_new(
+		config_n_places(d->config), "no configuration has been received yet");
+	bool ok = first && refuse_plain_text(d->config, first);
+	d->slot = ok ? lb_slot_new(first) : NULL;
 	if (d->slot)
 		return 0;
 	lb_snapshot_free(first);
@@ -303,6 +330,7 @@ static void stop_data_plane(struct daemon *d)
 			worker_join(d->threads[i]);
 	for (unsigned i = 0; i < d->config->n_workers; i++)
 		worker_free(d->threads[i]);
+	tlshs_threads_free(d->handshakes);
 	handover_free(d->handover, port_drop_frame);
 	for (unsigned i = 0; i < d->config->n_ports; i++)
 		port_free(d->ports[i]);
@@ -326,6 +354,7 @@ static int start_control_plane(struct daemon *d, struct lb_err *err)
 		.steering = steering_of,
 		.watch_ports = watch_ports,
 		.ctx_ports = d,
+		.events = d->events,
 	};
 	d->control = control_plane_new(&conf);
 	return d->control ? control_plane_start(d->control, err) : lb_err_set(err, "out of memory");
@@ -341,7 +370,12 @@ static void free_links(struct daemon *d)
 static int run(struct daemon *d, struct lb_err *err)
 {
 	bool drained = false;
+	uint64_t n_cut = 0;
 	signals_block();
+	d->events = events_new();
+	if (!d->events)
+		return lb_err_set(err, "out of memory");
+	log_set_sink(events_add, d->events);
 	int ret = start_data_plane(d, err);
 	if (ret == 0)
 		ret = start_control_plane(d, err);
@@ -352,7 +386,7 @@ static int run(struct daemon *d, struct lb_err *err)
 			d->config->n_frontends, d->bootstrap->servers[0].uri);
 		control_plane_run(d->control);
 		signals_block(); // nothing hastens the end
-		drained = control_plane_drained(d->control);
+		drained = control_plane_drained(d->control, &n_cut);
 	}
 	control_plane_stop(d->control);
 	stop_data_plane(d);
@@ -360,8 +394,10 @@ static int run(struct daemon *d, struct lb_err *err)
 		lb_slot_free(d->slot);
 	control_plane_free(d->control);
 	free_links(d);
-	if (ret == 0)
-		log_info("stopped", "requests_cut=%s", drained ? "no" : "maybe");
+	if (ret == 0 && drained)
+		log_info("stopped", "requests_cut=%" PRIu64, n_cut);
+	else if (ret == 0) // the workers didn't get to say it
+		log_info("stopped", "requests_cut=unknown");
 	return ret;
 }
 
@@ -428,7 +464,9 @@ int main(int argc, char **argv)
 	if (ret == 0) {
 		ret = frontends_name_listeners(d.config, d.bootstrap, &d.listener_names, &err);
 		if (ret == 0)
-			ret = args.check ? print_check(d.config, args.config, &err) : run(&d, &err);
+			ret = frontends_check_providers(d.config, d.bootstrap, &err);
+		if (ret == 0)
+			ret = args.check ? print_check(&d, args.config, &err) : run(&d, &err);
 		if (ret != 0 && err.text[0])
 			lb_err_within(&err, "%s", args.config); // the fields it names are there
 	}

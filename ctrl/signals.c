@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/signals.h"
 
+#include "ctrl/access_log/access_log.h"
 #include "ctrl/conf/reload.h"
 #include "ctrl/log_file.h"
 #include "ctrl/loop.h"
@@ -24,7 +25,9 @@ static void on_reload(void *arg)
 
 static void on_reopen(void *arg)
 {
+	const struct signals *s = arg;
 	log_file_reopen();
+	access_log_reopen(s->access_log);
 }
 
 static void on_ignored(void *arg)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles signals. None of those commonly sent to daemons ends the process with its clients cut
 // off: SIGTERM, SIGINT and SIGQUIT drain, SIGHUP reloads (ctrl/conf/reload.h), SIGUSR1 reopens the
-// log (ctrl/log_file.h), SIGUSR2 is ignored. Signals that arrive before the loop runs are handled
-// when it does.
+// logs (ctrl/log_file.h, ctrl/access_log/), SIGUSR2 is ignored. Signals that arrive before the loop
+// runs are handled when it does.
 // Thread: ctrl. All others inherit a mask that blocks them.
 #pragma once
 
+struct access_log;
 struct config;
 struct loop;
 
@@ -14,6 +15,7 @@ struct signals {
 	void *ctx;
 	struct config *config;
 	const char *config_path;
+	struct access_log *access_log; // reopened; NULL = there is none
 };
 
 // Blocks harmless signals from the program's start; those that end it, once there is something to

@@ -138,7 +138,7 @@ static int make(struct host *h, const struct host_conf *conf, struct lb_err *ret
 		h->wheel = twheel_new(clock_ns());
 	if (h->wheel)
 		h->net = make_net(h, conf, seeds[0]);
-	if (h->net)
+	if (h->net && net_set_vips(h->net, conf->vips, conf->n_vips, conf->n_vip_places) == 0)
 		h->tcp = make_tcp(h, conf, secret, seeds[1]);
 	if (!h->tcp)
 		return lb_err_set(reterr, "out of memory");
@@ -250,6 +250,11 @@ const char *host_source_for(void *host, const struct ip_addr *dst, struct ip_add
 	if (!net_source_for(h->net, dst, ret))
 		return "no route";
 	return net_prepare(h->net, dst) ? NULL : "no room for another neighbor";
+}
+
+void host_serve(void *host, uint32_t place, const struct ip_addr *ip)
+{
+	net_serve(((struct host *)host)->net, place, ip);
 }
 
 // False = that port has no device just now. One that is back may have another address.

@@ -32,6 +32,8 @@ struct host_port {
 struct host_conf {
 	const struct host_port *ports; // copied
 	uint32_t n_ports; // 1..NET_MAX_PORTS
+	const struct net_vip *vips; // copied
+	uint32_t n_vips, n_vip_places; // see net_set_vips()
 	uint32_t queue; // of every port
 	uint32_t max_conns; // of any state but TIME_WAIT
 	uint32_t max_half_open, max_passive, max_time_wait; // of TCP connections, see tcp.h
@@ -64,6 +66,8 @@ void host_watch_links(struct host *);
 // Call before connecting to dst: sets *ret to its source. Returns NULL, or why dst is unreachable.
 // The first argument is the host, as for proxy_conf.source_for.
 const char *host_source_for(void *host, const struct ip_addr *dst, struct ip_addr *ret);
+// net_serve() of the host, as for proxy_conf.serve.
+void host_serve(void *host, uint32_t place, const struct ip_addr *);
 
 // Processes one received frame, which stays the caller's.
 void host_input(struct host *, uint32_t port, const struct rte_mbuf *);

@@ -87,7 +87,8 @@ static uint64_t longest_sleep(const struct idle *idle)
 	return WAKE_NS;
 }
 
-void idle_step(struct idle *idle, bool busy, uint64_t now_ns, const struct twheel *wheel)
+void idle_step(
+	struct idle *idle, bool busy, bool is_polling, uint64_t now_ns, const struct twheel *wheel)
 {
 	if (busy) {
 		adapt(idle, now_ns);
@@ -99,7 +100,7 @@ void idle_step(struct idle *idle, bool busy, uint64_t now_ns, const struct twhee
 	if (now_ns - idle->since_ns < idle->spin_ns)
 		return;
 	gather(idle);
-	uint64_t ns = longest_sleep(idle);
+	uint64_t ns = is_polling ? SLEEP_MIN_NS : longest_sleep(idle);
 	uint64_t next_ns = twheel_next_ns(wheel);
 	if (next_ns <= now_ns)
 		return;

@@ -32,4 +32,5 @@ struct idle {
 void idle_init(struct idle *, struct port_queue *const *queues, uint32_t n_queues,
 	struct handover_end *peers);
 // Call after every turn. Sleeps (offline for RCU) if appropriate, at most until the next timer.
-void idle_step(struct idle *, bool busy, uint64_t now_ns, const struct twheel *);
+// is_polling: something is expected that wakes nobody, so that a sleep is short.
+void idle_step(struct idle *, bool busy, bool is_polling, uint64_t now_ns, const struct twheel *);

@@ -59,22 +59,86 @@ bool interface_is_veth(unsigned index)
 	return known && strcmp(info.driver, "veth") == 0;
 }
 
+// What joins received segments, by the kernel's names for it. Those of hardware (virtio's
+// rx-gro-hw) go on when the kernel's own is off.
+static const char *const merging[] = {
+	"rx-gro", "rx-lro", "rx-gro-hw", "rx-gro-list", "rx-udp-gro-forwarding"};
+
+#define MAX_FEATURES 128
+#define BLOCKS (MAX_FEATURES / 32)
+
+static bool merges(const char *name)
+{
+	for (size_t i = 0; i < sizeof(merging) / sizeof(merging[0]); i++)
+		if (strncmp(name, merging[i], ETH_GSTRING_LEN) == 0)
+			return true;
+	return false;
+}
+
+// Which features merge, a bit for each. Returns how many features there are; 0 = it doesn't say.
+static uint32_t list_merging(int fd, struct ifreq *request, uint32_t ret[BLOCKS])
+{
+	_Alignas(uint64_t)
+		uint8_t room[sizeof(struct ethtool_gstrings) + MAX_FEATURES * ETH_GSTRING_LEN] = {
+			0};
+	struct ethtool_sset_info *count = (void *)room;
+	count->cmd = ETHTOOL_GSSET_INFO;
+	count->sset_mask = UINT64_C(1) << ETH_SS_FEATURES;
+	if (!ethtool(fd, request, count) || !count->sset_mask || count->data[0] > MAX_FEATURES)
+		return 0;
+	uint32_t n = count->data[0];
+	struct ethtool_gstrings *names = (void *)room;
+	*names = (struct ethtool_gstrings){
+		.cmd = ETHTOOL_GSTRINGS, .string_set = ETH_SS_FEATURES, .len = n};
+	if (!ethtool(fd, request, names))
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		if (merges((const char *)names->data + (size_t)i * ETH_GSTRING_LEN))
+			ret[i / 32] |= UINT32_C(1) << i % 32;
+	return n;
+}
+
+// Those of `wanted` that are on. False = it doesn't say.
+static bool active(
+	int fd, struct ifreq *request, uint32_t n, const uint32_t *wanted, uint32_t ret[BLOCKS])
+{
+	_Alignas(uint32_t) uint8_t room[sizeof(struct ethtool_gfeatures) +
+					BLOCKS * sizeof(struct ethtool_get_features_block)] = {0};
+	struct ethtool_gfeatures *now = (void *)room;
+	now->cmd = ETHTOOL_GFEATURES;
+	now->size = (n + 31) / 32;
+	if (!ethtool(fd, request, now))
+		return false;
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		ret[i] = wanted[i] & now->features[i].active;
+	return true;
+}
+
+static void switch_off(int fd, struct ifreq *request, uint32_t n, const uint32_t *which)
+{
+	_Alignas(uint32_t) uint8_t room[sizeof(struct ethtool_sfeatures) +
+					BLOCKS * sizeof(struct ethtool_set_features_block)] = {0};
+	struct ethtool_sfeatures *to = (void *)room;
+	to->cmd = ETHTOOL_SFEATURES;
+	to->size = (n + 31) / 32;
+	for (uint32_t i = 0; i < to->size; i++)
+		to->features[i].valid = which[i];
+	(void)ethtool(fd, request, to); // what became of it is seen
+}
+
 bool interface_refuse_merging(unsigned index)
 {
-	struct ethtool_value gro = {.cmd = ETHTOOL_GGRO}, flags = {.cmd = ETHTOOL_GFLAGS};
+	uint32_t all[BLOCKS] = {0}, before[BLOCKS], after[BLOCKS];
 	struct ifreq request;
 	bool done = false;
 	int fd = ask(index, &request);
 	if (fd < 0)
 		return false;
-	if (ethtool(fd, &request, &gro) && gro.data) {
-		gro = (struct ethtool_value){.cmd = ETHTOOL_SGRO};
-		done = ethtool(fd, &request, &gro);
-	}
-	if (ethtool(fd, &request, &flags) && flags.data & ETH_FLAG_LRO) {
-		flags.cmd = ETHTOOL_SFLAGS;
-		flags.data &= ~(uint32_t)ETH_FLAG_LRO;
-		done |= ethtool(fd, &request, &flags);
+	uint32_t n = list_merging(fd, &request, all);
+	if (n && active(fd, &request, n, all, before)) {
+		switch_off(fd, &request, n, before);
+		if (active(fd, &request, n, all, after))
+			done = memcmp(before, after, sizeof(before)) != 0;
 	}
 	close(fd);
 	return done;

@@ -16,7 +16,8 @@ bool interface_exists(unsigned index);
 int interface_mtu(unsigned index);
 // True = the kernel's driver of virtual pairs.
 bool interface_is_veth(unsigned index);
-// Switches off that it merges received segments (GRO, LRO). False = it doesn't, or cannot be told.
+// Switches off that it merges received segments (GRO, LRO, also in hardware). False = it doesn't,
+// or cannot be told.
 bool interface_refuse_merging(unsigned index);
 // Returns false if unknown. *ret_up: interface and link are up. *ret_mbps: 0 = unknown.
 bool interface_link(unsigned index, bool *ret_up, uint32_t *ret_mbps);

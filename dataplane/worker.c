@@ -13,6 +13,7 @@
 #include "lb/pick/link.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
+#include "tlshs/threads.h"
 
 #include <rte_launch.h>
 #include <rte_mbuf.h>
@@ -47,6 +48,7 @@ struct worker {
 	struct port_queue *const *queues; // the host's
 	struct twheel *wheel; // the host's
 	struct proxy *proxy;
+	struct tlshs_link **handshakes; // owned; by thread
 	char port_groups[NET_MAX_PORTS][8]; // names of counter groups
 };
 
@@ -60,7 +62,6 @@ struct worker_limits worker_limits_default(void)
 		.tcp_send_limit = 256 * 1024,
 		.tcp_recv_window = 256 * 1024,
 		.window_max = 4 << 20,
-		.max_concurrent_streams = 1024,
 	};
 }
 
@@ -77,8 +78,11 @@ static bool is_ours(void *ctx, const struct tcp_flow *flow)
 	return steer_owner(w->steer, flow) == w->index;
 }
 
-static bool is_address_of_port(const struct worker_conf *conf, const struct ip_addr *ip)
+static bool is_ours_to_serve(const struct worker_conf *conf, const struct ip_addr *ip)
 {
+	for (uint32_t v = 0; v < conf->n_vips; v++)
+		if (ip_in_prefix(ip, &conf->vips[v].prefix.ip, conf->vips[v].prefix.bits))
+			return true;
 	for (uint32_t p = 0; p < conf->n_ports; p++)
 		for (uint32_t i = 0; i < conf->ports[p].n_addresses; i++)
 			if (ip_eq(&conf->ports[p].addresses[i].ip, ip))
@@ -99,6 +103,9 @@ static struct host *make_host(
 	struct host_conf host = {
 		.ports = conf->ports,
 		.n_ports = conf->n_ports,
+		.vips = conf->vips,
+		.n_vips = conf->n_vips,
+		.n_vip_places = conf->n_frontends + conf->n_vip_places,
 		.queue = conf->index,
 		.max_conns = limits->max_conns,
 		.max_half_open = limits->max_conns / 4,
@@ -136,8 +143,10 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 		.window_max = limits->window_max,
 		.max_attempts = conf->max_attempts,
 		.retry_idempotent = conf->retry_idempotent,
+		.handshakes = {w->handshakes, conf->n_handshake_threads, WORKER_MAX_HANDSHAKES},
 		.seed = seed,
 		.source_for = host_source_for,
+		.serve = host_serve,
 		.source_ctx = w->host,
 	};
 	struct h2_conf h2 = {
@@ -162,7 +171,8 @@ static int check(const struct worker_conf *conf, struct lb_err *reterr)
 {
 	DCHECK(conf->n_ports >= 1 && conf->n_ports <= NET_MAX_PORTS);
 	for (uint32_t i = 0; i < conf->n_frontends; i++)
-		if (!is_address_of_port(conf, &conf->frontends[i].address)) {
+		if (!conf->frontends[i].by_listeners &&
+			!is_ours_to_serve(conf, &conf->frontends[i].address)) {
 			char text[IP_PORT_TEXT_MAX];
 			return lb_err_set(reterr,
 				"frontends[%u].address: %s is not an address of any port", i,
@@ -171,10 +181,21 @@ static int check(const struct worker_conf *conf, struct lb_err *reterr)
 	return 0;
 }
 
+// False = out of memory.
+static bool find_links(struct worker *w, const struct worker_conf *conf)
+{
+	w->handshakes = calloc(conf->n_handshake_threads, sizeof(w->handshakes[0]));
+	for (uint32_t i = 0; w->handshakes && i < conf->n_handshake_threads; i++)
+		w->handshakes[i] = tlshs_threads_link(conf->handshakes, conf->index, i);
+	return w->handshakes != NULL;
+}
+
 // 0, or -EINVAL with reterr.
 static int make(struct worker *w, const struct worker_conf *conf, struct lb_err *reterr)
 {
 	uint64_t seed;
+	if (!find_links(w, conf))
+		return lb_err_set(reterr, "workers[%u]: out of memory", conf->index);
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		return lb_err_set(reterr, "getrandom() failed");
 	w->host = make_host(w, conf, reterr);
@@ -196,7 +217,13 @@ static void add_groups(struct worker *w)
 	lb_link_add_group(w->link, "net", net_counters(host_net(w->host)));
 	lb_link_add_group(w->link, "tcp", tcp_stack_counters(host_tcp(w->host)));
 	lb_link_add_group(w->link, "h2", proxy_h2_counters(w->proxy));
+	lb_link_add_group(w->link, "h1", proxy_h1_counters(w->proxy));
 	lb_link_add_group(w->link, "proxy", proxy_counters(w->proxy));
+	lb_link_add_group(w->link, "tls", proxy_tls_counters(w->proxy));
+	lb_link_add_group(
+		w->link, "tls_clients", proxy_handshake_counters(w->proxy, PROXY_WITH_CLIENT));
+	lb_link_add_group(
+		w->link, "tls_backends", proxy_handshake_counters(w->proxy, PROXY_WITH_BACKEND));
 	lb_link_add_group(w->link, "handover", handover_counters(w->peers));
 	for (uint32_t i = 0; i < w->n_ports; i++) {
 		snprintf(w->port_groups[i], sizeof(w->port_groups[i]), "port%u", i);
@@ -386,7 +413,8 @@ static int run(void *arg)
 		enum turn did = turn(w, now);
 		// Timers alone say nothing of traffic, but a turn of theirs has no sleep in it.
 		if (w->idle_mode == WORKER_IDLE_BACKOFF && did != TURN_TIMERS)
-			idle_step(&w->idle, did == TURN_WORK, now, w->wheel);
+			idle_step(&w->idle, did == TURN_WORK, proxy_is_shaking(w->proxy), now,
+				w->wheel);
 		uint64_t then = now;
 		now = clock_ns();
 		account(w, did != TURN_EMPTY, now - then);
@@ -427,5 +455,6 @@ void worker_free(struct worker *w)
 		return;
 	proxy_free(w->proxy);
 	host_free(w->host);
+	free(w->handshakes);
 	cacheline_free(w);
 }

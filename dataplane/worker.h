@@ -16,6 +16,7 @@ struct handover;
 struct lb_link;
 struct lb_slot;
 struct steer;
+struct tlshs_threads;
 struct worker;
 
 enum worker_idle {
@@ -38,8 +39,11 @@ struct worker_limits {
 	uint32_t window_max; // bytes in flight of a connection that these may grow to
 	uint32_t max_concurrent_streams; // advertised to clients
 };
-// The defaults, except connections, requests and chunks (0), which shunt.yaml sets.
+// The defaults, except connections, requests, streams and chunks (0), which shunt.yaml sets.
 struct worker_limits worker_limits_default(void);
+
+// Handshakes of TLS that a worker has at a thread at a time.
+#define WORKER_MAX_HANDSHAKES 2048
 
 struct worker_conf {
 	uint32_t index; // from 0: core index of eal_conf, queue of every port
@@ -47,10 +51,15 @@ struct worker_conf {
 	// Borrowed, outlive the worker; all workers have the same.
 	struct steer *steer;
 	struct handover *handover;
+	struct tlshs_threads *handshakes; // with WORKER_MAX_HANDSHAKES of a link
+	uint32_t n_handshake_threads; // from 1
 	struct worker_limits limits;
 	struct host_port ports[NET_MAX_PORTS]; // each with its port, in shunt.yaml's order
 	uint32_t n_ports;
-	// Borrowed, outlive the worker. Each address must be one of a port's.
+	struct net_vip vips[NET_MAX_VIPS];
+	uint32_t n_vips;
+	uint32_t n_vip_places; // of snapshots' vips
+	// Borrowed, outlive the worker. Each address must be one of a port's, or of a VIP prefix.
 	const struct proxy_frontend *frontends;
 	uint32_t n_frontends;
 	uint64_t connect_timeout_ns; // 0 = 20 s
@@ -60,8 +69,8 @@ struct worker_conf {
 	uint32_t client_buffer; // bytes kept for a client connection (proxy_conf)
 	uint32_t max_attempts; // of a request (proxy_conf)
 	bool retry_idempotent;
-	// Borrowed, outlive the worker. Gets the counter groups "net", "tcp", "h2", "proxy",
-	// "handover", "port0", …, and all its pools.
+	// Borrowed, outlive the worker. Gets the counter groups "net", "tcp", "h2", "proxy", "tls",
+	// "tls_clients", "tls_backends", "handover", "port0", …, and all its pools.
 	struct lb_link *link;
 	const struct lb_slot *slot;
 };

@@ -2,9 +2,11 @@
 #include "lb/snapshot.h"
 
 #include "lb/base/check.h"
+#include "lb/chain_set.h"
 #include "lb/cluster.h"
 #include "lb/route/filter.h"
 #include "lb/route/route.h"
+#include "lb/vips.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,6 +24,7 @@ static void frontend_page_put(struct lb_frontend_page *p)
 	for (uint32_t i = 0; i < LB_FRONTENDS_PER_PAGE; i++) {
 		lb_route_table_put(p->frontends[i].routes);
 		lb_filter_chain_put(p->frontends[i].filters);
+		lb_chain_set_put(p->frontends[i].chains);
 		free(p->frontends[i].error);
 	}
 	free(p);
@@ -60,6 +63,8 @@ static struct lb_frontend_page *frontend_page_copy(const struct lb_frontend_page
 			.error = error,
 			.filters = f->filters ? lb_filter_chain_get(f->filters) : NULL,
 			.generation = f->generation,
+			.chains = lb_chain_set_get(f->chains),
+			.credential = f->credential,
 		};
 	}
 	return p;
@@ -158,6 +163,8 @@ struct lb_snapshot *lb_snapshot_copy(const struct lb_snapshot *from)
 	}
 	s->version = from->version + 1;
 	s->n_generations = from->n_generations;
+	s->credentials = lb_credentials_get(from->credentials);
+	s->vips = lb_vips_get(from->vips);
 	s->n_frontends = from->n_frontends;
 	for (uint32_t i = 0; i < n; i++) {
 		s->frontend_pages[i] = from->frontend_pages[i];
@@ -201,6 +208,41 @@ int lb_snapshot_set_filters(
 	return 0;
 }
 
+int lb_snapshot_set_chains(struct lb_snapshot *s, uint32_t index, struct lb_chain_set *chains)
+{
+	if (lb_snapshot_frontend(s, index)->chains == chains)
+		return 0;
+	struct lb_frontend *f = own_frontend(s, index);
+	if (!f)
+		return -ENOMEM;
+	lb_chain_set_put(f->chains);
+	f->chains = lb_chain_set_get(chains);
+	return 0;
+}
+
+void lb_snapshot_set_vips(struct lb_snapshot *s, struct lb_vips *vips)
+{
+	struct lb_vips *old = s->vips;
+	s->vips = lb_vips_get(vips);
+	lb_vips_put(old);
+}
+
+int lb_snapshot_set_frontend_credential(struct lb_snapshot *s, uint32_t index, uint32_t id)
+{
+	if (lb_snapshot_frontend(s, index)->credential == id)
+		return 0;
+	struct lb_frontend *f = own_frontend(s, index);
+	if (!f)
+		return -ENOMEM;
+	f->credential = id;
+	return 0;
+}
+
+int lb_snapshot_set_credential(struct lb_snapshot *s, uint32_t id, struct lb_credential *credential)
+{
+	return lb_credentials_set(&s->credentials, id, credential);
+}
+
 int lb_snapshot_set_cluster(struct lb_snapshot *s, uint32_t id, struct lb_cluster *cluster)
 {
 	CHECK(id < LB_MAX_CLUSTERS);
@@ -224,6 +266,8 @@ void lb_snapshot_free(struct lb_snapshot *s)
 		frontend_page_put(s->frontend_pages[i]);
 	for (uint32_t i = 0; i < s->n_pages; i++)
 		page_put(s->pages[i]);
+	lb_credentials_put(s->credentials);
+	lb_vips_put(s->vips);
 	free(s->frontend_pages);
 	free(s->pages);
 	free(s);

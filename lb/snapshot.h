@@ -5,14 +5,17 @@
 // Thread: built and freed by ctrl; read by workers, within one turn only (docs/threads.md).
 #pragma once
 
+#include "lb/pick/credential.h"
 #include "lb/pick/limits.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lb_chain_set;
 struct lb_cluster;
 struct lb_filter_chain;
 struct lb_route_table;
+struct lb_vips;
 
 struct lb_frontend {
 	struct lb_route_table
@@ -22,6 +25,10 @@ struct lb_frontend {
 	// 0 = no listener so far. Grows with each different listener, but not with new routes.
 	// Connections accepted under an earlier number, except 0, must be drained (FLT-11).
 	uint64_t generation;
+	// Counted; NULL = none. With chains a connection belongs to the frontend that they say,
+	// which is one of those behind shunt.yaml's, and this one has no routes.
+	struct lb_chain_set *chains;
+	uint32_t credential; // id; LB_PLAIN_TEXT = no TLS
 };
 
 // Frontends and clusters lie in pages, and the next snapshot shares the unchanged ones: making it
@@ -41,10 +48,12 @@ struct lb_cluster_page {
 struct lb_snapshot {
 	uint64_t version; // grows by one each publish
 	uint64_t n_generations; // grows with the generation of any frontend
-	uint32_t n_frontends; // as many as shunt.yaml has, in its order
+	uint32_t n_frontends; // those of shunt.yaml in its order, then places for chains
 	uint32_t n_pages; // length of pages
 	struct lb_frontend_page **frontend_pages; // owned array of counted pointers
 	struct lb_cluster_page **pages; // owned array of counted pointers; NULL = an empty page
+	struct lb_credentials *credentials; // counted; NULL = there are none
+	struct lb_vips *vips; // counted; NULL = Listeners have no address of their own
 	// lb/slot.c's, after another snapshot was published.
 	struct {
 		struct lb_snapshot *newer; // ctrl only
@@ -64,7 +73,12 @@ int lb_snapshot_set_frontend(
 // filters NULL = none.
 int lb_snapshot_set_filters(
 	struct lb_snapshot *, uint32_t index, struct lb_filter_chain *, uint64_t generation);
+int lb_snapshot_set_chains(struct lb_snapshot *, uint32_t index, struct lb_chain_set *);
+void lb_snapshot_set_vips(struct lb_snapshot *, struct lb_vips *);
+int lb_snapshot_set_frontend_credential(struct lb_snapshot *, uint32_t index, uint32_t id);
 int lb_snapshot_set_cluster(struct lb_snapshot *, uint32_t id, struct lb_cluster *); // NULL removes
+// What stands at the id; NULL = none (yet): who needs it is refused.
+int lb_snapshot_set_credential(struct lb_snapshot *, uint32_t id, struct lb_credential *);
 void lb_snapshot_free(struct lb_snapshot *); // NULL is fine
 
 static inline const struct lb_frontend *lb_snapshot_frontend(
@@ -80,4 +94,11 @@ static inline const struct lb_cluster *lb_snapshot_cluster(const struct lb_snaps
 	if (page >= s->n_pages || !s->pages[page])
 		return (const struct lb_cluster *)0;
 	return s->pages[page]->clusters[id % LB_CLUSTERS_PER_PAGE];
+}
+
+// NULL = none stands there (yet).
+static inline const struct lb_credential *lb_snapshot_credential(
+	const struct lb_snapshot *s, uint32_t id)
+{
+	return lb_credentials_at(s->credentials, id);
 }

@@ -88,7 +88,7 @@ def run(cell, subjects, seeds):
     for seed in seeds:
         for subject in subjects:
             with Lab("shunt-badnet") as lab:
-                results[subject].append(Bed(lab, subject, cell.family).run(cell, seed))
+                results[subject].append(Bed(lab, subject, cell.family, cell).run(cell, seed))
     return results
 
 

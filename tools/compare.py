@@ -4,6 +4,7 @@
 
     tools/compare              five alternating repeats, or as many as half an hour has room for
     tools/compare --quick      two shorter ones, or what five minutes have room for
+    tools/compare --ways       only what TLS and HTTP/1.1 cost (also with --quick)
 
 Whoever of the peers is installed takes part; `tools/setup compare` installs them all (Debian's packages haproxy,
 nghttp2-proxy, nginx; Envoy for the tests' Python). 8x32 is eight connections with 32 requests each at a time, 64x1 is 64 with one;
@@ -16,6 +17,9 @@ stands between the two ends of shunt-load on memif, which is where its own cost 
 kernel's packet sockets cost more than all the rest. `direct` has nobody in between. Bodies of 1 MiB, in
 answers and in requests, one at a time (1x1) and 64 (8x8), shuntd also with an MTU of 9000. On veth also an nginx as a backend that closes each
 connection after so many requests, after 0.4 s, or when it was idle for 0.4 s (8x8, or two requests a second).
+Then the same requests in clear text, with TLS 1.3 at the front, on both sides, and in HTTP/1.1 with keep-alive (veth),
+with one ECDSA certificate and AES-128-GCM for everybody and no session resumed: what each adds is above clear text of
+the same repeat; with TLS also new connections, of all threads, and idle ones.
 Last, 10,000 clusters by ADS, for shuntd and Envoy. Every figure says its transport. Values are medians of the repeats; a ratio
 is the median of those to the best peer of the same repeat, of what is added (a difference) that of the medians.
 
@@ -112,6 +116,30 @@ def closing(figures, subjects, plan):
     return n_failed
 
 
+def ways(figures, subjects, plan):
+    """Of clear text, TLS and HTTP/1.1. How many requests failed."""
+    import compare_bed  # pylint: disable=import-outside-toplevel
+    import compare_ways  # pylint: disable=import-outside-toplevel
+    n_failed = 0
+    for repeat in range(plan.few_repeats):
+        for subject in subjects:
+            for way in compare_ways.WAYS:
+                if way.http1 and subject.transport == "memif":
+                    continue  # shunt-load speaks HTTP/2
+                with subject(way=way) as running:
+                    for what, unit, value in running.way_figures(plan.seconds):
+                        figures.add(repeat, subject, what, unit, value)
+                        tell(f"{repeat + 1}/{plan.few_repeats} {subject.name} {subject.transport}: {what}: "
+                             f"{value:.2f} {unit}")
+                    n_failed += running.failed
+    whats = [*map(compare_bed.cpu_per_request, compare_bed.SHAPES), compare_bed.CHURN_FIGURE, *compare_bed.IDLE_FIGURES]
+    for way in compare_ways.WAYS[1:]:
+        for what in whats:
+            figures.add_differences(compare_ways.added(what, way), compare_ways.named(what, way),
+                                    compare_ways.named(what, compare_ways.CLEAR))
+    return n_failed
+
+
 def machine():
     model = next((line.split(":", 1)[1].strip() for line in
                   pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "?")
@@ -129,6 +157,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="two short repeats")
     parser.add_argument("--repeats", type=int, metavar="N")
+    parser.add_argument("--ways", action="store_true", help="only what TLS and HTTP/1.1 cost")
     parser.add_argument("--only", action="append", metavar="NAME", help="this subject; several")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--svg", type=pathlib.Path, metavar="FILE")
@@ -138,6 +167,29 @@ def arguments():
         args.plan = args.plan._replace(repeats=args.repeats, limit_s=float("inf"),
                                        few_repeats=min(args.repeats, args.plan.few_repeats))
     return args
+
+
+def measure_all(plan, figures, subjects):
+    """In clear text. How many requests failed."""
+    import compare_bed  # pylint: disable=import-outside-toplevel
+    import compare_subjects  # pylint: disable=import-outside-toplevel
+    many, rate = compare_bed.MANY, rate_of(subjects, plan.seconds)
+    n_failed = measure(figures, subjects, plan, rate, many)
+    n_failed += closing(figures, [s for s in subjects if s.transport == "veth" and s.routes], plan)
+    for shape in compare_bed.SHAPES:
+        figures.add_differences(compare_bed.cpu_added(shape, many), compare_bed.cpu_per_request(shape, many),
+                                compare_bed.cpu_per_request(shape))
+    for quantile in compare_bed.QUANTILES:
+        figures.add_beyond(f"latency {quantile} added at {rate} a second", f"latency {quantile} at {rate} a second",
+                           compare_subjects.REFERENCE)
+    return n_failed
+
+
+def clusters(plan, figures, subjects):
+    import compare_clusters  # pylint: disable=import-outside-toplevel
+    for repeat in range(plan.few_repeats):
+        for taker, what, unit, value in compare_clusters.figures(BUILD, [s.name for s in subjects]):
+            figures.add(repeat, taker, what, unit, value)
 
 
 def main():
@@ -150,8 +202,6 @@ def main():
     sys.dont_write_bytecode = True
     sys.path[:0] = [str(ROOT / "tests" / "integ"), str(ROOT / "tests" / "bench")]
     # pylint: disable=import-outside-toplevel  # they read SHUNT_BUILD
-    import compare_bed
-    import compare_clusters
     import compare_print
     import compare_rows
     import compare_subjects
@@ -160,19 +210,12 @@ def main():
         tell(f"not here, left out: {', '.join(missing)}; to get them: tools/setup compare")
     subjects = [s for s in subjects if not args.only or s.name in (*args.only, compare_subjects.REFERENCE)]
     about = {**machine(), "versions": {s.name: s.version() for s in subjects}}
-    many, figures = compare_bed.MANY, compare_rows.Figures()
-    rate = rate_of(subjects, args.plan.seconds)
-    n_failed = measure(figures, subjects, args.plan, rate, many)
-    n_failed += closing(figures, [s for s in subjects if s.transport == "veth" and s.routes], args.plan)
-    for shape in compare_bed.SHAPES:
-        figures.add_differences(compare_bed.cpu_added(shape, many), compare_bed.cpu_per_request(shape, many),
-                                compare_bed.cpu_per_request(shape))
-    for quantile in compare_bed.QUANTILES:
-        figures.add_beyond(f"latency {quantile} added at {rate} a second", f"latency {quantile} at {rate} a second",
-                           compare_subjects.REFERENCE)
-    for repeat in range(args.plan.few_repeats):
-        for taker, what, unit, value in compare_clusters.figures(BUILD, [s.name for s in subjects]):
-            figures.add(repeat, taker, what, unit, value)
+    figures = compare_rows.Figures()
+    in_ways = [s for s in subjects if s.routes and s.transport in ("memif", "veth")]
+    n_failed = 0 if args.ways else measure_all(args.plan, figures, subjects)
+    n_failed += ways(figures, in_ways, args.plan)
+    if not args.ways:
+        clusters(args.plan, figures, subjects)
     rows = figures.rows()
     elapsed = time.monotonic() - started
     about["stolen_percent"] = round(100 * (stolen_s() - stolen) / (elapsed * about["cpus"]), 1)

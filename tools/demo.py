@@ -5,11 +5,12 @@
     tools/demo                 installs what is missing, builds, and shows the main job live
     tools/demo --check         the same without a terminal; exits 0 when every statement held, else 1
     tools/demo --keep          leaves everything running and prints commands to play with
-    tools/demo --stop [NAME]   removes what --keep left running: all of it, or one
+    tools/demo --stop [NAME]   removes what --keep, or a demo that was killed, left: all of it, or one
     --no-setup                 neither installs nor builds: runs what is in ./build, or $SHUNT_BUILD
 
 Everything lives in network namespaces of its own and is removed at the end, also after Ctrl-C or a
-failure. Every number is counted at the client, and then compared with what the balancer says of itself.
+failure; what a SIGKILL leaves, --stop and the next demo remove. Every number is counted at the client,
+and then compared with what the balancer says of itself.
 """
 
 import argparse
@@ -27,8 +28,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tests" / "integ"))
 
 # pylint: disable=wrong-import-position
-from demo_world import WHO, Count, DemoWorld, Meter  # noqa: E402
-from lab import Lab, LabError, drop_kept, wait_until  # noqa: E402
+from demo_world import TLS_PORT, TLS_URL, WHO, Count, DemoWorld, Meter  # noqa: E402
+from lab import Lab, LabError, drop_dead, wait_until  # noqa: E402
 from narrator import Narrator  # noqa: E402
 from testbed import BUILD, HERE, LINKS, PORT, URL, VIP, free_of_addresses  # noqa: E402
 from world import RPC_PATH, SIZES, WEB_BACKENDS, WEB_PORT, split_of  # noqa: E402
@@ -74,6 +75,7 @@ class Demo:
         self.show_dying_backend()
         self.show_return()
         self.show_calls()
+        self.show_certificate_change()
         self.show_counters()
 
     def build_world(self):
@@ -84,7 +86,7 @@ class Demo:
         self.tell.say(f"In `backends`: four nghttpd ({', '.join(WEB_BACKENDS)}) and a gRPC server.")
         self.bed.start_xds()
         self.tell.say("In `lb`: shunt-xds serves a copy of examples/demo/xds ...")
-        self.bed.start_daemon()
+        self.world.start_daemon()
         self.tell.say(f"... and shuntd, on two DPDK virtual devices, answers on {VIP}.")
         silent = all(free_of_addresses(self.lab, near_if) for _, near_if in LINKS.values())
         self.tell.verify(silent, "the kernel of `lb` has no address there: only shuntd can answer")
@@ -111,9 +113,9 @@ class Demo:
             self.tell.bar(samples[-1], note, last=True)
         return samples
 
-    def start_load(self, name):
+    def start_load(self, name, url=URL):
         self.tell.say(f"A steady load of {LOAD_RATE} requests a second begins.")
-        load = self.bed.start_h2load(name, requests=LOAD_RATE * LOAD_SECONDS, **LOAD)
+        load = self.bed.start_h2load(name, url=url, requests=LOAD_RATE * LOAD_SECONDS, **LOAD)
         wait_until(lambda: "spawning" in load.output() or not load.alive(), 10, "h2load's start")
         return load
 
@@ -229,6 +231,33 @@ class Demo:
         self.tell.verify(True, statement)
         return result
 
+    def show_certificate_change(self):
+        self.tell.step(f"The certificate of port {TLS_PORT}, which has TLS, is replaced under load")
+        load = self.start_load("load-certificate", url=TLS_URL)
+        before = self.shake_hands_for(load, BEFORE_S)
+        self.tell.verify(before and {name for name, _ in before} == {"first"},
+                         f"{len(before)} new clients saw the first certificate, and trust it")
+        written = time.monotonic()
+        self.world.install("second")
+        self.tell.say("tls.key and tls.crt were replaced, one after the other.")
+        after = self.shake_hands_for(load, PATIENCE_S)
+        report, lost = self.end_load(load)
+        seen = [name for name, _ in after]
+        took = next((at - written for name, at in after if name == "second"), None)
+        self.tell.verify(took is not None, f"a new client saw the second one after {took:.2f} s" if took is not None
+                         else "a new client saw the second one while the load ran")
+        self.tell.verify(took is not None and set(seen[seen.index("second"):]) == {"second"} and None not in seen,
+                         f"so did all others since; each of {len(seen)} handshakes ended well")
+        self.tell.verify(lost == 0, f"{lost} of {report.total} requests of the load failed")
+
+    def shake_hands_for(self, load, seconds):
+        """[(whose certificate a new client saw, when its handshake had ended)], beside the load."""
+        seen = []
+        end = time.monotonic() + seconds
+        while load.alive() and time.monotonic() < end:
+            seen.append((self.world.shake_hands(), time.monotonic()))
+        return seen
+
     def show_counters(self):
         self.tell.step("The counters of the stats socket, beside the client's")
         total = self.meter.total
@@ -268,6 +297,11 @@ class Demo:
             ("other weights, live when saved (or use an editor)",
              f"sed -i 's/\"weight\": [0-9]*/\"weight\": 50/' {self.world.routes_file}"),
             ("did they arrive", f"{shuntctl} show xds"),
+            (f"the certificate that clients of port {TLS_PORT} see",
+             f"{client} openssl s_client -connect {VIP}:{TLS_PORT} </dev/null 2>&1 | openssl x509 -noout -subject"),
+            ("the other one, live when both files are there",
+             f"cp {run}/tls/first.key {run}/tls/tls.key; cp {run}/tls/first.pem {run}/tls/tls.crt"),
+            ("what is known of it", f"{shuntctl} show certs"),
             ("clusters and backends (`help` names what else there is to see)",
              f"{shuntctl} show clusters"),
             (f"kill {VICTIM}", f"kill -9 {self.world.backends[VICTIM].pid}"),
@@ -306,17 +340,28 @@ def become_root():
 
 
 def stop(name):
-    stopped = drop_kept(name)
+    stopped = drop_dead(LABEL, name)
     for prefix in stopped:
         print(f"demo: {prefix} is gone")
     if not stopped:
-        print(f"demo: no {name or LABEL} was left running")
+        print(f"demo: no {name or LABEL} was left")
     return 1 if name and not stopped else 0
 
 
 def show(options):
+    lab = Lab(LABEL, leashed=not options.keep)
+    try:
+        return show_in(lab, options)
+    except KeyboardInterrupt:
+        left = (f"all of it goes on, until: {ROOT}/tools/demo --stop {lab.prefix}" if lab.kept
+                else "everything it made is gone")
+        print(f"\ndemo: interrupted; {left}", file=sys.stderr)
+        return 130
+
+
+def show_in(lab, options):
     tell = Narrator(options.check)
-    with Lab(LABEL, leashed=not options.keep) as lab:
+    with lab:
         demo = Demo(lab, tell)
         try:
             demo.run()
@@ -341,7 +386,7 @@ def parse_arguments():
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--check", action="store_true", help="without a terminal, for scripts")
     what.add_argument("--keep", action="store_true", help="leave everything running at the end")
-    what.add_argument("--stop", nargs="?", const="", metavar="NAME", help="remove what --keep left")
+    what.add_argument("--stop", nargs="?", const="", metavar="NAME", help="remove what is left")
     parser.add_argument("--no-setup", action="store_true", help="neither install nor build")
     return parser.parse_args()
 
@@ -359,5 +404,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except KeyboardInterrupt:
-        print("\ndemo: interrupted; everything it made is gone", file=sys.stderr)
+        print("\ndemo: interrupted", file=sys.stderr)
         sys.exit(130)

@@ -20,6 +20,7 @@
 struct args {
 	const char *socket;
 	bool json;
+	bool follows; // the answer goes on until one of us ends
 	char command[STATS_MAX_COMMAND];
 };
 
@@ -30,12 +31,21 @@ static const struct argp_option options[] = {
 	{0},
 };
 
+// Of any command.
+static bool is_follow(const char *word)
+{
+	return strcmp(word, "-w") == 0 || strcmp(word, "-f") == 0;
+}
+
 // The first word ends our own options, since a command may have some, too.
 static void take_words(struct args *a, char **words, int n, struct argp_state *state)
 {
 	for (int i = 0; i < n; i++) {
 		if (strcmp(words[i], "--json") == 0 || strcmp(words[i], "-j") == 0)
 			a->json = true;
+		else if (is_follow(words[i]) &&
+			 words_append(a->command, sizeof(a->command) - sizeof(" json"), words[i]))
+			a->follows = true;
 		else if (!words_append(a->command, sizeof(a->command) - sizeof(" json"), words[i]))
 			argp_error(state, "command longer than %d bytes", STATS_MAX_COMMAND);
 	}
@@ -102,6 +112,14 @@ static bool send_command(int fd, const char *command)
 	return send(fd, line, (size_t)len, MSG_NOSIGNAL) == len && shutdown(fd, SHUT_WR) == 0;
 }
 
+// No line may come for long.
+static void wait_for_ever(int fd)
+{
+	struct timeval never = {0};
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &never, sizeof(never));
+	setlinebuf(stdout);
+}
+
 // Prints the answer but for the empty line that ends it. 0, 1 as the exit status, -1 with errno.
 static int print_answer(int fd)
 {
@@ -143,6 +161,8 @@ int main(int argc, char **argv)
 		close(fd);
 		status = -1;
 	}
+	if (status == 0 && args.follows)
+		wait_for_ever(fd);
 	if (status == 0)
 		status = print_answer(fd);
 	if (status < 0) {

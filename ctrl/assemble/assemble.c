@@ -10,6 +10,7 @@
 #include "ctrl/assemble/regex_cache.h"
 #include "ctrl/assemble/route_compile.h"
 #include "ctrl/assemble/workers.h"
+#include "ctrl/certs/credentials.h"
 #include "ctrl/conf/config.h"
 #include "lb/base/log.h"
 #include "lb/base/time.h"
@@ -20,6 +21,7 @@
 #include "lb/pick/limits.h"
 #include "lb/pick/link.h"
 #include "lb/pick/orca.h"
+#include "lb/vips.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,12 +45,53 @@ static void on_cluster_change(void *ctx, struct lb_cluster *cluster)
 	draft_set_cluster(&a->draft, cluster->id, cluster);
 }
 
+// A context that is being made, or waits to be published, is waited for; where there is none the
+// worker says so.
+static bool must_wait(const struct assembler *a, const struct lb_endpoint *e)
+{
+	uint32_t id = lb_endpoint_credential(e);
+	const struct credentials *all = a->conf.credentials;
+	if (id == LB_PLAIN_TEXT || !all || draft_has_published(&a->draft, id))
+		return false;
+	return credentials_is_new(all, id) || credentials_at(all, id);
+}
+
+// False = out of memory.
+static bool park(struct assembler *a, uint32_t endpoint)
+{
+	if (a->n_parked == a->parked_room) {
+		uint32_t room = a->parked_room ? 2 * a->parked_room : 64;
+		uint32_t *list = realloc(a->parked, room * sizeof(*list));
+		if (!list)
+			return false;
+		a->parked = list;
+		a->parked_room = room;
+	}
+	a->parked[a->n_parked++] = endpoint;
+	return true;
+}
+
 static void on_connect(void *ctx, struct lb_endpoint *endpoint)
 {
 	struct assembler *a = ctx;
 	uint32_t n = workers_count(a->conf.workers);
+	if (must_wait(a, endpoint) && park(a, endpoint->id))
+		return;
 	struct lb_command c = {.kind = LB_COMMAND_CONNECT, .endpoint = endpoint};
 	workers_send(a->conf.workers, lb_endpoint_anchor(endpoint->id, n), &c);
+}
+
+// After a snapshot was published.
+static void unpark(struct assembler *a)
+{
+	uint32_t n = a->n_parked;
+	a->n_parked = 0;
+	for (uint32_t i = 0; i < n; i++) { // what must wait on moves up
+		struct lb_endpoint *e =
+			lb_endpoint_find(lb_connectivity_endpoints(a->connectivity), a->parked[i]);
+		if (e && e->n_refs)
+			on_connect(a, e);
+	}
 }
 
 static void on_release(void *ctx, struct lb_endpoint *endpoint)
@@ -80,6 +123,7 @@ static bool make_tree_env(struct assembler *a)
 		.connect = on_connect,
 		.release = on_release,
 		.ctx = a,
+		.timers = workers_link(a->conf.workers, 0)->shared->timers,
 		.on_state = lb_member_on_state,
 	};
 	const struct config_sessions *sessions = a->conf.config->sessions;
@@ -97,6 +141,7 @@ static bool make_tree_env(struct assembler *a)
 		.orca = a->orca,
 		.member_loads = workers_link(a->conf.workers, 0)->shared->loads,
 		.loads = a->conf.loads,
+		.credentials = a->conf.credentials,
 		.aggregate_policy = a->conf.aggregate_policy,
 		.sessions_use_ejected = sessions && sessions->use_ejected,
 		.on_change = on_cluster_change,
@@ -119,7 +164,7 @@ static bool make_positions(struct assembler *a)
 
 struct assembler *assembler_new(const struct assembler_conf *conf)
 {
-	uint32_t n = conf->config->n_frontends;
+	uint32_t n = config_n_places(conf->config);
 	struct assembler *a = calloc(1, sizeof(*a) + n * sizeof(a->frontends[0]));
 	if (!a)
 		return NULL;
@@ -148,13 +193,15 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 		.all = a->frontends,
 	};
 	a->transitions = calloc(LB_MAX_ENDPOINTS, sizeof(*a->transitions));
-	bool ok = a->clusters && a->regexes && a->compiler && a->transitions;
+	a->credentials = calloc((size_t)n + 1, sizeof(*a->credentials));
+	bool ok = a->clusters && a->regexes && a->compiler && a->transitions && a->credentials;
 	for (uint32_t i = 0; i < n; i++)
 		ok = assembled_frontend_init(&a->frontends[i], &a->frontend_env, i) && ok;
 	if (!ok) {
 		assembler_free(a);
 		return NULL;
 	}
+	assembler_take_credentials(a);
 	return a;
 }
 
@@ -162,7 +209,7 @@ void assembler_free(struct assembler *a)
 {
 	if (!a)
 		return;
-	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++)
+	for (uint32_t i = 0; i < config_n_places(a->conf.config); i++)
 		assembled_frontend_fini(&a->frontends[i]);
 	route_compiler_free(a->compiler);
 	regex_cache_free(a->regexes);
@@ -173,6 +220,9 @@ void assembler_free(struct assembler *a)
 	lb_orca_table_free(a->orca);
 	lb_connectivity_free(a->connectivity);
 	ids_fini(&a->leaf_ids);
+	assembler_give_credentials(a);
+	lb_vips_put(a->vips);
+	free(a->parked);
 	free(a->positions);
 	free(a->transitions);
 	free(a);
@@ -247,7 +297,9 @@ void assembler_event(struct assembler *a, uint32_t worker, const struct lb_event
 static void redraft(struct assembler *a)
 {
 	draft_reset(&a->draft);
-	for (uint32_t i = 0; i < a->conf.config->n_frontends && !a->draft.is_lost; i++)
+	assembler_draft_credentials(a);
+	draft_set_vips(&a->draft, a->vips);
+	for (uint32_t i = 0; i < config_n_places(a->conf.config) && !a->draft.is_lost; i++)
 		assembled_frontend_draft(&a->frontends[i]);
 	for (uint32_t i = 0; i < cluster_set_count(a->clusters) && !a->draft.is_lost; i++) {
 		struct cluster *c = cluster_set_at(a->clusters, i);
@@ -325,7 +377,7 @@ static void retry(struct assembler *a)
 	if (!a->unsettled)
 		return;
 	a->unsettled = false;
-	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++)
+	for (uint32_t i = 0; i < config_n_places(a->conf.config); i++)
 		a->unsettled |= assembled_frontend_retry(&a->frontends[i], came);
 }
 
@@ -339,6 +391,8 @@ void assembler_tick(struct assembler *a)
 	if (a->draft.is_lost)
 		redraft(a);
 	draft_publish(&a->draft, twheel_now(a->conf.wheel));
+	if (a->n_parked)
+		unpark(a);
 }
 
 void assembler_update(struct assembler *a, uint32_t frontend, struct xds_config *config)
@@ -352,6 +406,31 @@ void assembler_fail(struct assembler *a, uint32_t frontend, const char *text)
 	assembled_frontend_fail(&a->frontends[frontend], text);
 }
 
+void assembler_set_chains(
+	struct assembler *a, uint32_t frontend, struct lb_chain_set *chains, const char *error)
+{
+	assembled_frontend_set_chains(&a->frontends[frontend], chains, error);
+}
+
+void assembler_set_vips(struct assembler *a, struct lb_vips *vips)
+{
+	struct lb_vips *old = a->vips;
+	a->vips = lb_vips_get(vips);
+	lb_vips_put(old);
+	draft_set_vips(&a->draft, vips);
+}
+
+void assembler_set_owner(struct assembler *a, uint32_t chain, uint32_t frontend)
+{
+	a->frontends[chain].owner = frontend;
+	assembled_frontend_send_away(&a->frontends[chain]); // whoever was here before
+}
+
+void assembler_send_away(struct assembler *a, uint32_t chain)
+{
+	assembled_frontend_send_away(&a->frontends[chain]);
+}
+
 bool assembler_in_use(struct assembler *a, uint32_t frontend, const char *cluster)
 {
 	return frontend_clusters_in_use(&a->frontends[frontend], cluster);
@@ -360,9 +439,14 @@ bool assembler_in_use(struct assembler *a, uint32_t frontend, const char *cluste
 bool assembler_ready(const struct assembler *a)
 {
 	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++)
-		if (!a->frontends[i].routes)
+		if (*assembled_frontend_error(&a->frontends[i]))
 			return false;
 	return a->draft.next == NULL;
+}
+
+uint64_t assembler_published_ns(const struct assembler *a)
+{
+	return a->draft.published_ns;
 }
 
 uint64_t assembler_n_snapshots(const struct assembler *a)

@@ -21,13 +21,18 @@
 struct actions;
 struct assembler;
 struct config;
+struct credentials;
+struct lb_credential;
 struct lb_dump;
+struct lb_chain_set;
 struct lb_event;
 struct lb_filter_chain;
 struct lb_req;
 struct lb_route_table;
 struct lb_slot;
+struct lb_vips;
 struct load_report;
+struct res_tls;
 struct twheel;
 struct xds_config;
 
@@ -39,6 +44,7 @@ struct assembler_conf {
 	uint64_t seed;
 	uint32_t max_connections; // per worker, of all endpoints; 0 = no limit
 	struct load_report *loads; // NULL = no load reports
+	struct credentials *credentials; // NULL = connections by TLS are refused
 	struct slice slice; // how much of a large route table is made in a turn
 	bool aggregate_policy; // leaves use their aggregate's policy (A75-G08)
 	// Called when a connection failed: DNS names may have other addresses now (A74-C06). May be
@@ -56,8 +62,28 @@ void assembler_free(struct assembler *); // NULL is fine; after the workers stop
 void assembler_update(struct assembler *, uint32_t frontend, struct xds_config *);
 // The frontend has no usable configuration any more: its requests fail with this text.
 void assembler_fail(struct assembler *, uint32_t frontend, const char *text);
+// The filter chains of a frontend with a socket Listener, whose places are behind shunt.yaml's
+// frontends (config_n_places()) and are given configurations as frontends are. error: why it does
+// not serve; "" = it does. Takes a reference.
+void assembler_set_chains(
+	struct assembler *, uint32_t frontend, struct lb_chain_set *, const char *error);
+// Where Listeners have addresses of their own, and the chains of each. Takes a reference.
+void assembler_set_vips(struct assembler *, struct lb_vips *);
+// A place belongs to this frontend from now on, as to its name and settings. Its clients, unlike
+// those of a frontend, are sent away later even if they came before there was a configuration.
+void assembler_set_owner(struct assembler *, uint32_t chain, uint32_t frontend);
+// What connections that begin at a place want of TLS; NULL = plain text.
+void assembler_secure(struct assembler *, uint32_t chain, const struct res_tls *);
+// The place is nobody's: whoever might still get it is refused, in plain text, too.
+void assembler_unsecure(struct assembler *, uint32_t chain);
+// True until the first attempt to make its TLS context has ended.
+bool assembler_is_securing(const struct assembler *, uint32_t chain);
+// Sends the clients of a place away (FLT-11); what it has serves them until then.
+void assembler_send_away(struct assembler *, uint32_t chain);
 // True if its requests may still hold a cluster that its configuration no longer names (A31-R11).
 bool assembler_in_use(struct assembler *, uint32_t frontend, const char *cluster);
+// What stands at this id from now on; NULL = nothing (struct credentials_conf).
+void assembler_credential(struct assembler *, uint32_t id, struct lb_credential *);
 // Handles an event that workers_poll() read.
 void assembler_event(struct assembler *, uint32_t worker, const struct lb_event *);
 // Call at every tick: publishes what changed, frees what is no longer held.
@@ -66,6 +92,7 @@ void assembler_tick(struct assembler *);
 // True if every frontend has routes.
 bool assembler_ready(const struct assembler *);
 uint64_t assembler_n_snapshots(const struct assembler *); // published so far
+uint64_t assembler_published_ns(const struct assembler *); // when the last one was; 0 = never
 unsigned assembler_n_live_snapshots(const struct assembler *);
 // Connection attempts that wait for their turn, and those under way (lb/member/attempts.h).
 uint32_t assembler_n_waiting_attempts(const struct assembler *);
@@ -97,15 +124,27 @@ struct assembler_cluster_info {
 	const char *name;
 	uint32_t id;
 	enum lb_state state;
+	const char
+		*tls; // "" = plain text, "tls", "mtls" (we show a certificate); of an aggregate ""
 	const char *detail; // why it fails, or a problem although it serves; "" = none
 	bool leaving; // in no configuration, waits for its last request
-	uint32_t n_endpoints, n_ready;
+	uint32_t n_endpoints, n_ready, n_failing, n_ejected; // failing: ejected ones, too
+	uint64_t connections; // to its endpoints, those of other clusters included
+	uint32_t in_flight,
+		max_requests; // of its circuit breaker; an aggregate's: of its leaf in use
 	struct cluster_totals totals; // since the cluster was added
 };
 // Calls fn for each cluster in order of name; inside fn, assembler_each_endpoint() lists its
 // endpoints.
 void assembler_each_cluster(const struct assembler *,
 	void (*fn)(void *ctx, const struct assembler_cluster_info *), void *ctx);
+// The first cluster whose name comes after this one ("" = the first of all), for walks with pauses.
+// False = there is none.
+bool assembler_next_cluster(
+	const struct assembler *, const char *after, struct assembler_cluster_info *ret);
+// Its answers and times since it was added, of all workers. False = there is no such cluster.
+bool assembler_cluster_times(
+	const struct assembler *, const char *cluster, struct lb_cluster_times *ret);
 bool assembler_find_cluster(
 	const struct assembler *, const char *name, struct assembler_cluster_info *ret);
 // What the cluster's picker returns on a worker with connections to all endpoints; borrowed. hash:
@@ -136,6 +175,8 @@ bool assembler_frontend_routes(
 	const struct assembler *, uint32_t frontend, struct assembler_routes *ret);
 // What its next configuration, complete, still waits for here; "" = nothing.
 const char *assembler_frontend_waiting(const struct assembler *, uint32_t frontend);
+// Why clients cannot connect by TLS, or do by an older certificate; "" = all is well.
+const char *assembler_frontend_tls_error(const struct assembler *, uint32_t frontend);
 // Why the frontend has no routes; "" = it serves.
 const char *assembler_frontend_error(const struct assembler *, uint32_t frontend);
 // Why the newest configuration does not serve (an earlier one may); "" = it does.

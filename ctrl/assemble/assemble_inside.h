@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The assembler's state, for its two files only: assemble.c (events, ticks) and assemble_view.c
-// (display).
+// The assembler's state, for its three files only: assemble.c (events, ticks), assemble_tls.c (TLS
+// of frontends) and assemble_view.c (display).
 // Thread: ctrl.
 #pragma once
 
@@ -27,11 +27,22 @@ struct assembler {
 	bool patterns_came; // and the frontends that wait have not been told
 	uint64_t compiled_ns; // when to tell waiting frontends next, if patterns are still missing
 	struct draft draft;
+	struct lb_vips *vips; // counted; NULL = none
 	struct assembled_frontend_env frontend_env;
 	bool unsettled; // some frontend may have a part that does not serve yet
 	uint64_t look_ns; // when to check `unsettled` next
 	uint64_t expedite_ns; // when to check next for clusters with waiting requests
 	uint32_t expedite_at; // the cluster checked last
+	// Endpoints to connect as soon as their TLS context is published. Owned; ids may be stale.
+	uint32_t *parked;
+	uint32_t n_parked, parked_room;
+	uint32_t *credentials; // [config_n_places()] owned; taken
 	uint8_t *transitions; // [LB_MAX_ENDPOINTS] owned; enum transition: last state logged
-	struct assembled_frontend frontends[]; // [config->n_frontends]
+	struct assembled_frontend frontends[]; // [config_n_places()]
 };
+
+// Implemented by assemble_tls.c. Contexts of frontends are in the first snapshot's place of it
+// before anybody connects (TLS-160).
+void assembler_take_credentials(struct assembler *);
+void assembler_draft_credentials(struct assembler *); // all that there are, anew
+void assembler_give_credentials(struct assembler *);

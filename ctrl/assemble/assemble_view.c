@@ -4,6 +4,7 @@
 #include "ctrl/assemble/cluster_set.h"
 #include "ctrl/assemble/leaf_source.h"
 #include "ctrl/assemble/members.h"
+#include "ctrl/assemble/route_compile.h"
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/res/endpoints.h"
 #include "lb/base/twheel.h"
@@ -33,11 +34,12 @@ struct endpoint_walk {
 
 static uint64_t connections_to(const struct assembler *a, const struct ip_port *address)
 {
-	const struct lb_endpoint *e =
-		lb_endpoint_of(lb_connectivity_endpoints(a->connectivity), address);
+	const struct lb_endpoint_table *all = lb_connectivity_endpoints(a->connectivity);
 	uint64_t n = 0;
-	for (uint32_t w = 0; e && w < workers_count(a->conf.workers); w++)
-		n += counter_read(&workers_link(a->conf.workers, w)->endpoints[e->id].connections);
+	for (const struct lb_endpoint *e = NULL; (e = lb_endpoint_next_of(all, address, e));)
+		for (uint32_t w = 0; w < workers_count(a->conf.workers); w++)
+			n += counter_read(
+				&workers_link(a->conf.workers, w)->endpoints[e->id].connections);
 	return n;
 }
 
@@ -211,6 +213,9 @@ static void count_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 	struct assembler_cluster_info *info = ctx;
 	info->n_endpoints++;
 	info->n_ready += e->state == LB_READY && !e->is_ejected;
+	info->n_failing += e->is_failing;
+	info->n_ejected += e->is_ejected;
+	info->connections += e->connections;
 }
 
 // What a request would hear.
@@ -234,12 +239,20 @@ static void describe(
 		.detail = why_failing(a, now),
 		.leaving = c->n_users == 0,
 	};
+	const struct lb_leaf_layer *layer = lb_leaf_layer(now->picker);
+	if (layer) {
+		ret->in_flight = lb_breaker_in_flight(layer->breaker);
+		ret->max_requests = layer->max_requests;
+	}
+	ret->tls = cluster_tree_tls(c->tree);
 	if (!*ret->detail)
 		ret->detail = cluster_tree_trouble(c->tree);
+	if (!*ret->detail)
+		ret->detail = cluster_tree_tls_error(c->tree);
 	each_endpoint(a, c, count_endpoint, ret);
 	workers_cluster_totals(a->conf.workers, c->id, &ret->totals);
 	if (c->before)
-		cluster_totals_since(&ret->totals, c->before);
+		cluster_totals_since(&ret->totals, &c->before->totals);
 }
 
 void assembler_each_cluster(const struct assembler *a,
@@ -250,6 +263,28 @@ void assembler_each_cluster(const struct assembler *a,
 		describe(a, cluster_set_at(a->clusters, i), &info);
 		fn(ctx, &info);
 	}
+}
+
+bool assembler_next_cluster(
+	const struct assembler *a, const char *after, struct assembler_cluster_info *ret)
+{
+	uint32_t i = cluster_set_after(a->clusters, after);
+	if (i == cluster_set_count(a->clusters))
+		return false;
+	describe(a, cluster_set_at(a->clusters, i), ret);
+	return true;
+}
+
+bool assembler_cluster_times(
+	const struct assembler *a, const char *name, struct lb_cluster_times *ret)
+{
+	const struct cluster *c = cluster_set_find(a->clusters, name);
+	if (!c)
+		return false;
+	workers_cluster_times(a->conf.workers, c->id, ret);
+	if (c->before)
+		cluster_times_since(ret, &c->before->times);
+	return true;
 }
 
 bool assembler_find_cluster(
@@ -290,4 +325,28 @@ bool assembler_frontend_routes(
 	const struct assembler *a, uint32_t frontend, struct assembler_routes *ret)
 {
 	return assembled_frontend_routes(&a->frontends[frontend], ret);
+}
+
+const char *assembled_frontend_error(const struct assembled_frontend *f)
+{
+	return f->routes || f->serves_chains ? "" : f->error;
+}
+
+const char *assembled_frontend_refusal(const struct assembled_frontend *f)
+{
+	return f->refusal;
+}
+
+const char *assembled_frontend_waiting(const struct assembled_frontend *f)
+{
+	return !f->waits ? "" : f->goes_on ? "compiling routes" : "compiling regular expressions";
+}
+
+bool assembled_frontend_routes(const struct assembled_frontend *f, struct assembler_routes *ret)
+{
+	if (!f->applied)
+		return false;
+	*ret = (struct assembler_routes){
+		f->applied, compiled_routes_table(f->routes), f->filters, f->actions};
+	return true;
 }

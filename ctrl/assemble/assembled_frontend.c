@@ -14,6 +14,7 @@
 #include "lb/base/log.h"
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
+#include "lb/chain_set.h"
 #include "lb/route/filter.h"
 
 #include <errno.h>
@@ -40,7 +41,7 @@ static bool set_text(char **text, const char *value)
 
 static const char *name_of(const struct assembled_frontend *f)
 {
-	return f->env->config->frontends[f->index].name;
+	return f->env->config->frontends[f->owner].name;
 }
 
 static uint64_t now_ns(const struct assembled_frontend *f)
@@ -53,6 +54,7 @@ bool assembled_frontend_init(
 {
 	f->env = env;
 	f->index = index;
+	f->owner = index;
 	f->error = strdup("no configuration has been received yet");
 	f->refusal = strdup("");
 	return f->error && f->refusal;
@@ -106,6 +108,7 @@ void assembled_frontend_fini(struct assembled_frontend *f)
 {
 	drop_job(f);
 	free_parts(f);
+	lb_chain_set_put(f->chains);
 	xds_config_put(f->applied);
 	xds_config_put(f->wanted);
 	xds_config_put(f->newest);
@@ -120,6 +123,7 @@ void assembled_frontend_draft(const struct assembled_frontend *f)
 	draft_set_frontend(f->env->draft, f->index,
 		f->routes ? compiled_routes_table(f->routes) : NULL, f->error, f->filters,
 		f->generation);
+	draft_set_chains(f->env->draft, f->index, f->chains);
 }
 
 // What a configuration becomes. Parts whose resources are those that serve are NULL: they stay.
@@ -139,7 +143,7 @@ static void assembled_fini(struct assembled *n)
 
 static struct route_compile_how how_of(const struct assembled_frontend *f)
 {
-	const struct config_frontend *conf = &f->env->config->frontends[f->index];
+	const struct config_frontend *conf = &f->env->config->frontends[f->owner];
 	return (struct route_compile_how){f->wanted->vhost, conf->grpc_headers == CONFIG_GRPC_ALL};
 }
 
@@ -184,14 +188,17 @@ static enum route_compile_outcome make_routes(
 }
 
 // shunt.yaml's idle timeout is for plain HTTP alone: gRPC's streams may be silent (TH-98).
-static struct lb_listener_timeouts timeouts_of(const struct assembled_frontend *f)
+static struct lb_filter_chain *filters_of(const struct assembled_frontend *f)
 {
 	const struct res_listener *l = f->wanted->listener;
-	uint64_t s = f->env->config->stream_idle_timeout_s;
-	uint64_t plain_ns = s ? s * NS_PER_SECOND : LB_NO_TIMEOUT, grpc_ns = LB_NO_TIMEOUT;
-	if (l->stream_idle_ns)
-		plain_ns = grpc_ns = l->stream_idle_ns;
-	return (struct lb_listener_timeouts){l->max_stream_duration_ns, {plain_ns, grpc_ns}};
+	uint64_t s = f->env->config->stream_idle_timeout_s, own_ns = l->stream_idle_ns;
+	uint64_t plain_ns = own_ns ? own_ns : s ? s * NS_PER_SECOND : LB_NO_TIMEOUT;
+	const struct lb_listener_timeouts t = {
+		l->max_stream_duration_ns, {plain_ns, own_ns ? own_ns : LB_NO_TIMEOUT}};
+	struct lb_filter_chain *c = lb_filter_chain_new(l->filters, l->n_filters, &t);
+	if (c)
+		c->forwarding = l->forwarding;
+	return c;
 }
 
 static enum route_compile_outcome assemble(
@@ -205,10 +212,8 @@ static enum route_compile_outcome assemble(
 		outcome = make_routes(f, ret, reterr);
 	if (outcome != ROUTE_COMPILED)
 		return outcome;
-	const struct lb_listener_timeouts timeouts = timeouts_of(f);
 	if (!ret->same_listener)
-		ret->filters = lb_filter_chain_new(
-			new->listener->filters, new->listener->n_filters, &timeouts);
+		ret->filters = filters_of(f);
 	return ret->same_listener || ret->filters ? ROUTE_COMPILED : ROUTE_COMPILE_REFUSED;
 }
 
@@ -461,6 +466,23 @@ void assembled_frontend_fail(struct assembled_frontend *f, const char *text)
 	assembled_frontend_draft(f);
 }
 
+void assembled_frontend_set_chains(
+	struct assembled_frontend *f, struct lb_chain_set *chains, const char *error)
+{
+	f->serves_chains = !*error;
+	if (*error)
+		set_text(&f->error, error);
+	lb_chain_set_put(f->chains);
+	f->chains = lb_chain_set_get(chains);
+	assembled_frontend_draft(f);
+}
+
+void assembled_frontend_send_away(struct assembled_frontend *f)
+{
+	f->generation++;
+	assembled_frontend_draft(f);
+}
+
 bool assembled_frontend_retry(struct assembled_frontend *f, bool patterns_came)
 {
 	bool due = f->waits ? patterns_came || f->goes_on : now_ns(f) >= f->retry_ns;
@@ -470,30 +492,4 @@ bool assembled_frontend_retry(struct assembled_frontend *f, bool patterns_came)
 		let_endpoints_through(f);
 	try_newest(f);
 	return f->wanted || f->newest;
-}
-
-// For operators
-
-const char *assembled_frontend_error(const struct assembled_frontend *f)
-{
-	return f->routes ? "" : f->error;
-}
-
-const char *assembled_frontend_refusal(const struct assembled_frontend *f)
-{
-	return f->refusal;
-}
-
-const char *assembled_frontend_waiting(const struct assembled_frontend *f)
-{
-	return !f->waits ? "" : f->goes_on ? "compiling routes" : "compiling regular expressions";
-}
-
-bool assembled_frontend_routes(const struct assembled_frontend *f, struct assembler_routes *ret)
-{
-	if (!f->applied)
-		return false;
-	*ret = (struct assembler_routes){
-		f->applied, compiled_routes_table(f->routes), f->filters, f->actions};
-	return true;
 }

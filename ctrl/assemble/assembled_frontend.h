@@ -15,6 +15,7 @@ struct cluster_set;
 struct cluster_tree_env;
 struct config;
 struct draft;
+struct lb_chain_set;
 struct route_compiler;
 struct route_job;
 struct twheel;
@@ -31,13 +32,16 @@ struct assembled_frontend_env {
 	struct slice slice; // how much of a large table's actions is listed in a turn
 	struct cluster_set *clusters;
 	struct cluster_tree_env *trees; // told when requests may have sessions
-	struct assembled_frontend *all; // [config->n_frontends]
+	struct assembled_frontend *all; // [config_n_places()]
 	bool is_leaving; // set by frontends: a cluster may wait for its last request
 };
 
 struct assembled_frontend {
 	struct assembled_frontend_env *env;
 	uint32_t index; // in env->all
+	uint32_t owner; // of a chain: shunt.yaml's frontend, else the index
+	struct lb_chain_set *chains; // counted; of a frontend with a socket Listener, else NULL
+	bool serves_chains; // it is up
 	struct xds_config *applied; // counted; the one that serves; NULL = none
 	struct compiled_routes *routes; // owned; compiled from applied's routes
 	struct actions *actions; // owned; of applied's routes
@@ -79,6 +83,11 @@ void assembled_frontend_fail(struct assembled_frontend *, const char *text);
 bool assembled_frontend_retry(struct assembled_frontend *, bool patterns_came);
 // Puts what serves into the draft.
 void assembled_frontend_draft(const struct assembled_frontend *);
+
+// Implement assembler_set_chains(), assembler_send_away().
+void assembled_frontend_set_chains(
+	struct assembled_frontend *, struct lb_chain_set *, const char *error);
+void assembled_frontend_send_away(struct assembled_frontend *);
 
 // For display: implement assembler_frontend_…().
 bool assembled_frontend_routes(const struct assembled_frontend *, struct assembler_routes *ret);

@@ -83,6 +83,13 @@ static uint32_t place_of(const struct cluster_set *s, const char *name, bool *re
 	return low;
 }
 
+uint32_t cluster_set_after(const struct cluster_set *s, const char *name)
+{
+	bool found;
+	uint32_t place = place_of(s, name, &found);
+	return place + found;
+}
+
 struct cluster *cluster_set_find(const struct cluster_set *s, const char *name)
 {
 	struct strmap_link *l = strmap_find(&s->by_name, name);

@@ -15,6 +15,11 @@
 struct cluster_tree;
 struct cluster_tree_env;
 
+struct cluster_before {
+	struct cluster_totals totals;
+	struct lb_cluster_times times;
+};
+
 struct cluster {
 	struct strmap_link by_name; // in the set
 	uint32_t id;
@@ -22,7 +27,7 @@ struct cluster {
 	uint64_t *refused; // a bit per frontend: it could not apply that frontend's configuration
 	struct cluster_tree *tree; // owned
 	// The workers' counters for this id when it was assigned; owned; NULL = all zero.
-	struct cluster_totals *before;
+	struct cluster_before *before;
 	char name[];
 };
 
@@ -34,6 +39,8 @@ void cluster_set_free(struct cluster_set *); // NULL is fine
 
 uint32_t cluster_set_count(const struct cluster_set *);
 struct cluster *cluster_set_at(const struct cluster_set *, uint32_t index); // in order of name
+// Index of the first one whose name comes after this one.
+uint32_t cluster_set_after(const struct cluster_set *, const char *name);
 struct cluster *cluster_set_find(const struct cluster_set *, const char *name);
 // Finds or makes it. Returns NULL if out of memory or at LB_MAX_CLUSTERS (reterr).
 struct cluster *cluster_set_obtain(struct cluster_set *, const char *name, struct lb_err *reterr);

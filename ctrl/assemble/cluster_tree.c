@@ -3,8 +3,10 @@
 
 #include "ctrl/assemble/leaf_source.h"
 #include "ctrl/assemble/members.h"
+#include "ctrl/certs/credentials.h"
 #include "ctrl/deps/config.h"
 #include "ctrl/res/cluster.h"
+#include "ctrl/res/tls.h"
 #include "lb/base/check.h"
 #include "lb/cluster.h"
 #include "lb/leaf/aggregate.h"
@@ -433,6 +435,24 @@ struct lb_cluster *cluster_tree_object(const struct cluster_tree *t)
 const char *cluster_tree_trouble(const struct cluster_tree *t)
 {
 	return t->root && t->root->has_trouble ? t->root->resolution_note : "";
+}
+
+const char *cluster_tree_tls(const struct cluster_tree *t)
+{
+	const struct res_tls *tls = t->root && t->root->cluster ? t->root->cluster->tls : NULL;
+	return !tls || is_aggregate(t->root) ? "" : tls->identity ? "mtls" : "tls";
+}
+
+const char *cluster_tree_tls_error(const struct cluster_tree *t)
+{
+	if (!t->env->credentials)
+		return "";
+	for (const struct leaf_source *s = t->sources; s; s = s->next) {
+		const char *error = credentials_error(t->env->credentials, s->credential);
+		if (*error)
+			return error;
+	}
+	return "";
 }
 
 void cluster_tree_dump(const struct cluster_tree *t, struct lb_dump *d)

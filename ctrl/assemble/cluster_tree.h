@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct cluster_tree;
+struct credentials;
 struct lb_breakers;
 struct lb_cluster;
 struct lb_dump;
@@ -36,6 +37,7 @@ struct cluster_tree_env {
 	struct lb_orca_table *orca;
 	uint32_t *member_loads; // lb_shared.loads
 	struct load_report *loads; // NULL = no load reports
+	struct credentials *credentials; // NULL = connections by TLS are refused
 	bool aggregate_policy; // leaves of an aggregate use its policy (A75-G08)
 	bool sessions_use_ejected; // A75-O22
 	// Called for a new state or picker, which a snapshot counts itself. Called from inside
@@ -78,6 +80,10 @@ struct lb_cluster *cluster_tree_object(const struct cluster_tree *);
 // A problem of a cluster that serves nevertheless: its newest resource was rejected or deleted, or
 // its endpoints are missing. "" = none; borrowed until configure().
 const char *cluster_tree_trouble(const struct cluster_tree *);
+// Of a cluster that is its own leaf: "" = plain text, "tls", or "mtls" where we show a certificate.
+const char *cluster_tree_tls(const struct cluster_tree *);
+// Why its TLS context is none, or an older one; "" = all is well. Borrowed.
+const char *cluster_tree_tls_error(const struct cluster_tree *);
 void cluster_tree_dump(const struct cluster_tree *, struct lb_dump *);
 // Calls fn for each leaf in order; leaf NULL = not made yet. Borrowed for the call.
 void cluster_tree_each_leaf(const struct cluster_tree *,

@@ -47,6 +47,41 @@ void draft_set_frontend(struct draft *d, uint32_t index, struct lb_route_table *
 		d->is_lost = true;
 }
 
+void draft_set_credential(struct draft *d, uint32_t id, struct lb_credential *credential)
+{
+	struct lb_snapshot *s = begin(d);
+	if (!s || lb_snapshot_set_credential(s, id, credential))
+		d->is_lost = true;
+}
+
+void draft_set_frontend_credential(struct draft *d, uint32_t index, uint32_t id)
+{
+	struct lb_snapshot *s = begin(d);
+	if (!s || lb_snapshot_set_frontend_credential(s, index, id))
+		d->is_lost = true;
+}
+
+bool draft_has_published(const struct draft *d, uint32_t credential)
+{
+	return lb_snapshot_credential(lb_slot_current(d->slot), credential);
+}
+
+void draft_set_chains(struct draft *d, uint32_t index, struct lb_chain_set *chains)
+{
+	struct lb_snapshot *s = begin(d);
+	if (!s || lb_snapshot_set_chains(s, index, chains))
+		d->is_lost = true;
+}
+
+void draft_set_vips(struct draft *d, struct lb_vips *vips)
+{
+	struct lb_snapshot *s = begin(d);
+	if (s)
+		lb_snapshot_set_vips(s, vips);
+	else
+		d->is_lost = true;
+}
+
 void draft_reset(struct draft *d)
 {
 	lb_snapshot_free(d->next);
@@ -76,4 +111,5 @@ void draft_publish(struct draft *d, uint64_t now_ns)
 	d->next = NULL;
 	d->held_since_ns = 0;
 	d->n_published++;
+	d->published_ns = now_ns;
 }

@@ -7,11 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lb_chain_set;
 struct lb_cluster;
+struct lb_credential;
 struct lb_filter_chain;
 struct lb_route_table;
 struct lb_slot;
 struct lb_snapshot;
+struct lb_vips;
 
 struct draft {
 	struct lb_slot *slot; // borrowed
@@ -19,6 +22,7 @@ struct draft {
 	bool is_lost; // out of memory while drafting: everything must be drafted anew
 	uint64_t held_since_ns; // 0 = no change is held back
 	uint64_t n_published;
+	uint64_t published_ns; // when the last one was
 	unsigned n_live; // published snapshots that workers may still read
 };
 
@@ -29,6 +33,13 @@ void draft_set_cluster(struct draft *, uint32_t id, struct lb_cluster *);
 // table NULL: no routes, for this reason. generation: of the filters (FLT-11).
 void draft_set_frontend(struct draft *, uint32_t index, struct lb_route_table *table,
 	const char *error, struct lb_filter_chain *filters, uint64_t generation);
+// NULL = none.
+void draft_set_credential(struct draft *, uint32_t id, struct lb_credential *);
+void draft_set_frontend_credential(struct draft *, uint32_t index, uint32_t id);
+// True if a context stands at the id in the published snapshot.
+bool draft_has_published(const struct draft *, uint32_t credential);
+void draft_set_vips(struct draft *, struct lb_vips *); // NULL = none
+void draft_set_chains(struct draft *, uint32_t index, struct lb_chain_set *); // NULL = none
 // Starts again from the serving snapshot.
 void draft_reset(struct draft *);
 // Frees snapshots that no worker reads any more; call every turn.

@@ -31,10 +31,11 @@ static int remember_totals(const struct workers *workers, struct cluster *c)
 	workers_cluster_totals(workers, c->id, &t);
 	if (t.started == 0)
 		return 0;
-	c->before = malloc(sizeof(t));
+	c->before = malloc(sizeof(*c->before));
 	if (!c->before)
 		return -ENOMEM;
-	*c->before = t;
+	c->before->totals = t;
+	workers_cluster_times(workers, c->id, &c->before->times);
 	return 0;
 }
 
@@ -125,7 +126,7 @@ static bool is_outdated(const struct assembled_frontend *f, const struct xds_clu
 		newest ? xds_config_find_cluster(newest, conf->name) : NULL;
 	if (!newer || same_parts(newer, conf))
 		return false;
-	for (uint32_t i = 0; i < f->env->config->n_frontends; i++) {
+	for (uint32_t i = 0; i < config_n_places(f->env->config); i++) {
 		const struct xds_config *serves = i == f->index ? NULL : f->env->all[i].applied;
 		const struct xds_cluster_config *c =
 			serves ? xds_config_find_cluster(serves, conf->name) : NULL;
@@ -153,7 +154,7 @@ static bool same_entry(const struct xds_config *in_a, const struct xds_cluster_c
 static bool is_contested(const struct assembled_frontend *f, const struct xds_config *config,
 	const struct xds_cluster_config *conf)
 {
-	for (uint32_t i = 0; i < f->env->config->n_frontends; i++) {
+	for (uint32_t i = 0; i < config_n_places(f->env->config); i++) {
 		const struct xds_config *serves = i == f->index ? NULL : f->env->all[i].applied;
 		const struct xds_cluster_config *other =
 			serves ? xds_config_find_cluster(serves, conf->name) : NULL;

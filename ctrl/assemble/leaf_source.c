@@ -3,12 +3,16 @@
 
 #include "ctrl/assemble/cluster_tree.h"
 #include "ctrl/assemble/load_report.h"
+#include "ctrl/assemble/tls_want.h"
+#include "ctrl/certs/credentials.h"
 #include "ctrl/deps/config.h"
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
+#include "ctrl/res/tls.h"
 #include "lb/base/twheel.h"
 #include "lb/leaf/leaf.h"
 #include "lb/pick/loads.h"
+#include "lb/pick/security.h"
 #include "lb/policy/policy_spec.h"
 
 #include <errno.h>
@@ -22,6 +26,7 @@ struct draft {
 	uint32_t n_drops;
 	uint32_t *loads; // [endpoints->n_spans]; NULL = nothing is reported
 	char *parts; // of one locality's name
+	struct lb_security *security; // counted; NULL = plain text
 };
 
 static void put(struct xds_res *res)
@@ -43,6 +48,21 @@ static void set_endpoints(struct res_endpoints **at, struct res_endpoints *e)
 		xds_res_get(&e->base);
 	put(*at ? &(*at)->base : NULL);
 	*at = e;
+}
+
+// Never plain text where TLS is asked for.
+static uint32_t take_credential(const struct cluster_tree_env *env, const struct res_tls *tls)
+{
+	if (!tls)
+		return LB_PLAIN_TEXT;
+	const struct credential_want want = tls_want_of_cluster(tls);
+	return env->credentials ? credentials_take(env->credentials, &want) : LB_NO_CREDENTIAL;
+}
+
+static void give_credential(const struct cluster_tree_env *env, uint32_t id)
+{
+	if (env->credentials)
+		credentials_give(env->credentials, id);
 }
 
 struct leaf_source *leaf_source_new(const struct cluster_tree_env *env, const char *name)
@@ -70,6 +90,7 @@ void leaf_source_free(struct leaf_source *s, const struct cluster_tree_env *env)
 	set_endpoints(&s->endpoints, NULL);
 	set_cluster(&s->policy_of, NULL);
 	load_leaf_free(s->loads);
+	give_credential(env, s->credential);
 	free(s->note);
 	free(s);
 }
@@ -134,14 +155,24 @@ static void draft_fini(struct draft *d)
 	free(d->drops);
 	free(d->loads);
 	free(d->parts);
+	lb_security_put(d->security);
+}
+
+static int secure(struct draft *d, const struct res_tls *tls, uint32_t credential)
+{
+	if (!tls)
+		return 0;
+	d->security = lb_security_new(credential, str_from(tls->sni));
+	return d->security ? 0 : -ENOMEM;
 }
 
 static int update(struct leaf_source *s, struct lb_leaf *leaf,
-	const struct xds_cluster_config *conf, const struct lb_policy_spec *spec)
+	const struct xds_cluster_config *conf, const struct lb_policy_spec *spec,
+	uint32_t credential)
 {
 	const struct res_cluster *c = conf->cluster;
 	struct draft d;
-	if (draft_init(&d, conf->endpoints, s->loads)) {
+	if (draft_init(&d, conf->endpoints, s->loads) || secure(&d, c->tls, credential)) {
 		draft_fini(&d);
 		return -ENOMEM;
 	}
@@ -158,6 +189,9 @@ static int update(struct leaf_source *s, struct lb_leaf *leaf,
 		.outlier = c->outlier,
 		.session_health = c->session_health,
 		.idle_timeout_ns = c->idle_timeout_ns,
+		.timers = c->timers,
+		.security = d.security,
+		.sni_is_hostname = c->tls && c->tls->auto_host_sni,
 		.ignores_reresolution = c->kind == RES_CLUSTER_EDS, // A74-C06
 		.note = conf->resolution_note,
 	};
@@ -193,8 +227,10 @@ int leaf_source_apply(struct leaf_source *s, const struct cluster_tree_env *env,
 	char *note = conf->has_trouble ? strdup(conf->resolution_note) : NULL;
 	bool out_of_memory = conf->has_trouble && !note;
 	int err = out_of_memory ? -ENOMEM : choose_loads(s, env->loads, conf->cluster);
+	uint32_t credential = take_credential(env, conf->cluster->tls);
 	if (!err)
-		err = update(s, leaf, conf, policy->spec);
+		err = update(s, leaf, conf, policy->spec, credential);
+	give_credential(env, err ? credential : s->credential);
 	if (err) {
 		free(note);
 		return err;
@@ -202,6 +238,7 @@ int leaf_source_apply(struct leaf_source *s, const struct cluster_tree_env *env,
 	set_cluster(&s->cluster, conf->cluster);
 	set_endpoints(&s->endpoints, conf->endpoints);
 	set_cluster(&s->policy_of, policy);
+	s->credential = credential;
 	free(s->note);
 	s->note = note;
 	return 0;

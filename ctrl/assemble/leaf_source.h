@@ -21,6 +21,7 @@ struct leaf_source {
 	struct res_cluster *cluster;
 	struct res_endpoints *endpoints;
 	struct res_cluster *policy_of; // counted; the resource whose spec the leaf has
+	uint32_t credential; // taken; LB_PLAIN_TEXT = it is spoken to in the clear
 	char *note; // owned; resolution note; NULL = none
 	struct load_leaf *loads; // NULL = no load reports
 	char name[];

@@ -56,6 +56,8 @@ static int read_headers(struct work *w, const struct res_route *r, struct lb_rou
 static int read_route(struct work *w, const struct res_route *r, struct lb_route_conf *to)
 {
 	*to = (struct lb_route_conf){
+		.name = str_from(r->name),
+		.index = r->index,
 		.path_kind = r->path_kind,
 		.path = {r->path, r->path_len},
 		.case_sensitive = r->case_sensitive,

@@ -6,8 +6,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-#define STALL_NS NS_PER_SECOND
+#include <string.h>
 
 struct pending {
 	struct pending *next;
@@ -118,7 +117,7 @@ void workers_poll(struct workers *w)
 static void watch_beat(struct worker_end *e, uint32_t worker, uint64_t now_ns)
 {
 	uint64_t beat = counter_read(&e->link->counters.beat_ns);
-	bool stalled = beat != 0 && now_ns > beat + STALL_NS;
+	bool stalled = beat != 0 && workers_stalls(beat, now_ns);
 	if (stalled && !e->stalled)
 		log_error("worker stalled", "worker=%u core=%d for_ms=%" PRIu64, worker,
 			e->link->core, (now_ns - beat) / NS_PER_MS);
@@ -142,9 +141,37 @@ void workers_watch(struct workers *w, uint64_t now_ns)
 	}
 }
 
+bool workers_stalled(const struct workers *w)
+{
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->ends[i].stalled)
+			return true;
+	return false;
+}
+
 double workers_busy_share(const struct workers *w, uint32_t worker)
 {
 	return w->ends[worker].busy_share;
+}
+
+static const struct counter_set *group_of(const struct lb_link *link, const char *name)
+{
+	for (uint32_t g = 0; g < link->n_groups; g++)
+		if (strcmp(link->groups[g].name, name) == 0)
+			return &link->groups[g].set;
+	return NULL;
+}
+
+uint64_t workers_counter(const struct workers *w, const char *group, const char *name)
+{
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < w->n; i++) {
+		const struct counter_set *set = group_of(w->ends[i].link, group);
+		for (uint32_t k = 0; set && k < set->n; k++)
+			if (strcmp(set->names[k], name) == 0)
+				sum += counter_read(&set->values[k]);
+	}
+	return sum;
 }
 
 void workers_cluster_totals(const struct workers *w, uint32_t id, struct cluster_totals *ret)
@@ -157,6 +184,43 @@ void workers_cluster_totals(const struct workers *w, uint32_t id, struct cluster
 		ret->queued += counter_read(&c->queued);
 		for (int cause = 0; cause < LB_N_CAUSES; cause++)
 			ret->ended[cause] += counter_read(&c->ended[cause]);
+	}
+}
+
+void workers_cluster_times(const struct workers *w, uint32_t id, struct lb_cluster_times *ret)
+{
+	*ret = (struct lb_cluster_times){0};
+	for (uint32_t i = 0; i < w->n; i++) {
+		const struct lb_cluster_times *t = &w->ends[i].link->times[id];
+		for (int answer = 0; answer < LB_N_ANSWERS; answer++)
+			ret->answers[answer] += counter_read(&t->answers[answer]);
+		histogram_gather(&ret->request, &t->request);
+		histogram_gather(&ret->added, &t->added);
+		histogram_gather(&ret->attempt, &t->attempt);
+	}
+}
+
+void cluster_times_since(struct lb_cluster_times *t, const struct lb_cluster_times *before)
+{
+	for (int answer = 0; answer < LB_N_ANSWERS; answer++)
+		t->answers[answer] -= before->answers[answer];
+	histogram_since(&t->request, &before->request);
+	histogram_since(&t->added, &before->added);
+	histogram_since(&t->attempt, &before->attempt);
+}
+
+void workers_frontend_times(
+	const struct workers *w, uint32_t frontend, struct lb_frontend_times *ret)
+{
+	*ret = (struct lb_frontend_times){0};
+	for (uint32_t i = 0; i < w->n; i++) {
+		const struct lb_frontend_times *t = &w->ends[i].link->frontends[frontend];
+		for (int cause = 0; cause < LB_N_CAUSES; cause++)
+			ret->ended[cause] += counter_read(&t->ended[cause]);
+		for (int answer = 0; answer < LB_N_ANSWERS; answer++)
+			ret->answers[answer] += counter_read(&t->answers[answer]);
+		histogram_gather(&ret->request, &t->request);
+		histogram_gather(&ret->added, &t->added);
 	}
 }
 

@@ -4,6 +4,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "lb/base/time.h"
 #include "lb/pick/link.h"
 
 #include <stdbool.h>
@@ -27,8 +28,19 @@ void workers_send_all(struct workers *, const struct lb_command *);
 void workers_poll(struct workers *);
 // Call about every second: logs a worker whose loop hangs or runs again; samples busy shares.
 void workers_watch(struct workers *, uint64_t now_ns);
+// Whether a loop hangs whose last turn began at beat_ns.
+static inline bool workers_stalls(uint64_t beat_ns, uint64_t now_ns)
+{
+	return now_ns > beat_ns + NS_PER_SECOND;
+}
+// Whether at the last look the loop of one hung for a second or longer.
+bool workers_stalled(const struct workers *);
 // The share of the last sampled period that turns with work took, 0..1.
 double workers_busy_share(const struct workers *, uint32_t worker);
+
+// One of the layers' own counters, by its group and name (lb_link_add_group()), summed over all
+// workers; 0 if there is none.
+uint64_t workers_counter(const struct workers *, const char *group, const char *name);
 
 // Requests of a cluster, summed over all workers.
 struct cluster_totals {
@@ -37,6 +49,14 @@ struct cluster_totals {
 };
 void workers_cluster_totals(
 	const struct workers *, uint32_t cluster_id, struct cluster_totals *ret);
+// Answers and times of a cluster, likewise. Only for one that has had requests: what is read
+// becomes resident.
+void workers_cluster_times(
+	const struct workers *, uint32_t cluster_id, struct lb_cluster_times *ret);
+void cluster_times_since(struct lb_cluster_times *, const struct lb_cluster_times *before);
+// Of a frontend.
+void workers_frontend_times(
+	const struct workers *, uint32_t frontend, struct lb_frontend_times *ret);
 // Subtracts what was counted before: ids are reused, but the workers' counters only grow.
 void cluster_totals_since(struct cluster_totals *, const struct cluster_totals *before);
 uint64_t workers_cluster_active(const struct workers *, uint32_t cluster_id);

@@ -7,6 +7,7 @@
 #include "lb/base/err.h"
 #include "lb/base/ip.h"
 #include "lb/base/log.h"
+#include "lb/pick/access.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,6 +15,9 @@
 #define CONFIG_MAX_PORTS 8
 #define CONFIG_MAX_ADDRESSES 16 // of one port
 #define CONFIG_MAX_DNS_SERVERS 16
+#define CONFIG_MAX_SNI 64 // names of one frontend
+#define CONFIG_MAX_PROXIES 64 // of a frontend: prefixes
+#define CONFIG_MAX_VIPS 64
 
 enum config_idle { CONFIG_IDLE_BACKOFF, CONFIG_IDLE_POLL };
 
@@ -39,6 +43,14 @@ struct config_port {
 	struct ip_addr gateway_ip, gateway6_ip; // all zero = none
 };
 
+// A prefix that this host answers for beside its ports' addresses.
+struct config_vip {
+	char *prefix; // "10.9.0.0/24", "2001:db8:9::/64"
+	bool *arp; // NULL = absent
+	struct ip_prefix range; // parsed from prefix
+	bool answers; // ARP and neighbor discovery: as given, or true
+};
+
 // What header matchers see of a gRPC request (D2).
 enum config_grpc_headers {
 	CONFIG_GRPC_METADATA, // custom metadata and content-type, as in a gRPC client
@@ -52,16 +64,44 @@ enum config_wait_for_ready {
 	CONFIG_WAIT_HEADER, // those with x-shunt-wait-for-ready: true
 };
 
+struct config_frontend_tls {
+	char *certificate; // providers of the bootstrap
+	char *ca; // NULL = clients show no certificate
+	bool require_client_certificate;
+	char **sni; // names that are served: "a.example", "*.example"
+	unsigned n_sni; // 0 = all
+};
+
+// Clients begin with a PROXY header (docs/config.md).
+struct config_proxy_protocol {
+	char **allow; // "10.0.0.0/8", "fd00::/8"
+	unsigned n_allow;
+	bool *v1, *v2; // NULL = absent: taken
+	struct ip_prefix *prefixes; // [n_allow]; parsed from allow
+};
+
+// Which socket Listeners are served.
+enum config_listeners {
+	CONFIG_LISTENERS_NAMED, // those that frontends name
+	CONFIG_LISTENERS_WILDCARD, // besides, all with an address in vips
+};
+
 struct config_frontend {
 	char *name;
 	char *address;
 	uint16_t port;
-	char *target; // becomes a listener resource name by the bootstrap's template
+	char *target; // becomes a listener resource name by the bootstrap's template; NULL = none
+	char *listener; // the name of a socket Listener; without both the bootstrap names it
 	char *authority; // NULL = chosen per request
 	enum config_grpc_headers grpc_headers;
 	enum config_wait_for_ready wait_for_ready;
 	bool reply_details; // local replies say more than their cause (TH-95)
+	struct config_frontend_tls *tls; // NULL = plain text
+	struct config_proxy_protocol *proxy_protocol; // NULL = absent
 	struct ip_addr address_ip;
+	// The last one, made by the check: clients of the Listeners of `listeners: wildcard`, which
+	// have their own addresses.
+	bool by_listeners;
 };
 
 struct config_stats {
@@ -93,13 +133,38 @@ struct config_csds {
 	bool allow_remote; // the address may be reachable from other hosts
 };
 
+struct config_metrics {
+	char *listen; // "127.0.0.1:9464", "[::1]:9464"
+	bool allow_remote; // the address may be reachable from other hosts
+};
+
+// Which requests are told of (lb/pick/access.h).
+struct config_access_filter {
+	uint32_t *sample_per_million, *min_status, *min_duration_ms; // NULL = absent
+	char **causes; // names of lb/pick/cause.h; NULL = all but "ok"
+	unsigned n_causes;
+};
+struct config_access_log {
+	char *path; // "stdout", or of a file
+	char *text_format; // NULL = JSON
+	struct config_access_filter *filter; // NULL = absent
+};
+
 struct config_sessions {
 	bool use_ejected; // sessions stay with ejected endpoints (A75-O22)
 };
 
+struct config_tls {
+	char *crl_directory; // NULL = no CRLs
+	uint32_t *crl_refresh_s; // NULL = absent
+	uint32_t *threads; // NULL = absent
+	char *ticket_secret; // a file; NULL = a secret of this process
+};
+
 // Per worker, allocated at its start (docs/architecture.md).
 struct config_limits {
-	uint32_t *connections, *requests, *buffers_mib, *client_buffer_kib; // NULL = absent
+	uint32_t *connections, *requests, *streams; // NULL = absent
+	uint32_t *buffers_mib, *client_buffer_kib; // likewise
 	uint32_t *idle_timeout_s, *stream_idle_timeout_s; // likewise
 	uint32_t *xds_resources, *xds_response_mib; // per response instead; likewise
 };
@@ -128,39 +193,69 @@ struct config {
 	enum config_idle idle;
 	struct config_port *ports;
 	unsigned n_ports;
+	struct config_vip *vips;
+	unsigned n_vips;
+	enum config_listeners listeners;
 	struct config_frontend *frontends;
 	unsigned n_frontends;
+	unsigned n_vip_places; // addresses that its Listeners may have; 0 = not by wildcard
+	// Of snapshots, behind the frontends; 0 = each of these has a target.
+	unsigned n_chain_places;
 	struct config_stats *stats; // never NULL after load
 	struct config_log *log; // NULL = absent
 	struct config_dns *dns; // NULL = absent
 	struct config_csds *csds; // NULL = absent: no status port
+	struct config_metrics *metrics; // NULL = absent: no metrics' port
+	struct config_access_log *access_log; // NULL = absent: none
 	struct config_sessions *sessions; // NULL = absent
 	struct config_xds *xds; // NULL = absent
+	struct config_tls *tls; // NULL = absent
 	struct config_limits *limits; // NULL = absent
 	struct config_peers *clients, *backends; // NULL = absent
 	struct config_retries *retries; // NULL = absent
 	// All servers, separated by commas; NULL = those of resolv.conf. Not read by libcyaml.
 	char *dns_servers;
 	enum log_level log_level; // as given, or the default
+	uint32_t *lame_duck; // NULL = absent
 	uint32_t *drain; // NULL = absent
 	uint32_t *listener_drain; // NULL = absent
-	// As given, or the default of ctrl/conf/config_numbers.h. Seconds for open streams:
-	uint32_t drain_s; // after SIGTERM
+	// As given, or the default of ctrl/conf/config_numbers.h. Seconds between SIGTERM and the
+	// drain, in which clients are taken:
+	uint32_t lame_duck_s;
+	// Seconds for open streams:
+	uint32_t drain_s; // after SIGTERM and lame_duck_s
 	uint32_t listener_drain_s; // for a listener that has changed
 	uint32_t idle_timeout_s; // until a client without an open stream is sent away; 0 = never
 	uint32_t stream_idle_timeout_s; // of plain HTTP requests without progress; 0 = none
 	struct config_silence client_silence, backend_silence;
 	uint32_t max_attempts; // of a request that no backend has processed, including the first
+	struct lb_access_filter access_filter;
 	bool retry_idempotent; // GET, HEAD and OPTIONS whose connection was lost, once
+	uint32_t crl_refresh_s; // how often CRLs are read again at least
+	uint32_t tls_threads; // for handshakes, besides the workers
 	// Of each worker:
 	uint32_t max_connections; // TCP, of clients and backends together
 	uint32_t max_requests;
+	uint32_t max_streams; // of a client connection
 	uint32_t max_buffers_mib; // queued bytes
 	uint32_t client_buffer_kib; // of them, for one client connection
 	// Per response of an xDS server:
 	uint32_t max_xds_resources;
 	uint32_t max_xds_response_mib;
 };
+
+// How many frontends snapshots have: those of shunt.yaml, and behind them places for filter chains.
+static inline uint32_t config_n_places(const struct config *c)
+{
+	return c->n_frontends + c->n_chain_places;
+}
+
+// The frontend with by_listeners; n_frontends = there is none.
+static inline uint32_t config_by_listeners(const struct config *c)
+{
+	bool has = c->n_frontends && c->frontends[c->n_frontends - 1].by_listeners;
+	return has ? c->n_frontends - 1 : c->n_frontends;
+}
 
 // Returns NULL on error: reterr is "<path>[:line]: <field>: <reason>".
 struct config *config_load(const char *path, struct lb_err *reterr);

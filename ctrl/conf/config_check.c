@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/conf/config_check.h"
 
+#include "ctrl/access_log/format.h"
 #include "ctrl/base/stats_proto.h"
-#include "ctrl/base/strmap.h"
 #include "ctrl/conf/config.h"
+#include "ctrl/conf/config_address.h"
+#include "ctrl/conf/config_frontends.h"
 #include "ctrl/conf/config_numbers.h"
-#include "lb/base/container_of.h"
+#include "ctrl/conf/config_vips.h"
+#include "lb/base/time.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,19 +17,6 @@
 #include <unistd.h>
 
 #define IP6_MTU_MIN 1280 // RFC 8200 5
-
-static bool is_loopback(const struct ip_addr *ip)
-{
-	static const struct ip_addr one = {{[15] = 1}};
-	return ip_is_v4(ip) ? ip_to_v4(ip) >> 24 == 127 : ip_eq(ip, &one);
-}
-
-static bool is_of_host(const struct ip_addr *ip)
-{
-	if (ip_is_v4(ip))
-		return ip_to_v4(ip) >> 24 != 0 && ip_to_v4(ip) >> 28 < 14 && !is_loopback(ip);
-	return !ip_is_none(ip) && ip->b[0] != 0xff && !is_loopback(ip);
-}
 
 static int check_address(
 	const char *text, struct ip_addr *ret_ip, uint8_t *ret_len, struct lb_err *reterr)
@@ -40,7 +30,7 @@ static int check_address(
 			"'%s' is not an IP address with a prefix length, like "
 			"10.0.0.1/24 or 2001:db8::1/64",
 			text);
-	if (!is_of_host(ret_ip))
+	if (!config_is_of_host(ret_ip))
 		return lb_err_set(reterr, "%s is not a host's address", text);
 	if (ip_is_link_local(ret_ip))
 		return lb_err_set(reterr,
@@ -151,70 +141,6 @@ uint32_t config_port_of(const struct config *c, const struct ip_addr *ip)
 	return i;
 }
 
-// Frontends by name or by address and port: there may be thousands.
-struct taken {
-	struct strmap map;
-	struct taken_link {
-		struct strmap_link link;
-		char key[IP_PORT_TEXT_MAX]; // of the address; names are their own
-	} * links; // [n_frontends]
-};
-
-// Index of the one that has it already; -1 = none had, -2 = out of memory.
-static int take(struct taken *t, unsigned i, const char *key)
-{
-	struct strmap_link *l = strmap_find(&t->map, key);
-	if (l)
-		return (int)(CONTAINER_OF(l, struct taken_link, link) - t->links);
-	return strmap_add(&t->map, &t->links[i].link, key) ? -2 : -1;
-}
-
-static int check_taken(struct taken *names, struct taken *places, struct config_frontend *f,
-	unsigned i, struct lb_err *reterr)
-{
-	char *place = places->links[i].key;
-	struct ip_port at = {f->address_ip, f->port};
-	ip_port_print(&at, place);
-	int by_name = take(names, i, f->name);
-	if (by_name >= 0)
-		return lb_err_set(reterr, "name: '%s' is frontends[%d] already", f->name, by_name);
-	int by_place = take(places, i, place);
-	if (by_place >= 0)
-		return lb_err_set(reterr, "port: %s:%u belongs to frontends[%d] already",
-			f->address, f->port, by_place);
-	return by_name == -1 && by_place == -1 ? 0 : lb_err_set(reterr, "out of memory");
-}
-
-static int check_frontend(const struct config *c, unsigned i, struct lb_err *reterr)
-{
-	struct config_frontend *f = &c->frontends[i];
-	if (!ip_parse(f->address, &f->address_ip))
-		return lb_err_set(reterr, "address: '%s' is not an IP address", f->address);
-	if (config_port_of(c, &f->address_ip) == c->n_ports)
-		return lb_err_set(reterr, "address: %s is not an address of any port", f->address);
-	uint32_t port = f->port;
-	return config_number_check(CONFIG_PORT, &port, &port, reterr);
-}
-
-static int check_frontends(const struct config *c, struct lb_err *reterr)
-{
-	struct taken names = {.links = calloc(c->n_frontends, sizeof(*names.links))};
-	struct taken places = {.links = calloc(c->n_frontends, sizeof(*places.links))};
-	int rc = names.links && places.links ? 0 : lb_err_set(reterr, "out of memory");
-	for (unsigned i = 0; !rc && i < c->n_frontends; i++) {
-		rc = check_frontend(c, i, reterr);
-		if (!rc)
-			rc = check_taken(&names, &places, &c->frontends[i], i, reterr);
-		if (rc)
-			lb_err_within(reterr, "frontends[%u]", i);
-	}
-	strmap_fini(&names.map);
-	strmap_fini(&places.map);
-	free(names.links);
-	free(places.links);
-	return rc;
-}
-
 static int check_workers(struct config *c, struct lb_err *reterr)
 {
 	if (!c->workers) {
@@ -313,11 +239,85 @@ static int check_csds(const struct config *c, struct lb_err *reterr)
 		return lb_err_set(reterr,
 			"csds.listen: '%s' is not an address with a port, like 127.0.0.1:50052",
 			c->csds->listen);
-	if (!c->csds->allow_remote && !is_loopback(&ip))
+	if (!c->csds->allow_remote && !config_is_loopback(&ip))
 		return lb_err_set(reterr,
 			"csds.listen: %s is not a loopback address, and clients can read "
 			"all of the configuration (csds.allow_remote: true permits it)",
 			c->csds->listen);
+	return 0;
+}
+
+static int check_metrics(const struct config *c, struct lb_err *reterr)
+{
+	struct ip_addr ip;
+	if (!c->metrics)
+		return 0;
+	if (!read_ip_port(c->metrics->listen, &ip))
+		return lb_err_set(reterr,
+			"metrics.listen: '%s' is not an address with a port, like 127.0.0.1:9464",
+			c->metrics->listen);
+	if (!c->metrics->allow_remote && !config_is_loopback(&ip))
+		return lb_err_set(reterr,
+			"metrics.listen: %s is not a loopback address, and readers see the names "
+			"of clusters (metrics.allow_remote: true permits it)",
+			c->metrics->listen);
+	return 0;
+}
+
+#define ALL_CAUSES ((UINT32_C(1) << LB_N_CAUSES) - 1)
+
+static int check_causes(
+	const struct config_access_filter *given, uint32_t *ret, struct lb_err *reterr)
+{
+	*ret = given->causes ? 0 : ALL_CAUSES;
+	for (unsigned i = 0; i < given->n_causes; i++) {
+		int cause = 0;
+		while (cause < LB_N_CAUSES &&
+			strcmp(lb_cause_info((enum lb_cause)cause)->name, given->causes[i]) != 0)
+			cause++;
+		if (cause == LB_N_CAUSES)
+			return lb_err_set(reterr,
+				"access_log.filter.causes[%u]: '%s' is not the name of a cause, "
+				"like no_route",
+				i, given->causes[i]);
+		*ret |= UINT32_C(1) << cause;
+	}
+	return 0;
+}
+
+static int check_access_filter(struct config *c, struct lb_err *reterr)
+{
+	const struct config_access_filter none = {0};
+	const struct config_access_filter *given =
+		c->access_log && c->access_log->filter ? c->access_log->filter : &none;
+	struct lb_access_filter *f = &c->access_filter;
+	uint32_t per_million, min_status, min_ms;
+	if (config_number_check(
+		    CONFIG_ACCESS_SAMPLE, given->sample_per_million, &per_million, reterr) ||
+		config_number_check(CONFIG_ACCESS_STATUS, given->min_status, &min_status, reterr) ||
+		config_number_check(
+			CONFIG_ACCESS_DURATION, given->min_duration_ms, &min_ms, reterr))
+		return -EINVAL;
+	f->sample = per_million * LB_ACCESS_SAMPLE_ALL / 1000000;
+	f->min_status = (uint16_t)min_status;
+	f->min_ns = min_ms * NS_PER_MS;
+	return check_causes(given, &f->causes, reterr);
+}
+
+static int check_access_log(struct config *c, struct lb_err *reterr)
+{
+	struct access_format *format = NULL;
+	if (check_access_filter(c, reterr))
+		return -EINVAL;
+	if (!c->access_log)
+		return 0;
+	const char *path = c->access_log->path;
+	if (path[0] != '/' && strcmp(path, "stdout") != 0)
+		return lb_err_set(reterr,
+			"access_log.path: '%s' is neither stdout nor a path from the root", path);
+	if (access_format_new(c->access_log->text_format, &format, reterr))
+		return lb_err_within(reterr, "access_log.text_format");
+	access_format_free(format);
 	return 0;
 }
 
@@ -326,6 +326,7 @@ static int check_limits(struct config *c, struct lb_err *reterr)
 	const struct config_limits none = {0}, *l = c->limits ? c->limits : &none;
 	if (config_number_check(CONFIG_CONNECTIONS, l->connections, &c->max_connections, reterr) ||
 		config_number_check(CONFIG_REQUESTS, l->requests, &c->max_requests, reterr) ||
+		config_number_check(CONFIG_STREAMS, l->streams, &c->max_streams, reterr) ||
 		config_number_check(CONFIG_BUFFERS, l->buffers_mib, &c->max_buffers_mib, reterr) ||
 		config_number_check(CONFIG_CLIENT_BUFFER, l->client_buffer_kib,
 			&c->client_buffer_kib, reterr) ||
@@ -362,8 +363,18 @@ static int check_retries(struct config *c, struct lb_err *reterr)
 	return config_number_check(CONFIG_ATTEMPTS, r->max_attempts, &c->max_attempts, reterr);
 }
 
+static int check_tls(struct config *c, struct lb_err *reterr)
+{
+	const struct config_tls none = {0}, *t = c->tls ? c->tls : &none;
+	if (config_number_check(CONFIG_TLS_THREADS, t->threads, &c->tls_threads, reterr))
+		return -EINVAL;
+	return config_number_check(CONFIG_CRL_REFRESH, t->crl_refresh_s, &c->crl_refresh_s, reterr);
+}
+
 static int check_drains(struct config *c, struct lb_err *reterr)
 {
+	if (config_number_check(CONFIG_LAME_DUCK, c->lame_duck, &c->lame_duck_s, reterr))
+		return -EINVAL;
 	if (config_number_check(CONFIG_DRAIN, c->drain, &c->drain_s, reterr))
 		return -EINVAL;
 	return config_number_check(
@@ -373,11 +384,13 @@ static int check_drains(struct config *c, struct lb_err *reterr)
 int config_check(struct config *c, struct lb_err *reterr)
 {
 	if (check_stats(c, reterr) || check_workers(c, reterr) || check_dns(c, reterr) ||
-		check_csds(c, reterr) || check_limits(c, reterr) || check_retries(c, reterr) ||
+		check_csds(c, reterr) || check_metrics(c, reterr) || check_limits(c, reterr) ||
+		check_access_log(c, reterr) || check_retries(c, reterr) ||
 		check_peers(CONFIG_CLIENT_USER_TIMEOUT, c->clients, &c->client_silence, reterr) ||
 		check_peers(
 			CONFIG_BACKEND_USER_TIMEOUT, c->backends, &c->backend_silence, reterr) ||
-		check_drains(c, reterr) || check_ports(c, reterr))
+		check_tls(c, reterr) || check_drains(c, reterr) || check_ports(c, reterr) ||
+		config_check_vips(c, reterr))
 		return -EINVAL;
-	return check_frontends(c, reterr);
+	return config_check_frontends(c, reterr);
 }

@@ -3,6 +3,8 @@
 
 #include "lb/base/err.h"
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 const struct config_number config_numbers[CONFIG_N_NUMBERS] = {
@@ -12,6 +14,7 @@ const struct config_number config_numbers[CONFIG_N_NUMBERS] = {
 	// Of each worker.
 	[CONFIG_CONNECTIONS] = {"limits.connections", "", 16384, 16, 1000000},
 	[CONFIG_REQUESTS] = {"limits.requests", "", 65536, 16, 1000000},
+	[CONFIG_STREAMS] = {"limits.streams", "", 100, 1, 65536},
 	[CONFIG_BUFFERS] = {"limits.buffers_mib", "MiB", 256, 16, 65536},
 	[CONFIG_CLIENT_BUFFER] = {"limits.client_buffer_kib", "KiB", 1024, 512, 65536},
 	[CONFIG_IDLE_TIMEOUT] = {"limits.idle_timeout_s", "seconds", 300, 0, UINT32_MAX},
@@ -32,6 +35,12 @@ const struct config_number config_numbers[CONFIG_N_NUMBERS] = {
 	[CONFIG_BACKEND_KEEPALIVE_TIMEOUT] = {"backends.keepalive_timeout_s", "seconds", 20, 1,
 		3600},
 	[CONFIG_ATTEMPTS] = {"retries.max_attempts", "", 8, 1, 100},
+	[CONFIG_CRL_REFRESH] = {"tls.crl_refresh_s", "seconds", 600, 1, 86400},
+	[CONFIG_TLS_THREADS] = {"tls.threads", "", 1, 1, 64},
+	[CONFIG_ACCESS_SAMPLE] = {"access_log.filter.sample_per_million", "", 1000000, 0, 1000000},
+	[CONFIG_ACCESS_STATUS] = {"access_log.filter.min_status", "", 500, 100, 600},
+	[CONFIG_ACCESS_DURATION] = {"access_log.filter.min_duration_ms", "ms", 0, 0, UINT32_MAX},
+	[CONFIG_LAME_DUCK] = {"lame_duck_s", "seconds", 0, 0, 3600},
 	[CONFIG_DRAIN] = {"drain_s", "seconds", 30, 0, UINT32_MAX},
 	[CONFIG_LISTENER_DRAIN] = {"listener_drain_s", "seconds", 600, 0, UINT32_MAX}, // Envoy's
 };
@@ -47,4 +56,25 @@ int config_number_check(
 			in_list ? in_list + strlen("[].") : n->path, value, n->least, n->most);
 	*ret = value;
 	return 0;
+}
+
+// "ports[1].mtu" is an option of the path "ports[].mtu".
+static bool is_of_path(const char *field, const char *path)
+{
+	for (; *path && *field == *path; path++, field++)
+		if (*path == '[')
+			field += strspn(field + 1, "0123456789");
+	return !*path && !*field;
+}
+
+void config_number_refuse(const char *field, const char *value, char *ret, size_t size)
+{
+	for (const struct config_number *n = config_numbers; n < config_numbers + CONFIG_N_NUMBERS;
+		n++)
+		if (is_of_path(field, n->path)) {
+			snprintf(ret, size, "'%.64s' is not a whole number in %u..%u", value,
+				n->least, n->most);
+			return;
+		}
+	snprintf(ret, size, "'%.64s' is not a whole number of its range", value);
 }

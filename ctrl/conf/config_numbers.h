@@ -5,6 +5,7 @@
 // Thread: any; constant.
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct lb_err;
@@ -18,6 +19,7 @@ enum config_number_id {
 	CONFIG_PORT,
 	CONFIG_CONNECTIONS,
 	CONFIG_REQUESTS,
+	CONFIG_STREAMS,
 	CONFIG_BUFFERS,
 	CONFIG_CLIENT_BUFFER,
 	CONFIG_IDLE_TIMEOUT,
@@ -33,6 +35,12 @@ enum config_number_id {
 	CONFIG_BACKEND_KEEPALIVE_INTERVAL,
 	CONFIG_BACKEND_KEEPALIVE_TIMEOUT,
 	CONFIG_ATTEMPTS,
+	CONFIG_CRL_REFRESH,
+	CONFIG_TLS_THREADS,
+	CONFIG_ACCESS_SAMPLE,
+	CONFIG_ACCESS_STATUS,
+	CONFIG_ACCESS_DURATION,
+	CONFIG_LAME_DUCK,
 	CONFIG_DRAIN,
 	CONFIG_LISTENER_DRAIN,
 	CONFIG_N_NUMBERS,
@@ -51,3 +59,5 @@ extern const struct config_number config_numbers[CONFIG_N_NUMBERS];
 // that contains it).
 [[nodiscard]] int config_number_check(
 	enum config_number_id, const uint32_t *given, uint32_t *ret, struct lb_err *reterr);
+// Writes why value, as written, is none of the numbers of a field like "ports[1].mtu" into ret.
+void config_number_refuse(const char *field, const char *value, char *ret, size_t size);

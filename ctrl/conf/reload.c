@@ -16,8 +16,8 @@ struct differences {
 
 bool reload_applies(const char *field)
 {
-	return strcmp(field, "drain_s") == 0 || strcmp(field, "log") == 0 ||
-	       strcmp(field, "log.level") == 0;
+	return strcmp(field, "drain_s") == 0 || strcmp(field, "lame_duck_s") == 0 ||
+	       strcmp(field, "log") == 0 || strcmp(field, "log.level") == 0;
 }
 
 static void note(void *ctx, const char *field)
@@ -38,11 +38,12 @@ static void apply(struct config *running, const struct config *new)
 	enum log_level was = running->log_level;
 	if (new->log_level > was) // else the line would be lost with the old level, or the new one
 		log_set_level(new->log_level);
-	log_info("reloaded", "log_level=%s drain_s=%u", log_level_name(new->log_level),
-		new->drain_s);
+	log_info("reloaded", "log_level=%s drain_s=%u lame_duck_s=%u",
+		log_level_name(new->log_level), new->drain_s, new->lame_duck_s);
 	log_set_level(new->log_level);
 	running->log_level = new->log_level;
 	running->drain_s = new->drain_s;
+	running->lame_duck_s = new->lame_duck_s;
 }
 
 void reload(struct config *running, const char *path)
@@ -55,7 +56,8 @@ void reload(struct config *running, const char *path)
 			log_quote(err.text[0] ? err.text : "out of memory"));
 		return;
 	}
-	bool applies = new->log_level != running->log_level || new->drain_s != running->drain_s;
+	bool applies = new->log_level != running->log_level || new->drain_s != running->drain_s ||
+	               new->lame_duck_s != running->lame_duck_s;
 	config_diff(running, new, note, &d);
 	if (d.len)
 		log_warn("reload", "needs_restart=%s and_more=%u", log_quote(d.text), d.n_more);

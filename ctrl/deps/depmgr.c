@@ -328,7 +328,9 @@ struct depmgr *depmgr_new(const struct depmgr_conf *conf)
 	// What is cached is acted on in the first turn of the wheel, not inside this call.
 	twheel_arm(conf->wheel, &dm->kick, twheel_now(conf->wheel));
 	if (dm->listener_name && dm->node_id && (dm->authority || !conf->authority))
-		dm->listener = node_new(&dm->nodes, &res_type_listener, dm->listener_name, NULL);
+		dm->listener = conf->listener ? node_fixed(&dm->nodes, &conf->listener->base)
+		                              : node_new(&dm->nodes, &res_type_listener,
+							dm->listener_name, NULL);
 	if (!dm->listener) {
 		depmgr_free(dm);
 		return NULL;

@@ -12,6 +12,7 @@
 struct depmgr;
 struct depmgr_sub;
 struct dns_resolver;
+struct res_listener;
 struct twheel;
 struct xds_config;
 struct xds_federation;
@@ -21,6 +22,8 @@ struct depmgr_conf {
 	struct dns_resolver *dns; // likewise; NULL = LOGICAL_DNS clusters are in error
 	struct twheel *wheel;
 	const char *listener_name; // copied
+	// Counted: this one in place of what has the name, which is not watched then; NULL = none.
+	struct res_listener *listener;
 	const char *authority; // pinned; copied; NULL = chosen per request
 	const char *node_id; // copied
 	// A complete configuration that differs from the last; or, when one has been incomplete for

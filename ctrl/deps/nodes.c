@@ -102,7 +102,8 @@ static void drop_source(struct node *n)
 
 static void node_free(struct node *n)
 {
-	xds_federation_cancel(n->nodes->client, &n->watcher);
+	if (n->watcher.on_event)
+		xds_federation_cancel(n->nodes->client, &n->watcher);
 	n->nodes->n_unresolved[n->waited] -= !node_resolved(n);
 	set_withheld(n, false);
 	drop_source(n);
@@ -112,8 +113,7 @@ static void node_free(struct node *n)
 	free(n);
 }
 
-struct node *node_new(
-	struct nodes *nodes, const struct xds_type *type, const char *name, struct strmap *map)
+static struct node *make(struct nodes *nodes, const struct xds_type *type, const char *name)
 {
 	size_t size = type == &res_type_cluster ? sizeof(struct cluster_node) : sizeof(struct node);
 	size_t len = strlen(name) + 1;
@@ -124,6 +124,26 @@ struct node *node_new(
 	n->nodes = nodes;
 	n->type = type;
 	n->waited = !nodes->holding;
+	return n;
+}
+
+struct node *node_fixed(struct nodes *nodes, struct xds_res *res)
+{
+	struct node *n = make(nodes, res->type, res->name);
+	if (!n)
+		return NULL;
+	n->res = xds_res_get(res);
+	n->next = nodes->all;
+	nodes->all = n;
+	return n;
+}
+
+struct node *node_new(
+	struct nodes *nodes, const struct xds_type *type, const char *name, struct strmap *map)
+{
+	struct node *n = make(nodes, type, name);
+	if (!n)
+		return NULL;
 	n->watcher.on_event = on_event;
 	if (map && strmap_add(map, &n->link, n->link.key)) {
 		free(n);

@@ -90,6 +90,8 @@ void nodes_fini(struct nodes *);
 // without one. Returns NULL if out of memory.
 struct node *node_new(
 	struct nodes *, const struct xds_type *, const char *name, struct strmap *map);
+// One that is not watched, but is this resource. Returns NULL if out of memory.
+struct node *node_fixed(struct nodes *, struct xds_res *);
 // Returns NULL if it is not watched.
 struct node *node_find(const struct strmap *map, const char *name);
 // Finds or makes it, and marks it as needed in this pass. Returns NULL if out of memory.

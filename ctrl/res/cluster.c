@@ -6,66 +6,21 @@
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/outlier.h"
 #include "ctrl/res/policy.h"
+#include "ctrl/res/tls.h"
+#include "ctrl/res/upstream.h"
 #include "envoy/config/cluster/v3/cluster.pb-c.h"
-#include "envoy/extensions/transport_sockets/raw_buffer/v3/raw_buffer.pb-c.h"
-#include "envoy/extensions/transport_sockets/tls/v3/tls.pb-c.h"
-#include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb-c.h"
-#include "lb/base/time.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_MAX_REQUESTS 1024 // gRFC A32
-#define DEFAULT_IDLE_TIMEOUT_NS (3600 * NS_PER_SECOND) // gRFC A75
 
 // Short names; protobuf-c's own are typedefs.
 typedef Envoy__Config__Cluster__V3__Cluster Cluster;
 typedef Envoy__Config__Cluster__V3__CircuitBreakers__Thresholds Thresholds;
-typedef Envoy__Extensions__Upstreams__Http__V3__HttpProtocolOptions HttpOptions;
 typedef Envoy__Config__Core__V3__TransportSocket Socket;
 typedef Google__Protobuf__UInt32Value Number;
-#define HTTP_OPTIONS_TYPE                                                                          \
-	(&envoy__extensions__upstreams__http__v3__http_protocol_options__descriptor)
-#define TRANSPORT(x) (&envoy__extensions__transport_sockets__##x##__descriptor)
-#define TLS_TYPE TRANSPORT(tls__v3__upstream_tls_context)
-#define PLAIN_TYPE TRANSPORT(raw_buffer__v3__raw_buffer)
-
-static int read_idle_timeout(const Google__Protobuf__Any *any, const char *field,
-	struct res_cluster *c, struct lb_err *err)
-{
-	HttpOptions *m = res_any_unpack(any, HTTP_OPTIONS_TYPE, field, err);
-	if (!m)
-		return -EINVAL;
-	const Google__Protobuf__Duration *d =
-		m->common_http_protocol_options ? m->common_http_protocol_options->idle_timeout
-						: NULL;
-	int rc = res_check_duration(d, "common_http_protocol_options.idle_timeout", err);
-	if (rc)
-		lb_err_within(err, "%s", field);
-	else if (d)
-		c->idle_timeout_ns = res_duration_ns(d);
-	proto_free(m);
-	return rc;
-}
-
-// CL-08.
-static int read_upstream(const Cluster *m, struct res_cluster *c, struct lb_err *err)
-{
-	c->idle_timeout_ns = DEFAULT_IDLE_TIMEOUT_NS;
-	if (m->upstream_config) {
-		const Google__Protobuf__Any *any = m->upstream_config->typed_config;
-		if (!any || !proto_any_is(any->type_url, HTTP_OPTIONS_TYPE))
-			return lb_err_set(err, "upstream_config: is not an HttpProtocolOptions");
-		return read_idle_timeout(any, "upstream_config", c, err);
-	}
-	for (size_t i = 0; i < m->n_typed_extension_protocol_options; i++) {
-		const Google__Protobuf__Any *any = m->typed_extension_protocol_options[i]->value;
-		if (any && proto_any_is(any->type_url, HTTP_OPTIONS_TYPE))
-			return read_idle_timeout(any, "typed_extension_protocol_options", c, err);
-	}
-	return 0;
-}
 
 // ENV-04. A number that stands for "no limit" loses nothing.
 static void warn_of_limit(struct res_reader *rd, const char *field, const Number *n)
@@ -122,33 +77,30 @@ static uint32_t session_health(const Cluster *m)
 	return mask;
 }
 
-// To connect in the clear where anything else is asked for would be worse than to refuse.
-static int check_socket(const Socket *s, struct lb_err *err)
+// Which of the matches an endpoint has is not looked at: whichever it is, it must be plain, as the
+// cluster's own is then (TLS-120).
+static int read_match(struct res_reader *rd, const Socket *s)
 {
-	const Google__Protobuf__Any *any = s->typed_config;
-	if (!any)
-		return lb_err_set(err, "transport_socket: no typed_config");
-	if (res_any_stands_for(any, PLAIN_TYPE))
-		return 0;
-	return lb_err_set(err,
-		res_any_stands_for(any, TLS_TYPE)
-			? "transport_socket: TLS to backends is not supported yet"
-			: "transport_socket: \"%.128s\" is not supported",
-		any->type_url);
+	const struct res_tls *tls;
+	if (!s)
+		return lb_err_set(rd->err, "no transport_socket");
+	int rc = res_tls_read_upstream(rd, s, &tls);
+	if (!rc && tls)
+		rc = lb_err_set(rd->err, "transport_socket: TLS is not supported here");
+	return rc;
 }
 
-// Which of the matches an endpoint has is not looked at: whichever it is, it must be plain.
-static int check_transport(const Cluster *m, struct lb_err *err)
+static int read_transport(struct res_reader *rd, const Cluster *m, struct res_cluster *c)
 {
-	if (m->transport_socket && check_socket(m->transport_socket, err))
-		return -EINVAL;
-	for (size_t i = 0; i < m->n_transport_socket_matches; i++) {
-		const Socket *s = m->transport_socket_matches[i]->transport_socket;
-		int rc = s ? check_socket(s, err) : lb_err_set(err, "no transport_socket");
-		if (rc)
-			return lb_err_within(err, "transport_socket_matches[%zu]", i);
+	int rc = m->transport_socket ? res_tls_read_upstream(rd, m->transport_socket, &c->tls) : 0;
+	if (!rc && c->tls && m->n_transport_socket_matches)
+		rc = lb_err_set(rd->err, "transport_socket_matches: are not supported beside TLS");
+	for (size_t i = 0; !rc && i < m->n_transport_socket_matches; i++) {
+		rc = read_match(rd, m->transport_socket_matches[i]->transport_socket);
+		if (rc == -EINVAL)
+			lb_err_within(rd->err, "transport_socket_matches[%zu]", i);
 	}
-	return 0;
+	return rc;
 }
 
 // gRFC A64, A85.
@@ -194,11 +146,11 @@ static int read_cluster(struct res_reader *rd, const Cluster *m, struct res_clus
 		rc = res_policy_read(rd, m, c->kind == RES_CLUSTER_AGGREGATE, c->specs, &c->spec,
 			&c->is_provided);
 	if (!rc)
-		rc = read_upstream(m, c, rd->err);
+		rc = res_upstream_read(rd, m, c);
 	if (!rc)
 		rc = read_reports(rd, m, c);
 	if (!rc)
-		rc = check_transport(m, rd->err);
+		rc = read_transport(rd, m, c);
 	if (!rc && m->outlier_detection) {
 		rc = res_outlier_read(rd, m->outlier_detection, &c->outlier);
 		if (rc == -EINVAL)
@@ -213,14 +165,15 @@ static int read_cluster(struct res_reader *rd, const Cluster *m, struct res_clus
 }
 
 static struct xds_res *new_cluster(
-	const Cluster *m, const uint8_t *bytes, size_t len, struct lb_err *err)
+	const Cluster *m, const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 {
 	size_t size =
 		sizeof(struct res_cluster) + res_policy_depth(m) * sizeof(struct lb_policy_spec);
 	struct xds_res *base = xds_res_new(&res_type_cluster, size, m->name, bytes, len);
 	if (!base)
 		return NULL;
-	struct res_reader rd = {.arena = &base->arena, .err = err};
+	struct res_reader rd = {
+		.arena = &base->arena, .err = &ret->err, .bootstrap = ret->bootstrap};
 	if (!read_cluster(&rd, m, res_cluster_from(base)))
 		return base;
 	xds_res_put(base);
@@ -236,7 +189,7 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 		return;
 	}
 	ret->name = strdup(m->name);
-	ret->res = ret->name ? new_cluster(m, bytes, len, &ret->err) : NULL;
+	ret->res = ret->name ? new_cluster(m, bytes, len, ret) : NULL;
 	proto_free(m);
 }
 

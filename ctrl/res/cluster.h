@@ -6,12 +6,14 @@
 #include "ctrl/res/warnings.h"
 #include "ctrl/xds/type.h"
 #include "lb/base/container_of.h"
+#include "lb/pick/timers.h"
 #include "lb/policy/policy_spec.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct lb_outlier_conf;
+struct res_tls;
 
 enum res_cluster_kind { RES_CLUSTER_EDS, RES_CLUSTER_LOGICAL_DNS, RES_CLUSTER_AGGREGATE };
 
@@ -33,6 +35,7 @@ struct res_cluster {
 	// resource.
 	const struct lb_policy_spec *spec; // never NULL
 	const struct lb_outlier_conf *outlier; // NULL = none
+	const struct res_tls *tls; // NULL = plain text
 	// lrs_report_endpoint_metrics (gRFC A85): "cpu_utilization", "named_metrics.*", …
 	const char *const *metrics;
 	struct res_warnings warnings; // accepted fields without effect (ENV-04)
@@ -43,6 +46,7 @@ struct res_cluster {
 	// status: no sessions.
 	uint32_t session_health;
 	uint64_t idle_timeout_ns; // of session connections (gRFC A75); default 1 h
+	struct lb_timers timers; // of the connections to its endpoints (CL-09)
 	struct lb_policy_spec specs[]; // of which `spec` is made; there may be more in the arena
 };
 

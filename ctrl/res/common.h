@@ -19,10 +19,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct xds_bootstrap;
+
 // The state that all decoders of parts of one resource share.
 struct res_reader {
 	struct lb_arena *arena; // the resource's
 	struct lb_err *err;
+	const struct xds_bootstrap *bootstrap; // as struct xds_decoded has it
 	// The current position, for warnings.
 	const char *vhost; // NULL = outside of virtual hosts
 	size_t route;

@@ -2,9 +2,11 @@
 #include "ctrl/res/http_filter.h"
 
 #include "ctrl/res/filter_fault.h"
+#include "ctrl/res/filter_rbac.h"
 #include "ctrl/res/filter_session.h"
 #include "envoy/config/route/v3/route_components.pb-c.h"
 #include "envoy/extensions/filters/http/fault/v3/fault.pb-c.h"
+#include "envoy/extensions/filters/http/rbac/v3/rbac.pb-c.h"
 #include "envoy/extensions/filters/http/router/v3/router.pb-c.h"
 #include "envoy/extensions/filters/http/stateful_session/v3/stateful_session.pb-c.h"
 
@@ -27,6 +29,12 @@ static const struct filter_type {
 		.override = &envoy__extensions__filters__http__fault__v3__httpfault__descriptor,
 		.read = res_fault_read,
 		.read_override = res_fault_read,
+	},
+	{
+		.config = &envoy__extensions__filters__http__rbac__v3__rbac__descriptor,
+		.override = &envoy__extensions__filters__http__rbac__v3__rbacper_route__descriptor,
+		.read = res_rbac_read,
+		.read_override = res_rbac_read_override,
 	},
 	{
 		.config = SESSION(stateful_session),

@@ -5,7 +5,6 @@
 #include "ctrl/res/http_filter.h"
 #include "ctrl/res/retry.h"
 #include "ctrl/res/route_action.h"
-#include "ctrl/res/route_decode.h"
 #include "ctrl/res/route_match.h"
 #include "envoy/config/route/v3/route.pb-c.h"
 #include "lb/route/domains.h"
@@ -352,21 +351,7 @@ static void end(struct xds_decoding *d, struct xds_decoded *ret)
 
 static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 {
-	struct xds_decoding *d = begin(bytes, len);
-	if (!d)
-		return;
-	while (step(d))
-		continue;
-	end(d, ret);
-}
-
-struct res_route_config *res_route_config_new(const uint8_t *bytes, size_t len, struct lb_err *err)
-{
-	struct xds_decoded d = {.err = {""}};
-	decode(bytes, len, &d);
-	free(d.name);
-	*err = d.err;
-	return d.res ? res_route_config_from(d.res) : NULL;
+	xds_decode_steps(&res_type_route_config, bytes, len, ret);
 }
 
 const struct xds_type res_type_route_config = {

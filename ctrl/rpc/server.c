@@ -20,10 +20,12 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <time.h>
+#include <unistd.h>
 
 #define KEEPALIVE_MS 30000 // after this silence a client is asked whether it lives,
 #define KEEPALIVE_TIMEOUT_MS 10000 // and must answer within this
 #define CLIENT_PING_INTERVAL_MS 5000 // how often clients may ask the same
+#define REREAD_S 1 // between looks at the files of TLS
 #define LINGER_MS 200 // how long the end waits for clients to read
 
 enum op { OP_ACCEPT, OP_HEADERS, OP_CLOSE, OP_RECEIVE, OP_SEND, OP_STATUS, OP_SHUTDOWN, N_OPS };
@@ -283,9 +285,39 @@ void rpc_server_dispatch(struct rpc_server *s)
 	}
 }
 
-static int bind_address(struct rpc_server *s, const char *address, struct lb_err *reterr)
+static int check_readable(const char *path, struct lb_err *reterr)
 {
-	grpc_server_credentials *creds = grpc_insecure_server_credentials_create();
+	if (!path || access(path, R_OK) == 0)
+		return 0;
+	return lb_err_set(reterr, "%s: %s", path, strerror(errno));
+}
+
+static grpc_server_credentials *tls_creds(const struct rpc_server_tls *tls)
+{
+	grpc_tls_credentials_options *options = grpc_tls_credentials_options_create();
+	grpc_tls_certificate_provider *files = grpc_tls_certificate_provider_file_watcher_create(
+		tls->key, tls->cert, tls->client_ca ? tls->client_ca : "", REREAD_S);
+	grpc_tls_credentials_options_set_certificate_provider(options, files);
+	grpc_tls_certificate_provider_release(files);
+	grpc_tls_credentials_options_watch_identity_key_cert_pairs(options);
+	if (tls->client_ca) {
+		grpc_tls_credentials_options_watch_root_certs(options);
+		grpc_tls_credentials_options_set_cert_request_type(
+			options, GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+	}
+	return grpc_tls_server_credentials_create(options); // takes the options
+}
+
+static int bind_address(
+	struct rpc_server *s, const struct rpc_server_conf *conf, struct lb_err *reterr)
+{
+	const struct rpc_server_tls *tls = conf->tls;
+	const char *address = conf->address;
+	if (tls && (check_readable(tls->cert, reterr) || check_readable(tls->key, reterr) ||
+			   check_readable(tls->client_ca, reterr)))
+		return -EINVAL;
+	grpc_server_credentials *creds =
+		tls ? tls_creds(tls) : grpc_insecure_server_credentials_create();
 	s->port = grpc_server_add_http2_port(s->server, address, creds);
 	grpc_server_credentials_release(creds);
 	if (s->port > 0)
@@ -332,7 +364,7 @@ int rpc_server_new(const struct rpc_server_conf *conf, const struct rpc_events *
 	}
 	s->server = create_server(conf->message_len_max);
 	grpc_server_register_completion_queue(s->server, s->queue.queue, NULL);
-	r = bind_address(s, conf->address, reterr);
+	r = bind_address(s, conf, reterr);
 	grpc_server_start(s->server); // what is not started can't be shut down either
 	if (r < 0) {
 		rpc_server_free(s);

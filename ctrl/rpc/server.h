@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server part of libgrpc's C surface API: calls of whole messages, unary or streaming, without
-// TLS. It knows no protobuf and no methods. libgrpc's threads are hidden behind it; they inherit
-// the CPU affinity of the thread that calls rpc_server_new().
+// The server part of libgrpc's C surface API: calls of whole messages, unary or streaming, in the
+// clear or with TLS. It knows no protobuf and no methods. libgrpc's threads are hidden behind it;
+// they inherit the CPU affinity of the thread that calls rpc_server_new().
 // Thread: one owner; all events are called from rpc_server_dispatch() (and rpc_server_free()).
 #pragma once
 
@@ -39,13 +39,20 @@ struct rpc_events {
 	void (*on_half_close)(void *call_ctx);
 };
 
+// Files in PEM, which libgrpc reads again by itself every second; what is bad it leaves unused.
+struct rpc_server_tls {
+	const char *cert, *key;
+	const char *client_ca; // NULL = clients need no certificate
+};
+
 struct rpc_server_conf {
 	const char *address; // "127.0.0.1:18000", "[::1]:18000"
 	uint32_t n_calls_max; // further calls end with RESOURCE_EXHAUSTED
 	uint32_t message_len_max; // from clients; a longer message ends its call
+	const struct rpc_server_tls *tls; // borrowed for the call; NULL = in the clear
 };
 
-// 0, -EINVAL with the reason (the address is malformed or taken), or -errno.
+// 0, -EINVAL with the reason (the address is malformed or taken, a file cannot be read), or -errno.
 [[nodiscard]] int rpc_server_new(const struct rpc_server_conf *, const struct rpc_events *,
 	void *ctx, struct rpc_server **ret, struct lb_err *reterr);
 // Ends all calls with UNAVAILABLE, each with its on_closed; waits a bounded part of a second for

@@ -164,6 +164,16 @@ static void add_cluster(
 	json_array_append_new(e->clusters, row);
 }
 
+static void add_decision(struct explanation *e, json_t *to, const struct lb_filter *f)
+{
+	if (!f || f->kind != LB_FILTER_RBAC)
+		return;
+	char *text = explain_rbac(&e->query, f);
+	e->out_of_memory = e->out_of_memory || !text;
+	show_set_text(to, "decision", text);
+	free(text);
+}
+
 static void add_filters(
 	struct explanation *e, const struct res_route *r, const struct res_weighted_cluster *c)
 {
@@ -175,6 +185,7 @@ static void add_filters(
 		json_object_del(filter, "disabled"); // of the listener; what counts here is on
 		if (!f)
 			json_object_set_new(filter, "disabled", json_true());
+		add_decision(e, filter, f);
 		char *text = json_dumps(filter, JSON_COMPACT);
 		json_t *row = json_object();
 		show_set_u64(row, "route", r->index);
@@ -353,6 +364,12 @@ static json_t *explain(struct explanation *e)
 	return whole;
 }
 
+static void set_no_routes(const struct show *s, uint32_t frontend, struct lb_err *reterr)
+{
+	const char *why = assembler_frontend_error(s->conf.assembler, frontend);
+	lb_err_set(reterr, "no routes: %s", *why ? why : "they are those of its filter chains");
+}
+
 json_t *show_explain(const struct show *s, struct show_args *args)
 {
 	struct explain_args a;
@@ -369,7 +386,8 @@ json_t *show_explain(const struct show *s, struct show_args *args)
 	e->args = &a;
 	e->frontend = (uint32_t)frontend;
 	rand_init(&e->rand, twheel_now(s->conf.wheel));
-	const char *pinned = s->conf.config->frontends[frontend].authority;
+	const struct config_frontend *conf = &s->conf.config->frontends[frontend];
+	const char *pinned = conf->authority;
 	e->query = (struct explain_query){
 		.req = {.authority = a.authority,
 			.pinned = pinned ? str_from(pinned) : (struct str){0},
@@ -379,6 +397,10 @@ json_t *show_explain(const struct show *s, struct show_args *args)
 			.is_grpc = a.is_grpc,
 			.fields = a.fields,
 			.n_fields = a.n_fields},
+		.peer = {.direct = a.from,
+			.source = a.from,
+			.remote = a.from,
+			.destination = {conf->address_ip, conf->port}},
 		.rand = &e->rand,
 		.scratch = s->scratch,
 		.text = e->text,
@@ -388,8 +410,7 @@ json_t *show_explain(const struct show *s, struct show_args *args)
 	if (assembler_frontend_routes(s->conf.assembler, e->frontend, &e->query.of))
 		whole = explain(e);
 	else
-		lb_err_set(&args->err, "no routes: %s",
-			assembler_frontend_error(s->conf.assembler, e->frontend));
+		set_no_routes(s, e->frontend, &args->err);
 	free(e);
 	return whole;
 }

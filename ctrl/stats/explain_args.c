@@ -69,12 +69,12 @@ int explain_args_read(struct explain_args *a, char *const *words, unsigned n, st
 {
 	*a = (struct explain_args){0};
 	struct reader r = {.a = a};
-	const char *authority = NULL;
+	const char *authority = NULL, *from = "0.0.0.0";
 	const struct {
 		const char *name;
 		const char **to;
 	} options[] = {{"--authority", &authority}, {"--path", &a->path}, {"--method", &a->method},
-		{"--frontend", &a->frontend}, {"-H", NULL}};
+		{"--frontend", &a->frontend}, {"--from", &from}, {"-H", NULL}};
 	for (unsigned i = 0; i < n; i++) {
 		size_t k = 0, n_options = sizeof(options) / sizeof(options[0]);
 		while (k < n_options && strcmp(options[k].name, words[i]) != 0)
@@ -93,6 +93,8 @@ int explain_args_read(struct explain_args *a, char *const *words, unsigned n, st
 		a->authority = str_from(authority);
 	if (!a->authority.p || !a->path)
 		return lb_err_set(err, "explain needs --authority and --path");
+	if (!ip_parse(from, &a->from))
+		return lb_err_set(err, "--from '%s': not an address", from);
 	if (settle_kind(&r, err))
 		return -EINVAL;
 	if (!a->method)

@@ -5,6 +5,7 @@
 
 #include "lb/base/err.h"
 #include "lb/base/field.h"
+#include "lb/base/ip.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 
 struct explain_args {
 	const char *frontend; // NULL = not said
+	struct ip_addr from; // 0.0.0.0 = not said
 	struct str authority;
 	const char *path, *method; // never NULL
 	bool is_grpc;

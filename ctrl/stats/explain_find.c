@@ -2,12 +2,15 @@
 #include "ctrl/stats/explain_find.h"
 
 #include "ctrl/deps/config.h"
+#include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
 #include "lb/pick/picker.h"
 #include "lb/route/domains.h"
 #include "lb/route/filter.h"
 #include "lb/route/hash_policy.h"
+#include "lb/route/rbac.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 // Lookups until one goes past every route that takes only a fraction of the requests, and what they
@@ -111,7 +114,43 @@ const struct lb_filter *explain_filter(const struct explain_query *q, const stru
 		.vhost_overrides = &f->vhost->overrides,
 		.cluster_overrides = &drawn->overrides,
 	};
-	return lb_filter_effective(q->of.filters, i, &result);
+	const struct lb_filter *found = lb_filter_effective(q->of.filters, i, &result);
+	return found == &q->of.filters->filters[i] ? &q->of.config->listener->filters[i] : found;
+}
+
+static void print_decision(FILE *f, const struct lb_rbac_decision *d)
+{
+	if (!d->exists)
+		fputs("allows", f);
+	else
+		fputs(d->denies ? "denies" : d->is_log ? "logs" : "allows", f);
+	if (d->policy.p)
+		fprintf(f, ": policy %.*s", (int)d->policy.len, d->policy.p);
+	else if (d->exists)
+		fputs(": no policy", f);
+}
+
+char *explain_rbac(const struct explain_query *q, const struct lb_filter *filter)
+{
+	struct lb_err ignored;
+	char *text = NULL;
+	size_t len = 0;
+	struct lb_rbac *rbac = lb_rbac_new(filter->rbac.conf, &ignored);
+	char *joined = malloc(q->text_size); // a cookie may lie in the query's
+	FILE *f = rbac && joined ? open_memstream(&text, &len) : NULL;
+	if (f) {
+		const struct lb_rbac_verdict v =
+			lb_rbac_check(rbac, &q->req, &q->peer, joined, q->text_size);
+		print_decision(f, &v.rules);
+		if (v.shadow.exists) {
+			fputs("; shadow ", f);
+			print_decision(f, &v.shadow);
+		}
+		fclose(f);
+	}
+	free(joined);
+	lb_rbac_free(rbac);
+	return text;
 }
 
 // The session that covers requests that draw this entry: the first one, as on workers.

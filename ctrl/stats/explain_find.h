@@ -5,6 +5,7 @@
 #pragma once
 
 #include "ctrl/assemble/assemble.h"
+#include "lb/route/peer_info.h"
 #include "lb/route/req.h"
 #include "lb/route/route.h"
 #include "lb/route/session.h"
@@ -21,6 +22,7 @@ struct res_weighted_cluster;
 struct explain_query {
 	struct assembler_routes of; // the frontend's routes
 	struct lb_req req;
+	struct lb_peer_info peer; // who is to have sent it
 	struct rand *rand;
 	struct lb_route_scratch *scratch; // ctrl's
 	char *text; // for cookies, and for values to be hashed
@@ -60,9 +62,11 @@ struct explain_session {
 void explain_session(const struct explain_query *, const struct explain_found *,
 	const struct res_route *, const struct res_weighted_cluster *drawn,
 	struct explain_session *s);
-// Filter i as it applies to them; NULL = disabled.
+// Filter i as it applies to them, as the resource has it; NULL = disabled.
 const struct lb_filter *explain_filter(const struct explain_query *, const struct explain_found *,
 	const struct res_route *, const struct res_weighted_cluster *drawn, uint32_t i);
+// What access control says of them: `allows: policy p`. From malloc; NULL = out of memory.
+char *explain_rbac(const struct explain_query *, const struct lb_filter *);
 // The share of the route's requests for each of its entries. ret has room for all.
 void explain_shares(const struct explain_query *, const struct explain_found *,
 	const struct res_route *, double *ret);

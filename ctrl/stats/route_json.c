@@ -4,6 +4,7 @@
 #include "ctrl/res/route.h"
 #include "ctrl/stats/render.h"
 #include "lb/base/time.h"
+#include "lb/route/rbac.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,12 +217,35 @@ static void session_json(json_t *o, const struct lb_session *s)
 		json_object_set_new(o, "ttl_s", json_integer((json_int_t)s->ttl_s));
 }
 
+static json_t *rules_json(const struct lb_rbac_rules *r)
+{
+	static const char *const actions[] = {
+		[LB_RBAC_ALLOW] = "ALLOW", [LB_RBAC_DENY] = "DENY", [LB_RBAC_LOG] = "LOG"};
+	json_t *o = json_object(), *policies = json_array();
+	set_text(o, "action", actions[r->action]);
+	for (uint32_t i = 0; i < r->n; i++)
+		json_array_append_new(policies, render_str(r->policies[i].name));
+	json_object_set_new(o, "policies", policies);
+	return o;
+}
+
+// Of a decoded resource; that of a chain is compiled.
+static void rbac_json(json_t *o, const struct lb_rbac_conf *c)
+{
+	if (c && c->rules)
+		json_object_set_new(o, "rules", rules_json(c->rules));
+	if (c && c->shadow)
+		json_object_set_new(o, "shadow_rules", rules_json(c->shadow));
+}
+
 json_t *route_json_filter(const struct lb_filter *f)
 {
 	json_t *o = json_object();
 	set_str(o, "name", f->name);
 	if (f->kind == LB_FILTER_FAULT)
 		fault_json(o, &f->fault);
+	else if (f->kind == LB_FILTER_RBAC)
+		rbac_json(o, f->rbac.conf);
 	else if (f->kind == LB_FILTER_SESSION)
 		session_json(o, &f->session);
 	if (f->disabled || f->kind == LB_FILTER_SWITCH)

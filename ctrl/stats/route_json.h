@@ -15,6 +15,7 @@ struct res_route;
 void route_json_matchers(json_t *object, const struct res_route *);
 // What a route specifies besides its action; NULL = nothing. trusted: authority rewriting applies.
 json_t *route_json_policy(const struct lb_route_policy *, bool trusted);
+// Filters of a decoded resource, not of a chain: those are compiled.
 json_t *route_json_filter(const struct lb_filter *);
 json_t *route_json_filters(const struct lb_filter *, uint32_t n); // an array
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/stats/show.h"
 
+#include "ctrl/assemble/assemble.h"
 #include "ctrl/assemble/workers.h"
 #include "ctrl/base/stats_proto.h"
+#include "ctrl/conf/config.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_inside.h"
 #include "lb/base/twheel.h"
@@ -27,6 +29,15 @@ struct command {
 	char *(*text)(json_t *); // the text form; neither = render_text()
 };
 
+static bool is_ready(void *ctx)
+{
+	const struct show *s = ctx;
+	for (uint32_t i = 0; i < s->conf.config->n_frontends; i++)
+		if (assembler_frontend_error(s->conf.assembler, i)[0])
+			return false;
+	return strcmp(s->state, "ready") == 0;
+}
+
 struct show *show_new(const struct show_conf *conf)
 {
 	struct show *s = calloc(1, sizeof(*s));
@@ -35,6 +46,21 @@ struct show *show_new(const struct show_conf *conf)
 	s->conf = *conf;
 	s->state = "starting";
 	s->started_ns = twheel_now(conf->wheel);
+	s->scrape = (struct scrape_conf){
+		.config = conf->config,
+		.workers = conf->workers,
+		.assembler = conf->assembler,
+		.xds = conf->xds,
+		.wheel = conf->wheel,
+		.ports = conf->ports,
+		.is_ready = is_ready,
+		.ctx = s,
+		.started_s = conf->started_s,
+		.certs = conf->certs,
+		.credentials = conf->credentials,
+		.access_log = conf->access_log,
+		.wall_ns = conf->wall_ns,
+	};
 	s->scratch = lb_route_scratch_new(workers_count(conf->workers), MAX_TEXT);
 	if (!s->scratch) {
 		free(s);
@@ -51,6 +77,11 @@ void show_free(struct show *s)
 	free(s);
 }
 
+const struct scrape_conf *show_scrape_conf(const struct show *s)
+{
+	return &s->scrape;
+}
+
 void show_set_state(struct show *s, const char *state)
 {
 	s->state = state;
@@ -63,6 +94,10 @@ static json_t *build_help(const struct show *, struct show_args *);
 static const struct command commands[] = {
 	{"help", NULL, "this list", build_help, NULL, NULL},
 	{"show info", NULL, "version, state, frontends, xDS server", show_info, NULL, NULL},
+	{"show listeners", NULL,
+		"with listeners: wildcard, every socket Listener: state, addresses, chains, why it "
+		"does not serve",
+		show_listeners, NULL, NULL},
 	{"show stat", NULL, "frontends, clusters and endpoints with counters, as HAProxy's CSV",
 		show_stat, show_stat_columns, NULL},
 	{"show clusters", NULL, "clusters and their endpoints: state, requests, last error",
@@ -79,8 +114,22 @@ static const struct command commands[] = {
 		"--authority A --path P [-H 'NAME: VALUE']... [--frontend F] [--method M] "
 		"[--grpc | --http]",
 		"where a request would go, and why", show_explain, NULL, NULL},
-	{"show failures", "[N]", "the last requests that shuntd answered or cut itself, and why",
-		show_failures, NULL, NULL},
+	{"show failures", "[N] [cause=C] [cluster=C] [frontend=F]",
+		"the last requests that shuntd answered or cut itself, and why", show_failures,
+		NULL, NULL},
+	{"show errors", "[N] [cause=C] [cluster=C] [frontend=F]", "the same", show_failures, NULL,
+		NULL},
+	{"why", "ID",
+		"all that is known of a request that failed, by its x-request-id: route, "
+		"attempts, times, cause",
+		show_why, NULL, NULL},
+	{"show events", "[N] [-w]",
+		"the last changes of endpoints, configuration, certificates, ports; -w: and what "
+		"comes from now on",
+		show_events, NULL, show_events_text},
+	{"log", "[N] [-f] [cause=C] [cluster=C] [frontend=F] [path=PREFIX] [status=LEAST]",
+		"the last lines of the access log; -f: and what comes from now on", show_log, NULL,
+		show_log_text},
 	{"reconnect", "[CLUSTER[/ADDRESS]]",
 		"ends the waits of endpoints that failed; how many there were", show_reconnect,
 		NULL, NULL},
@@ -88,8 +137,11 @@ static const struct command commands[] = {
 		"the xDS server, how many resources are in which state, and every resource: state, "
 		"version, age, error",
 		show_xds, NULL, NULL},
-	{"show metrics", NULL, "the xDS client's metrics of gRFC A78, as Prometheus reads them",
-		show_metrics, NULL, show_metrics_text},
+	{"show certs", NULL,
+		"certificate providers: version, last error, every certificate with its dates",
+		show_certs, NULL, NULL},
+	{"show metrics", NULL, "what the metrics' port tells, as Prometheus reads it", show_metrics,
+		NULL, show_metrics_text},
 	{"show workers", NULL, "each worker: load, requests by ending, counters of every layer",
 		show_workers, NULL, NULL},
 	{"show pools", NULL, "each worker's pools: objects in all, free, in use, most ever in use",
@@ -171,7 +223,7 @@ static char *answer(const struct show *s, const struct command *c, struct show_a
 	return text;
 }
 
-char *show_answer(void *ctx, const char *line)
+char *show_answer(void *ctx, const char *line, struct stats_follow **ret_follow)
 {
 	char copy[STATS_MAX_COMMAND + 1];
 	struct words words;
@@ -182,8 +234,11 @@ char *show_answer(void *ctx, const char *line)
 	for (size_t i = 0; i < N_COMMANDS; i++) {
 		unsigned n = words_of(&commands[i], &words);
 		struct show_args args = {.words = words.list + n, .n = words.n - n};
-		if (n)
-			return answer(ctx, &commands[i], &args);
+		if (!n)
+			continue;
+		char *text = answer(ctx, &commands[i], &args);
+		*ret_follow = args.follow;
+		return text;
 	}
 	return answer_error("unknown command '%s', try help", line);
 }

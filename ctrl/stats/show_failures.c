@@ -1,88 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
 // show failures: the last requests that workers answered or cut themselves, the newest first.
-#include "ctrl/assemble/workers.h"
 #include "ctrl/conf/config.h"
+#include "ctrl/stats/failure_walk.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
 #include "lb/base/str.h"
 #include "lb/base/twheel.h"
-#include "lb/pick/failures.h"
-#include "lb/pick/link.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define FALLBACK 100 // rows, where the command says no number
 
-// Goes back through one worker's.
-struct reader {
-	const struct lb_failures *of;
-	uint64_t next; // number + 1 of what is read next
-	bool has; // now holds one that is not told yet
-	struct lb_failure now;
-};
-
-static void step(struct reader *r)
+static double age_s(const struct show *s, const struct lb_failure *f)
 {
-	r->has = r->next > 0 && lb_failures_read(r->of, --r->next, &r->now);
+	uint64_t now_ns = twheel_now(s->conf.wheel);
+	// Its clock may be a tick ahead.
+	return now_ns > f->at_ns ? show_seconds(now_ns - f->at_ns) : 0;
+}
+
+static const char *frontend_of(const struct show *s, const struct lb_failure *f)
+{
+	return s->conf.config->frontends[f->frontend].name;
 }
 
 static json_t *row_of(const struct show *s, uint32_t worker, const struct lb_failure *f)
 {
-	uint64_t now_ns = twheel_now(s->conf.wheel);
-	uint64_t age_ns =
-		now_ns > f->at_ns ? now_ns - f->at_ns : 0; // its clock may be a tick ahead
-	char address[IP_PORT_TEXT_MAX] = "";
-	if (f->has_backend)
-		ip_port_print(&f->backend, address);
 	json_t *row = json_object();
-	json_object_set_new(row, "age_s", json_real(show_seconds(age_ns)));
+	json_object_set_new(row, "age_s", json_real(age_s(s, f)));
 	show_set_u64(row, "worker", worker);
-	show_set_text(row, "frontend", s->conf.config->frontends[f->frontend].name);
+	show_set_text(row, "frontend", frontend_of(s, f));
 	show_set_text(row, "cause", lb_cause_info((enum lb_cause)f->cause)->name);
 	show_set_text(row, "cluster", f->cluster);
-	show_set_text(row, "endpoint", address);
+	show_set_address(row, "endpoint", f->has_backend ? &f->backend : NULL);
+	show_set_text(row, "id", f->id);
 	show_set_text(row, "text", f->text);
 	return row;
 }
 
-static json_t *newest(const struct show *s, uint64_t n_rows)
+// What rows have to be; NULL = anything.
+struct wanted {
+	const char *cause, *cluster, *frontend;
+	uint64_t n_rows;
+	unsigned seen; // bits: which of them the command has
+};
+
+static bool is_wanted(const struct show *s, const struct wanted *w, const struct lb_failure *f)
 {
-	uint32_t n = workers_count(s->conf.workers);
-	struct reader *readers = calloc(n, sizeof(*readers));
-	json_t *rows = readers ? json_array() : NULL;
-	for (uint32_t i = 0; readers && i < n; i++) {
-		readers[i].of = workers_link(s->conf.workers, i)->failures;
-		readers[i].next = lb_failures_count(readers[i].of);
-		step(&readers[i]);
-	}
-	while (rows && json_array_size(rows) < n_rows) {
-		struct reader *last = NULL;
-		for (uint32_t i = 0; i < n; i++)
-			if (readers[i].has && (!last || readers[i].now.at_ns > last->now.at_ns))
-				last = &readers[i];
-		if (!last)
-			break;
-		json_array_append_new(rows, row_of(s, (uint32_t)(last - readers), &last->now));
-		step(last);
-	}
-	free(readers);
-	return rows;
+	return (!w->cause || strcmp(w->cause, lb_cause_info((enum lb_cause)f->cause)->name) == 0) &&
+	       (!w->cluster || strcmp(w->cluster, f->cluster) == 0) &&
+	       (!w->frontend || strcmp(w->frontend, frontend_of(s, f)) == 0);
 }
 
-// `[N] [json]`.
-json_t *show_failures(const struct show *s, struct show_args *args)
+static bool is_cause(const char *name)
 {
-	uint64_t n_rows = FALLBACK;
+	for (int i = 0; i < LB_N_CAUSES; i++)
+		if (strcmp(lb_cause_info((enum lb_cause)i)->name, name) == 0)
+			return true;
+	return false;
+}
+
+// False = it is none of these, or the second one.
+static bool read_word(const char *word, struct wanted *ret)
+{
+	const struct {
+		const char *key;
+		const char **to;
+	} keys[] = {{"cause=", &ret->cause}, {"cluster=", &ret->cluster},
+		{"frontend=", &ret->frontend}};
+	const unsigned n_keys = sizeof(keys) / sizeof(keys[0]);
+	unsigned i = 0;
+	while (i < n_keys && strncmp(word, keys[i].key, strlen(keys[i].key)) != 0)
+		i++;
+	if (ret->seen >> i & 1)
+		return false;
+	ret->seen |= 1u << i;
+	if (i == n_keys)
+		return str_number(str_from(word), UINT32_MAX, &ret->n_rows);
+	*keys[i].to = word + strlen(keys[i].key);
+	return true;
+}
+
+static void take_json(struct show_args *args)
+{
 	if (args->n && strcmp(args->words[args->n - 1], "json") == 0) {
 		args->json = true;
 		args->n--;
 	}
-	if (args->n > 1 ||
-		(args->n && !str_number(str_from(args->words[0]), UINT32_MAX, &n_rows))) {
-		lb_err_set(
-			&args->err, "unexpected argument '%s', try help", args->words[args->n - 1]);
+}
+
+// `[N] [cause=C] [cluster=C] [frontend=F] [json]`, each at most once.
+json_t *show_failures(const struct show *s, struct show_args *args)
+{
+	struct wanted wanted = {.n_rows = FALLBACK};
+	take_json(args);
+	for (unsigned i = 0; i < args->n; i++)
+		if (!read_word(args->words[i], &wanted)) {
+			lb_err_set(
+				&args->err, "unexpected argument '%s', try help", args->words[i]);
+			return NULL;
+		}
+	if (wanted.cause && !is_cause(wanted.cause)) {
+		lb_err_set(&args->err, "'%s' is not the name of a cause", wanted.cause);
 		return NULL;
 	}
-	return newest(s, n_rows);
+	struct failure_walk *walk = failure_walk_new(s->conf.workers);
+	json_t *rows = walk ? json_array() : NULL;
+	const struct lb_failure *f;
+	uint32_t worker;
+	while (rows && json_array_size(rows) < wanted.n_rows &&
+		(f = failure_walk_next(walk, &worker)))
+		if (is_wanted(s, &wanted, f))
+			json_array_append_new(rows, row_of(s, worker, f));
+	failure_walk_free(walk);
+	return rows;
 }

@@ -69,7 +69,10 @@ json_t *show_info(const struct show *s, struct show_args *args)
 		show_set_text(row, "name", f->name);
 		show_set_text(row, "address", f->address);
 		show_set_u64(row, "port", f->port);
-		show_set_text(row, "target", f->target);
+		show_set_text(row, "target",
+			f->target     ? f->target
+			: f->listener ? f->listener
+				      : "");
 		show_set_text(row, "state", down[0] ? "down" : error[0] ? "failing" : "serving");
 		const char *waiting = assembler_frontend_waiting(s->conf.assembler, i);
 		show_set_text(
@@ -78,6 +81,8 @@ json_t *show_info(const struct show *s, struct show_args *args)
 		show_set_text(
 			row, "refused", refusal[0] ? refusal : s->conf.refused(s->conf.ctx, i));
 		show_set_text(row, "error", down[0] ? down : error);
+		show_set_text(row, "tls", !f->tls ? "" : f->tls->ca ? "mtls" : "tls");
+		show_set_text(row, "tls_error", assembler_frontend_tls_error(s->conf.assembler, i));
 		json_array_append_new(frontends, row);
 	}
 	json_object_set_new(o, "frontends", frontends);

@@ -4,6 +4,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/metrics/scrape.h"
 #include "ctrl/stats/show.h"
 #include "lb/base/err.h"
 
@@ -15,11 +16,13 @@
 
 struct config;
 struct lb_route_scratch;
+struct stats_follow;
 
 struct show {
 	struct show_conf conf;
 	const char *state;
 	uint64_t started_ns;
+	struct scrape_conf scrape;
 	struct lb_route_scratch *scratch; // owned; of lookups on ctrl
 };
 
@@ -28,12 +31,14 @@ struct show_args {
 	char *const *words;
 	unsigned n;
 	bool json; // JSON is wanted; a builder may find the word itself
+	struct stats_follow *follow; // a builder's, of what is to come; NULL = nothing is
 	struct lb_err err; // a builder's error in the arguments; "" = out of memory
 };
 
 // Builds the data of one command; NULL = see args->err.
 json_t *show_info(const struct show *, struct show_args *);
 json_t *show_workers(const struct show *, struct show_args *);
+json_t *show_listeners(const struct show *, struct show_args *);
 json_t *show_stat(const struct show *, struct show_args *);
 json_t *show_clusters(const struct show *, struct show_args *);
 json_t *show_tree(const struct show *, struct show_args *);
@@ -42,7 +47,11 @@ json_t *show_routes(const struct show *, struct show_args *);
 json_t *show_pools(const struct show *, struct show_args *);
 json_t *show_ports(const struct show *, struct show_args *);
 json_t *show_failures(const struct show *, struct show_args *);
+json_t *show_events(const struct show *, struct show_args *);
+json_t *show_log(const struct show *, struct show_args *);
+json_t *show_why(const struct show *, struct show_args *);
 json_t *show_xds(const struct show *, struct show_args *);
+json_t *show_certs(const struct show *, struct show_args *);
 json_t *show_metrics(const struct show *, struct show_args *);
 json_t *show_explain(const struct show *, struct show_args *);
 json_t *show_reconnect(const struct show *, struct show_args *);
@@ -53,4 +62,6 @@ const char *show_frontend_down(const struct show *, uint32_t frontend, char *tex
 extern const char *const show_stat_columns[]; // of its CSV
 char *show_routes_text(json_t *); // from malloc; NULL = out of memory
 char *show_tree_text(json_t *); // likewise
+char *show_events_text(json_t *); // likewise
+char *show_log_text(json_t *); // likewise
 char *show_metrics_text(json_t *); // likewise

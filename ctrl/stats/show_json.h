@@ -3,6 +3,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "lb/base/ip.h"
 #include "lb/base/time.h"
 #include "lb/pick/cause.h"
 
@@ -13,8 +14,11 @@
 // A NULL from a failed allocation is passed through; the final result is then NULL.
 void show_set_u64(json_t *object, const char *key, uint64_t value);
 void show_set_text(json_t *object, const char *key, const char *value);
+void show_set_address(json_t *object, const char *key, const struct ip_port *); // NULL: ""
 static inline double show_seconds(uint64_t ns)
 {
 	return (double)ns / (double)NS_PER_SECOND;
 }
+// "tls_result": gRFC A118's word for an error that TLS is to blame for, or "".
+void show_set_tls_result(json_t *object, const char *error);
 json_t *show_causes(const uint64_t ended[LB_N_CAUSES]);

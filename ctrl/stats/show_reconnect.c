@@ -3,8 +3,11 @@
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/stats/show_inside.h"
 #include "lb/base/ip.h"
+#include "lb/base/log.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,7 +89,11 @@ json_t *show_reconnect(const struct show *s, struct show_args *args)
 		lb_err_set(&args->err, "unexpected argument '%s', try help", args->words[1]);
 		return NULL;
 	}
+	char asked_for[256]; // what it is split into is not what was said
+	snprintf(asked_for, sizeof(asked_for), "%s", args->n ? args->words[0] : "all");
 	int64_t n = args->n ? reconnect(s, args, args->words[0])
 	                    : (int64_t)assembler_reconnect(s->conf.assembler, NULL);
+	if (n >= 0)
+		log_info("reconnect", "asked_for=%s endpoints=%" PRId64, log_quote(asked_for), n);
 	return n < 0 ? NULL : json_pack("{sI}", "reconnecting", (json_int_t)n);
 }

@@ -155,7 +155,7 @@ static json_t *frontend_json(const struct show *s, uint32_t index, const char *a
 	char text[32];
 	json_t *o = json_object();
 	show_set_text(o, "frontend", f->name);
-	show_set_text(o, "target", f->target);
+	show_set_text(o, "target", f->target ? f->target : f->listener ? f->listener : "");
 	if (!assembler_frontend_routes(s->conf.assembler, index, &of)) {
 		show_set_text(o, "error", assembler_frontend_error(s->conf.assembler, index));
 		return o;
@@ -165,7 +165,8 @@ static json_t *frontend_json(const struct show *s, uint32_t index, const char *a
 	show_set_text(o, "max_stream_duration", route_text_duration(timeouts->max_ns, text));
 	show_set_text(o, "idle_timeout", route_text_duration(timeouts->idle_ns[0], text));
 	show_set_text(o, "idle_timeout_grpc", route_text_duration(timeouts->idle_ns[1], text));
-	json_object_set_new(o, "filters", route_json_filters(of.filters->filters, of.filters->n));
+	json_object_set_new(o, "filters",
+		route_json_filters(of.config->listener->filters, of.config->listener->n_filters));
 	json_t *vhosts = json_array();
 	uint32_t end;
 	for (uint32_t i = vhosts_wanted(&of, authority, &end); i < end; i++)

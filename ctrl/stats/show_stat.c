@@ -134,6 +134,7 @@ static void cluster_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 	show_set_u64(row, "active", e->totals.active);
 	show_set_u64(row, "connections", e->connections);
 	show_set_text(row, "error", e->last_error);
+	show_set_tls_result(row, e->last_error);
 	json_array_append_new(c->rows, row);
 }
 
@@ -159,6 +160,7 @@ static void cluster_line(void *ctx, const struct assembler_cluster_info *info)
 	show_set_u64(row, "dropped", t->ended[LB_CAUSE_DROPPED]);
 	show_set_u64(row, "refused", t->ended[LB_CAUSE_OVERFLOW]);
 	json_object_set_new(row, "leaving", json_boolean(info->leaving));
+	show_set_text(row, "tls", info->tls);
 	show_set_text(row, "detail", info->detail);
 	json_object_set_new(row, "ended", show_causes(t->ended));
 	json_array_append_new(c->clusters, row);

@@ -223,6 +223,7 @@ static void add_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 	show_set_u64(row, "ok", e->totals.ok);
 	show_set_u64(row, "failed", e->totals.failed);
 	show_set_text(row, "error", e->last_error);
+	show_set_tls_result(row, e->last_error);
 	json_array_append_new(c->rows, row);
 }
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,18 +24,21 @@
 #define OUTPUT_HIGH_WATER ((size_t)1 << 20)
 // How long nobody is accepted when the process has no descriptor left.
 #define ACCEPT_PAUSE_MS 100
+#define FOLLOW_MS 200
 
 struct client {
 	struct client *next;
 	struct stats_server *server;
 	struct bufferevent *bev; // owned
 	bool eof; // the client said all it wants
+	struct stats_follow *follow; // owned; NULL = commands are answered
 };
 
 struct stats_server {
 	struct event_base *base;
 	struct event *accept_event;
 	struct event *accept_again; // timer
+	struct event *follow_event; // timer, while somebody follows
 	int fd;
 	char path[108];
 	stats_answer_fn answer;
@@ -50,19 +54,61 @@ static void client_free(struct client *c)
 		at = &(*at)->next;
 	*at = c->next;
 	c->server->n_clients--;
+	if (c->follow)
+		c->follow->free(c->follow);
 	bufferevent_free(c->bev);
 	free(c);
+}
+
+// It may say nothing for long.
+static void begin_following(struct client *c)
+{
+	struct timeval timeout = {.tv_sec = CLIENT_TIMEOUT_S};
+	struct timeval period = {.tv_usec = FOLLOW_MS * 1000};
+	bufferevent_set_timeouts(c->bev, NULL, &timeout);
+	if (!event_pending(c->server->follow_event, EV_TIMEOUT, NULL))
+		event_add(c->server->follow_event, &period);
+}
+
+// Both directions are closed: who only said all it wants still reads.
+static bool is_gone(const struct client *c)
+{
+	struct pollfd fd = {.fd = bufferevent_getfd(c->bev)};
+	return poll(&fd, 1, 0) > 0 && fd.revents & (POLLHUP | POLLERR);
+}
+
+static void on_follow(evutil_socket_t fd, short what, void *arg)
+{
+	struct stats_server *s = arg;
+	bool some = false;
+	for (struct client *c = s->clients, *next; c; c = next) {
+		next = c->next;
+		if (!c->follow)
+			continue;
+		if (is_gone(c)) {
+			client_free(c);
+			continue;
+		}
+		some = true;
+		struct evbuffer *out = bufferevent_get_output(c->bev);
+		if (evbuffer_get_length(out) < STATS_FOLLOW_UNREAD)
+			c->follow->more(c->follow, out);
+	}
+	if (!some)
+		event_del(s->follow_event);
 }
 
 static void client_answer(struct client *c, const char *command)
 {
 	struct evbuffer *out = bufferevent_get_output(c->bev);
-	char *text = c->server->answer(c->server->ctx, command);
+	char *text = c->server->answer(c->server->ctx, command, &c->follow);
 	if (text)
-		evbuffer_add_printf(out, "%s\n", text);
+		evbuffer_add_printf(out, c->follow ? "%s" : "%s\n", text);
 	else
 		evbuffer_add_printf(out, STATS_ERROR "out of memory\n\n");
 	free(text);
+	if (c->follow)
+		begin_following(c);
 }
 
 // Runs the commands that are complete, as far as the client reads its answers.
@@ -70,7 +116,7 @@ static void client_run(struct client *c)
 {
 	struct evbuffer *in = bufferevent_get_input(c->bev);
 	struct evbuffer *out = bufferevent_get_output(c->bev);
-	while (evbuffer_get_length(out) < OUTPUT_HIGH_WATER) {
+	while (!c->follow && evbuffer_get_length(out) < OUTPUT_HIGH_WATER) {
 		size_t len = 0;
 		char *line = evbuffer_readln(in, &len, EVBUFFER_EOL_CRLF);
 		if (!line) {
@@ -87,7 +133,7 @@ static void client_run(struct client *c)
 			client_answer(c, line);
 		free(line);
 	}
-	if (c->eof && evbuffer_get_length(out) == 0)
+	if (c->eof && !c->follow && evbuffer_get_length(out) == 0)
 		client_free(c);
 }
 
@@ -225,7 +271,9 @@ struct stats_server *stats_server_new(struct event_base *base, const char *path,
 	if (listen_on(s, mode, reterr) == 0) {
 		s->accept_event = event_new(base, s->fd, EV_READ | EV_PERSIST, on_accept, s);
 		s->accept_again = event_new(base, -1, 0, on_accept_again, s);
-		if (s->accept_event && s->accept_again && event_add(s->accept_event, NULL) == 0)
+		s->follow_event = event_new(base, -1, EV_PERSIST, on_follow, s);
+		if (s->accept_event && s->accept_again && s->follow_event &&
+			event_add(s->accept_event, NULL) == 0)
 			return s;
 		lb_err_set(reterr, "out of memory");
 	}
@@ -236,6 +284,8 @@ struct stats_server *stats_server_new(struct event_base *base, const char *path,
 		event_free(s->accept_event);
 	if (s->accept_again)
 		event_free(s->accept_again);
+	if (s->follow_event)
+		event_free(s->follow_event);
 	free(s);
 	return NULL;
 }
@@ -248,6 +298,7 @@ void stats_server_free(struct stats_server *s)
 		client_free(s->clients);
 	event_free(s->accept_event);
 	event_free(s->accept_again);
+	event_free(s->follow_event);
 	close(s->fd);
 	unlink(s->path);
 	free(s);

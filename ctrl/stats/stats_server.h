@@ -12,8 +12,21 @@
 struct event_base;
 struct stats_server;
 
-// Answers one command: text without the final empty line, from malloc; NULL = out of memory.
-typedef char *(*stats_answer_fn)(void *ctx, const char *command);
+struct evbuffer;
+
+// What goes on behind an answer, for as long as its reader stays: that ends no more with an empty
+// line, and no further command is taken on the connection.
+struct stats_follow {
+	// Adds what came since. Called several times a second, not while the reader has more than
+	// STATS_FOLLOW_UNREAD bytes to read: it is told what it missed.
+	void (*more)(struct stats_follow *, struct evbuffer *out);
+	void (*free)(struct stats_follow *);
+};
+#define STATS_FOLLOW_UNREAD ((size_t)256 << 10)
+
+// Answers one command: text without the final empty line, from malloc; NULL = out of memory. May
+// set *ret_follow, which the server owns then.
+typedef char *(*stats_answer_fn)(void *ctx, const char *command, struct stats_follow **ret_follow);
 
 // Binds path with this mode; removes a stale socket file of a dead process, but a live one is an
 // error. Creates the last directory of the path if it is missing. Returns NULL with reterr on

@@ -238,6 +238,23 @@ int xds_federation_watch(struct xds_federation *f, const struct xds_type *type, 
 	return rc;
 }
 
+int xds_federation_watch_all(struct xds_federation *f, const struct xds_type *type,
+	const char *name, struct xds_watcher *w)
+{
+	const struct authority *a = &f->authorities[0];
+	int rc = 0;
+	CHECK(!w->entry && !w->fallback && (w->by_wildcard || w->on_name));
+	xds_federation_begin(f);
+	f->unsettled = true;
+	if (a->fallback)
+		refuse(f, type, name, "a wildcard has one xDS server, not several", w);
+	else
+		rc = xds_client_watch_locator(
+			a->servers[0]->client, type, name, f->conf.bootstrap->params, w);
+	xds_federation_end(f);
+	return rc;
+}
+
 void xds_federation_cancel(struct xds_federation *f, struct xds_watcher *w)
 {
 	xds_federation_begin(f);
@@ -384,6 +401,8 @@ static void each_of_client(void *ctx, const struct xds_entry_info *info)
 {
 	const struct each *e = ctx;
 	struct xds_name name = {NULL, NULL};
+	if (xds_name_is_wildcard(info->name)) // no resource
+		return;
 	if (xds_name_is_xdstp(info->name) &&
 		xds_name_parse(info->name, info->type->url, &name, NULL))
 		return;

@@ -20,6 +20,12 @@ void xds_federation_free(struct xds_federation *); // as xds_client_free(); NULL
 // the bootstrap lacks (FE-04) is reported as an error at once, and not watched.
 [[nodiscard]] int xds_federation_watch(
 	struct xds_federation *, const struct xds_type *, const char *name, struct xds_watcher *);
+// Watches "*", all that the server for old-style names has of the type (SW-09): w has on_name. Each
+// name that comes is watched by the same call, inside on_name, by a watcher with by_wildcard; one
+// of federation is not one of these. Where several servers stand for old-style names, that is
+// reported as an error at once, and nothing is watched: which one's list counts A71 does not say.
+[[nodiscard]] int xds_federation_watch_all(
+	struct xds_federation *, const struct xds_type *, const char *name, struct xds_watcher *);
 void xds_federation_cancel(struct xds_federation *, struct xds_watcher *);
 
 // As for the client, over all servers.

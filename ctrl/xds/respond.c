@@ -273,14 +273,14 @@ static bool begin_decoding(struct xds_round *r, struct xds_decoded *d)
 
 static void open_resource(struct xds_round *r)
 {
-	struct xds_decoded d = {.err = r->open.err};
+	struct xds_decoded d = {.err = r->open.err, .bootstrap = r->cache->conf->bootstrap};
 	if (!begin_decoding(r, &d))
 		close_part(r, &d);
 }
 
 static void go_on_decoding(struct xds_round *r)
 {
-	struct xds_decoded d = {.err = {""}};
+	struct xds_decoded d = {.err = {""}, .bootstrap = r->cache->conf->bootstrap};
 	const struct xds_type *type = xds_round_type(r);
 	if (type->step(r->decoding))
 		return;

@@ -293,22 +293,22 @@ static const struct xds_transport_ops transport_ops = {
 static grpc_channel_credentials *tls_creds(const struct xds_server_conf *conf)
 {
 	grpc_tls_credentials_options *options = grpc_tls_credentials_options_create();
-	if (conf->ca_file || conf->cert_file) {
-		uint64_t refresh_s = conf->refresh_ns / NS_PER_SECOND;
+	if (conf->files.ca || conf->files.cert) {
+		uint64_t refresh_s = conf->files.refresh_ns / NS_PER_SECOND;
 		if (refresh_s < 1)
 			refresh_s = 1;
 		if (refresh_s > UINT32_MAX)
 			refresh_s = UINT32_MAX;
 		grpc_tls_certificate_provider *files =
 			grpc_tls_certificate_provider_file_watcher_create(
-				conf->key_file ? conf->key_file : "",
-				conf->cert_file ? conf->cert_file : "",
-				conf->ca_file ? conf->ca_file : "", (unsigned)refresh_s);
+				conf->files.key ? conf->files.key : "",
+				conf->files.cert ? conf->files.cert : "",
+				conf->files.ca ? conf->files.ca : "", (unsigned)refresh_s);
 		grpc_tls_credentials_options_set_certificate_provider(options, files);
 		grpc_tls_certificate_provider_release(files);
-		if (conf->ca_file)
+		if (conf->files.ca)
 			grpc_tls_credentials_options_watch_root_certs(options);
-		if (conf->cert_file)
+		if (conf->files.cert)
 			grpc_tls_credentials_options_watch_identity_key_cert_pairs(options);
 	}
 	return grpc_tls_credentials_create(options); // takes the options
@@ -333,8 +333,8 @@ static int make_creds(
 		break;
 	case XDS_CREDS_TLS:
 		// Said here with the path; libgrpc would only log it.
-		if (check_readable(conf->ca_file, err) || check_readable(conf->cert_file, err) ||
-			check_readable(conf->key_file, err))
+		if (check_readable(conf->files.ca, err) || check_readable(conf->files.cert, err) ||
+			check_readable(conf->files.key, err))
 			return -EINVAL;
 		*ret = tls_creds(conf);
 		break;

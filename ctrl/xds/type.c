@@ -9,6 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+void xds_decode_steps(
+	const struct xds_type *type, const uint8_t *bytes, size_t len, struct xds_decoded *ret)
+{
+	struct xds_decoding *d = type->begin(bytes, len);
+	if (!d)
+		return;
+	while (type->step(d))
+		continue;
+	type->end(d, ret);
+}
+
 struct xds_res *xds_res_new(const struct xds_type *type, size_t size, const char *name,
 	const uint8_t *bytes, size_t len)
 {

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct xds_bootstrap;
 struct xds_decoding;
 struct xds_server_conf;
 struct xds_type;
@@ -36,6 +37,8 @@ struct xds_decoded {
 	struct xds_res *res; // count 1, owned by the caller; NULL = rejected, err has the reason
 	char *name; // owned by the caller (free); NULL = none found
 	struct lb_err err;
+	// For the decoder: whose certificate providers names in it refer to; NULL = none.
+	const struct xds_bootstrap *bootstrap;
 };
 
 // How the meaning of the same bytes depends on the sender.
@@ -72,7 +75,7 @@ struct xds_type {
 	// takes long. The bytes last until end().
 	struct xds_decoding *(*begin)(const uint8_t *bytes, size_t len); // NULL = out of memory
 	bool (*step)(struct xds_decoding *); // false = there is nothing left to do
-	// Frees it. NULL: it is given up.
+	// Frees it. NULL: it is given up; else its bootstrap is set already.
 	void (*end)(struct xds_decoding *, struct xds_decoded *);
 	// Stores the sender in the resources inside it; NULL = it has none.
 	void (*set_server)(struct xds_res *, const struct xds_server_conf *);
@@ -80,6 +83,10 @@ struct xds_type {
 	// caller.
 	void (*release)(struct xds_res *);
 };
+
+// All steps of a type that has them: what its decode() is.
+void xds_decode_steps(
+	const struct xds_type *, const uint8_t *bytes, size_t len, struct xds_decoded *ret);
 
 // Makes a zeroed struct of `size` bytes that starts with an xds_res, which keeps a copy of bytes.
 // Returns NULL if out of memory.

@@ -5,6 +5,7 @@
 #include "dataplane/buf/buf.h"
 
 #include "lb/base/check.h"
+#include "lb/base/min.h"
 
 #include <string.h>
 
@@ -46,11 +47,6 @@ static struct buf_chunk *grow(struct buf *b, struct pool *chunks)
 	c->off = c->end = 0;
 	link_tail(b, c);
 	return c;
-}
-
-static size_t min_size(size_t a, size_t b)
-{
-	return a < b ? a : b;
 }
 
 // memcpy() by a call: where the compiler sees that little can be copied it puts string instructions
@@ -250,6 +246,29 @@ void buf_cursor_read(const struct buf *b, struct buf_cursor *at, void *out, size
 		p += piece;
 		len -= piece;
 	}
+}
+
+uint8_t *buf_cursor_piece(const struct buf *b, struct buf_cursor *at, size_t *ret_len)
+{
+	DCHECK(at->offset < b->len);
+	if (at->at == at->chunk->end) {
+		at->chunk = at->chunk->next;
+		at->at = at->chunk->off;
+	}
+	uint8_t *p = at->chunk->data + at->at;
+	*ret_len = (size_t)(at->chunk->end - at->at);
+	at->offset += *ret_len;
+	at->at = at->chunk->end;
+	return p;
+}
+
+size_t buf_cut(const struct buf *b, size_t most, unsigned n_chunks)
+{
+	const struct buf_chunk *c = b->head;
+	size_t whole = 0;
+	for (; c && n_chunks && whole + chunk_len(c) <= most; c = c->next, n_chunks--)
+		whole += chunk_len(c);
+	return !c || !n_chunks || whole > most - most / 4 ? whole : most;
 }
 
 const uint8_t *buf_peek(const struct buf *b, size_t *ret_len)

@@ -84,5 +84,16 @@ void buf_copy_out(const struct buf *, size_t offset, void *out, size_t len);
 void buf_cursor_set(const struct buf *, struct buf_cursor *, size_t offset);
 // Like buf_copy_out() from a cursor, which advances by len: sequential reads need no walk.
 void buf_cursor_read(const struct buf *, struct buf_cursor *, void *out, size_t len);
+// Behind the last byte: what is appended next begins there. The buffer is not empty.
+static inline struct buf_cursor buf_end(const struct buf *b)
+{
+	return (struct buf_cursor){b->tail, b->len, b->tail->end};
+}
+// The contiguous bytes at the cursor (at->offset < b->len), which advances behind them; *ret_len is
+// more than 0. They may be overwritten where they lie.
+uint8_t *buf_cursor_piece(const struct buf *, struct buf_cursor *, size_t *ret_len);
+// A cut that suits buf_move(): at most `most` bytes of the first n_chunks chunks, and whole chunks
+// alone if these have three quarters of them.
+size_t buf_cut(const struct buf *, size_t most, unsigned n_chunks);
 // The longest contiguous piece at the head; *ret_len = 0 if empty.
 const uint8_t *buf_peek(const struct buf *, size_t *ret_len);

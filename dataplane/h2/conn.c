@@ -3,6 +3,7 @@
 #include "dataplane/h2/impl.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
+#include "lb/base/min.h"
 
 // Streams that a client opens before it has seen the server's SETTINGS; RFC 9113 6.5.2 suggests
 // that no server allows fewer.
@@ -33,6 +34,7 @@ struct h2_conn *h2_conn_new(struct h2_context *ctx, enum h2_role role,
 		.peer_max_streams = STREAMS_UNTIL_SETTINGS,
 		.next_id = 1,
 		.goaway_sent_id = H2_ID_MAX,
+		.scheme = STR("http"),
 	};
 	h2_flow_set_our_initial(c, H2_WINDOW_DEFAULT);
 	// Backends are near: bytes cost less there than the work of coding them.
@@ -60,6 +62,8 @@ void h2_conn_free(struct h2_conn *c, enum h2_error code)
 	while (!list_empty(&c->streams))
 		h2_stream_close(
 			CONTAINER_OF(c->streams.prev, struct h2_stream, link), code, true, false);
+	if (c->carried)
+		h2_carrier_free(c);
 	buf_clear(&c->rx.pending, c->ctx->chunks);
 	hpack_fini(&c->hpack, c->ctx->hpack_mem);
 	pool_put(&c->ctx->conns, c);
@@ -143,7 +147,10 @@ static void drain(struct h2_conn *c, uint32_t last_id, enum h2_error code)
 	if (last_id < c->goaway_sent_id)
 		c->goaway_sent_id = last_id;
 	c->goaway_sent = true;
-	if (c->rx.foreign || (!c->written && !h2_put_greeting(c)))
+	if (c->carried)
+		h2_carrier_drain(c, code);
+	// Whoever has said nothing yet is told in its own protocol, once it begins.
+	if (c->rx.foreign || h2_carrier_may_begin(c) || (!c->written && !h2_put_greeting(c)))
 		return;
 	h2_put_goaway(c, c->role == H2_SERVER ? c->goaway_sent_id : 0, code);
 }
@@ -156,11 +163,6 @@ void h2_conn_drain_begin(struct h2_conn *c)
 void h2_conn_drain_end(struct h2_conn *c, enum h2_error code)
 {
 	drain(c, h2_goaway_id(c), code);
-}
-
-static size_t min_size(size_t a, size_t b)
-{
-	return a < b ? a : b;
 }
 
 static void took_end(struct h2_stream *s)

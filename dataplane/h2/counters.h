@@ -47,10 +47,9 @@
 	X(streams_refused_drain)                                                                   \
 	X(streams_refused_memory)                                                                  \
 	X(stream_errors)                                                                           \
-	/* Connections that begin with something else than HTTP/2. */                              \
+	/* Connections that begin with something else than HTTP/2; http1: all but TLS. */          \
 	X(prefaces_http1)                                                                          \
 	X(prefaces_tls)                                                                            \
-	X(prefaces_other)                                                                          \
 	X(conn_errors)                                                                             \
 	X(ignored_closed_stream)                                                                   \
 	X(ping_ack_unasked)                                                                        \

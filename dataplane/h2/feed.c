@@ -11,7 +11,7 @@
 
 // What a frame costs beside its bytes, until its owner has done what it asks for, in about an
 // instruction each: most of a request is to route and forward it, and of a reset to pass it on.
-#define WORK_FRAME 512
+#define WORK_FRAME H2_WORK_FRAME
 #define WORK_HEADERS (WORK_FRAME + 4096)
 #define WORK_RST_STREAM (WORK_FRAME + 1536)
 
@@ -374,7 +374,10 @@ size_t h2_conn_feed(struct h2_conn *c, const uint8_t *p, size_t len)
 	// A payload of no bytes is a step of its own, which nothing that is fed later would bring.
 	while (!c->failed && ((at != len && *c->allowance > 0) || h2_rx_at_end(&c->rx))) {
 		if (c->rx.preface_left) {
-			at += h2_preface_feed(c, p + at, len - at);
+			size_t n = h2_preface_feed(c, p + at, len - at);
+			at += n;
+			if (!n)
+				break;
 		} else if (!c->rx.in_payload) {
 			size_t whole = feed_whole(c, p + at, len - at);
 			at += whole ? whole : feed_head(c, p + at, len - at);

@@ -39,6 +39,9 @@ enum h2_error {
 	H2_HTTP_1_1_REQUIRED = 13,
 };
 
+// Bytes that a stream takes in the context's pool.
+#define H2_STREAM_SIZE 272
+
 enum h2_role { H2_SERVER, H2_CLIENT };
 
 struct h2_conf {

@@ -3,6 +3,7 @@
 // Thread: the worker that owns the context.
 #pragma once
 
+#include "dataplane/h2/carrier.h"
 #include "dataplane/h2/counters.h"
 #include "dataplane/h2/frame.h"
 #include "dataplane/h2/h2.h"
@@ -50,6 +51,8 @@ struct h2_context {
 	struct h2_conf conf;
 	struct h2_greeting greetings[2]; // by role
 	struct pool *chunks; // borrowed
+	const struct h2_carrier *carrier; // borrowed; NULL = none
+	void *carrier_arg;
 	struct pool conns, streams;
 	struct h2_stream **table; // live streams by connection and id, chained
 	uint32_t table_mask;
@@ -102,6 +105,7 @@ struct h2_conn {
 	const struct h2_events *events;
 	struct buf *out; // borrowed
 	void *user;
+	void *carried; // the carrier's; NULL = this is HTTP/2
 	enum h2_role role;
 	struct hpack hpack;
 	struct h2_rx rx;
@@ -159,6 +163,7 @@ struct h2_conn {
 	bool failed, settings_seen, goaway_sent, goaway_got;
 	bool feeding, pumping;
 	bool ping_out; // a PING of ours is not answered yet
+	struct str scheme; // of carried requests that name none; "" = none are carried
 };
 
 // What is remembered of a stream's body that waits for a window, for stall.c to compare with.
@@ -252,6 +257,26 @@ bool h2_put_data(struct h2_stream *, const uint8_t *data, size_t len, bool end);
 // A connection error (RFC 9113 5.4.1): queues GOAWAY; nothing is sent after it.
 void h2_conn_fail(struct h2_conn *, enum h2_error code);
 
+// What a frame costs, or a piece of a carried body (h2_conn_set_allowance()).
+#define H2_WORK_FRAME 512
+
+// carrier.c: on a connection that is carried.
+size_t h2_carrier_feed(struct h2_conn *, const uint8_t *, size_t len);
+void h2_carrier_drain(struct h2_conn *, enum h2_error code);
+void h2_carrier_free(struct h2_conn *);
+
+// carrier_out.c: likewise, instead of the calls above.
+__attribute__((cold)) bool h2_carrier_put_message(
+	struct h2_stream *, const struct h2_message *, bool end_stream);
+__attribute__((cold)) bool h2_carrier_put_data(
+	struct h2_stream *, const uint8_t *data, size_t len, bool end);
+void h2_carrier_reset(struct h2_conn *, enum h2_error code);
+void h2_carrier_refuse(struct h2_conn *, uint16_t status);
+// What the client may wait for before it sends its body.
+void h2_carrier_put_100(struct h2_conn *);
+// No error: all that there was to answer is answered.
+void h2_carrier_end(struct h2_conn *);
+
 // message.c
 bool h2_put_message(struct h2_stream *, const struct h2_message *, bool end_stream);
 bool h2_pack_trailers(struct h2_stream *, const struct h2_message *);
@@ -276,7 +301,8 @@ enum h2_past h2_stream_past(const struct h2_conn *, uint32_t id);
 // True if the id was never opened so far.
 bool h2_id_idle(const struct h2_conn *, uint32_t id);
 
-// preface.c: consumes bytes of an incomplete client preface. Returns how many.
+// preface.c: consumes bytes of an incomplete client preface, or of what another protocol carries.
+// Returns how many; 0 = it holds.
 size_t h2_preface_feed(struct h2_conn *, const uint8_t *, size_t len);
 
 // feed.c

@@ -91,7 +91,7 @@ static void put_in_place(struct h2_stream *s, uint8_t *head, size_t len, bool en
 static size_t bound_of(
 	const struct field *first, size_t n_first, const struct field *fields, size_t n)
 {
-	return hpack_bound(first, n_first) + hpack_bound(fields, n);
+	return (n_first ? hpack_bound(first, n_first) : 0) + hpack_bound(fields, n);
 }
 
 // For a block that is encoded elsewhere first.
@@ -127,7 +127,7 @@ static bool put_fields(struct h2_stream *s, const struct field *first, size_t n_
 	return true;
 }
 
-bool h2_put_message(struct h2_stream *s, const struct h2_message *m, bool end_stream)
+static bool put_message(struct h2_stream *s, const struct h2_message *m, bool end_stream)
 {
 	char status[3];
 	struct field first[MAX_PSEUDO];
@@ -135,6 +135,13 @@ bool h2_put_message(struct h2_stream *s, const struct h2_message *m, bool end_st
 		return false;
 	size_t n_first = pseudo_fields(m, status, first);
 	return put_fields(s, first, n_first, m->fields, m->n_fields, end_stream);
+}
+
+bool h2_put_message(struct h2_stream *s, const struct h2_message *m, bool end_stream)
+{
+	if (__builtin_expect(s->conn->carried != NULL, false))
+		return h2_carrier_put_message(s, m, end_stream);
+	return put_message(s, m, end_stream);
 }
 
 bool h2_pack_trailers(struct h2_stream *s, const struct h2_message *m)
@@ -173,7 +180,9 @@ bool h2_put_packed_trailers(struct h2_stream *s)
 			.name_id = p.name_id};
 		text += p.name_len + p.value_len;
 	}
-	if (!put_fields(s, NULL, 0, ctx->trailers, n, true))
+	const struct h2_message m = {
+		.kind = H2_TRAILERS, .end_stream = true, .fields = ctx->trailers, .n_fields = n};
+	if (!h2_put_message(s, &m, true))
 		return false;
 	s->conn->queued -= s->trailers.len;
 	buf_clear(&s->trailers, ctx->chunks);

@@ -7,6 +7,10 @@
 // drain the queues need them.
 #define RESERVED_CHUNKS 16
 
+_Static_assert(sizeof(struct h2_stream) <= H2_STREAM_SIZE &&
+		       sizeof(struct h2_stream) > H2_STREAM_SIZE - 16,
+	"as the pool rounds it");
+
 static struct h2_stream **bucket(const struct h2_conn *c, uint32_t id)
 {
 	unsigned __int128 m = (unsigned __int128)(c->hash_key ^ id) * c->ctx->hash_key;

@@ -32,6 +32,10 @@ bool h2_put_frame(struct h2_conn *c, uint8_t type, uint8_t flags, uint32_t id, c
 
 void h2_put_rst(struct h2_conn *c, uint32_t id, enum h2_error code)
 {
+	if (c->carried) {
+		h2_carrier_reset(c, code);
+		return;
+	}
 	uint8_t payload[4];
 	h2_write_u32(payload, code);
 	h2_put_frame(c, H2_RST_STREAM, 0, id, payload, sizeof(payload));
@@ -40,6 +44,8 @@ void h2_put_rst(struct h2_conn *c, uint32_t id, enum h2_error code)
 // No memory is no error here: the credit stays due.
 bool h2_put_window_update(struct h2_conn *c, uint32_t id, uint32_t increment)
 {
+	if (__builtin_expect(c->carried != NULL, false))
+		return true; // the next feed finds it
 	uint8_t payload[4];
 	h2_write_u32(payload, increment);
 	return put_frame(c, H2_WINDOW_UPDATE, 0, id, payload, sizeof(payload));
@@ -123,7 +129,7 @@ void h2_conn_fail(struct h2_conn *c, enum h2_error code)
 	uint8_t payload[8];
 	h2_write_u32(payload, h2_goaway_id(c));
 	h2_write_u32(payload + 4, code);
-	if (c->written) // else nobody has spoken HTTP/2 yet
+	if (c->written && !c->carried) // else nobody has spoken HTTP/2 yet
 		put_frame(c, H2_GOAWAY, 0, 0, payload, sizeof(payload));
 	c->failed = true;
 	c->error = code;
@@ -135,6 +141,8 @@ bool h2_put_data(struct h2_stream *s, const uint8_t *data, size_t len, bool end)
 {
 	struct h2_conn *c = s->conn;
 	struct pool *chunks = c->ctx->chunks;
+	if (__builtin_expect(c->carried != NULL, false))
+		return h2_carrier_put_data(s, data, len, end);
 	// One for the frame header, one for the cut in the queue.
 	if (pool_left(chunks) < 2) {
 		h2_count(c->ctx, H2_C_no_memory);

@@ -119,7 +119,10 @@ void arp_input(struct net *net, uint32_t port, const uint8_t *p, size_t len)
 		return;
 	}
 	if (net_is_own(net, &arp.sender_ip)) {
-		if (memcmp(arp.sender_mac, net->ports[port].mac, 6) != 0)
+		// Other hosts may have a VIP that does not answer, and say so among themselves.
+		bool is_silent = net_vip_find(&net->vips, &arp.sender_ip) &&
+		                 !net_is_own_of_port(net, &arp.sender_ip, port);
+		if (!is_silent && memcmp(arp.sender_mac, net->ports[port].mac, 6) != 0)
 			defend(net, port, &arp.sender_ip);
 		return;
 	}

@@ -7,6 +7,7 @@
 #include "dataplane/net/csum.h"
 #include "dataplane/net/neigh.h"
 #include "dataplane/net/net.h"
+#include "dataplane/net/vip.h"
 #include "lb/base/container_of.h"
 #include "lb/base/rand.h"
 #include "lb/base/time.h"
@@ -236,6 +237,7 @@ struct net {
 	struct neigh_table neigh;
 	uint64_t echo_tokens_ns; // ICMP rate limit: accumulated time
 	uint64_t echo_last_ns;
+	struct net_vips vips;
 	uint64_t defended_ns; // when an address was last defended; 0 = never
 	uint64_t counters[NET_N_COUNTERS];
 };
@@ -292,7 +294,9 @@ static inline const struct ip_addr *net_route_hop(
 // Our address for what begins here and takes that route (RFC 6724 5, rules 2, 6 and 8).
 struct ip_addr net_route_source(
 	const struct net *, const struct net_route *, const struct ip_addr *dst);
+// An address of a port, or of a VIP prefix.
 bool net_is_own(const struct net *, const struct ip_addr *);
+// One that ARP and neighbor discovery answer for on that port's link.
 bool net_is_own_of_port(const struct net *, const struct ip_addr *, uint32_t port);
 // Our address from which a neighbor on that port's link is asked.
 struct ip_addr net_source_on(const struct net *, uint32_t port, const struct ip_addr *neighbor);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Multicast listener discovery of a host (RFC 3810, and RFC 2710 where a router asks so): switches
 // that snoop bring neighbor discovery's questions only to who has reported the groups of its
-// addresses. One report names them all, when the addresses are announced and when a router asks.
+// addresses. Reports name them all, when the addresses are announced and when a router asks.
 #include "dataplane/net/ip6.h"
 
 #define MESSAGE 8 // of a report, without records
@@ -59,11 +59,24 @@ static void send(struct net *net, const struct net_port *port, const struct ip_a
 	net_count(net, NET_mld_reported);
 }
 
-static void report(struct net *net, const struct net_port *port, uint8_t kind)
+// The groups of the next few VIPs that are served, which may come twice: from place *at on.
+static uint32_t list_vip_groups(const struct net *net, const struct net_port *port, uint32_t *at,
+	struct ip_addr groups[MAX_GROUPS])
+{
+	const struct net_vips *v = &net->vips;
+	uint32_t n = 0, index = (uint32_t)(port - net->ports);
+	for (; n < MAX_GROUPS && *at < v->n_places; (*at)++) {
+		const struct ip_addr *ip = &v->served[*at];
+		if (!ip_is_v4(ip) && net_is_own_of_port(net, ip, index))
+			groups[n++] = nd_group_of(ip);
+	}
+	return n;
+}
+
+static void report_some(struct net *net, const struct net_port *port, uint8_t kind,
+	const struct ip_addr *groups, uint32_t n)
 {
 	static const struct ip_addr routers = {{0xff, 0x02, [15] = 0x16}}; // RFC 3810 5.2.14
-	struct ip_addr groups[MAX_GROUPS];
-	uint32_t n = list_groups(port, groups);
 	uint8_t message[MESSAGE + MAX_GROUPS * RECORD] = {[0] = TYPE_REPORT, [7] = (uint8_t)n};
 	for (uint32_t i = 0; i < n; i++) {
 		uint8_t *record = message + MESSAGE + i * RECORD;
@@ -73,16 +86,27 @@ static void report(struct net *net, const struct net_port *port, uint8_t kind)
 	send(net, port, &routers, message, MESSAGE + n * RECORD);
 }
 
+static void report(struct net *net, const struct net_port *port, uint8_t kind)
+{
+	struct ip_addr groups[MAX_GROUPS];
+	uint32_t at = 0, n = list_groups(port, groups);
+	do
+		report_some(net, port, kind, groups, n);
+	while ((n = list_vip_groups(net, port, &at, groups)));
+}
+
 // RFC 2710: each group in a message of its own, to the group.
 static void report_v1(struct net *net, const struct net_port *port)
 {
 	struct ip_addr groups[MAX_GROUPS];
-	uint32_t n = list_groups(port, groups);
-	for (uint32_t i = 0; i < n; i++) {
-		uint8_t message[V1_MESSAGE] = {[0] = TYPE_V1_REPORT};
-		memcpy(message + 8, groups[i].b, sizeof(groups[i].b));
-		send(net, port, &groups[i], message, sizeof(message));
-	}
+	uint32_t at = 0, n = list_groups(port, groups);
+	do {
+		for (uint32_t i = 0; i < n; i++) {
+			uint8_t message[V1_MESSAGE] = {[0] = TYPE_V1_REPORT};
+			memcpy(message + 8, groups[i].b, sizeof(groups[i].b));
+			send(net, port, &groups[i], message, sizeof(message));
+		}
+	} while ((n = list_vip_groups(net, port, &at, groups)));
 }
 
 static void fire(struct twheel_timer *timer)
@@ -131,10 +155,12 @@ static bool is_for_us(const struct net_port *port, const struct ip6_packet *p)
 	memcpy(asked.b, p->payload + 8, sizeof(asked.b));
 	if (ip_is_none(&asked))
 		return true;
-	uint32_t n = list_groups(port, groups);
-	for (uint32_t i = 0; i < n; i++)
-		if (ip_eq(&asked, &groups[i]))
-			return true;
+	uint32_t at = 0, n = list_groups(port, groups);
+	do {
+		for (uint32_t i = 0; i < n; i++)
+			if (ip_eq(&asked, &groups[i]))
+				return true;
+	} while ((n = list_vip_groups(port->mld.net, port, &at, groups)));
 	return false;
 }
 

@@ -66,6 +66,7 @@ void net_free(struct net *net)
 {
 	if (!net)
 		return;
+	net_vip_fini(net);
 	mld_fini(net);
 	ra_fini(net);
 	neigh_fini(net);
@@ -264,6 +265,7 @@ void net_announce(struct net *net, uint32_t port)
 		ra_ask(p);
 	for (uint32_t i = 0; i < p->n_addresses; i++)
 		announce(net, port, &p->addresses[i].ip);
+	net_vip_announce_all(net);
 }
 
 bool net_source_for(const struct net *net, const struct ip_addr *dst, struct ip_addr *ret)

@@ -18,6 +18,7 @@ struct net;
 
 #define NET_MAX_PORTS 8
 #define NET_MAX_ADDRESSES 16 // of one port
+#define NET_MAX_VIPS 64
 
 // A device as net/ sees it.
 struct net_device {
@@ -59,12 +60,25 @@ struct net_port_conf {
 	bool accept_ra; // of IPv6, what routers advertise: gateway6 is none then
 };
 
+// A prefix that is ours beside the ports' addresses: frames to it are taken on every port.
+struct net_vip {
+	struct ip_prefix prefix;
+	bool answers; // ARP and neighbor discovery tell of it
+};
+
 // Returns NULL if out of memory. wheel is borrowed and outlives it. Addresses are each of one
 // port only; a port with an IPv6 one has a link-local one besides. max_neighbors: neighbors in use
 // at one time, at least 1; their memory becomes resident as it is used.
 struct net *net_new(const struct net_port_conf *, uint32_t n_ports, uint32_t max_neighbors,
 	struct twheel *, uint64_t seed);
 void net_free(struct net *);
+// Copies the prefixes, which overlap nowhere; once, before any frame. n_places: of net_serve().
+// Returns 0 or -ENOMEM.
+[[nodiscard]] int net_set_vips(struct net *, const struct net_vip *, uint32_t n, uint32_t n_places);
+// At this place that address is served from now on, NULL = none: one in a prefix that answers is
+// announced, if this worker announces, and reported to routers that ask for groups. Places beyond
+// the last one and addresses of no prefix are ignored.
+void net_serve(struct net *, uint32_t place, const struct ip_addr *);
 // The stack is made with net_tcp_io() and then set here; before that TCP segments are dropped.
 void net_set_tcp(struct net *, const struct net_tcp *);
 // Sets a callback for addresses that ARP (RFC 826) or neighbor discovery (RFC 4861) reports on a
@@ -89,6 +103,7 @@ void net_renew_port(struct net *, uint32_t port, const uint8_t mac[6]);
 // Sends gratuitous ARP or an unsolicited neighbor advertisement for every address of a port,
 // reports the groups of IPv6 ones, and asks for routers where these are accepted: at start, and
 // after a link came up.
+// That of any port makes this the worker that announces what net_serve() names.
 void net_announce(struct net *, uint32_t port);
 // Our address on the port that leads to dst (the source of upstream connections). False = no route.
 [[nodiscard]] bool net_source_for(

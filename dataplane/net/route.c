@@ -188,13 +188,23 @@ struct ip_addr net_route_source(
 
 bool net_is_own(const struct net *net, const struct ip_addr *ip)
 {
-	return find_own(net, ip) != NULL;
+	return find_own(net, ip) || net_vip_find(&net->vips, ip);
+}
+
+// On the link of whose subnet it is, or of no subnet: on all.
+static bool answers_vip(const struct net *net, const struct ip_addr *ip, uint32_t port)
+{
+	const struct net_vip *v = net_vip_find(&net->vips, ip);
+	if (!v || !v->answers || (!ip_is_v4(ip) && ip_is_none(&net->ports[port].link_local)))
+		return false;
+	const struct net_route *route = net_route_find(net, ip);
+	return !route || !ip_is_none(&route->gateway) || route->port == port;
 }
 
 bool net_is_own_of_port(const struct net *net, const struct ip_addr *ip, uint32_t port)
 {
 	const struct net_own *own = find_own(net, ip);
-	return own && own->port == port;
+	return own ? own->port == port : answers_vip(net, ip, port);
 }
 
 bool net_is_on_link(const struct net *net, const struct ip_addr *ip, uint32_t port)

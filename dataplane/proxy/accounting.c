@@ -57,6 +57,7 @@ void proxy_accounting_open(struct proxy_request *r)
 	b->is_open = true;
 	b->verdict = PROXY_UNJUDGED;
 	b->whole_ns = twheel_now(p->wheel);
+	proxy_latency_sent(r);
 	if (!b->member)
 		return;
 	uint32_t member = b->member - 1;
@@ -84,6 +85,7 @@ void proxy_accounting_close(struct proxy_request *r)
 	if (!b->is_open)
 		return;
 	b->is_open = false;
+	proxy_latency_attempt_over(r);
 	if (!b->member)
 		return;
 	uint32_t member = b->member - 1;
@@ -135,9 +137,10 @@ static bool is_time_the_clients(const struct proxy_request *r)
 
 // A50-E05. A status other than OK is a failure, CANCELLED too, as it is to gRPC's C-core; plain
 // HTTP fails with 5xx.
-static enum proxy_verdict judge_status(const struct proxy_request *r, const struct h2_message *m)
+static enum proxy_verdict judge_status(struct proxy_request *r, const struct h2_message *m)
 {
 	int status = proxy_retry_status_of(m);
+	r->answer = lb_answer_grpc(status);
 	if (status == GRPC_DEADLINE_EXCEEDED && is_time_the_clients(r))
 		return PROXY_UNJUDGED;
 	return status ? PROXY_BAD : PROXY_GOOD;
@@ -146,6 +149,8 @@ static enum proxy_verdict judge_status(const struct proxy_request *r, const stru
 void proxy_accounting_answer(struct proxy_request *r, const struct h2_message *m)
 {
 	struct proxy_accounting *b = &r->accounting;
+	if (!r->is_grpc)
+		r->answer = lb_answer_http(m->status);
 	if (!r->is_grpc && m->status >= 500)
 		b->verdict = PROXY_BAD; // whatever comes
 	else if (m->end_stream)

@@ -141,6 +141,9 @@ static bool send_head(struct proxy_request *r, const struct lb_leaf_layer *layer
 	r->state = PROXY_REQUEST_SENT;
 	r->endpoint_id = u->endpoint_id;
 	r->resend.elsewhere = false;
+	r->trail.sent_ns = r->proxy->now_ns;
+	if (r->access.is_on)
+		proxy_access_sent(r, &u->backend->addr);
 	return true;
 }
 
@@ -167,6 +170,8 @@ static void send_stored(
 	struct h2_message m;
 	proxy_request_enter(r);
 	r->skip = r->credited;
+	if (r->access.is_on) // it may be sent for the last time
+		proxy_access_keep(r);
 	proxy_replay_head(p, stored, &m);
 	m.is_grpc = r->is_grpc;
 	m.end_stream = r->request_done && !body_len && !trailers;
@@ -204,10 +209,12 @@ static void pick_failed(struct proxy_request *r, const struct h2_message *head, 
 	uint64_t delay_ns;
 	if (head && r->plan.retry.statuses && !store(r, head))
 		return;
-	if (proxy_retry_status(r, reply.grpc_status, NULL, &delay_ns))
-		begin_later(r, NULL, delay_ns);
-	else
+	if (!proxy_retry_status(r, reply.grpc_status, NULL, &delay_ns)) {
 		proxy_request_fail(r, &reply, H2_INTERNAL_ERROR);
+		return;
+	}
+	proxy_trail_pick_failed(r, reply.grpc_status);
+	begin_later(r, NULL, delay_ns);
 }
 
 // Goes to this one, now or when it has room.
@@ -353,6 +360,7 @@ static void on_upstream_end(struct proxy_request *r, const struct proxy_upstream
 	proxy_accounting_close(r);
 	struct proxy_reply reply = reply_to_end(end);
 	uint64_t delay_ns;
+	proxy_trail_try(r, end->cause, reply.grpc_status);
 	if (proxy_retry_transparent(r, end)) {
 		back_to_queue(r);
 	} else if (r->state == PROXY_REQUEST_SENT &&

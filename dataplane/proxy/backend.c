@@ -81,6 +81,7 @@ static struct proxy_backend *use(struct proxy *p, const struct lb_endpoint *ep)
 		uint64_t barred = b->barred;
 		*b = (struct proxy_backend){
 			.proxy = p, .id = ep->id, .addr = ep->addr, .barred = barred};
+		b->endpoint = ep;
 		list_init(&b->conns);
 		list_init(&b->open);
 		list_init(&b->waiting);
@@ -287,11 +288,17 @@ static void rest(struct proxy_backend *b)
 		twheel_now(b->proxy->wheel) + backoff_next_ns(&b->backoff, &b->proxy->rand);
 }
 
+// The text may be that of a connection that goes.
+static void set_why(struct proxy_backend *b, const char *why)
+{
+	snprintf(b->why, sizeof(b->why), "%s", why);
+}
+
 void proxy_backend_attempt_failed(struct proxy_backend *b, const char *why)
 {
 	struct proxy *p = b->proxy;
 	b->n_connecting--;
-	b->why = why;
+	set_why(b, why);
 	b->was_short_lived |= b->replaces;
 	b->replaces = false;
 	queue_to_tell(b);
@@ -349,7 +356,7 @@ void proxy_backend_not_ready(struct proxy_backend *b, struct proxy_upstream *u, 
 		rest(b);
 	if (b->n_ready)
 		return;
-	b->why = why;
+	set_why(b, why);
 	b->was_short_lived = was_short_lived;
 	set_ready_bit(b, false);
 	// Behind those that this connection leaves to be sent again, who are put there next.
@@ -392,7 +399,7 @@ static bool tell(struct proxy_backend *b, enum lb_event_kind kind)
 {
 	struct lb_event e = {.kind = kind, .endpoint_id = b->id};
 	if (kind == LB_EVENT_FAILED || kind == LB_EVENT_LOST || kind == LB_EVENT_SHORT_LIVED)
-		snprintf(e.why, sizeof(e.why), "%s", b->why ? b->why : "closed");
+		snprintf(e.why, sizeof(e.why), "%s", *b->why ? b->why : "closed");
 	return spsc_write(&b->proxy->link->events, &e);
 }
 

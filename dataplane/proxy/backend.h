@@ -8,6 +8,7 @@
 #include "dataplane/proxy/queue.h"
 #include "lb/base/backoff.h"
 #include "lb/base/ip.h"
+#include "lb/pick/link.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,8 +26,6 @@ struct proxy_backend {
 	struct list_link open; // ready connections, the oldest first; each may have room
 	struct list_link waiting; // a room (line.h) of requests for a stream here
 	STAILQ_ENTRY(proxy_backend) serve_next, tell_next;
-	// why the last attempt failed or the last connection was lost; static text
-	const char *why;
 	// ignore picks of snapshots up to this version: the endpoint was released since
 	uint64_t barred;
 	// the worker's own attempts wait until then; the control thread's do not wait
@@ -35,6 +34,7 @@ struct proxy_backend {
 	struct backoff backoff;
 	struct ip_port addr;
 	uint32_t id;
+	const struct lb_endpoint *endpoint; // until it is released
 	uint16_t n_conns, n_connecting, n_ready;
 	uint8_t n_expect_long; // so many requests to come are expected to have long answers
 	uint8_t n_release_owed; // RELEASED events that are still to be sent
@@ -47,6 +47,8 @@ struct proxy_backend {
 	bool connect_owed; // CONNECT is still to be answered
 	bool serve_queued, tell_queued; // in the proxy's queues
 	bool told_up; // the last event told the control thread that the endpoint is up
+	// why the last attempt failed or the last connection was lost
+	char why[sizeof(((struct lb_event *)0)->why)];
 };
 
 // Returns the connections to this endpoint, for a pick of this turn's snapshot; NULL if the

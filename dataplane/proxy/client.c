@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/client.h"
 
+#include "dataplane/h2/carrier.h"
+#include "dataplane/proxy/admit.h"
+#include "dataplane/proxy/client_header.h"
+#include "dataplane/proxy/client_windows.h"
 #include "dataplane/proxy/drain.h"
 #include "dataplane/proxy/forward.h"
 #include "dataplane/proxy/idle.h"
@@ -11,16 +15,16 @@
 #include "dataplane/proxy/window.h"
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"
+#include "lb/chain_set.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/link.h"
+#include "lb/snapshot.h"
 
 #define SETTINGS_TIMEOUT_NS (10 * NS_PER_SECOND)
 #define BLOCK_TIMEOUT_NS (10 * NS_PER_SECOND) // TH-04
-#define LOOKS 10 // in PROXY_PATIENCE_NS, at streams that wait for windows
 // Who has more than its bound to take is to take a part of it in a second, or is cut.
 #define MEASURE_NS NS_PER_SECOND
 #define TAKE_ALL_IN 4 // seconds
-#define PRESSURE_SHARE 8 // one place of so many is left: the longest idle clients go
 
 static struct proxy_client *client_of(struct list_link *l)
 {
@@ -61,11 +65,21 @@ static void unlink_client(struct proxy_client *c)
 	counter_sub(&p->link->counters.client_connections, 1);
 }
 
+static void silent_fire(struct twheel_timer *t);
+
+static void not_silent(struct proxy_client *c)
+{
+	if (c->conn.timer.fire == silent_fire)
+		twheel_cancel(c->conn.proxy->wheel, &c->conn.timer);
+}
+
 static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_message *m)
 {
 	struct proxy_request *r = h2_stream_user(s);
 	if (m->kind == H2_REQUEST) {
 		struct proxy_client *c = h2_conn_user(h2);
+		if (!c->has_asked)
+			not_silent(c); // HTTP/1.1 that was agreed upon has no settings
 		c->has_asked = true;
 		list_remove(&c->idle);
 		proxy_route_request(c, s, m);
@@ -91,16 +105,14 @@ static void on_stream_closed(
 		cause = LB_CAUSE_CLIENT_LOST;
 	else
 		cause = h2_stream_malformed(s) ? LB_CAUSE_CLIENT_PROTOCOL : LB_CAUSE_CLIENT_RESET;
+	if (cause == LB_CAUSE_TIMEOUT && !r->ended)
+		proxy_drain_count_cut(c->conn.proxy);
 	proxy_request_client_closed(r, cause);
 }
 
-static void silent_fire(struct twheel_timer *t);
-
 static void on_settings(struct h2_conn *h2, uint32_t max_concurrent_streams)
 {
-	struct proxy_client *c = h2_conn_user(h2);
-	if (c->conn.timer.fire == silent_fire)
-		twheel_cancel(c->conn.proxy->wheel, &c->conn.timer);
+	not_silent(h2_conn_user(h2));
 }
 
 static const struct h2_events events = {.on_message = on_message,
@@ -115,6 +127,7 @@ static const struct h2_events events = {.on_message = on_message,
 static void leave(struct proxy_client *c)
 {
 	unlink_client(c);
+	proxy_client_header_end(c);
 	twheel_cancel(c->conn.proxy->wheel, &c->buffer.timer);
 	twheel_cancel(c->conn.proxy->wheel, &c->window_timer);
 	twheel_cancel(c->conn.proxy->wheel, &c->block_timer);
@@ -125,13 +138,16 @@ static void leave(struct proxy_client *c)
 static void over(struct proxy_client *c, enum h2_error code)
 {
 	leave(c);
-	proxy_conn_over(&c->conn, code);
+	if (h2_conn_must_abort(c->conn.h2))
+		proxy_conn_gone(&c->conn, code, true);
+	else
+		proxy_conn_over(&c->conn, code);
 }
 
 void proxy_client_close(struct proxy_client *c, enum h2_error code)
 {
 	h2_conn_drain_end(c->conn.h2, code);
-	h2_conn_pump(c->conn.h2, tcp_conn_send_room(c->conn.tcp));
+	proxy_conn_pump(&c->conn);
 	over(c, code);
 }
 
@@ -146,8 +162,6 @@ void proxy_client_abort(struct proxy_client *c)
 // nothing of the stream is queued and the connection had room for all there was.
 static void reset_answered(struct proxy_client *c)
 {
-	if (c->conn.more)
-		return;
 	for (struct list_link *l = c->answered.next, *next; l != &c->answered; l = next) {
 		const struct proxy_request *r = CONTAINER_OF(l, struct proxy_request, link);
 		next = l->next;
@@ -164,50 +178,8 @@ static void stall_fire(struct twheel_timer *t)
 	if (proxy_conn_stalls(&c->conn)) {
 		proxy_count(c->conn.proxy, PROXY_clients_stalled);
 		proxy_client_abort(c);
-	} else if (tcp_conn_sendq(c->conn.tcp)->len) {
+	} else if (proxy_conn_left(&c->conn)) {
 		proxy_conn_arm(&c->conn, stall_fire, PROXY_PATIENCE_NS);
-	}
-}
-
-static void window_fire(struct twheel_timer *);
-
-static void look_at_windows(struct proxy_client *c)
-{
-	struct twheel *w = c->conn.proxy->wheel;
-	if (!h2_conn_look(c->conn.h2, PROXY_PATIENCE_NS, PROXY_LEAST_RATE))
-		return;
-	c->window_timer.fire = window_fire;
-	twheel_arm(w, &c->window_timer, twheel_now(w) + PROXY_PATIENCE_NS / LOOKS);
-}
-
-// TCP may move while a stream, or all of them, wait for HTTP/2's window.
-static void watch_windows(struct proxy_client *c)
-{
-	if (!twheel_armed(&c->window_timer) && h2_conn_waits(c->conn.h2))
-		look_at_windows(c);
-}
-
-static void reset_stalled(struct h2_stream *s)
-{
-	struct proxy_request *r = h2_stream_user(s);
-	struct proxy_reply reply = proxy_reply_for(
-		LB_CAUSE_TIMEOUT, STR("the client does not take what waits for it"));
-	if (r)
-		proxy_request_fail(r, &reply, H2_CANCEL);
-	else
-		h2_stream_reset(s, H2_CANCEL);
-}
-
-static void window_fire(struct twheel_timer *t)
-{
-	struct proxy_client *c = CONTAINER_OF(t, struct proxy_client, window_timer);
-	struct proxy *p = c->conn.proxy;
-	struct h2_stream *s;
-	look_at_windows(c);
-	while ((s = h2_conn_stalled(c->conn.h2))) {
-		proxy_count(p, PROXY_streams_stalled);
-		reset_stalled(s);
-		proxy_conn_touch(&c->conn);
 	}
 }
 
@@ -232,7 +204,7 @@ void proxy_client_cut(struct proxy_client *c, enum proxy_counter why)
 // What lies in TCP can't be taken back from there.
 static void cut_to_bound(struct proxy_client *c)
 {
-	if (tcp_conn_unsent(c->conn.tcp) > c->buffer.bound + c->buffer.earned) {
+	if (proxy_conn_unsent(&c->conn) > c->buffer.bound + c->buffer.earned) {
 		proxy_client_cut(c, PROXY_clients_cut_for_buffer);
 		return;
 	}
@@ -290,23 +262,33 @@ static void watch_block(struct proxy_client *c)
 		twheel_arm(w, &c->block_timer, twheel_now(w) + BLOCK_TIMEOUT_NS);
 }
 
+// What it waited for may have happened.
+static __attribute__((cold)) void resume_held(struct proxy_client *c)
+{
+	if (h2_conn_holds(c->conn.h2))
+		return;
+	c->held = false;
+	proxy_conn_resume(&c->conn);
+}
+
 static void on_flushed(struct proxy_conn *conn)
 {
 	struct proxy_client *c = CONTAINER_OF(conn, struct proxy_client, conn);
 	enum h2_error code;
 	if (h2_conn_failed(c->conn.h2, &code)) {
-		c->broke_protocol = true;
+		c->broke_protocol = code != H2_NO_ERROR;
 		over(c, code);
 		return;
 	}
-	reset_answered(c);
-	watch_windows(c);
+	if (!list_empty(&c->answered) && !c->conn.more)
+		reset_answered(c);
+	if (!twheel_armed(&c->window_timer) && h2_conn_waits(c->conn.h2))
+		proxy_client_windows_watch(c);
 	watch_block(c);
-	size_t in_tcp = tcp_conn_sendq(c->conn.tcp)->len;
-	if (in_tcp + h2_conn_queued(c->conn.h2) > c->buffer.bound &&
-		!twheel_armed(&c->buffer.timer))
+	size_t left = proxy_conn_left(&c->conn);
+	if (left + h2_conn_queued(c->conn.h2) > c->buffer.bound && !twheel_armed(&c->buffer.timer))
 		watch_buffer(c);
-	if (in_tcp && !twheel_armed(&c->conn.timer)) {
+	if (left && !twheel_armed(&c->conn.timer)) {
 		proxy_conn_stalls(&c->conn);
 		proxy_conn_arm(&c->conn, stall_fire, PROXY_PATIENCE_NS);
 	}
@@ -314,6 +296,8 @@ static void on_flushed(struct proxy_conn *conn)
 		over(c, H2_NO_ERROR);
 	else if (!list_linked(&c->idle) && !h2_conn_n_streams(c->conn.h2))
 		proxy_idle_begin(c);
+	if (c->held && c->conn.h2)
+		resume_held(c);
 }
 
 // The last of it may be gone.
@@ -325,7 +309,11 @@ static void on_send_room(struct proxy_conn *conn)
 
 static bool on_fed_short(struct proxy_conn *conn)
 {
-	return proxy_work_put_off(CONTAINER_OF(conn, struct proxy_client, conn));
+	struct proxy_client *c = CONTAINER_OF(conn, struct proxy_client, conn);
+	if (proxy_work_put_off(c))
+		return true;
+	c->held = h2_conn_holds(conn->h2);
+	return c->held;
 }
 
 static void on_silent(struct proxy_conn *conn)
@@ -333,10 +321,51 @@ static void on_silent(struct proxy_conn *conn)
 	proxy_client_abort(CONTAINER_OF(conn, struct proxy_client, conn));
 }
 
+// A client that has agreed upon no protocol says by its first bytes what it speaks. So does one of
+// HTTP/1.1 for which there is no memory yet.
+static void on_secured(struct proxy_conn *conn)
+{
+	bool is_h2 = conn->secure->protocol == PROXY_HTTP2;
+	h2_carrier_set_scheme(conn->h2, is_h2 ? STR("") : STR("https"));
+	if (conn->secure->protocol == PROXY_HTTP1)
+		(void)!h2_carrier_begin(conn->h2);
+	proxy_conn_arm(conn, silent_fire, SETTINGS_TIMEOUT_NS);
+}
+
+static void on_broken(struct proxy_conn *conn, const char *why, bool by_peer)
+{
+	struct proxy_client *c = CONTAINER_OF(conn, struct proxy_client, conn);
+	c->broke_protocol = !by_peer;
+	over(c, H2_PROTOCOL_ERROR);
+}
+
+// Half-closed HTTP/2 is of no use to anybody: what is left of its streams is cancelled.
+static void on_eof(struct proxy_conn *conn)
+{
+	struct proxy_client *c = CONTAINER_OF(conn, struct proxy_client, conn);
+	if (h2_conn_n_streams(c->conn.h2)) {
+		proxy_client_close(c, H2_NO_ERROR);
+		return;
+	}
+	// It has all answers, so that a GOAWAY would tell it nothing. Those of this turn are yet to
+	// be reported as such.
+	proxy_conn_pump(&c->conn);
+	over(c, H2_NO_ERROR);
+}
+
+static void on_worn(struct proxy_conn *conn)
+{
+	proxy_drain_client(CONTAINER_OF(conn, struct proxy_client, conn));
+}
+
 static const struct proxy_conn_ops conn_ops = {.on_send_room = on_send_room,
 	.on_silent = on_silent,
 	.on_flushed = on_flushed,
 	.on_fed_short = on_fed_short,
+	.on_secured = on_secured,
+	.on_broken = on_broken,
+	.on_eof = on_eof,
+	.on_worn = on_worn,
 	.stops_reading = true};
 
 static __attribute__((cold)) size_t on_data_when_short(
@@ -360,22 +389,6 @@ static size_t on_data(struct tcp_conn *tcp, void *user, const uint8_t *data, siz
 	return proxy_conn_on_data(tcp, &c->conn, data, len);
 }
 
-static void on_eof(struct tcp_conn *tcp, void *user)
-{
-	// Half-closed HTTP/2 is of no use to anybody: what is left of its streams is cancelled.
-	struct proxy_client *c = user;
-	if (!c->conn.h2)
-		return;
-	if (h2_conn_n_streams(c->conn.h2)) {
-		proxy_client_close(c, H2_NO_ERROR);
-		return;
-	}
-	// It has all answers, so that a GOAWAY would tell it nothing. Those of this turn are yet to
-	// be reported as such.
-	h2_conn_pump(c->conn.h2, tcp_conn_send_room(c->conn.tcp));
-	over(c, H2_NO_ERROR);
-}
-
 static void on_tcp_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reason reason)
 {
 	struct proxy_client *c = user;
@@ -386,7 +399,7 @@ static void on_tcp_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reaso
 
 static const struct tcp_conn_ops tcp_ops = {.on_data = on_data,
 	.on_send_room = proxy_conn_on_send_room,
-	.on_eof = on_eof,
+	.on_eof = proxy_conn_on_eof,
 	.on_closed = on_tcp_closed};
 
 static void silent_fire(struct twheel_timer *t)
@@ -396,26 +409,16 @@ static void silent_fire(struct twheel_timer *t)
 	proxy_client_close(c, H2_SETTINGS_TIMEOUT);
 }
 
-_Static_assert(LB_MAX_FRONTENDS <= UINT16_MAX, "clients and requests know theirs");
-
-// A source has a budget (TH-83), and where places run short a share of them; then idle clients make
-// room (TH-81). s: the newcomer's, NULL = not remembered.
-static bool may_come(struct proxy *p, const struct proxy_source *s)
+// With TLS if its chain has a credential, whether there is a certificate yet or not.
+static bool start(struct proxy_client *c, struct tcp_conn *tcp)
 {
-	const struct pool *clients = &p->clients;
-	if (s && gcra_is_spent(&s->resets, &h2_shared_reset_limit, p->now_ns)) {
-		proxy_count(p, PROXY_clients_over_budget);
+	struct proxy *p = c->conn.proxy;
+	uint32_t id = lb_snapshot_frontend(p->snapshot, c->chain)->credential;
+	const struct ip_addr *from = &tcp_conn_flow(tcp)->remote;
+	if (id != LB_PLAIN_TEXT && !proxy_conn_secure(&c->conn, TLS_SERVER, id, NULL,
+					   proxy_source_hash(&p->sources, from)))
 		return false;
-	}
-	if (clients->n_used < clients->n_total - clients->n_total / PRESSURE_SHARE)
-		return true;
-	if (!proxy_source_may_have(
-		    &p->sources, s ? s->n_clients : 0, clients->n_used, clients->n_total)) {
-		proxy_count(p, PROXY_clients_over_share);
-		return false;
-	}
-	proxy_idle_make_room(p);
-	return true;
+	return proxy_conn_start(&c->conn, tcp, H2_SERVER, &events, &p->conf.client_silence);
 }
 
 const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, void **ret_user)
@@ -423,20 +426,27 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 	struct proxy_listener *l = arg;
 	struct proxy *p = l->proxy;
 	struct proxy_source *source = proxy_source_find(&p->sources, &tcp_conn_flow(tcp)->remote);
-	if (!may_come(p, source))
+	uint32_t chain = proxy_admit(l, tcp, source);
+	if (chain == LB_NO_PLACE)
 		return NULL;
+	if (proxy_admit_is_short(p))
+		proxy_idle_make_room(p);
 	struct proxy_client *c = p->drain.step == PROXY_DRAIN_NONE ? pool_take(&p->clients) : NULL;
 	if (!c) {
 		proxy_count(p, PROXY_clients_refused);
 		return NULL;
 	}
 	*c = (struct proxy_client){.frontend = (uint16_t)l->frontend,
-		.generation = p->drain.generations[l->frontend],
+		.chain = (uint16_t)chain,
+		.generation = p->drain.generations[chain],
 		.random = rand_u64(&p->rand),
+		.address = tcp_conn_flow(tcp)->remote,
+		.port = tcp_conn_flow(tcp)->remote_port,
 		.buffer.bound = p->conf.client_buffer};
 	list_init(&c->answered);
 	proxy_conn_init(&c->conn, p, &conn_ops, &p->clients);
-	if (!proxy_conn_start(&c->conn, tcp, H2_SERVER, &events)) {
+	if (!start(c, tcp)) {
+		proxy_conn_drop(&c->conn);
 		proxy_count(p, PROXY_clients_refused);
 		pool_put(&p->clients, c);
 		return NULL;
@@ -445,7 +455,8 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 	tcp_conn_set_user_timeout(tcp, p->conf.client_silence.user_timeout_ns);
 	tcp_conn_set_keepalive(tcp, p->conf.client_silence.tcp_keepalive_ns);
 	counter_add(&p->link->counters.frontend_connections[l->frontend], 1);
-	proxy_conn_arm(&c->conn, silent_fire, SETTINGS_TIMEOUT_NS);
+	if (!c->conn.secure)
+		proxy_conn_arm(&c->conn, silent_fire, SETTINGS_TIMEOUT_NS);
 	*ret_user = c;
-	return &tcp_ops;
+	return l->wants_header ? proxy_client_header_begin(c, &tcp_ops) : &tcp_ops;
 }

@@ -9,14 +9,20 @@
 #include "dataplane/proxy/counters.h"
 #include "dataplane/proxy/queue.h"
 #include "dataplane/proxy/source.h"
+#include "lb/base/ip.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct proxy_client_header;
 
 struct proxy_client {
 	struct proxy_conn conn; // first
 	struct list_link link; // in the proxy's list of clients, while conn.h2 is set
 	struct proxy_source *source; // it counts there
+	struct ip_addr address; // of its other end, or that its PROXY header names (PP-01)
+	struct proxy_client_header *header; // owned; NULL = complete, or none is wanted
+	const struct tcp_conn_ops *behind_header; // NULL = none is wanted
 	struct list_link waits; // in source->waiting while input waits
 	struct list_link idle; // in a list of proxy_idle while it has no open stream
 	uint64_t idle_since_ns; // while it is there
@@ -27,12 +33,15 @@ struct proxy_client {
 	// when leaving: the first GOAWAY, the last one, then the end
 	struct twheel_timer leave_timer;
 	struct proxy_client_buffer buffer;
-	uint64_t generation; // the listener's generation at accept; 0 = it had no listener
+	uint64_t generation; // its chain's generation at accept; 0 = it had no listener
 	uint64_t leave_by_ns; // when leaving: the deadline
 	uint64_t measured_ns, measured_taken; // pressure.c: since when, and from which byte on
 	uint64_t random; // random per connection, for hashing (HP-08)
 	uint32_t block_id; // stream of the open header block; 0 = none
-	uint16_t frontend;
+	uint16_t port; // of `address`
+	uint16_t frontend; // of shunt.yaml
+	uint16_t chain; // the snapshot's frontend with its routes, for life: the same, or a chain
+	bool held; // its input waits for an answer or for window (h2_conn_holds)
 	bool has_asked; // sent a request, ever
 	bool leaves; // sent away: its listener has been replaced, or it was idle for too long
 	bool cut; // closed by a drain's deadline

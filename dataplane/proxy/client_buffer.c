@@ -4,38 +4,49 @@
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
+#include "lb/base/min.h"
 
+// For an answer more, whose fields are 60 KiB at most, the next one that is being read, chunks that
+// are not full, and HPACK's tables.
+#define FIELDS_SPARE (224u << 10)
+// Of the bound: fields that go to TCP beyond what that may hold of bodies, whatever else is there.
+#define FIELDS_SHARE 8
 // Of the bound: what backends may send ahead of first windows.
-#define AHEAD_SHARE 4
+#define AHEAD_SHARE 6
+// And of it what they may send so in any case: a client with a thousand silent streams has one of
+// them read a large answer now and then.
+#define LEAST_SHARE 32
 // Of what is left of that, a stream gets one part. N busy streams have one of N + 1 each.
 #define STREAM_SHARE 2
+// Of a request, the client's stream and the backend's; attempts that failed are few.
+#define REQUEST_SIZE (offsetof(struct proxy_request, tries) + (size_t)2 * H2_STREAM_SIZE)
 // A client that has taken so much of an answer reads on when HTTP/2's first window, 64 KiB as a
 // rule, is used up.
 #define EARNS_FROM (2 * PROXY_STREAM_WINDOW)
 
 static uint64_t in_tcp(const struct proxy_client *c)
 {
-	return tcp_conn_sendq(c->conn.tcp)->len;
+	return proxy_conn_left(&c->conn);
 }
 
 // What is on its way is the network's, which takes or loses it: cwnd says how much that may be.
 uint64_t proxy_client_buffer_unread(const struct proxy_client *c)
 {
-	return tcp_conn_unsent(c->conn.tcp) + h2_conn_queued(c->conn.h2);
+	return proxy_conn_unsent(&c->conn) + h2_conn_queued(c->conn.h2);
 }
 
 uint64_t proxy_client_buffer_held(const struct proxy_client *c)
 {
 	// A body that waits for a backend is stored, and one that was sent may be, too.
 	uint64_t bodies = h2_conn_unconsumed(c->conn.h2), kept = c->buffer.kept;
-	uint64_t not_read = tcp_conn_unread(c->conn.tcp);
+	uint64_t not_read = proxy_conn_unread(&c->conn);
 	uint64_t answers = in_tcp(c) + h2_conn_queued(c->conn.h2);
 	return answers + not_read + (bodies > kept ? bodies : kept);
 }
 
 uint64_t proxy_client_buffer_taken(const struct proxy_client *c)
 {
-	return h2_conn_written(c->conn.h2) - in_tcp(c);
+	return proxy_conn_taken(&c->conn);
 }
 
 static uint64_t bound_of(const struct proxy_client *c)
@@ -48,16 +59,27 @@ bool proxy_client_buffer_is_over(const struct proxy_client *c)
 	return proxy_client_buffer_unread(c) > bound_of(c);
 }
 
-// As much for each stream as for its body.
-bool proxy_client_buffer_takes_fields(const struct proxy_client *c)
+static uint64_t size_of_requests(const struct proxy_client *c)
 {
-	uint64_t streams = h2_conn_n_streams(c->conn.h2);
-	return proxy_client_buffer_unread(c) <= bound_of(c) + streams * PROXY_FIRST_WINDOW;
+	return (uint64_t)h2_conn_n_streams(c->conn.h2) * REQUEST_SIZE;
 }
 
-static uint64_t min_u64(uint64_t a, uint64_t b)
+// Bodies stop at what TCP may hold: only fields go beyond. A reader that is slow has little of them
+// there, with whatever it has of bodies.
+bool proxy_client_buffer_takes_fields(const struct proxy_client *c)
 {
-	return a < b ? a : b;
+	uint64_t tcp = in_tcp(c), queued = h2_conn_queued(c->conn.h2);
+	if (tcp <= tcp_conn_send_limit(c->conn.tcp) + c->buffer.bound / FIELDS_SHARE)
+		return true;
+	return tcp + queued + size_of_requests(c) + FIELDS_SPARE <= bound_of(c);
+}
+
+// Its requests themselves are paid for out of that, too.
+static uint64_t share_ahead(const struct proxy_client *c)
+{
+	uint64_t most = c->buffer.bound / AHEAD_SHARE, least = c->buffer.bound / LEAST_SHARE;
+	uint64_t requests = size_of_requests(c);
+	return requests + least < most ? most - requests : least;
 }
 
 static uint32_t ahead_of(const struct proxy_request *r)
@@ -65,7 +87,7 @@ static uint32_t ahead_of(const struct proxy_request *r)
 	const struct proxy_client *c = r->owner;
 	uint64_t unread = proxy_client_buffer_unread(c), others = c->buffer.ahead - r->ahead;
 	uint64_t room = bound_of(c) - min_u64(unread, bound_of(c));
-	uint64_t all = min_u64(c->buffer.bound / AHEAD_SHARE, room);
+	uint64_t all = min_u64(share_ahead(c), room);
 	uint64_t mine = (all - min_u64(others, all)) / STREAM_SHARE;
 	if (mine < PROXY_FIRST_WINDOW)
 		return 0; // not worth a frame

@@ -40,8 +40,7 @@ uint64_t proxy_client_buffer_held(const struct proxy_client *);
 uint64_t proxy_client_buffer_taken(const struct proxy_client *);
 // More than the bound waits to be taken.
 bool proxy_client_buffer_is_over(const struct proxy_client *);
-// TCP holds more than the bound: true if header fields of an answer may be queued for it all the
-// same, which no window holds back.
+// Whether header fields of an answer may be queued for it, which no window holds back.
 bool proxy_client_buffer_takes_fields(const struct proxy_client *);
 // True if a request of its own may be stored to be sent later, or sent again.
 static inline bool proxy_client_buffer_may_wait(const struct proxy_client_buffer *b)

@@ -3,6 +3,7 @@
 // Thread: any; not changed while a proxy uses it.
 #pragma once
 
+#include "dataplane/proxy/handshakes.h"
 #include "lb/base/ip.h"
 
 #include <stdbool.h>
@@ -15,13 +16,22 @@ enum proxy_wait_for_ready {
 	PROXY_WAIT_HEADER, // requests with x-shunt-wait-for-ready: true, which is not forwarded
 };
 
+// PROXY headers (client_header.h).
+struct proxy_header_conf {
+	const struct ip_prefix *allow; // who may connect, and has to send one; borrowed
+	uint32_t n_allow; // 0 = nobody sends one
+	bool v1, v2; // versions that are taken
+};
+
 struct proxy_frontend {
 	struct ip_addr address;
 	uint16_t port;
 	const char *
 		authority; // pinned :authority for the choice of virtual host; NULL = the request's
 	enum proxy_wait_for_ready wait_for_ready;
+	struct proxy_header_conf header;
 	bool reply_details; // local replies name clusters and addresses (TH-95)
+	bool by_listeners; // it is where the snapshot's vips say, not at an address of its own
 };
 
 // What silence is borne of peers of one side.
@@ -47,16 +57,22 @@ struct proxy_conf {
 		// (retry.h)
 		max_attempts;
 	bool retry_idempotent; // resend idempotent requests whose connection was lost
-	uint64_t connect_timeout_ns; // TCP and SETTINGS together; at least 20 s (BO-02)
+	uint64_t connect_timeout_ns; // TCP and SETTINGS together, if no cluster says; 20 s (BO-02)
 	uint64_t listener_drain_ns; // time that clients of a changed listener get (FLT-11)
-	struct proxy_silence client_silence, backend_silence;
+	struct proxy_silence client_silence;
+	struct proxy_silence backend_silence; // where no cluster says otherwise (lb/pick/timers.h)
 	uint64_t idle_timeout_ns; // of clients without an open stream (TH-80); 0 = none
 	uint32_t
 		client_buffer; // bytes kept for a client connection (client_buffer.h); 0 = no bound
 	uint32_t window_max; // bytes that HTTP/2's windows may grow to
+	struct proxy_handshakes_conf handshakes;
 	uint64_t seed;
 	// Sets *ret to our source address towards a backend. Returns NULL, or why the attempt
 	// fails.
 	const char *(*source_for)(void *ctx, const struct ip_addr *dst, struct ip_addr *ret);
-	void *source_ctx;
+	// Tells that clients are taken at this address from now on, NULL = at none: places are
+	// those of frontends, and behind them those of the snapshot's vips. NULL = nobody wants to
+	// know.
+	void (*serve)(void *ctx, uint32_t place, const struct ip_addr *);
+	void *source_ctx; // of both
 };

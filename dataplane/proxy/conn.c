@@ -17,20 +17,64 @@ void proxy_conn_init(
 	*c = (struct proxy_conn){.proxy = p, .ops = ops, .home = home};
 }
 
+static size_t on_plain(void *user, const uint8_t *p, size_t len)
+{
+	const struct proxy_conn *c = user;
+	enum h2_error code;
+	return !c->h2 || h2_conn_failed(c->h2, &code) ? len : h2_conn_feed(c->h2, p, len);
+}
+
+static void on_change(void *user)
+{
+	struct proxy_conn *c = user;
+	proxy_conn_touch(c);
+	if (!c->h2)
+		return;
+	if (c->secure->fresh)
+		c->ops->on_secured(c); // before its first bytes
+	c->secure->fresh = false;
+	proxy_conn_resume(c);
+}
+
+static const struct proxy_secure_events secure_events = {
+	.on_plain = on_plain, .on_change = on_change};
+
+bool proxy_conn_secure(struct proxy_conn *c, enum tls_role role, uint32_t credential,
+	const char *server_name, uint64_t source)
+{
+	struct proxy_secure_conf conf = {.role = role,
+		.credential = credential,
+		.server_name = server_name,
+		.source = source,
+		.events = &secure_events,
+		.user = c};
+	c->secure = proxy_secure_new(c->proxy, &conf);
+	return c->secure != NULL;
+}
+
+void proxy_conn_drop(struct proxy_conn *c)
+{
+	if (c->secure)
+		proxy_secure_free(c->secure);
+	c->secure = NULL;
+}
+
 bool proxy_conn_start(struct proxy_conn *c, struct tcp_conn *tcp, enum h2_role role,
-	const struct h2_events *events)
+	const struct h2_events *events, const struct proxy_silence *silence)
 {
 	struct buf *out = tcp_conn_sendq(tcp);
 	c->out_limit = UINT32_MAX;
 	if (c->ops->stops_reading)
 		c->out_limit = (uint32_t)(out->len + tcp_conn_send_room(tcp)) + OUT_SLACK;
+	if (c->secure)
+		out = &c->secure->plain;
 	c->h2 = h2_conn_new(c->proxy->h2, role, events, out, c);
 	if (!c->h2)
 		return false;
 	c->tcp = tcp;
-	const struct proxy_conf *conf = &c->proxy->conf;
-	bool to_backend = role == H2_CLIENT;
-	proxy_keepalive_start(c, to_backend ? &conf->backend_silence : &conf->client_silence);
+	if (c->secure)
+		proxy_secure_begin(c->secure, tcp);
+	proxy_keepalive_start(c, silence);
 	proxy_conn_touch(c);
 	return true;
 }
@@ -64,15 +108,46 @@ struct proxy_conn *proxy_conn_of_timer(struct twheel_timer *t)
 	return CONTAINER_OF(t, struct proxy_conn, timer);
 }
 
-void proxy_conn_resume(struct proxy_conn *c)
-{
-	c->fed_short = false;
-	tcp_conn_resume(c->tcp);
-}
-
 static bool waits_for_its_turn(struct proxy_conn *c)
 {
 	return c->ops->on_fed_short && c->ops->on_fed_short(c);
+}
+
+// Nothing is on its way out whose acknowledgement would wake us: the next turn does.
+static void wait_for_room(struct proxy_conn *c)
+{
+	if (waits_for_its_turn(c) || tcp_conn_sendq(c->tcp)->len)
+		return;
+	if (c->secure)
+		proxy_secure_again(c->secure);
+	else
+		tcp_conn_resume(c->tcp);
+}
+
+void proxy_conn_resume(struct proxy_conn *c)
+{
+	if (c->secure) // what is fed may have answers, or an end
+		proxy_conn_touch(c);
+	c->fed_short = c->secure && c->h2 && !proxy_secure_feed_back(c->secure);
+	if (c->fed_short)
+		wait_for_room(c);
+	else
+		tcp_conn_resume(c->tcp);
+}
+
+// Of a handshake, and of records whose chunks run short, it is TLS that says when to resume.
+static __attribute__((noinline)) size_t feed_secure(
+	struct proxy_conn *c, const uint8_t *data, size_t len)
+{
+	struct proxy_secure *s = c->secure;
+	size_t n = 0;
+	if (proxy_conn_left(c) <= c->out_limit || proxy_conn_unsent(c) <= c->out_limit)
+		n = proxy_secure_feed(s, data, len);
+	c->fed_short = n < len;
+	if (c->fed_short && s->tls && !s->owed)
+		wait_for_room(c);
+	proxy_conn_touch(c);
+	return n;
 }
 
 size_t proxy_conn_on_data(struct tcp_conn *tcp, void *user, const uint8_t *data, size_t len)
@@ -81,13 +156,14 @@ size_t proxy_conn_on_data(struct tcp_conn *tcp, void *user, const uint8_t *data,
 	enum h2_error code;
 	if (!c->h2 || h2_conn_failed(c->h2, &code))
 		return len;
+	if (c->secure)
+		return feed_secure(c, data, len);
 	size_t n = 0;
 	if (tcp_conn_sendq(tcp)->len <= c->out_limit || tcp_conn_unsent(tcp) <= c->out_limit)
 		n = h2_conn_feed(c->h2, data, len);
 	c->fed_short = n < len;
-	// Nothing is on its way out whose acknowledgement would wake us: the next turn does.
-	if (c->fed_short && !waits_for_its_turn(c) && !tcp_conn_sendq(tcp)->len)
-		tcp_conn_resume(tcp);
+	if (c->fed_short)
+		wait_for_room(c);
 	proxy_conn_touch(c);
 	return n;
 }
@@ -95,11 +171,10 @@ size_t proxy_conn_on_data(struct tcp_conn *tcp, void *user, const uint8_t *data,
 bool proxy_conn_stalls(struct proxy_conn *c)
 {
 	const uint64_t least = PROXY_PATIENCE_NS / NS_PER_SECOND * PROXY_LEAST_RATE;
-	size_t left = tcp_conn_sendq(c->tcp)->len;
-	uint64_t written = c->h2 ? h2_conn_written(c->h2) : c->written;
-	uint64_t now_taken = written - left, taken = now_taken - c->taken_mark;
+	size_t left = proxy_conn_left(c);
+	uint64_t now_taken = proxy_conn_taken(c), taken = now_taken - c->taken_mark;
 	bool stalls = now_taken < c->written_mark && taken < least && taken < left;
-	c->written_mark = written;
+	c->written_mark = now_taken + left;
 	c->taken_mark = now_taken;
 	return stalls;
 }
@@ -110,7 +185,7 @@ static void linger_fire(struct twheel_timer *t)
 	bool look = ++c->n_lingered == PROXY_PATIENCE_NS / LINGER_NS;
 	if (look)
 		c->n_lingered = 0;
-	if (!tcp_conn_sendq(c->tcp)->len || (look && proxy_conn_stalls(c)))
+	if (!proxy_conn_left(c) || (look && proxy_conn_stalls(c)))
 		proxy_conn_gone(c, H2_NO_ERROR, true);
 	else
 		proxy_conn_arm(c, linger_fire, LINGER_NS);
@@ -119,14 +194,28 @@ static void linger_fire(struct twheel_timer *t)
 void proxy_conn_on_send_room(struct tcp_conn *tcp, void *user)
 {
 	struct proxy_conn *c = user;
-	if (!c->h2)
+	if (!c->h2) {
+		if (c->secure)
+			proxy_conn_touch(c); // what waits before close_notify
 		return;
+	}
 	// Whoever had room for all there was has nothing to write now.
 	if (c->more || c->fed_short)
 		proxy_conn_touch(c);
 	c->ops->on_send_room(c);
 	if (c->fed_short)
 		proxy_conn_resume(c);
+}
+
+// Whether the streams are whole HTTP/2 knows by itself: a FIN without close_notify is counted.
+void proxy_conn_on_eof(struct tcp_conn *tcp, void *user)
+{
+	struct proxy_conn *c = user;
+	if (!c->h2 || (c->secure && proxy_secure_fin(c->secure)))
+		return;
+	if (c->secure && c->secure->tls)
+		tls_conn_ended(c->secure->tls);
+	c->ops->on_eof(c);
 }
 
 // Out of c before the streams hear of it: they must find no connection to write to.
@@ -141,12 +230,19 @@ static void end_h2(struct proxy_conn *c, enum h2_error code)
 	h2_conn_free(h2, code);
 }
 
+static void send_fin(struct proxy_conn *c)
+{
+	bool is_all = !c->secure || proxy_secure_close(c->secure);
+	tcp_conn_push(c->tcp);
+	if (is_all)
+		tcp_conn_shutdown(c->tcp);
+}
+
 void proxy_conn_over(struct proxy_conn *c, enum h2_error code)
 {
 	DCHECK(c->tcp);
 	end_h2(c, code);
-	tcp_conn_push(c->tcp);
-	tcp_conn_shutdown(c->tcp);
+	send_fin(c);
 	list_insert(&c->proxy->lingering, &c->lingering);
 	proxy_conn_stalls(c);
 	proxy_conn_arm(c, linger_fire, LINGER_NS);
@@ -160,6 +256,7 @@ void proxy_conn_gone(struct proxy_conn *c, enum h2_error code, bool abort)
 	end_h2(c, code);
 	if (abort && tcp)
 		tcp_conn_abort(tcp);
+	proxy_conn_drop(c);
 	c->tcp = NULL;
 	list_remove(&c->lingering);
 	twheel_cancel(c->proxy->wheel, &c->timer);
@@ -172,14 +269,59 @@ void proxy_conn_abort_lingering(struct proxy *p)
 		proxy_conn_gone(CONTAINER_OF(l, struct proxy_conn, lingering), H2_NO_ERROR, true);
 }
 
-static void flush(struct proxy_conn *c)
+void proxy_conn_pump(struct proxy_conn *c)
 {
-	if (!c->tcp) {
-		pool_put(c->home, c);
+	c->more = c->secure ? proxy_secure_pump(c->secure, c->h2)
+	                    : h2_conn_pump(c->h2, tcp_conn_send_room(c->tcp));
+	tcp_conn_push(c->tcp);
+}
+
+bool proxy_conn_never_sent(const struct proxy_conn *c, uint32_t nth)
+{
+	if (!c->secure)
+		return (int32_t)(nth - tcp_conn_n_sent(c->tcp)) >= 0;
+	uint64_t written = c->h2 ? h2_conn_written(c->h2) : c->written;
+	return (int32_t)(nth - (uint32_t)(written - c->secure->plain.len)) >= 0;
+}
+
+static __attribute__((noinline)) void flush_secure(struct proxy_conn *c)
+{
+	struct proxy_secure *s = c->secure;
+	if (!c->h2) {
+		send_fin(c);
 		return;
 	}
-	if (!c->h2)
+	proxy_conn_pump(c);
+	if (s->broken) {
+		c->ops->on_broken(c, s->why, s->by_peer);
 		return;
+	}
+	if (s->tls && tls_conn_is_worn(s->tls))
+		c->ops->on_worn(c);
+	c->ops->on_flushed(c);
+	bool is_cut = c->h2 && proxy_secure_is_cut(s);
+	if (is_cut)
+		tls_conn_ended(s->tls);
+	if (c->h2 && (s->eof || is_cut))
+		c->ops->on_eof(c);
+}
+
+// One that is over, or has TLS.
+static __attribute__((noinline)) void flush_other(struct proxy_conn *c)
+{
+	if (!c->tcp)
+		pool_put(c->home, c);
+	else if (c->secure)
+		flush_secure(c);
+}
+
+// proxy_conn_pump() without its choice: each request comes by here.
+static void flush(struct proxy_conn *c)
+{
+	if (!c->h2 || c->secure) {
+		flush_other(c);
+		return;
+	}
 	c->more = h2_conn_pump(c->h2, tcp_conn_send_room(c->tcp));
 	tcp_conn_push(c->tcp);
 	c->ops->on_flushed(c);

@@ -7,6 +7,8 @@
 // clang-format off
 #define PROXY_COUNTERS(X)                                                                          \
 	X(clients_refused) /* no room for another client connection */                             \
+	X(clients_unmatched) /* of a frontend whose filter chains are for others */                \
+	X(vips_refused) /* addresses of Listeners at which the worker can't listen */              \
 	X(clients_over_share) /* likewise, of a source that has its share of connections */        \
 	X(clients_over_budget) /* likewise, of one that has spent its budget of resets */          \
 	X(clients_idled) /* sent away: without an open stream for too long */                      \
@@ -14,6 +16,13 @@
 	X(inputs_put_off) /* what clients sent, until its source's next part of a turn */          \
 	X(clients_silent) /* sent no SETTINGS in time */                                           \
 	X(clients_in_header) /* did not finish a header block in time */                           \
+	/* PROXY headers of clients, and connections without a good one that were aborted: */      \
+	X(headers_taken)                                                                           \
+	X(headers_untrusted) /* their other end is not in `allow` */                               \
+	X(headers_missing) /* they begin otherwise, or end before */                               \
+	X(headers_malformed)                                                                       \
+	X(headers_too_long)                                                                        \
+	X(headers_late)                                                                            \
 	X(clients_drained) /* sent away because their listener was replaced */                     \
 	X(clients_stalled) /* did not take a byte of output in time */                             \
 	X(streams_stalled) /* got no window from the client in time */                             \
@@ -43,6 +52,11 @@
 	X(fault_delays)                                                                            \
 	X(fault_aborts)                                                                            \
 	X(faults_over_limit) /* drawn but not made: too many requests are under a fault */         \
+	X(rbac_allowed) /* requests that a filter let through */                                  \
+	X(rbac_denied)                                                                             \
+	X(rbac_logged) /* that a policy matched whose action is LOG */                             \
+	X(rbac_shadow_allowed) /* that shadow rules would have let through */                      \
+	X(rbac_shadow_denied)                                                                      \
 	X(sessions_kept) /* attempts that went where the client's cookie said */                   \
 	X(sessions_set) /* attempts whose answer sets a cookie */                                  \
 	X(queued_for_pick) /* requests that waited for a picker to choose */                       \

@@ -2,6 +2,7 @@
 #include "dataplane/proxy/drain.h"
 
 #include "dataplane/proxy/client.h"
+#include "dataplane/proxy/listen.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"
@@ -39,8 +40,7 @@ void proxy_drain_begin(struct proxy *p, uint64_t deadline_ns)
 {
 	if (p->drain.step != PROXY_DRAIN_NONE)
 		return;
-	for (uint32_t i = 0; i < p->conf.n_frontends; i++)
-		tcp_unlisten(p->tcp, &p->conf.frontends[i].address, p->conf.frontends[i].port);
+	proxy_listen_end(p);
 	enter_step(p, PROXY_DRAIN_BEGUN);
 	p->drain.deadline_ns = deadline_ns;
 	p->drain.timer.fire = grace_over;
@@ -77,6 +77,13 @@ static void tell_some(struct proxy *p)
 	}
 }
 
+// Those of a replaced listener count once the process ends: their clients are sent away by both.
+void proxy_drain_count_cut(struct proxy *p)
+{
+	if (p->drain.step != PROXY_DRAIN_NONE)
+		p->drain.n_cut++;
+}
+
 static void cut_all(struct proxy *p)
 {
 	for (struct proxy_client *c; (c = proxy_client_first(p));) {
@@ -88,7 +95,7 @@ static void cut_all(struct proxy *p)
 
 static void answer(struct proxy *p)
 {
-	struct lb_event e = {.kind = LB_EVENT_DRAINED};
+	struct lb_event e = {.kind = LB_EVENT_DRAINED, .n_cut = p->drain.n_cut};
 	if (!p->drain.answered)
 		p->drain.answered = spsc_write(&p->link->events, &e);
 }
@@ -158,7 +165,7 @@ void proxy_drain_see_generations(struct proxy *p)
 	if (d->n_generations == p->snapshot->n_generations)
 		return;
 	d->n_generations = p->snapshot->n_generations;
-	for (uint32_t i = 0; i < p->conf.n_frontends; i++) {
+	for (uint32_t i = 0; i < p->snapshot->n_frontends; i++) {
 		uint64_t now = lb_snapshot_frontend(p->snapshot, i)->generation;
 		if (now == d->generations[i])
 			continue;
@@ -173,7 +180,7 @@ static void look_at_some(struct proxy *p)
 	for (uint32_t i = 0; p->drain.look_at && i < PER_TURN; i++) {
 		struct proxy_client *c = p->drain.look_at;
 		p->drain.look_at = proxy_client_after(c);
-		uint64_t now = p->drain.generations[c->frontend];
+		uint64_t now = p->drain.generations[c->chain];
 		if (c->generation && c->generation != now && !c->leaves)
 			send_away(p, c);
 		c->generation = now;

@@ -24,6 +24,7 @@ enum proxy_drain_step {
 struct proxy_drain {
 	enum proxy_drain_step step;
 	bool answered;
+	uint32_t n_cut; // requests that a deadline ended since the drain began
 	struct proxy_client *next; // next client to take this step; NULL = all have
 	struct twheel_timer timer;
 	uint64_t deadline_ns;
@@ -39,6 +40,8 @@ void proxy_drain_begin(struct proxy *, uint64_t deadline_ns);
 void proxy_drain_see_generations(struct proxy *);
 // Sends one client away from now on. It has as long as those of a replaced listener.
 void proxy_drain_client(struct proxy_client *);
+// Called for a request that a drain's deadline ends.
+void proxy_drain_count_cut(struct proxy *);
 // Called once per turn.
 void proxy_drain_step(struct proxy *);
 // Called when a client connection leaves the proxy's list: moves a walk that stands on it to

@@ -20,6 +20,13 @@ static void touch(struct h2_stream *s)
 	proxy_conn_touch(h2_conn_user(h2_stream_conn(s)));
 }
 
+static void give_up_retry(struct proxy_request *r)
+{
+	if (r->access.is_on)
+		proxy_access_keep(r);
+	proxy_replay_drop(r->proxy, &r->replay);
+}
+
 // Keeps the body of a request under way for a second attempt, or gives that up.
 static void keep_for_retry(struct proxy_request *r, const uint8_t *data, size_t len)
 {
@@ -28,7 +35,7 @@ static void keep_for_retry(struct proxy_request *r, const uint8_t *data, size_t 
 		return;
 	if (!proxy_retry_may_keep(r, proxy_replay_body_len(kept) + len) ||
 		!proxy_replay_put_body(r->proxy, kept, data, len))
-		proxy_replay_drop(r->proxy, kept);
+		give_up_retry(r);
 }
 
 // Left for the backend.
@@ -66,6 +73,8 @@ void proxy_forward_request_data(
 		r->request_done = true;
 		proxy_accounting_request_done(r);
 	}
+	if (r->access.is_on)
+		proxy_access_request_data(r, len);
 	if (proxy_request_waits(r)) {
 		// Held without giving window back: at most a stream's window (HX-24).
 		if (!proxy_replay_put_body(r->proxy, &r->replay, data, len))
@@ -93,6 +102,8 @@ void proxy_forward_request_trailers(struct proxy_request *r, const struct h2_mes
 	note_progress(r);
 	r->request_done = true;
 	proxy_accounting_request_done(r);
+	if (r->access.is_on)
+		proxy_access_request_data(r, 0);
 	if (m->bad && r->state < PROXY_REQUEST_ENDING) {
 		proxy_request_answer_bad(r, m->bad);
 	} else if (proxy_request_waits(r)) {
@@ -101,7 +112,7 @@ void proxy_forward_request_trailers(struct proxy_request *r, const struct h2_mes
 	} else if (r->upstream) {
 		if (proxy_replay_stored(&r->replay) &&
 			!proxy_replay_put_trailers(r->proxy, &r->replay, m))
-			proxy_replay_drop(r->proxy, &r->replay);
+			give_up_retry(r);
 		touch(r->upstream);
 		if (!h2_stream_send_message(r->upstream, m))
 			proxy_request_fail_overload(r);
@@ -129,9 +140,7 @@ static __attribute__((noinline)) void fields_do_not_fit(struct proxy_request *r)
 // Fields for the client; false = it has too much to take, and the request ended.
 static bool may_send_fields(struct proxy_request *r)
 {
-	const struct proxy_client *c = r->owner;
-	if (tcp_conn_sendq(c->conn.tcp)->len <= c->buffer.bound ||
-		proxy_client_buffer_takes_fields(c))
+	if (proxy_client_buffer_takes_fields(r->owner))
 		return true;
 	fields_do_not_fit(r);
 	return false;
@@ -152,10 +161,14 @@ static void forward_informational(struct proxy_request *r, const struct h2_messa
 static bool try_again(struct proxy_request *r, const struct h2_message *m)
 {
 	uint64_t delay_ns;
-	if (!m->end_stream || !r->plan.retry.statuses ||
-		!proxy_retry_status(r, proxy_retry_status_of(m), m, &delay_ns))
+	if (!m->end_stream || !r->plan.retry.statuses)
 		return false;
+	int status = proxy_retry_status_of(m);
+	if (!proxy_retry_status(r, status, m, &delay_ns))
+		return false;
+	proxy_trail_try(r, LB_CAUSE_OK, status);
 	proxy_request_leave_upstream(r);
+	r->answer = LB_ANSWER_NONE; // the client is not told of this one
 	r->proxy->attempts->on_retry(r, delay_ns);
 	return true;
 }
@@ -165,7 +178,8 @@ static void forward_answer(struct proxy_request *r, const struct h2_message *m)
 {
 	if (!may_send_fields(r))
 		return;
-	proxy_replay_drop(r->proxy, &r->replay);
+	if (!r->access.is_on || !proxy_access_answer(r, m->status))
+		proxy_replay_drop(r->proxy, &r->replay);
 	touch(r->client);
 	struct h2_message with_cookie;
 	if (r->session.set_cookie.len) {
@@ -219,6 +233,7 @@ void proxy_forward_response_data(
 		return;
 	}
 	response_sent(r, sent);
+	r->access.body_out += len;
 	if (end_stream) {
 		proxy_accounting_answer_data_end(r);
 		proxy_request_answered_all(r);

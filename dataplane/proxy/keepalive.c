@@ -4,6 +4,7 @@
 #include "dataplane/proxy/conn.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/container_of.h"
+#include "lb/base/min.h"
 
 #define JITTER 7 // up to a seventh of the interval is added, as Envoy adds 15 %
 
@@ -23,11 +24,6 @@ static void rest(struct proxy_conn *c)
 	}
 	c->keepalive.asked_ns = 0;
 	arm(c, wait + rand_below(&c->proxy->rand, s->ping_interval_ns / JITTER + 1));
-}
-
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 static void ask(struct proxy_conn *c)

@@ -14,7 +14,7 @@ struct proxy_silence;
 
 struct proxy_keepalive {
 	struct twheel_timer timer;
-	const struct proxy_silence *silence; // the proxy's
+	const struct proxy_silence *silence; // borrowed
 	uint32_t received; // bytes, when an answer was last waited for
 	uint64_t asked_ns; // when the PING left that waits, or waited last; 0 = none since the rest
 };

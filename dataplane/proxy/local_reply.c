@@ -107,19 +107,31 @@ static struct field cause_field(const struct proxy_reply *r)
 		.name = STR("x-shunt-cause"), .value = str_from(lb_cause_info(r->cause)->name)};
 }
 
+// Behind the fields that every reply of its kind has. Returns how many.
+static size_t add_fields(
+	const struct proxy_reply *r, const struct proxy_reply_form *form, struct field *to)
+{
+	size_t n = 0;
+	if (form->with_details)
+		to[n++] = cause_field(r);
+	if (form->request_id.len)
+		to[n++] = (struct field){.name = STR("x-request-id"), .value = form->request_id};
+	return n;
+}
+
 // One HEADERS with END_STREAM, never DATA: an answer of its own, or the end of one.
-static bool send_status(struct h2_stream *s, const struct proxy_reply *r, bool with_details,
-	enum h2_message_kind kind)
+static bool send_status(struct h2_stream *s, const struct proxy_reply *r,
+	const struct proxy_reply_form *form, enum h2_message_kind kind)
 {
 	char status[12], text[PROXY_GRPC_MESSAGE_MAX];
 	int status_len = snprintf(status, sizeof(status), "%d", r->grpc_status);
-	size_t text_len = proxy_grpc_message(text_of(r, with_details), text);
-	struct field fields[] = {
+	size_t text_len = proxy_grpc_message(text_of(r, form->with_details), text);
+	struct field fields[5] = {
 		{.name = STR("content-type"), .value = STR("application/grpc")},
 		{.name = STR("grpc-status"), .value = {status, (size_t)status_len}},
 		{.name = STR("grpc-message"), .value = {text, text_len}},
-		cause_field(r),
 	};
+	size_t n = 3 + add_fields(r, form, fields + 3);
 	bool trailers = kind == H2_TRAILERS;
 	struct h2_message m = {.kind = kind,
 		.status = trailers ? 0 : 200,
@@ -127,20 +139,21 @@ static bool send_status(struct h2_stream *s, const struct proxy_reply *r, bool w
 		.end_stream = true,
 		.content_length = -1,
 		.fields = fields + trailers,
-		.n_fields = 3u + with_details - trailers};
+		.n_fields = n - trailers};
 	return h2_stream_send_message(s, &m);
 }
 
-bool proxy_reply_send_trailers(struct h2_stream *s, const struct proxy_reply *r, bool with_details)
+bool proxy_reply_send_trailers(
+	struct h2_stream *s, const struct proxy_reply *r, const struct proxy_reply_form *form)
 {
-	return send_status(s, r, with_details, H2_TRAILERS);
+	return send_status(s, r, form, H2_TRAILERS);
 }
 
 static bool send_plain(
 	struct h2_stream *s, const struct proxy_reply *r, const struct proxy_reply_form *form)
 {
-	struct field fields[] = {
-		{.name = STR("content-type"), .value = STR("text/plain")}, cause_field(r)};
+	struct field fields[3] = {{.name = STR("content-type"), .value = STR("text/plain")}};
+	size_t n = 1 + add_fields(r, form, fields + 1);
 	struct str text = text_of(r, form->with_details);
 	// These have none (RFC 9110 15.3.5, 15.3.6, 15.4.5).
 	bool bare = r->http_status == 204 || r->http_status == 205 || r->http_status == 304;
@@ -150,11 +163,13 @@ static bool send_plain(
 	struct h2_message m = {.kind = H2_RESPONSE,
 		.status = r->http_status,
 		.end_stream = !with_body,
-		.content_length = -1,
+		.content_length = with_body ? (int64_t)text.len : -1,
 		.fields = fields,
-		.n_fields = 1u + form->with_details};
+		.n_fields = n};
 	if (!h2_stream_send_message(s, &m))
 		return false;
+	if (with_body && form->body_len)
+		*form->body_len += text.len;
 	size_t sent;
 	return !with_body || h2_stream_pass_data(s, (const uint8_t *)text.p, text.len, true, &sent);
 }
@@ -162,6 +177,5 @@ static bool send_plain(
 bool proxy_reply_send(
 	struct h2_stream *s, const struct proxy_reply *r, const struct proxy_reply_form *form)
 {
-	return form->is_grpc ? send_status(s, r, form->with_details, H2_RESPONSE)
-	                     : send_plain(s, r, form);
+	return form->is_grpc ? send_status(s, r, form, H2_RESPONSE) : send_plain(s, r, form);
 }

@@ -21,6 +21,8 @@ struct proxy_reply_form {
 	bool is_grpc;
 	bool with_body; // plain HTTP alone, if the client takes it at once (TH-86)
 	bool with_details; // its own text, and x-shunt-cause
+	struct str request_id; // x-request-id; borrowed; empty = none
+	uint64_t *body_len; // grows by what is sent of a body; NULL = nobody asks
 };
 
 // The reply for a cause, with this text.
@@ -43,4 +45,4 @@ size_t proxy_grpc_message(struct str text, char *out);
 // Sends gRPC's status and text in trailers, after the part of the answer already sent. False
 // likewise.
 [[nodiscard]] bool proxy_reply_send_trailers(
-	struct h2_stream *, const struct proxy_reply *, bool with_details);
+	struct h2_stream *, const struct proxy_reply *, const struct proxy_reply_form *);

@@ -13,16 +13,16 @@
 
 static const struct lb_filter_chain *chain_of(const struct proxy_request *r)
 {
-	return lb_snapshot_frontend(r->proxy->snapshot, r->frontend)->filters;
+	return lb_snapshot_frontend(r->proxy->snapshot, r->chain)->filters;
 }
 
 static const struct lb_route_table *routes_of(const struct proxy_request *r)
 {
-	return lb_snapshot_frontend(r->proxy->snapshot, r->frontend)->routes;
+	return lb_snapshot_frontend(r->proxy->snapshot, r->chain)->routes;
 }
 
-bool proxy_plan_filter(
-	struct proxy_request *r, const struct lb_req *req, struct lb_route_result *to)
+enum proxy_plan_outcome proxy_plan_filter(struct proxy_request *r, const struct lb_req *req,
+	struct lb_route_result *to, char why[PROXY_RBAC_TEXT_MAX])
 {
 	const struct lb_filter_chain *chain = chain_of(r);
 	// Overrides are those of the entry that was drawn, whatever a session makes of it.
@@ -34,17 +34,21 @@ bool proxy_plan_filter(
 		switch (f->kind) {
 		case LB_FILTER_FAULT:
 			if (proxy_fault_draw(r, &f->fault, req))
-				return true;
+				return PROXY_PLAN_GOES_ON;
+			break;
+		case LB_FILTER_RBAC:
+			if (!proxy_rbac_admits(r, f, req, why))
+				return PROXY_PLAN_DENIED;
 			break;
 		case LB_FILTER_SESSION:
 			if (!proxy_session_begin(r, &f->session, req, to))
-				return false;
+				return PROXY_PLAN_NO_MEMORY;
 			break;
 		case LB_FILTER_SWITCH: // none has an effect of its own
 			break;
 		}
 	}
-	return true;
+	return PROXY_PLAN_GOES_ON;
 }
 
 bool proxy_plan_make(struct proxy_request *r, const struct h2_message *m, const struct lb_req *req,

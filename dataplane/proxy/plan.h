@@ -5,6 +5,7 @@
 #pragma once
 
 #include "dataplane/h2/h2.h"
+#include "dataplane/proxy/rbac.h"
 
 #include <stdbool.h>
 
@@ -13,10 +14,15 @@ struct lb_route_policy;
 struct lb_route_result;
 struct proxy_request;
 
+enum proxy_plan_outcome {
+	PROXY_PLAN_GOES_ON,
+	PROXY_PLAN_NO_MEMORY, // chunks are exhausted
+	PROXY_PLAN_DENIED, // by access control
+};
 // Runs the frontend's filters in order (FLT-05). A session may change the cluster in *to to
-// another one of the route. Returns false if chunks are exhausted.
-[[nodiscard]] bool proxy_plan_filter(
-	struct proxy_request *, const struct lb_req *, struct lb_route_result *to);
+// another one of the route. why: of a denial.
+[[nodiscard]] enum proxy_plan_outcome proxy_plan_filter(struct proxy_request *,
+	const struct lb_req *, struct lb_route_result *to, char why[PROXY_RBAC_TEXT_MAX]);
 // Notes everything else. Returns false if the request has failed.
 bool proxy_plan_make(struct proxy_request *, const struct h2_message *, const struct lb_req *,
 	const struct lb_route_policy *);

@@ -24,14 +24,10 @@ static uint32_t limit_of(const struct proxy *p)
 	return p->clients.n_used > 1 ? 2 : 3;
 }
 
-static uint64_t in_tcp(const struct proxy_client *c)
+// Outside of its streams.
+static uint64_t kept_in_conn(const struct proxy_client *c)
 {
-	return tcp_conn_sendq(c->conn.tcp)->len;
-}
-
-static uint64_t kept_in_tcp(const struct proxy_client *c)
-{
-	return in_tcp(c) + tcp_conn_unread(c->conn.tcp);
+	return proxy_conn_left(&c->conn) + proxy_conn_unread(&c->conn);
 }
 
 static void measure_anew(struct proxy_client *c)
@@ -68,7 +64,7 @@ static bool holds(const struct h2_stream *s, const struct proxy_request *r)
 
 static void cut(struct proxy *p, struct proxy_client *c)
 {
-	if (kept_in_tcp(c) > proxy_client_buffer_held(c) / 2) {
+	if (kept_in_conn(c) > proxy_client_buffer_held(c) / 2) {
 		proxy_client_cut(c, PROXY_clients_cut_for_memory);
 		return;
 	}

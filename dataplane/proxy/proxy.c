@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/proxy.h"
 
+#include "dataplane/h1/h1.h"
 #include "dataplane/proxy/attempt.h"
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/client.h"
+#include "dataplane/proxy/client_header.h"
 #include "dataplane/proxy/drain.h"
+#include "dataplane/proxy/http1.h"
+#include "dataplane/proxy/listen.h"
+#include "dataplane/proxy/peer.h"
 #include "dataplane/proxy/pressure.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
@@ -26,7 +31,11 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 		return -1;
 	if (pool_init(&p->requests, sizeof(struct proxy_request), p->conf.max_requests) ||
 		pool_init(&p->clients, sizeof(struct proxy_client), p->conf.max_clients) ||
+		proxy_client_headers_init(p) ||
 		pool_init(&p->upstreams, sizeof(struct proxy_upstream), h2->max_conns))
+		return -1;
+	if (p->link->access && pool_init(&p->access_records, sizeof(struct lb_access_record),
+				       p->conf.max_requests))
 		return -1;
 	uint64_t key[2] = {rand_u64(&p->rand), rand_u64(&p->rand)};
 	if (proxy_sources_init(&p->sources, p->conf.max_clients, (const uint8_t *)key) ||
@@ -36,7 +45,8 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 	p->positions = cacheline_alloc(LB_MAX_SLOTS, sizeof(*p->positions));
 	p->backends = cacheline_alloc(LB_MAX_ENDPOINTS, sizeof(*p->backends));
 	p->ready = cacheline_alloc(LB_MAX_ENDPOINTS / 64, sizeof(*p->ready));
-	if (!p->positions || !p->backends || !p->ready ||
+	p->latency = proxy_latency_new();
+	if (!p->positions || !p->backends || !p->ready || !p->latency ||
 		proxy_scratch_init(
 			&p->scratch, p->link->worker, h2->max_header_fields, h2->max_header_bytes))
 		return -1;
@@ -46,18 +56,19 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 	return 0;
 }
 
-static int listen_all(struct proxy *p)
+// Without threads for handshakes nothing of it is needed.
+static int init_tls(struct proxy *p, uint32_t max_conns)
 {
-	for (uint32_t i = 0; i < p->conf.n_frontends; i++) {
-		const struct proxy_frontend *f = &p->conf.frontends[i];
-		struct proxy_listener *l = &p->listeners[i];
-		*l = (struct proxy_listener){p, i};
-		if (tcp_listen(p->tcp, &f->address, f->port, proxy_client_accept, l)) {
-			l->proxy = NULL;
-			return -1;
-		}
-	}
-	return 0;
+	struct tls_conf conf = {.max_conns = max_conns, .now_ns = &p->now_ns};
+	if (proxy_handshakes_init(
+		    &p->handshakes, &p->conf.handshakes, &proxy_secure_handshake_events) ||
+		pool_init(&p->secures, sizeof(struct proxy_secure), max_conns) ||
+		pool_init(&p->peers, sizeof(struct proxy_peer), p->conf.max_clients))
+		return -1;
+	if (!p->conf.handshakes.n_links)
+		return 0;
+	p->tls = tls_context_new(&conf, p->chunks);
+	return p->tls ? 0 : -1;
 }
 
 static void again_fire(struct twheel_timer *t)
@@ -79,6 +90,20 @@ static void bound_client_buffers(struct proxy *p, struct h2_conf *h2)
 	p->backend_window = h2->answer_conn_window;
 }
 
+// Both protocols of clients, whose lists are held to the same bounds.
+static int init_http(struct proxy *p, const struct h2_conf *h2)
+{
+	const struct h1_conf h1 = {.max_conns = p->conf.max_clients,
+		.max_header_bytes = h2->max_header_bytes,
+		.max_header_fields = h2->max_header_fields};
+	p->h2 = h2_context_new(h2, p->chunks);
+	p->h1 = h1_context_new(&h1, p->chunks);
+	if (!p->h2 || !p->h1)
+		return -1;
+	h2_context_set_carrier(p->h2, &proxy_http1_carrier, p->h1);
+	return 0;
+}
+
 struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	struct tcp_stack *tcp, struct twheel *wheel, struct pool *chunks, struct lb_link *link)
 {
@@ -96,6 +121,7 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	STAILQ_INIT(&p->dirty);
 	list_init(&p->client_list);
 	list_init(&p->lingering);
+	list_init(&p->secures_again);
 	STAILQ_INIT(&p->serve);
 	STAILQ_INIT(&p->tell);
 	proxy_idle_init(&p->idle);
@@ -108,8 +134,8 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	if (!h2_conf.now_ns)
 		h2_conf.now_ns = &p->now_ns;
 	bound_client_buffers(p, &h2_conf);
-	p->h2 = h2_context_new(&h2_conf, chunks);
-	if (!p->h2 || init_memory(p, h2) || listen_all(p)) {
+	if (init_http(p, &h2_conf) || init_memory(p, h2) || init_tls(p, h2->max_conns) ||
+		proxy_listen_begin(p, proxy_client_accept)) {
 		proxy_free(p);
 		return NULL;
 	}
@@ -118,8 +144,7 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 
 static void free_conns(struct proxy *p)
 {
-	for (uint32_t i = 0; i < p->conf.n_frontends && p->listeners[i].proxy; i++)
-		tcp_unlisten(p->tcp, &p->conf.frontends[i].address, p->conf.frontends[i].port);
+	proxy_listen_end(p);
 	for (struct proxy_client *c; (c = proxy_client_first(p));)
 		proxy_client_abort(c);
 	for (uint32_t i = 0; p->upstreams.n_used && i < LB_MAX_ENDPOINTS; i++)
@@ -141,8 +166,15 @@ void proxy_free(struct proxy *p)
 	twheel_cancel(p->wheel, &p->drain.timer);
 	lb_quota_cache_return(&p->quota_cache);
 	h2_context_free(p->h2);
+	proxy_handshakes_fini(&p->handshakes);
+	tls_context_free(p->tls);
+	pool_fini(&p->secures);
+	pool_fini(&p->peers);
+	h1_context_free(p->h1);
 	pool_fini(&p->requests);
+	pool_fini(&p->access_records);
 	pool_fini(&p->clients);
+	pool_fini(&p->client_headers);
 	pool_fini(&p->upstreams);
 	proxy_sources_fini(&p->sources);
 	proxy_shares_fini(&p->shares);
@@ -152,6 +184,7 @@ void proxy_free(struct proxy *p)
 	cacheline_free(p->positions);
 	cacheline_free(p->backends);
 	cacheline_free(p->ready);
+	proxy_latency_free(p->latency);
 	proxy_scratch_fini(&p->scratch);
 	cacheline_free(p);
 }
@@ -160,10 +193,12 @@ void proxy_begin_turn(struct proxy *p, const struct lb_snapshot *snapshot, uint6
 {
 	p->snapshot = snapshot;
 	p->now_ns = now_ns;
+	proxy_latency_begin_turn(p);
 	proxy_work_begin_turn(&p->work);
 	if (snapshot->version == p->version)
 		return;
 	p->version = snapshot->version;
+	proxy_listen_follow(p, snapshot->vips);
 	proxy_queues_changed(&p->queues);
 	proxy_drain_see_generations(p);
 }
@@ -215,6 +250,8 @@ static void set_gauges(struct proxy *p)
 void proxy_end_turn(struct proxy *p)
 {
 	uint32_t budget = WALK_BUDGET;
+	if (proxy_secure_is_busy(p))
+		proxy_secure_turn(p);
 	if (!list_empty(&p->work.line))
 		proxy_work_serve_line(p);
 	proxy_drain_step(p);
@@ -248,13 +285,43 @@ struct counter_set proxy_h2_counters(const struct proxy *p)
 	return h2_context_counters(p->h2);
 }
 
+struct counter_set proxy_tls_counters(const struct proxy *p)
+{
+	return tls_context_counters(p->tls);
+}
+
+struct counter_set proxy_handshake_counters(const struct proxy *p, enum proxy_handshake_side side)
+{
+	return proxy_handshakes_counters(&p->handshakes, side);
+}
+
+bool proxy_is_shaking(const struct proxy *p)
+{
+	return proxy_secure_is_busy(p);
+}
+
+struct counter_set proxy_h1_counters(const struct proxy *p)
+{
+	return h1_context_counters(p->h1);
+}
+
 void proxy_list_pools(const struct proxy *p, struct pool_list *l)
 {
 	pool_list_add(l, "requests", &p->requests);
 	pool_list_add(l, "clients", &p->clients);
+	if (p->client_headers.n_total)
+		pool_list_add(l, "client_headers", &p->client_headers);
 	pool_list_add(l, "upstreams", &p->upstreams);
 	pool_list_add(l, "sources", &p->sources.pool);
 	pool_list_add(l, "shares", &p->shares.pool);
 	pool_list_add(l, "lines", &p->lines.pool);
+	if (p->link->access)
+		pool_list_add(l, "access_records", &p->access_records);
 	h2_context_list_pools(p->h2, l);
+	h1_context_list_pools(p->h1, l);
+	if (!p->tls)
+		return;
+	pool_list_add(l, "tls_parts", &p->secures);
+	pool_list_add(l, "tls_peers", &p->peers);
+	tls_context_list_pools(p->tls, l);
 }

@@ -48,3 +48,10 @@ struct counter_set proxy_counters(const struct proxy *); // refusals, queueing, 
 void proxy_list_pools(const struct proxy *, struct pool_list *); // its own and h2's
 // h2_context_counters() of the proxy's HTTP/2
 struct counter_set proxy_h2_counters(const struct proxy *);
+// h1_context_counters(), likewise
+struct counter_set proxy_h1_counters(const struct proxy *);
+// Where there are threads for handshakes: of records, and how handshakes ended.
+struct counter_set proxy_tls_counters(const struct proxy *);
+struct counter_set proxy_handshake_counters(const struct proxy *, enum proxy_handshake_side);
+// Handshakes are under way, whose threads wake nobody: the next turn is to follow soon.
+bool proxy_is_shaking(const struct proxy *);

@@ -3,15 +3,26 @@
 // the name unless it has a number, and the value. Written in place where a chunk holds all of it.
 #include "dataplane/proxy/replay.h"
 
+#include "dataplane/h2/hpack_names.h"
 #include "dataplane/h2/hpack_tables.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
+#include "lb/base/min.h"
 
 #include <string.h>
 
 #define NUMBERED (UINT32_C(1) << 31) // first word: the name's number, else its length
 #define NEVER_INDEX (UINT32_C(1) << 31) // second word: with the value's length
 #define N_PSEUDO 4
+// What is noted of a head that small[] does not hold.
+#define NOTE_METHOD 16
+#define NOTE_AUTHORITY 64
+#define NOTE_PATH 112
+#define NOTE_ID 64
+_Static_assert((N_PSEUDO + 1) * 2 * sizeof(uint32_t) + NOTE_METHOD + NOTE_AUTHORITY + NOTE_PATH +
+			       NOTE_ID <=
+		       PROXY_REPLAY_SMALL,
+	"a note fits");
 
 // As two pieces of this size, which may overlap; it is a constant.
 static inline __attribute__((always_inline)) void copy_ends(uint8_t *p, struct str s, size_t size)
@@ -38,14 +49,14 @@ static inline uint8_t *put_text(uint8_t *p, struct str s)
 	return p + s.len;
 }
 
-static uint8_t *put_value(uint8_t *p, struct str value)
+static inline __attribute__((always_inline)) uint8_t *put_value(uint8_t *p, struct str value)
 {
 	const uint32_t words[2] = {0, (uint32_t)value.len};
 	memcpy(p, words, sizeof(words));
 	return put_text(p + sizeof(words), value);
 }
 
-static uint8_t *put_field(uint8_t *p, const struct field *f)
+static inline __attribute__((always_inline)) uint8_t *put_field(uint8_t *p, const struct field *f)
 {
 	const uint32_t words[2] = {f->name_id ? NUMBERED | f->name_id : (uint32_t)f->name.len,
 		(uint32_t)f->value.len | (f->never_index ? NEVER_INDEX : 0)};
@@ -56,7 +67,7 @@ static uint8_t *put_field(uint8_t *p, const struct field *f)
 	return put_text(p, f->value);
 }
 
-static size_t len_of(const struct h2_message *m)
+static inline __attribute__((always_inline)) size_t len_of(const struct h2_message *m)
 {
 	size_t len = (N_PSEUDO + m->n_fields) * 2 * sizeof(uint32_t) + m->method.len +
 	             m->scheme.len + m->authority.len + m->path.len;
@@ -74,6 +85,50 @@ static inline uint8_t *small_space(struct proxy_replay *r, size_t len)
 	return fits ? r->small + r->n_small : NULL;
 }
 
+static inline __attribute__((always_inline)) void write_block(
+	uint8_t *at, const struct h2_message *m)
+{
+	at = put_value(at, m->method);
+	at = put_value(at, m->scheme);
+	at = put_value(at, m->authority);
+	at = put_value(at, m->path);
+	for (size_t i = 0; i < m->n_fields; i++)
+		at = put_field(at, &m->fields[i]);
+}
+
+static struct str cut(struct str s, size_t most)
+{
+	return (struct str){s.p, min_size(s.len, most)};
+}
+
+// HTTP/1.1 gives no numbers.
+struct str proxy_replay_request_id(const struct h2_message *m)
+{
+	for (size_t i = 0; i < m->n_fields; i++) {
+		const struct field *f = &m->fields[i];
+		bool is_id = f->name_id ? f->name_id == HPACK_X_REQUEST_ID
+		                        : str_eq(f->name, STR("x-request-id"));
+		if (is_id && f->value.len)
+			return f->value;
+	}
+	return STR("");
+}
+
+// The head is in chunks, which go before the request does.
+static __attribute__((noinline)) void note_large_head(
+	struct proxy_replay *r, const struct h2_message *m)
+{
+	struct h2_message brief = {.method = cut(m->method, NOTE_METHOD),
+		.authority = cut(m->authority, NOTE_AUTHORITY),
+		.path = cut(m->path, NOTE_PATH)};
+	struct field id = {
+		.name_id = HPACK_X_REQUEST_ID, .value = cut(proxy_replay_request_id(m), NOTE_ID)};
+	brief.fields = &id;
+	brief.n_fields = id.value.len > 0;
+	write_block(r->small, &brief);
+	r->note_len = (uint32_t)len_of(&brief);
+}
+
 // Its length; 0 = larger than any header list we accept, or chunks exhausted.
 static uint32_t put_block(struct proxy *p, struct proxy_replay *r, const struct h2_message *m)
 {
@@ -82,17 +137,15 @@ static uint32_t put_block(struct proxy *p, struct proxy_replay *r, const struct 
 		return 0;
 	uint8_t *small = small_space(r, len);
 	uint8_t *in_place = small ? small : buf_space(&r->bytes, p->chunks, len);
-	uint8_t *at = in_place ? in_place : p->scratch.bytes;
-	at = put_value(at, m->method);
-	at = put_value(at, m->scheme);
-	at = put_value(at, m->authority);
-	at = put_value(at, m->path);
-	for (size_t i = 0; i < m->n_fields; i++)
-		at = put_field(at, &m->fields[i]);
+	write_block(in_place ? in_place : p->scratch.bytes, m);
 	if (small) {
+		if (!r->n_small)
+			r->note_len = (uint32_t)len;
 		r->n_small += (uint32_t)len;
 		return (uint32_t)len;
 	}
+	if (!r->note_len)
+		note_large_head(r, m);
 	if (in_place)
 		buf_added(&r->bytes, len);
 	else if (!buf_append(&r->bytes, p->chunks, p->scratch.bytes, len))
@@ -137,11 +190,9 @@ static void copy_out(const struct proxy_replay *r, size_t at, uint8_t *to, size_
 		buf_copy_out(&r->bytes, at + n - r->n_small, to + n, len - n);
 }
 
-static void read_block(struct proxy *p, const struct proxy_replay *r, size_t at, size_t len,
-	struct h2_message *ret)
+// Of scratch.bytes.
+static void parse_block(struct proxy *p, size_t len, struct h2_message *ret)
 {
-	DCHECK(len <= p->scratch.size);
-	copy_out(r, at, p->scratch.bytes, len);
 	const uint8_t *next = p->scratch.bytes, *end = p->scratch.bytes + len;
 	struct str *pseudo[N_PSEUDO] = {&ret->method, &ret->scheme, &ret->authority, &ret->path};
 	for (size_t i = 0; i < N_PSEUDO; i++)
@@ -153,6 +204,14 @@ static void read_block(struct proxy *p, const struct proxy_replay *r, size_t at,
 	}
 	ret->fields = p->scratch.fields;
 	ret->n_fields = n;
+}
+
+static void read_block(struct proxy *p, const struct proxy_replay *r, size_t at, size_t len,
+	struct h2_message *ret)
+{
+	DCHECK(len <= p->scratch.size);
+	copy_out(r, at, p->scratch.bytes, len);
+	parse_block(p, len, ret);
 }
 
 bool proxy_replay_put_head(struct proxy *p, struct proxy_replay *r, const struct h2_message *m)
@@ -167,6 +226,8 @@ bool proxy_replay_put_body(struct proxy *p, struct proxy_replay *r, const uint8_
 	DCHECK(r->trailers_len == 0);
 	uint8_t *small = small_space(r, len);
 	if (small) {
+		if (!r->n_small)
+			r->note_len = 0;
 		memcpy(small, data, len);
 		r->n_small += (uint32_t)len;
 		return true;
@@ -187,6 +248,18 @@ void proxy_replay_head(struct proxy *p, const struct proxy_replay *r, struct h2_
 {
 	*ret = (struct h2_message){.kind = H2_REQUEST, .content_length = -1};
 	read_block(p, r, 0, r->head_len, ret);
+}
+
+bool proxy_replay_known(struct proxy *p, const struct proxy_replay *r, struct h2_message *ret)
+{
+	*ret = (struct h2_message){.kind = H2_REQUEST, .content_length = -1};
+	if (r->head_len) {
+		read_block(p, r, 0, r->head_len, ret);
+	} else if (r->note_len) {
+		memcpy(p->scratch.bytes, r->small, r->note_len);
+		parse_block(p, r->note_len, ret);
+	}
+	return r->head_len || r->note_len;
 }
 
 void proxy_replay_trailers(struct proxy *p, const struct proxy_replay *r, struct h2_message *ret)
@@ -210,11 +283,6 @@ static bool send_copy(
 	return true;
 }
 
-static size_t min_size(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 // Head and body go; trailers stay.
 static bool pass_on(struct proxy *p, struct proxy_replay *r, struct h2_stream *s, bool end_stream)
 {
@@ -228,6 +296,8 @@ static bool pass_on(struct proxy *p, struct proxy_replay *r, struct h2_stream *s
 	r->head_len = 0;
 	r->n_small -= (uint32_t)to;
 	memmove(r->small, r->small + to, r->n_small);
+	if (r->n_small)
+		r->note_len = 0;
 	struct buf body = {0};
 	ok = ok && buf_move(&body, &r->bytes, left, p->chunks);
 	*r->sum -= before - r->bytes.len;

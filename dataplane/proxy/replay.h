@@ -32,12 +32,19 @@ struct proxy_replay {
 	uint32_t head_len;
 	uint32_t trailers_len;
 	uint32_t n_small; // bytes in small[]
+	uint32_t note_len; // of a head in small[] that can be read although it is not stored
 	uint8_t small[PROXY_REPLAY_SMALL];
 };
 
 static inline bool proxy_replay_stored(const struct proxy_replay *r)
 {
 	return r->head_len != 0;
+}
+
+// It takes no chunk.
+static inline bool proxy_replay_is_small(const struct proxy_replay *r)
+{
+	return proxy_replay_stored(r) && !r->bytes.head;
 }
 
 static inline size_t proxy_replay_len(const struct proxy_replay *r)
@@ -58,6 +65,11 @@ static inline size_t proxy_replay_body_len(const struct proxy_replay *r)
 [[nodiscard]] bool proxy_replay_put_trailers(
 	struct proxy *, struct proxy_replay *, const struct h2_message *);
 
+// The first x-request-id of a head that is not empty; "" = it has none.
+struct str proxy_replay_request_id(const struct h2_message *);
+// What is known of the head, stored or not any more (then perhaps only where it went and its
+// x-request-id), as a view into the proxy's scratch space. False = nothing.
+bool proxy_replay_known(struct proxy *, const struct proxy_replay *, struct h2_message *ret);
 // Return views into the proxy's scratch space, valid until the next call here. The caller sets
 // is_grpc, end_stream and content_length.
 void proxy_replay_head(struct proxy *, const struct proxy_replay *, struct h2_message *ret);

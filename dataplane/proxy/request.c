@@ -24,11 +24,14 @@ void proxy_request_leave(struct proxy_request *r)
 	if (--r->n_running || r->client || r->upstream)
 		return;
 	DCHECK(r->ended && !list_linked(&r->link) && !r->paused);
+	if (r->access.is_on)
+		proxy_access_over(r);
 	proxy_replay_drop(r->proxy, &r->replay);
 	if (r->session.on)
 		proxy_session_drop(r->proxy, &r->session);
 	r->owner->source->n_requests--;
 	r->owner->buffer.earned -= r->earned;
+	proxy_latency_request_over(r);
 	pool_put(&r->proxy->requests, r);
 }
 
@@ -37,9 +40,11 @@ void proxy_request_end(struct proxy_request *r, enum lb_cause cause)
 	if (r->ended)
 		return;
 	r->ended = true;
+	r->cause = (uint8_t)cause;
 	if (r->fault.counted)
 		proxy_fault_end(r);
 	counter_add(&r->proxy->link->counters.ended[cause], 1);
+	counter_add(&r->proxy->link->frontends[r->frontend].ended[cause], 1);
 	if (r->cluster_id == PROXY_NO_CLUSTER)
 		return;
 	struct lb_cluster_counters *c = cluster_counters(r);
@@ -103,6 +108,8 @@ static void set_ending(struct proxy_request *r)
 	proxy_request_stop_waiting(r);
 	if (twheel_armed(&r->deadline))
 		twheel_cancel(r->proxy->wheel, &r->deadline);
+	if (r->state != PROXY_REQUEST_ENDING)
+		r->whole_ns = r->proxy->now_ns;
 	r->state = PROXY_REQUEST_ENDING;
 }
 
@@ -149,7 +156,8 @@ void proxy_request_leave_upstream(struct proxy_request *r)
 void proxy_request_answered_all(struct proxy_request *r)
 {
 	proxy_request_leave_upstream(r);
-	proxy_replay_drop(r->proxy, &r->replay);
+	if (!r->access.is_on || r->access.record) // else it goes at the end
+		proxy_replay_drop(r->proxy, &r->replay);
 	set_ending(r);
 	if (!r->client)
 		return;
@@ -165,37 +173,27 @@ static bool tells_details(const struct proxy_request *r)
 	return r->proxy->conf.frontends[r->frontend].reply_details;
 }
 
-static bool answer(struct proxy_request *r, const struct proxy_reply *reply)
+static bool answer(struct proxy_request *r, const struct proxy_reply *reply, struct str id)
 {
-	const struct proxy_reply_form form = {
-		.is_grpc = r->is_grpc, .with_body = !r->is_head, .with_details = tells_details(r)};
+	struct proxy_reply_form form = {.is_grpc = r->is_grpc,
+		.with_body = !r->is_head,
+		.with_details = tells_details(r),
+		.request_id = id};
+	if (r->access.is_on)
+		proxy_access_reply(r, reply, &form);
+	r->answer = r->is_grpc ? lb_answer_grpc(reply->grpc_status)
+	                       : lb_answer_http(reply->http_status);
 	proxy_count(r->proxy, PROXY_local_replies);
 	return proxy_reply_send(r->client, reply, &form);
-}
-
-// For the operator.
-static void keep_failure(const struct proxy_request *r, const struct proxy_reply *reply)
-{
-	struct proxy *p = r->proxy;
-	if (r->ended)
-		return;
-	const struct lb_cluster *c = r->cluster_id == PROXY_NO_CLUSTER
-	                                     ? NULL
-	                                     : lb_snapshot_cluster(p->snapshot, r->cluster_id);
-	struct lb_failure f = {.at_ns = p->now_ns,
-		.frontend = r->frontend,
-		.cause = (uint8_t)reply->cause,
-		.has_backend = r->state >= PROXY_REQUEST_ROOM && r->state < PROXY_REQUEST_ENDING};
-	if (f.has_backend)
-		f.backend = p->backends[r->endpoint_id].addr;
-	lb_failures_add(p->link->failures, &f, str_from(c ? c->name : NULL), reply->text);
 }
 
 void proxy_request_fail(
 	struct proxy_request *r, const struct proxy_reply *reply, enum h2_error code_if_answered)
 {
+	char room[PROXY_ID_MAX];
 	proxy_request_enter(r);
-	keep_failure(r, reply);
+	struct str id = proxy_trail_id(r, room);
+	proxy_trail_fail(r, reply, id);
 	proxy_request_end(r, reply->cause);
 	bool answered = r->state >= PROXY_REQUEST_ANSWERED;
 	set_ending(r);
@@ -203,7 +201,7 @@ void proxy_request_fail(
 	if (answered) {
 		drop_client(r, code_if_answered);
 	} else if (r->client) {
-		if (answer(r, reply))
+		if (answer(r, reply, id))
 			proxy_request_answered_all(r);
 		else
 			drop_client(r, H2_INTERNAL_ERROR);
@@ -215,11 +213,16 @@ void proxy_request_cut_short(
 	struct proxy_request *r, const struct proxy_reply *reply, enum h2_error code_if_cut)
 {
 	proxy_request_enter(r);
+	char room[PROXY_ID_MAX];
+	struct proxy_reply_form form = {.is_grpc = true, .with_details = tells_details(r)};
 	bool fits = r->state == PROXY_REQUEST_ANSWERED && r->is_grpc && !r->frames_cut &&
-	            proxy_frames_whole(&r->frames);
-	if (fits && r->client && proxy_reply_send_trailers(r->client, reply, tells_details(r))) {
-		keep_failure(r, reply);
+	            proxy_frames_whole(&r->frames) && r->client;
+	if (fits)
+		form.request_id = proxy_trail_id(r, room);
+	if (fits && proxy_reply_send_trailers(r->client, reply, &form)) {
+		proxy_trail_fail(r, reply, form.request_id);
 		proxy_request_end(r, reply->cause);
+		r->answer = lb_answer_grpc(reply->grpc_status);
 		proxy_request_drop_upstream(r, H2_CANCEL);
 		proxy_request_answered_all(r);
 	} else {

@@ -22,6 +22,7 @@
 #pragma once
 
 #include "dataplane/h2/h2.h"
+#include "dataplane/proxy/access_log.h"
 #include "dataplane/proxy/accounting.h"
 #include "dataplane/proxy/fault.h"
 #include "dataplane/proxy/grpc_frames.h"
@@ -30,6 +31,7 @@
 #include "dataplane/proxy/replay.h"
 #include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/session.h"
+#include "dataplane/proxy/trail.h"
 #include "lb/base/list.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/cause.h"
@@ -82,11 +84,17 @@ struct proxy_request {
 	struct proxy_resend resend;
 	struct lb_drop_once drawn;
 	struct proxy_progress progress;
+	struct proxy_access access; // for the log
+	struct proxy_trail trail;
 	struct twheel_timer pause; // PAUSED: fires at its end
 	struct twheel_timer deadline; // armed only if there is a deadline
 	uint64_t deadline_ns; // when the deadline passes; 0 = there was never one
 	uint64_t half_ns; // when half of the request's time has passed
+	uint64_t began_ns; // when the turn of its HEADERS began
+	uint64_t backend_ns; // how long attempts that are over took
+	uint64_t whole_ns; // ENDING: when that began
 	struct proxy_frames frames; // message boundaries of gRPC's answer
+	struct ip_addr client_ip; // whose request it is, as far as that is trusted (HX-51)
 	uint32_t cluster_id;
 	uint32_t endpoint_id; // ROOM and later
 	uint32_t sent_from; // offset of its HEADERS in its connection's output, modulo 2^32
@@ -95,8 +103,10 @@ struct proxy_request {
 	uint32_t skip; // the part of credited that a new attempt has not sent again yet
 	uint16_t n_running; // handlers of this request on the stack: it is not freed meanwhile
 	uint16_t timeout_field; // index of a well-formed grpc-timeout
-	uint16_t frontend;
+	uint16_t frontend, chain; // the client's
 	uint8_t state; // enum proxy_request_state
+	uint8_t answer; // enum lb_answer
+	uint8_t cause; // enum lb_cause, once it has one
 	uint8_t n_failed; // attempts that ended with a status, transparent retries not counted
 	uint8_t n_waits; // backoffs since the first one, or since the backend last gave a delay
 	bool is_grpc : 1;
@@ -112,7 +122,8 @@ struct proxy_request {
 	bool waits_for_ready : 1; // waits while its cluster fails
 	bool wait_field : 1; // has x-shunt-wait-for-ready fields, which are not forwarded
 	bool pick_failed : 1; // PICKING: the cluster failed at the last pick
-	struct proxy_replay replay; // last: its end is not set to zero
+	struct proxy_replay replay; // from the end of this on, nothing is set to zero
+	struct lb_failure_attempt tries[LB_FAILURE_ATTEMPTS]; // trail.n_tries, by turns
 };
 
 // The request as routing and pickers see it; borrows from the message.

@@ -3,28 +3,51 @@
 
 #include "dataplane/proxy/attempt.h"
 #include "dataplane/proxy/client.h"
+#include "dataplane/proxy/peer.h"
 #include "dataplane/proxy/plan.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/pick/link.h"
+#include "lb/route/filter.h"
 #include "lb/route/route.h"
 #include "lb/snapshot.h"
 
 #include <stddef.h>
 #include <string.h>
 
+// HX-50. False = the request has failed.
+static __attribute__((noinline)) bool forward_head(struct proxy_request *r,
+	const struct lb_forwarding *f, const struct h2_message *m, struct h2_message *ret)
+{
+	const struct proxy_secure *s = r->owner->conn.secure;
+	const struct proxy_forwarded_from from = {.address = r->owner->address,
+		.is_tls = s != NULL,
+		.peer = s && s->peer ? &s->peer->certificate : NULL};
+	if (proxy_forwarded_write(f, &from, m, &r->proxy->scratch.forwarded, ret, &r->client_ip))
+		return true;
+	proxy_request_answer_bad(r, 431);
+	return false;
+}
+
 // Which cluster, or the answer that there is none.
 static void route(struct proxy_request *r, const struct h2_message *m)
 {
 	struct proxy *p = r->proxy;
-	const struct lb_frontend *f = lb_snapshot_frontend(p->snapshot, r->frontend);
+	const struct lb_frontend *f = lb_snapshot_frontend(p->snapshot, r->chain);
 	if (!f->routes) {
 		proxy_request_fail_with(r, LB_CAUSE_NO_CONFIG, str_from(f->error));
 		return;
 	}
+	struct h2_message forwarded;
+	if (f->filters && f->filters->forwarding.on) {
+		if (!forward_head(r, &f->filters->forwarding, m, &forwarded))
+			return;
+		m = &forwarded;
+	}
 	struct lb_req req = proxy_request_view(r, m);
 	struct lb_route_ctx ctx = {.rand = &p->rand, .scratch = p->scratch.route};
 	struct lb_route_result to = lb_route_find(f->routes, &req, &ctx);
+	r->trail.routed = (struct lb_route_place){to.vhost_serial, to.vhost_index, to.route_index};
 	switch (to.kind) {
 	case LB_ROUTE_CLUSTER:
 		break;
@@ -40,13 +63,16 @@ static void route(struct proxy_request *r, const struct h2_message *m)
 		proxy_request_fail_with(r, LB_CAUSE_NO_ROUTE, STR("no route matches"));
 		return;
 	}
-	bool filtered = proxy_plan_filter(r, &req, &to);
+	char why[PROXY_RBAC_TEXT_MAX];
+	enum proxy_plan_outcome outcome = proxy_plan_filter(r, &req, &to, why);
 	r->cluster_id = to.cluster_id;
 	struct lb_cluster_counters *c = &p->link->clusters[r->cluster_id];
 	counter_add(&c->started, 1);
 	counter_add(&c->active, 1);
-	if (!filtered) {
+	if (outcome == PROXY_PLAN_NO_MEMORY) {
 		proxy_request_fail_overload(r);
+	} else if (outcome == PROXY_PLAN_DENIED) {
+		proxy_request_fail_with(r, LB_CAUSE_DENIED, str_from(why));
 	} else if (proxy_plan_make(r, m, &req, to.policy)) {
 		proxy_attempt_first(r, m);
 		proxy_plan_end_turn(r, &req);
@@ -59,12 +85,18 @@ static void refuse(struct proxy_client *c, struct h2_stream *s, const struct h2_
 {
 	struct proxy *p = c->conn.proxy;
 	struct proxy_reply reply = proxy_reply_for(cause, why);
+	char room[PROXY_ID_MAX];
 	const struct proxy_reply_form form = {.is_grpc = m->is_grpc,
-		.with_details = p->conf.frontends[c->frontend].reply_details};
-	const struct lb_failure failure = {
-		.at_ns = p->now_ns, .frontend = c->frontend, .cause = (uint8_t)cause};
-	lb_failures_add(p->link->failures, &failure, (struct str){0}, reply.text);
+		.with_details = p->conf.frontends[c->frontend].reply_details,
+		.request_id = proxy_trail_refuse(c, m, &reply, room)};
+	if (p->link->access)
+		proxy_access_refuse(c, m, &reply, &form);
 	counter_add(&p->link->counters.ended[cause], 1);
+	struct lb_frontend_times *f = &p->link->frontends[c->frontend];
+	counter_add(&f->ended[cause], 1);
+	counter_add(&f->answers[m->is_grpc ? lb_answer_grpc(reply.grpc_status)
+					   : lb_answer_http(reply.http_status)],
+		1);
 	proxy_count(p, PROXY_local_replies);
 	bool sent = proxy_reply_send(s, &reply, &form);
 	if (!sent || !m->end_stream)
@@ -84,6 +116,10 @@ static void init(struct proxy_request *r, struct proxy_client *c, struct h2_stre
 	r->timeout_field = PROXY_NO_FIELD;
 	r->state = PROXY_REQUEST_PICKING;
 	r->frontend = c->frontend;
+	r->chain = c->chain;
+	r->client_ip = c->address;
+	r->began_ns = p->now_ns;
+	r->answer = LB_ANSWER_NONE;
 	r->is_grpc = m->is_grpc;
 	r->is_head = str_eq(m->method, STR("HEAD"));
 	r->request_done = m->end_stream;
@@ -114,11 +150,18 @@ void proxy_route_request(
 	}
 	c->source->n_requests++;
 	init(r, c, stream, m);
+	p->fresh = r;
+	p->fresh_head = m;
+	if (p->link->access)
+		proxy_access_begin(r, m);
 	h2_stream_set_user(stream, r);
 	proxy_request_enter(r);
 	if (m->bad)
 		proxy_request_answer_bad(r, m->bad);
 	else
 		route(r, m);
+	if (r->access.is_on)
+		proxy_access_routed(r);
+	p->fresh = NULL;
 	proxy_request_leave(r);
 }

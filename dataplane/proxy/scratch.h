@@ -3,6 +3,7 @@
 // Thread: the owning worker.
 #pragma once
 
+#include "dataplane/proxy/forwarded.h"
 #include "dataplane/proxy/grpc_timeout.h"
 #include "lb/base/field.h"
 
@@ -11,7 +12,7 @@
 
 struct lb_route_scratch;
 
-// Most fields that the proxy adds to a client's request.
+// Most fields that an attempt adds to a client's request.
 #define PROXY_ADDED_FIELDS 4
 // Longer refusal texts are cut.
 #define PROXY_REFUSAL_MAX 512
@@ -21,10 +22,11 @@ struct proxy_scratch {
 	size_t size; // of bytes and of pick
 	char *pick; // lb_pick_ctx.scratch; separate, since fields to be joined may lie in bytes
 	struct field *fields; // [max_fields + PROXY_ADDED_FIELDS]
-	uint32_t max_fields;
+	uint32_t max_fields; // of a request as its listener wants it
 	char timeout_text[PROXY_GRPC_TIMEOUT_MAX], attempts_text[4];
 	char refusal[PROXY_REFUSAL_MAX]; // proxy_pick.text
 	struct lb_route_scratch *route;
+	struct proxy_forwarded_room forwarded; // such a request
 };
 
 // For header blocks of max_fields and max_header_bytes. Returns 0 or -ENOMEM; call fini either

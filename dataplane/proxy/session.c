@@ -25,8 +25,7 @@ static bool use_cluster(const struct proxy_request *r, const struct lb_session_c
 	struct lb_route_result *to)
 {
 	struct proxy *p = r->proxy;
-	const struct lb_route_table *routes =
-		lb_snapshot_frontend(p->snapshot, r->frontend)->routes;
+	const struct lb_route_table *routes = lb_snapshot_frontend(p->snapshot, r->chain)->routes;
 	uint32_t id;
 	if (!cookie->cluster.len)
 		return false;

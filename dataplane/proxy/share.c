@@ -27,18 +27,6 @@ void proxy_shares_fini(struct proxy_shares *all)
 	pool_fini(&all->pool);
 }
 
-static void note_other(struct proxy_share_seen *s, const struct proxy_share_ask *ask)
-{
-	if (s->breaker != ask->breaker) {
-		// Who asked for this one before is not known any more.
-		s->other_ns = s->breaker ? ask->now_ns : 0;
-		s->breaker = ask->breaker;
-	} else {
-		s->other_ns = ask->now_ns;
-	}
-	s->source = ask->source;
-}
-
 static bool is_recent(uint64_t then_ns, uint64_t now_ns)
 {
 	return then_ns && now_ns - then_ns < FORGET_OTHERS_NS;
@@ -109,8 +97,10 @@ bool proxy_share_enter(
 	struct proxy_shares *all, const struct proxy_share_ask *ask, struct proxy_held *ret)
 {
 	struct proxy_share_seen *seen = proxy_share_seen_of(all, ask->breaker);
-	if (seen->source != ask->source || seen->breaker != ask->breaker)
-		note_other(seen, ask);
+	if (seen->source != ask->source) {
+		seen->other_ns = seen->source ? ask->now_ns : 0;
+		seen->source = ask->source;
+	}
 	uint32_t in_flight = lb_breaker_in_flight(ask->breaker);
 	if (in_flight < ask->limit / 2)
 		return true;

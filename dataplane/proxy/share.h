@@ -22,7 +22,7 @@ struct proxy_source;
 #define PROXY_SHARE_FACTOR 3 // one greedy holder leaves a quarter
 #define PROXY_SHARE_RESERVE 8
 #define PROXY_SHARE_LITTLE 8 // one part of so many of what is free
-#define PROXY_SHARES_SEEN 64
+#define PROXY_SHARES_SEEN 1024
 
 // May a holder of n take one more?
 static inline bool proxy_share_allows(uint64_t n, uint64_t n_free)
@@ -46,10 +46,10 @@ struct proxy_share {
 	uint32_t n;
 };
 
-// Which source asked for places of a breaker last, and when another one did.
+// Which source asked last for places of some breakers, and when another one did. Breakers of one
+// hash stand in one of these: a source that asks alone is alone in all of them.
 struct proxy_share_seen {
-	const struct lb_breaker *breaker;
-	const struct proxy_source *source;
+	const struct proxy_source *source; // NULL = nobody yet; never followed
 	uint64_t other_ns; // 0 = never
 };
 
@@ -57,8 +57,7 @@ struct proxy_shares {
 	struct pool pool;
 	struct proxy_share **buckets; // owned; [mask + 1]
 	uint32_t mask;
-	struct proxy_share_seen
-		seen[PROXY_SHARES_SEEN]; // by a hash; the latest breaker has the place
+	struct proxy_share_seen seen[PROXY_SHARES_SEEN]; // by a hash of the breaker
 };
 
 // What a request holds of its breaker. All zero = nothing is counted.
@@ -87,8 +86,8 @@ static inline uint64_t proxy_share_hash(const void *p)
 static inline struct proxy_share_seen *proxy_share_seen_of(
 	struct proxy_shares *all, const struct lb_breaker *b)
 {
-	_Static_assert(PROXY_SHARES_SEEN == 1u << 6, "bits of the hash");
-	return &all->seen[proxy_share_hash(b) >> 58];
+	_Static_assert(PROXY_SHARES_SEEN == 1u << 10, "bits of the hash");
+	return &all->seen[proxy_share_hash(b) >> 54];
 }
 
 // There is ample room, and who asks is known: proxy_share_enter() would allow it and note nothing
@@ -96,7 +95,7 @@ static inline struct proxy_share_seen *proxy_share_seen_of(
 static inline bool proxy_share_is_ample(struct proxy_shares *all, const struct proxy_share_ask *ask)
 {
 	const struct proxy_share_seen *s = proxy_share_seen_of(all, ask->breaker);
-	if (s->breaker != ask->breaker || lb_breaker_in_flight(ask->breaker) >= ask->limit / 2)
+	if (lb_breaker_in_flight(ask->breaker) >= ask->limit / 2)
 		return false;
 	// Others are remembered for a minute, so that it is enough to look once a second.
 	return s->source == ask->source || ask->now_ns - s->other_ns < NS_PER_SECOND;

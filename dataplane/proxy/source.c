@@ -14,10 +14,21 @@ static void prefix_of(const struct ip_addr *a, uint64_t ret[2])
 		ret[1] = 0;
 }
 
+static uint64_t hash_of(const struct proxy_sources *all, const uint64_t prefix[2])
+{
+	return siphash13(all->key, prefix, 2, 16);
+}
+
+uint64_t proxy_source_hash(const struct proxy_sources *all, const struct ip_addr *address)
+{
+	uint64_t prefix[2];
+	prefix_of(address, prefix);
+	return hash_of(all, prefix);
+}
+
 static struct proxy_source **bucket_of(const struct proxy_sources *all, const uint64_t prefix[2])
 {
-	uint64_t hash = siphash13(all->key, prefix, 2, 16);
-	return &all->buckets[hash & all->mask];
+	return &all->buckets[hash_of(all, prefix) & all->mask];
 }
 
 int proxy_sources_init(struct proxy_sources *all, uint32_t n_clients, const uint8_t key[16])

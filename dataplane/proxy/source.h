@@ -45,6 +45,8 @@ struct proxy_sources {
 	struct proxy_sources *, uint32_t n_clients, const uint8_t key[16]);
 void proxy_sources_fini(struct proxy_sources *); // all zero is fine
 
+// Of the address, or of what of it makes a source; nobody can choose addresses of one hash.
+uint64_t proxy_source_hash(const struct proxy_sources *, const struct ip_addr *);
 // NULL = it is not remembered, so it has no connection.
 struct proxy_source *proxy_source_find(const struct proxy_sources *, const struct ip_addr *);
 // One more connection from this address, of which find() said `known`. Never NULL.

@@ -6,7 +6,9 @@
 #include "dataplane/proxy/conf.h"
 #include "dataplane/proxy/counters.h"
 #include "dataplane/proxy/drain.h"
+#include "dataplane/proxy/handshakes.h"
 #include "dataplane/proxy/idle.h"
+#include "dataplane/proxy/latency.h"
 #include "dataplane/proxy/line.h"
 #include "dataplane/proxy/notice.h"
 #include "dataplane/proxy/pressure.h"
@@ -15,12 +17,14 @@
 #include "dataplane/proxy/share.h"
 #include "dataplane/proxy/source.h"
 #include "dataplane/proxy/work.h"
+#include "dataplane/tcp/tcp.h"
 #include "lb/base/counter.h"
 #include "lb/base/pool.h"
 #include "lb/base/rand.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/quota_cache.h"
+#include "lb/vips.h"
 
 #include <sys/queue.h>
 
@@ -28,10 +32,15 @@ struct proxy_attempt_events;
 struct proxy_backend;
 struct proxy_client;
 struct proxy_conn;
+struct proxy_request;
 
 struct proxy_listener {
 	struct proxy *proxy;
 	uint32_t frontend;
+	bool wants_header; // of PROXY (client_header.h)
+	bool is_vip; // of a Listener's own address
+	uint32_t vip; // if so: its place in the snapshot's table
+	struct ip_port at; // where it listens; port 0 = nowhere
 };
 
 struct proxy {
@@ -39,6 +48,7 @@ struct proxy {
 	struct lb_link *link;
 	struct lb_shared *shared; // the link's
 	struct h2_context *h2;
+	struct h1_context *h1; // of clients that speak it
 	struct tcp_stack *tcp;
 	struct twheel *wheel;
 	struct pool *chunks;
@@ -46,9 +56,15 @@ struct proxy {
 	uint64_t version; // of the snapshot last used to pick for the queues
 	struct rand rand;
 
-	struct pool requests, clients, upstreams;
+	struct pool requests, clients, client_headers, upstreams, secures, peers;
+	struct pool access_records; // only if there is an access log
+	const struct proxy_request *fresh; // is being routed; NULL = none
+	const struct h2_message *fresh_head; // its
 	struct proxy_sources sources; // of clients
 	struct proxy_work work; // of their input
+	struct tls_context *tls; // NULL = no connection gets TLS
+	struct proxy_handshakes handshakes;
+	struct list_link secures_again; // connections with TLS that wait for a turn
 	struct proxy_idle idle; // clients
 	struct proxy_shares shares; // of breakers' places
 	struct proxy_lines lines; // of requests that wait at backends
@@ -69,11 +85,15 @@ struct proxy {
 	uint64_t retry_at_ns; // when retry_timer fires, while armed
 	struct twheel_timer again; // causes another turn when this one left work over
 
+	struct proxy_latency *latency; // owned
 	struct proxy_scratch scratch;
 	bool freeing; // nothing new is started
 	struct proxy_drain drain;
 	struct proxy_pressure pressure; // on the chunks
 	struct proxy_listener listeners[LB_MAX_FRONTENDS];
+	struct proxy_listener vips[LB_MAX_VIPS];
+	uint64_t vips_version; // of the table that was followed last; 0 = none
+	tcp_accept_fn accept; // of listeners
 	struct proxy_conf conf;
 	// HTTP/2's windows at first: of a client's connection and its streams, of a backend's
 	// connection.

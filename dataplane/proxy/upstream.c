@@ -10,6 +10,7 @@
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"
+#include "lb/pick/endpoint.h"
 #include "lb/pick/link.h"
 
 #define LAST_ID 0x7fffffff // RFC 9113 5.1.1
@@ -86,7 +87,7 @@ static void gone(struct proxy_upstream *u, const char *why, bool abort)
 static void close_gracefully(struct proxy_upstream *u, const char *why)
 {
 	h2_conn_drain_end(u->conn.h2, H2_NO_ERROR);
-	h2_conn_pump(u->conn.h2, tcp_conn_send_room(u->conn.tcp));
+	proxy_conn_pump(&u->conn);
 	over(u, why, H2_NO_ERROR);
 }
 
@@ -173,7 +174,7 @@ bool proxy_upstream_has_room(struct proxy_upstream *u)
 		proxy_upstream_retire(u, "stream ids used up");
 		return false;
 	}
-	return tcp_conn_send_room(u->conn.tcp) > 0 && !is_spent(u);
+	return proxy_conn_has_room(&u->conn) && !is_spent(u);
 }
 
 bool proxy_upstream_open(
@@ -228,8 +229,39 @@ static void on_silent(struct proxy_conn *conn)
 	gone(CONTAINER_OF(conn, struct proxy_upstream, conn), "no answer to PING", true);
 }
 
-static const struct proxy_conn_ops conn_ops = {
-	.on_send_room = on_send_room, .on_flushed = on_flushed, .on_silent = on_silent};
+static void on_secured(struct proxy_conn *conn)
+{
+}
+
+// A server that refuses our certificate may say so when we are done already (RFC 8446 4.4.2.4).
+static void on_broken(struct proxy_conn *conn, const char *why, bool by_peer)
+{
+	struct proxy_upstream *u = CONTAINER_OF(conn, struct proxy_upstream, conn);
+	u->broke_protocol = !by_peer;
+	over(u, why, H2_PROTOCOL_ERROR);
+}
+
+static void on_eof(struct proxy_conn *conn)
+{
+	over(CONTAINER_OF(conn, struct proxy_upstream, conn), "closed by peer", H2_INTERNAL_ERROR);
+}
+
+static void on_worn(struct proxy_conn *conn)
+{
+	struct proxy_upstream *u = CONTAINER_OF(conn, struct proxy_upstream, conn);
+	if (u->state != PROXY_UPSTREAM_READY)
+		return;
+	proxy_upstream_retire(u, "its keys are used up");
+	proxy_backend_replace(u->backend);
+}
+
+static const struct proxy_conn_ops conn_ops = {.on_send_room = on_send_room,
+	.on_flushed = on_flushed,
+	.on_silent = on_silent,
+	.on_secured = on_secured,
+	.on_broken = on_broken,
+	.on_eof = on_eof,
+	.on_worn = on_worn};
 
 static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_message *m)
 {
@@ -252,8 +284,7 @@ static enum proxy_reach reach_of(const struct proxy_upstream *u, const struct pr
 {
 	if (unprocessed)
 		return h2_stream_id(s) > u->goaway_id ? PROXY_REACH_UNREAD : PROXY_REACH_REFUSED;
-	bool never_sent = u->cut && u->conn.tcp &&
-	                  (int32_t)(r->sent_from - tcp_conn_n_sent(u->conn.tcp)) >= 0;
+	bool never_sent = u->cut && u->conn.tcp && proxy_conn_never_sent(&u->conn, r->sent_from);
 	return never_sent ? PROXY_REACH_NONE : PROXY_REACH_UNKNOWN;
 }
 
@@ -327,10 +358,9 @@ static const struct h2_events events = {.on_message = on_message,
 static void on_established(struct tcp_conn *tcp, void *user)
 {
 	struct proxy_upstream *u = user;
-	const struct proxy_silence *silence = &u->conn.proxy->conf.backend_silence;
-	tcp_conn_set_user_timeout(tcp, silence->user_timeout_ns);
-	tcp_conn_set_keepalive(tcp, silence->tcp_keepalive_ns);
-	if (!proxy_conn_start(&u->conn, tcp, H2_CLIENT, &events))
+	tcp_conn_set_user_timeout(tcp, u->silence.user_timeout_ns);
+	tcp_conn_set_keepalive(tcp, u->silence.tcp_keepalive_ns);
+	if (!proxy_conn_start(&u->conn, tcp, H2_CLIENT, &events, &u->silence))
 		gone(u, "out of memory", true);
 }
 
@@ -345,13 +375,6 @@ static void on_unanswered(struct tcp_conn *tcp, void *user)
 	proxy_upstream_retire(u, "no answer");
 }
 
-static void on_eof(struct tcp_conn *tcp, void *user)
-{
-	struct proxy_upstream *u = user;
-	if (u->conn.h2)
-		over(u, "closed by peer", H2_INTERNAL_ERROR);
-}
-
 static void on_tcp_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reason reason)
 {
 	struct proxy_upstream *u = user;
@@ -362,21 +385,26 @@ static const struct tcp_conn_ops tcp_ops = {.on_established = on_established,
 	.on_data = proxy_conn_on_data,
 	.on_send_room = proxy_conn_on_send_room,
 	.on_unanswered = on_unanswered,
-	.on_eof = on_eof,
+	.on_eof = proxy_conn_on_eof,
 	.on_closed = on_tcp_closed};
 
 static void connect_fire(struct twheel_timer *t)
 {
 	struct proxy_upstream *u =
 		CONTAINER_OF(proxy_conn_of_timer(t), struct proxy_upstream, conn);
-	gone(u, u->conn.h2 ? "no SETTINGS" : "connect timeout", true);
+	struct proxy_secure *s = u->conn.secure;
+	bool is_shaking = u->conn.h2 && s && proxy_secure_is_shaking(s);
+	if (is_shaking)
+		proxy_secure_time_out(s);
+	const char *why = u->conn.h2 ? "no SETTINGS" : "connect timeout";
+	gone(u, is_shaking ? s->why : why, true);
 }
 
 static void late_fire(struct twheel_timer *t)
 {
 	struct proxy_upstream *u =
 		CONTAINER_OF(proxy_conn_of_timer(t), struct proxy_upstream, conn);
-	uint64_t whole_ns = u->conn.proxy->conf.connect_timeout_ns;
+	uint64_t whole_ns = u->connect_timeout_ns;
 	proxy_conn_arm(&u->conn, connect_fire, whole_ns > LATE_NS ? whole_ns - LATE_NS : 0);
 	proxy_backend_is_late(u->backend);
 }
@@ -385,6 +413,34 @@ void proxy_upstream_expect(struct proxy_upstream *u)
 {
 	DCHECK(u->state == PROXY_UPSTREAM_CONNECTING);
 	proxy_conn_arm(&u->conn, late_fire, LATE_NS);
+}
+
+static void say(uint64_t *ns, uint32_t ms)
+{
+	if (ms)
+		*ns = ms * NS_PER_MS;
+}
+
+// CL-09: what clusters ask for now; a connection keeps it for its life.
+static void set_timers(struct proxy_upstream *u)
+{
+	const struct proxy *p = u->conn.proxy;
+	struct lb_timers timers = lb_timers_read(&p->shared->timers[u->endpoint_id]);
+	u->silence = p->conf.backend_silence;
+	u->connect_timeout_ns = p->conf.connect_timeout_ns;
+	say(&u->connect_timeout_ns, timers.connect_ms);
+	say(&u->silence.tcp_keepalive_ns, timers.tcp_keepalive_ms);
+	say(&u->silence.ping_interval_ns, timers.ping_interval_ms);
+	say(&u->silence.ping_timeout_ns, timers.ping_timeout_ms);
+}
+
+// Its name is the endpoint's, which outlives its connections.
+static bool secure(struct proxy_upstream *u)
+{
+	const struct lb_endpoint *e = u->backend->endpoint;
+	uint32_t id = lb_endpoint_credential(e);
+	return id == LB_PLAIN_TEXT ||
+	       proxy_conn_secure(&u->conn, TLS_CLIENT, id, lb_endpoint_server_name(e), e->id);
 }
 
 struct proxy_upstream *proxy_upstream_connect(struct proxy_backend *b, const char **ret_why)
@@ -404,12 +460,18 @@ struct proxy_upstream *proxy_upstream_connect(struct proxy_backend *b, const cha
 		.number = (uint32_t)p->counters[PROXY_connects],
 		.goaway_id = LAST_ID};
 	proxy_conn_init(&u->conn, p, &conn_ops, &p->upstreams);
-	u->conn.tcp = tcp_connect(p->tcp, &flow, p->conf.connect_timeout_ns, &tcp_ops, u);
+	set_timers(u);
+	if (!secure(u)) {
+		pool_put(&p->upstreams, u);
+		return NULL;
+	}
+	u->conn.tcp = tcp_connect(p->tcp, &flow, u->connect_timeout_ns, &tcp_ops, u);
 	if (!u->conn.tcp) {
+		proxy_conn_drop(&u->conn);
 		pool_put(&p->upstreams, u);
 		return NULL;
 	}
 	counter_add(&counters(u)->connections, 1);
-	proxy_conn_arm(&u->conn, connect_fire, p->conf.connect_timeout_ns);
+	proxy_conn_arm(&u->conn, connect_fire, u->connect_timeout_ns);
 	return u;
 }

@@ -40,8 +40,8 @@ void proxy_window_of_client(struct h2_conn *h2, struct h2_stream *s, bool is_sho
 	wanted = wanted < most ? wanted : most;
 	if (wanted > now)
 		proxy_count(c->proxy, PROXY_windows_grown);
-	if (wanted > p->client_stream_window)
-		h2_stream_set_ahead(s, wanted - p->client_stream_window);
+	uint32_t first = p->client_stream_window;
+	h2_stream_set_ahead(s, wanted > first ? wanted - first : 0);
 }
 
 void proxy_window_of_upstream(struct h2_conn *h2, struct h2_stream *s, bool is_short)

@@ -12,6 +12,7 @@
 #include "lb/base/list.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct proxy;
@@ -21,6 +22,7 @@ struct proxy_client;
 #define PROXY_WORK_TURN (2 << 20)
 #define PROXY_WORK_QUANTUM (64 << 10)
 #define PROXY_WORK_ACCEPT (5 << 10) // a connection without a frame
+#define PROXY_WORK_RECORD 256 // of TLS, beside its bytes
 
 struct proxy_work {
 	struct list_link line; // of sources, the next one first
@@ -40,6 +42,13 @@ static inline void proxy_work_begin_turn(struct proxy_work *w)
 static inline bool proxy_work_is_short(const struct proxy_work *w, const struct proxy_source *s)
 {
 	return w->allowance <= 0 || list_linked(&s->line);
+}
+
+// A record of TLS with so many bytes of plaintext has been opened for whoever is served now. It is
+// charged afterwards, so that whoever is let in gets on, however little is left.
+static inline void proxy_work_charge_record(struct proxy_work *w, size_t len)
+{
+	w->allowance -= PROXY_WORK_RECORD + (int64_t)(len / 2);
 }
 
 // What the source may have then: before its input is served, that becomes w->allowance, and what is

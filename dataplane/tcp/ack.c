@@ -3,6 +3,9 @@
 // and NewReno recovery (RFC 5681, RFC 6582, limited transmit of RFC 3042).
 #include "dataplane/tcp/recovery.h"
 
+#define HASTE_STEP 2
+#define HASTE_MAX 16
+
 void tcp_ack_grow(struct tcp_conn *c, uint32_t acked, uint64_t rtt)
 {
 	const struct tcp_cc_ack ack = {
@@ -87,15 +90,21 @@ static void end_recovery(struct tcp_conn *c)
 }
 
 // RFC 8985 7.4: the ACK of a probe that repeated old data, and no word that the data came twice,
-// says that the probe itself repaired a loss.
+// says that the probe itself repaired a loss. The next ones may come sooner, until HASTE_STEP of
+// them for each such loss were needless, since an ACK was late or lost.
 static void tail_acked(struct tcp_conn *c, const struct tcp_seg *seg, const struct tcp_news *news)
 {
 	if (!c->tail_probe_out || seq_lt(seg->ack, c->tail_end))
 		return;
 	c->tail_probe_out = false;
 	bool twice = seg->opts.n_sack && seq_le(seg->opts.sack[0].end, seg->ack);
-	if (!c->tail_probe_old || twice || c->in_recovery || tcp_undo_is_older(c, news, c->tail_ns))
+	if (!c->tail_probe_old || c->in_recovery)
 		return;
+	if (twice || tcp_undo_is_older(c, news, c->tail_ns)) {
+		c->haste -= c->haste != 0;
+		return;
+	}
+	c->haste = (uint8_t)min_u32(c->haste + HASTE_STEP, HASTE_MAX);
 	tcp_cc_settle(&c->cc);
 	tcp_cc_ops(c)->on_loss(&c->cc, c->mss, news->flight);
 	reduced(c);
@@ -122,6 +131,13 @@ static void repair(struct tcp_conn *c, const struct tcp_news *news, bool by_time
 		tcp_conn_mark_dirty(c);
 }
 
+// False = an ACK without reports says nothing about losses.
+static bool repairs(const struct tcp_conn *c)
+{
+	return c->has_reports || c->in_recovery || c->in_loss || c->lost_bytes || c->may_undo ||
+	       c->deadlines[TCP_TIMER_REORDER];
+}
+
 // What an ACK says about losses, with SACK.
 static void recover_by_reports(struct tcp_conn *c, const struct tcp_seg *seg, struct tcp_news *news)
 {
@@ -132,7 +148,9 @@ static void recover_by_reports(struct tcp_conn *c, const struct tcp_seg *seg, st
 		uint32_t gap;
 		c->tail_probe_out = tcp_sent_gap(c, c->tail_end - 1, &gap) == c->tail_end - 1;
 	}
-	if (c->tail_probe_next && c->has_reports) // the timer is for the hole now
+	// The timer is for the hole now. In a recovery it was so before: set anew by each segment
+	// of a peer that goes on sending, it would never fire.
+	if (c->tail_probe_next && c->has_reports && !c->in_recovery)
 		tcp_rtx_start(c);
 	(void)!tcp_undo_input(c, news);
 	if ((c->in_recovery || c->in_loss) && seq_lt(c->recover, c->snd_una))
@@ -159,7 +177,7 @@ static bool advance(struct tcp_conn *c, const struct tcp_seg *seg, struct tcp_ne
 	uint32_t n = min_u32(acked, (uint32_t)c->sendq.len);
 	bool had_room = c->sendq.len < s->conf.send_limit;
 	bool watched = c->has_reports || c->in_recovery || c->in_loss || c->tail_probe_out;
-	uint64_t rtt = tcp_sent_measure(c, seg->opts.ts_ecr);
+	uint64_t rtt = tcp_sent_measure(c, seg->opts.ts_ecr, acked);
 	tail_acked(c, seg, news);
 	c->tail_probe_due = false;
 	if (!c->in_recovery) {
@@ -175,7 +193,10 @@ static bool advance(struct tcp_conn *c, const struct tcp_seg *seg, struct tcp_ne
 		c->cursor.offset -= n;
 	buf_consume(&c->sendq, s->chunks, n);
 	news->cumulative = true;
-	tcp_sent_acked(c, seg->ack, watched ? news : NULL);
+	if (watched || c->last.next || c->last.fate)
+		tcp_sent_acked(c, seg->ack, watched ? news : NULL);
+	else // one run, the same in short
+		c->last.seq = seg->ack;
 	news->cumulative = false;
 	c->snd_una = seg->ack;
 	tcp_ack_trail(c);
@@ -235,7 +256,7 @@ bool tcp_ack_input(struct tcp_conn *c, const struct tcp_seg *seg)
 		.ack = seg->ack,
 		.una = c->snd_una,
 		.flight = c->snd_max - c->snd_una,
-		.fack = tcp_sack_fack(c),
+		.fack = c->has_reports ? tcp_sack_fack(c) : c->snd_una,
 		.ts_ecr = seg->opts.ts_ecr,
 		.has_echo = c->ts_on && seg->opts.ts_ecr,
 	};
@@ -244,7 +265,8 @@ bool tcp_ack_input(struct tcp_conn *c, const struct tcp_seg *seg)
 	if (c->sack_on) {
 		if (seg->opts.n_sack)
 			tcp_sack_update(c, &seg->opts, &news);
-		recover_by_reports(c, seg, &news);
+		if (seg->opts.n_sack || repairs(c))
+			recover_by_reports(c, seg, &news);
 	} else {
 		recover_by_number(c, seg, &news, is_duplicate);
 	}

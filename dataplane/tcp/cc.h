@@ -55,8 +55,9 @@ struct tcp_cc_ops {
 	// trip: sets ssthresh and cwnd, which it never raises, by RFC 8511's share. Settles what
 	// was saved: nothing undoes it.
 	void (*on_ecn)(struct tcp_cc *, uint32_t mss, uint32_t flight);
-	// Called before sending after a silence of n_rto > 0 whole retransmission timeouts.
-	void (*on_idle)(struct tcp_cc *, uint32_t mss, uint64_t n_rto);
+	// Called before sending after n > 0 whole retransmission timeouts of silence, or after as
+	// many times five minutes in which less than half of cwnd was in use.
+	void (*on_idle)(struct tcp_cc *, uint32_t mss, uint64_t n);
 	// Nothing was lost after all (RFC 4015 3): restores what was saved, if anything is, and is
 	// settled.
 	void (*undo)(struct tcp_cc *);

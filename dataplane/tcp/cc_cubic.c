@@ -101,15 +101,26 @@ static void cubic_on_ack(struct tcp_cc *cc, const struct tcp_cc_ack *ack)
 	grow_like_reno(cc, ack->mss, acked);
 }
 
-// RFC 9438 4.6 and 4.7.
-static void reduce(struct tcp_cc *cc, uint32_t ssthresh)
+// What the path has carried: of cwnd, if half of it was not used, only what was (RFC 7661 4.4.1).
+static uint32_t carried(const struct tcp_cc *cc, uint32_t mss, uint32_t flight)
+{
+	uint32_t least = tcp_cc_initial_window(mss);
+	if (flight >= cc->cwnd / 2 || cc->cwnd <= least)
+		return cc->cwnd;
+	return flight > least ? flight : least;
+}
+
+// RFC 9438 4.6 and 4.7: beta is numerator / denominator.
+static void reduce(
+	struct tcp_cc *cc, uint32_t mss, uint32_t flight, uint32_t numerator, uint32_t denominator)
 {
 	struct tcp_cubic *q = &cc->cubic;
-	bool sooner = cc->cwnd < q->w_max; // others take their share: make room faster
-	q->before = cc->cwnd;
-	q->w_max = sooner ? (uint32_t)(UINT64_C(17) * cc->cwnd / 20) : cc->cwnd;
+	uint32_t was = carried(cc, mss, flight);
+	bool sooner = was < q->w_max; // others take their share: make room faster
+	q->before = was;
+	q->w_max = sooner ? (uint32_t)(UINT64_C(17) * was / 20) : was;
 	q->epoch_ns = 0;
-	cc->ssthresh = ssthresh;
+	cc->ssthresh = tcp_cc_share(mss, flight, numerator, denominator);
 }
 
 static void cubic_on_loss(struct tcp_cc *cc, uint32_t mss, uint32_t flight)
@@ -121,7 +132,7 @@ static void cubic_on_loss(struct tcp_cc *cc, uint32_t mss, uint32_t flight)
 	if (again)
 		cc->ssthresh = tcp_cc_share(mss, cc->ssthresh, 7, 10);
 	else
-		reduce(cc, tcp_cc_share(mss, flight, 7, 10));
+		reduce(cc, mss, flight, 7, 10);
 	cc->cwnd = cc->ssthresh;
 }
 
@@ -129,7 +140,7 @@ static void cubic_on_timeout(struct tcp_cc *cc, uint32_t mss, uint32_t flight, b
 {
 	if (first) {
 		tcp_cc_save(cc);
-		reduce(cc, tcp_cc_share(mss, flight, 7, 10));
+		reduce(cc, mss, flight, 7, 10);
 	}
 	cc->cubic.w_max = 0; // RFC 9438 4.8
 	cc->cubic.epoch_ns = 0;
@@ -139,20 +150,20 @@ static void cubic_on_timeout(struct tcp_cc *cc, uint32_t mss, uint32_t flight, b
 static void cubic_on_ecn(struct tcp_cc *cc, uint32_t mss, uint32_t flight)
 {
 	tcp_cc_settle(cc);
-	reduce(cc, tcp_cc_share(mss, flight, 17, 20)); // RFC 8511 3.1
+	reduce(cc, mss, flight, 17, 20); // RFC 8511 3.1
 	cc->cwnd = cc->cwnd < cc->ssthresh ? cc->cwnd : cc->ssthresh;
 }
 
-// RFC 7661 4.4.3, but by halves for each RTO, as Linux does it: a path that was good half a second
-// ago is not an unknown one.
-static void cubic_on_idle(struct tcp_cc *cc, uint32_t mss, uint64_t n_rto)
+// RFC 7661 4.4.3. In silence by halves for each RTO, as Linux does it: a path that was good half a
+// second ago is not an unknown one.
+static void cubic_on_idle(struct tcp_cc *cc, uint32_t mss, uint64_t n)
 {
 	uint32_t floor = tcp_cc_initial_window(mss), three_quarters = cc->cwnd - cc->cwnd / 4;
 	if (cc->cwnd <= floor)
 		return;
 	if (cc->ssthresh < three_quarters)
 		cc->ssthresh = three_quarters;
-	cc->cwnd = n_rto < 32 ? cc->cwnd >> n_rto : 0;
+	cc->cwnd = n < 32 ? cc->cwnd >> n : 0;
 	cc->cwnd = cc->cwnd < floor ? floor : cc->cwnd;
 	cc->cubic.epoch_ns = 0;
 }

@@ -41,7 +41,7 @@ static void reno_on_ecn(struct tcp_cc *cc, uint32_t mss, uint32_t flight)
 	cc->acked = 0;
 }
 
-static void reno_on_idle(struct tcp_cc *cc, uint32_t mss, uint64_t n_rto)
+static void reno_on_idle(struct tcp_cc *cc, uint32_t mss, uint64_t n)
 {
 	if (cc->cwnd > tcp_cc_initial_window(mss)) // RFC 5681 4.1
 		cc->cwnd = tcp_cc_initial_window(mss);

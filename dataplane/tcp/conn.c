@@ -85,6 +85,7 @@ void tcp_conn_take_syn(struct tcp_conn *c, const struct tcp_seg *syn)
 	c->heard_ns = tcp_now(c->stack);
 	tcp_mss_set(c, c->our_mss);
 	tcp_cc_ops(c)->init(&c->cc, c->mss);
+	c->used_ms = tcp_ts_now(c);
 }
 
 void tcp_conn_drop(struct tcp_conn *c)
@@ -118,10 +119,8 @@ void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason reason)
 	tcp_conn_unhold(c);
 }
 
-void tcp_conn_finish_if_done(struct tcp_conn *c)
+void tcp_conn_finish(struct tcp_conn *c)
 {
-	if (!c->fin_acked || !c->eof_told)
-		return;
 	if (c->ack_due) // of their FIN: no flush will see this connection again
 		(void)!tcp_output(c);
 	if (!c->no_time_wait)
@@ -161,6 +160,11 @@ const struct tcp_flow *tcp_conn_flow(const struct tcp_conn *c)
 struct buf *tcp_conn_sendq(struct tcp_conn *c)
 {
 	return &c->sendq;
+}
+
+size_t tcp_conn_send_limit(const struct tcp_conn *c)
+{
+	return tcp_window_send_limit(c);
 }
 
 size_t tcp_conn_send_room(const struct tcp_conn *c)
@@ -205,8 +209,8 @@ void tcp_conn_resume(struct tcp_conn *c)
 {
 	DCHECK(!c->dead);
 	tcp_conn_hold(c);
-	if (tcp_recv_resume(c) && !c->dead)
-		tcp_conn_finish_if_done(c);
+	if (tcp_recv_resume(c) && !c->dead && tcp_conn_is_done(c))
+		tcp_conn_finish(c);
 	tcp_conn_unhold(c);
 }
 

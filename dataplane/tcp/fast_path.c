@@ -50,11 +50,11 @@ static inline void acknowledge(struct tcp_conn *c, const struct plain *p)
 	bool had_room = c->sendq.len < s->conf.send_limit;
 	uint64_t rtt;
 	if (c->last.next || c->last.fate) { // the timestamp echoed is the last word before the data
-		rtt = tcp_sent_measure(c, c->ts_on ? get32(p->data - 4) : 0);
+		rtt = tcp_sent_measure(c, c->ts_on ? get32(p->data - 4) : 0, p->acked);
 		tcp_sent_acked(c, p->ack, NULL);
 	} else { // one run, the same in short
 		rtt = tcp_now(s) - c->last.sent_ns;
-		tcp_rtt_sample(c, rtt);
+		tcp_rtt_sample(c, rtt, p->acked);
 		c->last.seq = p->ack;
 	}
 	if (c->cwnd_limited)

@@ -160,8 +160,8 @@ static bool become_open(struct tcp_conn *c, const struct tcp_seg *seg)
 	struct tcp_stack *s = c->stack;
 	uint64_t now = tcp_now(s);
 	if (c->timing)
-		tcp_rtt_sample(c, now == c->last.sent_ns ? 1 : now - c->last.sent_ns);
-	else if (!tcp_rtt_sample_echo(c, seg->opts.ts_ecr) && c->n_backoff)
+		tcp_rtt_sample(c, now == c->last.sent_ns ? 1 : now - c->last.sent_ns, 0);
+	else if (!tcp_rtt_sample_echo(c, seg->opts.ts_ecr, 0) && c->n_backoff)
 		c->rto_ns = TCP_RTO_AFTER_SYN_LOSS;
 	if (c->passive)
 		s->n_half_open--;
@@ -256,6 +256,22 @@ static bool was_overtaken(const struct tcp_conn *c, const struct tcp_seg *seg)
 	       older_ms <= c->rto_ns / NS_PER_MS;
 }
 
+// RFC 2883 4: the peer hears of each segment that came twice, once; those that follow one another
+// in a turn are one block.
+static void report_twice(struct tcp_conn *c, const struct tcp_seg *seg)
+{
+	struct tcp_sack_block twice = {seg->seq, seg->seq + seg->len};
+	c->n_quick_acks = TCP_QUICK_ACKS;
+	if (!c->sack_on)
+		return;
+	if (c->dsack_due && twice.start == c->dsack.end)
+		twice.start = c->dsack.start;
+	else if (c->dsack_due)
+		tcp_output_blocks(c);
+	c->dsack = twice;
+	c->dsack_due = c->sack_due = true;
+}
+
 static __attribute__((noinline)) void input_old_timestamp(struct tcp_conn *c, struct tcp_seg *seg)
 {
 	if (was_overtaken(c, seg)) {
@@ -264,6 +280,9 @@ static __attribute__((noinline)) void input_old_timestamp(struct tcp_conn *c, st
 		return;
 	}
 	tcp_count(c->stack, TCP_drop_old_timestamp);
+	uint32_t before = c->rcv_nxt - seg->seq;
+	if (seg->len && before >= seg->len && before <= c->rcv_wnd)
+		report_twice(c, seg); // what was sent first comes after its repetition
 	if (seg->len)
 		ack_soon(c);
 	else
@@ -291,12 +310,8 @@ static bool check_timestamp(struct tcp_conn *c, struct tcp_seg *seg)
 static bool take_old(struct tcp_conn *c, struct tcp_seg *seg, uint32_t before)
 {
 	tcp_count(c->stack, TCP_drop_old);
-	if (seg->len && c->sack_on) {
-		c->dsack = (struct tcp_sack_block){seg->seq, seg->seq + seg->len};
-		c->dsack_due = c->sack_due = true;
-	}
 	if (seg->len)
-		c->n_quick_acks = TCP_QUICK_ACKS;
+		report_twice(c, seg);
 	if (seg->len || seg->flags & TCP_FIN) // a retransmission: our ACK was lost
 		ack_soon(c);
 	else // a probe or keep-alive, or half of a loop of ACKs
@@ -379,11 +394,13 @@ void tcp_conn_input(struct tcp_conn *c, struct tcp_seg *seg)
 	}
 	if (!check_timestamp(c, seg))
 		return;
-	uint32_t seq = seg->seq; // before trimming: RFC 7323 4.3 compares it
+	uint32_t seq = seg->seq, len = seg->len; // before trimming: RFC 7323 4.3 compares it
 	if (!trim(c, seg) || !check_ack(c, seg))
 		return;
 	c->heard_ns = tcp_now(c->stack);
-	if (c->ts_on && seq_le(seq, c->rcv_acked))
+	// RFC 7323 5.3, R3: not of data that is here already, which may have overtaken what left
+	// before it.
+	if (c->ts_on && seq_le(seq, c->rcv_acked) && !(seg->old && len))
 		c->ts_recent = seg->opts.ts_val;
 	if (c->state == TCP_SYN_RECEIVED) {
 		c->snd_wnd = seg->wnd << c->snd_wscale;
@@ -395,11 +412,12 @@ void tcp_conn_input(struct tcp_conn *c, struct tcp_seg *seg)
 	tcp_ecn_ack(c, seg);
 	if (!tcp_ack_input(c, seg))
 		return;
-	tcp_conn_finish_if_done(c);
+	if (tcp_conn_is_done(c))
+		tcp_conn_finish(c);
 	if (c->dead || (!seg->len && !(seg->flags & TCP_FIN)))
 		return;
 	tcp_ecn_data(c, seg);
 	tcp_recv_input(c, seg);
-	if (!c->dead)
-		tcp_conn_finish_if_done(c);
+	if (!c->dead && tcp_conn_is_done(c))
+		tcp_conn_finish(c);
 }

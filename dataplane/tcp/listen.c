@@ -216,7 +216,8 @@ void tcp_listener_syn(struct tcp_stack *s, const struct tcp_flow *flow, uint32_t
 	c->syn_due = true;
 	tcp_table_add(c);
 	tcp_conn_mark_dirty(c);
-	tcp_timer_set(c, TCP_TIMER_PATIENCE, tcp_now(s) + TCP_HALF_OPEN_NS);
+	// The wheel is armed with the SYN-ACK, for sooner.
+	c->deadlines[TCP_TIMER_PATIENCE] = tcp_now(s) + TCP_HALF_OPEN_NS;
 }
 
 bool tcp_listener_accept(struct tcp_conn *c)

@@ -4,14 +4,22 @@
 // bounded, so a peer cannot pin memory or make the list long (CVE-2018-5390).
 #include "dataplane/tcp/tcp_internal.h"
 
+_Static_assert(TCP_MAX_RANGES <= UINT8_MAX, "n_ranges");
+
 static uint32_t range_end(const struct tcp_range *r)
 {
 	return r->seq + (uint32_t)r->data.len;
 }
 
+// What it takes of the chunks.
+static uint64_t range_size(const struct tcp_range *r)
+{
+	return (r->data.len + BUF_CHUNK_ROOM - 1) / BUF_CHUNK_ROOM * BUF_CHUNK_ROOM;
+}
+
 static void range_free(struct tcp_conn *c, struct tcp_range *r)
 {
-	c->stack->range_bytes -= r->data.len;
+	c->stack->range_bytes -= range_size(r);
 	buf_clear(&r->data, c->stack->chunks);
 	pool_put(&c->stack->ranges, r);
 	if (--c->n_ranges == 0)
@@ -48,7 +56,9 @@ static void join_next(struct tcp_conn *c, struct tcp_range *r)
 	if (!next || range_end(r) != next->seq)
 		return;
 	// A whole queue moves without a new chunk, so this cannot fail.
+	uint64_t apart = range_size(r) + range_size(next);
 	CHECK(buf_move(&r->data, &next->data, next->data.len, c->stack->chunks));
+	c->stack->range_bytes += range_size(r) - apart;
 	r->next = next->next;
 	range_free(c, next);
 }
@@ -60,19 +70,23 @@ static bool insert_piece(
 	struct tcp_stack *s = c->stack;
 	// The last eighth of the pool is for data in order, and no more than a quarter for this.
 	uint64_t most = (uint64_t)s->chunks->n_total / 4 * BUF_CHUNK_ROOM;
-	if (pool_left(s->chunks) <= s->chunks->n_total / 8 || s->range_bytes + len > most) {
+	if (pool_left(s->chunks) <= s->chunks->n_total / 8 || s->range_bytes >= most) {
 		tcp_count(s, TCP_drop_no_chunk);
 		return false;
 	}
 	if (prev && range_end(prev) == seq) {
+		uint64_t before = range_size(prev);
 		if (!buf_append(&prev->data, s->chunks, data, len))
 			return false;
-		s->range_bytes += len;
+		s->range_bytes += range_size(prev) - before;
 		touch(c, prev);
 		join_next(c, prev);
 		return true;
 	}
-	struct tcp_range *r = c->n_ranges < TCP_MAX_RANGES ? pool_take(&s->ranges) : NULL;
+	// A full queue on the way loses every other segment of a fast start; who sends tiny pieces
+	// instead would have a chunk for each.
+	unsigned max = len < c->our_mss / 2u ? TCP_FEW_RANGES : TCP_MAX_RANGES;
+	struct tcp_range *r = c->n_ranges < max ? pool_take(&s->ranges) : NULL;
 	if (!r) {
 		tcp_count(s, TCP_drop_out_of_order_full);
 		return false;
@@ -86,7 +100,7 @@ static bool insert_piece(
 	struct tcp_range **link = prev ? &prev->next : &c->ranges;
 	r->next = *link;
 	*link = r;
-	s->range_bytes += len;
+	s->range_bytes += range_size(r);
 	touch(c, r);
 	join_next(c, r);
 	if (!c->deadlines[TCP_TIMER_PATIENCE])
@@ -126,7 +140,7 @@ void tcp_ooo_pull(struct tcp_conn *c)
 	while ((r = c->ranges) && seq_le(r->seq, c->rcv_nxt)) {
 		struct pool *chunks = c->stack->chunks;
 		uint32_t known = min_u32(c->rcv_nxt - r->seq, (uint32_t)r->data.len);
-		c->stack->range_bytes -= r->data.len;
+		c->stack->range_bytes -= range_size(r);
 		buf_consume(&r->data, chunks, known);
 		uint32_t fresh = (uint32_t)r->data.len;
 		CHECK(buf_move(&c->recvq, &r->data, fresh, chunks)); // whole: needs no chunk

@@ -6,6 +6,8 @@
 #include "dataplane/tcp/pace.h"
 #include "dataplane/tcp/recovery.h"
 
+#define UNUSED_MS (300 * 1000) // RFC 7661 4.4.3's non-validated period
+
 // Any options, no data; flow_sum: tcp_csum_flow() of the flow's addresses.
 static bool send_bare(struct tcp_stack *s, const struct tcp_flow *flow, uint16_t flow_sum,
 	const struct tcp_seg *seg)
@@ -77,7 +79,12 @@ static uint32_t bare_seq(const struct tcp_conn *c)
 
 void tcp_output_rst(struct tcp_conn *c)
 {
-	struct tcp_seg rst = {.seq = bare_seq(c), .ack = c->rcv_nxt, .flags = TCP_RST | TCP_ACK};
+	struct tcp_seg rst = {
+		.seq = bare_seq(c),
+		.ack = c->rcv_nxt,
+		.flags = TCP_RST | TCP_ACK,
+		.opts = {.has_ts = c->ts_on, .ts_val = tcp_ts_now(c), .ts_ecr = c->ts_recent},
+	};
 	tcp_count(c->stack, TCP_rsts_out);
 	tcp_output_raw(c->stack, &c->flow, &rst);
 }
@@ -104,6 +111,13 @@ static bool send_blocks(struct tcp_conn *c, uint32_t seq, uint8_t flags)
 		return false;
 	tcp_build_done(c, edge);
 	return true;
+}
+
+void tcp_output_blocks(struct tcp_conn *c)
+{
+	uint8_t flags = c->ecn_echo ? TCP_ECE : 0;
+	if (send_blocks(c, bare_seq(c), flags))
+		tcp_count(c->stack, TCP_acks_out);
 }
 
 // len bytes of the send queue from seq on, and the flags. False = no buffer.
@@ -171,6 +185,8 @@ static bool send_data(struct tcp_conn *c, uint32_t seq, uint32_t len, bool fin)
 	} else {
 		tcp_count(s, TCP_retransmits);
 		tcp_mss_resent(c, seq);
+		if (c->in_recovery && c->sack_on) // RFC 6675 6: it has its time, too
+			tcp_rtx_start(c);
 	}
 	if (idle)
 		c->progress_ns = now;
@@ -188,6 +204,20 @@ static void cwnd_limits(struct tcp_conn *c)
 {
 	c->cwnd_limited = true;
 	c->limited_seq = c->snd_nxt;
+	c->used_ms = tcp_ts_now(c);
+}
+
+// RFC 7661 4.4.3, just before it matters: a burst would use what nobody knows any more to fit the
+// path.
+static void validate_cwnd(struct tcp_conn *c)
+{
+	uint32_t queued = min_u32((uint32_t)c->sendq.len, c->snd_wnd);
+	if (queued <= c->cc.cwnd / 2 || c->sendq.len - tcp_sent(c) <= c->mss)
+		return;
+	uint32_t periods = (tcp_ts_now(c) - c->used_ms) / UNUSED_MS;
+	if (periods)
+		tcp_cc_ops(c)->on_idle(&c->cc, c->mss, periods);
+	c->used_ms = tcp_ts_now(c);
 }
 
 // What to send next from snd_nxt on; false = nothing now.
@@ -286,10 +316,10 @@ static bool send_tail_probe(struct tcp_conn *c)
 	uint32_t sent = tcp_sent(c), unsent = (uint32_t)c->sendq.len - sent;
 	uint32_t len = min_u32(unsent, c->mss);
 	bool old = !len || c->snd_wnd < sent + len;
+	uint32_t seq = c->snd_una + sent;
 	if (old)
-		len = min_u32(sent, c->mss);
-	uint32_t seq = c->snd_una + sent - (old ? len : 0);
-	bool fin = c->fin_sent && !unsent;
+		seq = tcp_sent_last_gap(c, seq, &len);
+	bool fin = c->fin_sent && !unsent && seq + len == c->snd_una + sent;
 	if (c->snd_nxt != c->snd_max || !len)
 		return true;
 	if (!send_data(c, seq, len, fin))
@@ -368,7 +398,9 @@ static enum tcp_output_result send_again(struct tcp_conn *c)
 			return TCP_OUTPUT_BLOCKED;
 		c->rtx_due = false;
 	}
-	return c->lost_bytes && c->frto != TCP_FRTO_NEW ? resend_lost(c) : TCP_OUTPUT_DONE;
+	if (!c->lost_bytes || c->frto == TCP_FRTO_NEW)
+		return TCP_OUTPUT_DONE;
+	return resend_lost(c);
 }
 
 static enum tcp_output_result send_new(struct tcp_conn *c)
@@ -381,6 +413,7 @@ static enum tcp_output_result send_new(struct tcp_conn *c)
 	uint64_t silence = tcp_now(c->stack) - c->last.sent_ns;
 	if (c->snd_una == c->snd_max && silence > c->rto_ns)
 		tcp_cc_ops(c)->on_idle(&c->cc, c->mss, silence / c->rto_ns);
+	validate_cwnd(c);
 	for (unsigned n = 0; result == TCP_OUTPUT_DONE && next_piece(c, &len, &fin); n++) {
 		if (n == TCP_MAX_BURST)
 			result = TCP_OUTPUT_MORE;

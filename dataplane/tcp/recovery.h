@@ -37,11 +37,12 @@ void tcp_ack_too_big(struct tcp_conn *);
 void tcp_ack_late(struct tcp_conn *);
 
 // timer.c
-// A round trip, before snd_una moves: the more of a flight is outstanding, the less it counts.
-void tcp_rtt_sample(struct tcp_conn *, uint64_t rtt_ns);
+// A round trip, before snd_una moves by acked bytes: the less of a flight they are, the less it
+// counts.
+void tcp_rtt_sample(struct tcp_conn *, uint64_t rtt_ns, uint32_t acked);
 // Samples the round trip by the timestamp that an ACK echoes (RFC 7323 4), in whole milliseconds,
 // 1 ns at least, and returns it; 0 = it has no plausible one.
-uint64_t tcp_rtt_sample_echo(struct tcp_conn *, uint32_t ts_ecr);
+uint64_t tcp_rtt_sample_echo(struct tcp_conn *, uint32_t ts_ecr, uint32_t acked);
 
 // Keeps what is behind snd_una close to it: after 2 GiB it would compare as ahead.
 static inline void tcp_ack_trail(struct tcp_conn *c)
@@ -50,14 +51,16 @@ static inline void tcp_ack_trail(struct tcp_conn *c)
 		c->recover = c->snd_una - 1;
 }
 
-// RFC 8985 7.2: is the next expiry of the timer a tail loss probe? Not for a FIN alone:
-// what repeats it is the timeout.
+// RFC 8985 7.2: is the next expiry of the timer a tail loss probe? Not for a FIN alone: what
+// repeats it is the timeout. But, unlike there, in a recovery once all that is lost was repeated:
+// the last repetitions have nothing behind them that would tell of their own loss.
 static inline bool tcp_may_probe_tail(const struct tcp_conn *c)
 {
-	bool quiet = !c->rare ||
-	             (c->state == TCP_OPEN && !c->has_reports && !c->in_recovery && !c->in_loss &&
-			     !c->tail_probe_due && !c->tail_probe_out && !c->n_backoff &&
-			     !(c->fin_sent && c->snd_max - c->snd_una == 1));
+	bool quiet =
+		!c->rare ||
+		(c->state == TCP_OPEN && !c->in_loss && !c->tail_probe_due && !c->tail_probe_out &&
+			(c->in_recovery ? !c->lost_bytes : !c->has_reports) && !c->n_backoff &&
+			!(c->fin_sent && c->snd_max - c->snd_una == 1));
 	return quiet && c->sack_on && c->srtt_ns && c->snd_nxt == c->snd_max &&
 	       c->snd_max != c->snd_una;
 }
@@ -117,6 +120,9 @@ bool tcp_sent_has_again(struct tcp_conn *);
 // First byte at or above seq that the peer is not known to have; *ret_len bytes until one that it
 // has.
 uint32_t tcp_sent_gap(struct tcp_conn *, uint32_t seq, uint32_t *ret_len);
+// Start of the last bytes below end, up to an MSS, that the peer is not known to have, with their
+// number; end, and none, if it has all.
+uint32_t tcp_sent_last_gap(struct tcp_conn *, uint32_t end, uint32_t *ret_len);
 // Bytes in the network, as far as is known (RFC 6675 4, SetPipe()).
 static inline uint32_t tcp_sent_pipe(const struct tcp_conn *c)
 {
@@ -126,13 +132,13 @@ static inline uint32_t tcp_sent_pipe(const struct tcp_conn *c)
 // Samples the round trip of the oldest bytes outstanding, which an ACK with this timestamp's echo
 // acknowledges; returns it, 0 = there is none (RFC 6298 3, RFC 7323 4). Call before the log
 // forgets.
-static inline uint64_t tcp_sent_measure(struct tcp_conn *c, uint32_t ts_ecr)
+static inline uint64_t tcp_sent_measure(struct tcp_conn *c, uint32_t ts_ecr, uint32_t acked)
 {
 	const struct tcp_run *first = tcp_run_first(c);
 	if (first->fate & TCP_RUN_AGAIN) // Karn
-		return tcp_rtt_sample_echo(c, ts_ecr);
+		return tcp_rtt_sample_echo(c, ts_ecr, acked);
 	uint64_t rtt = tcp_now(c->stack) - first->sent_ns;
-	tcp_rtt_sample(c, rtt);
+	tcp_rtt_sample(c, rtt, acked);
 	return rtt;
 }
 

@@ -272,6 +272,24 @@ bool tcp_sent_has_again(struct tcp_conn *c)
 	return false;
 }
 
+uint32_t tcp_sent_last_gap(struct tcp_conn *c, uint32_t end, uint32_t *ret_len)
+{
+	uint32_t from = end, to = end;
+	for (struct tcp_run *r = tcp_run_first(c); r && seq_lt(r->seq, end);
+		r = tcp_run_next(c, r)) {
+		uint32_t run_end = tcp_run_end(c, r);
+		if (r->fate & TCP_RUN_SACKED || r->seq == run_end)
+			continue;
+		if (from == end || r->seq != to) // else it goes on where the one before ended
+			from = r->seq;
+		to = seq_lt(run_end, end) ? run_end : end;
+	}
+	if (from == end)
+		to = end;
+	*ret_len = min_u32(to - from, c->mss);
+	return to - *ret_len;
+}
+
 uint32_t tcp_sent_gap(struct tcp_conn *c, uint32_t seq, uint32_t *ret_len)
 {
 	*ret_len = UINT32_MAX;

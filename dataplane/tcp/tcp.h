@@ -146,6 +146,8 @@ const struct tcp_flow *tcp_conn_flow(const struct tcp_conn *);
 // The connection's send queue: append at most tcp_conn_send_room(), then tcp_conn_push().
 struct buf *tcp_conn_sendq(struct tcp_conn *);
 size_t tcp_conn_send_room(const struct tcp_conn *);
+// What it may hold in all, now: a window that has grown lets it have more.
+size_t tcp_conn_send_limit(const struct tcp_conn *);
 // Those bytes of the send queue that were never sent: what is left is on its way to the peer.
 size_t tcp_conn_unsent(const struct tcp_conn *);
 // The smoothed round trip in ns (RFC 6298); 0 = not known yet.

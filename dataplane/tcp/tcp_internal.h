@@ -11,6 +11,7 @@
 #include "lb/base/check.h"
 #include "lb/base/gcra.h"
 #include "lb/base/list.h"
+#include "lb/base/min.h"
 #include "lb/base/rand.h"
 #include "lb/base/siphash.h"
 #include "lb/base/time.h"
@@ -28,18 +29,19 @@
 #define TCP_HALF_OPEN_NS (15 * NS_PER_SECOND) // SYN sent at 0, 1, 3 and 7 s
 #define TCP_USER_TIMEOUT (30 * NS_PER_SECOND)
 #define TCP_PATIENCE_RTOS 15 // 1 + 2 + 4 + 8: four repetitions have had their time
-#define TCP_PATIENCE_MAX                                                                           \
-	(100 * NS_PER_SECOND) // of that, since peers choose RTO (RFC 9293 3.8.3, R2)
-#define TCP_HOLE_NS                                                                                \
-	(30 * NS_PER_SECOND) // until what waits beyond a hole is dropped, unless so many
+#define TCP_PATIENCE_MAX (100 * NS_PER_SECOND) // of that: peers choose RTO (RFC 9293 3.8.3, R2)
+#define TCP_HOLE_NS (30 * NS_PER_SECOND) // until what lies beyond a hole is dropped, unless so many
 #define TCP_HOLE_LEAST 3000 // bytes came before it meanwhile
 #define TCP_CHALLENGE_NS (500 * NS_PER_MS) // one challenge ACK per connection in this time
 #define TCP_ANSWER_PLACES 64 // power of two; sources share them by a keyed hash
 #define TCP_MSS_DEFAULT 536 // RFC 9293 3.7.1
 #define TCP_MSS_FLOOR 64 // of what a peer may ask for
 #define TCP_MAX_LISTENERS 4096
-#define TCP_MAX_RANGES 32 // holes that one connection may have in what it received
-#define TCP_MAX_RUNS 128 // of what one connection has outstanding
+// Holes that one connection may have in what it received: each pins a chunk, all together as much
+// as a window.
+#define TCP_MAX_RANGES 128
+#define TCP_FEW_RANGES 32 // beyond, only half a segment or more is worth one
+#define TCP_MAX_RUNS 512 // of what one connection has outstanding
 #define TCP_OWN_RUNS 2 // of these, sure for each connection
 #define TCP_RUN_SHIFT 6 // what leaves within a 64th of a round trip is one run
 #define TCP_MAX_BURST 64 // segments of one connection in one flush
@@ -161,6 +163,7 @@ struct tcp_conn {
 	uint16_t mss; // payload of a full segment, options accounted for
 	uint16_t our_mss; // the one that we offered
 	uint8_t n_quick_acks; // so many of our next ACKs are delayed for TCP_QUICK_ACK alone
+	uint8_t haste; // > 0: a lone segment's tail probe waits for no delayed ACK (ack.c)
 
 	uint32_t rcv_nxt;
 	uint32_t rcv_adv; // right edge of the window announced; never moves back
@@ -221,7 +224,7 @@ struct tcp_conn {
 	bool timed_out : 1; // it was a timeout
 	bool reduced_by_mark : 1; // cwnd, the last time
 	uint8_t frto : 2; // enum tcp_frto
-	uint8_t n_runs; // pooled ones
+	uint16_t n_runs; // pooled ones
 	uint8_t reo_wnd_more; // quarters of a round trip beside the first one
 	uint8_t reo_wnd_persist; // recoveries until that is forgotten
 	uint32_t tail_end; // end of the data that the tail probe repeated or sent
@@ -233,6 +236,7 @@ struct tcp_conn {
 	// length of the probe that is out (0 = none is), its end, and when the next one may go.
 	uint16_t path_guess, path_failed, path_probe;
 	uint32_t path_probe_end, path_at_ms;
+	uint32_t used_ms; // tcp_ts_now() when cwnd was last the limit, or a burst took half of it
 };
 
 _Static_assert(offsetof(struct tcp_conn, n_held) == offsetof(struct tcp_conn, rare) + 10,
@@ -275,7 +279,7 @@ struct tcp_stack {
 	struct rand rand;
 	uint32_t next_port;
 	uint32_t n_conns, n_passive, n_half_open;
-	uint64_t range_bytes; // in the ranges of all connections
+	uint64_t range_bytes; // of chunks in the ranges of all connections
 	uint64_t cookies_until_ns; // ACKs with a SYN cookie are accepted until then
 	uint8_t rcv_wscale;
 	bool verified; // see tcp_stack_set_verified()
@@ -311,11 +315,6 @@ static inline bool seq_lt(uint32_t a, uint32_t b)
 static inline bool seq_le(uint32_t a, uint32_t b)
 {
 	return seq_diff(a, b) <= 0;
-}
-
-static inline uint32_t min_u32(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
 }
 
 static inline uint32_t max_u32(uint32_t a, uint32_t b)
@@ -387,9 +386,13 @@ struct tcp_conn *tcp_conn_new(struct tcp_stack *, const struct tcp_flow *, uint3
 void tcp_conn_take_syn(struct tcp_conn *, const struct tcp_seg *);
 // Closes it and calls on_closed, if it has an owner.
 void tcp_conn_close(struct tcp_conn *, enum tcp_close_reason);
-// Moves it to TIME_WAIT or frees it, if both FINs are acknowledged and the owner has read
-// everything. Called wherever ack.c or recv.c may have caused that.
-void tcp_conn_finish_if_done(struct tcp_conn *);
+// Are both FINs acknowledged, and has the owner read everything? Asked wherever ack.c or recv.c may
+// have caused that; then tcp_conn_finish() moves it to TIME_WAIT or frees it.
+static inline bool tcp_conn_is_done(const struct tcp_conn *c)
+{
+	return c->fin_acked && c->eof_told;
+}
+void tcp_conn_finish(struct tcp_conn *);
 // Leaves the table and releases everything, without a callback.
 void tcp_conn_drop(struct tcp_conn *);
 
@@ -435,8 +438,7 @@ void tcp_conn_input(struct tcp_conn *, struct tcp_seg *);
 void tcp_recv_input(struct tcp_conn *, const struct tcp_seg *);
 // Delivers bytes at rcv_nxt, within the window, to an owner that has all bytes before them.
 void tcp_recv_in_order(struct tcp_conn *, const uint8_t *data, uint32_t len);
-// Delivers stored bytes to the owner. False = it takes none, or is inside on_data. The caller holds
-// the connection.
+// Gives the owner stored bytes. False = it takes none, or is in on_data. The caller holds it.
 bool tcp_recv_resume(struct tcp_conn *);
 uint32_t tcp_recv_edge(const struct tcp_conn *); // right edge of the window that we can offer now
 
@@ -471,6 +473,8 @@ enum tcp_output_result {
 	TCP_OUTPUT_BLOCKED, // no buffer, something is left
 };
 enum tcp_output_result tcp_output(struct tcp_conn *);
+// Reports at once what came out of order or twice, before the turn ends; nothing without a buffer.
+void tcp_output_blocks(struct tcp_conn *);
 // Takes one of the answers that this source may have now to segments without a connection. False =
 // counted.
 bool tcp_may_answer(struct tcp_stack *, const struct ip_addr *remote);
@@ -479,10 +483,8 @@ void tcp_output_rst_reply(struct tcp_stack *, const struct tcp_flow *, const str
 void tcp_output_rst(struct tcp_conn *);
 void tcp_output_raw(struct tcp_stack *, const struct tcp_flow *, const struct tcp_seg *);
 
-// fast_path.c: the fast path, with the same result as the slow path. False = nothing was done, and
-// the caller must take the slow path.
-bool tcp_fast_path_input(
-	struct tcp_conn *, const uint8_t *segment, size_t len); // a header at least
+// fast_path.c: as the slow path; len: a header at least. False = nothing was done: take that one.
+bool tcp_fast_path_input(struct tcp_conn *, const uint8_t *segment, size_t len);
 bool tcp_fast_path_output(struct tcp_conn *, enum tcp_output_result *ret); // for tcp_output()
 // Sends len > 0 bytes from snd_nxt, on a plain connection with snd_nxt = snd_max; the timer is the
 // caller's. False = no buffer.

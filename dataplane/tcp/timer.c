@@ -6,7 +6,8 @@
 #include "lb/base/time.h"
 
 #define DARK_NS (2 * NS_PER_SECOND)
-#define MANY_BYTES 4096 // one acknowledgement is expected for so many, at least
+#define PROBE_SLACK (2 * TWHEEL_NS_PER_TICK)
+#define MANY_BYTES 4096 // an acknowledgement is for so many, at least
 
 void tcp_timer_set(struct tcp_conn *c, enum tcp_timer which, uint64_t at_ns)
 {
@@ -40,11 +41,18 @@ uint64_t tcp_patience(const struct tcp_conn *c)
 	return c->user_timeout_ns > slow ? c->user_timeout_ns : slow;
 }
 
-// RFC 8985 7.2. Less than two full segments are acknowledged late (RFC 5681 4.2).
+// RFC 8985 7.2. Less than two full segments may be acknowledged late (RFC 5681 4.2); where losses
+// are to be expected, only as late as round trips have shown.
 static uint64_t probe_timeout(const struct tcp_conn *c)
 {
 	bool few = c->snd_max - c->snd_una < 2u * c->mss;
-	return 2 * c->srtt_ns + (few ? TCP_MAX_ACK_DELAY : 2 * TWHEEL_NS_PER_TICK);
+	uint64_t late = few ? TCP_MAX_ACK_DELAY : PROBE_SLACK;
+	if (few && c->haste) {
+		late = 4 * c->rttvar_ns;
+		late = late < PROBE_SLACK ? PROBE_SLACK : late;
+		late = late < TCP_MAX_ACK_DELAY ? late : TCP_MAX_ACK_DELAY;
+	}
+	return 2 * c->srtt_ns + late;
 }
 
 // However far the timer has backed off, a peer that was away is asked once more in the last eighth
@@ -68,7 +76,7 @@ void tcp_rtx_start(struct tcp_conn *c)
 	c->tail_probe_next = false;
 	if (tcp_may_probe_tail(c)) {
 		uint64_t probe = probe_timeout(c);
-		c->tail_probe_next = probe < wait;
+		c->tail_probe_next = true; // in the timeout's place, too
 		wait = probe < wait ? probe : wait;
 	}
 	if (now + wait + c->user_timeout_ns / 32 > c->progress_ns + c->user_timeout_ns)
@@ -76,7 +84,7 @@ void tcp_rtx_start(struct tcp_conn *c)
 	tcp_timer_set(c, TCP_TIMER_RTX, now + wait);
 }
 
-void tcp_rtt_sample(struct tcp_conn *c, uint64_t rtt)
+void tcp_rtt_sample(struct tcp_conn *c, uint64_t rtt, uint32_t acked)
 {
 	if (rtt < c->min_rtt_ns)
 		c->min_rtt_ns = (uint32_t)rtt;
@@ -86,18 +94,19 @@ void tcp_rtt_sample(struct tcp_conn *c, uint64_t rtt)
 	} else { // RFC 6298 2.3
 		uint32_t flight = c->snd_max - c->snd_una;
 		uint64_t off = rtt > c->srtt_ns ? rtt - c->srtt_ns : c->srtt_ns - rtt;
-		unsigned many = flight / MANY_BYTES; // RFC 7323 appendix G: samples of a flight
-		if (many < 2) {
+		if (flight < 2 * MANY_BYTES) {
 			c->rttvar_ns = (3 * c->rttvar_ns + off) / 4;
 			c->srtt_ns = (7 * c->srtt_ns + rtt) / 8;
-		} else {
+		} else { // RFC 7323 appendix G: so many such samples make a flight
+			unsigned many = flight / max_u32(acked, MANY_BYTES);
 			many = 31 - (unsigned)__builtin_clz(many);
 			c->rttvar_ns += (off >> (2 + many)) - (c->rttvar_ns >> (2 + many));
 			c->srtt_ns += (rtt >> (3 + many)) - (c->srtt_ns >> (3 + many));
 		}
 	}
 	uint64_t spread = 4 * c->rttvar_ns;
-	uint64_t rto = c->srtt_ns + (spread > TWHEEL_NS_PER_TICK ? spread : TWHEEL_NS_PER_TICK);
+	// Round trips that never varied say nothing of an ACK that will be delayed.
+	uint64_t rto = c->srtt_ns + (spread > TCP_MAX_ACK_DELAY ? spread : TCP_MAX_ACK_DELAY);
 	rto = rto < TCP_RTO_MAX ? rto : TCP_RTO_MAX;
 	c->rto_ns = rto < TCP_RTO_MIN ? TCP_RTO_MIN : rto;
 }
@@ -110,10 +119,10 @@ static uint64_t rtt_of_echo(const struct tcp_conn *c, uint32_t ts_ecr)
 	return ms ? ms * NS_PER_MS : 1;
 }
 
-uint64_t tcp_rtt_sample_echo(struct tcp_conn *c, uint32_t ts_ecr)
+uint64_t tcp_rtt_sample_echo(struct tcp_conn *c, uint32_t ts_ecr, uint32_t acked)
 {
 	uint64_t rtt = rtt_of_echo(c, ts_ecr);
 	if (rtt)
-		tcp_rtt_sample(c, rtt);
+		tcp_rtt_sample(c, rtt, acked);
 	return rtt;
 }

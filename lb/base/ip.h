@@ -20,6 +20,11 @@ struct ip_port {
 	uint16_t port; // host order
 };
 
+struct ip_prefix {
+	struct ip_addr ip; // only its first bits count
+	uint8_t bits; // of an IPv4 prefix IP_V4_BITS more than it has, so that families never match
+};
+
 #define IP_PORT_TEXT_MAX 64
 
 // a.b.c.d as a host-order number.

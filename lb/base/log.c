@@ -4,6 +4,7 @@
 #include "lb/base/time.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -11,6 +12,16 @@
 
 // Process-wide by nature. w: ctrl (relaxed), r: any thread that logs.
 static enum log_level threshold = LOG_LEVEL_INFO;
+static struct {
+	log_sink_fn put; // NULL = none
+	void *ctx;
+} sink; // set before other threads start
+
+void log_set_sink(log_sink_fn put, void *ctx)
+{
+	sink.put = put;
+	sink.ctx = ctx;
+}
 
 void log_set_level(enum log_level level)
 {
@@ -41,9 +52,22 @@ const char *log_quote(const char *text)
 	return out;
 }
 
+// Behind the time, level and msg, if there is room. Returns the line's length, which may be more
+// than fits.
+static size_t put_rest(char *line, size_t n, size_t size, const char *fmt, va_list ap)
+{
+	if (!fmt[0] || n >= size - 2)
+		return n;
+	line[n++] = ' ';
+	int wanted = vsnprintf(line + n, size - n, fmt, ap);
+	return wanted > 0 ? n + (size_t)wanted : n;
+}
+
 void log_write(enum log_level level, const char *msg, const char *fmt, ...)
 {
-	if (level > __atomic_load_n(&threshold, __ATOMIC_RELAXED))
+	bool is_written = level <= __atomic_load_n(&threshold, __ATOMIC_RELAXED);
+	bool is_event = sink.put && level <= LOG_LEVEL_INFO;
+	if (!is_written && !is_event)
 		return;
 	struct timespec now;
 	struct tm utc;
@@ -53,18 +77,20 @@ void log_write(enum log_level level, const char *msg, const char *fmt, ...)
 	size_t n = strftime(line, sizeof(line), "ts=%Y-%m-%dT%H:%M:%S", &utc);
 	n += (size_t)snprintf(line + n, sizeof(line) - n, ".%03ldZ level=%s msg=\"%s\"",
 		now.tv_nsec / (long)NS_PER_MS, log_level_name(level), msg);
-	if (fmt[0] && n < sizeof(line) - 2) {
-		line[n++] = ' ';
-		va_list ap;
-		va_start(ap, fmt);
-		int wanted = vsnprintf(line + n, sizeof(line) - n, fmt, ap);
-		va_end(ap);
-		if (wanted > 0)
-			n += (size_t)wanted;
-	}
+	size_t rest = n < sizeof(line) - 2 ? n : sizeof(line) - 2;
+	va_list ap;
+	va_start(ap, fmt);
+	n = put_rest(line, n, sizeof(line), fmt, ap);
+	va_end(ap);
 	if (n > sizeof(line) - 2)
 		n = sizeof(line) - 2;
+	line[n] = 0;
+	if (is_event)
+		sink.put(sink.ctx, (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec,
+			level, msg, n > rest ? line + rest + 1 : "");
 	line[n++] = '\n';
+	if (!is_written)
+		return;
 	ssize_t ignored = write(STDERR_FILENO, line, n); // one call, so that lines do not mix
 	(void)ignored;
 }

@@ -4,9 +4,16 @@
 // Thread: any; one sets the level.
 #pragma once
 
+#include <stdint.h>
+
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
 void log_set_level(enum log_level);
+// Gets each line of level info and above, whatever the level of the log, in the thread that logs.
+// Set before there is another thread; NULL = nobody.
+typedef void (*log_sink_fn)(
+	void *ctx, uint64_t wall_ns, enum log_level, const char *msg, const char *rest);
+void log_set_sink(log_sink_fn, void *ctx);
 const char *log_level_name(enum log_level);
 // msg is a constant sentence; fmt (printf form) makes the key=value part, "" for none. Values that
 // may contain blanks or quotes must go through log_quote().

@@ -25,7 +25,7 @@ void spsc_fini(struct spsc *r)
 	*r = (struct spsc){0};
 }
 
-bool spsc_stage(struct spsc *r, const void *item)
+void *spsc_place(struct spsc *r)
 {
 	uint32_t at = r->staged;
 	if (at - r->seen_tail > r->mask) {
@@ -33,10 +33,24 @@ bool spsc_stage(struct spsc *r, const void *item)
 		// reused.
 		r->seen_tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
 		if (at - r->seen_tail > r->mask)
-			return false;
+			return NULL;
 	}
-	memcpy(r->items + (size_t)(at & r->mask) * r->item_size, item, r->item_size);
-	r->staged = at + 1;
+	return r->items + (size_t)(at & r->mask) * r->item_size;
+}
+
+void spsc_placed(struct spsc *r)
+{
+	r->staged++;
+	spsc_publish(r);
+}
+
+bool spsc_stage(struct spsc *r, const void *item)
+{
+	void *place = spsc_place(r);
+	if (!place)
+		return false;
+	memcpy(place, item, r->item_size);
+	r->staged++;
 	return true;
 }
 
@@ -76,6 +90,18 @@ uint32_t spsc_read_many(struct spsc *r, void *ret_items, uint32_t max)
 bool spsc_read(struct spsc *r, void *ret_item)
 {
 	return spsc_read_many(r, ret_item, 1) == 1;
+}
+
+bool spsc_take(struct spsc *r, void *ret_item)
+{
+	uint32_t tail = r->tail;
+	if (__atomic_load_n(&r->head, __ATOMIC_ACQUIRE) == tail)
+		return false;
+	uint8_t *item = r->items + (size_t)(tail & r->mask) * r->item_size;
+	memcpy(ret_item, item, r->item_size);
+	memset(item, 0, r->item_size);
+	__atomic_store_n(&r->tail, tail + 1, __ATOMIC_RELEASE);
+	return true;
 }
 
 bool spsc_is_empty(const struct spsc *r)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ring between one writing and one reading thread; items are copied. Never blocks, never allocates
 // after init.
-// Thread: spsc_write(), stage, publish and room on the writer, spsc_read*() and is_empty on the
-// reader, init/fini while neither runs.
+// Thread: spsc_write(), stage, place, publish and room on the writer, spsc_read*(), take and
+// is_empty on the reader, init/fini while neither runs.
 #pragma once
 
 #include <stdbool.h>
@@ -28,10 +28,16 @@ void spsc_fini(struct spsc *);
 // several items cost one exchange of cache lines.
 [[nodiscard]] bool spsc_stage(struct spsc *, const void *item);
 void spsc_publish(struct spsc *);
+// The same without a copy: where the next item is to be written (NULL = the ring is full), and that
+// it is there, which publishes it.
+void *spsc_place(struct spsc *);
+void spsc_placed(struct spsc *);
 // For the writer: a lower bound of how many more items fit.
 uint32_t spsc_room(const struct spsc *);
 // Copies the oldest item out; false when the ring is empty.
 [[nodiscard]] bool spsc_read(struct spsc *, void *ret_item);
+// The same for an item with secrets: what lay in the ring is overwritten.
+[[nodiscard]] bool spsc_take(struct spsc *, void *ret_item);
 // Copies out the oldest items, at most max; returns how many.
 uint32_t spsc_read_many(struct spsc *, void *ret_items, uint32_t max);
 bool spsc_is_empty(const struct spsc *); // on the reader

@@ -290,6 +290,7 @@ static void end_ejection(struct lb_leaf *leaf)
 static void plan_commit(
 	struct lb_leaf *leaf, const struct plan *p, const struct lb_leaf_config *config)
 {
+	lb_leaf_members_set_timers(&leaf->members, config->timers);
 	lb_leaf_leaving_fini(&leaf->members.leaving);
 	leaf->members.leaving = p->leaving;
 	lb_leaf_layer_fini(&leaf->layer);

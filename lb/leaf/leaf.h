@@ -10,6 +10,7 @@
 #include "lb/leaf/outlier.h"
 #include "lb/pick/drop.h"
 #include "lb/pick/orca.h"
+#include "lb/pick/timers.h"
 #include "lb/policy/graceful.h"
 
 struct lb_breakers;
@@ -20,6 +21,7 @@ struct lb_loads;
 struct lb_member_env;
 struct lb_metrics;
 struct lb_picker;
+struct lb_security;
 
 // The input of an update; borrowed for the call, except spec.
 struct lb_leaf_config {
@@ -42,6 +44,9 @@ struct lb_leaf_config {
 	const struct lb_outlier_conf *outlier; // NULL = none
 	uint32_t session_health; // 1 << each enum lb_leaf_health that sessions may use (A55-O02)
 	uint64_t idle_timeout_ns; // for connections that only sessions need
+	struct lb_timers timers; // of the endpoints' connections
+	struct lb_security *security; // likewise; counted by the leaf; NULL = plain text
+	bool sni_is_hostname; // of endpoints that have one, in place of the security's name (A101)
 	const char *note; // resolution note; "" = none
 };
 

@@ -4,33 +4,85 @@
 #include "lb/leaf/child_names.h"
 #include "lb/leaf/leaf_members.h"
 #include "lb/member/member.h"
+#include "lb/pick/security.h"
 #include "lb/policy/node.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+// How endpoints are spoken to.
+
+static struct str server_name(const struct lb_leaf_layout *l, const struct ip_port *address)
+{
+	struct str name = str_from(l->security->server_name);
+	if (!l->sni_is_hostname)
+		return name;
+	uint32_t at = lb_leaf_endpoints_find(l->endpoints, address);
+	struct str host = at == UINT32_MAX ? STR("") : lb_leaf_endpoints_hostname(l->endpoints, at);
+	host = str_until(host, ':'); // an authority may have a port
+	struct ip_addr ip;
+	bool is_name = host.len && host.p[0] != '[' && !ip_parse_str(host, &ip); // RFC 6066 3
+	return is_name ? host : name;
+}
+
+int lb_leaf_layout_security(
+	const struct lb_leaf_layout *l, const struct ip_port *address, struct lb_security **ret)
+{
+	*ret = NULL;
+	if (!l->security)
+		return 0;
+	struct str name = server_name(l, address);
+	if (name.p == l->security->server_name)
+		*ret = lb_security_get(l->security);
+	else
+		*ret = lb_security_new(l->security->credential, name);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static bool fits(const void *layout, const struct ip_port *address, const struct lb_security *s)
+{
+	const struct lb_leaf_layout *l = layout;
+	if (!l->security || !s)
+		return !l->security && !s;
+	return s->credential == l->security->credential &&
+	       str_eq(str_from(s->server_name), server_name(l, address));
+}
+
+// All that was connected for the layout before can stay so.
+static bool is_secured_alike(const struct lb_leaf_layout *l, const struct lb_leaf_layout *before)
+{
+	if (!l->security || !before->security)
+		return !l->security && !before->security;
+	return lb_security_eq(l->security, before->security) && !l->sni_is_hostname &&
+	       !before->sni_is_hostname;
+}
+
 // The members.
 
-// Counted. Most updates leave most endpoints where they were. PF-08: the same in any order.
-static struct lb_member *take_member(
-	struct lb_leaf_members *all, const struct ip_port *list, uint32_t n, uint32_t at)
+// Counted. Most updates leave most endpoints where they were. PF-08: the same in any order. One
+// that has connections of another security is not the same (TLS-161).
+static struct lb_member *take_member(struct lb_leaf_members *all, const struct lb_leaf_layout *l,
+	const struct ip_port *list, uint32_t n, uint32_t at)
 {
 	const struct lb_leaf_layout *before = all->layout;
 	if (!before)
 		return lb_leaf_members_make(all, list, n);
 	struct lb_member *m = at < before->roster->n ? before->roster->members[at] : NULL;
-	if (m && lb_member_same_set(m, list, n))
+	if (!m || !lb_member_same_set(m, list, n))
+		m = lb_leaf_members_find(all, list, n);
+	if (m && (is_secured_alike(l, before) || lb_member_is_secured(m, fits, l)))
 		return lb_member_get(m);
-	m = lb_leaf_members_find(all, list, n);
-	return m ? lb_member_get(m) : lb_leaf_members_make(all, list, n);
+	return lb_leaf_members_make(all, list, n);
 }
 
 // Counted. NULL = out of memory, or no number is left.
-static struct lb_roster *take_members(
-	struct lb_leaf_members *all, const struct lb_leaf_endpoints *e)
+static struct lb_roster *take_members(struct lb_leaf_members *all, const struct lb_leaf_layout *l)
 {
-	if (all->layout && lb_leaf_endpoints_same_addresses(all->layout->endpoints, e))
+	const struct lb_leaf_endpoints *e = l->endpoints;
+	if (all->layout && is_secured_alike(l, all->layout) &&
+		lb_leaf_endpoints_same_addresses(all->layout->endpoints, e))
 		return lb_roster_get(all->layout->roster);
 	uint32_t n_before = all->layout ? all->layout->endpoints->n : 0;
 	all->env.n_expected = e->n > n_before ? e->n - n_before : 0;
@@ -38,7 +90,7 @@ static struct lb_roster *take_members(
 	while (r && r->n < e->n) {
 		uint32_t n;
 		const struct ip_port *list = lb_leaf_endpoints_addresses(e, r->n, &n);
-		struct lb_member *m = take_member(all, list, n, r->n);
+		struct lb_member *m = take_member(all, l, list, n, r->n);
 		if (m) {
 			lb_roster_add(r, m);
 		} else {
@@ -161,7 +213,9 @@ struct lb_leaf_layout *lb_leaf_layout_new(struct lb_leaf_members *all,
 		return NULL;
 	l->spec = config->spec;
 	l->endpoints = lb_leaf_endpoints_get(config->endpoints);
-	l->roster = take_members(all, l->endpoints);
+	l->security = lb_security_get(config->security);
+	l->sni_is_hostname = config->sni_is_hostname;
+	l->roster = take_members(all, l);
 	l->names = choose_names(l, all->layout, exists, ctx);
 	if (!l->roster || !l->names) {
 		lb_leaf_layout_free(l);
@@ -178,6 +232,7 @@ void lb_leaf_layout_free(struct lb_leaf_layout *l)
 	lb_roster_put(l->roster);
 	lb_leaf_endpoints_put(l->endpoints);
 	lb_child_names_free(l->names);
+	lb_security_put(l->security);
 	free(l);
 }
 

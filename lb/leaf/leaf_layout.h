@@ -11,6 +11,7 @@
 
 struct lb_child_names;
 struct lb_leaf_members;
+struct lb_security;
 
 #define LB_LEAF_CHILD_NAME_MAX 24
 
@@ -18,6 +19,8 @@ struct lb_leaf_layout {
 	struct lb_leaf_endpoints *endpoints; // counted
 	struct lb_roster *roster; // counted; of the endpoints that take part
 	const struct lb_policy_spec *spec; // of all priorities
+	struct lb_security *security; // counted; NULL = plain text
+	bool sni_is_hostname;
 	uint32_t n_priorities; // at least one, without endpoints if EDS has no priorities (A74-C08)
 	struct lb_child_names *names; // owned
 	// The rest lies in the same block.
@@ -34,6 +37,9 @@ struct lb_leaf_child {
 // Keeps members of the layout before; finds or makes the others with these functions.
 struct lb_leaf_layout *lb_leaf_layout_new(struct lb_leaf_members *, const struct lb_leaf_config *,
 	bool (*exists)(void *ctx, uint32_t number), void *ctx);
+// As lb_member_env.security.
+[[nodiscard]] int lb_leaf_layout_security(
+	const struct lb_leaf_layout *, const struct ip_port *, struct lb_security **ret);
 // Applies the order of addresses to the members. True = a member has another first address, which
 // identifies it in rings (RH-01).
 bool lb_leaf_layout_reorder(const struct lb_leaf_layout *);

@@ -10,6 +10,7 @@
 #include "lb/leaf/roster.h"
 #include "lb/member/connectivity.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 // How many members requests expedite at a time, and among how many these are looked for.
@@ -35,6 +36,13 @@ static void on_gone(void *ctx, uint32_t id)
 {
 	const struct lb_leaf_env *env = ((struct lb_leaf_members *)ctx)->leaf_env;
 	env->member_give(env->ctx, id);
+}
+
+static int security(void *ctx, const struct ip_port *address, struct lb_security **ret)
+{
+	const struct lb_leaf_members *all = ctx;
+	*ret = NULL;
+	return all->layout ? lb_leaf_layout_security(all->layout, address, ret) : -ENOMEM;
 }
 
 // The first one is by chance: other processes have the same lists.
@@ -64,6 +72,7 @@ void lb_leaf_members_init(
 		.leaf_env = leaf_env, .owner = owner, .env = *leaf_env->member_env};
 	all->env.on_change = on_change;
 	all->env.on_gone = on_gone;
+	all->env.security = security;
 	all->env.queued.take = take_turn;
 	all->env.ctx = all;
 }
@@ -119,6 +128,18 @@ struct lb_member *lb_leaf_members_make_for_policy(
 	m->next = all->made;
 	all->made = m;
 	return lb_member_get(m->member);
+}
+
+void lb_leaf_members_set_timers(struct lb_leaf_members *all, struct lb_timers timers)
+{
+	if (lb_timers_eq(all->env.timers, timers))
+		return;
+	all->env.timers = timers;
+	const struct lb_roster *r = all->layout->roster;
+	for (uint32_t i = 0; i < r->n; i++)
+		lb_member_apply_timers(r->members[i]);
+	for (struct lb_leaf_made *m = all->made; m; m = m->next)
+		lb_member_apply_timers(m->member);
 }
 
 void lb_leaf_members_free_unused(struct lb_leaf_members *all)

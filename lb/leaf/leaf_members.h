@@ -39,6 +39,8 @@ struct lb_member *lb_leaf_members_make(
 // As lb_node_services.member_new. It can be found as long as a policy uses it.
 struct lb_member *lb_leaf_members_make_for_policy(
 	struct lb_leaf_members *, const struct ip_port *, uint32_t n);
+// The leaf asks for other times of connections; those that leave keep theirs.
+void lb_leaf_members_set_timers(struct lb_leaf_members *, struct lb_timers);
 // Drops those that no policy uses any more; their connections are closed (PF-07).
 void lb_leaf_members_free_unused(struct lb_leaf_members *);
 // As lb_leaf_want, for members made for policies, and lb_leaf_expedite.

@@ -124,9 +124,10 @@ void lb_connectivity_free(struct lb_connectivity *c)
 	free(c);
 }
 
-struct lb_subchannel *lb_connectivity_get(struct lb_connectivity *c, const struct ip_port *addr)
+struct lb_subchannel *lb_connectivity_get(
+	struct lb_connectivity *c, const struct ip_port *addr, struct lb_security *security)
 {
-	struct lb_endpoint *e = lb_endpoint_get(c->endpoints, addr, NULL);
+	struct lb_endpoint *e = lb_endpoint_get(c->endpoints, addr, security, NULL);
 	bool is_full = !e && lb_connectivity_is_full(c);
 	if (is_full && !c->was_full)
 		log_error("too many endpoints", "addresses=%d", LB_MAX_ENDPOINTS);
@@ -217,13 +218,9 @@ uint32_t lb_connectivity_retry(struct lb_connectivity *c, const struct ip_port *
 {
 	struct lb_subchannel *s;
 	uint32_t n = 0;
-	if (addr) {
-		struct lb_endpoint *e = lb_endpoint_of(c->endpoints, addr);
-		s = e ? &record_of(e)->subchannel : NULL;
-		return s && s->n_users && lb_subchannel_retry(s);
-	}
 	for (uint32_t id = 0; (s = next_in_use(c, &id));)
-		n += lb_subchannel_retry(s);
+		if (!addr || ip_port_eq(&s->endpoint.addr, addr))
+			n += lb_subchannel_retry(s);
 	return n;
 }
 
@@ -277,9 +274,10 @@ void lb_connectivity_admit_all(struct lb_connectivity *c, bool all)
 	c->admits_all = all;
 }
 
-bool lb_connectivity_has(const struct lb_connectivity *c, const struct ip_port *addr)
+bool lb_connectivity_has(const struct lb_connectivity *c, const struct ip_port *addr,
+	const struct lb_security *security)
 {
-	return lb_endpoint_has(c->endpoints, addr);
+	return lb_endpoint_has(c->endpoints, addr, security);
 }
 
 void lb_connectivity_put_off(struct lb_connectivity *c)
@@ -334,6 +332,12 @@ bool lb_connectivity_may_expedite(const struct lb_connectivity *c)
 uint64_t lb_connectivity_aging_ns(const struct lb_connectivity *c)
 {
 	return lb_attempts_aging_ns(c->attempts);
+}
+
+struct lb_timers *lb_connectivity_timers(
+	const struct lb_connectivity *c, const struct lb_endpoint *e)
+{
+	return c->env.timers ? &c->env.timers[e->id] : NULL;
 }
 
 struct lb_endpoint_table *lb_connectivity_endpoints(struct lb_connectivity *c)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All endpoints of the process and their subchannels: one per address, shared by all clusters
-// (MC-07). Turns workers' reports into subchannel states (MC-03), and connect requests of policies
-// into calls that send commands to workers. No I/O of its own.
+// All endpoints of the process and their subchannels: one per address and security, shared by all
+// clusters (MC-07). Turns workers' reports into subchannel states (MC-03), and connect requests of
+// policies into calls that send commands to workers. No I/O of its own.
 // Thread: ctrl.
 #pragma once
 
@@ -15,8 +15,10 @@ struct ip_port;
 struct lb_connectivity;
 struct lb_event;
 struct lb_queued_attempt;
+struct lb_security;
 struct lb_subchannel;
 struct lb_subchannel_watcher;
+struct lb_timers;
 struct rand;
 struct twheel;
 
@@ -34,6 +36,8 @@ struct lb_connectivity_env {
 	// How many subchannels may wait for their first attempt, each with its memory; further
 	// members are put off (lb_queued_attempt). 0 = any number.
 	uint32_t max_waiting;
+	// [LB_MAX_ENDPOINTS] lb_shared.timers; NULL = nobody reads them.
+	struct lb_timers *timers;
 	// Told of each change of a subchannel's state: lb_member_on_state, or a fake.
 	void (*on_state)(struct lb_subchannel_watcher *, enum lb_state);
 };
@@ -52,7 +56,9 @@ struct lb_connectivity *lb_connectivity_new(
 void lb_connectivity_free(struct lb_connectivity *); // NULL is fine
 
 // Returns the subchannel of an address, counted; NULL if out of memory or at LB_MAX_ENDPOINTS.
-struct lb_subchannel *lb_connectivity_get(struct lb_connectivity *, const struct ip_port *);
+// security: counted by it; NULL = plain text.
+struct lb_subchannel *lb_connectivity_get(
+	struct lb_connectivity *, const struct ip_port *, struct lb_security *);
 // Reserves memory for n more subchannels of new addresses; an optimization.
 void lb_connectivity_expect(struct lb_connectivity *, uint32_t n);
 bool lb_connectivity_is_full(const struct lb_connectivity *); // LB_MAX_ENDPOINTS reached
@@ -79,8 +85,9 @@ uint32_t lb_connectivity_heard(struct lb_connectivity *, const struct ip_addr *)
 // True if another attempt may be queued, or while any number is allowed.
 bool lb_connectivity_admits(const struct lb_connectivity *);
 void lb_connectivity_admit_all(struct lb_connectivity *, bool);
-// True if the address is in use, or a worker has yet to release it (lb_endpoint_has).
-bool lb_connectivity_has(const struct lb_connectivity *, const struct ip_port *);
+// True if the endpoint is in use, or a worker has yet to release it (lb_endpoint_has).
+bool lb_connectivity_has(
+	const struct lb_connectivity *, const struct ip_port *, const struct lb_security *);
 // One more member is put off, or one less.
 void lb_connectivity_put_off(struct lb_connectivity *);
 void lb_connectivity_take_up(struct lb_connectivity *);
@@ -88,6 +95,10 @@ void lb_connectivity_queue(
 	struct lb_connectivity *, struct lb_queued_attempt *); // no effect if queued
 // no effect if not queued
 void lb_connectivity_unqueue(struct lb_connectivity *, struct lb_queued_attempt *);
+
+// The times of an endpoint's connections, for the caller to write; NULL = nobody reads them.
+struct lb_timers *lb_connectivity_timers(
+	const struct lb_connectivity *, const struct lb_endpoint *);
 
 struct twheel *lb_connectivity_wheel(const struct lb_connectivity *); // the environment's
 struct lb_endpoint_table *lb_connectivity_endpoints(struct lb_connectivity *);

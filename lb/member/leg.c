@@ -33,13 +33,52 @@ void lb_leg_set_failed(struct lb_member *m, struct lb_leg *leg, bool failed)
 		m->has_failed = failed;
 }
 
+void lb_leg_apply_timers(const struct lb_leg *leg, struct lb_connectivity *c)
+{
+	const struct lb_subchannel *s = lb_leg_subchannel(leg);
+	struct lb_timers all = {0};
+	struct lb_timers *timers = s ? lb_connectivity_timers(c, &s->endpoint) : NULL;
+	if (!timers)
+		return;
+	for (const struct lb_subchannel_watcher *w = s->watchers; w; w = w->next) {
+		const struct lb_leg *one = CONTAINER_OF(w, struct lb_leg, watcher);
+		all = lb_timers_shortest(all, lb_member_env_of(lb_leg_member(one))->timers);
+	}
+	lb_timers_write(timers, all);
+}
+
+// One more user of the subchannel.
+static void add_timers(const struct lb_member *m, const struct lb_subchannel *s)
+{
+	struct lb_timers all = lb_member_env_of(m)->timers;
+	struct lb_timers *timers = lb_connectivity_timers(lb_member_connectivity(m), &s->endpoint);
+	if (timers && lb_subchannel_is_watched(s))
+		all = lb_timers_shortest(all, *timers);
+	if (timers)
+		lb_timers_write(timers, all);
+}
+
+int lb_leg_security(
+	const struct lb_member *m, const struct ip_port *address, struct lb_security **ret)
+{
+	const struct lb_member_env *env = lb_member_env_of(m);
+	*ret = NULL;
+	return env->security ? env->security(env->ctx, address, ret) : 0;
+}
+
 static bool watch(
 	struct lb_leg *leg, struct lb_member *m, const struct ip_port *address, uintptr_t in_race)
 {
-	struct lb_subchannel *s = lb_connectivity_get(lb_member_connectivity(m), address);
+	struct lb_connectivity *c = lb_member_connectivity(m);
+	struct lb_security *security;
+	if (lb_leg_security(m, address, &security))
+		return false;
+	struct lb_subchannel *s = lb_connectivity_get(c, address, security);
+	lb_security_put(security);
 	if (!s)
 		return false;
 	leg->subchannel = (uintptr_t)s | in_race;
+	add_timers(m, s);
 	if (!in_race && !lb_subchannel_is_watched(s))
 		lb_subchannel_request(s); // now, so that nobody need be told
 	lb_subchannel_watch(s, &leg->watcher);
@@ -56,8 +95,9 @@ void lb_leg_fini(struct lb_leg *leg, struct lb_connectivity *c)
 	struct lb_subchannel *s = lb_leg_subchannel(leg);
 	if (!s)
 		return;
-	leg->subchannel &= IN_RACE;
 	lb_subchannel_unwatch(s, &leg->watcher);
+	lb_leg_apply_timers(leg, c); // the others'
+	leg->subchannel &= IN_RACE;
 	lb_connectivity_put(c, s);
 }
 
@@ -69,6 +109,20 @@ uint32_t lb_leg_count(const struct lb_member *m)
 struct lb_leg *lb_leg_at(struct lb_member *m, uint32_t i)
 {
 	return m->has_many ? &m->many->race->runners[i].leg : &m->only;
+}
+
+bool lb_member_is_secured(const struct lb_member *m,
+	bool (*fits)(const void *ctx, const struct ip_port *, const struct lb_security *),
+	const void *ctx)
+{
+	uint32_t n = m->phase == PHASE_STUCK ? 0 : lb_leg_count(m);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct lb_subchannel *s =
+			lb_leg_subchannel(lb_leg_at((struct lb_member *)(uintptr_t)m, i));
+		if (s && !fits(ctx, &s->endpoint.addr, s->endpoint.security))
+			return false;
+	}
+	return true;
 }
 
 struct lb_leg *lb_leg_in_use(const struct lb_member *m)

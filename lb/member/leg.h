@@ -33,7 +33,12 @@ void lb_leg_race_free(struct lb_race *); // NULL is fine
 // The only address's: asks for a connection unless somebody else watches the subchannel already. No
 // effect if it has it. Returns false if out of memory or of endpoint ids.
 [[nodiscard]] bool lb_leg_take_only(struct lb_member *);
+// How its connections are to be secured: as lb_member_env.security.
+[[nodiscard]] int lb_leg_security(
+	const struct lb_member *, const struct ip_port *, struct lb_security **ret);
 void lb_leg_fini(struct lb_leg *, struct lb_connectivity *); // no effect without a subchannel
+// Sets the times of its endpoint anew; no effect without a subchannel.
+void lb_leg_apply_timers(const struct lb_leg *, struct lb_connectivity *);
 struct lb_subchannel *lb_leg_subchannel(const struct lb_leg *);
 struct lb_member *lb_leg_member(const struct lb_leg *);
 // Whether its attempt has failed in this pass.

@@ -9,6 +9,7 @@
 
 #include "lb/member/connectivity.h"
 #include "lb/pick/endpoint.h"
+#include "lb/pick/timers.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@ struct lb_subchannel_watcher;
 struct lb_member_link;
 struct lb_member_round;
 struct lb_member_slab;
+struct lb_security;
 
 // Watches members, each under an index. Told of each change in what the functions below return.
 // on_change may watch, unwatch and connect.
@@ -38,10 +40,15 @@ struct lb_member_env {
 	void (*on_change)(void *ctx, struct lb_member *);
 	// The member of this id was freed, inside the last lb_member_put(); may be NULL.
 	void (*on_gone)(void *ctx, uint32_t id);
+	// How connections to the address are to be secured: 0 with *ret counted for the caller
+	// (NULL = plain text), or -ENOMEM. NULL = all are plain text.
+	int (*security)(void *ctx, const struct ip_port *, struct lb_security **ret);
 	void *ctx;
 	// Queued while members are put off; its callback lets them ask again (lb_member_ask_again).
 	// Without take(), no member is put off. The owner unqueues it before it frees the env.
 	struct lb_queued_attempt queued;
+	// What their cluster asks for. To change it: lb_member_apply_timers() for each of them.
+	struct lb_timers timers;
 	// For the code that expedites members: no use before this time. Zero at first, and again
 	// whenever a member changes.
 	uint64_t rests_ns;
@@ -105,6 +112,12 @@ bool lb_member_ask_again(struct lb_member *);
 bool lb_member_expedite(struct lb_member *);
 void lb_member_set_ejected(struct lb_member *, bool);
 bool lb_member_is_ejected(const struct lb_member *);
+// The env has other timers: connections made from now on have them.
+void lb_member_apply_timers(struct lb_member *);
+// True if what it has of connections, and of attempts to get some, is secured as fits() says.
+bool lb_member_is_secured(const struct lb_member *,
+	bool (*fits)(const void *ctx, const struct ip_port *, const struct lb_security *),
+	const void *ctx);
 // No user needs its connection any more: returns the subchannels; the state becomes IDLE.
 void lb_member_disconnect(struct lb_member *);
 

@@ -317,10 +317,16 @@ void lb_member_need(struct lb_member *m)
 // What somebody has a connection to, or is about to, costs no attempt.
 static bool is_known(const struct lb_member *m)
 {
-	for (uint32_t i = 0; i < lb_member_n_addresses(m); i++)
-		if (lb_connectivity_has(lb_member_connectivity(m), lb_member_address(m, i)))
-			return true;
-	return false;
+	bool is_known = false;
+	for (uint32_t i = 0; !is_known && i < lb_member_n_addresses(m); i++) {
+		const struct ip_port *address = lb_member_address(m, i);
+		struct lb_security *security;
+		if (lb_leg_security(m, address, &security))
+			return false;
+		is_known = lb_connectivity_has(lb_member_connectivity(m), address, security);
+		lb_security_put(security);
+	}
+	return is_known;
 }
 
 bool lb_member_connect_in_turn(struct lb_member *m)
@@ -434,6 +440,12 @@ void lb_member_set_ejected(struct lb_member *m, bool ejected)
 	m->is_ejected = ejected;
 	m->has_news = true;
 	end(m);
+}
+
+void lb_member_apply_timers(struct lb_member *m)
+{
+	for (uint32_t i = 0; i < lb_leg_count(m); i++)
+		lb_leg_apply_timers(lb_leg_at(m, i), lb_member_connectivity(m));
 }
 
 void lb_member_disconnect(struct lb_member *m)

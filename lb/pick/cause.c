@@ -35,6 +35,8 @@ static const struct lb_cause_info causes[LB_N_CAUSES] = {
 		"malformed request, or its header fields are too large"},
 	// The filter says the statuses.
 	[LB_CAUSE_FAULT] = {"FI", "fault_injected", 14, 503, "fault injected"},
+	// As gRPC's C-core says it.
+	[LB_CAUSE_DENIED] = {"RBAC", "denied", 7, 403, "Unauthorized RPC rejected"},
 };
 
 const struct lb_cause_info *lb_cause_info(enum lb_cause cause)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a request ended: exactly one cause per stream, the same in counters, logs and statuses. Flags
-// are Envoy's response flags (plus DR, the client reset, and UTL).
+// are Envoy's response flags (plus DR, the client reset, UTL and RBAC).
 // Thread: any. Pure.
 #pragma once
 
@@ -25,6 +25,7 @@ enum lb_cause {
 	LB_CAUSE_CLIENT_LOST, // DC: the client's connection was lost
 	LB_CAUSE_CLIENT_PROTOCOL, // DPE: malformed request
 	LB_CAUSE_FAULT, // FI: aborted by a configured fault (FI-02)
+	LB_CAUSE_DENIED, // RBAC: refused by access control (A41-14)
 	LB_N_CAUSES,
 };
 

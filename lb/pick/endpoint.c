@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses are found in one array of 32-bit slots: an endpoint's number, and above it some bits of
 // its address's hash, so that hardly any but the one that is looked for is looked at. What finds
-// its slot taken goes to the next that is free.
+// its slot taken goes to the next that is free. So do endpoints with the same address, of which
+// there are few: those of clusters that speak to it in different ways.
 #include "lb/pick/endpoint.h"
 
 #include "lb/base/check.h"
@@ -13,7 +14,7 @@
 #define NUMBER_BITS 18
 #define NUMBER_MASK ((1u << NUMBER_BITS) - 1)
 _Static_assert(LB_MAX_ENDPOINTS < 1 << NUMBER_BITS, "a slot holds any id + 1");
-_Static_assert(sizeof(struct lb_endpoint) == 28, "in the first half of a cache line");
+_Static_assert(sizeof(struct lb_endpoint) == 36, "half of its place is another's");
 
 struct slab {
 	struct lb_endpoint_table *table; // lb_endpoint_table_of()
@@ -57,15 +58,33 @@ static uint32_t slot_of(uint64_t hash, uint32_t id)
 	return ((uint32_t)(hash >> 32) & ~NUMBER_MASK) | (id + 1);
 }
 
-// The place of the endpoint with this address, or the free one that it belongs to.
-static uint32_t search(const struct lb_endpoint_table *t, const struct ip_port *addr, uint64_t hash)
+// The first place from this one on with an endpoint of this address, or else one that is free.
+static uint32_t search_from(const struct lb_endpoint_table *t, uint32_t place,
+	const struct ip_port *addr, uint64_t hash)
 {
-	uint32_t place = (uint32_t)hash & (t->n_slots - 1);
-	for (; t->slots[place]; place = (place + 1) & (t->n_slots - 1)) {
+	for (place &= t->n_slots - 1; t->slots[place]; place = (place + 1) & (t->n_slots - 1)) {
 		uint32_t slot = t->slots[place], id = (slot & NUMBER_MASK) - 1;
 		if (slot == slot_of(hash, id) && ip_port_eq(&at(t, id)->addr, addr))
 			break;
 	}
+	return place;
+}
+
+// NULL = the place is free.
+static struct lb_endpoint *at_place(const struct lb_endpoint_table *t, uint32_t place)
+{
+	uint32_t slot = t->slots[place];
+	return slot ? at(t, (slot & NUMBER_MASK) - 1) : NULL;
+}
+
+// The place of the endpoint with this address and security, or the free one that it belongs to.
+static uint32_t search(const struct lb_endpoint_table *t, const struct ip_port *addr,
+	const struct lb_security *security, uint64_t hash)
+{
+	uint32_t place = search_from(t, (uint32_t)hash, addr, hash);
+	const struct lb_endpoint *e;
+	while ((e = at_place(t, place)) && !lb_security_eq(e->security, security))
+		place = search_from(t, place + 1, addr, hash);
 	return place;
 }
 
@@ -138,6 +157,9 @@ void lb_endpoint_table_free(struct lb_endpoint_table *t)
 {
 	if (!t)
 		return;
+	for (uint32_t id = 0; id < t->n_ids; id++)
+		if (at(t, id)->is_used)
+			lb_security_put(at(t, id)->security);
 	for (uint32_t i = 0; i < t->n_slabs; i++)
 		free(t->slabs[i]);
 	free(t->slabs);
@@ -171,8 +193,8 @@ void lb_endpoint_table_expect(struct lb_endpoint_table *t, uint32_t n)
 }
 
 // At this place, which is free. NULL = out of memory, or no id is left.
-static struct lb_endpoint *add(
-	struct lb_endpoint_table *t, const struct ip_port *addr, uint64_t hash, uint32_t place)
+static struct lb_endpoint *add(struct lb_endpoint_table *t, const struct ip_port *addr,
+	struct lb_security *security, uint64_t hash, uint32_t place)
 {
 	uint32_t count = lb_endpoint_table_count(t);
 	if (count == LB_MAX_ENDPOINTS || (!t->n_free && !have_slab(t)))
@@ -180,7 +202,7 @@ static struct lb_endpoint *add(
 	if (!fits(count + 1, t->n_slots)) {
 		if (!grow(t, count + 1))
 			return NULL;
-		place = search(t, addr, hash);
+		place = search(t, addr, security, hash);
 	}
 	uint32_t id = t->n_ids;
 	if (t->n_free) {
@@ -191,34 +213,48 @@ static struct lb_endpoint *add(
 		t->n_ids++;
 	}
 	struct lb_endpoint *e = at(t, id);
-	*e = (struct lb_endpoint){.id = id, .addr = *addr, .is_used = true};
+	*e = (struct lb_endpoint){
+		.security = lb_security_get(security), .id = id, .addr = *addr, .is_used = true};
 	t->slots[place] = slot_of(hash, id);
 	return e;
 }
 
-bool lb_endpoint_has(const struct lb_endpoint_table *t, const struct ip_port *addr)
+bool lb_endpoint_has(const struct lb_endpoint_table *t, const struct ip_port *addr,
+	const struct lb_security *security)
 {
-	return t->slots[search(t, addr, lb_address_hash(addr))];
+	return t->slots[search(t, addr, security, lb_address_hash(addr))];
 }
 
-struct lb_endpoint *lb_endpoint_of(const struct lb_endpoint_table *t, const struct ip_port *addr)
-{
-	uint32_t slot = t->slots[search(t, addr, lb_address_hash(addr))];
-	struct lb_endpoint *e = slot ? at(t, (slot & NUMBER_MASK) - 1) : NULL;
-	return e && e->n_refs ? e : NULL;
-}
-
-struct lb_endpoint *lb_endpoint_get(
-	struct lb_endpoint_table *t, const struct ip_port *addr, bool *ret_new)
+struct lb_endpoint *lb_endpoint_next_of(const struct lb_endpoint_table *t,
+	const struct ip_port *addr, const struct lb_endpoint *after)
 {
 	uint64_t hash = lb_address_hash(addr);
-	uint32_t place = search(t, addr, hash), slot = t->slots[place];
-	struct lb_endpoint *e = slot ? at(t, (slot & NUMBER_MASK) - 1) : add(t, addr, hash, place);
+	uint32_t place = (uint32_t)hash;
+	if (after)
+		place = search(t, addr, after->security, hash) + 1;
+	struct lb_endpoint *e;
+	for (;; place++) {
+		place = search_from(t, place, addr, hash);
+		e = at_place(t, place);
+		if (!e || e->n_refs)
+			return e;
+	}
+}
+
+struct lb_endpoint *lb_endpoint_get(struct lb_endpoint_table *t, const struct ip_port *addr,
+	struct lb_security *security, bool *ret_new)
+{
+	uint64_t hash = lb_address_hash(addr);
+	uint32_t place = search(t, addr, security, hash);
+	struct lb_endpoint *e = at_place(t, place);
+	bool is_new = !e;
+	if (is_new)
+		e = add(t, addr, security, hash, place);
 	if (!e)
 		return NULL;
 	e->n_refs++;
 	if (ret_new)
-		*ret_new = !slot;
+		*ret_new = is_new;
 	return e;
 }
 
@@ -252,7 +288,9 @@ void lb_endpoint_free_released(struct lb_endpoint_table *t, struct lb_endpoint *
 {
 	if (e->n_refs)
 		return;
-	clear_slot(t, search(t, &e->addr, lb_address_hash(&e->addr)));
+	clear_slot(t, search(t, &e->addr, e->security, lb_address_hash(&e->addr)));
+	lb_security_put(e->security);
+	e->security = NULL;
 	e->is_used = false;
 	e->next_free = t->first_free;
 	t->first_free = e->id + 1;

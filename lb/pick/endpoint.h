@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend address with a stable object and a small dense id that outlive snapshots. Workers index
-// their connection pools by the id; pickers point to the object.
+// A backend address, and how it is spoken to, with a stable object and a small dense id that
+// outlive snapshots. Workers index their connection pools by the id; pickers point to the object.
 // Thread: created, counted and freed by ctrl; workers read the constant fields.
 // Lifetime: freed only after no snapshot that a worker may read refers to it and every worker has
 // reported LB_EVENT_RELEASED for its id (its connections are closed).
 #pragma once
 
 #include "lb/base/ip.h"
+#include "lb/pick/credential.h"
+#include "lb/pick/security.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +20,8 @@ const char *lb_state_name(enum lb_state); // "IDLE", "CONNECTING", …
 struct lb_endpoint_table;
 
 struct lb_endpoint {
+	// Constant, counted; NULL = plain text. Aligned as the others, so that no bytes lie empty.
+	struct lb_security *security __attribute__((packed, aligned(4)));
 	uint32_t id; // constant
 	struct ip_port addr; // constant
 	// The rest belongs to ctrl.
@@ -29,8 +33,20 @@ struct lb_endpoint {
 	};
 };
 // An endpoint with its user's data behind it, zeroed before the id is first used.
-#define LB_ENDPOINT_SIZE 56
+#define LB_ENDPOINT_SIZE 64
 #define LB_ENDPOINT_SLAB 64 // endpoints lie side by side in slabs, which never move
+
+// The id at which its TLS context stands in snapshots (lb_snapshot_credential); LB_PLAIN_TEXT = it
+// is spoken to in plain text.
+static inline uint32_t lb_endpoint_credential(const struct lb_endpoint *e)
+{
+	return e->security ? e->security->credential : LB_PLAIN_TEXT;
+}
+// Sent as SNI; "" = none is.
+static inline const char *lb_endpoint_server_name(const struct lb_endpoint *e)
+{
+	return e->security ? e->security->server_name : "";
+}
 
 // The worker that keeps the endpoint connected when a policy wants it
 // (docs/decisions/anchor-worker.md).
@@ -39,7 +55,7 @@ static inline uint32_t lb_endpoint_anchor(uint32_t id, uint32_t n_workers)
 	return id % n_workers;
 }
 
-// All endpoints of the process, one per address. Returns NULL if out of memory.
+// All endpoints of the process, one per address and security. Returns NULL if out of memory.
 struct lb_endpoint_table *lb_endpoint_table_new(void *user);
 static inline struct lb_endpoint_table *lb_endpoint_table_of(const struct lb_endpoint *e)
 {
@@ -57,14 +73,18 @@ void lb_endpoint_table_free(struct lb_endpoint_table *); // with all endpoints; 
 void lb_endpoint_table_on_unused(
 	struct lb_endpoint_table *, void (*on_unused)(void *ctx, struct lb_endpoint *), void *ctx);
 uint32_t lb_endpoint_table_count(const struct lb_endpoint_table *); // without released ones
-// Finds or makes the endpoint of this address and counts one reference. Returns NULL if out of
-// memory or at LB_MAX_ENDPOINTS. *ret_new (ret_new may be NULL): the endpoint is new to workers.
+// Finds or makes the endpoint of this address and security (counted by it; NULL = plain text) and
+// counts one reference. Returns NULL if out of memory or at LB_MAX_ENDPOINTS. *ret_new (ret_new may
+// be NULL): the endpoint is new to workers.
 struct lb_endpoint *lb_endpoint_get(
-	struct lb_endpoint_table *, const struct ip_port *, bool *ret_new);
-// Returns the endpoint of this address, borrowed; NULL = none.
-struct lb_endpoint *lb_endpoint_of(const struct lb_endpoint_table *, const struct ip_port *);
+	struct lb_endpoint_table *, const struct ip_port *, struct lb_security *, bool *ret_new);
+// Returns the endpoints of this address one after the other, referenced ones alone, borrowed; after
+// NULL the first one. NULL = there are no more.
+struct lb_endpoint *lb_endpoint_next_of(
+	const struct lb_endpoint_table *, const struct ip_port *, const struct lb_endpoint *after);
 // True if the endpoint is referenced, or a worker has yet to release it and may have connections.
-bool lb_endpoint_has(const struct lb_endpoint_table *, const struct ip_port *);
+bool lb_endpoint_has(
+	const struct lb_endpoint_table *, const struct ip_port *, const struct lb_security *);
 // Counts one more reference to an endpoint that the caller already holds.
 static inline struct lb_endpoint *lb_endpoint_get_again(struct lb_endpoint *e)
 {

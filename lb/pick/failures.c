@@ -8,12 +8,23 @@
 
 #define WORD sizeof(uint64_t)
 #define N_WORDS (sizeof(struct lb_failure) / WORD)
-#define CLUSTER_AT (offsetof(struct lb_failure, cluster) / WORD)
-#define TEXT_AT (offsetof(struct lb_failure, text) / WORD)
+#define AT(member) (offsetof(struct lb_failure, member) / WORD)
 
-_Static_assert(sizeof(struct lb_failure) % WORD == 0 &&
-		       offsetof(struct lb_failure, cluster) % WORD == 0 &&
-		       offsetof(struct lb_failure, text) % WORD == 0,
+static const struct text_place {
+	uint32_t at, size; // words, bytes
+} places[LB_FAILURE_N_TEXTS] = {
+#define X(name, size) {AT(name), size},
+	LB_FAILURE_TEXTS(X)
+#undef X
+};
+
+#define X(name, size)                                                                              \
+	_Static_assert(offsetof(struct lb_failure, name) % WORD == 0 && (size) % WORD == 0,        \
+		"the parts are copied in words");
+LB_FAILURE_TEXTS(X)
+#undef X
+_Static_assert(sizeof(struct lb_failure_attempt) % WORD == 0 &&
+		       offsetof(struct lb_failure, attempts) % WORD == 0,
 	"the parts are copied in words");
 
 // A word that a reader sees is stored with release and loaded with acquire: who has seen a word of
@@ -54,16 +65,17 @@ static void put_text(uint64_t *to, size_t size, struct str text)
 	put(to + at / WORD, len > at ? text.p + at : "", len - at);
 }
 
-void lb_failures_add(
-	struct lb_failures *f, const struct lb_failure *what, struct str cluster, struct str text)
+void lb_failures_add(struct lb_failures *f, const struct lb_failure *what,
+	const struct str texts[LB_FAILURE_N_TEXTS])
 {
 	uint64_t n = f->n;
 	struct slot *s = &f->slots[n % LB_FAILURES];
+	size_t fixed = AT(attempts) + what->n_kept * sizeof(what->attempts[0]) / WORD;
 	__atomic_store_n(&s->stamp, 2 * n + 1, __ATOMIC_RELAXED);
-	for (size_t i = 0; i < CLUSTER_AT; i++)
+	for (size_t i = 0; i < fixed; i++)
 		put(s->words + i, (const char *)what + i * WORD, WORD);
-	put_text(s->words + CLUSTER_AT, sizeof(what->cluster), cluster);
-	put_text(s->words + TEXT_AT, sizeof(what->text), text);
+	for (size_t i = 0; i < LB_FAILURE_N_TEXTS; i++)
+		put_text(s->words + places[i].at, places[i].size, texts[i]);
 	__atomic_store_n(&s->stamp, 2 * n + 2, __ATOMIC_RELEASE);
 	__atomic_store_n(&f->n, n + 1, __ATOMIC_RELEASE);
 }

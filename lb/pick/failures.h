@@ -12,27 +12,57 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LB_FAILURES 256 // that a worker keeps
-#define LB_FAILURE_CLUSTER_MAX 120 // longer names and texts are cut
-#define LB_FAILURE_TEXT_MAX 344
+#define LB_FAILURES 1024 // that a worker keeps
+#define LB_FAILURE_ID_MAX 64
+#define LB_FAILURE_ATTEMPTS 5 // that are kept of each, the last ones
+
+// What is kept of each text, with the NUL at its end; longer ones are cut.
+#define LB_FAILURE_TEXTS(X)                                                                        \
+	X(cluster, 120)                                                                            \
+	X(text, 344)                                                                               \
+	X(id, LB_FAILURE_ID_MAX + 8) /* x-request-id */                                            \
+	X(method, 16)                                                                              \
+	X(authority, 128)                                                                          \
+	X(path, 256)                                                                               \
+	X(vhost, 96) /* names of where it was routed; "" = none, or it serves no more */           \
+	X(route, 96)
+
+#define X(name, size) LB_FAILURE_##name,
+enum lb_failure_text { LB_FAILURE_TEXTS(X) LB_FAILURE_N_TEXTS };
+#undef X
+
+// One that was sent to a backend, or a pick that failed and counts as one (has_backend is false).
+struct lb_failure_attempt {
+	struct ip_port backend;
+	uint32_t after_us; // its begin, from the request's
+	uint32_t took_us;
+	uint8_t cause; // enum lb_cause; OK = the backend answered, with grpc_status
+	uint8_t grpc_status;
+	bool has_backend;
+};
 
 struct lb_failure {
-	uint64_t at_ns; // of the worker's clock
+	uint64_t began_ns, at_ns; // of the worker's clock; at its end
 	struct ip_port backend;
 	uint16_t frontend;
 	uint8_t cause; // enum lb_cause
 	bool has_backend; // one was chosen
-	_Alignas(8) char cluster[LB_FAILURE_CLUSTER_MAX]; // "" = none was chosen
-	_Alignas(8) char text[LB_FAILURE_TEXT_MAX];
+	uint8_t n_kept; // of attempts[]
+	uint32_t n_attempts; // in all
+	uint32_t route_index; // in its virtual host's resource; UINT32_MAX = not known
+	_Alignas(8) struct lb_failure_attempt attempts[LB_FAILURE_ATTEMPTS];
+#define X(name, size) _Alignas(8) char name[size];
+	LB_FAILURE_TEXTS(X)
+#undef X
 };
 struct lb_failures;
 
 struct lb_failures *lb_failures_new(void); // NULL = out of memory
 void lb_failures_free(struct lb_failures *); // NULL is fine
 
-// Writes one; cluster and text come apart, so that no more is copied than they have.
-void lb_failures_add(
-	struct lb_failures *, const struct lb_failure *, struct str cluster, struct str text);
+// Writes one; its texts come apart, so that no more is copied than they have.
+void lb_failures_add(struct lb_failures *, const struct lb_failure *,
+	const struct str texts[LB_FAILURE_N_TEXTS]);
 // How many were ever written.
 uint64_t lb_failures_count(const struct lb_failures *);
 // Reads one by its number, from 0 on. False = it has not come yet, is being written, or was

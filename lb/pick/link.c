@@ -13,7 +13,8 @@ struct lb_shared *lb_shared_new(void)
 		return NULL;
 	s->active = cacheline_alloc(LB_MAX_MEMBERS, sizeof(s->active[0]));
 	s->loads = cacheline_alloc(LB_MAX_MEMBERS, sizeof(s->loads[0]));
-	if (!s->active || !s->loads) {
+	s->timers = cacheline_alloc(LB_MAX_ENDPOINTS, sizeof(s->timers[0]));
+	if (!s->active || !s->loads || !s->timers) {
 		lb_shared_free(s);
 		return NULL;
 	}
@@ -26,6 +27,7 @@ void lb_shared_free(struct lb_shared *s)
 		return;
 	cacheline_free(s->active);
 	cacheline_free(s->loads);
+	cacheline_free(s->timers);
 	cacheline_free(s);
 }
 
@@ -36,11 +38,15 @@ struct lb_link *lb_link_new(uint32_t worker, int core, struct lb_shared *shared)
 		return NULL;
 	*l = (struct lb_link){.worker = worker, .core = core, .shared = shared};
 	l->clusters = cacheline_alloc(LB_MAX_CLUSTERS, sizeof(l->clusters[0]));
+	l->times = cacheline_alloc(LB_MAX_CLUSTERS, sizeof(l->times[0]));
+	l->frontends = cacheline_alloc(LB_MAX_FRONTENDS, sizeof(l->frontends[0]));
 	l->endpoints = cacheline_alloc(LB_MAX_ENDPOINTS, sizeof(l->endpoints[0]));
 	l->members = cacheline_alloc(LB_MAX_MEMBERS, sizeof(l->members[0]));
 	l->loads = cacheline_alloc(LB_MAX_LOADS, sizeof(l->loads[0]));
 	l->failures = lb_failures_new();
-	if (!l->clusters || !l->endpoints || !l->members || !l->loads || !l->failures)
+	if (!l->clusters || !l->times || !l->frontends)
+		goto err;
+	if (!l->endpoints || !l->members || !l->loads || !l->failures)
 		goto err;
 	if (spsc_init(&l->commands, sizeof(struct lb_command), LB_LINK_COMMANDS) ||
 		spsc_init(&l->events, sizeof(struct lb_event), LB_LINK_EVENTS))
@@ -58,10 +64,13 @@ void lb_link_free(struct lb_link *l)
 	spsc_fini(&l->commands);
 	spsc_fini(&l->events);
 	cacheline_free(l->clusters);
+	cacheline_free(l->times);
+	cacheline_free(l->frontends);
 	cacheline_free(l->endpoints);
 	cacheline_free(l->members);
 	cacheline_free(l->loads);
 	lb_failures_free(l->failures);
+	lb_access_free(l->access);
 	free(l);
 }
 

@@ -5,14 +5,18 @@
 #pragma once
 
 #include "lb/base/counter.h"
+#include "lb/base/histogram.h"
 #include "lb/base/pool.h"
 #include "lb/base/spsc.h"
 #include "lb/base/time.h"
+#include "lb/pick/access.h"
+#include "lb/pick/answer.h"
 #include "lb/pick/cause.h"
 #include "lb/pick/endpoint.h"
 #include "lb/pick/failures.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/orca.h"
+#include "lb/pick/timers.h"
 
 // ctrl → worker
 enum lb_command_kind {
@@ -39,7 +43,7 @@ enum lb_event_kind {
 	// LB_SHORT_LIVED_NS. A backend that accepts and hangs up must not be tried again at once.
 	LB_EVENT_SHORT_LIVED,
 	LB_EVENT_RELEASED,
-	LB_EVENT_DRAINED,
+	LB_EVENT_DRAINED, // the worker's last answer to DRAIN
 	// A request waits for this IDLE member: connect it (lb_pick.connect_request,
 	// LB_AFFINITY_CONNECT). Once per member and snapshot.
 	LB_EVENT_CONNECT_REQUEST,
@@ -54,6 +58,7 @@ struct lb_event {
 		uint32_t endpoint_id;
 		uint32_t member; // CONNECT_REQUEST, ORCA
 		uint32_t load; // METRIC: of the locality
+		uint32_t n_cut; // DRAINED: requests that the deadline ended
 	};
 	union {
 		char why[64]; // FAILED to SHORT_LIVED: "refused", "connect timeout", …
@@ -76,6 +81,20 @@ struct lb_cluster_counters {
 	uint64_t active; // gauge: keeps the cluster alive (A31-C02)
 	uint64_t queued; // gauge: waiting for a backend, a delay or a retry's backoff
 	uint64_t ended[LB_N_CAUSES];
+};
+// Answers and times of one cluster's requests on one worker, apart from the counters that each step
+// of a request touches (docs/metrics.md: what each time is).
+struct lb_cluster_times {
+	uint64_t answers[LB_N_ANSWERS]; // of requests that are over
+	struct histogram request, added; // of requests that are over
+	struct histogram attempt; // of attempts that are over
+};
+// The same of one frontend's requests, those without a cluster included, and by which cause they
+// ended.
+struct lb_frontend_times {
+	uint64_t ended[LB_N_CAUSES];
+	uint64_t answers[LB_N_ANSWERS];
+	struct histogram request, added;
 };
 struct lb_endpoint_counters {
 	uint64_t started; // streams opened to it
@@ -115,7 +134,7 @@ struct lb_worker_counters {
 	uint64_t frontend_connections[LB_MAX_FRONTENDS]; // total connections accepted
 };
 
-#define LB_LINK_MAX_GROUPS 16
+#define LB_LINK_MAX_GROUPS 24
 struct lb_counter_group {
 	const char *name; // "tcp", "h2", "port0"
 	struct counter_set set;
@@ -129,6 +148,8 @@ struct lb_shared {
 	// [LB_MAX_MEMBERS] load counters of the member's locality; 0 = none. A request keeps the
 	// value it was sent with. w: ctrl (relaxed), r: workers.
 	uint32_t *loads;
+	// [LB_MAX_ENDPOINTS] of the endpoint's connections; w: ctrl (relaxed), r: workers.
+	struct lb_timers *timers;
 	// The gauge of FI-08; w: workers (relaxed), only when a fault is injected.
 	_Alignas(64) uint32_t active_faults;
 };
@@ -142,10 +163,15 @@ struct lb_link {
 	struct spsc events; // w: worker, r: ctrl
 	struct lb_worker_counters counters; // w: worker (relaxed), r: ctrl
 	struct lb_cluster_counters *clusters; // [LB_MAX_CLUSTERS] w: worker (relaxed), r: ctrl
+	// [LB_MAX_CLUSTERS] and [LB_MAX_FRONTENDS], likewise. Their memory becomes resident with
+	// the first request that is counted there.
+	struct lb_cluster_times *times;
+	struct lb_frontend_times *frontends;
 	struct lb_endpoint_counters *endpoints; // [LB_MAX_ENDPOINTS] w: worker (relaxed), r: ctrl
 	struct lb_member_counters *members; // [LB_MAX_MEMBERS] w: worker (relaxed), r: ctrl
 	struct lb_load_counters *loads; // [LB_MAX_LOADS] likewise; 0 is unused
 	struct lb_failures *failures; // w: worker, r: ctrl
+	struct lb_access *access; // owned; NULL = no access log. Set before the worker starts
 	struct lb_shared *shared; // borrowed
 	// Filled before the worker starts, constant afterwards: each module's own counters, by
 	// name.

@@ -284,21 +284,6 @@ static int on_hit(
 	return 0;
 }
 
-// Bytes 0x01 to 0x7f only: what both engines read alike (RX-09, RX-10).
-static bool is_common_text(struct str s)
-{
-	const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
-	size_t i = 0;
-	uint64_t bad = 0, word;
-	for (; i + 8 <= s.len; i += 8) {
-		memcpy(&word, s.p + i, 8);
-		bad |= word | (word - ones); // without top bits, only a zero byte borrows one
-	}
-	for (; i < s.len; i++)
-		bad |= (uint8_t)s.p[i] < 0x80 && s.p[i] ? 0 : tops;
-	return !(bad & tops);
-}
-
 // An ASCII subject, behind what was skipped. False = Hyperscan would not; `left` is what to do.
 static uint64_t match_ascii(const struct lb_regex_set *s, struct lb_regex_scratches *scratches,
 	uint32_t thread, struct str rest, uint64_t *ret_left)
@@ -320,7 +305,7 @@ uint64_t lb_regex_set_match(const struct lb_regex_set *s, struct lb_regex_scratc
 	if (!str_starts(subject, lb_regex_set_prefix(s)))
 		return 0;
 	uint64_t hits = 0, left = UINT64_MAX >> (64 - s->n);
-	if (subject.len <= UINT32_MAX && is_common_text(subject)) {
+	if (subject.len <= UINT32_MAX && lb_regex_syntax_is_common_text(subject)) {
 		struct str rest = {subject.p + s->n_skipped, subject.len - s->n_skipped};
 		hits = match_ascii(s, scratches, thread, rest, &left);
 	}

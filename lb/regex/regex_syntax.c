@@ -333,3 +333,17 @@ struct lb_regex_syntax lb_regex_syntax_read(struct str pattern, char *prefix, ch
 		.text_len = w.n_text,
 	};
 }
+
+bool lb_regex_syntax_is_common_text(struct str s)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
+	size_t i = 0;
+	uint64_t bad = 0, word;
+	for (; i + 8 <= s.len; i += 8) {
+		memcpy(&word, s.p + i, 8);
+		bad |= word | (word - ones); // without top bits, only a zero byte borrows one
+	}
+	for (; i < s.len; i++)
+		bad |= (uint8_t)s.p[i] < 0x80 && s.p[i] ? 0 : tops;
+	return !(bad & tops);
+}

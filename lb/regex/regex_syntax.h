@@ -26,3 +26,5 @@ size_t lb_regex_syntax_room(size_t pattern_len);
 // pattern: accepted by RE2. Writes prefix[pattern.len] and text[lb_regex_syntax_room(pattern.len)];
 // text may be NULL.
 struct lb_regex_syntax lb_regex_syntax_read(struct str pattern, char *prefix, char *text);
+// Bytes 0x01 to 0x7f only: subjects that both engines read alike (RX-09, RX-10).
+bool lb_regex_syntax_is_common_text(struct str);

@@ -5,6 +5,7 @@
 
 #include "lb/index/string_index.h"
 #include "lb/regex/regex.h"
+#include "lb/route/rbac.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -60,6 +61,8 @@ static void put_overrides(struct flat *f, const struct lb_filter_overrides *o)
 		put(f, &filter->disabled, sizeof(filter->disabled));
 		if (filter->kind == LB_FILTER_FAULT)
 			put(f, &filter->fault, sizeof(filter->fault));
+		if (filter->kind == LB_FILTER_RBAC)
+			put_str(f, filter->rbac.conf->bytes);
 		if (filter->kind != LB_FILTER_SESSION)
 			continue;
 		put(f, &filter->session.enabled, sizeof(filter->session.enabled));
@@ -108,34 +111,6 @@ static uint32_t number_of(struct flat *f, struct lb_string_index *among)
 	return i;
 }
 
-static bool copy_filter(struct lb_arena *a, struct lb_filter *to)
-{
-	if (!lb_arena_copy(a, to->name, &to->name))
-		return false;
-	if (to->kind != LB_FILTER_SESSION)
-		return true;
-	return lb_arena_copy(a, to->session.cookie, &to->session.cookie) &&
-	       lb_arena_copy(a, to->session.path, &to->session.path);
-}
-
-bool lb_overrides_copy(
-	struct lb_arena *a, const struct lb_filter_overrides *from, struct lb_filter_overrides *ret)
-{
-	*ret = (struct lb_filter_overrides){0};
-	if (from->n == 0)
-		return true;
-	struct lb_filter *list = lb_arena_alloc(a, from->n, sizeof(*list));
-	if (!list)
-		return false;
-	for (uint32_t i = 0; i < from->n; i++) {
-		list[i] = from->list[i];
-		if (!copy_filter(a, &list[i]))
-			return false;
-	}
-	*ret = (struct lb_filter_overrides){list, from->n};
-	return true;
-}
-
 static int copy_hash(struct lb_arena *a, const struct lb_hash_policy *from,
 	struct lb_hash_policy *to, struct lb_err *reterr)
 {
@@ -158,8 +133,9 @@ static int copy_policy(struct lb_arena *a, const struct lb_route_policy *from,
 	to->timeouts = from->timeouts;
 	to->retry = from->retry;
 	to->auto_host_rewrite = from->auto_host_rewrite;
-	if (!lb_overrides_copy(a, &from->overrides, &to->overrides))
-		return no_memory(reterr);
+	int err = lb_overrides_copy(a, &from->overrides, &to->overrides, reterr);
+	if (err)
+		return err;
 	if (from->n_hash == 0)
 		return 0;
 	struct lb_hash_policy *hash = lb_arena_alloc(a, from->n_hash, sizeof(*hash));
@@ -167,7 +143,7 @@ static int copy_policy(struct lb_arena *a, const struct lb_route_policy *from,
 		return no_memory(reterr);
 	to->hash = hash;
 	for (; to->n_hash < from->n_hash; to->n_hash++) {
-		int err = copy_hash(a, &from->hash[to->n_hash], &hash[to->n_hash], reterr);
+		err = copy_hash(a, &from->hash[to->n_hash], &hash[to->n_hash], reterr);
 		if (err)
 			return lb_err_within(reterr, "hash_policy[%u]", to->n_hash);
 	}
@@ -220,12 +196,13 @@ static int check_weights(const struct lb_route_conf *conf, struct lb_err *reterr
 	return lb_err_set(reterr, "sum of cluster weights is %llu", (unsigned long long)sum);
 }
 
-static bool copy_clusters(
-	struct lb_arena *a, const struct lb_route_conf *conf, struct lb_action *to)
+static int copy_clusters(struct lb_arena *a, const struct lb_route_conf *conf, struct lb_action *to,
+	struct lb_err *reterr)
 {
 	struct lb_draw *draws = lb_arena_alloc(a, conf->n_clusters, sizeof(*draws));
 	if (!draws)
-		return false;
+		return no_memory(reterr);
+	to->draws = draws;
 	uint32_t upto = 0;
 	for (uint32_t i = 0; i < conf->n_clusters; i++) {
 		const struct lb_weighted_cluster *c = &conf->clusters[i];
@@ -234,11 +211,11 @@ static bool copy_clusters(
 		upto += c->weight;
 		struct lb_draw *d = &draws[to->n_draws++];
 		*d = (struct lb_draw){.cluster_id = c->cluster_id, .upto = upto};
-		if (!lb_overrides_copy(a, &c->overrides, &d->overrides))
-			return false;
+		int err = lb_overrides_copy(a, &c->overrides, &d->overrides, reterr);
+		if (err)
+			return err;
 	}
-	to->draws = draws;
-	return true;
+	return 0;
 }
 
 static bool have_builder(struct lb_actions *as)
@@ -280,10 +257,8 @@ int lb_actions_add(struct lb_actions *as, const struct lb_route_conf *conf, uint
 		as->room = room;
 	}
 	as->list[i] = (struct lb_action){.kind = conf->action, .policy = as->policies[policy]};
-	if (has_clusters && !copy_clusters(&as->arena, conf, &as->list[i]))
-		return no_memory(reterr);
-	as->n++;
-	return 0;
+	as->n++; // freed from now on
+	return has_clusters ? copy_clusters(&as->arena, conf, &as->list[i], reterr) : 0;
 }
 
 static void builder_free(struct lb_action_builder *b)
@@ -313,9 +288,14 @@ bool lb_actions_seal(struct lb_actions *as)
 void lb_actions_fini(struct lb_actions *as)
 {
 	builder_free(as->builder);
-	for (uint32_t i = 0; i < as->n_policies; i++)
+	for (uint32_t i = 0; i < as->n_policies; i++) {
 		for (uint32_t k = 0; k < as->policies[i]->n_hash; k++)
 			lb_regex_rewrite_free(as->policies[i]->hash[k].rewrite);
+		lb_overrides_fini(&as->policies[i]->overrides);
+	}
+	for (uint32_t i = 0; i < as->n; i++)
+		for (uint32_t k = 0; k < as->list[i].n_draws; k++)
+			lb_overrides_fini(&as->list[i].draws[k].overrides);
 	free(as->policies);
 	free(as->list);
 	lb_arena_fini(&as->arena);

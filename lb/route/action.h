@@ -31,9 +31,6 @@ struct lb_actions {
 	struct lb_action_builder *builder; // until sealed
 };
 
-// Copies a virtual host's or route's overrides into the arena. False = out of memory.
-bool lb_overrides_copy(
-	struct lb_arena *, const struct lb_filter_overrides *, struct lb_filter_overrides *ret);
 // Sets *ret to the index of the route's action. Returns 0, or -EINVAL with the reason (out of
 // memory included). The conf's policy must stay allocated until the actions are sealed.
 int lb_actions_add(

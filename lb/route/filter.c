@@ -2,51 +2,77 @@
 #include "lb/route/filter.h"
 
 #include "lb/base/check.h"
+#include "lb/route/rbac.h"
 #include "lb/route/route.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
-static size_t text_size(const struct lb_filter *f)
+static bool copy_texts(struct lb_arena *a, struct lb_filter *to)
 {
-	size_t size = f->name.len;
-	if (f->kind == LB_FILTER_SESSION)
-		size += f->session.cookie.len + f->session.path.len;
-	return size;
+	if (!lb_arena_copy(a, to->name, &to->name))
+		return false;
+	if (to->kind != LB_FILTER_SESSION)
+		return true;
+	return lb_arena_copy(a, to->session.cookie, &to->session.cookie) &&
+	       lb_arena_copy(a, to->session.path, &to->session.path);
 }
 
-static struct str add_text(char **at, struct str s)
+static int compile(struct lb_filter *f, struct lb_err *reterr)
 {
-	struct str copy = {*at, s.len};
-	if (s.len)
-		memcpy(*at, s.p, s.len);
-	*at += s.len;
-	return copy;
+	if (f->kind != LB_FILTER_RBAC)
+		return 0;
+	f->rbac.compiled = lb_rbac_new(f->rbac.conf, reterr);
+	f->rbac.conf = NULL;
+	return f->rbac.compiled ? 0 : -EINVAL;
+}
+
+int lb_overrides_copy(struct lb_arena *a, const struct lb_filter_overrides *from,
+	struct lb_filter_overrides *ret, struct lb_err *reterr)
+{
+	*ret = (struct lb_filter_overrides){0};
+	if (from->n == 0)
+		return 0;
+	struct lb_filter *list = lb_arena_alloc(a, from->n, sizeof(*list));
+	if (!list)
+		return lb_err_set(reterr, "out of memory");
+	for (ret->list = list; ret->n < from->n; ret->n++) {
+		struct lb_filter *to = &list[ret->n];
+		*to = from->list[ret->n];
+		if (!copy_texts(a, to))
+			return lb_err_set(reterr, "out of memory");
+		if (compile(to, reterr))
+			return lb_err_within(
+				reterr, "filter \"%.*s\"", (int)to->name.len, to->name.p);
+	}
+	return 0;
+}
+
+void lb_overrides_fini(const struct lb_filter_overrides *o)
+{
+	for (uint32_t i = 0; i < o->n; i++)
+		if (o->list[i].kind == LB_FILTER_RBAC)
+			lb_rbac_free(o->list[i].rbac.compiled);
 }
 
 struct lb_filter_chain *lb_filter_chain_new(
 	const struct lb_filter *filters, uint32_t n, const struct lb_listener_timeouts *timeouts)
 {
-	size_t size = n * sizeof(*filters);
-	for (uint32_t i = 0; i < n; i++)
-		size += text_size(&filters[i]);
+	struct lb_err ignored;
+	const struct lb_filter_overrides from = {filters, n};
+	struct lb_filter_overrides to;
 	struct lb_filter_chain *c = calloc(1, sizeof(*c));
-	struct lb_filter *copies = malloc(size + 1); // one block: the filters, then their texts
-	if (!c || !copies) {
-		free(c);
-		free(copies);
+	if (!c)
 		return NULL;
-	}
-	*c = (struct lb_filter_chain){1, n, *timeouts, copies};
-	char *text = (char *)(copies + n);
-	for (uint32_t i = 0; i < n; i++) {
-		copies[i] = filters[i];
-		copies[i].name = add_text(&text, filters[i].name);
-		if (filters[i].kind != LB_FILTER_SESSION)
-			continue;
-		copies[i].session.cookie = add_text(&text, filters[i].session.cookie);
-		copies[i].session.path = add_text(&text, filters[i].session.path);
-	}
-	return c;
+	int rc = lb_overrides_copy(&c->arena, &from, &to, &ignored);
+	c->n_refs = 1;
+	c->n = to.n;
+	c->timeouts = *timeouts;
+	c->filters = to.list;
+	if (!rc)
+		return c;
+	lb_filter_chain_put(c);
+	return NULL;
 }
 
 struct lb_filter_chain *lb_filter_chain_get(struct lb_filter_chain *c)
@@ -62,7 +88,8 @@ void lb_filter_chain_put(struct lb_filter_chain *c)
 	CHECK(c->n_refs > 0);
 	if (--c->n_refs)
 		return;
-	free(c->filters);
+	lb_overrides_fini(&(struct lb_filter_overrides){c->filters, c->n});
+	lb_arena_fini(&c->arena);
 	free(c);
 }
 

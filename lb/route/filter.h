@@ -5,16 +5,22 @@
 // Thread: chains are built, counted and freed on ctrl; workers read.
 #pragma once
 
+#include "lb/base/arena.h"
+#include "lb/base/err.h"
 #include "lb/base/str.h"
+#include "lb/route/forwarding.h"
 #include "lb/route/timeouts.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lb_rbac;
+struct lb_rbac_conf;
 struct lb_route_result;
 
 enum lb_filter_kind {
 	LB_FILTER_FAULT,
+	LB_FILTER_RBAC,
 	LB_FILTER_SESSION,
 	LB_FILTER_SWITCH, // an override without a configuration: enables or disables only
 };
@@ -49,6 +55,10 @@ struct lb_filter {
 	bool disabled;
 	union {
 		struct lb_fault fault;
+		struct { // gRFC A41; lb/route/rbac.h
+			const struct lb_rbac_conf *conf; // of a decoded resource; else NULL
+			struct lb_rbac *compiled; // owned; of a copy; else NULL
+		} rbac;
 		struct lb_session session;
 	};
 };
@@ -58,11 +68,19 @@ struct lb_filter_overrides {
 	uint32_t n;
 };
 
+// Copies texts into the arena and compiles what is to be compiled; fini() frees that, also after a
+// failure. 0, or -EINVAL with the reason (out of memory included).
+[[nodiscard]] int lb_overrides_copy(struct lb_arena *, const struct lb_filter_overrides *,
+	struct lb_filter_overrides *ret, struct lb_err *reterr);
+void lb_overrides_fini(const struct lb_filter_overrides *);
+
 struct lb_filter_chain {
 	uint32_t n_refs; // ctrl only
 	uint32_t n;
 	struct lb_listener_timeouts timeouts;
-	struct lb_filter *filters; // owned, texts too
+	const struct lb_filter *filters; // in the arena, texts too
+	struct lb_arena arena;
+	struct lb_forwarding forwarding; // off, until its maker sets it
 };
 
 // Copies everything. Count 1. NULL = out of memory.

@@ -5,16 +5,14 @@
 #include "lb/index/string_index.h"
 #include "lb/route/header_value.h"
 #include "lb/route/req.h"
+#include "lb/route/value_match.h"
 
 #include <stdlib.h>
 
 struct matcher {
 	uint32_t name; // number in names
-	enum lb_header_match_kind kind;
-	bool invert, ignore_case, present;
-	struct str text; // folded already, if case is ignored
-	const uint32_t *borders; // CONTAINS that ignores case: of each start of the text, see below
-	int64_t start, end;
+	bool invert, present;
+	struct lb_value_match value;
 	uint32_t asked; // REGEX: index in asked
 	uint32_t bit;
 };
@@ -122,71 +120,23 @@ static uint32_t add_asked(struct lb_header_matchers *m, uint32_t name, struct lb
 	return i;
 }
 
-// borders[i]: how much of the text's start its first i + 1 bytes end with, without being all of
-// them (Knuth, Morris, Pratt): a search never goes back in the value.
-static bool add_borders(struct lb_arena *arena, struct matcher *to)
-{
-	struct str text = to->text;
-	uint32_t *borders = lb_arena_alloc(arena, text.len, sizeof(*borders));
-	if (!borders)
-		return false;
-	uint32_t k = 0;
-	for (size_t i = 1; i < text.len; i++) {
-		while (k && text.p[k] != text.p[i])
-			k = borders[k - 1];
-		k += text.p[k] == text.p[i];
-		borders[i] = k;
-	}
-	to->borders = borders;
-	return true;
-}
-
-static bool add_text(struct lb_header_matchers *m, struct matcher *to, struct str text)
-{
-	if (text.len > UINT32_MAX || !lb_arena_copy(&m->arena, text, &to->text))
-		return false;
-	if (!to->ignore_case)
-		return true;
-	char *folded = lb_arena_alloc(&m->arena, text.len, 1);
-	if (!folded)
-		return false;
-	for (size_t i = 0; i < text.len; i++)
-		folded[i] = str_fold(text.p[i]);
-	to->text.p = folded;
-	return to->kind != LB_HEADER_CONTAINS || add_borders(&m->arena, to);
-}
-
 int lb_header_matchers_add(struct lb_header_matchers *m, const struct lb_header_match_conf *conf,
 	struct lb_err *reterr)
 {
 	struct matcher to = {.name = add_name(m, conf->name),
-		.kind = conf->kind,
 		.invert = conf->invert,
-		.ignore_case = conf->ignore_case,
 		.present = conf->present,
-		.start = conf->start,
-		.end = conf->end,
 		.bit = conf->regex.bit};
 	if (to.name == LB_STRING_INDEX_NONE || !grow(&m->list, m->n, &m->room, sizeof(m->list[0])))
 		return no_memory(reterr);
-	switch (conf->kind) {
-	case LB_HEADER_EXACT:
-	case LB_HEADER_PREFIX:
-	case LB_HEADER_SUFFIX:
-	case LB_HEADER_CONTAINS:
-		if (!add_text(m, &to, conf->text))
-			return no_memory(reterr);
-		break;
-	case LB_HEADER_REGEX:
+	if (!lb_value_match_init(&to.value, &m->arena, conf))
+		return no_memory(reterr);
+	if (conf->kind == LB_HEADER_REGEX) {
 		if (!conf->regex.set || conf->regex.bit >= LB_REGEX_SET_MAX)
 			return lb_err_set(reterr, "the regex is not compiled");
 		to.asked = add_asked(m, to.name, conf->regex.set);
 		if (to.asked == LB_STRING_INDEX_NONE)
 			return no_memory(reterr);
-		break;
-	case LB_HEADER_RANGE:
-	case LB_HEADER_PRESENT:
-		break;
 	}
 	m->list[m->n++] = to;
 	return 0;
@@ -288,55 +238,6 @@ static void gather(struct lb_header_view *v)
 	v->gathered = true;
 }
 
-// The whole value as a base-10 int64 with an optional sign (A28-H04).
-static bool parse_int64(struct str s, int64_t *ret)
-{
-	bool negative = s.len && s.p[0] == '-';
-	size_t i = s.len && (s.p[0] == '-' || s.p[0] == '+');
-	if (i == s.len)
-		return false;
-	int64_t x = 0;
-	for (; i < s.len; i++) {
-		int digit = s.p[i] - '0';
-		if (digit < 0 || digit > 9 || __builtin_mul_overflow(x, 10, &x) ||
-			__builtin_add_overflow(x, negative ? -digit : digit, &x))
-			return false;
-	}
-	*ret = x;
-	return true;
-}
-
-static bool contains_fold(struct str value, const struct matcher *m)
-{
-	size_t k = 0; // so much of the text ends here
-	if (m->text.len == 0)
-		return true;
-	for (size_t i = 0; i < value.len; i++) {
-		char c = str_fold(value.p[i]);
-		while (k && m->text.p[k] != c)
-			k = m->borders[k - 1];
-		k += m->text.p[k] == c;
-		if (k == m->text.len)
-			return true;
-	}
-	return false;
-}
-
-static bool text_matches(const struct matcher *m, struct str value)
-{
-	struct str text = m->text;
-	if (m->kind == LB_HEADER_CONTAINS)
-		return m->ignore_case ? contains_fold(value, m)
-		                      : text.len == 0 || (value.len && memmem(value.p, value.len,
-									       text.p, text.len));
-	if (m->kind == LB_HEADER_EXACT ? value.len != text.len : value.len < text.len)
-		return false;
-	struct str part = {value.p, text.len};
-	if (m->kind == LB_HEADER_SUFFIX)
-		part.p = value.p ? value.p + value.len - text.len : NULL;
-	return m->ignore_case ? str_eq_fold(part, text) : str_eq(part, text);
-}
-
 // Each set runs once a request on a header, whatever routes ask.
 static bool regex_matches(const struct lb_header_view *v, const struct matcher *m, struct str value)
 {
@@ -355,17 +256,11 @@ bool lb_header_view_match(struct lb_header_view *v, uint32_t matcher)
 		gather(v);
 	const struct matcher *m = &v->matchers->list[matcher];
 	const struct lb_header_value *value = &v->table_scratch->values[m->name];
-	if (m->kind == LB_HEADER_PRESENT) // A28-H05, A28-H07
+	if (m->value.kind == LB_HEADER_PRESENT) // A28-H05, A28-H07
 		return ((value->n > 0) == m->present) != m->invert;
 	if (value->n == 0) // A28-H06
 		return false;
-	int64_t x;
-	switch (m->kind) {
-	case LB_HEADER_REGEX:
-		return regex_matches(v, m, value->text) != m->invert;
-	case LB_HEADER_RANGE:
-		return (parse_int64(value->text, &x) && x >= m->start && x < m->end) != m->invert;
-	default:
-		return text_matches(m, value->text) != m->invert;
-	}
+	bool hits = m->value.kind == LB_HEADER_REGEX ? regex_matches(v, m, value->text)
+	                                             : lb_value_match(&m->value, value->text);
+	return hits != m->invert;
 }

@@ -71,12 +71,9 @@ void lb_header_append(struct str *to, struct str more, const char *end)
 	to->len += len;
 }
 
-bool lb_header_find(const struct lb_req *req, struct str name, bool hides_transport, char *buf,
-	size_t buf_size, struct str *ret)
+bool lb_header_find_field(
+	const struct lb_req *req, struct str name, char *buf, size_t buf_size, struct str *ret)
 {
-	enum lb_header_source source = lb_header_source(name);
-	if (!lb_header_in_fields(source, hides_transport))
-		return lb_header_pseudo(req, source, hides_transport, ret);
 	const char *end = buf + buf_size;
 	size_t n = 0;
 	for (size_t i = 0; i < req->n_fields; i++) {
@@ -96,4 +93,13 @@ bool lb_header_find(const struct lb_req *req, struct str name, bool hides_transp
 		lb_header_append(ret, f->value, end);
 	}
 	return n > 0;
+}
+
+bool lb_header_find(const struct lb_req *req, struct str name, bool hides_transport, char *buf,
+	size_t buf_size, struct str *ret)
+{
+	enum lb_header_source source = lb_header_source(name);
+	return lb_header_in_fields(source, hides_transport)
+	               ? lb_header_find_field(req, name, buf, buf_size, ret)
+	               : lb_header_pseudo(req, source, hides_transport, ret);
 }

@@ -41,3 +41,6 @@ void lb_header_append(struct str *to, struct str more, const char *end);
 // The whole value: a single field's in place, several joined in buf. Returns false if absent.
 bool lb_header_find(const struct lb_req *, struct str name, bool hides_transport, char *buf,
 	size_t buf_size, struct str *ret);
+// The same among the fields alone, whatever its source.
+bool lb_header_find_field(
+	const struct lb_req *, struct str name, char *buf, size_t buf_size, struct str *ret);

@@ -163,6 +163,7 @@ struct lb_route_result lb_route_find(
 	const struct lb_route_table *t, const struct lb_req *req, struct lb_route_ctx *ctx)
 {
 	struct lb_route_result result = {.kind = LB_ROUTE_NO_VHOST,
+		.route_index = LB_NO_ROUTE,
 		.policy = &no_policy,
 		.cluster_overrides = &no_overrides,
 		.vhost_overrides = &no_overrides};
@@ -174,6 +175,7 @@ struct lb_route_result lb_route_find(
 		return result;
 	const struct lb_vhost *v = t->vhosts[vhost];
 	result.vhost_index = (uint32_t)vhost;
+	result.vhost_serial = v->serial;
 	result.vhost_overrides = &v->overrides;
 	result.kind = LB_ROUTE_NONE;
 	// A tunnel is no request for a resource (A28-P09, HX-17).
@@ -213,6 +215,21 @@ const struct lb_route_policy *lb_route_policy_of(
 	CHECK(vhost_index < t->n_vhosts && route_index < t->vhosts[vhost_index]->n_routes);
 	struct lb_route_result at = {.vhost_index = vhost_index, .route_index = route_index};
 	return action_of(t, &at)->policy;
+}
+
+bool lb_route_names(
+	const struct lb_route_table *t, const struct lb_route_place *at, struct lb_route_names *ret)
+{
+	if (!at->vhost_serial || at->vhost_index >= t->n_vhosts ||
+		t->vhosts[at->vhost_index]->serial != at->vhost_serial)
+		return false;
+	const struct lb_vhost_names *names = &t->vhosts[at->vhost_index]->names;
+	bool has_route = at->route_index != LB_NO_ROUTE;
+	*ret = (struct lb_route_names){.vhost = names->vhost,
+		.index = has_route ? names->indices[at->route_index] : LB_NO_ROUTE};
+	if (has_route && names->routes)
+		ret->route = names->routes[at->route_index];
+	return true;
 }
 
 bool lb_route_cluster(const struct lb_route_table *t, const struct lb_route_result *r, uint32_t i,

@@ -45,6 +45,8 @@ enum lb_action_kind {
 };
 #define LB_PPM_ALWAYS 1000000
 struct lb_route_conf {
+	struct str name; // empty = none
+	uint32_t index; // in the resource, where routes may stand that are ignored
 	enum lb_path_kind path_kind;
 	struct str path; // the pattern of REGEX
 	bool case_sensitive; // no effect on REGEX
@@ -109,7 +111,8 @@ enum lb_route_kind {
 struct lb_route_result {
 	enum lb_route_kind kind;
 	uint32_t cluster_id;
-	uint32_t vhost_index, route_index; // in the conf's order
+	uint32_t vhost_index, route_index; // in the conf's order; NONE: the virtual host's alone
+	uint64_t vhost_serial; // of the virtual host found; 0 = none
 	// CLUSTER: borrowed from the table, valid for this turn.
 	const struct lb_route_policy *policy; // never NULL
 	const struct lb_filter_overrides *cluster_overrides, *vhost_overrides; // never NULL
@@ -146,6 +149,19 @@ bool lb_route_use_cluster(
 // What a route specifies, for any route; borrowed from the table.
 const struct lb_route_policy *lb_route_policy_of(
 	const struct lb_route_table *, uint32_t vhost_index, uint32_t route_index);
+// What a lookup found.
+struct lb_route_place {
+	uint64_t vhost_serial; // 0 = no virtual host was found
+	uint32_t vhost_index, route_index; // LB_NO_ROUTE = no route of it matched
+};
+#define LB_NO_ROUTE UINT32_MAX
+struct lb_route_names {
+	struct str vhost, route; // borrowed from the table; empty = none
+	uint32_t index; // of the conf; LB_NO_ROUTE = no route
+};
+// False = that virtual host does not serve at its place any more, or there was none.
+bool lb_route_names(
+	const struct lb_route_table *, const struct lb_route_place *, struct lb_route_names *ret);
 // Iterates over the clusters of the matched route: entry i, from 0 on. False = no more entries.
 bool lb_route_cluster(const struct lb_route_table *, const struct lb_route_result *, uint32_t i,
 	uint32_t *ret_cluster_id);

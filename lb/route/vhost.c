@@ -5,8 +5,11 @@
 #include "lb/index/radix.h"
 #include "lb/index/string_index.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+
+static uint64_t vhosts_made; // ctrl only
 
 // One kind of path: its keys, and behind those of routes the prefixes of regex sets.
 struct paths {
@@ -269,11 +272,43 @@ static int build(struct lb_vhost *v, const struct lb_vhost_conf *conf, struct lb
 	for (uint32_t i = 0; i < conf->n_routes; i++)
 		if (build_route(v, i, &conf->routes[i], reterr))
 			return lb_err_within(reterr, "routes[%u]", i);
-	if (!lb_actions_seal(&v->actions) ||
-		!lb_overrides_copy(&v->actions.arena, &conf->overrides, &v->overrides))
+	if (!lb_actions_seal(&v->actions))
 		return no_memory(reterr);
+	if (lb_overrides_copy(&v->actions.arena, &conf->overrides, &v->overrides, reterr))
+		return -EINVAL;
 	lb_header_matchers_needs(v->matchers, &v->needs);
 	return build_sets(v, conf) && build_paths(v, conf) ? 0 : no_memory(reterr);
+}
+
+static struct str put_name(char **at, struct str name)
+{
+	struct str put = {*at, name.len};
+	if (name.len)
+		memcpy(*at, name.p, name.len);
+	*at += name.len;
+	return put;
+}
+
+static bool copy_names(struct lb_vhost_names *to, const struct lb_vhost_conf *conf)
+{
+	size_t n_routes = conf->n_routes, len = 0;
+	for (size_t i = 0; i < n_routes; i++)
+		len += conf->routes[i].name.len;
+	size_t n_named = len ? n_routes : 0;
+	to->size = conf->name.len + len + n_named * sizeof(to->routes[0]) +
+	           n_routes * sizeof(to->indices[0]);
+	char *at = to->bytes = malloc(len + conf->name.len + 1);
+	to->indices = malloc((n_routes + 1) * sizeof(to->indices[0]));
+	if (n_named)
+		to->routes = calloc(n_named, sizeof(to->routes[0]));
+	if (!at || !to->indices || (n_named && !to->routes))
+		return false;
+	to->vhost = put_name(&at, conf->name);
+	for (size_t i = 0; i < n_routes; i++)
+		to->indices[i] = conf->routes[i].index;
+	for (size_t i = 0; i < n_named; i++)
+		to->routes[i] = put_name(&at, conf->routes[i].name);
+	return true;
 }
 
 static size_t count_criteria(const struct lb_vhost_conf *conf)
@@ -294,11 +329,12 @@ struct lb_vhost *lb_vhost_new(const struct lb_vhost_conf *conf, struct lb_err *r
 		return NULL;
 	}
 	v->n_refs = 1;
+	v->serial = ++vhosts_made;
 	v->n_routes = conf->n_routes;
 	v->routes = calloc((size_t)conf->n_routes + 1, sizeof(v->routes[0]));
 	v->criteria = malloc((count_criteria(conf) + 1) * sizeof(v->criteria[0]));
 	v->matchers = lb_header_matchers_new();
-	bool ok = v->routes && v->criteria && v->matchers;
+	bool ok = v->routes && v->criteria && v->matchers && copy_names(&v->names, conf);
 	int err = ok ? build(v, conf, reterr) : no_memory(reterr);
 	if (!err)
 		return v;
@@ -322,11 +358,15 @@ void lb_vhost_put(struct lb_vhost *v)
 	for (uint32_t i = 0; i < v->n_sets; i++)
 		lb_regex_set_put(v->sets[i].set);
 	free(v->sets);
+	free(v->names.routes);
+	free(v->names.indices);
+	free(v->names.bytes);
 	lb_radix_free(v->prefix);
 	lb_radix_free(v->prefix_fold);
 	lb_radix_free(v->exact_fold);
 	lb_string_index_free(v->exact);
 	lb_header_matchers_free(v->matchers);
+	lb_overrides_fini(&v->overrides);
 	lb_actions_fini(&v->actions);
 	free(v->criteria);
 	free(v->routes);
@@ -339,7 +379,7 @@ size_t lb_vhost_size(const struct lb_vhost *v)
 	       v->n_criteria * sizeof(v->criteria[0]) + v->n_sets * sizeof(v->sets[0]) +
 	       lb_string_index_size(v->exact) + lb_radix_size(v->exact_fold) +
 	       lb_radix_size(v->prefix) + lb_radix_size(v->prefix_fold) +
-	       lb_header_matchers_size(v->matchers) + lb_actions_size(&v->actions);
+	       lb_header_matchers_size(v->matchers) + lb_actions_size(&v->actions) + v->names.size;
 }
 
 struct lb_regex_set *lb_vhost_next_set(const struct lb_vhost *v, uint32_t *at)

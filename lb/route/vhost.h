@@ -56,8 +56,18 @@ struct lb_vhost_set {
 	uint32_t first[LB_REGEX_SET_MAX]; // route of each pattern
 };
 
+// Names of the virtual host and its routes, for operators.
+struct lb_vhost_names {
+	struct str vhost;
+	struct str *routes; // owned, [n_routes]; NULL = none has a name
+	uint32_t *indices; // owned, [n_routes]: in the resource
+	char *bytes; // owned: what the texts point to
+	size_t size; // of all that
+};
+
 struct lb_vhost {
 	uint32_t n_refs; // ctrl only
+	uint64_t serial; // no other one has had it
 	uint32_t n_routes, n_criteria, n_sets;
 	struct lb_vhost_route *routes; // owned, as all below
 	struct lb_vhost_criteria *criteria;
@@ -70,6 +80,7 @@ struct lb_vhost {
 	struct lb_actions actions;
 	struct lb_filter_overrides overrides; // in the actions' arena
 	struct lb_table_scratch_size needs;
+	struct lb_vhost_names names;
 };
 
 // Iterates over the regex sets in use, from *at = 0 on; NULL = end.

@@ -8,6 +8,8 @@ backends with a cluster each, and the victim.
 """
 
 import json
+import os
+import ssl
 import sys
 import time
 
@@ -16,14 +18,16 @@ import resources
 import row
 from agent import Agent
 from lab import SUPPORT_CPU, wait_until
+from pki import Pki
 from resources import Folder
-from testbed import HERE, Testbed
+from testbed import EXAMPLE, HERE, Testbed
 
 # More of shunt.yaml, by the name of the world.
 WORLDS = {
     "web": "",
     "small": "limits: {connections: 1024}\n",  # clients have 768
     "honest": "",  # with no backend that means harm
+    "tls": "",  # the frontend has TLS, and asks for a certificate that clients may leave out
 }
 BACKEND, HOSTILE, DEAD = "10.82.1.1", "10.82.2.1", "10.82.2.9"
 WEB_PORT = 8080
@@ -33,6 +37,7 @@ ROUTES = "web-routes"
 PAGE = 100_000
 SMALL = 600
 NICE = 15  # of attackers: the victim is to be measured, not the wait for a core
+HUGE_CHAIN, LONG_CHAIN = 70 << 10, 50 << 10  # bytes of certificates; 64 KiB are taken
 SPARE_S = 25  # that an attack may take longer than its time
 QUIET_S = 3
 
@@ -52,12 +57,31 @@ class Ground:
         self._start_backends()
         self.serve()
         self.bed.start_xds()
+        self.pki = make_pki(lab.dir / "pki") if kind == "tls" else None
+        env = self._use_tls() if self.pki else None
         self.bed.config_text = self._with_gateway(self.bed.config_text())
-        self.bed.start_daemon()
+        self.bed.start_daemon(env=env)
         self.pid = self.bed.daemon.pid
-        self.victim = Agent(lab, "client", "victim", str(row.TOPICS / "victim_agent.py"),
+        trust = [str(self.pki.folder / "ca.pem")] if self.pki else []
+        self.victim = Agent(lab, "client", "victim", str(row.TOPICS / "victim_agent.py"), *trust,
                             env={"PYTHONPATH": str(HERE)})
         self.quiet = self._quiet()
+
+    def _use_tls(self):
+        """The daemon's environment."""
+        secret = self.pki.folder / "tickets"
+        secret.write_bytes(os.urandom(32))
+        self.bed.settings += f"tls: {{ticket_secret: {secret}}}\n"
+        self.bed.frontend_settings = "tls: {certificate: front, ca: ca}"
+        at = self.pki.folder
+        made = json.loads((EXAMPLE / "bootstrap.json").read_text())
+        made["certificate_providers"] = {
+            name: {"plugin_name": "file_watcher", "config": {key: str(path) for key, path in files.items()}}
+            for name, files in (("front", {"certificate_file": at / "front.pem", "private_key_file": at / "front.key"}),
+                                ("ca", {"ca_certificate_file": at / "ca.pem"}))}
+        bootstrap = at / "bootstrap.json"
+        bootstrap.write_text(json.dumps(made))
+        return {"GRPC_XDS_BOOTSTRAP": str(bootstrap)}
 
     @staticmethod
     def _with_gateway(text):
@@ -128,11 +152,28 @@ class Ground:
         # What the sources of one attack have spent is not the next one's.
         self.n_attacks += 1
         arguments |= {"net": self.n_attacks % 256, "victim_ports": self.victim.ask()["ports"],
-                      "stats_socket": str(self.bed.stats_socket)}
+                      "stats_socket": str(self.bed.stats_socket),
+                      "pki": str(self.pki.folder) if self.pki else None}
         argv = ["nice", "-n", NICE, sys.executable, row.TOPICS / "attacker.py", a_row.topic, a_row.name, seconds,
                 json.dumps(arguments)]
         return self.lab.start("client", name, argv, cpu=SUPPORT_CPU, files=4096,
                               env={"PYTHONPATH": str(HERE)})
+
+
+def make_pki(folder):
+    """Who is who, and certificates that are followed by many others."""
+    pki = Pki(folder)
+    for name in ("ca", "strangers"):
+        pki.authority(name)
+    for name, authority, sans in (("front", "ca", "DNS:front.example"), ("client", "ca", "URI:spiffe://a/client"),
+                                  ("stranger", "strangers", "DNS:stranger")):
+        pki.leaf(name, authority, sans)
+    other = pki.pem("stranger")
+    for name, length in (("huge", HUGE_CHAIN), ("long", LONG_CHAIN)):
+        n = length // len(ssl.PEM_cert_to_DER_cert(other))
+        (folder / f"{name}.pem").write_text(pki.pem("client") + other * n)
+        (folder / f"{name}.key").write_text(pki.key("client"))
+    return pki
 
 
 def flat(prefix, value):

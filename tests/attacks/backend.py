@@ -2,7 +2,7 @@
 """Backends that mean harm, or are broken (hostile_backend.py), asked by honest clients: nobody else is to notice."""
 
 import raw_h2 as h2
-from row import MIB, row
+from row import row
 
 EVERY_S = 0.005
 
@@ -41,7 +41,7 @@ def trailers_that_are_too_large_end_their_stream_alone(a):
     ask(a, "large_trailers")
 
 
-@row(spared=True, held=5 * MIB // 4)  # the bound, in chunks that are not full
+@row(spared=True)
 def fields_as_large_as_they_may_be_are_passed_on(a):
     """TH-25."""
     ask(a, "fat")

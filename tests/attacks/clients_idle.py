@@ -119,22 +119,16 @@ def thousands_of_halves_of_something_are_held_beside_the_victim(a):
         a.sleep(0.1)
 
 
-@row(counter="h2.prefaces_http1", cut_s=5)
-def http_1_requests_are_told_so_and_hung_up_on(a):
-    """TH-23."""
-    say_and_wait(a, 50, b"GET / HTTP/1.1\r\nhost: victim.test\r\n\r\n")
-
-
 @row(counter="h2.prefaces_tls", cut_s=5)
 def tls_hellos_are_hung_up_on(a):
     """TH-23."""
     say_and_wait(a, 50, b"\x16\x03\x01\x00\xc4\x01\x00" + bytes(200))
 
 
-@row(counter="h2.prefaces_other", cut_s=5)
+@row(counter="h1.malformed_request_line", cut_s=5)
 def other_protocols_are_hung_up_on(a):
     """TH-23."""
-    say_and_wait(a, 50, b"SSH-2.0-OpenSSH_9.2\r\n")
+    say_and_wait(a, 50, b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
 
 
 @row(counter="tcp.accepted")

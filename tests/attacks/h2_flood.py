@@ -5,7 +5,7 @@ import itertools
 
 import raw_h2 as h2
 from attacker import Cut
-from row import MIB, STREAMS_HELD, row
+from row import row
 
 SILENT = h2.request("/hostile/silent")
 BATCH = 500  # frames that are sent at once
@@ -19,7 +19,7 @@ def flood_beside_an_open_request(a, frames, units, n=4):
         a.send_each([conn for conn in conns if conn.is_open], frames, units)
 
 
-@row(counter="h2.abuse_settings", cut_s=8, held=STREAMS_HELD)
+@row(counter="h2.abuse_settings", cut_s=8)
 def initial_windows_that_flap_over_a_thousand_streams_cost_their_connection(a):
     """TH-09, TH-18: slowly enough that what answers them is read."""
     flap = b"".join(h2.settings((h2.INITIAL_WINDOW, size)) for size in (0, 65535) * 10)
@@ -155,7 +155,7 @@ def frames_of_unknown_types_disturb_nobody(a):
     a.flood(h2.frame(0xfa, 0xff, 1, b"?" * 100) * BATCH, BATCH, n=2)
 
 
-@row(counter="h2.streams_refused_limit", held=STREAMS_HELD)
+@row(counter="h2.streams_refused_limit")
 def streams_beyond_those_allowed_are_refused(a):
     """TH-21."""
     conn = a.connect()
@@ -169,7 +169,7 @@ def goaway_frames_in_number_disturb_nobody(a):
     a.flood(h2.goaway(0, h2.NO_ERROR) * BATCH, BATCH, n=2, again=True)
 
 
-@row(counter="h2.requests_too_large_431", held=STREAMS_HELD)
+@row(counter="h2.requests_too_large_431")
 def header_lists_above_the_limit_are_refused_alone(a):
     """TH-05: as 61 fields of 1 KiB."""
     block = h2.request("/mark", *((f"x-{n}", "v" * 1000) for n in range(61)))
@@ -204,14 +204,14 @@ def cookie_crumbs_count_as_fields(a):
     a.flood(h2.headers(1, block), 1, n=4)
 
 
-@row(counter="h2.requests_too_large_431", held=STREAMS_HELD)
+@row(counter="h2.requests_too_large_431")
 def many_tiny_fields_are_refused(a):
     """TH-06: CVE-2019-15226."""
     block = h2.request() + h2.literal("x", "", 0x00) * 1000
     a.flood(lambda turn: h2.headers(1 + 2 * turn, block), 1)
 
 
-@row(held=STREAMS_HELD + 3 * MIB // 2)  # heads of 2 KiB are kept, too
+@row()
 def hpack_tables_that_change_size_all_the_time_disturb_nobody(a):
     """TH-07."""
     shrink = h2.integer(0, 5, 0x20) + h2.integer(4096, 5, 0x20)

@@ -9,11 +9,11 @@ import pathlib
 import typing
 
 KIB, MIB = 1 << 10, 1 << 20
-STREAMS_HELD = 2 * MIB  # 1024 requests with two streams each, and what their answers may queue
+STREAMS = 100  # that a client may have at a time (`limits.streams`)
 SHORT_S, LONG_S = 0.8, 20  # of attack
 DEAD_CLUSTER = "cluster-nobody-should-know"  # with an endpoint that nobody is at
 TOPICS = pathlib.Path(__file__).resolve().parent
-NO_TOPICS = {"attacker", "attack_world", "conftest", "hostile_backend", "judge", "raw_h2", "raw_tcp", "row",
+NO_TOPICS = {"attacker", "attack_world", "conftest", "hostile_backend", "judge", "raw_h2", "raw_tcp", "raw_tls", "row",
              "victim_agent"}
 
 

@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """An agent (agent.py) that is the victim: a small steady load of honest requests beside each attack.
 
-usage: victim_agent.py SOCKET
+usage: victim_agent.py SOCKET [CA]
 
 Three connections that stay, and one request in four on a connection of its own, fifty a second together: small GETs,
 POSTs, which no proxy may repeat, and now and then a page of 100 kB. Each answer must be there within TIMEOUT_S and whole.
 As any client it leaves a connection that says GOAWAY, and asks once more what came too late for that (RFC 9113 6.8).
-Asked for anything, it tells `ended`, what has since it was asked last: [began, seconds, error or None], and the
+With the file of a CA all of it is over TLS. Asked for anything, it tells `ended`, what has since it was asked last: [began, seconds, error or None], and the
 `ports` of the connections that stay."""
 
 import itertools
 import socket
+import ssl
 import sys
 import threading
 import time
@@ -33,6 +34,10 @@ BODY = b"#" * 200
 ENDED = []
 PORTS = {}  # of each thread
 LOCK = threading.Lock()
+TRUST = ssl.create_default_context(cafile=sys.argv[2]) if len(sys.argv) > 2 else None
+NAME = "front.example"
+if TRUST:
+    TRUST.set_alpn_protocols(["h2"])
 
 
 class Failed(Exception):
@@ -47,6 +52,9 @@ class Session:
     def __init__(self):
         self.socket = socket.create_connection((VIP, PORT), CONNECT_TIMEOUT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if TRUST:
+            self.socket.settimeout(TIMEOUT_S)
+            self.socket = TRUST.wrap_socket(self.socket, server_hostname=NAME)
         self.h2 = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8"))
         self.h2.initiate_connection()
         self.h2.increment_flow_control_window(1 << 24)

@@ -3,7 +3,10 @@
 // it.
 //
 // 64x1: each request comes alone. 8x32: those of 8 connections, 32 on each, come together. once:
-// each alone, on a connection that its client opens for it and closes behind it.
+// each alone, on a connection that its client opens for it and closes behind it. 64x1-log and
+// 8x32-log: with an access log that is told of errors and of one request in a hundred; 64x1-all: of
+// all requests.
+#include "lb/pick/access.h"
 #include "tests/bench/pipe_world.h"
 #include "tests/bench/ways.h"
 
@@ -16,11 +19,21 @@ static struct bench_way way_of(const char *name, struct pipe_world_conf conf)
 
 int main(int argc, char **argv)
 {
-	static struct bench_way ways[3]; // static: leak checkers find the worlds by it
+	static const struct lb_access_filter errors = {
+		.sample = LB_ACCESS_SAMPLE_ALL / 100, .causes = UINT32_MAX, .min_status = 500};
+	static const struct lb_access_filter all = {.sample = LB_ACCESS_SAMPLE_ALL};
+	static struct bench_way ways[6]; // static: leak checkers find the worlds by it
 	ways[0] = way_of("64x1", (struct pipe_world_conf){.n_clients = 64, .n_streams = 1});
 	ways[1] = way_of("8x32",
 		(struct pipe_world_conf){.n_clients = 8, .n_streams = 32, .together = true});
 	ways[2] = way_of(
 		"once", (struct pipe_world_conf){.n_clients = 64, .n_streams = 1, .once = true});
-	return bench_ways("proxy", ways, 3, argc, argv);
+	ways[3] = way_of("64x1-log",
+		(struct pipe_world_conf){.n_clients = 64, .n_streams = 1, .log = &errors});
+	ways[4] = way_of("8x32-log",
+		(struct pipe_world_conf){
+			.n_clients = 8, .n_streams = 32, .together = true, .log = &errors});
+	ways[5] = way_of(
+		"64x1-all", (struct pipe_world_conf){.n_clients = 64, .n_streams = 1, .log = &all});
+	return bench_ways("proxy", ways, 6, argc, argv);
 }

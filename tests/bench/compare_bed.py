@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 import compare_closing
+import compare_ways
 import h2load
 import load_agent
 from lab import Lab, LabError, wait_until
@@ -30,6 +31,8 @@ WARM_UP = 4000  # requests
 CHURN = 200  # connections
 IDLE, IDLE_RATE = 2000, 2000  # connections, requests a second when they are opened
 MANY = 10_000  # routes
+CHURN_FIGURE = "CPU per connection with one request"
+IDLE_FIGURES = ("memory per idle connection, of the process", "memory per idle connection, with the kernel's slabs")
 QUANTILES = ("p50", "p99", "p99.9")
 SHAPES = {"8x32": (8, 32), "64x1": (64, 1)}  # connections, requests of each at a time
 BODY = 1 << 20  # bytes, where bodies are large
@@ -69,12 +72,13 @@ def prefer(pid, only="", wanted=True):
         os.sched_setscheduler(int(task.name), policy, os.sched_param(int(wanted)))
 
 
-def cpu_s(pid, only=""):
-    """CPU seconds of them."""
+def cpu_s(pid, only="", but=None):
+    """CPU seconds of them, without those of the other name."""
     total = 0.0
     for task in tasks(pid, only):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            total += int((task / "schedstat").read_text().split()[0]) / 1e9
+            if not but or not (task / "comm").read_text().startswith(but):
+                total += int((task / "schedstat").read_text().split()[0]) / 1e9
     return total
 
 
@@ -145,14 +149,18 @@ class Subject:
     is_peer = True
     routes = True  # it has any to choose from
 
-    def __init__(self, n_routes=1):
+    def __init__(self, n_routes=1, way=compare_ways.CLEAR):
         self.n_routes = n_routes
+        self.way = way
+        self.credentials = None  # of a way with TLS
         self.failed = 0
         self.lab = self.bed = None
 
     def __enter__(self):
         self.lab = Lab(LABEL)
         try:
+            if self.way.front or self.way.back:
+                self.credentials = compare_ways.Credentials(self.lab)
             self.build()
         except BaseException:
             self.lab.close()
@@ -182,8 +190,24 @@ class Subject:
         yield from self.body_figures(seconds)
         yield from self.more_figures(seconds)
         yield from self.idle_figures()
-        yield "CPU per connection with one request", "us", self.seen(self.churn(seconds)).subject_us()
+        yield from self.churn_figures(seconds)
         yield from self.latency_figures(seconds, rate)
+
+    def way_figures(self, seconds):
+        """What a way of speaking costs: requests, and with TLS or to compare with it also connections. What these cost is
+        no part of requests: it is measured by a load of one request each."""
+        for shape, size in SHAPES.items():
+            if not self.way.http1 or size[1] == 1:  # HTTP/1.1 has one request at a time
+                opened, sample = self.seen(self.measure_opening(size[0])), self.seen(self.measure(*size, seconds))
+                us = 1e6 * (sample.subject_s - opened.subject_s) / (sample.requests - opened.requests)
+                yield compare_ways.named(cpu_per_request(shape), self.way), "us", us
+        if self.way.back or self.way.http1:
+            return
+        for what, unit, value in (*self.churn_figures(seconds), *self.idle_figures()):
+            yield compare_ways.named(what, self.way), unit, value
+
+    def churn_figures(self, seconds):
+        yield CHURN_FIGURE, "us", self.seen(self.churn(seconds)).subject_us()
 
     def all_load_figures(self, seconds):
         for shape, (clients, streams) in SHAPES.items():
@@ -239,13 +263,13 @@ class Subject:
         held = report["connections"]["idle_held"]
         if held != IDLE:
             raise LabError(f"{self.name} held {held} connections: {process.output()}")
-        yield "memory per idle connection, of the process", "B", took / held
-        yield "memory per idle connection, with the kernel's slabs", "B", (took + max(0, slab_took)) / held
+        yield IDLE_FIGURES[0], "B", took / held
+        yield IDLE_FIGURES[1], "B", (took + max(0, slab_took)) / held
 
     def hold_idle(self):
         """A shunt-load that says so when it holds IDLE connections."""
         return self.start_shunt_load("-c", str(IDLE), "-n", str(IDLE), "-r", str(IDLE_RATE), "-T", "30",
-                                     "--hold", "1h", "--nap")
+                                     "--hold", "1h", "--nap", *(["--tls"] if self.way.front else []))
 
     def pid(self):
         """Of the process that is measured, and of its session."""
@@ -256,6 +280,10 @@ class Subject:
 
     def measure(self, clients, streams, seconds):
         """As many requests as take about so long."""
+        raise NotImplementedError
+
+    def measure_opening(self, clients):
+        """Of so many connections with one request each."""
         raise NotImplementedError
 
     def measure_bodies(self, way, clients, streams, seconds):
@@ -279,9 +307,9 @@ class OnVeth(Subject):
     offloads = "on"
     mtu = 1500
 
-    def __init__(self, n_routes=1, closing=None):
+    def __init__(self, n_routes=1, closing=None, way=compare_ways.CLEAR):
         """closing: with a backend of compare_closing, in this case."""
-        super().__init__(n_routes)
+        super().__init__(n_routes, way)
         self.closing = closing
         self.process = self.backend = self.large = None
         self.first_answer_s = None  # from its start
@@ -302,9 +330,14 @@ class OnVeth(Subject):
         self.large = mark.with_name("large")
         self.large.write_bytes(b"#" * BODY)
         command = (compare_closing.command(self.lab, BACKEND, BACKEND_PORT, self.closing) if self.closing else
-                   ["nghttpd", "--no-tls", "-a", BACKEND, "-d", root, "-m", "1000", BACKEND_PORT])
+                   ["nghttpd", *([] if self.way.back else ["--no-tls"]), "-a", BACKEND, "-d", root, "-m", "1000",
+                    BACKEND_PORT, *([self.credentials.path(f"back.{end}") for end in ("key", "pem")]
+                                    if self.way.back else [])])
         self.backend = self.lab.start("backends", "backend", first(*command), cpu=cores()[1])
         self.bed.wait_connect("backends", BACKEND, BACKEND_PORT, self.backend)
+        if self.way != compare_ways.CLEAR:
+            self._start_in_its_way()
+            return
         asker = self.lab.start("client", "first", [
             sys.executable, HERE / "first_answer.py", VIP, PORT, path(self.n_routes)], cpu=cores()[1])
         self.process = self.start()
@@ -314,6 +347,16 @@ class OnVeth(Subject):
         self.first_answer_s = int(asker.output()) / 1e9 - self.process.started_s
         if not self.closing:
             self._load(8, 8, WARM_UP)
+
+    def _start_in_its_way(self):
+        self.process = self.start()
+
+        def answers():
+            if not self.process.alive():
+                raise LabError(f"{self.name}: {self.process.output()}")
+            return self._load(1, 1, 1)[0].perfect
+        wait_until(answers, RUN_TIMEOUT_S, "the first answer")
+        self._load(8, 1 if self.way.http1 else 8, WARM_UP)
 
     def more_figures(self, _seconds):
         yield "start to first request answered", "ms", 1e3 * self.first_answer_s
@@ -333,9 +376,10 @@ class OnVeth(Subject):
 
     def _load(self, clients, streams, requests, file=None, body=None):
         """(h2load's report, its CPU)"""
+        url = URL.replace("http:", "https:") if self.way.front else URL
         argv = ["ip", "netns", "exec", self.lab.ns("client"), "taskset", "-c", str(cores()[1]),
-                *first(*h2load.arguments(URL + (file or path(self.n_routes)), requests=requests,
-                                         clients=clients, streams=streams, body=body))]
+                *first(*h2load.arguments(url + (file or path(self.n_routes)), requests=requests, clients=clients,
+                                         streams=streams, body=body, http1=self.way.http1))]
         with subprocess.Popen(argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as p:
             text = p.stdout.read()
             _, _, usage = os.wait4(p.pid, 0)
@@ -360,6 +404,9 @@ class OnVeth(Subject):
         guess, _ = self._load(clients, streams, WARM_UP)
         requests = max(WARM_UP, int(guess.rate * seconds) // (clients * streams) * clients * streams)
         return self._counted(lambda: [self._load(clients, streams, requests)])
+
+    def measure_opening(self, clients):
+        return self._counted(lambda: [self._load(clients, 1, clients)])
 
     def measure_bodies(self, way, clients, streams, seconds):
         what = {"body": self.large} if way == "POST" else {"file": "/" + str(self.large.relative_to(self.large.parents[1]))}

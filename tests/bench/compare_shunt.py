@@ -10,7 +10,7 @@ import statistics
 
 import load_agent
 import resources
-from compare_bed import (ANSWER, BACKEND, BACKEND_PORT, BODY, CHURN, RUN_TIMEOUT_S, SHAPES, OnVeth, Sample, Subject, cores, cpu_added,
+from compare_bed import (ANSWER, BACKEND, BACKEND_PORT, BODY, CHURN, CHURN_FIGURE, RUN_TIMEOUT_S, SHAPES, OnVeth, Sample, Subject, cores, cpu_added,
                          cpu_per_request, cpu_s, first, latency_words, path, prefer, prefixes, report_of, said, why_of)
 from testbed import BUILD, Testbed
 
@@ -33,7 +33,8 @@ class ShuntOnVeth(OnVeth):
         return said([BUILD / "ctrl" / "shuntd", "--version"], "shuntd ")
 
     def start(self):
-        load_agent.serve_echo(self.bed, (BACKEND, BACKEND_PORT), routes_of_echo(self.n_routes))
+        tls = self.credentials.of_shunt(self.bed, self.way) if self.credentials else {}
+        load_agent.serve_echo(self.bed, (BACKEND, BACKEND_PORT), routes_of_echo(self.n_routes), **tls)
         prefer(self.bed.daemon.pid, WORKER)
         return self.bed.daemon
 
@@ -47,7 +48,8 @@ class ShuntOnMemif(Subject):
 
     def build(self):
         self.bed = PollingBed(self.lab, self.mtu)
-        load_agent.serve_echo(self.bed, routes=routes_of_echo(self.n_routes), without_routes=[FEW])
+        tls = self.credentials.of_shunt(self.bed, self.way) if self.credentials else {}
+        load_agent.serve_echo(self.bed, routes=routes_of_echo(self.n_routes), without_routes=[FEW], **tls)
         prefer(self.bed.daemon.pid, WORKER)
 
     def pid(self):
@@ -63,6 +65,10 @@ class ShuntOnMemif(Subject):
         return self._state()[3]
 
     def _shunt_load(self, *words):
+        words = [*words, *(["--tls"] if self.way.front else [])]
+        if self.way.back:
+            words += ["--echo-certificate", self.credentials.path("back.pem"),
+                      "--echo-key", self.credentials.path("back.key")]
         return load_agent.argv("run", *load_agent.memif_words(self.lab), "--check", "same", "-p",
                                path(self.n_routes), "--mtu", str(self.mtu), *map(str, words), core=cores()[1])
 
@@ -81,6 +87,9 @@ class ShuntOnMemif(Subject):
 
     def measure(self, clients, streams, seconds, *words):
         return self._run("-c", clients, "-m", streams, "-D", seconds, *words)
+
+    def measure_opening(self, clients):
+        return self._run("-c", clients, "-n", clients)
 
     def measure_bodies(self, way, clients, streams, seconds):
         sizes = ["-A", BODY] if way == "GET" else ["-b", BODY, "-A", ANSWER]
@@ -104,7 +113,18 @@ class ShuntOnMemif(Subject):
         return sample
 
     def churn(self, seconds):
+        if self.way.front:  # shunt-load makes its handshakes itself: in a short time there might be none
+            return self._run("-c", CHURN, "--requests-per-connection", 1, "-n", round(CHURN + 600 * seconds), "-T", 60)
         return self._run("-c", CHURN, "--requests-per-connection", 1, "-D", seconds)
+
+    def churn_figures(self, seconds):
+        """With TLS all threads count, but it is the worker's part that requests wait for."""
+        before = cpu_s(self.pid(), but=WORKER)
+        sample = self.seen(self.churn(seconds))
+        others_s = cpu_s(self.pid(), but=WORKER) - before
+        yield CHURN_FIGURE, "us", sample.subject_us() + (others_s / sample.requests * 1e6 if self.way.front else 0)
+        if self.way.front:
+            yield f"{CHURN_FIGURE}, the worker's part", "us", sample.subject_us()
 
     def more_figures(self, seconds):
         """What the busy share says at half of the highest rate, and what the highest rate was."""

@@ -103,6 +103,11 @@ struct buf *tcp_conn_sendq(struct tcp_conn *c)
 	return &c->sendq;
 }
 
+size_t tcp_conn_send_limit(const struct tcp_conn *c)
+{
+	return PIPE_SEND_LIMIT;
+}
+
 size_t tcp_conn_send_room(const struct tcp_conn *c)
 {
 	return c->sendq.len < PIPE_SEND_LIMIT ? PIPE_SEND_LIMIT - c->sendq.len : 0;

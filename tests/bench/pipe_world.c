@@ -221,10 +221,9 @@ static void meet(struct pipe_world *w)
 	pipe_establish(&w->tcp);
 }
 
-// What clients have to say, and what comes of it, until they hear of it.
+// What clients have to say, and what comes of it, until they hear of it. A turn has begun.
 static void round_trip(struct pipe_world *w, uint32_t first, uint32_t n)
 {
-	begin_turn(w);
 	for (uint32_t i = first; i < first + n; i++)
 		give(&w->clients[i]);
 	proxy_end_turn(w->proxy);
@@ -267,6 +266,7 @@ void pipe_world_run(void *ctx, uint64_t n_ops)
 	while (asked < n_ops) {
 		uint32_t first = conf->together ? 0 : w->next_client;
 		uint32_t n = conf->together ? conf->n_clients : 1;
+		begin_turn(w);
 		for (uint32_t i = first; conf->once && i < first + n; i++)
 			come(w, &w->clients[i]);
 		for (uint32_t i = first; i < first + n; i++)
@@ -276,6 +276,8 @@ void pipe_world_run(void *ctx, uint64_t n_ops)
 		if (conf->once)
 			leave(w, first, n);
 		w->next_client = (w->next_client + 1) % conf->n_clients;
+		if (w->link->access)
+			w->link->access->ring.tail = w->link->access->ring.head;
 	}
 	CHECK(w->n_done - begun == n_ops);
 }
@@ -367,7 +369,9 @@ struct pipe_world *pipe_world_new(struct pipe_control *c, const struct pipe_worl
 	w->common = c;
 	w->link = c->links[c->n_worlds++];
 	w->now_ns = c->wire.now_ns;
+	w->link->access = conf->log ? lb_access_new(conf->log) : NULL;
 	new_proxy(w);
+	begin_turn(w); // who is accepted sees its snapshot
 	for (uint32_t i = 0; i < conf->n_clients; i++) {
 		w->clients[i].conn = pipe_connect(&w->tcp);
 		hello(&w->clients[i], true);
@@ -377,6 +381,7 @@ struct pipe_world *pipe_world_new(struct pipe_control *c, const struct pipe_worl
 	uint64_t n_asked = 0;
 	for (int i = 0; i < 32; i++) {
 		control_turn(&c->control);
+		begin_turn(w);
 		for (uint32_t k = 0; i >= 8 && i < 24 && k < conf->n_clients; k++, n_asked++)
 			ask(&w->clients[k]);
 		round_trip(w, 0, conf->n_clients);

@@ -12,6 +12,7 @@
 #define PIPE_MAX_CLIENTS 64
 #define PIPE_MAX_WORKERS 2
 
+struct lb_access_filter;
 struct pipe_world;
 
 // What some workers have in common: control thread, snapshot, and what lies behind it.
@@ -24,6 +25,8 @@ void pipe_control_publish(struct pipe_control *);
 struct pipe_world_conf {
 	uint32_t n_clients, n_streams; // on each, in one turn
 	bool together; // all clients ask in the same turn; else one after the other
+	// Of the access log; NULL = there is none. What it tells is forgotten at once.
+	const struct lb_access_filter *log;
 	bool once; // on a connection of its own each, which is closed behind it
 };
 

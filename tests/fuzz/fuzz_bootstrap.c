@@ -14,8 +14,8 @@ static void check_servers(const struct xds_server_conf *list, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		const struct xds_server_conf *s = &list[i];
-		CHECK(*s->uri && !s->cert_file == !s->key_file && s->refresh_ns > 0);
-		CHECK(s->creds == XDS_CREDS_TLS || (!s->ca_file && !s->cert_file));
+		CHECK(*s->uri && !s->files.cert == !s->files.key && s->files.refresh_ns > 0);
+		CHECK(s->creds == XDS_CREDS_TLS || (!s->files.ca && !s->files.cert));
 		for (uint32_t k = 0; k <= i; k++)
 			CHECK(xds_server_conf_eq(s, &list[k]) == xds_server_conf_eq(&list[k], s));
 		CHECK(xds_server_conf_eq(s, s));
@@ -52,6 +52,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_params(b->params);
 	for (uint32_t i = 0; i < b->n_authorities; i++)
 		check_authority(&b->authorities[i]);
+	for (uint32_t i = 0; i < b->n_cert_providers; i++) {
+		const struct xds_cert_files *f = &b->cert_providers[i].files;
+		CHECK(!f->cert == !f->key && f->refresh_ns > 0 && (f->cert || f->ca || f->spiffe));
+		CHECK(xds_bootstrap_find_provider(b, b->cert_providers[i].name));
+	}
 	char *name;
 	if (xds_bootstrap_listener_name(b, "xds:///a b", &name, &err) == 0)
 		free(name);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole path of a worker: Ethernet frames through the network layer, TCP and HTTP/2 into the
-// proxy, and a backend's answers on the way back. Input: records of an operation byte, a byte that
-// says who, a length byte and that many bytes. Peers answer as any host's TCP does, and the input
-// says what clients and backends send in their connections, or as frames beside them; when time
-// goes by; and what the control thread changes. Counters are held against each other after every
-// turn (tests/sim/proxy/books.h). In the end all clients and endpoints go, and nothing may be left.
+// The whole path of a worker: Ethernet frames, with a VLAN's tag or without, through the network
+// layer (IPv4 and IPv6), TCP and HTTP/2 into the proxy, and a backend's answers on the way back.
+// Input: records of an operation byte, a byte that says who, a length byte and that many bytes.
+// Peers answer as any host's TCP does, and the input says what clients and backends send in their
+// connections, or as frames beside them; when time goes by; and what the control thread changes.
+// Counters are held against each other after every turn (tests/sim/proxy/books.h). In the end all
+// clients and endpoints go, and nothing may be left.
 // Thread: one.
 #include "dataplane/h2/frame.h"
 #include "dataplane/net/csum.h"
@@ -243,10 +244,10 @@ static void segment(struct play *p, const struct record *r)
 		&p->peers, who(p, r), byte(r, 0) & 0x3f, offset(r, 1), offset(r, 3), payload, len);
 }
 
-// Any frame, to our address if it is to get any further.
+// Any frame, to our address, with our tag, if it is to get any further.
 static void frame(struct play *p, const struct record *r)
 {
-	uint8_t f[255];
+	uint8_t room[VLAN_TAG + 255], *f = room + VLAN_TAG;
 	size_t header = r->len >= 34 ? (size_t)(r->bytes[14] & 0xf) * 4 : 0;
 	memcpy(f, r->bytes, r->len);
 	if (r->who & 1 && r->len >= 6)
@@ -256,7 +257,10 @@ static void frame(struct play *p, const struct record *r)
 		uint16_t sum = csum(f + 14, header);
 		memcpy(f + 24, &sum, 2);
 	}
-	path_worker_receive(&p->worker, f, r->len);
+	if (r->who & 4 && r->len >= VLAN_MACS)
+		path_worker_receive(&p->worker, vlan_insert(f, PATH_VLAN), VLAN_TAG + r->len);
+	else
+		path_worker_receive(&p->worker, f, r->len);
 }
 
 static void endpoints(struct play *p, const struct record *r)
@@ -272,7 +276,8 @@ static void endpoints(struct play *p, const struct record *r)
 	struct control_leaf *l = &p->worker.control.leaves[cluster];
 	l->spec = &specs[byte(r, 1) % 4];
 	l->max_requests = byte(r, 1) & 0x80 ? 3 : 1024;
-	control_set_endpoints(&p->worker.control, cluster, 2, byte(r, 0) & 0xf);
+	control_set_endpoints(
+		&p->worker.control, cluster, path_backends(&p->worker), byte(r, 0) & 0xf);
 }
 
 // Which backends are there, and whether links answer.
@@ -368,21 +373,30 @@ static void leave(struct play *p)
 	for (uint32_t i = 0; i < PEERS; i++)
 		peer_reset(&p->peers, &p->peers.list[i]);
 	for (uint32_t i = 0; i < N_CONTROLLED; i++)
-		control_set_endpoints(&p->worker.control, i, 2, 0);
+		control_set_endpoints(&p->worker.control, i, path_backends(&p->worker), 0);
 	p->peers.listening = 0;
 	path_worker_wait(&p->worker, SECOND);
 	path_worker_wait(&p->worker, GONE_NS);
 	path_worker_wait(&p->worker, GONE_NS);
 }
 
+// Which families there are, and whether frames have tags, is said with the hosts if these come
+// first.
+static struct path_mode mode_of(const uint8_t *data, size_t size)
+{
+	uint8_t bits = size >= 3 && data[0] % N_OPERATIONS == OP_HOSTS ? data[1] : 0;
+	return (struct path_mode){
+		.vlan = bits & 0x80, .clients_v6 = bits & 0x40, .backends_v6 = bits & 0x20};
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct play *p = calloc(1, sizeof(*p));
 	CHECK(p);
-	path_worker_init(&p->worker);
+	path_worker_init(&p->worker, mode_of(data, size));
 	peers_init(&p->peers, &p->worker);
 	for (uint32_t i = 0; i < N_CONTROLLED - 1; i++) // the third one has an error
-		control_set_endpoints(&p->worker.control, i, 2, i + 1);
+		control_set_endpoints(&p->worker.control, i, path_backends(&p->worker), i + 1);
 	for (uint32_t i = 0; i < MAX_RECORDS && size >= 3; i++) {
 		size_t len = data[2] < size - 3 ? data[2] : size - 3;
 		struct record r = {data[0] % N_OPERATIONS, data[1], (uint8_t)len, data + 3};

@@ -8,6 +8,8 @@
 #include "ctrl/res/types.h"
 #include "ctrl/xds/type.h"
 #include "lb/base/check.h"
+#include "lb/route/rbac.h"
+#include "lb/route/req.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +49,25 @@ static void check_endpoints(const struct res_endpoints *e)
 			lb_address_index_find(&l->index, &l->addresses[i]) == i);
 }
 
+// A request that has nothing passes all filters of access control, one way or another.
+static void check_listener(const struct res_listener *l)
+{
+	if (!l->is_api)
+		return;
+	CHECK(!l->rds_name != !l->routes);
+	char buf[1];
+	const struct lb_req req = {.n_fields = 0};
+	const struct lb_peer_info peer = {.n_sans = 0};
+	struct lb_filter_chain *c =
+		lb_filter_chain_new(l->filters, l->n_filters, &lb_no_listener_timeouts);
+	CHECK(c);
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->filters[i].kind == LB_FILTER_RBAC)
+			(void)lb_rbac_check(
+				c->filters[i].rbac.compiled, &req, &peer, buf, sizeof(buf));
+	lb_filter_chain_put(c);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size == 0)
@@ -64,9 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			check_endpoints(res_endpoints_from(d.res));
 		else if (type == &res_type_cluster)
 			CHECK(res_cluster_from(d.res)->eds_name);
-		else if (res_listener_from(d.res)->is_api)
-			CHECK(!res_listener_from(d.res)->rds_name !=
-				!res_listener_from(d.res)->routes);
+		else
+			check_listener(res_listener_from(d.res));
 	}
 	xds_res_put(d.res);
 	free(d.name);

@@ -27,6 +27,7 @@ from envoy.config.route.v3 import route_pb2
 from envoy.extensions.clusters.aggregate.v3 import cluster_pb2 as _aggregate
 from envoy.extensions.filters.http.buffer.v3 import buffer_pb2 as _buffer
 from envoy.extensions.filters.http.fault.v3 import fault_pb2 as _fault
+from envoy.extensions.filters.http.rbac.v3 import rbac_pb2 as _rbac
 from envoy.extensions.filters.http.router.v3 import router_pb2 as _router
 from envoy.extensions.filters.http.stateful_session.v3 import stateful_session_pb2 as _session
 from envoy.extensions.filters.network.http_connection_manager.v3 import (
@@ -57,7 +58,7 @@ import agent
 
 # The types inside google.protobuf.Any: to import them is to make them known.
 KNOWN = (_aggregate, _buffer, _cookie, _fault, _header, _least_request, _locality, _maglev,
-         _manager, _options, _pick_first, _provided, _raw_buffer, _ring_hash, _round_robin, _router,
+         _manager, _options, _pick_first, _provided, _raw_buffer, _rbac, _ring_hash, _round_robin, _router,
          _session, _template, _tls, _udpa_struct, _weighted, _xds_struct)
 PREFIX = "type.googleapis.com/"
 MESSAGES = {PREFIX + m.DESCRIPTOR.full_name: m for m in (

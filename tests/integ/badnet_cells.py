@@ -34,10 +34,15 @@ class Cell:
     def __str__(self):
         return f"{self.condition.name}, {self.side} {self.way} x{self.connections}" + ", IPv6" * (self.family == 6)
 
+    @property
+    def path(self):
+        """The link's words without its faults."""
+        return f"{BOTTLENECK} delay={self.condition.rtt_ms * 500:.0f}us"
+
     def faults(self):
         """{"forth": words, "back": words} of the link at this side, where forth leads to the balancer."""
         c = self.condition
-        base = f"{BOTTLENECK} delay={c.rtt_ms * 500:.0f}us {c.both} "
+        base = f"{self.path} {c.both} "
         forth = (self.side == "client") == (self.way == "up")
         return {"forth": base + (c.data if forth else c.acks), "back": base + (c.acks if forth else c.data)}
 
@@ -47,6 +52,7 @@ CONDITIONS = [
     Condition("clean, RTT 20 ms", 20, length=16 * MIB),
     Condition("clean, RTT 100 ms", 100, length=16 * MIB),
     Condition("loss 0.5 %, RTT 0.2 ms", 0.2, "loss=0.5%", length=16 * MIB),
+    Condition("loss 1 %, RTT 0.2 ms", 0.2, "loss=1%", length=16 * MIB),
     Condition("loss 5 %, RTT 0.2 ms", 0.2, "loss=5%"),
     Condition("loss 0.1 %, RTT 20 ms", 20, "loss=0.1%"),
     Condition("loss 0.5 %, RTT 20 ms", 20, "loss=0.5%"),

@@ -7,7 +7,9 @@ both at the other end of its only link.
 The xDS server runs beside shuntd, on the guest's loopback.
 """
 
+import contextlib
 import json
+import sys
 
 import h2load
 import resources
@@ -37,6 +39,7 @@ CARDS = {
     "e1000e": ("e1000e", UIO, "[--in-memory]", {"card": "e1000e", "cmdline": HUGEPAGES}),
     "vmxnet3": ("vmxnet3", UIO, "[--in-memory]", {"card": "vmxnet3", "cmdline": HUGEPAGES}),
 }
+NO_VLAN = "    vlan: None\n"
 CONFIG = """
 eal: {eal}
 workers: {workers}
@@ -44,6 +47,7 @@ ports:
   - device: {card}
     addresses: [{vip}/24]
     mtu: {mtu}
+    vlan: {vlan}
 frontends:
   - {{name: web, address: {vip}, port: 8080, target: web}}
 stats: {{socket: {socket}}}
@@ -109,11 +113,11 @@ class CardWorld:
 
     # -- the balancer
 
-    def command(self, workers=(1,), eal=None):
+    def command(self, workers=(1,), eal=None, vlan=None):
         """shuntd with the documented config, as a command of the guest."""
         config = self.lab.dir / "shunt.yaml"
         config.write_text(CONFIG.format(eal=eal or self.eal, workers=list(workers), card=CARD, vip=VIP,
-                                        mtu=MTU, socket=SOCKET))
+                                        mtu=MTU, vlan=vlan, socket=SOCKET).replace(NO_VLAN, ""))
         return f"env GRPC_XDS_BOOTSTRAP={EXAMPLE}/bootstrap.json {BUILD}/ctrl/shuntd -c {config}"
 
     def refusal(self, **changes):
@@ -123,14 +127,14 @@ class CardWorld:
             raise LabError(f"shuntd ended with status {status}: {said}")
         return said
 
-    def serve(self, workers=(1,)):
+    def serve(self, workers=(1,), vlan=None):
         """That command, when it is ready; the one that runs already if that has the same config."""
-        wanted = tuple(workers)
+        wanted = (tuple(workers), vlan)
         if self.config == wanted and self.daemon.alive():
             return self.daemon
         self.stop()
         self.bind()
-        self.daemon, self.config = self.guest.start("shuntd", self.command(workers)), wanted
+        self.daemon, self.config = self.guest.start("shuntd", self.command(workers, vlan=vlan)), wanted
         self.wait_until_ready()
         return self.daemon
 
@@ -167,6 +171,24 @@ class CardWorld:
         return list(self.show("workers").values())
 
     # -- the client
+
+    @contextlib.contextmanager
+    def in_vlan(self, vlan):
+        """Client and backend are behind a switch meanwhile, which gives their frames this tag."""
+        address = f"{BACKEND[0]}/24"
+        self.lab.ip(NS, "link", "add", "inner", "mtu", str(MTU), "type", "veth", "peer", "outer", "mtu", str(MTU))
+        for end in ("inner", "outer"):
+            self.lab.exec(NS, ["ethtool", "-K", end, *(word for name in OFFLOADS for word in (name, "off"))])
+            self.lab.ip(NS, "link", "set", end, "up")
+        self.lab.ip(NS, "address", "del", address, "dev", TAP)
+        self.lab.ip(NS, "address", "add", address, "dev", "inner")
+        switch = self.lab.start(NS, "switch", [sys.executable, HERE / "vlan_agent.py", vlan, 0, "outer", TAP])
+        try:
+            yield
+        finally:
+            switch.stop()
+            self.lab.ip(NS, "link", "del", "inner")
+            self.lab.ip(NS, "address", "add", address, "dev", TAP)
 
     def load(self, requests=400, clients=4, streams=4, timeout=120):
         argv = h2load.arguments(URL + h2load.MARK, requests=requests, clients=clients, streams=streams)

@@ -65,8 +65,8 @@ def source_rows():
         yield bad(f"type {kind} (CL-03)", changed(type=kind), "type", kind)
     yield bad("type 77 (CL-03)", changed("type"), "type", "unknown", patch=[["", "104d"]])
     yield good("fields that nobody reads (CL-07)", changed(
-        connect_timeout="5s", per_connection_buffer_limit_bytes=1, alt_stat_name="x",
-        dns_lookup_family="V4_ONLY", respect_dns_ttl=True, cleanup_interval="1s"))
+        per_connection_buffer_limit_bytes=1, alt_stat_name="x", dns_lookup_family="V4_ONLY",
+        respect_dns_ttl=True, cleanup_interval="1s"))
     yield good("an unknown field (CL-07)", changed(), patch=[["", UNKNOWN_FIELD]])
     yield bad("lrs_server from ads (CL-03)", changed(lrs_server={"ads": {}}), "lrs_server")
     yield bad("lrs_server from nowhere (CL-03)", changed(lrs_server={}), "lrs_server")
@@ -359,6 +359,22 @@ def breaker_rows():
     yield good("the first of two (A32-I05)", limits({"max_requests": 9}, {"max_requests": 0}))
 
 
+def timer_rows():
+    unread = "ACK: it does not read it"
+
+    def keepalive(**settings):
+        config = {"http2_protocol_options": {"connection_keepalive": settings}}
+        return changed(typed_extension_protocol_options={
+            OPTIONS.split("/")[1]: {"@type": OPTIONS, "explicit_http_config": config}})
+    yield good("keepalive (CL-09)", keepalive(interval="30s", timeout="5s"))
+    yield good("TCP's keepalive (CL-09)", changed(
+        upstream_connection_options={"tcp_keepalive": {"keepalive_time": 10}}))
+    yield bad("connect_timeout of 0 (CL-09)", changed(connect_timeout="0s"), "connect_timeout", core=unread)
+    yield bad("keepalive without timeout (CL-09)", keepalive(interval="30s"), "connection_keepalive", "timeout",
+              core=unread)
+    yield bad("keepalive's interval of 0 (CL-09)", keepalive(interval="0s", timeout="5s"), "interval", core=unread)
+
+
 def upstream_rows():
     where = "upstream_config"
 
@@ -396,9 +412,8 @@ def transport_rows():
         return changed(transport_socket={"name": "t", "typed_config": config})
     context = {"@type": SOCKETS + "tls.v3.UpstreamTlsContext",
                "common_tls_context": {"validation_context": {"system_root_certs": {}}}}
-    yield bad("TLS", transport(context), where, "TLS", core="ACK: it can do TLS")
     yield bad("TLS without roots", transport({"@type": SOCKETS + "tls.v3.UpstreamTlsContext"}),
-              where, "TLS")
+              where, "common_tls_context")
     yield bad("a transport for servers", transport(
         {"@type": SOCKETS + "tls.v3.DownstreamTlsContext"}), where, "DownstreamTlsContext")
     yield bad("a transport without config", changed(transport_socket={"name": "t"}), where)
@@ -413,6 +428,9 @@ def transport_rows():
     yield good("plain text by match", matches(plain, plain))
     yield bad("TLS by match", matches(plain, {"typed_config": context}),
               where + "_matches[1]", "TLS", core="ACK: it does not read them (CL-07)")
+    beside = matches(plain)
+    beside["transport_socket"] = {"name": "t", "typed_config": context}
+    yield bad("matches beside TLS", beside, where + "_matches", "TLS", core="ACK: it does not read them (CL-07)")
     yield bad("a match without config", matches({}), where + "_matches[0]",
               core="ACK: it does not read them (CL-07)")
     yield good("health checks (CL-07)", changed(health_checks=[{
@@ -432,4 +450,5 @@ def cluster_rows():
     yield from outlier_rows()
     yield from breaker_rows()
     yield from upstream_rows()
+    yield from timer_rows()
     yield from transport_rows()

@@ -10,12 +10,15 @@ import os
 import shutil
 import time
 
-from lab import SUPPORT_CPU
-from testbed import EXAMPLE, URL
+from lab import SUPPORT_CPU, command
+from pki import Pki, replace
+from testbed import EXAMPLE, URL, VIP
 from world import WEB_BACKENDS, World
 
 WHO = "/who"  # each web backend answers it with its own name
 REQUEST_TIMEOUT = "5s"
+TLS_PORT = 8443
+TLS_URL = f"https://{VIP}:{TLS_PORT}"
 
 
 class DemoWorld(World):
@@ -38,6 +41,40 @@ class DemoWorld(World):
         new = self.routes_file.with_name(".routes-web.new")
         new.write_text(json.dumps(config, indent=2) + "\n")
         os.replace(new, self.routes_file)
+
+    # -- the frontend with TLS
+
+    def start_daemon(self):
+        """shuntd, with a second frontend whose certificate is in files."""
+        self.pki = Pki(self.bed.lab.dir / "tls")
+        self.pki.authority("ca")
+        for name in ("first", "second"):
+            self.pki.leaf(name, "ca", f"IP:{VIP}")
+        self.install("first")
+        made = json.loads((EXAMPLE / "bootstrap.json").read_text())
+        made["certificate_providers"] = {"web": {"plugin_name": "file_watcher", "config": {
+            "certificate_file": str(self.pki.folder / "tls.crt"),
+            "private_key_file": str(self.pki.folder / "tls.key")}}}
+        path = self.bed.lab.dir / "bootstrap.json"
+        path.write_text(json.dumps(made, indent=2) + "\n")
+        self.bed.more_frontends = [
+            f"{{name: web-tls, address: {VIP}, port: {TLS_PORT}, target: web, tls: {{certificate: web}}}}"]
+        self.bed.start_daemon(env={"GRPC_XDS_BOOTSTRAP": str(path)})
+
+    def install(self, name):
+        """Puts this certificate where the daemon looks: two files, one after the other."""
+        replace(self.pki.folder / "tls.key", self.pki.key(name))
+        replace(self.pki.folder / "tls.crt", self.pki.pem(name))
+
+    def shake_hands(self):
+        """The name in the certificate that a new client sees; None = it has no connection, or does not trust it."""
+        done = self.bed.lab.exec("client", [
+            "timeout", "5", "openssl", "s_client", "-connect", f"{VIP}:{TLS_PORT}", "-alpn", "h2",
+            "-verify_return_error", "-CAfile", self.pki.folder / "ca.pem"], check=False)
+        if done.returncode != 0:
+            return None
+        seen = command(["openssl", "x509", "-noout", "-subject", "-nameopt", "multiline"], stdin=done.stdout)
+        return seen.stdout.split("=")[-1].strip()
 
 
 @dataclasses.dataclass

@@ -17,6 +17,7 @@ import time
 import zlib
 
 import grpc
+import grpc.experimental
 
 ECHO = "/shunt.test.Echo/"
 MIB = 1 << 20
@@ -26,7 +27,11 @@ CALL_TIMEOUT_S = 20
 
 
 def connect(target, *options):
-    return grpc.insecure_channel(target, options=[*LARGE, *NO_RETRIES, *options])
+    options = [*LARGE, *NO_RETRIES, *options]
+    if target.startswith("xds:"):  # with TLS where the cluster has it
+        fallback = grpc.experimental.insecure_channel_credentials()
+        return grpc.secure_channel(target, grpc.xds_channel_credentials(fallback), options=options)
+    return grpc.insecure_channel(target, options=options)
 
 
 def metadata_of(pairs):

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A gRPC backend that says who it is. Raw bytes on the wire, no generated code.
 
-usage: grpc_server.py NAME IP:PORT
+usage: grpc_server.py NAME IP:PORT [xds]
+
+With xds its listener, and who it is, come from the xDS server of its bootstrap (A36, A29).
 
 Every answer has `x-backend: NAME` in its initial metadata, and gives request metadata whose key
 starts with x-echo back as trailing metadata (for x-echo-pad with blanks around), and x-load-bin as the backend's own report of its load
@@ -166,10 +168,11 @@ class Handler(grpc.GenericRpcHandler):
 
 
 def main():
-    name, address = sys.argv[1:]
+    name, address, *kind = sys.argv[1:]
     pool = concurrent.futures.ThreadPoolExecutor(max_workers=128)
-    server = grpc.server(pool, handlers=(Handler(Echo(name)),), options=OPTIONS)
-    if server.add_insecure_port(address) == 0:
+    server = grpc.server(pool, handlers=(Handler(Echo(name)),), options=OPTIONS, xds=kind == ["xds"])
+    credentials = grpc.xds_server_credentials(grpc.insecure_server_credentials()) if kind else None
+    if (server.add_secure_port(address, credentials) if kind else server.add_insecure_port(address)) == 0:
         sys.exit(f"cannot listen on {address}")
     server.start()
     print(f"{name} listens on {address}, grpcio {grpc.__version__}", flush=True)

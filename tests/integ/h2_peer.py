@@ -87,6 +87,7 @@ def reset_of(connection, stream, request):
 def answer_to(request, address):
     return [(":status", "200"), (ADDRESS, address), ("x-path", request.get(":path", "")),
             ("x-authority", request.get(":authority", "")),
+            ("x-for", request.get("x-forwarded-for", "")),
             ("x-seen", str(SEEN[request.get("x-id")] - 1))]
 
 

@@ -41,12 +41,13 @@ class Report:
         return n_a, n_b
 
 
-def arguments(url, requests=None, seconds=None, clients=16, streams=16, rate=None, uris=None, body=None):
+def arguments(url, requests=None, seconds=None, clients=16, streams=16, rate=None, uris=None, body=None,
+              http1=False):
     """The command line. rate: of each client, a second. uris: a file of URIs that each client asks
-    for one after the other, instead of the one. body: a file to POST."""
+    for one after the other, instead of the one. body: a file to POST. http1: HTTP/1.1, with keep-alive."""
     amount = ["-D", str(seconds)] if seconds else ["-n", str(requests)]
     pace = ["--rps", str(rate)] if rate else []
-    return ["h2load", *amount, *pace, "-c", str(clients), "-m", str(streams),
+    return ["h2load", *amount, *pace, *(["--h1"] if http1 else []), "-c", str(clients), "-m", str(streams),
             *(["-d", str(body)] if body else []), *(["-i", str(uris)] if uris else [url])]
 
 

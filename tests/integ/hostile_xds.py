@@ -7,7 +7,7 @@ usage: hostile_xds.py IP:PORT BACKEND_IP:PORT PIPE
 
 Takes commands by the line from PIPE: `unknown N`, clusters that nobody asked for, beside the one
 that serves; `empty N`, resources without anything in them; `vhosts N`, the routes again, of so many
-virtual hosts. Says {"sent": command, "len": bytes}, then, when the client has answered,
+virtual hosts; `inline N`, the listener again, with them in it. Says {"sent": command, "len": bytes}, then, when the client has answered,
 {"answer": command, "error": text}, "" for an ACK.
 """
 
@@ -18,7 +18,9 @@ import sys
 import threading
 
 import grpc
+from envoy.config.listener.v3 import listener_pb2
 from envoy.config.route.v3 import route_components_pb2
+from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
 from envoy.service.discovery.v3 import discovery_pb2
 from google.protobuf import json_format
 
@@ -105,7 +107,7 @@ class Server(grpc.GenericRpcHandler):
     def empty(self, n):
         return self.response(resources.CLUSTER, b"\x12\x00" * n)
 
-    def vhosts(self, n):
+    def routes(self, n):
         routes = self.base[resources.ROUTE_CONFIG].SerializeToString()
         host = route_components_pb2.VirtualHost.FromString(
             self.base[resources.ROUTE_CONFIG].virtual_hosts[0].SerializeToString())
@@ -114,8 +116,18 @@ class Server(grpc.GenericRpcHandler):
             host.name = f"v{i}"
             host.domains[:] = [f"v{i}.example"]
             more += field(2, host.SerializeToString())
-        return self.response(resources.ROUTE_CONFIG,
-                             any_of(resources.ROUTE_CONFIG, routes + bytes(more)), False)
+        return routes + bytes(more)
+
+    def vhosts(self, n):
+        return self.response(resources.ROUTE_CONFIG, any_of(resources.ROUTE_CONFIG, self.routes(n)), False)
+
+    def inline(self, n):
+        listener = listener_pb2.Listener.FromString(self.base[resources.LISTENER].SerializeToString())
+        api = listener.api_listener.api_listener
+        manager = http_connection_manager_pb2.HttpConnectionManager.FromString(api.value)
+        manager.route_config.ParseFromString(self.routes(n))
+        api.value = manager.SerializeToString()
+        return self.response(resources.LISTENER, any_of(resources.LISTENER, listener.SerializeToString()), False)
 
     def attack(self, command):
         word, n = command.split()

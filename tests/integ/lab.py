@@ -117,7 +117,7 @@ class Lab:
         self._namespaces = []
         self._owner = os.getpid()
         self._leashed = leashed
-        self._kept = False
+        self.kept = False
         self._closed = False
         _install_signal_handlers()
         with _signals_blocked():
@@ -215,8 +215,8 @@ class Lab:
     # -- the end
 
     def keep(self):
-        """What runs now stays after this program's end, until drop_kept()."""
-        self._kept = True
+        """What runs now stays after this program's end, until drop_dead()."""
+        self.kept = True
 
     def close(self):
         """Stops every process and removes every namespace and file. Safe to call again."""
@@ -225,7 +225,7 @@ class Lab:
         with _signals_blocked():
             self._closed = True
             atexit.unregister(self.close)
-            if self._kept:
+            if self.kept:
                 (self.dir / "kept").touch()
                 os.close(self._lock)
                 return
@@ -335,11 +335,12 @@ def sweep():
         _sweep_locked()
 
 
-def drop_kept(only=None):
-    """Removes the kept worlds, or the one of a prefix; returns their prefixes."""
+def drop_dead(label, only=None):
+    """Removes the worlds of a label whose owner is gone, by keep() or a SIGKILL, or the one of a
+    prefix; returns their prefixes."""
     with _registry_locked():
-        worlds = [(prefix, run_dir) for prefix, run_dir, kept in _dead_worlds()
-                  if kept and only in (None, prefix)]
+        worlds = [(prefix, run_dir) for prefix, run_dir, _ in _dead_worlds()
+                  if prefix.startswith(f"{label}-") and only in (None, prefix)]
         for prefix, run_dir in worlds:
             _remove_world(prefix, run_dir)
     return [prefix for prefix, _ in worlds]

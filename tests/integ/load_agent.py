@@ -17,9 +17,10 @@ BACKEND_PORT = 8080
 MEMORY = ("--eal", "--no-huge", "--eal", "--in-memory", "--eal", "-m", "--eal", "256")
 
 
-def serve_echo(bed, backend=(BACKEND, BACKEND_PORT), routes=(), without_routes=()):
-    """Everything goes to this backend; the routes are looked at first, but of these authorities."""
-    cluster = resources.cluster("echo")
+def serve_echo(bed, backend=(BACKEND, BACKEND_PORT), routes=(), without_routes=(), env=None, **fields):
+    """Everything goes to this backend; the routes are looked at first, but of these authorities. env: the daemon's;
+    fields: more of the cluster."""
+    cluster = {**resources.cluster("echo"), **fields}
     cluster["circuit_breakers"] = {"thresholds": [{"max_requests": 100_000}]}
     hosts = [resources.virtual_host("all", ["*"], *routes, resources.route("/", "echo"))]
     if without_routes:
@@ -28,7 +29,7 @@ def serve_echo(bed, backend=(BACKEND, BACKEND_PORT), routes=(), without_routes=(
         cluster, resources.endpoints("echo", backend),
         resources.route_config("routes", *hosts), resources.listener("web", "routes"))
     bed.start_xds()
-    bed.start_daemon()
+    bed.start_daemon(env=env)
 
 
 def far_end(lab, number, far):

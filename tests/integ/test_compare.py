@@ -16,6 +16,7 @@ import compare_closing  # noqa: E402
 import compare_print  # noqa: E402
 import compare_rows  # noqa: E402
 import compare_subjects  # noqa: E402
+import compare_ways  # noqa: E402
 from lab import wait_until  # noqa: E402
 
 SUBJECTS, _ = compare_subjects.found()
@@ -48,6 +49,22 @@ def test_a_subject_finds_the_last_of_many_routes(subject):
     figures = figures_of(subject, 100)
     costs = [figures[f"CPU per request {shape}, 100 routes"][1] for shape in ("8x32", "64x1")]
     assert min(costs) > 0
+
+
+IN_WAYS = [(s, way) for s in SUBJECTS if s.routes for way in compare_ways.WAYS[1:]
+           if way.back or s.transport != "memif"]  # on memif, where it takes longest, both sides at once
+
+
+@pytest.mark.parametrize("subject, way", IN_WAYS, ids=lambda x: x.name.replace(" ", "-") + getattr(x, "transport", ""))
+def test_a_subject_speaks_tls_and_http1(subject, way):
+    with subject(way=way) as running:
+        figures = {what: (unit, value) for what, unit, value in running.way_figures(0.2)}
+        assert running.failed == 0
+    assert compare_ways.named("CPU per request 64x1", way) in figures
+    assert way.back or way.http1 or compare_ways.named("CPU per connection with one request", way) in figures
+    # From a request's the handshakes' are taken out, which in so short a time may be more than is there.
+    assert all(value > 0 for what, (unit, value) in figures.items()
+               if unit != "B" and (way.http1 or "CPU per request" not in what)), figures
 
 
 @pytest.mark.parametrize("subject", [s for s in SUBJECTS if "MTU" in s.transport], ids=lambda s: s.transport)

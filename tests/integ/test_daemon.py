@@ -126,6 +126,7 @@ def test_a_signal_to_stop_lets_streams_finish_then_exits_0(make_world, number):
     assert bed.daemon.wait(5) == 0, bed.daemon.output()
     assert time.monotonic() - asked < 8
     assert not bed.stats_socket.exists()
+    assert 'msg="stopped" requests_cut=0' in bed.daemon.output(), bed.daemon.output()
     assert "second signal" not in bed.daemon.output()
 
 
@@ -205,6 +206,7 @@ def test_sigterm_ends_streams_at_the_deadline(make_world):
     bed.daemon.popen.terminate()
     assert bed.daemon.wait(5) == 0, bed.daemon.output()
     assert all(not s["complete"] and s["code"] != 0 for s in bed.calls_result(calls))
+    assert 'msg="stopped" requests_cut=4' in bed.daemon.output(), bed.daemon.output()
 
 
 @pytest.mark.ends_daemon

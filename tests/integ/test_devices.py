@@ -83,6 +83,20 @@ def test_a_veths_peers_may_keep_their_offloads(lab):
     assert "tcp-segmentation-offload: on" in features, features  # shuntd has gone, and with it what it asked for
 
 
+def test_what_an_interface_merges_is_switched_off_whatever_merges_it(lab):
+    """NET-35. Of a veth these two can be on; a card's own, rx-gro-hw, has a name like theirs."""
+    merging = ("rx-gro-list", "rx-udp-gro-forwarding")
+    bed = Testbed(lab)
+    lab.set_offloads("lb", "lb-c", "on", merging)
+    offloads_on(lab, [("client", "c0")])
+    serve_bodies(bed)
+    run_bodies(bed, count=8)
+    assert port(bed, 0)["merged"] == "gro and lro switched off, tso taken from the veth's peer", port(bed, 0)
+    features = lab.exec("lb", ["ethtool", "-k", "lb-c"]).stdout
+    assert all(f"{name}: off" in features for name in merging), features
+    check_end(bed)
+
+
 def test_a_corrupt_checksum_is_dropped_where_others_are_not_made(lab):
     """NET-34. Who writes a checksum is held to it."""
     bed = Testbed(lab)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lossy links and dying backends."""
 
+import signal
 import sys
 import time
 
@@ -113,12 +114,12 @@ def test_requests_wait_for_a_dead_cluster_where_the_frontend_says_so(make_world)
     assert report.perfect, report
 
 
-def world_of_peers(make_world, lab, path, answers):
-    """A cluster of h2_peer.py servers at this path; a connection of each leaves after so many answers
-    (-1: never). Returns the running testbed and the servers."""
+def world_of_peers(make_world, lab, path, answers, **fields):
+    """A cluster of h2_peer.py servers at this path, with these fields; a connection of each leaves after
+    so many answers (-1: never). Returns the running testbed and the servers."""
     ports = [(f"10.82.2.{n}", 8080 + n) for n, _ in enumerate(answers, 1)]
     world = make_world(extra_routes=[resources.route(path, "peers")],
-                       extra=[resources.cluster("peers"), resources.endpoints("peers", *ports)])
+                       extra=[resources.cluster("peers") | fields, resources.endpoints("peers", *ports)])
     lab.ip("backends", "route", "add", "local", "10.82.2.0/24", "dev", "lo")
     peers = []
     for (ip, port), most in zip(ports, answers):
@@ -150,6 +151,26 @@ def test_a_lone_backend_that_takes_a_hundred_requests_a_connection_fails_none(ma
     assert counted(bed, "upstream_goaways") >= 39, bed.show("workers")
     assert counted(bed, "transparent_retries") >= 200, bed.show("workers")
     assert counted(bed, "transparent_retries_exhausted") == 0, bed.show("workers")
+
+
+def test_a_backend_that_hangs_is_found_in_the_times_that_its_cluster_asks_for(make_world, lab):
+    """CL-09: its TCP goes on answering, also to new connections; shunt.yaml would wait for ever."""
+    options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+    keepalive = {"interval": "1s", "timeout": "0.5s"}
+    bed, peers = world_of_peers(
+        make_world, lab, "/hanging", (-1, -1), connect_timeout="0.5s",
+        typed_extension_protocol_options={options: {
+            "@type": resources.TYPES + "extensions.upstreams.http.v3.HttpProtocolOptions",
+            "explicit_http_config": {"http2_protocol_options": {"connection_keepalive": keepalive}}}})
+    assert bed.run_h2load(requests=100, path="/hanging").perfect
+    peers[0].signal(signal.SIGSTOP)
+    try:
+        wait_until(lambda: counted(bed, "pings_unanswered") >= 1, 10, "the silence is found")
+        report = bed.run_h2load(requests=100, path="/hanging")
+        assert report.perfect, report
+        wait_until(lambda: "no SETTINGS" in bed.daemon.output(), 5, "the next attempt to fail")
+    finally:
+        peers[0].signal(signal.SIGCONT)
 
 
 def test_a_killed_backend_loses_no_request_that_it_had_not_begun_to_answer(make_world, lab):

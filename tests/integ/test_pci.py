@@ -15,6 +15,7 @@ from lab_fixtures import module_lab_of
 SOON_S = 60  # emulated, on a busy machine
 CLOSED_S = 400  # e1000e's driver asks the registers of a card that is gone again and again
 BOTH = (1, 2)
+VLAN = 7
 
 pytestmark = [pytest.mark.timeout(1200),
               pytest.mark.skipif(bool(vm.missing()), reason=vm.missing() or "-")]
@@ -80,6 +81,19 @@ def test_a_killed_daemon_is_followed_by_another_on_the_same_card(card):
     card.serve()
     report = card.load()
     assert report.perfect, report
+
+
+def test_a_frontend_in_a_vlan_is_reached_by_frames_with_its_tag_alone(card):
+    """NET-37."""
+    with card.in_vlan(VLAN):
+        card.serve(vlan=VLAN)
+        report = card.load()
+        assert report.perfect, report
+        assert card.ping(MTU)
+        assert card.port()["vlan"] == VLAN
+        assert drops(card) == 0
+    with card.in_vlan(VLAN + 1):
+        assert not card.ping(100)
 
 
 def wait_for_link(card, state):

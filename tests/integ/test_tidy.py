@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/demo --check: passes, and leaves nothing behind, also when it is interrupted."""
 
+import argparse
+import importlib.util
 import os
 import pathlib
 import re
@@ -56,6 +58,59 @@ def test_interrupted_demo_leaves_nothing(number):
     if number == signal.SIGKILL:
         sweep()  # as the next run does
     assert_nothing_left(demo)
+
+
+def test_stop_removes_what_a_killed_demo_left():
+    demo = start_demo("--keep")
+    killed = f"{label_of(demo)}-0"
+    try:
+        wait_until(lambda: (pathlib.Path("/run/shunt-lab") / killed / "shuntd.log").exists(), 30,
+                   "a daemon, which is on no leash")
+        (pathlib.Path("/run/shunt-lab") / killed / "kept").touch()  # else the next run's sweep may come first
+    finally:
+        demo.kill()
+        demo.communicate(timeout=30)
+        done = subprocess.run([DEMO, "--stop", killed], capture_output=True, text=True, timeout=30,
+                              check=False)
+    assert done.returncode == 0 and f"{killed} is gone" in done.stdout, done
+    assert_nothing_left(demo)
+
+
+class InterruptedDemo:
+    """One that a Ctrl-C ends amid its steps, or amid the last lines of --keep."""
+
+    world = None
+    at_step = False
+
+    def __init__(self, *_):
+        pass
+
+    def run(self):
+        if self.at_step:
+            raise KeyboardInterrupt
+
+    def commands(self):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("at_step", (True, False), ids=("amid its steps", "amid its last lines"))
+def test_interrupted_demo_says_truly_what_is_left(at_step, monkeypatch, capsys):
+    spec = importlib.util.spec_from_file_location("demo", DEMO.with_suffix(".py"))
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    monkeypatch.setattr(program, "Demo", InterruptedDemo)
+    monkeypatch.setattr(InterruptedDemo, "at_step", at_step)
+    label = f"shunt-demo-{os.getpid()}"
+    try:
+        assert program.show(argparse.Namespace(check=False, keep=True)) == 130
+        said = capsys.readouterr().err
+        left = leftovers(label)
+        assert len(left) == (0 if at_step else 1)
+        assert ("everything it made is gone" in said) == at_step
+        assert ([name for name in left if f"--stop {name}" in said]) == left
+    finally:
+        for name in leftovers(label):
+            program.stop(name)
 
 
 def test_two_demos_run_at_once():

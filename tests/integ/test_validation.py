@@ -10,17 +10,21 @@ import sys
 import pytest
 
 from agent import Agent
-from cluster_table import PATHS, cluster_rows, good_cluster
+from cluster_table import CLUSTER, PATHS, cluster_rows, good_cluster
 from endpoint_table import NAME as ENDPOINTS_NAME
 from endpoint_table import PATH as ENDPOINTS_PATH
 from endpoint_table import eds_rows, good_endpoints
 from http_cases import BACKENDS, PORT, Http, fields_of, outcome
 from lab import wait_until
 from listener_table import good_listener, listener_rows
+from pki import Pki
+from rbac_table import RBAC, rbac_rows
 from resources import ROUTE_CONFIG, cluster, endpoints, route, route_config, virtual_host
 from routing_cases import ALPHA, BETA
+from socket_table import socket_rows
 from testbed import EXAMPLE, EXIT_TIMEOUT_S, HERE, VIP, XDS_ADDRESS, Testbed
 from testbed import PORT as FRONTEND_PORT
+from tls_table import bootstrap, tls_cluster_rows, tls_listener_rows
 from validation_table import ACK, ROUTES, Row, route_rows
 
 MIN_ROWS = 120
@@ -28,13 +32,16 @@ TAKES_S = 5  # at most, from acceptance to the new behaviour
 OURS, CORE = "shunt", "gRPC C-core"  # how the clients name themselves
 MIN_CLUSTER_ROWS = 130
 MIN_ENDPOINT_ROWS = 80
+MIN_TLS_ROWS = 50
+MIN_RBAC_ROWS = 40
+MIN_SOCKET_ROWS = 80
 PLAIN = Row("the good listener again", ACK, answers={"/x.T/M": ALPHA})
 
 
 class World:
     """shuntd and a gRPC client of one management server, and a client that asks shuntd."""
 
-    def __init__(self, bed):
+    def __init__(self, bed, bootstrap=EXAMPLE / "bootstrap.json"):
         self.bed = bed
         self.version = 0
         self.live = None  # the version that serves
@@ -48,8 +55,9 @@ class World:
                       for resource in (cluster(name), endpoints(name, (ip, PORT)))])
         self.publish([good_listener(), self.routes([virtual_host("row", ["*"], route("", BETA))])])
         self.live = self.version
-        bed.start_daemon()
-        env = {"GRPC_XDS_BOOTSTRAP": str(EXAMPLE / "bootstrap.json"),
+        env = {"GRPC_XDS_BOOTSTRAP": str(bootstrap)}
+        bed.start_daemon(env=env)
+        env = {**env,
                "GRPC_EXPERIMENTAL_XDS_DUALSTACK_ENDPOINTS": "true"}
         self.core = Agent(bed.lab, "lb", "core", "grpc_agent.py", env=env)
         self.core.ask(target="xds:///{}", calls=[
@@ -234,6 +242,32 @@ def test_listeners(wire):
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
 
 
+@pytest.mark.timeout(100)
+def test_access_control(wire):
+    listener = good_listener()
+    manager = listener["api_listener"]["api_listener"]
+    manager["http_filters"] = [{"name": "rbac", "is_optional": True, "typed_config": {"@type": RBAC}},
+                               *manager["http_filters"]]
+    assert wire.publish([listener]) == {OURS: "", CORE: ""}
+    rows = list(rbac_rows())
+    assert len(rows) >= MIN_RBAC_ROWS
+    wrong = complaints(wire, check_routes, rows)
+    assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
+
+
+def check_socket(world, row):
+    """The verdict alone: it is no listener of a target."""
+    yield from verdicts_wrong(row, "web", world.publish([row.resource]))
+
+
+@pytest.mark.timeout(100)
+def test_socket_listeners(wire):
+    rows = list(socket_rows())
+    assert len(rows) >= MIN_SOCKET_ROWS
+    wrong = complaints(wire, check_socket, rows)
+    assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
+
+
 @pytest.mark.timeout(150)
 def test_clusters(wire):
     rows = list(cluster_rows())
@@ -242,6 +276,35 @@ def test_clusters(wire):
     routes = [route(path, name) for name, path in PATHS.items()]
     wire.publish([wire.routes([virtual_host("row", ["*"], *routes)])])
     wrong = complaints(wire, check_cluster, rows)
+    assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
+
+
+@pytest.fixture(name="tls_wire")
+def fixture_tls_wire(lab):
+    """The same with a certificate provider in the bootstrap."""
+    made = Pki(lab.dir / "pki")
+    made.leaf("leaf", made.authority("ca"))
+    path = bootstrap(lab.dir, certificate_file=made.folder / "leaf.pem", private_key_file=made.folder / "leaf.key",
+                     ca_certificate_file=made.folder / "ca.pem")
+    world = World(Testbed(lab), path)
+    yield world
+    assert world.bed.daemon.stop(EXIT_TIMEOUT_S) == 0
+
+
+@pytest.mark.timeout(150)
+def test_tls_of_clusters(tls_wire):
+    tls_wire.publish([good_cluster(CLUSTER)])
+    tls_wire.publish([tls_wire.routes([virtual_host("row", ["*"], route(PATHS[CLUSTER], CLUSTER))])])
+    rows = list(tls_cluster_rows())
+    assert len(rows) >= MIN_TLS_ROWS
+    wrong = complaints(tls_wire, check_cluster, rows)
+    assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
+
+
+@pytest.mark.timeout(150)
+def test_tls_of_listeners(tls_wire):
+    tls_wire.publish([tls_wire.routes([virtual_host("row", ["*"], route("", ALPHA))])])
+    wrong = complaints(tls_wire, check_listener, tls_listener_rows())
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
 
 

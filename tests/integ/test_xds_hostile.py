@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 
+import pytest
 from conftest import check_end
 from lab import wait_until
 from testbed import Testbed, XDS_ADDRESS
@@ -126,13 +127,14 @@ def test_resources_beyond_the_limit_are_refused_unread(lab):
     check_end(world.bed)
 
 
-def test_a_route_configuration_of_two_hundred_thousand_virtual_hosts_is_taken_bit_by_bit(lab):
+@pytest.mark.parametrize("where", ["vhosts", "inline"])  # a RouteConfiguration; a Listener (CL-02)
+def test_two_hundred_thousand_virtual_hosts_are_taken_bit_by_bit(lab, where):
     """TH-57."""
     world = HostileWorld(lab)
 
     def serves(n):
         found = world.bed.shuntctl("--json", "explain", "--authority", f"v{n - 1}.example", "--path", "/")
         return f'"v{n - 1}"' in found
-    assert world.attack("vhosts 200000", lambda: serves(200_000), 200_000 * VHOST) == ""
-    assert world.attack("vhosts 10", lambda: not serves(200_000)) == ""
+    assert world.attack(f"{where} 200000", lambda: serves(200_000), 200_000 * VHOST) == ""
+    assert world.attack(f"{where} 10", lambda: not serves(200_000)) == ""
     check_end(world.bed)

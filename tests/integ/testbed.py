@@ -61,6 +61,9 @@ class Testbed:
         self.xds_folder = lab.dir / "xds"
         self.xds_folder.mkdir()
         self.settings = ""  # more of shunt.yaml
+        self.frontend_settings = ""  # the same of the frontend: "tls: {...}"
+        self.more_frontends = ()  # the same of others: "{name: ...}"
+        self.listener = None  # the name of a socket Listener in place of the target
         self.port_settings = {}  # the same of a port, by its number: {0: ["vlan: 7"]}
         self.daemon = None
         self.xds = None
@@ -108,9 +111,10 @@ class Testbed:
         return self.lab.start("backends", name, ["nghttpd", "--no-tls", "-a", ip, "-d", root,
                                                  "-m", "1000", str(port)], files=files)
 
-    def start_grpc_backend(self, name, ip, port=9090):
-        return self.lab.start("backends", name, [sys.executable, HERE / "grpc_server.py", name,
-                                                 f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"])
+    def start_grpc_backend(self, name, ip, port=9090, words=(), env=None):
+        address = f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+        argv = [sys.executable, HERE / "grpc_server.py", name, address, *words]
+        return self.lab.start("backends", name, argv, env=env)
 
     # -- the control plane
 
@@ -130,6 +134,8 @@ class Testbed:
         text = (EXAMPLE / "shunt.yaml").read_text()
         text = text.replace("/run/shunt/stats.sock", str(self.stats_socket))
         text = text.replace("workers: [1]", f"workers: {list(self.workers)}")
+        if self.listener:
+            text = text.replace("target: web", f"listener: {self.listener}")
         if self.ip6:
             text = text.replace(f"[{VIP}/24]", f"[{VIP}/24, '{VIP6}/64']")
             text = text.replace("[10.82.255.254/16]", "[10.82.255.254/16, 'fd82::fe/64']")
@@ -139,7 +145,10 @@ class Testbed:
             example = DEVICES["af_packet"].format(n=number, interface=near_if)
             text = text.replace(example, "\n    ".join(
                 [self._device(number, near_if), f"mtu: {self.mtu}", *self.port_settings.get(number, [])]))
-        return text + self.settings
+        if self.frontend_settings:
+            text = text.replace("target: web}", f"target: web, {self.frontend_settings}}}")
+        entries = "".join(f"  - {entry}\n" for entry in self.more_frontends)
+        return text.replace("stats: {", entries + "stats: {") + self.settings
 
     def _device(self, number, interface):
         return DEVICES[self.device].format(n=number, interface=interface, folder=self.lab.dir)
@@ -191,6 +200,9 @@ class Testbed:
 
     def shuntctl(self, *words):
         return command(self._shuntctl(*words)).stdout
+
+    def shuntctl_argv(self, *words):
+        return self._shuntctl(*words)
 
     def _shuntctl(self, *words):
         return [BUILD / "tools" / "shuntctl", "--socket", self.stats_socket, *words]

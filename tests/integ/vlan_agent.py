@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vlan_agent.py TCI [STRAYS]: a switch between the interfaces `far`, whose frames have no tag, and `near`, whose frames
-have that one (802.1Q). First it sends STRAYS frames without a tag to `near`, and as many of VLAN 8."""
+"""vlan_agent.py TCI [STRAYS [FAR NEAR]]: a switch between the interfaces FAR (`far`), whose frames have no tag, and NEAR
+(`near`), whose frames have that one (802.1Q). First it sends STRAYS frames without a tag to NEAR, and as many of VLAN
+8."""
 
 import selectors
 import socket
@@ -39,9 +40,9 @@ def tagged(frame, tci):
     return frame[:12] + TAG.pack(0x8100, tci) + frame[12:]
 
 
-def main(tci, strays=0):
+def main(tci, strays=0, *names):
     tci = int(tci)
-    far, near = open_interface("far"), open_interface("near")
+    far, near = map(open_interface, names or ("far", "near"))
     for _ in range(int(strays)):
         stray = STRAY + b"\x08\x00" + bytes(46)
         near.send(stray)

@@ -28,7 +28,7 @@ static inline uint64_t digest_bytes(uint64_t h, const void *bytes, size_t len)
 static inline uint64_t digest_recovery(uint64_t h, struct tcp_conn *c)
 {
 	const uint64_t state[] = {c->reordering_seen, c->dsack_round, c->may_undo, c->timed_out,
-		c->frto, c->n_runs, c->reo_wnd_more, c->reo_wnd_persist, c->min_rtt_ns,
+		c->haste, c->frto, c->n_runs, c->reo_wnd_more, c->reo_wnd_persist, c->min_rtt_ns,
 		c->sacked_bytes, c->lost_bytes, c->rack_end, c->dsack_round_end, c->resent_seq,
 		c->resent_end, c->undo_until, c->undo_bytes, c->prr_delivered, c->prr_out,
 		c->prr_flight, c->rack_ns, c->rack_rtt_ns, c->min_rtt_since_ns, c->reduced_ns,
@@ -58,7 +58,7 @@ static inline uint64_t digest_conn(uint64_t h, const struct tcp_conn *c)
 		c->snd_una, c->snd_nxt, c->snd_max, c->snd_wnd, c->max_snd_wnd, c->snd_wl1,
 		c->snd_wl2, c->recover, c->cc.cwnd, c->cc.ssthresh, c->cc.acked, c->dsack.start,
 		c->dsack.end, c->range_stamp, c->hole_mark, c->tail_end, c->fin_seq, c->iss, c->irs,
-		c->rcv_mark, c->rcv_wnd, c->limited_seq};
+		c->rcv_mark, c->rcv_wnd, c->limited_seq, c->used_ms};
 	h = digest_bytes(h, seqs, sizeof(seqs));
 	const struct tcp_hystart *hs = &c->cc.hystart;
 	const struct tcp_cubic *q = &c->cc.cubic;

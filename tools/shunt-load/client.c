@@ -286,6 +286,7 @@ static bool make(struct client *c)
 	c->sources = malloc(conf->n_sources * sizeof(c->sources[0]));
 	c->alike = calloc(conf->plan->n_paths, sizeof(c->alike[0]));
 	return c->side.h2 && c->sources && c->alike &&
+	       secure_conf_init(&c->side.secure, conf->tls, conf->chunks, n_conns, &c->now_ns) &&
 	       pool_init(&c->conns, sizeof(struct client_conn), n_conns) == 0 &&
 	       pool_init(&c->requests, sizeof(struct request), (uint32_t)n_requests + 1) == 0;
 }
@@ -324,6 +325,7 @@ void client_free(struct client *c)
 	if (c->side.h2)
 		side_pump(&c->side);
 	h2_context_free(c->side.h2);
+	secure_conf_fini(&c->side.secure);
 	pool_fini(&c->conns);
 	pool_fini(&c->requests);
 	free(c->sources);

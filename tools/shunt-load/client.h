@@ -16,6 +16,7 @@
 struct client;
 struct pool;
 struct tcp_stack;
+struct tlshs_context;
 struct twheel;
 
 // The outcomes of a request: exactly one each.
@@ -37,6 +38,7 @@ struct client_conf {
 	struct tcp_stack *tcp; // these three borrowed
 	struct twheel *wheel;
 	struct pool *chunks;
+	struct tlshs_context *tls; // borrowed; NULL = plain text
 	const struct plan *plan; // borrowed
 	const struct ip_addr *sources; // copied; used in turn
 	uint32_t n_sources;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the connections of client and echo backend share: HTTP/2 on TCP, and a place in the list of
-// connections with work in this turn. It does not know what streams mean.
+// What the connections of client and echo backend share: HTTP/2 on TCP, with TLS between them or
+// without, and a place in the list of connections with work in this turn. It does not know what
+// streams mean.
 // Thread: the polling thread.
 #pragma once
 
@@ -8,25 +9,27 @@
 #include "dataplane/tcp/tcp.h"
 #include "lb/base/pool.h"
 #include "lb/base/twheel.h"
+#include "tools/shunt-load/secure.h"
 
 #include <stdbool.h>
 #include <sys/queue.h>
 
 struct conn;
 
-// One end: a role's TCP and HTTP/2, all borrowed except the list.
+// One end: a role's TCP and HTTP/2, all borrowed except the list and TLS.
 struct side {
 	struct tcp_stack *tcp;
 	struct twheel *wheel;
 	struct pool *chunks;
 	struct h2_context *h2;
+	struct secure_conf secure; // its owner's to init and fini
 	STAILQ_HEAD(, conn) dirty; // connections to pump
 };
 
 struct conn_ops {
 	const struct h2_events *h2;
 	enum h2_role role;
-	// TCP is connected and HTTP/2 has started (client only).
+	// TCP is connected, and TLS has its keys, and HTTP/2 has started (client only).
 	void (*up)(struct conn *);
 	// HTTP/2 is over, and its streams have been closed; the connection will be closed. why: for
 	// display.
@@ -40,6 +43,7 @@ struct conn {
 	const struct conn_ops *ops;
 	struct tcp_conn *tcp; // NULL = closed
 	struct h2_conn *h2; // NULL = not started, or over
+	struct secure secure; // all zero = plain text
 	STAILQ_ENTRY(conn) dirty_next;
 	struct twheel_timer linger; // limit of waiting for the peer's FIN
 	bool dirty;
@@ -58,7 +62,9 @@ const struct tcp_conn_ops *conn_accept(
 void conn_touch(struct conn *);
 // Sends what is queued, then FIN. Open streams end as lost.
 void conn_close(struct conn *, const char *why);
-// Sends RST; otherwise the same.
+// Sends what HTTP/2 has written, as far as there is room.
+void conn_pump(struct conn *);
+// Sends RST; otherwise the same as conn_close().
 void conn_abort(struct conn *, const char *why);
 
 // Empties its list.

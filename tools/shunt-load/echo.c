@@ -393,7 +393,10 @@ static bool make(struct echo *e)
 		.chunks = conf->chunks,
 		.h2 = h2_context_new(&h2, conf->chunks)};
 	side_init(&e->side);
-	if (!e->side.h2 || pool_init(&e->conns, sizeof(struct echo_conn), conf->max_conns) != 0 ||
+	if (!e->side.h2 ||
+		!secure_conf_init(
+			&e->side.secure, conf->tls, conf->chunks, conf->max_conns, &e->now_ns) ||
+		pool_init(&e->conns, sizeof(struct echo_conn), conf->max_conns) != 0 ||
 		pool_init(&e->jobs, sizeof(struct job), MAX_REQUESTS) != 0)
 		return false;
 	for (uint32_t i = 0; i < conf->n_addresses; i++)
@@ -424,6 +427,7 @@ void echo_free(struct echo *e)
 	if (e->side.h2)
 		side_pump(&e->side);
 	h2_context_free(e->side.h2);
+	secure_conf_fini(&e->side.secure);
 	pool_fini(&e->conns);
 	pool_fini(&e->jobs);
 	free(e);
@@ -441,8 +445,7 @@ void echo_close(struct echo *e)
 		if (!k->conn.h2)
 			continue;
 		h2_conn_drain_end(k->conn.h2, H2_NO_ERROR);
-		h2_conn_pump(k->conn.h2, tcp_conn_send_room(k->conn.tcp));
-		tcp_conn_push(k->conn.tcp);
+		conn_pump(&k->conn);
 		conn_close(&k->conn, "the end");
 	}
 }

@@ -14,6 +14,7 @@
 struct echo;
 struct pool;
 struct tcp_stack;
+struct tlshs_context;
 struct twheel;
 
 enum echo_fault {
@@ -32,6 +33,7 @@ struct echo_conf {
 	struct tcp_stack *tcp; // these three borrowed
 	struct twheel *wheel;
 	struct pool *chunks;
+	struct tlshs_context *tls; // borrowed; NULL = plain text
 	const struct ip_addr *addresses; // where it listens
 	uint32_t n_addresses;
 	uint16_t port;

@@ -3,7 +3,9 @@
 
 #include "dataplane/host.h"
 #include "lb/base/time.h"
+#include "tlshs/context.h"
 #include "tools/shunt-load/client.h"
+#include "tools/shunt-load/credentials.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,6 +29,7 @@ enum { CLIENT, ECHO, N_SIDES };
 struct loop {
 	struct options options; // copied
 	struct host *hosts[N_SIDES]; // NULL = not asked for
+	struct tlshs_context *tls[N_SIDES]; // NULL = plain text
 	struct ip_addr addresses[N_SIDES][NET_MAX_ADDRESSES];
 	struct client *client;
 	struct echo *echo;
@@ -87,6 +90,7 @@ static int make_client(
 		.tcp = host_tcp(l->hosts[CLIENT]),
 		.wheel = host_wheel(l->hosts[CLIENT]),
 		.chunks = host_chunks(l->hosts[CLIENT]),
+		.tls = l->tls[CLIENT],
 		.plan = plan,
 		.sources = l->addresses[CLIENT],
 		.n_sources = o->client.n_addresses,
@@ -119,6 +123,7 @@ static int make_echo(struct loop *l, uint64_t seed, struct lb_err *reterr)
 		.tcp = host_tcp(l->hosts[ECHO]),
 		.wheel = host_wheel(l->hosts[ECHO]),
 		.chunks = host_chunks(l->hosts[ECHO]),
+		.tls = l->tls[ECHO],
 		.addresses = l->addresses[ECHO],
 		.n_addresses = o->echo.n_addresses,
 		.port = (uint16_t)o->listen,
@@ -151,6 +156,15 @@ static int make_hosts(struct loop *l, struct lb_err *reterr)
 	return 0;
 }
 
+static int make_credentials(struct loop *l, struct lb_err *reterr)
+{
+	const struct options *o = &l->options;
+	int r = o->tls ? credentials_of_client(&l->tls[CLIENT], reterr) : 0;
+	if (r == 0 && o->certificate)
+		r = credentials_of_echo(o->certificate, o->key, &l->tls[ECHO], reterr);
+	return r;
+}
+
 struct loop *loop_new(const struct options *o, const struct plan *plan, struct lb_err *reterr)
 {
 	struct loop *l = calloc(1, sizeof(*l));
@@ -165,7 +179,9 @@ struct loop *loop_new(const struct options *o, const struct plan *plan, struct l
 		loop_free(l);
 		return NULL;
 	}
-	int r = make_hosts(l, reterr);
+	int r = make_credentials(l, reterr);
+	if (r == 0)
+		r = make_hosts(l, reterr);
 	if (r == 0 && l->hosts[ECHO])
 		r = make_echo(l, ~seed, reterr);
 	if (r == 0 && l->hosts[CLIENT])
@@ -187,6 +203,8 @@ void loop_free(struct loop *l)
 	echo_free(l->echo);
 	for (int i = 0; i < N_SIDES; i++)
 		host_free(l->hosts[i]);
+	for (int i = 0; i < N_SIDES; i++)
+		tlshs_context_put(l->tls[i]);
 	free(l);
 }
 

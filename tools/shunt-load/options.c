@@ -76,6 +76,8 @@ static const struct opt opts[] = {
 		"additional connections that are only kept open"},
 	{0, "grpc", NULL, COMMAND_RUN, KIND_FLAG, AT(is_grpc), 0, 0,
 		"unary gRPC calls; else plain HTTP/2"},
+	{0, "tls", NULL, COMMAND_RUN, KIND_FLAG, AT(tls), 0, 0,
+		"speak TLS to the target, whatever certificate it shows"},
 	{'b', "body", "BYTES", COMMAND_RUN, KIND_NUMBER32, AT(body_size), 0, 1u << 30,
 		"body size of each request (0; a plain request without a body is a GET)"},
 	{'A', "answer", "BYTES", COMMAND_RUN, KIND_NUMBER32, AT(answer_size), 0, 1u << 30,
@@ -110,6 +112,9 @@ static const struct opt opts[] = {
 		"answer size for requests without a size and without a body (64)"},
 	{0, "echo-fault", "KIND:N", BOTH, KIND_FAULT, 0, 0, 0,
 		"spoil each Nth answer: alter, cut, swap, status, reset, silent"},
+	{0, "echo-certificate", "FILE", BOTH, KIND_TEXT, AT(certificate), 0, 0,
+		"speak TLS: the echo backend's certificate, in PEM"},
+	{0, "echo-key", "FILE", BOTH, KIND_TEXT, AT(key), 0, 0, "its key"},
 	{0, "mtu", "BYTES", BOTH, KIND_NUMBER32, AT(mtu), 576, 9000,
 		"MTU of the devices (their own, 1900 at most)"},
 	{0, "core", "N", BOTH, KIND_NUMBER64, AT(core), 0, 1023,
@@ -302,11 +307,19 @@ static int check_device(const struct device_options *d, const char *prefix, stru
 	return 0;
 }
 
+static int check_echo(const struct options *o, const char *prefix, struct lb_err *reterr)
+{
+	int r = check_device(&o->echo, prefix, reterr);
+	return r ? r
+	         : need(!o->certificate == !o->key,
+			   "--echo-certificate and --echo-key: both or none", reterr);
+}
+
 static int check_run(struct options *o, struct lb_err *reterr)
 {
 	int r = check_device(&o->client, "", reterr);
-	if (r == 0 && (o->echo.device || o->echo.n_addresses))
-		r = check_device(&o->echo, "echo-", reterr);
+	if (r == 0 && (o->echo.device || o->echo.n_addresses || o->certificate || o->key))
+		r = check_echo(o, "echo-", reterr);
 	if (r == 0)
 		r = need(o->to.port, "--to is needed", reterr);
 	if (r == 0)
@@ -449,6 +462,5 @@ int options_read(int argc, char **argv, struct options *o, struct lb_err *reterr
 	int r = read_all(argc - 1, argv + 1, o, reterr);
 	if (r != 0)
 		return r;
-	return o->command == COMMAND_RUN ? check_run(o, reterr)
-	                                 : check_device(&o->echo, "", reterr);
+	return o->command == COMMAND_RUN ? check_run(o, reterr) : check_echo(o, "", reterr);
 }

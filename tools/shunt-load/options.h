@@ -40,12 +40,13 @@ struct options {
 	uint32_t n_conns, n_streams, n_idle, per_conn;
 	uint64_t n_requests, duration_ns, warm_up_ns, hold_ns, timeout_ns, rate;
 	uint64_t seed;
-	bool has_seed, probe;
+	bool has_seed, probe, tls;
 	// How the echo backend answers.
 	uint32_t listen; // port
 	uint32_t max_conns, max_streams, echo_size;
 	enum echo_fault fault;
 	uint32_t fault_every;
+	const char *certificate, *key; // files; NULL = plain text
 	// The process.
 	uint32_t mtu; // of the devices; 0 = their own
 	int64_t core; // -1 = the last usable one

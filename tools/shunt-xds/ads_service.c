@@ -232,8 +232,8 @@ static void on_closed(void *call_ctx)
 	client_free(c);
 }
 
-int ads_service_new(const char *address, struct catalog *catalog, struct ads_service **ret,
-	struct lb_err *reterr)
+int ads_service_new(const char *address, const struct rpc_server_tls *tls, struct catalog *catalog,
+	struct ads_service **ret, struct lb_err *reterr)
 {
 	static const struct rpc_events events = {
 		.on_open = on_open,
@@ -244,7 +244,7 @@ int ads_service_new(const char *address, struct catalog *catalog, struct ads_ser
 	struct ads_service *s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	const struct rpc_server_conf conf = {address, N_CLIENTS_MAX, REQUEST_LEN_MAX};
+	const struct rpc_server_conf conf = {address, N_CLIENTS_MAX, REQUEST_LEN_MAX, tls};
 	int r = rpc_server_new(&conf, &events, s, &s->server, reterr);
 	if (r < 0) {
 		free(s);

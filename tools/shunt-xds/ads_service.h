@@ -8,12 +8,13 @@
 
 struct catalog;
 struct lb_err;
+struct rpc_server_tls;
 struct ads_service;
 
-// Listens on the address and serves the catalog, which is borrowed and outlives the service. 0,
-// -ENOMEM, or -EINVAL with the reason.
-[[nodiscard]] int ads_service_new(
-	const char *address, struct catalog *, struct ads_service **ret, struct lb_err *reterr);
+// Listens on the address, with TLS unless that is NULL, and serves the catalog, which is borrowed
+// and outlives the service. 0, -ENOMEM, or -EINVAL with the reason.
+[[nodiscard]] int ads_service_new(const char *address, const struct rpc_server_tls *,
+	struct catalog *, struct ads_service **ret, struct lb_err *reterr);
 void ads_service_free(struct ads_service *); // NULL is fine
 
 int ads_service_port(const struct ads_service *);

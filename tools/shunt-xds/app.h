@@ -3,6 +3,8 @@
 // Thread: main.
 #pragma once
 
+#include "ctrl/rpc/server.h"
+
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +15,7 @@ struct app_options {
 	const char *descriptors; // serve: a file; NULL = the one beside the program
 	const char *upstream; // proxy: the path of a bootstrap
 	const char *listen;
+	struct rpc_server_tls tls; // cert NULL = in the clear
 	bool is_delta; // proxy: protocol towards its server
 	uint64_t grace_ns; // proxy
 	size_t request_max; // proxy: bytes

@@ -15,10 +15,16 @@
 #define MAX_WORDS 2
 
 enum { GROUP_BOTH, GROUP_SERVE, GROUP_PROXY };
+enum { OPTION_CERTIFICATE = 256, OPTION_KEY, OPTION_CLIENT_CA };
 
 static const struct argp_option options[] = {
 	{"listen", 'l', "ADDRESS", 0, "Address to listen on, as 127.0.0.1:18000 or [::1]:18000",
 		GROUP_BOTH},
+	{"certificate", OPTION_CERTIFICATE, "FILE", 0,
+		"TLS with this certificate chain (PEM), read again as it changes", GROUP_BOTH},
+	{"key", OPTION_KEY, "FILE", 0, "Its private key (PEM)", GROUP_BOTH},
+	{"client-ca", OPTION_CLIENT_CA, "FILE", 0,
+		"Clients must have a certificate of one of these authorities (PEM)", GROUP_BOTH},
 	{"verbose", 'v', NULL, 0, "Log every request", GROUP_BOTH},
 	{NULL, 0, NULL, 0, "serve:", GROUP_SERVE},
 	{"descriptors", 'd', "FILE", 0,
@@ -87,6 +93,9 @@ static void check(struct reading *r, struct argp_state *state)
 		argp_error(state, "expected a folder, serve and a folder, or proxy");
 	else if (!o->listen)
 		argp_error(state, "--listen is missing");
+	else if (!o->tls.cert != !o->tls.key || (o->tls.client_ca && !o->tls.cert))
+		argp_error(
+			state, "--certificate and --key belong together, and --client-ca to them");
 	else if (is_proxy && !o->upstream)
 		argp_error(state, "proxy: --upstream is missing");
 	else if (is_proxy && o->descriptors)
@@ -104,6 +113,15 @@ static error_t take_arg(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'l':
 		o->listen = arg;
+		break;
+	case OPTION_CERTIFICATE:
+		o->tls.cert = arg;
+		break;
+	case OPTION_KEY:
+		o->tls.key = arg;
+		break;
+	case OPTION_CLIENT_CA:
+		o->tls.client_ca = arg;
 		break;
 	case 'd':
 		o->descriptors = arg;

@@ -174,7 +174,8 @@ static int open_all(struct app *app, const struct app_options *o)
 		r = load(app, o->folder);
 	if (r < 0)
 		return r;
-	r = ads_service_new(o->listen, app->catalog, &app->service, &err);
+	r = ads_service_new(
+		o->listen, o->tls.cert ? &o->tls : NULL, app->catalog, &app->service, &err);
 	if (r < 0) {
 		log_error("cannot serve", "address=%s error=%s", log_quote(o->listen),
 			log_quote(err.text[0] ? err.text : strerror(-r)));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/bootstrap/bootstrap.h"
 
+#include "ctrl/xds/bootstrap/fields.h"
 #include "ctrl/xds/variants/params.h"
-#include "lb/base/time.h"
 
 #include <jansson.h>
 
@@ -11,34 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_REFRESH_NS (600 * NS_PER_SECOND)
-
-// Field readers. `at` names the object that holds the field, "" = the top level; errors read
-// "xds_servers[0].server_uri: …".
-static int field_err(struct lb_err *err, const char *at, const char *field, const char *why)
-{
-	return lb_err_set(err, "%s%s%s: %s", at, *at ? "." : "", field, why);
-}
-
-// Copies a string into *ret, which keeps its value when the field is absent.
-static int read_text(
-	const json_t *o, const char *at, const char *field, char **ret, struct lb_err *err)
-{
-	const json_t *v = json_object_get(o, field);
-	if (!v)
-		return 0;
-	if (!json_is_string(v))
-		return field_err(err, at, field, "must be a string");
-	if (strlen(json_string_value(v)) != json_string_length(v))
-		return field_err(err, at, field, "must not hold a NUL");
-	char *copy = strdup(json_string_value(v));
-	if (!copy)
-		return -ENOMEM;
-	free(*ret);
-	*ret = copy;
-	return 0;
-}
-
 static int text_default(char **ret, const char *value)
 {
 	if (!*ret)
@@ -46,89 +18,27 @@ static int text_default(char **ret, const char *value)
 	return *ret ? 0 : -ENOMEM;
 }
 
-static int read_path(
-	const json_t *o, const char *at, const char *field, char **ret, struct lb_err *err)
-{
-	int rc = read_text(o, at, field, ret, err);
-	if (!rc && *ret && !**ret)
-		rc = field_err(err, at, field, "must not be empty");
-	return rc;
-}
-
-// Duration as protobuf writes it in JSON: "600s", "1.5s"; up to nine decimals, not negative.
-static int read_duration(
-	const json_t *o, const char *at, const char *field, uint64_t *ret_ns, struct lb_err *err)
-{
-	static const char WHY[] = "must be a duration like \"600s\"";
-	const json_t *v = json_object_get(o, field);
-	if (!v)
-		return 0;
-	const char *p = json_string_value(v);
-	if (!p || *p < '0' || *p > '9')
-		return field_err(err, at, field, WHY);
-	uint64_t s = 0, ns = 0;
-	for (; *p >= '0' && *p <= '9'; p++) {
-		s = s * 10 + (uint64_t)(*p - '0');
-		if (s > 315576000000ull) // the largest Duration (WF-02)
-			return field_err(err, at, field, "is too long");
-	}
-	if (*p == '.') {
-		uint64_t unit = NS_PER_SECOND / 10;
-		if (p[1] < '0' || p[1] > '9')
-			return field_err(err, at, field, WHY);
-		for (p++; *p >= '0' && *p <= '9' && unit; p++, unit /= 10)
-			ns += (uint64_t)(*p - '0') * unit;
-	}
-	if (strcmp(p, "s") != 0)
-		return field_err(err, at, field, WHY);
-	// 2^64 ns are 584 years; a longer refresh is "never" either way.
-	*ret_ns = s > UINT64_MAX / NS_PER_SECOND - 1 ? UINT64_MAX : s * NS_PER_SECOND + ns;
-	return 0;
-}
-
 static void server_fini(struct xds_server_conf *s)
 {
 	free(s->uri);
-	free(s->ca_file);
-	free(s->cert_file);
-	free(s->key_file);
+	xds_cert_files_fini(&s->files);
 }
 
 // gRFC A65.
 static int read_tls(
 	const json_t *config, const char *at, struct xds_server_conf *s, struct lb_err *err)
 {
-	if (config && !json_is_object(config))
-		return lb_err_set(err, "%s: must be an object", at);
-	// A map of trust that we cannot honour must not give way to the system's roots in silence.
-	if (json_object_get(config, "spiffe_trust_bundle_map_file"))
-		return field_err(err, at, "spiffe_trust_bundle_map_file", "is not supported");
-	int rc = read_path(config, at, "ca_certificate_file", &s->ca_file, err);
-	if (!rc)
-		rc = read_path(config, at, "certificate_file", &s->cert_file, err);
-	if (!rc)
-		rc = read_path(config, at, "private_key_file", &s->key_file, err);
-	if (!rc)
-		rc = read_duration(config, at, "refresh_interval", &s->refresh_ns, err);
-	if (!rc && s->refresh_ns == 0)
-		rc = field_err(err, at, "refresh_interval", "must be above 0");
-	if (!rc && !s->cert_file != !s->key_file)
-		rc = lb_err_set(err,
-			"%s: certificate_file and private_key_file must be set both or not at all",
-			at);
+	int rc = xds_cert_files_read(config, at, &s->files, err);
+	// libgrpc knows no such map, and must not give way to the system's roots in silence.
+	if (!rc && s->files.spiffe)
+		rc = xds_field_err(err, at, "spiffe_trust_bundle_map_file", "is not supported");
 	return rc;
-}
-
-static bool text_eq(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
 bool xds_server_conf_eq(const struct xds_server_conf *a, const struct xds_server_conf *b)
 {
-	return text_eq(a->uri, b->uri) && a->creds == b->creds && text_eq(a->ca_file, b->ca_file) &&
-	       text_eq(a->cert_file, b->cert_file) && text_eq(a->key_file, b->key_file) &&
-	       a->refresh_ns == b->refresh_ns &&
+	return strcmp(a->uri, b->uri) == 0 && a->creds == b->creds &&
+	       xds_cert_files_eq(&a->files, &b->files) &&
 	       a->ignore_resource_deletion == b->ignore_resource_deletion &&
 	       a->fail_on_data_errors == b->fail_on_data_errors &&
 	       a->timer_is_transient_error == b->timer_is_transient_error &&
@@ -140,7 +50,7 @@ static int read_creds(
 	const json_t *list, const char *at, struct xds_server_conf *s, struct lb_err *err)
 {
 	if (!json_is_array(list))
-		return field_err(err, at, "channel_creds", "must be an array");
+		return xds_field_err(err, at, "channel_creds", "must be an array");
 	size_t i;
 	const json_t *entry;
 	json_array_foreach(list, i, entry)
@@ -149,7 +59,7 @@ static int read_creds(
 		snprintf(here, sizeof(here), "%s.channel_creds[%zu]", at, i);
 		const char *type = json_string_value(json_object_get(entry, "type"));
 		if (!type)
-			return field_err(err, here, "type", "must be a string");
+			return xds_field_err(err, here, "type", "must be a string");
 		if (strcmp(type, "insecure") == 0) {
 			s->creds = XDS_CREDS_INSECURE;
 			return 0;
@@ -164,7 +74,7 @@ static int read_creds(
 			return read_tls(json_object_get(entry, "config"), here, s, err);
 		}
 	}
-	return field_err(err, at, "channel_creds",
+	return xds_field_err(err, at, "channel_creds",
 		"no entry of a supported type (insecure, google_default, tls)");
 }
 
@@ -174,7 +84,7 @@ static int read_features(
 	if (!list)
 		return 0;
 	if (!json_is_array(list))
-		return field_err(err, at, "server_features", "must be an array");
+		return xds_field_err(err, at, "server_features", "must be an array");
 	const struct {
 		const char *name;
 		bool *flag;
@@ -202,10 +112,10 @@ static int read_server(
 {
 	if (!json_is_object(o))
 		return lb_err_set(err, "%s: must be an object", at);
-	s->refresh_ns = DEFAULT_REFRESH_NS;
-	int rc = read_text(o, at, "server_uri", &s->uri, err);
+	s->files.refresh_ns = XDS_CERT_DEFAULT_REFRESH_NS;
+	int rc = xds_field_text(o, at, "server_uri", &s->uri, err);
 	if (!rc && (!s->uri || !*s->uri))
-		rc = field_err(err, at, "server_uri", "must be a non-empty string");
+		rc = xds_field_err(err, at, "server_uri", "must be a non-empty string");
 	if (!rc)
 		rc = read_creds(json_object_get(o, "channel_creds"), at, s, err);
 	if (!rc)
@@ -260,7 +170,8 @@ static int read_node(const json_t *node, struct xds_bootstrap *b, struct lb_err 
 		{locality, "node.locality", "sub_zone", &b->sub_zone},
 	};
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		int rc = read_text(texts[i].in, texts[i].at, texts[i].field, texts[i].out, err);
+		int rc =
+			xds_field_text(texts[i].in, texts[i].at, texts[i].field, texts[i].out, err);
 		if (!rc)
 			rc = text_default(texts[i].out, "");
 		if (rc)
@@ -276,7 +187,7 @@ static int read_translation(
 	static const char FIELD[] = "node_metadata_as_dynamic_parameters";
 	const json_t *v = json_object_get(o, FIELD);
 	if (v && !json_is_boolean(v))
-		return field_err(err, "", FIELD, "must be true or false");
+		return xds_field_err(err, "", FIELD, "must be true or false");
 	*ret = json_is_true(v) ? b->metadata : NULL;
 	return 0;
 }
@@ -316,7 +227,7 @@ static int read_authority(const char *name, const json_t *o, const json_t *metad
 	}
 	static const char FIELD[] = "client_listener_resource_name_template";
 	if (!rc)
-		rc = read_text(o, at, FIELD, &a->listener_template, err);
+		rc = xds_field_text(o, at, FIELD, &a->listener_template, err);
 	if (!rc)
 		rc = text_default(&a->listener_template, template);
 	if (!rc && strncmp(a->listener_template, prefix, strlen(prefix)) != 0)
@@ -357,6 +268,39 @@ static int read_authorities(
 	return 0;
 }
 
+// A29.
+static int read_providers(json_t *o, struct xds_bootstrap *b, struct lb_err *err)
+{
+	if (!o)
+		return 0;
+	if (!json_is_object(o))
+		return lb_err_set(err, "certificate_providers: must be an object");
+	if (json_object_size(o) == 0)
+		return 0;
+	b->cert_providers = calloc(json_object_size(o), sizeof(*b->cert_providers));
+	if (!b->cert_providers)
+		return -ENOMEM;
+	const char *name;
+	json_t *value;
+	json_object_foreach(o, name, value)
+	{
+		int rc = xds_cert_provider_read(
+			value, name, &b->cert_providers[b->n_cert_providers++], err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+const struct xds_cert_provider_conf *xds_bootstrap_find_provider(
+	const struct xds_bootstrap *b, const char *name)
+{
+	for (uint32_t i = 0; i < b->n_cert_providers; i++)
+		if (strcmp(b->cert_providers[i].name, name) == 0)
+			return &b->cert_providers[i];
+	return NULL;
+}
+
 static int read_top(json_t *o, struct xds_bootstrap *b, struct lb_err *err)
 {
 	if (!json_is_object(o))
@@ -368,12 +312,12 @@ static int read_top(json_t *o, struct xds_bootstrap *b, struct lb_err *err)
 	if (!rc)
 		rc = read_node(json_object_get(o, "node"), b, err);
 	if (!rc)
-		rc = read_text(o, "", "client_default_listener_resource_name_template",
+		rc = xds_field_text(o, "", "client_default_listener_resource_name_template",
 			&b->listener_template, err);
 	if (!rc)
 		rc = text_default(&b->listener_template, "%s");
 	if (!rc)
-		rc = read_text(o, "", "server_listener_resource_name_template",
+		rc = xds_field_text(o, "", "server_listener_resource_name_template",
 			&b->server_listener_template, err);
 	const json_t *metadata = NULL;
 	if (!rc)
@@ -382,6 +326,8 @@ static int read_top(json_t *o, struct xds_bootstrap *b, struct lb_err *err)
 		rc = read_params(o, "", metadata, &b->params, err);
 	if (!rc)
 		rc = read_authorities(json_object_get(o, "authorities"), metadata, b, err);
+	if (!rc)
+		rc = read_providers(json_object_get(o, "certificate_providers"), b, err);
 	return rc;
 }
 
@@ -462,6 +408,9 @@ void xds_bootstrap_free(struct xds_bootstrap *b)
 		xds_params_put(a->params);
 	}
 	free(b->authorities);
+	for (uint32_t i = 0; i < b->n_cert_providers; i++)
+		xds_cert_provider_fini(&b->cert_providers[i]);
+	free(b->cert_providers);
 	json_decref(b->metadata);
 	xds_params_put(b->params);
 	free(b->node_id);

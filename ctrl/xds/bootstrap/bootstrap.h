@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// gRPC's bootstrap file (grpc/grpc doc/grpc_xds_bootstrap_format.md, gRFC A27, A47, A65): the
-// servers, our node, the names of listener resources. Unknown fields are ignored.
+// gRPC's bootstrap file (grpc/grpc doc/grpc_xds_bootstrap_format.md, gRFC A27, A29, A47, A65): the
+// servers, our node, names of listener resources, certificate providers. Unknown fields are
+// ignored.
 // Thread: any; immutable once loaded.
 #pragma once
 
+#include "ctrl/xds/bootstrap/cert_files.h"
 #include "lb/base/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct ip_port;
 
 struct json_t;
 struct xds_params;
@@ -18,9 +22,7 @@ enum xds_creds_kind { XDS_CREDS_INSECURE, XDS_CREDS_GOOGLE_DEFAULT, XDS_CREDS_TL
 struct xds_server_conf {
 	char *uri; // what gRPC calls a target: "127.0.0.1:18000", "dns:///xds.example:443"
 	enum xds_creds_kind creds;
-	char *ca_file; // TLS; NULL = the system's roots
-	char *cert_file, *key_file; // TLS; both or neither
-	uint64_t refresh_ns; // TLS: interval for rereading the files (A65)
+	struct xds_cert_files files; // TLS (A65); without a CA file the system's roots count
 	bool ignore_resource_deletion; // A53; no effect if A88 applies (DE-06)
 	bool fail_on_data_errors; // A88
 	bool timer_is_transient_error; // A88: resource_timer_is_transient_error
@@ -46,6 +48,8 @@ struct xds_bootstrap {
 	struct xds_params *params; // dynamic_parameters, for old-style names (TP2-B01)
 	struct xds_authority_conf *authorities;
 	uint32_t n_authorities;
+	struct xds_cert_provider_conf *cert_providers;
+	uint32_t n_cert_providers;
 };
 
 // True if a client would connect to the same server: URI, credentials and known features (FE-07).
@@ -61,7 +65,15 @@ bool xds_server_conf_eq(const struct xds_server_conf *, const struct xds_server_
 [[nodiscard]] int xds_bootstrap_load(struct xds_bootstrap **ret, struct lb_err *reterr);
 void xds_bootstrap_free(struct xds_bootstrap *); // NULL is fine
 
+// NULL = there is none of that name.
+const struct xds_cert_provider_conf *xds_bootstrap_find_provider(
+	const struct xds_bootstrap *, const char *name);
+
 // Returns the listener resource for a target like "web" (xds:///web) or "xds://authority/web" (A47,
 // FE-05, FE-06). The caller frees *ret. Returns 0, -ENOMEM or -EINVAL with the reason.
 [[nodiscard]] int xds_bootstrap_listener_name(
 	const struct xds_bootstrap *, const char *target, char **ret, struct lb_err *reterr);
+// Likewise for a socket Listener of this name, or if it is NULL by
+// server_listener_resource_name_template for the place where it listens (A36, A47).
+[[nodiscard]] int xds_bootstrap_server_listener_name(const struct xds_bootstrap *, const char *name,
+	const struct ip_port *, char **ret, struct lb_err *reterr);

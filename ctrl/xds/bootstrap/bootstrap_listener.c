@@ -2,6 +2,7 @@
 // The listener resources that targets stand for: gRFC A47's templates.
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/bootstrap/name.h"
+#include "lb/base/ip.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -39,6 +40,23 @@ static char *expand(const char *template, const char *endpoint)
 	return text;
 }
 
+// Takes the name over. what: it stands for, in errors.
+static int make_canonical(char *name, const char *what, char **ret, struct lb_err *err)
+{
+	if (!name)
+		return -ENOMEM;
+	struct xds_name canonical;
+	int rc = xds_name_parse(name, LISTENER_URL, &canonical, err);
+	if (rc == -EINVAL)
+		(void)lb_err_within(err, "%s: listener \"%s\"", what, name);
+	free(name);
+	if (rc)
+		return rc;
+	*ret = canonical.text;
+	free(canonical.authority);
+	return 0;
+}
+
 int xds_bootstrap_listener_name(
 	const struct xds_bootstrap *b, const char *target, char **ret, struct lb_err *err)
 {
@@ -64,17 +82,19 @@ int xds_bootstrap_listener_name(
 	}
 	if (!*endpoint)
 		return lb_err_set(err, "target \"%s\": names no service", target);
-	char *name = expand(template, endpoint);
-	if (!name)
-		return -ENOMEM;
-	struct xds_name canonical;
-	int rc = xds_name_parse(name, LISTENER_URL, &canonical, err);
-	if (rc == -EINVAL)
-		(void)lb_err_within(err, "target %s: listener \"%s\"", target, name);
-	free(name);
-	if (rc)
-		return rc;
-	*ret = canonical.text;
-	free(canonical.authority);
-	return 0;
+	char what[256]; // of a longer target the beginning
+	snprintf(what, sizeof(what), "target %s", target);
+	return make_canonical(expand(template, endpoint), what, ret, err);
+}
+
+int xds_bootstrap_server_listener_name(const struct xds_bootstrap *b, const char *name,
+	const struct ip_port *place, char **ret, struct lb_err *err)
+{
+	char text[IP_PORT_TEXT_MAX];
+	if (!name && !b->server_listener_template)
+		return lb_err_set(err, "neither target nor listener, and the bootstrap has no "
+				       "server_listener_resource_name_template");
+	ip_port_print(place, text);
+	return make_canonical(
+		name ? strdup(name) : expand(b->server_listener_template, text), text, ret, err);
 }

@@ -9,31 +9,73 @@
 #include <string.h>
 
 #define ETH_LEN 14
-#define IP_LEN 20
+#define IP4_LEN 20
+#define IP6_LEN 40
+#define ND_LEN 32 // a message with a link-layer address
+#define ND_SOLICITATION 135
+#define ND_ADVERTISEMENT 136
 #define MSS 1400
 #define PREFACE_LEN 24 // of HTTP/2
 #define H2_HEADERS 1
 
 static const uint8_t mac[6] = {2, 0, 0, 0, 0, 2}; // of all peers
 
+// With the tag that the wire may have.
+static void transmit(struct peers *all, const uint8_t *frame, size_t len)
+{
+	uint8_t f[VLAN_TAG + PATH_FRAME_MAX];
+	CHECK(len <= PATH_FRAME_MAX);
+	memcpy(f + VLAN_TAG, frame, len);
+	if (all->worker->mode.vlan)
+		path_worker_receive(
+			all->worker, vlan_insert(f + VLAN_TAG, PATH_VLAN), len + VLAN_TAG);
+	else
+		path_worker_receive(all->worker, frame, len);
+}
+
+static size_t ip_len(const struct peer *p)
+{
+	return ip_is_v4(&p->address) ? IP4_LEN : IP6_LEN;
+}
+
+static void write_eth(uint8_t *f, uint16_t type)
+{
+	memcpy(f, path_mac, 6);
+	memcpy(f + 6, mac, 6);
+	store16(f + 12, type);
+}
+
+static void write_ip(uint8_t *f, const struct peer *p, uint8_t protocol, size_t len)
+{
+	uint8_t *ip = f + ETH_LEN;
+	if (!ip_is_v4(&p->address)) {
+		write_eth(f, 0x86dd);
+		ip[0] = 0x60;
+		store16(ip + 4, (uint16_t)len);
+		ip[6] = protocol;
+		ip[7] = 255;
+		memcpy(ip + 8, p->address.b, 16);
+		memcpy(ip + 24, p->other.b, 16);
+		return;
+	}
+	write_eth(f, 0x0800);
+	ip[0] = 0x45;
+	store16(ip + 2, (uint16_t)(IP4_LEN + len));
+	ip[8] = 64;
+	ip[9] = protocol;
+	memcpy(ip + 12, p->address.b + 12, 4);
+	memcpy(ip + 16, p->other.b + 12, 4);
+	uint16_t sum = csum(ip, IP4_LEN);
+	memcpy(ip + 10, &sum, 2);
+}
+
 static void send_segment(struct peers *all, const struct peer *p, uint8_t flags, uint32_t seq,
 	uint32_t ack, const uint8_t *data, size_t len)
 {
 	uint8_t f[PATH_FRAME_MAX] = {0};
 	size_t options = flags & TCP_SYN ? 4 : 0, tcp_len = TCP_HEADER_LEN + options + len;
-	CHECK(ETH_LEN + IP_LEN + tcp_len <= sizeof(f));
-	memcpy(f, path_mac, 6);
-	memcpy(f + 6, mac, 6);
-	store16(f + 12, 0x0800);
-	uint8_t *ip = f + ETH_LEN;
-	ip[0] = 0x45;
-	store16(ip + 2, (uint16_t)(IP_LEN + tcp_len));
-	ip[8] = 64;
-	ip[9] = 6;
-	memcpy(ip + 12, p->address.b + 12, 4);
-	memcpy(ip + 16, p->other.b + 12, 4);
-	uint16_t sum = csum(ip, IP_LEN);
-	memcpy(ip + 10, &sum, 2);
+	CHECK(ETH_LEN + ip_len(p) + tcp_len <= sizeof(f));
+	write_ip(f, p, 6, tcp_len);
 	struct tcp_header h = {
 		.offset = (uint8_t)((TCP_HEADER_LEN + options) / 4 << 4), .flags = flags};
 	put16(h.src_port, p->port);
@@ -41,15 +83,15 @@ static void send_segment(struct peers *all, const struct peer *p, uint8_t flags,
 	put32(h.seq, seq);
 	put32(h.ack, flags & TCP_ACK ? ack : 0);
 	put16(h.window, p->window);
-	uint8_t *tcp = ip + IP_LEN;
+	uint8_t *tcp = f + ETH_LEN + ip_len(p);
 	memcpy(tcp, &h, sizeof(h));
 	if (options)
 		put32(tcp + TCP_HEADER_LEN, 2u << 24 | 4u << 16 | MSS);
 	if (len)
 		memcpy(tcp + TCP_HEADER_LEN + options, data, len);
-	sum = tcp_csum_segment(tcp_csum_flow(&p->address, &p->other), tcp, tcp_len);
+	uint16_t sum = tcp_csum_segment(tcp_csum_flow(&p->address, &p->other), tcp, tcp_len);
 	memcpy(tcp + offsetof(struct tcp_header, checksum), &sum, 2);
-	path_worker_receive(all->worker, f, ETH_LEN + IP_LEN + tcp_len);
+	transmit(all, f, ETH_LEN + ip_len(p) + tcp_len);
 }
 
 static void answer_arp(struct peers *all, const uint8_t *request)
@@ -63,7 +105,30 @@ static void answer_arp(struct peers *all, const uint8_t *request)
 	memcpy(f + 28, request + 38, 4);
 	memcpy(f + 32, path_mac, 6);
 	memcpy(f + 38, request + 28, 4);
-	path_worker_receive(all->worker, f, sizeof(f));
+	transmit(all, f, sizeof(f));
+}
+
+// A neighbor solicitation that has a sender.
+static void answer_solicitation(struct peers *all, const uint8_t *ip)
+{
+	uint8_t f[ETH_LEN + IP6_LEN + ND_LEN] = {0}, *message = f + ETH_LEN + IP6_LEN;
+	struct peer as = {.port = 0};
+	memcpy(as.address.b, ip + IP6_LEN + 8, 16);
+	memcpy(as.other.b, ip + 8, 16);
+	if (as.other.b[0] != 0xfd || as.address.b[0] != 0xfd)
+		return;
+	write_ip(f, &as, 58, ND_LEN);
+	message[0] = ND_ADVERTISEMENT;
+	message[4] = 0x60; // solicited, overrides
+	memcpy(message + 8, as.address.b, 16);
+	message[24] = 2;
+	message[25] = 1;
+	memcpy(message + 26, mac, 6);
+	static const uint8_t pseudo[8] = {[3] = ND_LEN, [7] = 58};
+	uint64_t sum = csum_add(csum_add(0, f + ETH_LEN + 8, 32), pseudo, sizeof(pseudo));
+	uint16_t field = csum_fold(csum_add(sum, message, ND_LEN));
+	memcpy(message + 2, &field, 2);
+	transmit(all, f, sizeof(f));
 }
 
 // A connection to a backend begins.
@@ -138,21 +203,59 @@ static bool is_of(const struct peer *p, const struct peer *as)
 	       p->other_port == as->other_port && ip_eq(&p->other, &as->other);
 }
 
+// A segment's flow as the peer sees it, and where it is; false = it is none.
+static bool segment_of(
+	const uint8_t *f, size_t len, struct peer *ret, const uint8_t **ret_tcp, size_t *ret_len)
+{
+	const uint8_t *ip = f + ETH_LEN;
+	if (load16(f + 12) == 0x0800 && len >= ETH_LEN + IP4_LEN && ip[9] == 6) {
+		CHECK(ip[0] == 0x45 && csum(ip, IP4_LEN) == 0);
+		ret->address = ip_from_v4(load32(ip + 16));
+		ret->other = ip_from_v4(load32(ip + 12));
+		*ret_tcp = ip + IP4_LEN;
+		*ret_len = (size_t)load16(ip + 2) - IP4_LEN;
+	} else if (load16(f + 12) == 0x86dd && len >= ETH_LEN + IP6_LEN && ip[6] == 6) {
+		CHECK(ip[0] >> 4 == 6 && ip[7] == 64);
+		memcpy(ret->address.b, ip + 24, 16);
+		memcpy(ret->other.b, ip + 8, 16);
+		*ret_tcp = ip + IP6_LEN;
+		*ret_len = load16(ip + 4);
+	} else {
+		return false;
+	}
+	CHECK((size_t)(*ret_tcp - f) + *ret_len <= len && *ret_len >= TCP_HEADER_LEN);
+	ret->port = get16(*ret_tcp + 2);
+	ret->other_port = get16(*ret_tcp);
+	CHECK(tcp_csum_segment(tcp_csum_flow(&ret->address, &ret->other), *ret_tcp, *ret_len) == 0);
+	return true;
+}
+
+static void answer_neighbor(struct peers *all, const uint8_t *f, size_t len)
+{
+	if (len >= 42 && load16(f + 12) == 0x0806 && f[21] == 1)
+		answer_arp(all, f);
+	if (len >= ETH_LEN + IP6_LEN + ND_LEN && load16(f + 12) == 0x86dd && f[ETH_LEN + 6] == 58 &&
+		f[ETH_LEN + IP6_LEN] == ND_SOLICITATION)
+		answer_solicitation(all, f + ETH_LEN);
+}
+
 static void on_frame(void *ctx, const uint8_t *f, size_t len)
 {
 	struct peers *all = ctx;
-	if (len >= 42 && load16(f + 12) == 0x0806 && f[21] == 1 && all->answers_arp)
-		answer_arp(all, f);
-	if (len < ETH_LEN + IP_LEN || load16(f + 12) != 0x0800 || f[ETH_LEN + 9] != 6)
+	struct peer as = {.port = 0};
+	const uint8_t *tcp;
+	size_t tcp_len;
+	uint8_t untagged[PATH_FRAME_MAX + VLAN_TAG];
+	if (all->worker->mode.vlan) {
+		CHECK(len <= sizeof(untagged) && vlan_of(f, (uint32_t)len) == PATH_VLAN);
+		memcpy(untagged, f, len);
+		f = vlan_strip(untagged);
+		len -= VLAN_TAG;
+	}
+	if (all->answers_arp)
+		answer_neighbor(all, f, len);
+	if (!segment_of(f, len, &as, &tcp, &tcp_len))
 		return;
-	const uint8_t *ip = f + ETH_LEN, *tcp = ip + IP_LEN;
-	size_t tcp_len = (size_t)load16(ip + 2) - IP_LEN;
-	CHECK(ip[0] == 0x45 && csum(ip, IP_LEN) == 0 && ETH_LEN + IP_LEN + tcp_len <= len);
-	struct peer as = {.address = ip_from_v4(load32(ip + 16)),
-		.other = ip_from_v4(load32(ip + 12)),
-		.port = get16(tcp + 2),
-		.other_port = get16(tcp)};
-	CHECK(tcp_csum_segment(tcp_csum_flow(&as.address, &as.other), tcp, tcp_len) == 0);
 	for (uint32_t i = 0; i < PEERS; i++)
 		if (is_of(&all->list[i], &as)) {
 			take(all, &all->list[i], tcp, tcp_len);
@@ -179,8 +282,8 @@ void peer_connect(struct peers *all, uint32_t client, uint32_t frontend, uint32_
 		peer_reset(all, p);
 	path_worker_settle(all->worker); // what is gone is answered under its old port
 	*p = (struct peer){.state = PEER_OPENING,
-		.address = wire_address(0, 1 + source % 4),
-		.other = path_frontend_address(frontend),
+		.address = wire_address(all->worker->mode.clients_v6 ? WIRE_V6 : 0, 1 + source % 4),
+		.other = path_frontend_address(all->worker, frontend),
 		.port = all->next_port++,
 		.other_port = 80,
 		.seq = client * 0x7fffff00,

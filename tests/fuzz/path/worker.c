@@ -18,10 +18,10 @@ const uint8_t path_mac[6] = {2, 0, 0, 0, 0, 1};
 static uint8_t *device_reserve(void *ctx, size_t len)
 {
 	struct path_worker *w = ctx;
-	CHECK(!w->open && len <= sizeof(w->out));
+	CHECK(!w->open && len <= PATH_FRAME_MAX);
 	w->open = true;
 	w->open_len = len;
-	return w->out;
+	return w->out + VLAN_TAG;
 }
 
 static void device_send(void *ctx, size_t len)
@@ -29,7 +29,12 @@ static void device_send(void *ctx, size_t len)
 	struct path_worker *w = ctx;
 	CHECK(w->open && len == w->open_len);
 	w->open = false;
-	w->on_frame(w->ctx, w->out, len);
+	uint8_t *frame = w->out + VLAN_TAG;
+	if (w->mode.vlan) {
+		frame = vlan_insert(frame, PATH_VLAN);
+		len += VLAN_TAG;
+	}
+	w->on_frame(w->ctx, frame, len);
 }
 
 static void device_cancel(void *ctx)
@@ -56,13 +61,18 @@ static void on_too_big(void *ctx, const struct tcp_flow *flow, uint32_t seq, uin
 
 static const char *source_for(void *ctx, const struct ip_addr *dst, struct ip_addr *ret)
 {
-	*ret = wire_address(HOST_PROXY, 100);
+	*ret = wire_address(HOST_PROXY | (ip_is_v4(dst) ? 0 : WIRE_V6), 100);
 	return dst->b[14] == HOST_BACKENDS ? NULL : "no route";
 }
 
-struct ip_addr path_frontend_address(uint32_t frontend)
+struct ip_addr path_frontend_address(const struct path_worker *w, uint32_t frontend)
 {
-	return wire_address(HOST_PROXY, frontend + 1);
+	return wire_address(HOST_PROXY | (w->mode.clients_v6 ? WIRE_V6 : 0), frontend + 1);
+}
+
+uint32_t path_backends(const struct path_worker *w)
+{
+	return HOST_BACKENDS | (w->mode.backends_v6 ? WIRE_V6 : 0);
 }
 
 static void make_net(struct path_worker *w)
@@ -71,8 +81,11 @@ static void make_net(struct path_worker *w)
 		.device = {device_reserve, device_send, device_cancel, w},
 		.mtu = 1500,
 		.addresses = {{wire_address(HOST_PROXY, 1), 16}, {wire_address(HOST_PROXY, 2), 16},
-			{wire_address(HOST_PROXY, 100), 16}},
-		.n_addresses = 3,
+			{wire_address(HOST_PROXY, 100), 16},
+			{wire_address(HOST_PROXY | WIRE_V6, 1), 64},
+			{wire_address(HOST_PROXY | WIRE_V6, 2), 64},
+			{wire_address(HOST_PROXY | WIRE_V6, 100), 64}},
+		.n_addresses = w->mode.clients_v6 || w->mode.backends_v6 ? 6 : 3,
 	};
 	memcpy(port.mac, path_mac, sizeof(port.mac));
 	w->net = net_new(&port, 1, 64, w->wheel, 1);
@@ -100,7 +113,7 @@ static void on_neighbor(void *proxy, const struct ip_addr *ip)
 static void make_proxy(struct path_worker *w)
 {
 	for (uint32_t i = 0; i < PATH_FRONTENDS; i++)
-		w->frontends[i] = (struct proxy_frontend){.address = path_frontend_address(i),
+		w->frontends[i] = (struct proxy_frontend){.address = path_frontend_address(w, i),
 			.port = 80,
 			.authority = i == 1 ? "pinned.test" : NULL,
 			.wait_for_ready = PROXY_WAIT_HEADER,
@@ -135,8 +148,9 @@ static void make_proxy(struct path_worker *w)
 	net_set_on_neighbor(w->net, on_neighbor, w->proxy);
 }
 
-void path_worker_init(struct path_worker *w)
+void path_worker_init(struct path_worker *w, struct path_mode mode)
 {
+	w->mode = mode;
 	wire_init(&w->wire, 1);
 	w->wheel = twheel_new(w->wire.now_ns);
 	CHECK(w->wheel && buf_pool_init(&w->chunks, PATH_CHUNKS) == 0);
@@ -205,6 +219,19 @@ void path_worker_receive(struct path_worker *w, const uint8_t *frame, size_t len
 	w->in[w->n_in++] = (struct path_frame){(uint32_t)len, bytes};
 }
 
+// As a port with a VLAN has it: its frames come without their tags, and no others do.
+static void input(struct path_worker *w, struct path_frame *f)
+{
+	uint8_t *frame = f->bytes;
+	if (w->mode.vlan) {
+		if (vlan_of(frame, f->len) != PATH_VLAN)
+			return;
+		frame = vlan_strip(frame);
+	}
+	net_input(w->net, 0, frame, f->len - (uint32_t)(frame - f->bytes));
+	CHECK(!w->open);
+}
+
 static void turn(struct path_worker *w)
 {
 	struct path_frame in[PATH_FRAMES];
@@ -219,8 +246,7 @@ static void turn(struct path_worker *w)
 		proxy_command(w->proxy, &c);
 	twheel_advance(w->wheel, w->wire.now_ns);
 	for (uint32_t i = 0; i < n; i++) {
-		net_input(w->net, 0, in[i].bytes, in[i].len);
-		CHECK(!w->open);
+		input(w, &in[i]);
 		free(in[i].bytes);
 	}
 	proxy_end_turn(w->proxy);

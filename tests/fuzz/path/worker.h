@@ -7,6 +7,7 @@
 
 #include "dataplane/net/net.h"
 #include "dataplane/proxy/proxy.h"
+#include "dataplane/vlan.h"
 #include "tests/sim/proxy/books.h"
 #include "tests/sim/proxy/control.h"
 
@@ -21,7 +22,14 @@
 #define PATH_STREAMS 16 // of a connection
 #define PATH_FRAMES 64 // that wait for a turn
 #define PATH_FRAME_MAX 1600
+#define PATH_VLAN 7
 #define PATH_FRONTENDS 2 // the second one is pinned to an authority
+
+// What an input may ask for at its beginning.
+struct path_mode {
+	bool clients_v6, backends_v6;
+	bool vlan; // all frames have a tag on the wire
+};
 
 struct path_frame {
 	uint32_t len;
@@ -29,6 +37,7 @@ struct path_frame {
 };
 
 struct path_worker {
+	struct path_mode mode;
 	struct wire wire; // time and random numbers; nobody is on it
 	struct twheel *wheel;
 	struct pool chunks;
@@ -43,7 +52,7 @@ struct path_worker {
 	uint32_t n_in;
 	bool open; // a frame of the device is reserved
 	size_t open_len;
-	uint8_t out[PATH_FRAME_MAX];
+	uint8_t out[VLAN_TAG + PATH_FRAME_MAX]; // behind the room for a tag
 	// Of each frame that it sends.
 	void (*on_frame)(void *ctx, const uint8_t *frame, size_t len);
 	void *ctx;
@@ -51,11 +60,14 @@ struct path_worker {
 
 extern const uint8_t path_mac[6];
 
-void path_worker_init(struct path_worker *);
+void path_worker_init(struct path_worker *, struct path_mode);
 // Checks that nothing is left: no client has a connection any more, and no endpoint is configured.
 void path_worker_fini(struct path_worker *);
-struct ip_addr path_frontend_address(uint32_t frontend);
-// Puts a frame before the next turn. One too many is lost.
+// Of the clients' family.
+struct ip_addr path_frontend_address(const struct path_worker *, uint32_t frontend);
+// Where backends are, for control_set_endpoints().
+uint32_t path_backends(const struct path_worker *);
+// Puts a frame as it is on the wire before the next turn. One too many is lost.
 void path_worker_receive(struct path_worker *, const uint8_t *frame, size_t len);
 // Turns until nothing waits; some at most.
 void path_worker_settle(struct path_worker *);

@@ -4,6 +4,8 @@
 #include "lb/base/check.h"
 #include "tests/sim/proxy/wire.h"
 #include "tests/support/check.h"
+#include "tests/unit/tlshs/pki.h"
+#include "tlshs/context.h"
 #include "tools/shunt-load/client.h"
 #include "tools/shunt-load/echo.h"
 #include "tools/shunt-load/report.h"
@@ -387,6 +389,64 @@ static void more_streams_than_the_backend_allows_wait(void **state)
 	world_end();
 }
 
+static struct tlshs_context *context(enum tlshs_role role)
+{
+	const struct str alpn[] = {STR("h2")};
+	struct tlshs_context_conf conf = {.role = role, .alpn = alpn, .n_alpn = 1};
+	struct lb_err err;
+	if (role == TLSHS_SERVER) {
+		struct pki_cert cert = pki_make((struct pki_conf){.name = "echo"});
+		conf.certificate_pem = cert.pem;
+		conf.key_pem = cert.key_pem;
+	}
+	struct tlshs_context *c = tlshs_context_new(&conf, &err);
+	if (!c)
+		fail_msg("%s", err.text);
+	return c;
+}
+
+static void with_tls_every_answer_is_right_over_a_lossy_wire(void **state)
+{
+	static const uint32_t sizes[][2] = {{0, 64}, {8, 8}, {300000, 300000}};
+	struct tlshs_context *client = context(TLSHS_CLIENT), *server = context(TLSHS_SERVER);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		world_make(true, sizes[i][0], sizes[i][1]);
+		w.wire.loss = .02;
+		w.conf.tls = client;
+		w.echo_conf.tls = server;
+		w.conf.n_requests = 100;
+		w.conf.per_conn = 20;
+		w.conf.timeout_ns = 120 * SECOND;
+		const struct client_result *r = world_run();
+		assert_int_equal(r->ended[OUTCOME_OK], 100);
+		assert_true(is_good(r));
+		world_end();
+	}
+	tlshs_context_put(client);
+	tlshs_context_put(server);
+	pki_end();
+}
+
+static void one_end_with_tls_gives_up(void **state)
+{
+	struct tlshs_context *contexts[] = {context(TLSHS_CLIENT), context(TLSHS_SERVER)};
+	for (int i = 0; i < 2; i++) {
+		world_make(true, 8, 8);
+		w.conf.timeout_ns = 2 * SECOND;
+		w.conf.tls = i ? NULL : contexts[0];
+		w.echo_conf.tls = i ? contexts[1] : NULL;
+		w.conf.probe = true;
+		const struct client_result *r = world_run();
+		assert_true(r->gave_up);
+		assert_int_equal(r->ended[OUTCOME_OK], 0);
+		assert_false(is_good(r));
+		world_end();
+	}
+	tlshs_context_put(contexts[0]);
+	tlshs_context_put(contexts[1]);
+	pki_end();
+}
+
 int main(int argc, char **argv)
 {
 	seed = argc > 1 ? strtoull(argv[1], NULL, 0) : seed;
@@ -406,6 +466,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(probes_wait_for_a_right_answer_and_count_nowhere),
 		cmocka_unit_test(probes_give_up),
 		cmocka_unit_test(more_streams_than_the_backend_allows_wait),
+		cmocka_unit_test(with_tls_every_answer_is_right_over_a_lossy_wire),
+		cmocka_unit_test(one_end_with_tls_gives_up),
 	};
 	return cmocka_run_group_tests_name("sim/load", cases, NULL, NULL);
 }

@@ -8,11 +8,13 @@
 #include <string.h>
 
 #define MAX_DELIVERED 8192
+#define SECURE_ROOM (64 << 10) // of output that waits to be sealed
 struct backend_conn {
 	struct backend_conn *next;
 	struct backend *backend;
 	struct tcp_conn *tcp;
 	struct h2_conn *h2;
+	struct tls_end secure;
 	double n_resets; // that are not forgotten yet
 	uint64_t reset_ns; // the last one
 	uint32_t lose_in; // turns, this one included; 0 = never
@@ -55,6 +57,7 @@ static void note(const struct backend_conn *c, struct job *j, const struct h2_me
 	see->attempts[see->n].backend = j->backend->address.b[15];
 	see->attempts[see->n].conn = c->number;
 	keep(see->attempts[see->n].authority, 32, m->authority);
+	keep(see->attempts[see->n].scheme, 8, m->scheme);
 	for (size_t i = 0; i < m->n_fields; i++) {
 		struct str name = m->fields[i].name, value = m->fields[i].value;
 		if (str_eq(name, STR("grpc-timeout")))
@@ -62,6 +65,11 @@ static void note(const struct backend_conn *c, struct job *j, const struct h2_me
 		else if (str_eq(name, STR("grpc-previous-rpc-attempts")))
 			keep(see->attempts[see->n].previous, 12, value);
 		see->attempts[see->n].was_asked_to_wait |= str_eq(name, STR(ASK_TO_WAIT));
+		if (str_eq(name, STR("x-forwarded-for"))) {
+			char *to = see->attempts[see->n].forwarded_for;
+			snprintf(
+				to + strlen(to), 64 - strlen(to), "%.*s;", (int)value.len, value.p);
+		}
 		char script[64] = "";
 		if (str_eq(name, STR("x-fail"))) {
 			keep(script, sizeof(script), value);
@@ -436,7 +444,16 @@ static void forget(struct backend_conn *c)
 	excuse(c);
 	if (c->h2)
 		h2_conn_free(c->h2, H2_INTERNAL_ERROR);
+	if (c->backend->newest == &c->secure)
+		c->backend->newest = NULL;
+	tls_end_fini(&c->secure);
 	free(c);
+}
+
+static size_t on_plain(void *user, const uint8_t *p, size_t len)
+{
+	struct backend_conn *c = user;
+	return c->h2 ? h2_conn_feed(c->h2, p, len) : len;
 }
 
 static size_t tcp_on_data(struct tcp_conn *tcp, void *user, const uint8_t *p, size_t len)
@@ -444,7 +461,7 @@ static size_t tcp_on_data(struct tcp_conn *tcp, void *user, const uint8_t *p, si
 	struct backend_conn *c = user;
 	if (c->backend->deaf)
 		return 0;
-	return c->h2 ? h2_conn_feed(c->h2, p, len) : len;
+	return c->backend->tls ? tls_end_feed(&c->secure, p, len) : on_plain(c, p, len);
 }
 
 static void tcp_on_send_room(struct tcp_conn *tcp, void *user)
@@ -477,7 +494,13 @@ static const struct tcp_conn_ops *accept_conn(void *arg, struct tcp_conn *tcp, v
 	CHECK(c);
 	c->backend = b;
 	c->tcp = tcp;
-	c->h2 = h2_conn_new(b->ctx, H2_SERVER, &events, tcp_conn_sendq(tcp), c);
+	struct buf *out = tcp_conn_sendq(tcp);
+	if (b->tls) {
+		tls_end_init(&c->secure, b->tls, tcp, &b->host->chunks, on_plain, c);
+		out = &c->secure.plain;
+		b->newest = &c->secure;
+	}
+	c->h2 = h2_conn_new(b->ctx, H2_SERVER, &events, out, c);
 	CHECK(c->h2);
 	c->next = b->conns;
 	b->conns = c;
@@ -553,10 +576,17 @@ void backend_pump(struct backend *b)
 			tcp_conn_abort(tcp);
 			continue;
 		}
+		if (b->tls) {
+			if (c->h2 && c->secure.plain.len < SECURE_ROOM)
+				h2_conn_pump(c->h2, SECURE_ROOM - c->secure.plain.len);
+			b->host->due |= tls_end_pump(&c->secure) && tcp_conn_send_room(c->tcp);
+		}
 		if (!c->h2)
 			continue;
-		h2_conn_pump(c->h2, tcp_conn_send_room(c->tcp));
-		tcp_conn_push(c->tcp);
+		if (!b->tls) {
+			h2_conn_pump(c->h2, tcp_conn_send_room(c->tcp));
+			tcp_conn_push(c->tcp);
+		}
 		if (h2_conn_failed(c->h2, &code)) {
 			fprintf(stderr, "backend: connection error %d\n", code);
 			abort();

@@ -51,6 +51,9 @@ static void read_fields(struct ask *a, const struct h2_message *m)
 				f->value.p);
 		else if (str_eq(f->name, STR("x-shunt-cause")))
 			snprintf(a->cause, sizeof(a->cause), "%.*s", (int)f->value.len, f->value.p);
+		else if (str_eq(f->name, STR("x-request-id")))
+			snprintf(a->request_id, sizeof(a->request_id), "%.*s", (int)f->value.len,
+				f->value.p);
 		else if (str_eq(f->name, STR("set-cookie")))
 			read_set_cookie(a, f->value);
 		else if (str_starts(f->name, STR("endpoint-load-metrics")))
@@ -150,6 +153,8 @@ static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
 	c->goaway = true;
 }
 
+#define SECURE_ROOM (64 << 10) // of output that waits to be sealed
+
 static const struct h2_events events = {
 	on_message, on_data, on_sent, on_closed, on_settings, on_goaway};
 
@@ -161,10 +166,22 @@ static void end(struct client *c)
 	h2_conn_free(h2, H2_INTERNAL_ERROR);
 }
 
+static size_t on_plain(void *user, const uint8_t *p, size_t len)
+{
+	struct client *c = user;
+	return c->h2 ? h2_conn_feed(c->h2, p, len) : len;
+}
+
 static void tcp_on_established(struct tcp_conn *tcp, void *user)
 {
 	struct client *c = user;
-	c->h2 = h2_conn_new(c->ctx, H2_CLIENT, &events, tcp_conn_sendq(tcp), c);
+	CHECK(buf_append(tcp_conn_sendq(tcp), &c->host->chunks, c->header.p, c->header.len));
+	struct buf *out = tcp_conn_sendq(tcp);
+	if (c->tls) {
+		tls_end_init(&c->secure, c->tls, tcp, &c->host->chunks, on_plain, c);
+		out = &c->secure.plain;
+	}
+	c->h2 = h2_conn_new(c->ctx, H2_CLIENT, &events, out, c);
 	CHECK(c->h2);
 	c->up = true;
 }
@@ -176,6 +193,8 @@ static size_t tcp_on_data(struct tcp_conn *tcp, void *user, const uint8_t *p, si
 		len = len < c->ration ? len : c->ration;
 		c->ration -= len;
 	}
+	if (c->tls)
+		return len ? tls_end_feed(&c->secure, p, len) : 0;
 	return c->h2 && len ? h2_conn_feed(c->h2, p, len) : len;
 }
 
@@ -195,6 +214,7 @@ static void tcp_on_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reaso
 {
 	struct client *c = user;
 	c->tcp = NULL;
+	tls_end_fini(&c->secure);
 	if (c->h2)
 		end(c);
 	c->over = true;
@@ -206,7 +226,12 @@ static const struct tcp_conn_ops tcp_ops = {
 void client_open(struct client *c, struct host *h, struct h2_context *ctx, uint32_t frontend,
 	struct ip_addr to, uint16_t port)
 {
-	*c = (struct client){.host = h, .ctx = ctx, .frontend = frontend, .source = c->source};
+	*c = (struct client){.host = h,
+		.ctx = ctx,
+		.tls = c->tls,
+		.frontend = frontend,
+		.header = c->header,
+		.source = c->source};
 	struct tcp_flow flow = {.local = wire_address(0, c->source ? c->source : 1),
 		.remote = to,
 		.remote_port = port};
@@ -222,6 +247,7 @@ void client_abort(struct client *c)
 	if (c->tcp)
 		tcp_conn_abort(c->tcp);
 	c->tcp = NULL;
+	tls_end_fini(&c->secure);
 	c->over = true;
 	if (c->host)
 		c->host->due = true;
@@ -313,10 +339,17 @@ void client_listen(struct client *c)
 void client_pump(struct client *c)
 {
 	enum h2_error code;
+	if (c->tcp && c->tls && c->up) {
+		if (c->h2 && c->secure.plain.len < SECURE_ROOM)
+			h2_conn_pump(c->h2, SECURE_ROOM - c->secure.plain.len);
+		c->host->due |= tls_end_pump(&c->secure) && tcp_conn_send_room(c->tcp);
+	}
 	if (!c->h2 || !c->tcp)
 		return;
-	h2_conn_pump(c->h2, tcp_conn_send_room(c->tcp));
-	tcp_conn_push(c->tcp);
+	if (!c->tls) {
+		h2_conn_pump(c->h2, tcp_conn_send_room(c->tcp));
+		tcp_conn_push(c->tcp);
+	}
 	if (h2_conn_failed(c->h2, &code)) {
 		fprintf(stderr, "client: connection error %d\n", code);
 		abort();

@@ -38,6 +38,16 @@ void control_set_cluster(struct control *c, struct lb_cluster *cluster)
 	publish(c, next);
 }
 
+void control_set_credentials(struct control *c)
+{
+	struct lb_snapshot *next = draft(c);
+	for (uint32_t i = 1; i < 3; i++)
+		CHECK(lb_snapshot_set_credential(next, i, c->credentials[i]) == 0);
+	for (uint32_t i = 0; i < next->n_frontends; i++)
+		CHECK(lb_snapshot_set_frontend_credential(next, i, c->frontend_credential) == 0);
+	publish(c, next);
+}
+
 void control_command(struct control *c, const struct lb_command *command)
 {
 	if (!c->n_backlog && spsc_write(&c->link->commands, command))
@@ -76,7 +86,11 @@ static struct lb_route_table *make_routes(const struct control *c)
 							{.cluster_id = 1, .weight = 3}},
 						down[] = {{.cluster_id = 2, .weight = 1}};
 	struct lb_route_conf routes[] = {
-		[ROUTE_ONE] = {.path = STR("/one/"), .clusters = one, .n_clusters = 1},
+		[ROUTE_ONE] = {.name = STR("first"),
+			.index = 7,
+			.path = STR("/one/"),
+			.clusters = one,
+			.n_clusters = 1},
 		[ROUTE_TWO] = {.path = STR("/two/"), .clusters = two, .n_clusters = 2},
 		[ROUTE_DOWN] = {.path = STR("/down/"), .clusters = down, .n_clusters = 1},
 		{.path = STR("/unsupported/"), .action = LB_ACTION_UNSUPPORTED},
@@ -143,6 +157,7 @@ void control_set_filters(struct control *c, uint32_t frontend, const struct lb_f
 		max_stream_duration_ns, {c->idle_ns[0], c->idle_ns[1]}};
 	struct lb_filter_chain *chain = lb_filter_chain_new(filters, n, &timeouts);
 	CHECK(chain);
+	chain->forwarding = c->forwarding;
 	CHECK(lb_snapshot_set_filters(next, frontend, chain, generation) == 0);
 	lb_filter_chain_put(chain);
 	publish(c, next);
@@ -302,6 +317,7 @@ void control_update(struct control *c, uint32_t cluster)
 		.max_requests = l->max_requests,
 		.eds_service_name = "",
 		.outlier = l->outlier,
+		.security = l->control->security,
 		.session_health = l->no_sessions ? 0 : SESSION_HEALTH,
 		.idle_timeout_ns = l->idle_timeout_ns,
 		.note = ""};
@@ -396,6 +412,7 @@ static void on_event(struct control *c, uint32_t worker, const struct lb_event *
 	switch (e->kind) {
 	case LB_EVENT_DRAINED:
 		c->drained = true;
+		c->n_cut = e->n_cut;
 		return;
 	case LB_EVENT_CONNECT_REQUEST:
 		on_connect_request(c, e->member);
@@ -412,8 +429,10 @@ static void on_event(struct control *c, uint32_t worker, const struct lb_event *
 			c->metrics[c->n_metrics] = *e;
 		c->n_metrics++;
 		return;
-	case LB_EVENT_CONNECTED:
 	case LB_EVENT_FAILED:
+		memcpy(c->last_why, e->why, sizeof(c->last_why));
+		[[fallthrough]];
+	case LB_EVENT_CONNECTED:
 	case LB_EVENT_LOST:
 	case LB_EVENT_SHORT_LIVED:
 	case LB_EVENT_RELEASED:

@@ -10,6 +10,7 @@
 #include "lb/pick/drop.h"
 #include "lb/pick/endpoint.h"
 #include "lb/pick/link.h"
+#include "lb/route/forwarding.h"
 #include "lb/route/route.h"
 #include "tests/sim/proxy/wire.h"
 
@@ -74,6 +75,7 @@ struct control {
 	struct twheel *wheel;
 	struct rand rand;
 	uint32_t n_workers;
+	struct lb_forwarding forwarding; // of listeners that are set from then on
 	struct lb_connectivity *connectivity;
 	struct lb_member_env member_env;
 	struct lb_breakers *breakers;
@@ -94,7 +96,12 @@ struct control {
 	struct lb_event last_report;
 	uint64_t reported_ns[16]; // when the first reports came
 	bool drained;
+	uint32_t n_cut; // requests, as the event of the drain says
 	bool deaf; // reads no events
+	struct lb_credential *credentials[3]; // borrowed, by id; NULL = none
+	uint32_t frontend_credential; // of all frontends; 0 = plain text
+	struct lb_security *security; // borrowed: of endpoints from now on; NULL = plain text
+	char last_why[64]; // of the last endpoint that could not be connected
 	bool deaf_to_connect_requests;
 };
 
@@ -116,5 +123,7 @@ void control_set_policy(struct control *, enum control_route, const struct lb_ro
 // The filters of a frontend's listener, and its limit (lb/route/filter.h).
 void control_set_filters(struct control *, uint32_t frontend, const struct lb_filter *, uint32_t n,
 	uint64_t max_stream_duration_ns, uint64_t generation);
+// What was set of the credentials counts from now on.
+void control_set_credentials(struct control *);
 void control_command(struct control *, const struct lb_command *);
 void control_turn(struct control *);

@@ -30,6 +30,7 @@ static void a_drain_says_goaway_twice_and_lets_streams_finish(void **state)
 	assert_ok(w, late);
 	world_run(w, 2 * SECOND);
 	assert_true(w->control.drained);
+	assert_int_equal(w->control.n_cut, 0);
 	assert_true(w->clients[0].over);
 	world_open_client(w, 0, 0); // nobody listens
 	world_run(w, SECOND);
@@ -73,15 +74,18 @@ static void a_client_that_leaves_hears_goaway_if_a_stream_is_open(void **state)
 static void the_drains_deadline_cuts_what_is_left(void **state)
 {
 	struct world *w = ready_world(NULL);
-	struct ask *a = ask(w, KIND_HANG, 0);
+	struct ask *a = ask(w, KIND_HANG, 0), *b = ask(w, KIND_HANG, 0);
 	world_run(w, 20 * MS);
 	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
 					     .deadline_ns = w->wire.now_ns + 5 * SECOND});
+	struct ask *done = ask(w, KIND_ECHO, 3000);
 	world_run(w, 4 * SECOND);
-	assert_false(a->closed || w->control.drained);
+	assert_false(a->closed || b->closed || w->control.drained);
+	assert_ok(w, done);
 	world_run(w, 2 * SECOND);
-	assert_true(a->closed && w->control.drained);
-	assert_int_equal(world_ended(w, LB_CAUSE_TIMEOUT), 1);
+	assert_true(a->closed && b->closed && w->control.drained);
+	assert_int_equal(world_ended(w, LB_CAUSE_TIMEOUT), 2);
+	assert_int_equal(w->control.n_cut, 2);
 	world_free(w);
 }
 

@@ -94,7 +94,55 @@ static void without_an_interval_nobody_is_asked(void **state)
 	world_free(w);
 }
 
+// What clusters ask of both backends, before they are connected.
+static struct world *timed_world(struct lb_timers timers)
+{
+	struct world *w = a_world();
+	for (uint32_t id = 0; id < 2; id++)
+		lb_timers_write(&w->link->shared->timers[id], timers);
+	use_backends(w, 0x3);
+	open_client(w);
+	return w;
+}
+
+// CL-09
+static void a_backend_is_asked_as_often_as_its_clusters_want(void **state)
+{
+	struct world *w =
+		timed_world((struct lb_timers){.ping_interval_ms = 2000, .ping_timeout_ms = 500});
+	world_run(w, 20 * MS);
+	struct ask *a = ask(w, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	w->backends[0].deaf = w->backends[1].deaf = true;
+	world_run(w, 2400 * MS);
+	assert_false(a->closed);
+	world_run(w, 450 * MS); // 2 s, a seventh more at most, and 0.5 s
+	assert_reply(a, 14);
+	assert_int_equal(world_counter(w, "pings_unanswered"), 2);
+	world_free(w);
+}
+
+// CL-09
+static void a_backend_gets_the_time_to_connect_that_its_clusters_want(void **state)
+{
+	struct world *w = a_world();
+	w->backends[0].deaf = w->backends[1].deaf = true; // no SETTINGS come
+	for (uint32_t id = 0; id < 2; id++)
+		lb_timers_write(
+			&w->link->shared->timers[id], (struct lb_timers){.connect_ms = 300});
+	use_backends(w, 0x1);
+	open_client(w);
+	struct ask *a = ask(w, KIND_ECHO, 10);
+	world_run(w, 250 * MS);
+	assert_false(a->closed);
+	world_run(w, 150 * MS);
+	assert_reply(a, 14);
+	world_free(w);
+}
+
 #define CASE(f) cmocka_unit_test(f)
 RUN_SUITE("sim/proxy_keepalive", CASE(a_backend_that_hangs_is_found),
 	CASE(a_client_that_hangs_is_found), CASE(whoever_answers_is_never_cut),
-	CASE(whoever_sends_anything_has_more_time), CASE(without_an_interval_nobody_is_asked))
+	CASE(whoever_sends_anything_has_more_time), CASE(without_an_interval_nobody_is_asked),
+	CASE(a_backend_is_asked_as_often_as_its_clusters_want),
+	CASE(a_backend_gets_the_time_to_connect_that_its_clusters_want))

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "dataplane/h2/h2.h"
+#include "tests/sim/proxy/tls_end.h"
 #include "tests/sim/proxy/wire.h"
 
 #include <stdbool.h>
@@ -50,8 +51,9 @@ struct seen {
 		uint8_t backend; // last byte of its address
 		uint32_t conn; // of the backend's, counted from 1
 		char timeout[12], previous[12]; // fields of gRPC; "" = absent
-		char authority[32];
+		char authority[32], scheme[8];
 		bool was_asked_to_wait;
+		char forwarded_for[64]; // all values, one behind the other
 	} attempts[MAX_SEEN];
 	enum h2_error end_code; // of the last stream that ended
 	bool ended_by_peer;
@@ -84,6 +86,7 @@ struct ask {
 	enum h2_error code;
 	char message[128]; // grpc-message, or the body of a plain local reply
 	char cause[24]; // x-shunt-cause
+	char request_id[72]; // x-request-id of the answer
 	uint32_t n_set_cookies, n_backend_cookies; // by the proxy, by the backend
 	uint32_t n_reports; // of backends' load
 	char set_cookie[256]; // the proxy's last one
@@ -94,7 +97,10 @@ struct client {
 	struct h2_context *ctx;
 	struct tcp_conn *tcp;
 	struct h2_conn *h2;
+	const struct tls_end_conf *tls; // NULL = plain text
+	struct tls_end secure;
 	uint32_t frontend;
+	struct str header; // PROXY, before all else
 	uint8_t source; // last byte of its address; 0 = 1
 	bool up, over, goaway;
 	bool slow; // gives no window back
@@ -107,6 +113,8 @@ struct backend {
 	struct host *host;
 	struct h2_context *ctx;
 	struct ip_addr address;
+	const struct tls_end_conf *tls; // NULL = plain text
+	struct tls_end *newest; // of its connections; NULL = there was none, or it is gone
 	bool listening;
 	bool mute; // answers nothing
 	bool deaf; // reads nothing from TCP

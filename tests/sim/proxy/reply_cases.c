@@ -5,6 +5,7 @@
 #include "lb/pick/failures.h"
 #include "lb/pick/link.h"
 #include "lb/route/filter.h"
+#include "lb/route/rbac.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 
@@ -49,6 +50,15 @@ static void prepare_fault(struct world *w)
 	control_set_filters(&w->control, 0, &f, 1, LB_NO_TIMEOUT, 0);
 }
 
+static void prepare_denial(struct world *w)
+{
+	static const struct lb_rbac_rules nobody = {.action = LB_RBAC_ALLOW};
+	static const struct lb_rbac_conf conf = {.rules = &nobody};
+	const struct lb_filter f = {
+		.name = STR("access"), .kind = LB_FILTER_RBAC, .rbac.conf = &conf};
+	control_set_filters(&w->control, 0, &f, 1, LB_NO_TIMEOUT, 0);
+}
+
 // One way to fail for each cause of which a client hears.
 static const struct row {
 	enum lb_cause cause;
@@ -90,6 +100,10 @@ static const struct row {
 	{LB_CAUSE_FAULT, "one", KIND_ECHO, 0, .prepare = prepare_fault, .detail = "fault injected"},
 	{LB_CAUSE_FAULT, "one", KIND_PLAIN, 0, .prepare = prepare_fault,
 		.detail = "fault injected"},
+	{LB_CAUSE_DENIED, "one", KIND_ECHO, 0, .prepare = prepare_denial,
+		.detail = "filter access: no policy allows it"},
+	{LB_CAUSE_DENIED, "one", KIND_PLAIN, 0, .prepare = prepare_denial,
+		.detail = "filter access: no policy allows it"},
 };
 
 static struct ask *fail_by(struct world *w, const struct row *row)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows that follow what a round trip brings: how fast large bodies go between a client and
 // backends that are 40 ms away each, and what is kept for a client that stops taking them.
+#include "dataplane/proxy/client.h"
 #include "lb/pick/cause.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
@@ -61,6 +62,36 @@ static void hx_35_windows_share_what_chunks_there_are(void **state)
 	world_free(w);
 }
 
+static uint32_t window_of_first_request(const struct world *w)
+{
+	return h2_stream_window(h2_conn_newest(proxy_client_first(w->proxy)->conn.h2));
+}
+
+// HX-35: down to the first one, where others leave nothing of what windows share.
+static void hx_35_a_window_that_grew_shrinks_as_chunks_become_scarce(void **state)
+{
+	struct world *w = far_world(16);
+	struct pool *chunks = &w->wire.hosts[HOST_PROXY].chunks;
+	void *taken[8 * MIB_OF_CHUNKS];
+	uint32_t n = 0;
+	struct ask *a = ask(w, KIND_ECHO, 8 * BODY);
+	while (a->sent < 2 * BODY)
+		world_run(w, 10 * MS);
+	assert_in_range(window_of_first_request(w), 4 * w->conf.stream_window, 4 << 20);
+	for (int i = 0; i < 200; i++) {
+		while (chunks->n_used < chunks->n_total / 2)
+			taken[n++] = pool_take(chunks);
+		world_run(w, 10 * MS);
+	}
+	assert_false(a->closed);
+	assert_int_equal(window_of_first_request(w), w->conf.stream_window);
+	while (n)
+		pool_put(chunks, taken[--n]);
+	finish_of(w, a);
+	assert_ok(w, a);
+	world_free(w);
+}
+
 // TH-86: what a fast client has earned may lie there when it pauses, and no more; TH-15 ends it.
 static void th_86_a_fast_client_that_pauses_is_not_cut_and_bounded(void **state)
 {
@@ -99,5 +130,6 @@ static void th_86_a_client_that_never_takes_anything_earns_no_window(void **stat
 RUN_SUITE("proxy/window", CASE(hx_35_large_answers_go_beyond_first_windows),
 	CASE(hx_35_large_requests_go_beyond_first_windows),
 	CASE(hx_35_windows_share_what_chunks_there_are),
+	CASE(hx_35_a_window_that_grew_shrinks_as_chunks_become_scarce),
 	CASE(th_86_a_fast_client_that_pauses_is_not_cut_and_bounded),
 	CASE(th_86_a_client_that_never_takes_anything_earns_no_window))

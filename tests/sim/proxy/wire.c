@@ -27,7 +27,12 @@ void wire_fini(struct wire *w)
 
 struct ip_addr wire_address(uint32_t host, uint32_t last)
 {
-	return ip_from_v4(10u << 24 | host << 8 | last);
+	struct ip_addr ip = ip_from_v4(10u << 24 | (host & ~WIRE_V6) << 8 | last);
+	if (host & WIRE_V6) {
+		memset(ip.b, 0, 12);
+		ip.b[0] = 0xfd;
+	}
+	return ip;
 }
 
 static bool earlier(const struct packet *a, const struct packet *b)
@@ -137,8 +142,11 @@ static void deliver(struct wire *w)
 		struct packet *p = heap_pop(w);
 		uint32_t n = p->to.b[14];
 		struct tcp_flow flow = {.local = p->to, .remote = p->from};
-		if (n < w->n_hosts && !w->hosts[n].unplugged)
+		if (n < w->n_hosts && !w->hosts[n].unplugged) {
+			wire_watch(&w->hosts[n], true);
 			tcp_stack_input(w->hosts[n].tcp, &flow, p->data, p->len);
+			wire_watch(&w->hosts[n], false);
+		}
 		free(p);
 	}
 }
@@ -156,7 +164,9 @@ bool wire_step(struct wire *w, uint64_t until_ns)
 		w->hosts[i].due = false;
 		if (w->hosts[i].begin_turn)
 			w->hosts[i].begin_turn(w->hosts[i].ctx);
+		wire_watch(&w->hosts[i], true);
 		twheel_advance(w->hosts[i].wheel, w->now_ns);
+		wire_watch(&w->hosts[i], false);
 	}
 	deliver(w);
 	for (uint32_t i = 0; i < w->n_hosts; i++) {

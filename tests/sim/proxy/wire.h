@@ -27,6 +27,8 @@ struct host {
 	// Around the input of one turn; before the stack's flush.
 	void (*begin_turn)(void *ctx);
 	void (*end_turn)(void *ctx);
+	// Before and after each part of what its worker does, but for sending; NULL = nothing.
+	void (*watch)(bool begins);
 	void *ctx;
 	bool unplugged; // nothing arrives there, nor comes from there
 	bool due; // something happened outside of a turn
@@ -59,6 +61,13 @@ void wire_fini(struct wire *);
 // Host n has every address 10.0.n.x.
 struct host *wire_add_host(
 	struct wire *, uint32_t n_chunks, uint32_t max_conns, uint32_t send_limit);
+#define WIRE_V6 0x100 // beside the number of a host: its address as fd00::10.0.n.x
 struct ip_addr wire_address(uint32_t host, uint32_t last);
 // One instant at which something happens, not after `until`. False = nothing does.
 bool wire_step(struct wire *, uint64_t until_ns);
+
+static inline void wire_watch(const struct host *h, bool begins)
+{
+	if (h->watch)
+		h->watch(begins);
+}

@@ -24,6 +24,11 @@ uint64_t world_counter(const struct world *w, const char *name)
 	return books_counter(w->proxy, name);
 }
 
+uint64_t world_shaken(const struct world *w, enum proxy_handshake_side side, enum tlshs_outcome how)
+{
+	return proxy_handshake_counters(w->proxy, side).values[how];
+}
+
 uint32_t world_chunks_used(const struct world *w)
 {
 	return w->wire.hosts[HOST_PROXY].chunks.n_used;
@@ -53,16 +58,22 @@ static void proxy_begin(void *ctx)
 	struct world *w = ctx;
 	struct lb_command c;
 	control_turn(&w->control);
+	wire_watch(&w->wire.hosts[HOST_PROXY], true);
 	proxy_begin_turn(w->proxy, w->control.snapshot, w->wire.now_ns);
 	while (spsc_read(&w->link->commands, &c))
 		proxy_command(w->proxy, &c);
+	wire_watch(&w->wire.hosts[HOST_PROXY], false);
 }
 
 static void proxy_end(void *ctx)
 {
 	struct world *w = ctx;
+	wire_watch(&w->wire.hosts[HOST_PROXY], true);
 	proxy_end_turn(w->proxy);
+	wire_watch(&w->wire.hosts[HOST_PROXY], false);
 	check_invariants(w);
+	if (w->conf.n_handshake_slots && desk_turn(&w->desk))
+		w->wire.hosts[HOST_PROXY].due = true;
 }
 
 static void clients_end(void *ctx)
@@ -127,11 +138,14 @@ static void enter_control(const struct world *w, bool enters)
 static void new_proxy(struct world *w)
 {
 	struct host *h = wire_add_host(&w->wire, w->conf.n_chunks, 256, 128 << 10);
+	if (w->conf.n_handshake_slots)
+		desk_init(&w->desk, w->conf.n_handshake_slots);
 	for (uint32_t i = 0; i <= LAST_FRONTEND; i++)
 		w->frontends[i] =
 			(struct proxy_frontend){.address = wire_address(HOST_PROXY, i % 200 + 1),
 				.port = (uint16_t)(80 + i / 200),
 				.authority = i == 1 ? "pinned.test" : NULL,
+				.header = i ? (struct proxy_header_conf){0} : w->conf.header,
 				.reply_details = true};
 	struct proxy_conf conf = {.frontends = w->frontends,
 		.n_frontends = LAST_FRONTEND + 1,
@@ -151,6 +165,7 @@ static void new_proxy(struct world *w)
 		.window_max = 4 << 20,
 		.max_attempts = w->conf.max_attempts,
 		.retry_idempotent = !w->conf.no_idempotent_retry,
+		.handshakes = {w->desk.links, w->conf.n_handshake_slots ? 1 : 0, DESK_SEATS},
 		.seed = w->conf.seed,
 		.source_for = source_for,
 		.source_ctx = w};
@@ -161,6 +176,8 @@ static void new_proxy(struct world *w)
 	enter_control(w, false);
 	w->link = lb_link_new(0, 0, w->shared);
 	CHECK(w->link);
+	if (w->conf.log)
+		w->link->access = lb_access_new(w->conf.log);
 	spsc_fini(&w->link->events);
 	CHECK(spsc_init(&w->link->events, sizeof(struct lb_event), w->conf.n_events) == 0);
 	w->proxy = proxy_new(&conf, &h2, h->tcp, h->wheel, &h->chunks, w->link);
@@ -294,6 +311,12 @@ static void check_nothing_left(struct world *w)
 	books_check_closed(&b);
 	CHECK(world_chunks_used(w) == 0);
 	CHECK(tcp_stack_n_conns(w->wire.hosts[HOST_PROXY].tcp) == 0);
+	struct pool_list pools = {0};
+	proxy_list_pools(w->proxy, &pools);
+	for (uint32_t i = 0; i < pools.n; i++)
+		if (strncmp(pools.views[i].name, "tls_", 4) == 0)
+			CHECK(*pools.views[i].n_used == 0);
+	CHECK(!proxy_is_shaking(w->proxy));
 }
 
 void world_free(struct world *w)
@@ -312,6 +335,8 @@ void world_free(struct world *w)
 	for (uint32_t i = 0; i < w->conf.n_backends; i++)
 		backend_fini(&w->backends[i]);
 	proxy_free(w->proxy);
+	if (w->conf.n_handshake_slots)
+		desk_fini(&w->desk);
 	h2_context_free(w->client_ctx);
 	control_fini(&w->control);
 	lb_link_free(w->link);

@@ -6,6 +6,7 @@
 
 #include "dataplane/proxy/proxy.h"
 #include "tests/sim/proxy/control.h"
+#include "tests/sim/proxy/desk.h"
 #include "tests/sim/proxy/peers.h"
 #include "tests/sim/proxy/wire.h"
 
@@ -30,8 +31,11 @@ struct world_conf {
 	uint64_t ping_interval_ns, ping_timeout_ns; // to clients and backends; 0 = never
 	uint32_t client_buffer;
 	uint32_t max_attempts;
+	struct proxy_header_conf header; // of frontend 0
 	bool no_idempotent_retry;
+	const struct lb_access_filter *log; // of an access log; NULL = there is none
 	uint32_t n_events; // room in the ring to the control thread
+	uint32_t n_handshake_slots; // of each ring; 0 = there is no thread, so no TLS
 	void (*in_control)(bool); // around what the control thread makes; NULL = nobody asks
 };
 
@@ -39,6 +43,7 @@ struct world {
 	struct world_conf conf;
 	struct wire wire;
 	struct control control;
+	struct desk desk;
 	struct lb_shared *shared;
 	struct lb_link *link;
 	struct proxy *proxy;
@@ -64,6 +69,8 @@ void world_free(struct world *);
 struct rand *world_rand(struct world *);
 bool world_chance(struct world *, uint32_t percent);
 uint64_t world_counter(const struct world *, const char *name);
+// Handshakes that ended so.
+uint64_t world_shaken(const struct world *, enum proxy_handshake_side, enum tlshs_outcome);
 uint32_t world_chunks_used(const struct world *);
 
 void world_open_client(struct world *, uint32_t i, uint32_t frontend);

@@ -546,6 +546,9 @@ static void open_conns(struct world *w, const struct ip_addr addr[2], uint64_t m
 				.timer = {.fire = end_fire}};
 			if (chance(w, 100))
 				e->to_send = 0;
+			// Who opens and then says nothing never hears that the listener, which
+			// missed every answer to its SYN-ACKs, has given up (TCP-28).
+			e->early_shut |= !side && !e->to_send;
 		}
 		struct tcp_flow flow = {addr[0], addr[1], (uint16_t)(1000 + i), 80};
 		w->ends[0][i].conn =

@@ -202,17 +202,31 @@ static void print_routes(
 	fprintf(f, "]");
 }
 
+#define MANAGER                                                                                    \
+	"{'@type':'type.googleapis.com/envoy.extensions.filters.network."                          \
+	"http_connection_manager.v3.HttpConnectionManager',"
+#define FILTERS                                                                                    \
+	",'httpFilters':[{'name':'router','typedConfig':{'@type':"                                 \
+	"'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router'}}]"
+
+// A good one, of a server: no client can use it.
+static void print_socket_listener(FILE *f)
+{
+	fprintf(f, "'address':{'socketAddress':{'address':'192.0.2.1','portValue':1}},"
+		   "'defaultFilterChain':{'filters':[{'name':'manager','typedConfig':" MANAGER
+		   "'routeConfig':{}" FILTERS "}}]}}");
+}
+
 static void print_listener(const struct world *w, int l, bool bad, FILE *f)
 {
 	fprintf(f, "{'name':");
 	print_name(w, LISTENER, l, f);
 	fprintf(f, ",");
 	if (w->listener_routes[l] < 0 && !bad) {
-		fprintf(f, "'address':{'pipe':{'path':'x'}}}");
+		print_socket_listener(f);
 		return;
 	}
-	fprintf(f, "'apiListener':{'apiListener':{'@type':'type.googleapis.com/envoy.extensions."
-		   "filters.network.http_connection_manager.v3.HttpConnectionManager',");
+	fprintf(f, "'apiListener':{'apiListener':" MANAGER);
 	if (w->listener_inline[l]) {
 		fprintf(f, "'routeConfig':{");
 		print_routes(w, w->listener_routes[l] < 0 ? 0 : w->listener_routes[l],
@@ -224,9 +238,7 @@ static void print_listener(const struct world *w, int l, bool bad, FILE *f)
 		fprintf(f, "}");
 	}
 	if (!bad)
-		fprintf(f, ",'httpFilters':[{'name':'router','typedConfig':{'@type':"
-			   "'type.googleapis.com/envoy.extensions.filters.http.router.v3."
-			   "Router'}}]");
+		fprintf(f, FILTERS);
 	fprintf(f, "}}}");
 }
 

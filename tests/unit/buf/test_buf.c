@@ -142,6 +142,43 @@ static void a_cursor_reads_on_while_the_queue_grows(void **state)
 	buf_clear(&b, &chunks);
 }
 
+static void pieces_behind_a_mark_are_what_was_appended_since(void **state)
+{
+	static uint8_t data[5000];
+	struct buf b = {0};
+	fill(data, 0, sizeof(data));
+	assert_true(buf_append(&b, &chunks, data, BUF_CHUNK_ROOM)); // the mark is at a chunk's end
+	struct buf_cursor at = buf_end(&b);
+	assert_true(buf_append(&b, &chunks, data, sizeof(data)));
+	size_t seen = 0;
+	for (size_t n; at.offset < b.len; seen += n) {
+		uint8_t *p = buf_cursor_piece(&b, &at, &n);
+		assert_true(n > 0);
+		assert_memory_equal(p, data + seen, n);
+		*p ^= 1; // it may be written to
+	}
+	assert_int_equal(seen, sizeof(data));
+	uint8_t changed;
+	buf_copy_out(&b, BUF_CHUNK_ROOM, &changed, 1);
+	assert_int_equal(changed, data[0] ^ 1);
+	buf_clear(&b, &chunks);
+}
+
+static void a_cut_falls_between_chunks_if_little_is_left_out(void **state)
+{
+	static uint8_t data[9 * BUF_CHUNK_ROOM];
+	struct buf b = {0};
+	assert_int_equal(buf_cut(&b, 100, 8), 0);
+	assert_true(buf_append(&b, &chunks, data, sizeof(data)));
+	assert_int_equal(buf_cut(&b, 100, 8), 100);
+	assert_int_equal(buf_cut(&b, 16384, 24), 8 * BUF_CHUNK_ROOM);
+	assert_int_equal(buf_cut(&b, 2500, 24), BUF_CHUNK_ROOM);
+	assert_int_equal(buf_cut(&b, 3500, 24), 3500);
+	assert_int_equal(buf_cut(&b, sizeof(data) + 1, 24), sizeof(data));
+	assert_int_equal(buf_cut(&b, sizeof(data), 3), 3 * BUF_CHUNK_ROOM);
+	buf_clear(&b, &chunks);
+}
+
 // Naive twin: a queue of a known pattern is described by the number of its first byte.
 static void random_operations_keep_order_and_bound_memory(void **state)
 {
@@ -213,4 +250,6 @@ RUN_SUITE("buf/buf", CASE(append_is_all_or_nothing),
 	CASE(space_is_only_in_the_last_chunk_and_counts_when_used),
 	CASE(a_failed_move_moves_nothing), CASE(moved_scraps_do_not_pin_a_chunk_each),
 	CASE(a_cursor_reads_on_while_the_queue_grows),
+	CASE(pieces_behind_a_mark_are_what_was_appended_since),
+	CASE(a_cut_falls_between_chunks_if_little_is_left_out),
 	CASE(random_operations_keep_order_and_bound_memory))

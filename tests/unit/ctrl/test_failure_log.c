@@ -47,7 +47,9 @@ static int tear_down(void **state)
 static void add(struct world *w, uint32_t worker, enum lb_cause cause, const char *cluster)
 {
 	const struct lb_failure f = {.cause = (uint8_t)cause};
-	lb_failures_add(w->links[worker]->failures, &f, str_from(cluster), STR("why"));
+	const struct str texts[LB_FAILURE_N_TEXTS] = {
+		[LB_FAILURE_cluster] = str_from(cluster), [LB_FAILURE_text] = STR("why")};
+	lb_failures_add(w->links[worker]->failures, &f, texts);
 }
 
 // TH-97

@@ -319,7 +319,7 @@ static void missing_certificates_are_named(void **state)
 	struct xds_transport *t = NULL;
 	struct lb_err err = {""};
 	char uri[] = "127.0.0.1:1", file[] = "/nowhere/ca.pem";
-	struct xds_server_conf conf = {.uri = uri, .creds = XDS_CREDS_TLS, .ca_file = file};
+	struct xds_server_conf conf = {.uri = uri, .creds = XDS_CREDS_TLS, .files = {.ca = file}};
 	assert_true(factory.connect(factory.ctx, &conf, &t, &err) < 0);
 	assert_non_null(strstr(err.text, file));
 	xds_grpc_free(grpc);

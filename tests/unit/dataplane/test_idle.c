@@ -83,7 +83,7 @@ static uint64_t first_sleep(struct bed *b)
 {
 	for (;;) {
 		uint64_t before = clock_ns();
-		idle_step(&b->idle, false, before, b->wheel);
+		idle_step(&b->idle, false, false, before, b->wheel);
 		if (b->idle.asleep_ns)
 			return clock_ns() - before;
 	}
@@ -93,15 +93,15 @@ static void busy_turn_never_sleeps(void **state)
 {
 	struct bed *b = *state;
 	for (int i = 0; i < 1000; i++)
-		idle_step(&b->idle, true, clock_ns(), b->wheel);
+		idle_step(&b->idle, true, false, clock_ns(), b->wheel);
 	assert_int_equal(b->idle.asleep_ns, 0);
 }
 
 static void empty_turns_spin_before_the_first_sleep(void **state)
 {
 	struct bed *b = *state;
-	idle_step(&b->idle, false, 1000 * MS, b->wheel);
-	idle_step(&b->idle, false, 1000 * MS + b->idle.spin_ns - 1, b->wheel);
+	idle_step(&b->idle, false, false, 1000 * MS, b->wheel);
+	idle_step(&b->idle, false, false, 1000 * MS + b->idle.spin_ns - 1, b->wheel);
 	assert_int_equal(b->idle.asleep_ns, 0);
 }
 
@@ -120,7 +120,7 @@ static void frame_ends_the_sleep(void **state)
 	for (int i = 0; i < 100; i++) { // each at once: far below 100 whole sleeps
 		uint64_t now = clock_ns();
 		b->idle.since_ns = now - 1000 * MS;
-		idle_step(&b->idle, false, now, b->wheel);
+		idle_step(&b->idle, false, false, now, b->wheel);
 	}
 	assert_true(clock_ns() - b->idle.asleep_ns < 300 * MS);
 }
@@ -150,7 +150,7 @@ static void timer_bounds_the_sleep(void **state)
 	twheel_arm(b->wheel, &timer, start + 5 * MS);
 	b->idle.since_ns = start;
 	for (int i = 0; i < 100; i++) // it is due by now: there is no sleep at all
-		idle_step(&b->idle, false, start + 10 * MS, b->wheel);
+		idle_step(&b->idle, false, false, start + 10 * MS, b->wheel);
 	assert_int_equal(b->idle.asleep_ns, 0);
 	twheel_cancel(b->wheel, &timer);
 }
@@ -163,7 +163,7 @@ static void frames_that_a_device_did_not_take_shorten_the_sleep(void **state)
 	for (int i = 0; i < 20; i++) {
 		uint64_t now = clock_ns();
 		b->idle.since_ns = now - 1000 * MS;
-		idle_step(&b->idle, false, now, b->wheel);
+		idle_step(&b->idle, false, false, now, b->wheel);
 		uint64_t ns = clock_ns() - now;
 		shortest = ns < shortest ? ns : shortest;
 	}
@@ -179,7 +179,7 @@ static void descriptor_in_error_does_not_keep_us_awake(void **state)
 	for (int i = 0; i < 20; i++) {
 		uint64_t now = clock_ns();
 		b->idle.since_ns = now - 1000 * MS;
-		idle_step(&b->idle, false, now, b->wheel);
+		idle_step(&b->idle, false, false, now, b->wheel);
 	}
 	assert_true(clock_ns() - start >= 20 * MS / 5);
 }
@@ -189,11 +189,11 @@ static void spinning_adapts_to_what_it_brought(void **state)
 	struct bed *b = *state;
 	uint64_t spin = b->idle.spin_ns;
 	first_sleep(b);
-	idle_step(&b->idle, true, b->idle.asleep_ns + 10 * MS, b->wheel);
+	idle_step(&b->idle, true, false, b->idle.asleep_ns + 10 * MS, b->wheel);
 	assert_true(b->idle.spin_ns < spin); // traffic came long after
 	spin = b->idle.spin_ns;
 	first_sleep(b);
-	idle_step(&b->idle, true, b->idle.asleep_ns + 1000, b->wheel);
+	idle_step(&b->idle, true, false, b->idle.asleep_ns + 1000, b->wheel);
 	assert_true(b->idle.spin_ns > spin); // it came right after
 }
 
@@ -206,12 +206,12 @@ static void device_without_descriptor_is_looked_at_ever_less_often(void **state)
 	first_sleep(b);
 	assert_true(b->idle.sleep_ns > first);
 	for (int i = 0; i < 10; i++)
-		idle_step(&b->idle, false, clock_ns(), b->wheel);
+		idle_step(&b->idle, false, false, clock_ns(), b->wheel);
 	uint64_t longest = b->idle.sleep_ns;
-	idle_step(&b->idle, false, clock_ns(), b->wheel);
+	idle_step(&b->idle, false, false, clock_ns(), b->wheel);
 	assert_int_equal(b->idle.sleep_ns, longest); // up to a bound
 	assert_true(longest < MS);
-	idle_step(&b->idle, true, clock_ns(), b->wheel);
+	idle_step(&b->idle, true, false, clock_ns(), b->wheel);
 	assert_int_equal(b->idle.sleep_ns, first);
 }
 

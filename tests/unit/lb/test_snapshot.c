@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/chain_set.h"
 #include "lb/cluster.h"
 #include "lb/pick/picker.h"
+#include "lb/route/chain_match.h"
 #include "lb/route/filter.h"
 #include "lb/route/req.h"
 #include "lb/route/route.h"
 #include "lb/snapshot.h"
+#include "lb/vips.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/support/route_table.h"
@@ -101,7 +104,65 @@ static void frontend_may_lose_its_routes_for_an_error(void **state)
 	lb_snapshot_free(s);
 }
 
+// A36-30
+static void chains_are_shared_until_others_come(void **state)
+{
+	const struct ip_prefix from = {ip_from_v4(UINT32_C(0x0a000000)), IP_V4_BITS + 8};
+	const struct lb_chain_conf conf = {.sources = &from, .n_sources = 1};
+	const uint32_t places[] = {7, LB_NO_PLACE};
+	const struct ip_addr local = ip_from_v4(1);
+	const struct ip_port ours = {ip_from_v4(UINT32_C(0x0a000001)), 1}, other = {local, 1};
+	struct lb_chain_match *match = lb_chain_match_new(&conf, 1, NULL);
+	struct lb_chain_set *set = lb_chain_set_new(match, 1, places);
+	lb_chain_match_put(match);
+	struct lb_snapshot *a = lb_snapshot_new(8, "");
+	assert_null(lb_snapshot_frontend(a, 0)->chains);
+	assert_int_equal(lb_snapshot_set_chains(a, 0, set), 0);
+	struct lb_snapshot *b = lb_snapshot_copy(a);
+	assert_int_equal(lb_snapshot_set_frontend(b, 1, NULL, "other"), 0); // of the same page
+	lb_snapshot_free(a);
+	assert_int_equal(set->n_refs, 2);
+	assert_int_equal(lb_chain_set_find(lb_snapshot_frontend(b, 0)->chains, &local, &ours), 7);
+	assert_int_equal(lb_chain_set_find(set, &local, &other), LB_NO_PLACE);
+	assert_int_equal(lb_snapshot_set_chains(b, 0, NULL), 0);
+	assert_int_equal(set->n_refs, 1);
+	lb_chain_set_put(set);
+	set = lb_chain_set_new(NULL, 0, &places[1]); // a frontend that does not serve
+	assert_int_equal(lb_chain_set_find(set, &local, &ours), LB_NO_PLACE);
+	lb_chain_set_put(set);
+	lb_snapshot_free(b);
+}
+
 // FLT-11: the number goes with the listener, not with the routes.
+// A36-65
+static void vips_are_shared_until_others_come(void **state)
+{
+	const uint32_t places[] = {7};
+	struct lb_chain_set *chains = lb_chain_set_new(NULL, 0, places);
+	const struct lb_vip list[] = {{.at = {ip_from_v4(0x0a090001), 80}, .chains = chains},
+		{.at = {ip_from_v4(0x0a090002), 80}}};
+	struct lb_vips *vips = lb_vips_new(list, 2, 1), *none = lb_vips_new(NULL, 0, 2);
+	struct lb_snapshot *a = lb_snapshot_new(1, "x");
+	assert_null(lb_vips_at(a->vips, 0));
+	lb_snapshot_set_vips(a, vips);
+	struct lb_snapshot *b = lb_snapshot_copy(a);
+	assert_ptr_equal(lb_vips_at(b->vips, 0)->chains, chains);
+	assert_int_equal(lb_vips_at(b->vips, 0)->at.port, 80);
+	assert_null(lb_vips_at(b->vips, 1));
+	assert_null(lb_vips_at(b->vips, 2));
+	lb_snapshot_set_vips(b, none);
+	assert_null(lb_vips_at(b->vips, 0));
+	assert_int_equal(vips->n_refs, 2);
+	lb_snapshot_free(a);
+	assert_int_equal(vips->n_refs, 1);
+	lb_vips_put(vips);
+	assert_int_equal(chains->n_refs, 1);
+	lb_chain_set_put(chains);
+	lb_snapshot_free(b);
+	assert_int_equal(none->n_refs, 1);
+	lb_vips_put(none);
+}
+
 static void filters_and_their_generation_stay_until_others_come(void **state)
 {
 	(void)state;
@@ -149,6 +210,43 @@ static void copies_share_the_pages_of_unchanged_frontends(void **state)
 	lb_snapshot_free(b);
 }
 
+static void put_context(struct tlshs_context *c)
+{
+	++*(uint32_t *)(void *)c;
+}
+
+// TLS-160
+static void credentials_change_under_their_ids(void **state)
+{
+	(void)state;
+	uint32_t n_put[2] = {0}; // stand for contexts
+	struct lb_credential *c[2];
+	for (int i = 0; i < 2; i++)
+		c[i] = lb_credential_new((struct tlshs_context *)(void *)&n_put[i], put_context);
+	struct lb_snapshot *a = lb_snapshot_new(2, "waiting");
+	assert_int_equal(lb_snapshot_frontend(a, 1)->credential, LB_PLAIN_TEXT);
+	assert_int_equal(lb_snapshot_set_frontend_credential(a, 1, 9), 0);
+	assert_null(lb_snapshot_credential(a, 9));
+	assert_int_equal(lb_snapshot_set_credential(a, 9, c[0]), 0);
+	struct lb_snapshot *b = lb_snapshot_copy(a);
+	assert_ptr_equal(b->credentials, a->credentials);
+	assert_int_equal(lb_snapshot_set_credential(b, 9, c[1]), 0);
+	assert_int_equal(lb_snapshot_frontend(b, 1)->credential, 9);
+	assert_ptr_equal(lb_snapshot_credential(a, 9), c[0]);
+	assert_ptr_equal(lb_snapshot_credential(b, 9), c[1]);
+	assert_ptr_equal(a->frontend_pages[0], b->frontend_pages[0]);
+	assert_int_equal(lb_snapshot_set_frontend_credential(b, 0, 9), 0);
+	assert_int_equal(lb_snapshot_frontend(a, 0)->credential, LB_PLAIN_TEXT);
+	assert_int_equal(lb_snapshot_frontend(b, 1)->credential, 9); // its page was copied
+	for (int i = 0; i < 2; i++)
+		lb_credential_put(c[i]);
+	lb_snapshot_free(a);
+	assert_int_equal(n_put[0], 1);
+	assert_int_equal(n_put[1], 0);
+	lb_snapshot_free(b);
+	assert_int_equal(n_put[1], 1);
+}
+
 static void removing_what_is_not_there_is_fine(void **state)
 {
 	(void)state;
@@ -194,7 +292,10 @@ static void each_failed_allocation_is_survived(void **state)
 RUN_SUITE("lb/snapshot", cmocka_unit_test(empty_one_has_the_error_everywhere),
 	cmocka_unit_test(copies_share_unchanged_parts),
 	cmocka_unit_test(frontend_may_lose_its_routes_for_an_error),
+	cmocka_unit_test(chains_are_shared_until_others_come),
+	cmocka_unit_test(vips_are_shared_until_others_come),
 	cmocka_unit_test(filters_and_their_generation_stay_until_others_come),
 	cmocka_unit_test(copies_share_the_pages_of_unchanged_frontends),
+	cmocka_unit_test(credentials_change_under_their_ids),
 	cmocka_unit_test(removing_what_is_not_there_is_fine),
 	cmocka_unit_test(each_failed_allocation_is_survived))

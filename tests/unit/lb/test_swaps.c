@@ -18,15 +18,12 @@
 #include "lb/snapshot.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
+#include "tests/support/confined.h"
 #include "tests/support/leaf_update.h"
 
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -418,35 +415,18 @@ static void breaker_lets_exactly_its_limit_in_over_two_picking_threads(void **st
 	ctrl_free(c);
 }
 
-// Picks where every system call but the last one kills, and no memory is to be had.
-static _Noreturn void pick_confined(struct picking *p, const struct lb_picker *picker)
-{
-	alloc_fail_arm(0);
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
-		syscall(SYS_exit, 77);
-	for (int i = 0; i < 200000; i++)
-		pick_once(p, picker);
-	bool is_bad = alloc_fail_disarm() || p->n_failed || p->n_torn || p->n_waiting;
-	syscall(SYS_exit, is_bad ? 1 : 0);
-	__builtin_unreachable();
-}
+struct alone {
+	struct picking *picking;
+	const struct lb_picker *picker;
+};
 
-// What the next test relies on. Sanitizers have threads of their own, and only one dies.
-static void confined_child_dies_of_a_system_call(void **state)
+static bool pick_alone(void *user)
 {
-	int status;
-	if (!alloc_fail_works())
-		return;
-	pid_t child = fork();
-	assert_true(child >= 0);
-	if (child == 0) {
-		if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
-			syscall(SYS_exit, 77);
-		syscall(SYS_getppid);
-		syscall(SYS_exit, 0);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 77);
+	const struct alone *a = user;
+	struct picking *p = a->picking;
+	for (int i = 0; i < 200000; i++)
+		pick_once(p, a->picker);
+	return !p->n_failed && !p->n_torn && !p->n_waiting;
 }
 
 // MC-01
@@ -463,16 +443,8 @@ static void picks_make_no_system_call_and_take_no_memory(void **state)
 		answer(c);
 		answer(c);
 		struct lb_snapshot *s = snapshot_of(c);
-		int status;
-		pid_t child = fork();
-		assert_true(child >= 0);
-		if (child == 0)
-			pick_confined(p, lb_snapshot_cluster(s, 0)->picker);
-		assert_int_equal(waitpid(child, &status, 0), child);
-		if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-			print_message("no seccomp here\n");
-		else
-			assert_int_equal(status, 0);
+		struct alone alone = {p, lb_snapshot_cluster(s, 0)->picker};
+		assert_true(confined_run(pick_alone, &alone));
 		lb_snapshot_free(s);
 		free(p);
 		ctrl_free(c);
@@ -489,7 +461,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(round_robin_goes_on_while_snapshots_are_swapped),
 		cmocka_unit_test(priorities_weights_and_sessions_go_on_while_snapshots_are_swapped),
 		cmocka_unit_test(breaker_lets_exactly_its_limit_in_over_two_picking_threads),
-		cmocka_unit_test(confined_child_dies_of_a_system_call),
 		cmocka_unit_test(picks_make_no_system_call_and_take_no_memory),
 	};
 	return cmocka_run_group_tests_name("lb/swaps", suite, NULL, NULL);

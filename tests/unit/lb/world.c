@@ -38,6 +38,7 @@ void world_init_paced(struct world *w, uint32_t n_workers, uint64_t seed, uint32
 		.max_young_attempts = max_young,
 		.max_attempts = max_attempts,
 		.max_waiting = max_waiting,
+		.timers = w->timers,
 		.on_state = lb_member_on_state});
 	assert_non_null(w->connectivity);
 }

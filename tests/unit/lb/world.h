@@ -24,6 +24,7 @@ struct world {
 	uint32_t n_connects[WORLD_MAX_ENDPOINTS]; // asked of the anchor, by endpoint id
 	uint64_t connect_ns[WORLD_MAX_ENDPOINTS]; // when the last one was asked for
 	uint32_t n_releases[WORLD_MAX_ENDPOINTS];
+	struct lb_timers timers[WORLD_MAX_ENDPOINTS]; // of their connections
 };
 
 void world_init(struct world *, uint32_t n_workers, uint64_t seed);

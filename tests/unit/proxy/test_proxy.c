@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/proxy.h"
+#include "lb/chain_set.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/link.h"
+#include "lb/snapshot.h"
+#include "lb/vips.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 
 #include <errno.h>
+#include <string.h>
 
 static struct twheel *wheel;
 static struct pool chunks;
 static struct tcp_stack *tcp;
 static struct lb_link *l;
-static struct proxy_frontend frontends[2];
+static struct proxy_frontend frontends[3]; // the last one is by listeners
 
 static void *no_room(void *ctx, const struct tcp_flow *flow, size_t len)
 {
@@ -40,8 +44,9 @@ static int setup(void **state)
 	if (!wheel || !l || buf_pool_init(&chunks, 64))
 		return -1;
 	tcp = tcp_stack_new(&conf, &io, &chunks, wheel);
-	for (uint32_t i = 0; i < 2; i++)
-		frontends[i] = (struct proxy_frontend){ip_from_v4(0x0a000001 + i), 80, NULL};
+	for (uint32_t i = 0; i < 3; i++)
+		frontends[i] = (struct proxy_frontend){
+			.address = ip_from_v4(0x0a000001 + i), .port = 80, .by_listeners = i == 2};
 	return tcp ? 0 : -1;
 }
 
@@ -60,17 +65,26 @@ static const char *source_for(void *ctx, const struct ip_addr *dst, struct ip_ad
 	return "no route";
 }
 
+static struct ip_addr served[3 + LB_MAX_VIPS]; // by place
+
+static void serve(void *ctx, uint32_t place, const struct ip_addr *ip)
+{
+	assert_in_range(place, 0, 3 + LB_MAX_VIPS - 1);
+	served[place] = ip ? *ip : (struct ip_addr){0};
+}
+
 static struct proxy *make(void)
 {
 	struct proxy_conf conf = {.frontends = frontends,
-		.n_frontends = 2,
+		.n_frontends = 3,
 		.n_workers = 1,
 		.max_clients = 4,
 		.max_requests = 4,
 		.max_queued = 4,
 		.max_conns_per_endpoint = 1,
 		.connect_timeout_ns = 1,
-		.source_for = source_for};
+		.source_for = source_for,
+		.serve = serve};
 	struct h2_conf h2 = {.max_conns = 8,
 		.max_streams = 8,
 		.max_concurrent_streams = 4,
@@ -112,6 +126,90 @@ static void freeing_gives_the_addresses_back(void **state)
 	proxy_free(NULL);
 }
 
+static void turn(struct proxy *p, const struct lb_snapshot *s)
+{
+	proxy_begin_turn(p, s, 0);
+	proxy_end_turn(p);
+}
+
+// The next snapshot, with these addresses' last numbers by place; 0 = nothing is there.
+static struct lb_snapshot *with_vips(struct lb_snapshot *s, const uint32_t *last, uint32_t n)
+{
+	static uint64_t version;
+	static const uint32_t nowhere[] = {LB_NO_PLACE};
+	struct lb_chain_set *chains = lb_chain_set_new(NULL, 0, nowhere);
+	struct lb_vip list[4] = {{.chains = NULL}};
+	for (uint32_t i = 0; i < n; i++)
+		if (last[i])
+			list[i] = (struct lb_vip){{ip_from_v4(0x0a090000 + last[i]), 80}, chains};
+	struct lb_vips *vips = lb_vips_new(list, n, ++version);
+	struct lb_snapshot *next = lb_snapshot_copy(s);
+	lb_snapshot_set_vips(next, vips);
+	lb_vips_put(vips);
+	lb_chain_set_put(chains);
+	lb_snapshot_free(s);
+	return next;
+}
+
+static bool listens(uint32_t last)
+{
+	struct ip_addr ip = ip_from_v4(0x0a090000 + last);
+	int rc = tcp_listen(tcp, &ip, 80, refuse, NULL);
+	if (rc == 0)
+		tcp_unlisten(tcp, &ip, 80);
+	return rc == -EADDRINUSE;
+}
+
+static bool serves(uint32_t place, uint32_t last)
+{
+	struct ip_addr ip = ip_from_v4(0x0a090000 + last);
+	return ip_eq(&served[3 + place], &ip);
+}
+
+// A36-65
+static void it_listens_where_the_snapshot_says(void **state)
+{
+	struct proxy *p = make();
+	struct lb_snapshot *s = lb_snapshot_new(3, "x");
+	turn(p, s = with_vips(s, (uint32_t[]){1, 2, 0}, 3));
+	assert_true(listens(1) && listens(2) && !listens(3));
+	assert_true(serves(0, 1) && serves(1, 2));
+	turn(p, s = with_vips(s, (uint32_t[]){2, 0, 3}, 3)); // the second has moved
+	assert_true(!listens(1) && listens(2) && listens(3));
+	assert_true(serves(0, 2) && ip_is_none(&served[4]) && serves(2, 3));
+	turn(p, s = with_vips(s, (uint32_t[]){2}, 1));
+	assert_true(listens(2) && !listens(3));
+	proxy_command(p, &(struct lb_command){.kind = LB_COMMAND_DRAIN, .deadline_ns = 1000});
+	assert_false(listens(2));
+	turn(p, s = with_vips(s, (uint32_t[]){2, 1}, 2)); // too late
+	assert_true(!listens(1) && !listens(2));
+	proxy_free(p);
+	lb_snapshot_free(s);
+}
+
+// A36-65
+static void an_address_that_is_taken_is_counted_and_tried_again(void **state)
+{
+	struct proxy *p = make();
+	struct ip_addr ip = ip_from_v4(0x0a090001);
+	struct lb_snapshot *s = lb_snapshot_new(3, "x");
+	assert_int_equal(tcp_listen(tcp, &ip, 80, refuse, NULL), 0);
+	turn(p, s = with_vips(s, (uint32_t[]){1, 2}, 2));
+	assert_true(listens(2));
+	struct counter_set set = proxy_counters(p);
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < set.n; i++)
+		if (strcmp(set.names[i], "vips_refused") == 0)
+			n = set.values[i];
+	assert_int_equal(n, 1);
+	tcp_unlisten(tcp, &ip, 80);
+	turn(p, s = with_vips(s, (uint32_t[]){1, 2}, 2));
+	assert_true(listens(1));
+	proxy_free(p);
+	assert_false(listens(1));
+	lb_snapshot_free(s);
+}
+
 static void every_counter_has_a_name_of_its_own(void **state)
 {
 	struct proxy *p = make();
@@ -126,4 +224,6 @@ static void every_counter_has_a_name_of_its_own(void **state)
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 RUN_SUITE("proxy/proxy", CASE(each_failed_allocation_makes_none_and_leaves_nothing),
 	CASE(a_taken_address_makes_none_and_stays_its_owners),
-	CASE(freeing_gives_the_addresses_back), CASE(every_counter_has_a_name_of_its_own))
+	CASE(freeing_gives_the_addresses_back), CASE(it_listens_where_the_snapshot_says),
+	CASE(an_address_that_is_taken_is_counted_and_tried_again),
+	CASE(every_counter_has_a_name_of_its_own))

@@ -40,6 +40,9 @@ static void a_run_needs_a_device_an_address_a_target_and_an_end(void **state)
 		{MUST "-n 1 --echo-device net_y", "--echo-address is needed"},
 		{"echo -a 10.0.0.1/24", "--device is needed"},
 		{"echo -d net_x", "--address is needed"},
+		{"echo -d net_x -a 10.0.0.1/24 --echo-key k", "both or none"},
+		{MUST "-n 1 --echo-device net_y --echo-address 10.0.0.3/24 --echo-certificate c",
+			"both or none"},
 		{"", "run or echo"},
 		{"go", "run or echo"},
 	};

@@ -53,6 +53,25 @@ static void the_timeout_follows_the_round_trips(void **state)
 	assert_int_equal(rig.conn->rto_ns, 362500000);
 }
 
+// TCP-192, RFC 7323 appendix G: as the sender counts ACKs, not as it guesses them.
+static void an_ack_of_the_whole_flight_is_a_whole_sample(void **state)
+{
+	rig_begin_connect(10 * NS_PER_SECOND);
+	rig_after_ms(100);
+	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = PLAIN);
+	rig_write_n(10 * MSS);
+	rig_skip();
+	rig_after_ms(180);
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 10 * MSS);
+	assert_int_equal(rig.conn->srtt_ns, 110 * NS_PER_MS); // 7/8 * 100 + 1/8 * 180
+	rig_write_n(8 * MSS);
+	rig_skip();
+	rig_after_ms(190);
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 12 * MSS); // for 4096 bytes, of 11680: two halves
+	assert_int_equal(rig.conn->srtt_ns, 110 * NS_PER_MS + 80 * NS_PER_MS / 16);
+	rig_skip();
+}
+
 // TCP-64: Karn: an answer to something sent twice says nothing about time.
 static void a_retransmitted_segment_gives_no_sample(void **state)
 {
@@ -420,7 +439,9 @@ static void a_loss_is_found_after_2_gib_without_one(void **state)
 
 RUN_SUITE("tcp/ack", CASE(a_loss_is_found_after_2_gib_without_one),
 	CASE(unacknowledged_data_comes_again_after_200_600_1400_ms),
-	CASE(the_timeout_follows_the_round_trips), CASE(a_retransmitted_segment_gives_no_sample),
+	CASE(the_timeout_follows_the_round_trips),
+	CASE(an_ack_of_the_whole_flight_is_a_whole_sample),
+	CASE(a_retransmitted_segment_gives_no_sample),
 	CASE(a_lost_syn_makes_the_first_timeout_3_seconds), CASE(progress_restarts_the_timer),
 	CASE(a_timeout_starts_over_with_one_segment),
 	CASE(after_a_timeout_segments_fit_a_smaller_mtu),

@@ -210,6 +210,24 @@ static void silence_halves_cwnd_for_each_rto(void **state)
 	assert_int_equal(s.cc.cwnd, 10 * MSS);
 }
 
+// TCP-203
+static void what_of_cwnd_was_not_in_flight_is_no_plateau(void **state)
+{
+	struct sender s = begin(100);
+	s.cc.cwnd = 4000 * MSS;
+	tcp_cc_cubic.on_loss(&s.cc, MSS, 1000 * MSS);
+	tcp_cc_settle(&s.cc);
+	assert_int_equal(s.cc.cwnd, 700 * MSS);
+	uint64_t start = s.now_ns;
+	run_for(&s, 12 * NS_PER_SECOND);
+	double t = (double)(s.now_ns - start) / 1e9;
+	assert_close(segments(&s), w_cubic(t, 1000, cbrt(0.3 * 1000 / C)), 0.01);
+	s.cc.cwnd = 4000 * MSS;
+	tcp_cc_cubic.on_loss(&s.cc, MSS, MSS); // what any connection may begin with is no news
+	assert_int_equal(s.cc.cwnd, 2 * MSS);
+	assert_int_equal(s.cc.cubic.before, 10 * MSS);
+}
+
 static void cwnd_stays_below_two_gibibytes(void **state)
 {
 	struct sender s = begin(1);
@@ -229,4 +247,4 @@ RUN_SUITE("tcp/cubic", CASE(cwnd_follows_the_cubic), CASE(cwnd_is_at_least_what_
 	CASE(a_mark_takes_three_twentieths), CASE(after_a_timeout_growth_begins_slowly),
 	CASE(time_in_which_something_else_was_the_limit_does_not_count),
 	CASE(an_undone_loss_returns_to_the_curve), CASE(silence_halves_cwnd_for_each_rto),
-	CASE(cwnd_stays_below_two_gibibytes))
+	CASE(what_of_cwnd_was_not_in_flight_is_no_plateau), CASE(cwnd_stays_below_two_gibibytes))

@@ -144,6 +144,50 @@ static void what_leaves_room_in_cwnd_does_not_grow_it(void **state)
 	assert_int_equal(rig.conn->cc.cwnd, 20 * MSS);
 }
 
+// A segment each 100 ms, which is no silence, and its ACK after one.
+static void trickle(unsigned seconds, uint32_t *seq)
+{
+	for (unsigned i = 0; i < 10 * seconds; i++) {
+		rig_write_n(MSS);
+		rig_skip();
+		rig_after_ms(1);
+		*seq += MSS;
+		IN(.flags = ACK, .seq = 1, .ack = *seq, .wnd = 65535);
+		rig_after_ms(99);
+	}
+}
+
+// TCP-202
+static void five_minutes_of_little_use_halve_cwnd_for_the_next_burst(void **state)
+{
+	uint32_t seq = 1;
+	rig.conf.congestion = NULL; // the default
+	open_conn(60, 1000);
+	rig.conn->cc.ssthresh = 20 * MSS;
+	trickle(290, &seq);
+	rig_write_n(40 * MSS);
+	rig_skip();
+	assert_int_equal(rig.conn->cc.cwnd, 60 * MSS);
+	seq += 40 * MSS;
+	IN(.flags = ACK, .seq = 1, .ack = seq, .wnd = 65535);
+	trickle(290, &seq); // since the burst
+	rig_write_n(40 * MSS);
+	rig_skip();
+	assert_int_equal(rig.conn->cc.cwnd, 60 * MSS);
+	seq += 40 * MSS;
+	IN(.flags = ACK, .seq = 1, .ack = seq, .wnd = 65535);
+	trickle(305, &seq);
+	rig_write_n(20 * MSS); // of little use, too
+	rig_skip();
+	assert_int_equal(rig.conn->cc.cwnd, 60 * MSS);
+	seq += 20 * MSS;
+	IN(.flags = ACK, .seq = 1, .ack = seq, .wnd = 65535);
+	rig_write_n(40 * MSS);
+	rig_skip();
+	assert_int_equal(rig.conn->cc.cwnd, 30 * MSS);
+	assert_int_equal(rig.conn->cc.ssthresh, 45 * MSS);
+}
+
 static void pacing_keeps_no_cwnd_from_growing(void **state)
 {
 	open_conn(20, 100000);
@@ -176,5 +220,6 @@ RUN_SUITE("tcp/pacing", CASE(what_cwnd_allows_leaves_within_a_round_trip),
 	CASE(fast_ways_have_bursts_of_a_millisecond), CASE(ten_segments_are_never_held_back),
 	CASE(messages_beyond_ten_segments_in_flight_are_paced_too), CASE(short_ways_are_not_paced),
 	CASE(an_ack_lets_out_no_more_than_a_burst), CASE(acks_of_a_flight_that_filled_cwnd_grow_it),
-	CASE(what_leaves_room_in_cwnd_does_not_grow_it), CASE(pacing_keeps_no_cwnd_from_growing),
-	CASE(what_is_reported_is_not_in_flight))
+	CASE(what_leaves_room_in_cwnd_does_not_grow_it),
+	CASE(five_minutes_of_little_use_halve_cwnd_for_the_next_burst),
+	CASE(pacing_keeps_no_cwnd_from_growing), CASE(what_is_reported_is_not_in_flight))

@@ -210,8 +210,22 @@ static void the_number_of_holes_is_bounded(void **state)
 	for (uint32_t i = 1; i <= 100; i++)
 		IN(.flags = ACK, .seq = 1 + 2 * i, .ack = 1, .data = "x");
 	rig_skip();
-	assert_int_equal(rig.stack->ranges.n_used, TCP_MAX_RANGES);
-	assert_int_equal(rig_count(TCP_drop_out_of_order_full), 100 - TCP_MAX_RANGES);
+	assert_int_equal(rig.stack->ranges.n_used, TCP_FEW_RANGES);
+	assert_int_equal(rig_count(TCP_drop_out_of_order_full), 100 - TCP_FEW_RANGES);
+}
+
+static void tcp_191_whole_segments_may_have_more_holes_between(void **state)
+{
+	static char half[MSS / 2 + 1];
+	memset(half, 'x', MSS / 2);
+	rig_accept(PLAIN);
+	for (uint32_t i = 0; i < 80; i++)
+		IN(.flags = ACK, .seq = 2 + i * (MSS / 2 + 1), .ack = 1, .data = half);
+	rig_skip();
+	assert_int_equal(rig.stack->ranges.n_used, 80);
+	IN(.flags = ACK, .seq = 2 + 80 * (MSS / 2 + 1), .ack = 1, .data = "x");
+	rig_skip();
+	assert_int_equal(rig_count(TCP_drop_out_of_order_full), 1);
 }
 
 // TH-37, RFC 2018 8
@@ -431,6 +445,7 @@ RUN_SUITE("tcp/recv", CASE(what_came_early_from_beyond_the_fin_is_forgotten),
 	CASE(segments_beyond_a_hole_wait_for_it),
 	CASE(overlapping_pieces_in_any_order_give_each_byte_once),
 	CASE(tiny_segments_pin_little_memory), CASE(the_number_of_holes_is_bounded),
+	CASE(tcp_191_whole_segments_may_have_more_holes_between),
 	CASE(without_chunks_unread_data_is_dropped_and_sent_again),
 	CASE(the_last_eighth_of_the_chunks_is_not_for_out_of_order_data),
 	CASE(out_of_order_data_of_all_connections_takes_a_quarter_of_the_chunks),

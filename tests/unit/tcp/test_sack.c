@@ -429,7 +429,7 @@ static void the_board_is_bounded(void **state)
 	IN(.flags = ACK, .seq = 1, .ack = 1, .wnd = 65535);
 	rig_write_n(10 * MSS);
 	rig_skip();
-	for (uint32_t i = 0; i < 100; i++) {
+	for (uint32_t i = 0; i < TCP_MAX_RUNS; i++) {
 		uint32_t start = rig.iss + 3 + 10 * i;
 		struct tcp_opts o = {.n_sack = 1, .sack = {{start, start + 1}}};
 		IN(.flags = ACK, .seq = 1, .ack = 1, .opts = o);

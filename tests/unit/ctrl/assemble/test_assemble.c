@@ -83,6 +83,53 @@ static void usable_endpoints_are_connected_and_ready_follows_the_worker(void **s
 	xds_res_put(&e->base);
 }
 
+// A newer version of the cluster, that asks for these times.
+static struct res_cluster *timed(struct res_cluster *from, struct lb_timers timers)
+{
+	struct res_cluster *c = (struct res_cluster *)xds_res_new(
+		&res_type_cluster, sizeof(*c), from->base.name, NULL, 0);
+	c->eds_name = from->eds_name;
+	c->eds_service_name = from->eds_service_name;
+	c->spec = from->spec;
+	c->max_requests = from->max_requests;
+	c->timers = timers;
+	xds_res_put(&from->base);
+	return c;
+}
+
+static void apply_timed(struct world *w, struct res_endpoints *e, struct lb_timers timers)
+{
+	struct res_listener *listener = listener_of("1", NULL, 0);
+	struct res_route_config *routes = (struct res_route_config *)xds_res_new(
+		&res_type_route_config, sizeof(*routes), "routes", NULL, 0);
+	routes->vhosts = &blue_vhost;
+	routes->n_vhosts = 1;
+	struct xds_config *c = config_of(listener, routes, (const char *[]){"blue"}, &e, 1);
+	c->clusters[0].cluster = timed(c->clusters[0].cluster, timers);
+	update(w, 0, c);
+	xds_res_put(&routes->base);
+	xds_res_put(&listener->base);
+	turns(w, 1);
+}
+
+// CL-09
+static void workers_can_read_times_of_connections_that_they_are_told_to_make(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	apply_timed(w, e, (struct lb_timers){.connect_ms = 250});
+	for (int i = 0; i < 2; i++) {
+		uint32_t id = expect_command(w, LB_COMMAND_CONNECT);
+		assert_int_equal(w->shared->timers[id].connect_ms, 250);
+	}
+	apply_timed(w, e, (struct lb_timers){.connect_ms = 500, .ping_timeout_ms = 7});
+	for (uint32_t id = 0; id < 2; id++) {
+		assert_int_equal(w->shared->timers[id].connect_ms, 500);
+		assert_int_equal(w->shared->timers[id].ping_timeout_ms, 7);
+	}
+	xds_res_put(&e->base);
+}
+
 #define N_MANY 4096
 
 static struct res_endpoints *many_endpoints(void)
@@ -485,6 +532,11 @@ static void a_cluster_counts_nothing_of_who_had_its_number_before(void **state)
 	struct lb_cluster_counters *counters = &w->link->clusters[blue];
 	counter_set_to(&counters->started, 7);
 	counter_set_to(&counters->ended[LB_CAUSE_OK], 7);
+	struct lb_cluster_times times, *counted = &w->link->times[blue];
+	counter_set_to(&counted->answers[LB_ANSWER_GRPC], 7);
+	histogram_add(&counted->request, 3, 5000);
+	assert_true(assembler_cluster_times(w->assembler, "blue", &times));
+	assert_int_equal(times.answers[LB_ANSWER_GRPC], 7);
 	assembler_each_cluster(w->assembler, see_totals, &totals);
 	assert_int_equal(totals.started, 7);
 	assembler_fail(w->assembler, 0, "gone");
@@ -498,6 +550,13 @@ static void a_cluster_counts_nothing_of_who_had_its_number_before(void **state)
 	assembler_each_cluster(w->assembler, see_totals, &totals);
 	assert_int_equal(totals.started, 2);
 	assert_int_equal(totals.ended[LB_CAUSE_OK], 1);
+	histogram_add(&counted->request, 4, 6000);
+	assert_false(assembler_cluster_times(w->assembler, "blue", &times));
+	assert_true(assembler_cluster_times(w->assembler, "green", &times));
+	assert_int_equal(times.answers[LB_ANSWER_GRPC], 0);
+	assert_int_equal(times.request.sum_ns, 6000);
+	assert_int_equal(times.request.counts[3], 0);
+	assert_int_equal(times.request.counts[4], 1);
 	xds_res_put(&e->base);
 }
 
@@ -522,6 +581,7 @@ static void a_failing_cluster_says_what_its_requests_hear(void **state)
 RUN_SUITE("ctrl/assemble", CASE(a_frontend_without_configuration_says_why_and_is_not_ready),
 	CASE(routes_and_their_clusters_appear_in_one_snapshot),
 	CASE(usable_endpoints_are_connected_and_ready_follows_the_worker),
+	CASE(workers_can_read_times_of_connections_that_they_are_told_to_make),
 	CASE(attempts_are_paced_and_those_that_requests_wait_for_go_first),
 	CASE(a_picker_change_keeps_the_route_table),
 	CASE(an_equal_configuration_changes_no_cluster),

@@ -234,7 +234,7 @@ static char *ask(struct world *w, const char *command)
 		.workers = w->workers,
 		.assembler = w->assembler,
 		.wheel = w->wheel});
-	char *text = show_answer(show, command);
+	char *text = show_answer(show, command, &(struct stats_follow *){NULL});
 	show_free(show);
 	return text;
 }

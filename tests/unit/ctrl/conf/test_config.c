@@ -3,6 +3,7 @@
 // reason.
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/conf/config.h"
+#include "ctrl/conf/config_vips.h"
 #include "lb/pick/limits.h"
 #include "tests/support/check.h"
 
@@ -31,7 +32,7 @@ static const char *const whole =
 	"sessions: {use_ejected: true}\n"
 	"limits: {connections: 32768, requests: 1000, buffers_mib: 512, xds_resources: 5000, "
 	"xds_response_mib: 8, idle_timeout_s: 0, stream_idle_timeout_s: 7, "
-	"client_buffer_kib: 2048}\n"
+	"client_buffer_kib: 2048, streams: 250}\n"
 	"xds: {protocol: delta, deleted: drop}\n"
 	"retries: {max_attempts: 3, idempotent: false}\n";
 
@@ -84,6 +85,7 @@ static void every_field_of_the_documented_shape_is_read(void **state)
 	assert_int_equal(c->idle_timeout_s, 0); // TH-80
 	assert_int_equal(c->stream_idle_timeout_s, 7); // TH-98
 	assert_int_equal(c->client_buffer_kib, 2048); // TH-86
+	assert_int_equal(c->max_streams, 250); // TH-21
 	assert_int_equal(c->max_attempts, 3);
 	assert_false(c->retry_idempotent);
 	assert_int_equal(c->xds->protocol, CONFIG_XDS_DELTA);
@@ -118,6 +120,7 @@ static void what_is_left_out_gets_its_default(void **state)
 	assert_int_equal(c->idle_timeout_s, 300); // TH-80
 	assert_int_equal(c->stream_idle_timeout_s, 300); // TH-98
 	assert_int_equal(c->client_buffer_kib, 1024); // TH-86
+	assert_int_equal(c->max_streams, 100); // TH-21
 	assert_int_equal(c->max_attempts, 8);
 	assert_true(c->retry_idempotent);
 	assert_int_equal(c->drain_s, 30);
@@ -224,13 +227,17 @@ static void an_error_names_file_field_and_reason(void **state)
 	static const struct {
 		const char *piece, *instead, *expected;
 	} rows[] = {
-		{"mtu: 1400", "mtu: abc", ":10: ports[1].mtu: 'abc' is not a number in 576..9000"},
+		{"mtu: 1400", "mtu: abc",
+			":10: ports[1].mtu: 'abc' is not a whole number in 576..9000"},
 		{"mtu: 1400", "mtu: 70000",
-			":10: ports[1].mtu: '70000' is not a number in 576..9000"},
-		{"log: ", "drain_s: -1\nlog: ", "drain_s: '-1' is not a number in 0..4294967295"},
-		{"workers: [0]", "workers: [x]", "workers[0]: 'x' is not a number of its range"},
+			":10: ports[1].mtu: '70000' is not a whole number in 576..9000"},
+		{"log: ", "drain_s: -1\nlog: ",
+			"drain_s: '-1' is not a whole number in 0..4294967295"},
+		{"workers: [0]", "workers: [x]",
+			"workers[0]: 'x' is not a whole number of its range"},
 		{"mtu: 1400", "mtu: 9001", ": ports[1]: mtu: 9001 is outside 576..9000"},
 		{"mtu: 1400", "mtu: 100", ": ports[1]: mtu: 100 is outside"},
+		{"idle: poll", "idle:", ":3: idle: '' is not one of backoff, poll"},
 		{"idle: poll", "idle: fast", ":3: idle: 'fast' is not one of backoff, poll"},
 		{"level: debug", "level: loud",
 			": log.level: 'loud' is not one of error, warn, info, debug"},
@@ -254,6 +261,7 @@ static void an_error_names_file_field_and_reason(void **state)
 			": limits.xds_resources: 999 is outside 1000..100000000"},
 		{"xds_response_mib: 8", "xds_response_mib: 0",
 			": limits.xds_response_mib: 0 is outside 1..1024"},
+		{"streams: 250", "streams: 0", ": limits.streams: 0 is outside 1..65536"},
 		{"client_buffer_kib: 2048", "client_buffer_kib: 100",
 			": limits.client_buffer_kib: 100 is outside 512..65536"},
 		{"idle_timeout_s: 0", "idle_timeout_s: never", "limits.idle_timeout_s: "},
@@ -310,6 +318,132 @@ static void an_error_names_file_field_and_reason(void **state)
 	}
 }
 
+// PP-09
+static void who_may_speak_for_clients_is_named_by_prefixes(void **state)
+{
+	char *text = with("port: 8080",
+		"port: 8080, proxy_protocol: {allow: [10.0.0.0/8, 'fd00::/8'], v1: "
+		"false}");
+	struct lb_err none = {0};
+	struct config *c = load(text, &none);
+	assert_string_equal(none.text, "");
+	const struct config_proxy_protocol *p = c->frontends[0].proxy_protocol;
+	assert_true(p->v1 && !*p->v1 && !p->v2);
+	assert_int_equal(p->n_allow, 2);
+	assert_int_equal(p->prefixes[0].bits, IP_V4_BITS + 8);
+	assert_int_equal(p->prefixes[1].bits, 8);
+	config_free(c);
+	free(text);
+	static const struct {
+		const char *piece, *instead, *expected;
+	} rows[] = {
+		{"port: 8080", "port: 8080, proxy_protocol: {v1: true}",
+			"frontends[0].proxy_protocol: Missing required mapping field: allow"},
+		{"port: 8080", "port: 8080, proxy_protocol: {allow: []}",
+			"frontends[0].proxy_protocol.allow[0]: Insufficient entries"},
+		{"port: 8080",
+			"port: 8080, proxy_protocol: {allow: [10.0.0.0/8], v1: false, v2: false}",
+			": frontends[0]: proxy_protocol: v1, v2: one of them must be true"},
+		{"port: 8080", "port: 8080, proxy_protocol: {allow: [10.0.0.0/8, 10.0.0.1]}",
+			"allow[1]: '10.0.0.1' is not a prefix, like 10.0.0.0/8 or fd00::/8"},
+		{"port: 8080", "port: 8080, proxy_protocol: {allow: [10.0.0.0/33]}",
+			"proxy_protocol: allow[0]: '10.0.0.0/33' is not a prefix"},
+		{"port: 8080", "port: 8080, proxy_protocol: {allow: ['fd00::/129']}",
+			"proxy_protocol: allow[0]: 'fd00::/129' is not a prefix"},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct lb_err err = {0};
+		text = with(rows[i].piece, rows[i].instead);
+		assert_null(load(text, &err));
+		if (!strstr(err.text, rows[i].expected))
+			fail_msg("row %zu: got \"%s\"", i, err.text);
+		free(text);
+	}
+}
+
+// Wants "FILE" and then before, value and after as the error of `whole` with piece replaced.
+static void assert_refused(const char *piece, const char *instead, const char *value,
+	const char *before, const char *after)
+{
+	struct lb_err err = {0};
+	char *text = NULL, *expected = NULL, *changed = NULL;
+	assert_true(asprintf(&text, "%s%s", instead, value) > 0);
+	assert_true(asprintf(&expected, "%s'%.*s'%s", before,
+			    (int)(value[0] == '"' ? strlen(value) - 2 : strlen(value)),
+			    value[0] == '"' ? value + 1 : value, after) > 0);
+	changed = with(piece, text);
+	assert_null(load(changed, &err));
+	const char *at = strchr(err.text, ':');
+	if (!at || strncmp(err.text, "/tmp/shunt-config-", 18) != 0 || strcmp(at, expected) != 0)
+		fail_msg("got \"%s\", wanted \"%s\"", err.text, expected);
+	free(text);
+	free(expected);
+	free(changed);
+}
+
+static void a_number_is_written_in_decimal_digits_alone(void **state)
+{
+	static const char *const values[] = {"1k", "1h", "80 80", "010", "00", "1.5", "1e3", "+5",
+		"-5", "0x64", "0o17", "1_000", "\" 5\"", "\"5 \"", "\"\"", "", "~", "many", "\"-\"",
+		"18446744073709551716", "4294967296"};
+	static const struct {
+		const char *piece, *instead, *before, *after;
+	} rows[] = {
+		{"streams: 250",
+			"streams: ", ":16: limits.streams: ", " is not a whole number in 1..65536"},
+		{"port: 8080",
+			"port: ", ":12: frontends[0].port: ", " is not a whole number in 1..65535"},
+		{"mtu: 1400",
+			"mtu: ", ":10: ports[1].mtu: ", " is not a whole number in 576..9000"},
+		{"idle: poll",
+			"drain_s: ", ":3: drain_s: ", " is not a whole number in 0..4294967295"},
+		{"workers: [0]", "workers:\n  - ",
+			":3: workers[0]: ", " is not a whole number of its range"},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (size_t k = 0; k < sizeof(values) / sizeof(values[0]); k++)
+			assert_refused(rows[i].piece, rows[i].instead, values[k], rows[i].before,
+				rows[i].after);
+}
+
+static void a_boolean_is_true_or_false_and_no_other_word(void **state)
+{
+	static const char *const values[] = {"flase", "", "\"\"", "~", "null", "0", "1", "yes",
+		"no", "on", "off", "True", "FALSE", "true false", "\"true \""};
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		assert_refused("idle: poll",
+			"metrics:\n  listen: 127.0.0.1:1\n  allow_remote: ", values[i],
+			":5: metrics.allow_remote: ", " is neither true nor false");
+		assert_refused("mtu: 1400", "accept_ra: ", values[i],
+			":10: ports[1].accept_ra: ", " is neither true nor false");
+		assert_refused("idempotent: false", "idempotent: ", values[i],
+			":18: retries.idempotent: ", " is neither true nor false");
+	}
+}
+
+static void a_value_of_another_shape_is_an_error_of_its_shape(void **state)
+{
+	static const struct {
+		const char *piece, *instead, *expected;
+	} rows[] = {
+		{"streams: 250", "streams: [1k]", "limits.streams: must be a single value"},
+		{"workers: [0]", "workers: [{a: 1k}]", "workers[0]: must be a single value"},
+		{"idempotent: false", "idempotent: {a: b}", "retries.idempotent: must be a single"},
+		{"retries: {", "? [a]\n: b\nretries: {", ":17: xds: "},
+		{"streams: 250", "stream: 1k", "limits: Unexpected key: stream"},
+		{"ports:\n", "x: &x [*x]\nports:\n", "Unexpected key: x"},
+		{"workers: [0]", "workers: &w [*w]", "workers[0]: "},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct lb_err err = {0};
+		char *text = with(rows[i].piece, rows[i].instead);
+		assert_null(load(text, &err));
+		if (!strstr(err.text, rows[i].expected))
+			fail_msg("row %zu: got \"%s\"", i, err.text);
+		free(text);
+	}
+}
+
 // `whole` with n frontends, of which the last one is as told, if it is.
 static char *with_frontends(unsigned n, const char *last)
 {
@@ -340,6 +474,14 @@ static void frontends_are_as_many_as_the_limit_says_and_all_different(void **sta
 		{LB_MAX_FRONTENDS, "{name: x, address: 10.81.0.10, port: 9, target: t}",
 			": frontends[4095]: port: 10.81.0.10:9 belongs to frontends[8] already"},
 		{9, "{name: x, address: 10.82.255.254, port: 8, target: t}", NULL},
+		{2, "{name: x, address: 10.81.0.10, port: 9, listener: l}", NULL},
+		{2, "{name: x, address: 10.81.0.10, port: 9}", NULL}, // A36-36
+		{2, "{name: x, address: 10.81.0.10, port: 9, listener: l, target: t}",
+			": frontends[1]: listener: not with target"},
+		{2, "{name: x, address: 10.81.0.10, port: 9, listener: l, authority: a}",
+			": frontends[1]: authority: not without target"},
+		{2, "{name: x, address: 10.81.0.10, port: 9, listener: l, tls: {certificate: c}}",
+			": frontends[1]: tls: not without target"},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct lb_err err = {0};
@@ -348,7 +490,194 @@ static void frontends_are_as_many_as_the_limit_says_and_all_different(void **sta
 		if (rows[i].expected ? !strstr(err.text, rows[i].expected) : err.text[0])
 			fail_msg("row %zu: got \"%s\"", i, err.text);
 		assert_int_equal(c ? c->n_frontends : 0, rows[i].expected ? 0 : rows[i].n);
+		if (c) // places for chains, where there may be some
+			assert_int_equal(config_n_places(c) - rows[i].n, rows[i].n == 2 ? 1024 : 0);
 		config_free(c);
+		free(text);
+	}
+}
+
+// A36-60
+static void vips_are_prefixes_that_the_host_answers_for(void **state)
+{
+	struct lb_err err = {0};
+	char *text = with("10.82.255.254/16]\n    gateway",
+		"10.82.255.254/16, '2001:db8::1/64']\n    gateway");
+	char *whole_text = NULL;
+	assert_true(asprintf(&whole_text,
+			    "%svips: [{prefix: 10.9.0.0/24}, {prefix: '2001:db8:9::/48', arp: "
+			    "false}]\n",
+			    text) > 0);
+	struct config *c = load(whole_text, &err);
+	assert_string_equal(err.text, "");
+	assert_int_equal(c->n_vips, 2);
+	assert_true(c->vips[0].answers);
+	assert_int_equal(c->vips[0].range.bits, IP_V4_BITS + 24);
+	assert_false(c->vips[1].answers);
+	struct ip_addr in, out;
+	assert_true(ip_parse("2001:db8:9:ffff::1", &in) && ip_parse("10.9.1.0", &out));
+	assert_ptr_equal(config_vip_of(c, &in), &c->vips[1]);
+	assert_null(config_vip_of(c, &out));
+	config_free(c);
+	free(whole_text);
+	free(text);
+}
+
+// A36-60
+static void a_vip_that_cannot_be_is_an_error_of_its_field(void **state)
+{
+	static const struct {
+		const char *vips, *why;
+	} rows[] = {
+		{"[]", "vips[0]: Insufficient entries"},
+		{"[{arp: true}]", "Missing required mapping field: prefix"},
+		{"[{prefix: 10.9.0.1}]", ": vips[0].prefix: '10.9.0.1' is not a prefix"},
+		{"[{prefix: 10.9.0.0/33}]", "'10.9.0.0/33' is not a prefix"},
+		{"[{prefix: 10.9.0.1/24}]", ": vips[0].prefix: 10.9.0.1/24 has bits behind"},
+		{"[{prefix: 0.0.0.0/0}]", "0.0.0.0/0 is not a prefix of hosts"},
+		{"[{prefix: 224.0.0.0/8}]", "224.0.0.0/8 is not a prefix of hosts"},
+		{"[{prefix: 127.0.0.0/8}]", "127.0.0.0/8 is not a prefix of hosts"},
+		{"[{prefix: 'fe80::/64'}]", "fe80::/64 is not a prefix of hosts"},
+		{"[{prefix: 'fe00::/8'}]", "fe00::/8 is not a prefix of hosts"},
+		{"[{prefix: 'ff02::/16'}]", "ff02::/16 is not a prefix of hosts"},
+		{"[{prefix: 'fd00::/64'}]", "vips[0].prefix: fd00::/64: no port has an IPv6"},
+		{"[{prefix: 10.9.0.0/24}, {prefix: 10.0.0.0/8}]",
+			": vips[1].prefix: 10.0.0.0/8 overlaps vips[0]: 10.9.0.0/24"},
+		{"[{prefix: 10.9.0.0/24}, {prefix: 10.9.0.128/25}]",
+			"10.9.0.128/25 overlaps vips[0]: 10.9.0.0/24"},
+		{"[{prefix: 10.82.0.0/24}]", "10.82.0.0/24 contains a gateway of ports[1]"},
+		{"[{prefix: 10.9.0.0/24, arp: maybe}]", "is neither true nor false"},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct lb_err err = {0};
+		char *text = NULL;
+		assert_true(asprintf(&text, "%svips: %s\n", whole, rows[i].vips) > 0);
+		assert_null(load(text, &err));
+		if (!strstr(err.text, rows[i].why))
+			fail_msg("row %zu: got \"%s\"", i, err.text);
+		free(text);
+	}
+}
+
+// A36-65
+static void a_wildcard_of_listeners_is_a_frontend_of_its_own(void **state)
+{
+	static const char *const bare = "ports: [{device: net_tap0, addresses: [10.0.0.1/8]}]\n"
+					"vips: [{prefix: 11.9.0.0/24}]\n"
+					"listeners: wildcard\n";
+	struct lb_err err = {0};
+	struct config *c = load(bare, &err);
+	assert_string_equal(err.text, "");
+	assert_int_equal(c->n_frontends, 1);
+	assert_int_equal(config_by_listeners(c), 0);
+	assert_string_equal(c->frontends[0].name, "listeners");
+	assert_int_equal(c->n_vip_places, 1024);
+	assert_int_equal(c->n_chain_places, 1024);
+	config_free(c);
+	c = load(whole, &err);
+	assert_int_equal(config_by_listeners(c), c->n_frontends);
+	assert_int_equal(c->n_vip_places, 0);
+	config_free(c);
+	static const struct {
+		const char *instead, *why;
+	} rows[] = {
+		{"listeners: wildcard\nsessions", ": listeners: wildcard needs vips"},
+		{"listeners: all\nsessions", ": listeners: 'all' is not one of named, wildcard"},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char *text = with("sessions", rows[i].instead);
+		assert_null(load(text, &err));
+		if (!strstr(err.text, rows[i].why))
+			fail_msg("row %zu: got \"%s\"", i, err.text);
+		free(text);
+	}
+	assert_null(load("ports: [{device: net_tap0, addresses: [10.0.0.1/8]}]\n", &err));
+	assert_non_null(strstr(err.text, "frontends: there are none"));
+	char *text = with_frontends(LB_MAX_FRONTENDS - 1, NULL), *more = NULL;
+	assert_true(asprintf(&more, "%svips: [{prefix: 11.9.0.0/24}]\nlisteners: wildcard\n",
+			    text) > 0);
+	assert_null(load(more, &err));
+	assert_non_null(strstr(err.text, "wildcard has no room beside 4095 frontends"));
+	free(more);
+	free(text);
+	text = with("name: web", "name: listeners");
+	assert_true(asprintf(&more, "%svips: [{prefix: 11.9.0.0/24}]\nlisteners: wildcard\n",
+			    text) > 0);
+	assert_null(load(more, &err));
+	assert_non_null(strstr(err.text, "name: 'listeners' is frontends[0] already"));
+	free(more);
+	free(text);
+}
+
+// A36-60
+static void a_frontend_may_have_an_address_of_vips(void **state)
+{
+	struct lb_err err = {0};
+	char *text = with("address: 10.81.0.10,", "address: 10.9.0.7,"), *more = NULL;
+	assert_true(asprintf(&more, "%svips: [{prefix: 10.9.0.0/24}]\n", text) > 0);
+	struct config *c = load(more, &err);
+	assert_string_equal(err.text, "");
+	config_free(c);
+	assert_null(load(text, &err));
+	assert_non_null(strstr(err.text, "10.9.0.7 is not an address of any port, and in no"));
+	free(more);
+	free(text);
+}
+
+static const char *const in_tls = "reply_details: true}\n";
+
+static void a_frontend_may_have_tls(void **state)
+{
+	struct lb_err err = {0};
+	char *text = with(in_tls, "tls: {certificate: a, ca: b, require_client_certificate: true,"
+				  " sni: [a.example, \"*.b.example\"]}}\n"
+				  "tls: {threads: 3, ticket_secret: /run/secret}\n");
+	struct config *c = load(text, &err);
+	assert_string_equal(err.text, "");
+	const struct config_frontend_tls *t = c->frontends[0].tls;
+	assert_string_equal(t->certificate, "a");
+	assert_string_equal(t->ca, "b");
+	assert_true(t->require_client_certificate);
+	assert_int_equal(t->n_sni, 2);
+	assert_string_equal(t->sni[1], "*.b.example");
+	assert_int_equal(c->tls_threads, 3);
+	assert_string_equal(c->tls->ticket_secret, "/run/secret");
+	config_free(c);
+	free(text);
+	c = load(whole, &err);
+	assert_null(c->frontends[0].tls);
+	assert_int_equal(c->tls_threads, 1);
+	config_free(c);
+}
+
+// TLS-162
+static void tls_that_cannot_be_is_an_error_of_its_field(void **state)
+{
+	static const struct {
+		const char *tls, *why;
+	} rows[] = {
+		{"{ca: b}", "Missing required mapping field: certificate"},
+		{"{certificate: a, require_client_certificate: true}",
+			": frontends[0]: tls.require_client_certificate: needs a ca, to judge "
+			"certificates by"},
+		{"{certificate: a, sni: [\"a b\"]}",
+			": frontends[0]: tls.sni[0]: 'a b' is no host name, like a.example or "
+			"*.example"},
+		{"{certificate: a, sni: [a.example, 10.0.0.1]}",
+			"tls.sni[1]: '10.0.0.1' is no host"},
+		{"{certificate: a, sni: [\"*.\"]}", "tls.sni[0]: '*.' is no host"},
+		{"{certificate: a, sni: [a..b]}", "tls.sni[0]: 'a..b' is no host"},
+		{"{certificate: a, sni: [\"a.*.b\"]}", "tls.sni[0]: 'a.*.b' is no host"},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct lb_err err = {0};
+		char *instead = NULL;
+		assert_true(asprintf(&instead, "tls: %s}\n", rows[i].tls) > 0);
+		char *text = with(in_tls, instead);
+		assert_null(load(text, &err));
+		if (!strstr(err.text, rows[i].why))
+			fail_msg("row %zu: got \"%s\"", i, err.text);
+		free(instead);
 		free(text);
 	}
 }
@@ -372,5 +701,15 @@ RUN_SUITE("ctrl/config", cmocka_unit_test(every_field_of_the_documented_shape_is
 	cmocka_unit_test(name_servers_stand_in_place_of_those_of_resolv_conf),
 	cmocka_unit_test(drain_of_zero_seconds_is_no_default),
 	cmocka_unit_test(an_error_names_file_field_and_reason),
+	cmocka_unit_test(a_number_is_written_in_decimal_digits_alone),
+	cmocka_unit_test(a_boolean_is_true_or_false_and_no_other_word),
+	cmocka_unit_test(a_value_of_another_shape_is_an_error_of_its_shape),
+	cmocka_unit_test(who_may_speak_for_clients_is_named_by_prefixes),
 	cmocka_unit_test(frontends_are_as_many_as_the_limit_says_and_all_different),
+	cmocka_unit_test(vips_are_prefixes_that_the_host_answers_for),
+	cmocka_unit_test(a_vip_that_cannot_be_is_an_error_of_its_field),
+	cmocka_unit_test(a_frontend_may_have_an_address_of_vips),
+	cmocka_unit_test(a_wildcard_of_listeners_is_a_frontend_of_its_own),
+	cmocka_unit_test(a_frontend_may_have_tls),
+	cmocka_unit_test(tls_that_cannot_be_is_an_error_of_its_field),
 	cmocka_unit_test(missing_empty_and_incomplete_files_are_errors))

@@ -22,12 +22,12 @@ struct rows {
 	unsigned n;
 };
 
-static const char *const least_config =
-	"ports: [{device: net_tap0, addresses: [10.0.0.1/8]}]\n"
-	"frontends: [{name: a, address: 10.0.0.1, port: 80, target: t}]\n"
-	"xds: {}\n"
-	"sessions: {}\n"
-	"csds: {listen: 127.0.0.1:1}\n";
+static const char *const least_config = "ports: [{device: net_tap0, addresses: [10.0.0.1/8]}]\n"
+					"frontends: [{name: a, address: 10.0.0.1, port: 80}]\n"
+					"xds: {}\n"
+					"sessions: {}\n"
+					"csds: {listen: 127.0.0.1:1}\n"
+					"metrics: {listen: 127.0.0.1:2}\n";
 
 static struct config *load_least(void)
 {
@@ -110,6 +110,10 @@ static void put_default(char *to, const char *path, const cyaml_schema_value_t *
 		value = c->log_level;
 	if (strcmp(path, "retries.idempotent") == 0)
 		value = c->retry_idempotent;
+	if (strncmp(path, "frontends[].proxy_protocol.v", 28) == 0)
+		value = true;
+	if (strcmp(path, "vips[].arp") == 0)
+		value = true;
 	if (strcmp(path, "workers") == 0)
 		strcpy(to, "the last core");
 	else if (v->type == CYAML_UINT)

@@ -128,6 +128,7 @@ static void differences_are_named_as_the_file_names_them(void **state)
 		{"127.0.0.1:5}", "127.0.0.1:5, allow_remote: true}", "csds.allow_remote "},
 		{"drain_s: 30", "drain_s: 31", "drain_s "},
 		{"drain_s: 30", "limits: {requests: 100}\ndrain_s: 30", "limits "},
+		{"drain_s: 30", "lame_duck_s: 5\ndrain_s: 30", "lame_duck_s "},
 		{"drain_s: 30", "dns: {servers: [10.0.0.1]}\ndrain_s: 30", "dns "},
 	};
 	struct files *f = *state;
@@ -168,13 +169,14 @@ static void level_and_drain_follow_and_all_else_is_named(void **state)
 	assert_non_null(strstr(text, "msg=\"reloaded\" log_level=debug drain_s=30"));
 	assert_non_null(strstr(text, "msg=\"seen\""));
 	// Back, and the line that says so can still be read; what needs a restart still does.
-	write_file(f->config, with("drain_s: 30", "drain_s: 5"));
+	write_file(f->config, with("drain_s: 30", "drain_s: 5\nlame_duck_s: 6"));
 	reload(c, f->config);
 	log_debug("unseen", "n=1");
 	text = read_file(f->log);
 	assert_non_null(strstr(text, "msg=\"reloaded\" log_level=info drain_s=5"));
 	assert_null(strstr(text, "msg=\"unseen\""));
 	assert_int_equal(c->drain_s, 5);
+	assert_int_equal(c->lame_duck_s, 6);
 	config_free(c);
 }
 

@@ -42,21 +42,37 @@ static bool in_use(void *ctx, const char *cluster)
 	return f->in_use && strstr(f->in_use, needle);
 }
 
-struct depmgr *deps_start(
-	const struct deps_fixture *f, struct deps_fixture *hears, const char *authority, bool dns)
+static struct depmgr_conf conf_of(const struct deps_fixture *f, struct deps_fixture *hears)
 {
-	struct depmgr *dm = depmgr_new(&(struct depmgr_conf){
+	return (struct depmgr_conf){
 		.client = f->client,
-		.dns = dns ? f->resolver : NULL,
 		.wheel = f->wheel,
 		.listener_name = "web",
-		.authority = authority,
 		.node_id = "me",
 		.on_update = on_update,
 		.on_error = on_error,
 		.in_use = in_use,
 		.ctx = hears,
-	});
+	};
+}
+
+struct depmgr *deps_start(
+	const struct deps_fixture *f, struct deps_fixture *hears, const char *authority, bool dns)
+{
+	struct depmgr_conf conf = conf_of(f, hears);
+	conf.dns = dns ? f->resolver : NULL;
+	conf.authority = authority;
+	struct depmgr *dm = depmgr_new(&conf);
+	assert_non_null(dm);
+	return dm;
+}
+
+struct depmgr *deps_start_with(
+	const struct deps_fixture *f, struct deps_fixture *hears, struct res_listener *l)
+{
+	struct depmgr_conf conf = conf_of(f, hears);
+	conf.listener = l;
+	struct depmgr *dm = depmgr_new(&conf);
 	assert_non_null(dm);
 	return dm;
 }
@@ -285,7 +301,8 @@ void say(struct deps_fixture *f, const struct xds_type *type)
 	size_t n = 0;
 	read_requests(f);
 	for (unsigned i = 0; i < f->n_held; i++)
-		if (f->held[i].type == type && asked_for(f, type, f->held[i].name))
+		if (f->held[i].type == type &&
+			(asked_for(f, type, f->held[i].name) || asked_for(f, type, "*")))
 			list[n++] = (struct fake_resource){
 				.bytes = f->held[i].bytes, .len = f->held[i].len};
 	char tag[16];

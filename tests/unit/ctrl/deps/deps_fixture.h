@@ -18,6 +18,8 @@
 #define DEPS_MAX_HELD 64
 #define DEPS_MAX_ASKED 1024
 
+struct res_listener;
+
 struct held {
 	const struct xds_type *type;
 	char name[64];
@@ -53,6 +55,9 @@ void deps_fini(struct deps_fixture *);
 // A second manager, which only `hears` what is delivered; the caller's.
 struct depmgr *deps_start(
 	const struct deps_fixture *, struct deps_fixture *hears, const char *authority, bool dns);
+// Likewise, of this listener.
+struct depmgr *deps_start_with(
+	const struct deps_fixture *, struct deps_fixture *hears, struct res_listener *);
 // Starts a second manager time and again, from what the first one has, with each allocation of its
 // pass failing once, and asserts that it comes to the same all the same. How many there are.
 size_t deps_starve_each(struct deps_fixture *, const char *authority);

@@ -9,6 +9,7 @@
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/deps/deps_fixture.h"
+#include "tests/unit/ctrl/res/json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +70,35 @@ static void watches_go_from_listener_to_endpoints(void **state)
 	assert_non_null(strstr(c->clusters[0].resolution_note, "node id \"me\"")); // DM-27
 	assert_false(c->clusters[0].has_trouble);
 	assert_null(xds_config_find_cluster(c, "red"));
+	deps_fini(&f);
+}
+
+static struct res_listener *chain_of(void)
+{
+	struct xds_res *r = xds_res_new(
+		&res_type_listener, sizeof(struct res_listener), "web", (const uint8_t *)"c", 1);
+	struct res_listener *l = res_listener_from(r);
+	l->is_api = true;
+	l->rds_name = "rc";
+	return l;
+}
+
+// A36-30: what a filter chain is served with.
+static void a_listener_that_is_given_is_not_watched(void **state)
+{
+	struct deps_fixture f, chain = {.config = NULL};
+	struct res_listener *l = chain_of();
+	deps_init_blue(&f, "");
+	hold_listener(&f, "other"); // the name stands for something else
+	chain.dm = deps_start_with(&f, &chain, l);
+	xds_res_put(&l->base);
+	deps_pass_time(&f, 1);
+	assert_string_equal(look(&chain), "rc: blue=e-blue/10.0.0.1");
+	assert_ptr_equal(chain.config->listener, l);
+	hold_endpoint(&f, "e-blue", 2);
+	say(&f, &res_type_endpoints);
+	assert_string_equal(look(&chain), "rc: blue=e-blue/10.0.0.2");
+	depmgr_free(chain.dm);
 	deps_fini(&f);
 }
 
@@ -348,7 +378,9 @@ static void socket_listener_serves_nothing(void **state)
 {
 	struct deps_fixture f;
 	deps_init(&f, "", NULL);
-	hold(&f, &res_type_listener, "web", "{'name':'web','address':{'pipe':{'path':'x'}}}");
+	hold(&f, &res_type_listener, "web",
+		"{'name':'web','address':{'socketAddress':{'address':'::','portValue':1}},"
+		"'filterChains':[{" CHAIN_FILTERS "}]}");
 	say(&f, &res_type_listener);
 	expect_updates(&f, 0, 1); // DM-08
 	assert_non_null(strstr(f.error, "socket listener"));
@@ -657,6 +689,7 @@ static void pass_without_memory_is_made_again(void **state)
 
 RUN_SUITE("deps/depmgr", cmocka_unit_test(watches_go_from_listener_to_endpoints),
 	cmocka_unit_test(a_refused_version_of_its_own_resources_is_told),
+	cmocka_unit_test(a_listener_that_is_given_is_not_watched),
 	cmocka_unit_test(a_pass_that_adds_clusters_costs_one_request),
 	cmocka_unit_test(inline_routes_need_no_route_watch),
 	cmocka_unit_test(pinned_authority_watches_one_virtual_host),

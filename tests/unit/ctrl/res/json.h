@@ -48,3 +48,9 @@
 #define FILTER(any) FILTER_AND(any, "")
 #define ROUTED(hcm) LISTENER(hcm ",'httpFilters':[" ROUTER "]")
 #define FILTER_F "=api_listener: http filter \"f\": "
+
+// Socket listeners.
+#define SOCKET_LISTENER(more)                                                                      \
+	"{'name':'l','address':{'socketAddress':{'address':'0.0.0.0','portValue':1}}" more "}"
+#define CHAIN_OF(hcm) "'filters':[{'name':'hcm','typedConfig':" ANY(HCM_TYPE, "," hcm) "}]"
+#define CHAIN_FILTERS CHAIN_OF(RDS ",'httpFilters':[" ROUTER "]")

@@ -4,6 +4,7 @@
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/type.h"
 #include "tests/support/check.h"
 #include "tests/support/res_json.h"
@@ -11,6 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static struct xds_cert_provider_conf provider = {.name = (char[]){"p"}};
+const struct xds_bootstrap res_rows_bootstrap = {
+	.cert_providers = &provider, .n_cert_providers = 1};
 
 static const char *print(const struct res_warning *w, char text[1024])
 {
@@ -89,7 +94,7 @@ static void run_row(const struct xds_type *type, const struct res_row *row)
 {
 	size_t len;
 	uint8_t *bytes = res_bytes_from_json(type, row->json, &len);
-	struct xds_decoded d = {0};
+	struct xds_decoded d = {.bootstrap = &res_rows_bootstrap};
 	type->decode(bytes, len, &d);
 	free(bytes);
 	if (row->refused && d.res)

@@ -5,7 +5,10 @@
 
 #include <stddef.h>
 
+struct xds_bootstrap;
 struct xds_type;
+
+extern const struct xds_bootstrap res_rows_bootstrap; // with the certificate provider "p"
 
 struct res_row {
 	const char *rule; // spec id and what the row is about

@@ -150,6 +150,49 @@ static void load_reports(void **state)
 	RUN_ROWS(&res_type_cluster, rows);
 }
 
+static void times_of_connections(void **state)
+{
+#define HTTP_OPTIONS(more)                                                                         \
+	EDS_AND("'typedExtensionProtocolOptions':{'x':" ANY(                                       \
+		"envoy.extensions.upstreams.http.v3.HttpProtocolOptions", more) "}")
+#define KEEPALIVE(fields)                                                                          \
+	HTTP_OPTIONS(                                                                              \
+		",'explicitHttpConfig':{'http2ProtocolOptions':{'connectionKeepalive':{" fields    \
+		"}}}")
+#define KEEPALIVE_TEXT                                                                             \
+	"=typed_extension_protocol_options: http2_protocol_options: connection_keepalive: "
+#define TCP_KEEPALIVE(fields) EDS_AND("'upstreamConnectionOptions':{'tcpKeepalive':{" fields "}}")
+	static const struct res_row rows[] = {
+		{"CL-09 connect_timeout", EDS_AND("'connectTimeout':'0.25s'"), NULL},
+		{"CL-09 connect_timeout of 0", EDS_AND("'connectTimeout':'0s'"),
+			"=connect_timeout: must be 1 ms at least"},
+		{"CL-09 connect_timeout below 0", EDS_AND("'connectTimeout':'-1s'"),
+			"=connect_timeout: seconds must be in [0, 315576000000]"},
+		{"CL-09 keepalive", KEEPALIVE("'interval':'30s','timeout':'5s'"), NULL},
+		{"CL-09 keepalive without interval", KEEPALIVE("'timeout':'5s'"), NULL},
+		{"CL-09 keepalive without timeout", KEEPALIVE("'interval':'30s'"),
+			KEEPALIVE_TEXT "timeout: must be set"},
+		{"CL-09 timeout of 0", KEEPALIVE("'timeout':'0s'"),
+			KEEPALIVE_TEXT "timeout: must be 1 ms at least"},
+		{"CL-09 interval of less than 1 ms",
+			KEEPALIVE("'interval':'0.0009s','timeout':'1s'"),
+			KEEPALIVE_TEXT "interval: must be 1 ms at least"},
+		{"CL-09 interval below 0", KEEPALIVE("'interval':'-1s','timeout':'1s'"),
+			KEEPALIVE_TEXT "interval: seconds must be in [0, 315576000000]"},
+		{"CL-09 connection_idle_interval",
+			KEEPALIVE("'timeout':'1s','connectionIdleInterval':'1s'"), NULL,
+			"connection_keepalive: connection_idle_interval is ignored"},
+		{"CL-09 connection_idle_interval of 0",
+			KEEPALIVE("'timeout':'1s','connectionIdleInterval':'0s'"),
+			KEEPALIVE_TEXT "connection_idle_interval: must be 1 ms at least"},
+		{"CL-09 tcp_keepalive", TCP_KEEPALIVE("'keepaliveTime':10"), NULL},
+		{"CL-09 tcp_keepalive of the system", TCP_KEEPALIVE(""), NULL},
+		{"CL-09 tcp_keepalive's probes", TCP_KEEPALIVE("'keepaliveProbes':3"), NULL,
+			"tcp_keepalive: keepalive_probes and keepalive_interval are ignored"},
+	};
+	RUN_ROWS(&res_type_cluster, rows);
+}
+
 static void connections(void **state)
 {
 #define OPTIONS_TYPE "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
@@ -162,8 +205,13 @@ static void connections(void **state)
 #define TRANSPORT(any) EDS_AND("'transportSocket':{'name':'t','typedConfig':" any "}")
 #define SOCKETS "envoy.extensions.transport_sockets."
 #define PLAIN ANY(SOCKETS "raw_buffer.v3.RawBuffer", "")
-#define TLS ANY(SOCKETS "tls.v3.UpstreamTlsContext", ",'sni':'x'")
+#define TLS ANY(SOCKETS "tls.v3.UpstreamTlsContext", "," ROOTS)
+#define ROOTS "'commonTlsContext':{'validationContext':{'systemRootCerts':{}}}"
+#define ANYBODY                                                                                    \
+	"transport_socket: system_root_certs without names to match: any certificate of a public " \
+	"authority is accepted"
 #define PROXY ANY(SOCKETS "http_11_proxy.v3.Http11ProxyUpstreamTransport", "")
+#define PROXY_HEADER SOCKETS "proxy_protocol.v3.ProxyProtocolUpstreamTransport"
 #define MATCHES(list) EDS_AND("'transportSocketMatches':[" list "]")
 #define BY_MATCH(any) "{'name':'m','match':{},'transportSocket':{'name':'t','typedConfig':" any "}}"
 	static const struct res_row rows[] = {
@@ -187,23 +235,29 @@ static void connections(void **state)
 		{"CL-08 nothing", EDS_AND("'upstreamConfig':{'name':'u'}"),
 			"=upstream_config: is not an HttpProtocolOptions"},
 		{"plain transport", TRANSPORT(PLAIN), NULL},
-		{"TLS is not left out silently", TRANSPORT(TLS),
-			"=transport_socket: TLS to backends is not supported yet"},
+		{"TLS", TRANSPORT(TLS), NULL, ANYBODY},
 		{"TLS in a TypedStruct",
 			TRANSPORT(STRUCT_ANY(
-				TYPED_STRUCT, SOCKETS "tls.v3.UpstreamTlsContext", "'sni':'x'")),
-			"=transport_socket: TLS to backends is not supported yet"},
+				TYPED_STRUCT, SOCKETS "tls.v3.UpstreamTlsContext", ROOTS)),
+			NULL, ANYBODY},
+		{"TLS-120 matches beside TLS are not left out silently",
+			EDS_AND("'transportSocket':{'typedConfig':" TLS
+				"},'transportSocketMatches':[" BY_MATCH(PLAIN) "]"),
+			"=transport_socket_matches: are not supported beside TLS"},
 		{"another transport", TRANSPORT(PROXY),
 			"=transport_socket: \"" URL SOCKETS
 			"http_11_proxy.v3.Http11ProxyUpstreamTransport\" is not supported"},
+		{"PP-11 PROXY headers to backends",
+			TRANSPORT(STRUCT_ANY(TYPED_STRUCT, PROXY_HEADER, "")),
+			"=transport_socket: \"" URL PROXY_HEADER "\" is not supported"},
 		{"a transport without config", EDS_AND("'transportSocket':{'name':'tls'}"),
 			"=transport_socket: no typed_config"},
 		{"plain transports by match", MATCHES(BY_MATCH(PLAIN) "," BY_MATCH(PLAIN)), NULL},
 		{"no transports to match", MATCHES(""), NULL},
 		{"TLS by match, where all others are plain",
 			MATCHES(BY_MATCH(PLAIN) "," BY_MATCH(TLS)),
-			"=transport_socket_matches[1]: transport_socket: TLS to backends is not "
-			"supported yet"},
+			"=transport_socket_matches[1]: transport_socket: TLS is not supported "
+			"here"},
 		{"another transport by match", MATCHES(BY_MATCH(PROXY)),
 			"=transport_socket_matches[0]: transport_socket: \"" URL SOCKETS
 			"http_11_proxy.v3.Http11ProxyUpstreamTransport\" is not supported"},
@@ -383,8 +437,9 @@ static void everything_ignored_is_told_once(void **state)
 
 RUN_SUITE("res/cluster", cmocka_unit_test(where_endpoints_come_from),
 	cmocka_unit_test(names_in_dns), cmocka_unit_test(aggregates),
-	cmocka_unit_test(load_reports), cmocka_unit_test(connections),
-	cmocka_unit_test(what_is_ignored), cmocka_unit_test(the_kind_says_where_endpoints_are),
+	cmocka_unit_test(load_reports), cmocka_unit_test(times_of_connections),
+	cmocka_unit_test(connections), cmocka_unit_test(what_is_ignored),
+	cmocka_unit_test(the_kind_says_where_endpoints_are),
 	cmocka_unit_test(an_aggregate_may_leave_balancing_to_its_leaves),
 	cmocka_unit_test(load_is_reported_where_a_server_asks_for_it),
 	cmocka_unit_test(the_first_default_threshold_limits_requests),

@@ -112,10 +112,6 @@ static void listener_holds_the_route_name_or_the_routes(void **state)
 	assert_true(xds_res_eq(alone, &routes->base));
 	xds_res_put(alone);
 	xds_res_put(r);
-
-	r = res_decode(&res_type_listener, "{'name':'l','address':{'pipe':{'path':'/x'}}}");
-	assert_false(res_listener_from(r)->is_api);
-	xds_res_put(r);
 }
 
 // A52-L04
@@ -146,6 +142,34 @@ static void cluster_names_its_endpoints_and_limits(void **state)
 	assert_int_equal(c->spec->kind, LB_POLICY_ROUND_ROBIN);
 	assert_int_equal(c->max_requests, 7);
 	assert_int_equal(c->idle_timeout_ns, 1500000000); // CL-08
+	xds_res_put(r);
+}
+
+// CL-09: in milliseconds; what is too long for them is the longest.
+static void times_of_connections_are_those_of_the_cluster(void **state)
+{
+#define HTTP2_AT(where)                                                                            \
+	"'typedExtensionProtocolOptions':{'x':{'@type':'type.googleapis.com/envoy.extensions."     \
+	"upstreams.http.v3.HttpProtocolOptions','" where                                           \
+	"':{'http2ProtocolOptions':{'connectionKeepalive':{"                                       \
+	"'interval':'1.5s','timeout':'999999999s'}}}}}"
+	static const char *const places[] = {
+		"{'name':'c'," EDS "}," HTTP2_AT("explicitHttpConfig") "}",
+		"{'name':'c'," EDS "}," HTTP2_AT("useDownstreamProtocolConfig") "}",
+		"{'name':'c'," EDS "}," HTTP2_AT("autoConfig") "}",
+	};
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		struct xds_res *r = res_decode(&res_type_cluster, places[i]);
+		const struct lb_timers wanted = {
+			.ping_interval_ms = 1500, .ping_timeout_ms = UINT32_MAX};
+		assert_true(lb_timers_eq(res_cluster_from(r)->timers, wanted));
+		xds_res_put(r);
+	}
+	struct xds_res *r = res_decode(&res_type_cluster,
+		"{'name':'c'," EDS "},'connectTimeout':'0.25s',"
+		"'upstreamConnectionOptions':{'tcpKeepalive':{'keepaliveTime':7}}}");
+	const struct lb_timers wanted = {.connect_ms = 250, .tcp_keepalive_ms = 7000};
+	assert_true(lb_timers_eq(res_cluster_from(r)->timers, wanted));
 	xds_res_put(r);
 }
 
@@ -336,6 +360,7 @@ RUN_SUITE("res/content", cmocka_unit_test(routes_keep_their_order_and_ignored_on
 	cmocka_unit_test(an_authority_is_chosen_with_its_port_unless_that_is_ignored),
 	cmocka_unit_test(listener_holds_the_route_name_or_the_routes),
 	cmocka_unit_test(cluster_names_its_endpoints_and_limits),
+	cmocka_unit_test(times_of_connections_are_those_of_the_cluster),
 	cmocka_unit_test(sessions_hold_endpoints_of_the_statuses_that_count),
 	cmocka_unit_test(endpoints_are_grouped_by_priority),
 	cmocka_unit_test(resources_are_equal_by_bytes),

@@ -5,10 +5,16 @@
 #include "ctrl/res/route.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/type.h"
+#include "envoy/config/listener/v3/listener.pb-c.h"
+#include "proto/wire.h"
 #include "tests/support/check.h"
+#include "tests/support/res_json.h"
 #include "tests/unit/ctrl/res/decode.h"
 #include "tests/unit/ctrl/res/json.h"
 #include "tests/unit/ctrl/res/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #define NO_ADS "=api_listener: rds: config_source is neither ads nor self"
 #define NO_ROUTES "=api_listener: neither rds nor route_config"
@@ -35,9 +41,6 @@ static void listeners(void **state)
 			"=api_listener: \"" URL ROUTER_TYPE "\" is not an HttpConnectionManager"},
 		{"CL-02 empty api_listener", "{'name':'l','apiListener':{}}",
 			"=api_listener: empty"},
-		{"DM-08 socket listener",
-			"{'name':'l','address':{'socketAddress':{'address':'0.0.0.0','portValue':1}"
-			"}}"},
 		{"neither", "{'name':'l'}", "=neither api_listener nor address"},
 		{"A31-T01 max_stream_duration",
 			ROUTED(RDS ",'commonHttpProtocolOptions':{'maxStreamDuration':'10s'}")},
@@ -57,8 +60,82 @@ static void listeners(void **state)
 		{"FLT-10 original_ip_detection_extensions",
 			ROUTED(RDS ",'originalIpDetectionExtensions':[{'name':'x'}]"),
 			"=api_listener: original_ip_detection_extensions: must be empty"},
+		{"HX-60 an unknown way with client certificates",
+			ROUTED(RDS ",'forwardClientCertDetails':5"),
+			"=api_listener: forward_client_cert_details: unknown value 5"},
+		{"HX-60 what a certificate tells",
+			ROUTED(RDS ",'setCurrentClientCertDetails':{'subject':true,'uri':true}")},
+		{"HX-60 what a certificate cannot tell",
+			ROUTED(RDS ",'setCurrentClientCertDetails':{'cert':true}"), NULL,
+			"set_current_client_cert_details: cert and chain are ignored"},
 	};
 	RUN_ROWS(&res_type_listener, rows);
+}
+
+#define SOCKET_WITH(list)                                                                          \
+	SOCKET_LISTENER(",'filterChains':[{" CHAIN_FILTERS "}],'listenerFilters':[" list "]")
+#define PROXY_TYPE "envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol"
+#define PROXY(fields) "{'name':'p','typedConfig':" ANY(PROXY_TYPE, fields) "}"
+
+static struct res_proxy_protocol proxy_protocol_of(const char *json)
+{
+	struct xds_res *r = res_decode(&res_type_listener, json);
+	assert_non_null(r);
+	struct res_proxy_protocol p = res_listener_from(r)->socket->proxy_protocol;
+	xds_res_put(r);
+	return p;
+}
+
+// PP-12
+static void a_socket_listener_may_want_proxy_headers(void **state)
+{
+	static const struct res_row rows[] = {
+		{"both versions", SOCKET_WITH(PROXY("")), NULL},
+		{"TLVs", SOCKET_WITH(PROXY(",'rules':[{'tlvType':1}],'passThroughTlvs':{}")), NULL,
+			"proxy_protocol: rules and pass_through_tlvs are ignored"},
+		{"without", SOCKET_WITH(PROXY(",'allowRequestsWithoutProxyProtocol':true")),
+			"=listener_filters[0]: allow_requests_without_proxy_protocol: is not "
+			"supported, since clients could then name any address"},
+		{"another version", SOCKET_WITH(PROXY(",'allowedVersions':['V1',2]")),
+			"=listener_filters[0]: allowed_versions[1]: unknown value 2"},
+		{"two of them", SOCKET_WITH(PROXY("") "," PROXY("")),
+			"=listener_filters[1]: a second proxy_protocol"},
+		{"others", SOCKET_WITH("{},{'name':'x','typedConfig':" ANY(ROUTER_TYPE, "") "}"),
+			NULL},
+	};
+	RUN_ROWS(&res_type_listener, rows);
+	struct res_proxy_protocol p = proxy_protocol_of(SOCKET_WITH("{}"));
+	assert_false(p.on);
+	p = proxy_protocol_of(SOCKET_WITH("{}," PROXY("")));
+	assert_true(p.on && p.v1 && p.v2);
+	p = proxy_protocol_of(SOCKET_WITH(PROXY(",'allowedVersions':['V2']")));
+	assert_true(p.on && !p.v1 && p.v2);
+}
+
+static struct lb_forwarding forwarding_of(const char *json)
+{
+	struct xds_res *r = res_decode(&res_type_listener, json);
+	assert_non_null(r);
+	struct lb_forwarding f = res_listener_from(r)->forwarding;
+	xds_res_put(r);
+	return f;
+}
+
+// HX-50
+static void who_the_client_is_matters_where_the_listener_says_so(void **state)
+{
+	assert_false(forwarding_of(ROUTED(RDS)).on);
+	assert_false(forwarding_of(ROUTED(RDS ",'setCurrentClientCertDetails':{'dns':true}")).on);
+	struct lb_forwarding f = forwarding_of(ROUTED(RDS ",'useRemoteAddress':false"));
+	assert_true(f.on && !f.use_remote_address && f.cert == LB_CERT_SANITIZE);
+	f = forwarding_of(ROUTED(RDS ",'useRemoteAddress':true"));
+	assert_true(f.on && f.use_remote_address && !f.skip_xff_append);
+	f = forwarding_of(ROUTED(RDS ",'skipXffAppend':true"));
+	assert_true(f.on && !f.use_remote_address && f.skip_xff_append);
+	f = forwarding_of(ROUTED(RDS ",'forwardClientCertDetails':'SANITIZE_SET',"
+				     "'setCurrentClientCertDetails':{'dns':true,'uri':true}"));
+	assert_true(f.on && f.cert == LB_CERT_SANITIZE_SET);
+	assert_true(f.cert_dns && f.cert_uri && !f.cert_subject);
 }
 
 // gRFC A81: inline routes are the listener's server's.
@@ -75,5 +152,56 @@ static void inline_routes_know_who_sent_them(void **state)
 	xds_res_put(r);
 }
 
+// The listener of json, behind whose HttpConnectionManager these bytes follow.
+static struct xds_res *with_more(const char *json, const char *more, size_t n_more)
+{
+	const ProtobufCMessageDescriptor *type = &envoy__config__listener__v3__listener__descriptor;
+	size_t len;
+	uint8_t *bytes = res_bytes_from_json(&res_type_listener, json, &len);
+	Envoy__Config__Listener__V3__Listener *m = proto_unpack(type, bytes, len, NULL);
+	free(bytes);
+	ProtobufCBinaryData *hcm = &m->api_listener->api_listener->value;
+	hcm->data = realloc(hcm->data, hcm->len + n_more);
+	memcpy(hcm->data + hcm->len, more, n_more);
+	hcm->len += n_more;
+	assert_int_equal(proto_pack(&m->base, &bytes, &len), 0);
+	proto_free(m);
+	struct xds_res *r = res_decode_bytes(&res_type_listener, bytes, len);
+	free(bytes);
+	return r;
+}
+#define WITH_MORE(json, more) with_more(json, more, sizeof(more) - 1)
+
+#define INLINE "'routeConfig':{'name':'r','virtualHosts':[{'name':'a','domains':['a']}]}"
+#define HOST_B                                                                                     \
+	"\x22\x08\x12\x06\x0a\x01"                                                                 \
+	"b\x12\x01"                                                                                \
+	"b" // route_config with a second host
+#define RDS_S                                                                                      \
+	"\x1a\x07\x0a\x02\x1a\x00\x12\x01"                                                         \
+	"s" // rds
+
+// CL-02: as protobuf merges pieces of a message, whose last member of a oneof counts.
+static void inline_routes_in_pieces_are_one(void **state)
+{
+	struct xds_res *r = WITH_MORE(ROUTED(INLINE), HOST_B HOST_B);
+	const struct res_listener *l = res_listener_from(r);
+	assert_int_equal(l->routes->n_vhosts, 3);
+	assert_string_equal(l->routes->base.name, "r");
+	assert_null(l->rds_name);
+	xds_res_put(r);
+	r = WITH_MORE(ROUTED(INLINE), HOST_B RDS_S);
+	assert_null(res_listener_from(r)->routes);
+	assert_string_equal(res_listener_from(r)->rds_name, "s");
+	xds_res_put(r);
+	r = WITH_MORE(ROUTED(INLINE), RDS_S HOST_B);
+	assert_int_equal(res_listener_from(r)->routes->n_vhosts, 1);
+	assert_null(res_listener_from(r)->rds_name);
+	xds_res_put(r);
+}
+
 RUN_SUITE("res/listener", cmocka_unit_test(listeners),
-	cmocka_unit_test(inline_routes_know_who_sent_them))
+	cmocka_unit_test(a_socket_listener_may_want_proxy_headers),
+	cmocka_unit_test(who_the_client_is_matters_where_the_listener_says_so),
+	cmocka_unit_test(inline_routes_know_who_sent_them),
+	cmocka_unit_test(inline_routes_in_pieces_are_one))

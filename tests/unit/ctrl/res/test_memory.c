@@ -2,7 +2,9 @@
 // Each allocation of each decoder is failed once: the resource is refused and nothing leaks.
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
+#include "ctrl/res/listener.h"
 #include "ctrl/res/types.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/type.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
@@ -18,7 +20,11 @@
 
 static struct xds_res *decode(const struct xds_type *type, const uint8_t *bytes, size_t len)
 {
-	struct xds_decoded d = {0};
+	static char name[] = "p";
+	static struct xds_cert_provider_conf provider = {.name = name};
+	static const struct xds_bootstrap bootstrap = {
+		.cert_providers = &provider, .n_cert_providers = 1};
+	struct xds_decoded d = {.bootstrap = &bootstrap};
 	type->decode(bytes, len, &d);
 	free(d.name);
 	return d.res;
@@ -123,6 +129,43 @@ static void each_allocation_of_each_kind_of_cluster_may_fail(void **state)
 	}
 }
 
+static void each_allocation_of_a_listener_with_tls_may_fail(void **state)
+{
+	size_t len;
+	uint8_t *bytes = res_bytes_from_json(&res_type_listener,
+		"{'name':'l','address':{'socketAddress':{'address':'0.0.0.0','portValue':1}},"
+		"'filterChains':[{" CHAIN_FILTERS
+		",'filterChainMatch':{'sourcePorts':[1],'prefixRanges':[{'addressPrefix':'::'}]}},"
+		"{" CHAIN_OF(
+			"'routeConfig':{'name':'q'},'httpFilters':[" ROUTER
+			"]") ",'transportSocket':{'typedConfig':" ANY("envoy.extensions.transport_"
+								      "sockets.tls.v3."
+								      "DownstreamTlsContext",
+			",'commonTlsContext':{'tlsCertificateProviderInstance':{'instanceName':'p'}"
+			","
+			"'validationContext':{'caCertificateProviderInstance':{'instanceName':'p'}}"
+			"}") "}}]}",
+		&len);
+	struct xds_res *r;
+	ALLOC_FAIL_EACH(r = decode(&res_type_listener, bytes, len), !r, xds_res_put(r));
+	free(bytes);
+}
+
+static void each_allocation_of_access_control_may_fail(void **state)
+{
+	size_t len;
+	uint8_t *bytes = res_bytes_from_json(&res_type_listener,
+		FILTER(ANY(HTTP_FILTERS "rbac.v3.RBAC",
+			",'rules':{'policies':{'b':{'permissions':[{'urlPath':{'path':{'exact':"
+			"'/'}}},{'andRules':{'rules':[{'any':true},{'header':{'name':'K',"
+			"'presentMatch':true}}]}}],'principals':[{'notId':{'sourceIp':{"
+			"'addressPrefix':'::1'}}}]},'a':{}}},'shadowRules':{}")),
+		&len);
+	struct xds_res *r;
+	ALLOC_FAIL_EACH(r = decode(&res_type_listener, bytes, len), !r, xds_res_put(r));
+	free(bytes);
+}
+
 // More localities and drops than there is room for at first, further addresses, host names.
 static void each_allocation_of_endpoints_with_everything_may_fail(void **state)
 {
@@ -159,5 +202,7 @@ static void each_allocation_of_the_endpoint_of_a_name_may_fail(void **state)
 
 RUN_SUITE("res/memory", cmocka_unit_test(each_allocation_may_fail),
 	cmocka_unit_test(each_allocation_of_each_kind_of_cluster_may_fail),
+	cmocka_unit_test(each_allocation_of_a_listener_with_tls_may_fail),
+	cmocka_unit_test(each_allocation_of_access_control_may_fail),
 	cmocka_unit_test(each_allocation_of_endpoints_with_everything_may_fail),
 	cmocka_unit_test(each_allocation_of_the_endpoint_of_a_name_may_fail))

@@ -12,6 +12,7 @@
 #include "lb/index/hash.h"
 #include "lb/pick/link.h"
 #include "lb/pick/picker.h"
+#include "lb/route/rbac.h"
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/assembler_world.h"
 #include "tests/unit/ctrl/routes_by_hand.h"
@@ -21,6 +22,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static struct stats_follow *no_follow; // of answers that are whole
 
 // Words.
 
@@ -86,6 +89,7 @@ static void words_that_make_no_request_are_refused(void **state)
 		{"--authority|a", "--path"}, {"--authority", "--authority needs a value"},
 		{"-H", "-H needs a value"}, {"-H|novalue", "NAME: VALUE"},
 		{"-H|:path: /", "NAME: VALUE"}, {"what", "'what' is not an option"},
+		{"--authority|a|--path|/|--from|b", "--from 'b': not an address"},
 		{"--authority|a|--path|/|--grpc|--http", "--grpc and --http"},
 		{"--authority|a|--path|/|--http|-H|content-type: application/grpc",
 			"content-type says otherwise"},
@@ -172,7 +176,7 @@ static char *ask(struct world *w, const char *command)
 		.workers = w->workers,
 		.assembler = w->assembler,
 		.wheel = w->wheel});
-	char *text = show_answer(show, command);
+	char *text = show_answer(show, command, &no_follow);
 	show_free(show);
 	return text;
 }
@@ -575,6 +579,33 @@ static void a_picker_is_asked_with_the_hash_of_the_request(void **state)
 	json_decref(d);
 }
 
+// A41-13, A41-18: by which policy, for whom.
+static void access_control_is_told_with_the_policy_that_decides(void **state)
+{
+	static const struct lb_rbac_policy near = {.name = STR("near"),
+		.rule = {.kind = LB_RBAC_SOURCE_IP,
+			.range = {{{[10] = 0xff, [11] = 0xff, [12] = 10}}, IP_V4_BITS + 8}}};
+	static const struct lb_rbac_rules rules = {
+		.action = LB_RBAC_ALLOW, .policies = &near, .n = 1};
+	static const struct lb_rbac_conf conf = {.rules = &rules};
+	static const struct lb_filter list[] = {
+		{.name = STR("access"), .kind = LB_FILTER_RBAC, .rbac.conf = &conf}};
+	const struct res_vhost v = {
+		"any", DOMAINS("*"), ROUTES({PREFIX("/"), CLUSTERS({"blue", 1})}), .hash = {9, 9}};
+	static const char *const wanted[][2] = {
+		{"--authority a --path / --from 10.1.2.3", "allows: policy near"},
+		{"--authority a --path / --from 192.0.2.1", "denies: no policy"},
+		{"--authority a --path /", "denies: no policy"}};
+	struct world *w = *state;
+	give_routes(w, listener_of("1", list, 1), &v, false);
+	for (size_t i = 0; i < 3; i++) {
+		json_t *d = explain(w, wanted[i][0]);
+		if (!strstr(cell(d, "filters", 0, "config"), wanted[i][1]))
+			fail_msg("%s: %s", wanted[i][0], cell(d, "filters", 0, "config"));
+		json_decref(d);
+	}
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, world_set_up, world_tear_down)
 
 RUN_SUITE("ctrl/explain", cmocka_unit_test(words_become_the_request),
@@ -587,4 +618,5 @@ RUN_SUITE("ctrl/explain", cmocka_unit_test(words_become_the_request),
 	CASE(a_matcher_is_told_with_the_value_that_it_saw), CASE(a_pin_is_no_header),
 	CASE(the_domain_is_told_that_the_table_matched), CASE(connect_is_told_to_fail),
 	CASE(a_cookie_takes_the_place_of_the_draw),
+	CASE(access_control_is_told_with_the_policy_that_decides),
 	CASE(a_picker_is_asked_with_the_hash_of_the_request))

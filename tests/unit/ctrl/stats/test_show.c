@@ -4,9 +4,11 @@
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/assemble/load_report.h"
 #include "ctrl/assemble/workers.h"
+#include "ctrl/base/events.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/res/types.h"
 #include "ctrl/stats/show.h"
+#include "ctrl/stats/stats_server.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/federation.h"
 #include "lb/base/rand.h"
@@ -18,10 +20,13 @@
 #include "tests/support/check.h"
 #include "tests/support/fake_ads.h"
 
+#include <event2/buffer.h>
 #include <jansson.h>
 
 #include <stdlib.h>
 #include <string.h>
+
+static struct stats_follow *no_follow; // of answers that are whole
 
 static const char BOOTSTRAP[] =
 	"{\"xds_servers\":[{\"server_uri\":\"ads:1\",\"channel_creds\":[{\"type\":\"insecure\"}]}],"
@@ -44,6 +49,7 @@ struct world {
 	struct load_report *loads;
 	struct show_conf conf;
 	struct show *show;
+	struct events *events;
 	const char *waiting[2], *refused;
 };
 
@@ -96,7 +102,9 @@ static int set_up(void **state)
 		.user_agent_version = "0",
 	});
 	w->waiting[0] = w->waiting[1] = "";
+	w->events = events_new();
 	w->conf = (struct show_conf){
+		.events = w->events,
 		.config = &w->config,
 		.workers = w->workers,
 		.assembler = w->assembler,
@@ -117,6 +125,7 @@ static int tear_down(void **state)
 {
 	struct world *w = *state;
 	show_free(w->show);
+	events_free(w->events);
 	xds_federation_free(w->xds);
 	load_report_free(w->loads);
 	fake_ads_fini(&w->server);
@@ -139,7 +148,7 @@ static int tear_down(void **state)
 // The data of a command's JSON.
 static json_t *ask_json(struct world *w, const char *command)
 {
-	char *text = show_answer(w->show, command);
+	char *text = show_answer(w->show, command, &no_follow);
 	json_t *whole = json_loads(text, 0, NULL);
 	json_t *data = json_incref(json_object_get(whole, "data"));
 	assert_non_null(data);
@@ -165,7 +174,7 @@ static void info_says_what_each_frontend_waits_for(void **state)
 	assert_string_equal(text_of(info, 1, "refused"), "no match");
 	assert_string_equal(text_of(info, 1, "name"), "api");
 	json_decref(info);
-	char *text = show_answer(w->show, "show info");
+	char *text = show_answer(w->show, "show info", &no_follow);
 	assert_non_null(strstr(text, "cluster blue, endpoints green"));
 	free(text);
 }
@@ -223,7 +232,7 @@ static void ports_say_what_became_of_their_device_and_frontends_who_is_reached(v
 	assert_string_equal(
 		json_string_value(json_object_get(gone, "merged")), "gro and lro switched off");
 	json_decref(rows);
-	char *stat = show_answer(w->show, "show stat");
+	char *stat = show_answer(w->show, "show stat", &no_follow);
 	assert_non_null(strstr(stat, "api,FRONTEND"));
 	assert_non_null(strstr(strstr(stat, "api,FRONTEND"), "DOWN"));
 	free(stat);
@@ -306,7 +315,7 @@ static void xds_says_what_is_in_which_state_and_since_when(void **state)
 	twheel_advance(w->wheel, 3000000000);
 	say_clusters(w, "v2", STR(BAD("a")), STR(GOOD("b")));
 	twheel_advance(w->wheel, 5000000000);
-	char *text = show_answer(w->show, "show xds json");
+	char *text = show_answer(w->show, "show xds json", &no_follow);
 	json_t *whole = json_loads(text, 0, NULL), *data = json_object_get(whole, "data");
 	free(text);
 	json_t *rows = json_object_get(data, "resources");
@@ -370,7 +379,7 @@ static void cs_09_metrics_are_those_of_grpc(void **state)
 	static const char *const names[] = {"a", "b", "c", far, odd};
 	struct xds_watcher watchers[5] = {
 		{forget_event}, {forget_event}, {forget_event}, {forget_event}, {forget_event}};
-	char *text = show_answer(w->show, "show metrics");
+	char *text = show_answer(w->show, "show metrics", &no_follow);
 	expect_line(text, "# TYPE " METRIC "connected gauge");
 	expect_line(text, METRIC "connected{grpc_xds_server=\"" URI "\"} 0");
 	expect_line(text, METRIC "server_failure_total{grpc_xds_server=\"" URI "\"} 0");
@@ -381,7 +390,7 @@ static void cs_09_metrics_are_those_of_grpc(void **state)
 			xds_federation_watch(w->xds, cluster_type(), names[i], &watchers[i]), 0);
 	say_clusters(w, "v1", STR(GOOD("a")), STR(GOOD("b")));
 	say_clusters(w, "v2", STR(BAD("a")), STR(GOOD("b")));
-	text = show_answer(w->show, "show metrics");
+	text = show_answer(w->show, "show metrics", &no_follow);
 	expect_line(text, METRIC "connected{grpc_xds_server=\"" URI "\"} 1");
 	expect_line(text, METRIC "resource_updates_valid_total{grpc_xds_server=\"" URI
 				 "\"," OF_CLUSTERS "} 3");
@@ -400,7 +409,7 @@ static void cs_09_metrics_are_those_of_grpc(void **state)
 		if (w->server.stream)
 			fake_ads_close(&w->server, "no");
 	}
-	text = show_answer(w->show, "show metrics");
+	text = show_answer(w->show, "show metrics", &no_follow);
 	expect_line(text, METRIC "connected{grpc_xds_server=\"" URI "\"} 0");
 	expect_line(text, METRIC "server_failure_total{grpc_xds_server=\"" URI "\"} 1");
 	expect_line(text, RESOURCES("#old", "acked") "1");
@@ -417,7 +426,9 @@ static void fail_at(struct world *w, uint64_t ago_ns, enum lb_cause cause, const
 		.cause = (uint8_t)cause,
 		.has_backend = cluster[0] != 0,
 		.backend = {ip_from_v4(0x0a520101), 8080}};
-	lb_failures_add(w->link->failures, &f, str_from(cluster), str_from(text));
+	const struct str texts[LB_FAILURE_N_TEXTS] = {
+		[LB_FAILURE_cluster] = str_from(cluster), [LB_FAILURE_text] = str_from(text)};
+	lb_failures_add(w->link->failures, &f, texts);
 }
 
 // TH-96
@@ -428,11 +439,11 @@ static void failures_are_told_the_newest_first(void **state)
 	fail_at(w, 2 * NS_PER_SECOND, LB_CAUSE_NO_ROUTE, "", "no route matches");
 	fail_at(w, NS_PER_SECOND, LB_CAUSE_TIMEOUT, "bl\xc3", "deadline exceeded");
 	json_t *rows = ask_json(w, "show failures json");
-	json_t *expected = json_pack("[{sf si ss ss ss ss ss} {sf si ss ss ss ss ss}]", "age_s",
-		1.0, "worker", 0, "frontend", "api", "cause", "timeout", "cluster", "bl\uFFFD",
-		"endpoint", "10.82.1.1:8080", "text", "deadline exceeded", "age_s", 2.0, "worker",
-		0, "frontend", "api", "cause", "no_route", "cluster", "", "endpoint", "", "text",
-		"no route matches");
+	json_t *expected = json_pack("[{sf si ss ss ss ss ss ss} {sf si ss ss ss ss ss ss}]",
+		"age_s", 1.0, "worker", 0, "frontend", "api", "cause", "timeout", "cluster",
+		"bl\uFFFD", "endpoint", "10.82.1.1:8080", "id", "", "text", "deadline exceeded",
+		"age_s", 2.0, "worker", 0, "frontend", "api", "cause", "no_route", "cluster", "",
+		"endpoint", "", "id", "", "text", "no route matches");
 	assert_true(json_equal(rows, expected));
 	json_decref(expected);
 	json_decref(rows);
@@ -443,16 +454,171 @@ static void failures_are_told_the_newest_first(void **state)
 	json_decref(rows);
 	for (int i = 0; i < LB_FAILURES; i++)
 		fail_at(w, 0, LB_CAUSE_DROPPED, "x", "y");
-	rows = ask_json(w, "show failures 1000 json");
+	rows = ask_json(w, "show failures 5000 json");
 	assert_int_equal(json_array_size(rows), LB_FAILURES);
 	json_decref(rows);
 	static const char *const wrong[] = {
 		"show failures x", "show failures -1", "show failures 1 2", "show failures json 1"};
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		char *text = show_answer(w->show, wrong[i]);
+		char *text = show_answer(w->show, wrong[i], &no_follow);
 		assert_int_equal(strncmp(text, "error: unexpected argument", 26), 0);
 		free(text);
 	}
+}
+
+static const char *text_at(json_t *row, const char *key)
+{
+	return json_string_value(json_object_get(row, key));
+}
+
+// OPS-53
+static void failures_are_told_by_cause_cluster_and_frontend(void **state)
+{
+	struct world *w = *state;
+	twheel_advance(w->wheel, 5 * NS_PER_SECOND);
+	fail_at(w, 3, LB_CAUSE_TIMEOUT, "blue", "1");
+	fail_at(w, 2, LB_CAUSE_TIMEOUT, "green", "2");
+	fail_at(w, 1, LB_CAUSE_DROPPED, "blue", "3");
+	static const struct {
+		const char *command, *first;
+		size_t n;
+	} cases[] = {{"show failures cause=timeout json", "2", 2},
+		{"show errors cluster=blue json", "3", 2},
+		{"show errors cause=timeout cluster=blue 5 json", "1", 1},
+		{"show failures frontend=api 1 json", "3", 1},
+		{"show failures frontend=web json", NULL, 0}};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *rows = ask_json(w, cases[i].command);
+		assert_int_equal(json_array_size(rows), cases[i].n);
+		if (cases[i].first)
+			assert_string_equal(
+				text_at(json_array_get(rows, 0), "text"), cases[i].first);
+		json_decref(rows);
+	}
+	static const char *const wrong[][2] = {
+		{"show errors cause=x", "error: 'x' is not the name of a cause"},
+		{"show errors cause=timeout cause=timeout",
+			"error: unexpected argument 'cause=timeout'"},
+		{"show errors color=blue", "error: unexpected argument 'color=blue'"}};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char *text = show_answer(w->show, wrong[i][0], &no_follow);
+		assert_int_equal(strncmp(text, wrong[i][1], strlen(wrong[i][1])), 0);
+		free(text);
+	}
+}
+
+static void fail_as(struct world *w, const char *id, const char *text)
+{
+	const uint64_t now_ns = twheel_now(w->wheel);
+	const struct lb_failure f = {.began_ns = now_ns - 30 * NS_PER_MS,
+		.at_ns = now_ns,
+		.cause = LB_CAUSE_UPSTREAM_LOST,
+		.route_index = 2,
+		.n_attempts = 7,
+		.n_kept = 2,
+		.attempts = {{.cause = LB_CAUSE_OK,
+				     .grpc_status = 14,
+				     .has_backend = true,
+				     .backend = {ip_from_v4(0x0a520101), 8080},
+				     .after_us = 1500,
+				     .took_us = 250},
+			{.cause = LB_CAUSE_NO_HEALTHY, .grpc_status = 14, .after_us = 20000}}};
+	const struct str texts[LB_FAILURE_N_TEXTS] = {[LB_FAILURE_text] = str_from(text),
+		[LB_FAILURE_id] = str_from(id),
+		[LB_FAILURE_path] = STR("/a?b"),
+		[LB_FAILURE_vhost] = STR("all"),
+		[LB_FAILURE_route] = STR("canary")};
+	lb_failures_add(w->link->failures, &f, texts);
+}
+
+// OPS-50
+static void why_tells_all_of_the_newest_with_the_id(void **state)
+{
+	struct world *w = *state;
+	twheel_advance(w->wheel, 5 * NS_PER_SECOND);
+	fail_as(w, "a b", "older");
+	fail_as(w, "a b", "newer");
+	fail_as(w, "other", "other");
+	json_t *told = ask_json(w, "why \"a b\" json");
+	assert_string_equal(text_at(told, "text"), "newer");
+	assert_string_equal(text_at(told, "virtual_host"), "all");
+	assert_string_equal(text_at(told, "route"), "canary");
+	assert_string_equal(text_at(told, "flag"), "UC");
+	assert_int_equal(json_integer_value(json_object_get(told, "route_index")), 2);
+	assert_int_equal(json_integer_value(json_object_get(told, "n_older")), 1);
+	assert_true(json_real_value(json_object_get(told, "took_ms")) == 30);
+	json_t *rows = json_object_get(told, "attempts");
+	assert_int_equal(json_array_size(rows), 2);
+	json_t *first = json_array_get(rows, 0), *second = json_array_get(rows, 1);
+	assert_int_equal(json_integer_value(json_object_get(first, "attempt")), 6);
+	assert_string_equal(text_at(first, "endpoint"), "10.82.1.1:8080");
+	assert_string_equal(text_at(first, "result"), "answered");
+	assert_true(json_real_value(json_object_get(first, "after_ms")) == 1.5);
+	assert_string_equal(text_at(second, "endpoint"), "");
+	assert_string_equal(text_at(second, "result"), "no_healthy");
+	json_decref(told);
+	char *text = show_answer(w->show, "why nobody", &no_follow);
+	assert_int_equal(strncmp(text, "error: no request 'nobody'", 26), 0);
+	free(text);
+	text = show_answer(w->show, "why", &no_follow);
+	assert_int_equal(strncmp(text, "error: expected one", 19), 0);
+	free(text);
+}
+
+static void assert_added(struct stats_follow *follow, const char *end)
+{
+	struct evbuffer *out = evbuffer_new();
+	char text[512] = "";
+	follow->more(follow, out);
+	evbuffer_remove(out, text, sizeof(text) - 1);
+	evbuffer_free(out);
+	assert_true(strlen(text) >= strlen(end));
+	assert_string_equal(text + strlen(text) - strlen(end), end);
+}
+
+// OPS-54
+static void events_are_told_with_their_time(void **state)
+{
+	struct world *w = *state;
+	events_add(w->events, 1500000000 * NS_PER_MS, LOG_LEVEL_WARN, "link down", "port=0");
+	events_add(w->events, 0, LOG_LEVEL_INFO, "ready\x1b", "a=\"b\"");
+	json_t *rows = ask_json(w, "show events json");
+	json_t *expected = json_pack("[{ss ss ss ss} {ss ss ss ss}]", "time",
+		"1970-01-18T08:40:00.000Z", "level", "warn", "event", "link down", "details",
+		"port=0", "time", "1970-01-01T00:00:00.000Z", "level", "info", "event", "ready\x1b",
+		"details", "a=\"b\"");
+	assert_true(json_equal(rows, expected));
+	json_decref(expected);
+	json_decref(rows);
+	char *text = show_answer(w->show, "show events -w -w", &no_follow);
+	assert_int_equal(strncmp(text, "error: unexpected argument '-w'", 31), 0);
+	assert_null(no_follow);
+	free(text);
+}
+
+// OPS-55
+static void events_are_followed_and_lost_ones_counted(void **state)
+{
+	struct world *w = *state;
+	struct stats_follow *follow = NULL;
+	events_add(w->events, 0, LOG_LEVEL_INFO, "before", "");
+	events_add(w->events, 0, LOG_LEVEL_INFO, "ready\x1b", "a=\"b\"");
+	char *text = show_answer(w->show, "show events 1 -w", &follow);
+	assert_string_equal(text, "1970-01-01T00:00:00.000Z info  ready\\x1b  a=\"b\"\n");
+	free(text);
+	assert_non_null(follow);
+	assert_added(follow, "");
+	events_add(w->events, 0, LOG_LEVEL_ERROR, "device gone", "port=1");
+	assert_added(follow, "error  device gone  port=1\n");
+	for (int i = 0; i < EVENTS + 3; i++)
+		events_add(w->events, 0, LOG_LEVEL_INFO, "n", "");
+	struct evbuffer *out = evbuffer_new();
+	follow->more(follow, out);
+	char *line = evbuffer_readln(out, NULL, EVBUFFER_EOL_LF);
+	assert_string_equal(line, "# 3 events were lost");
+	free(line);
+	evbuffer_free(out);
+	follow->free(follow);
 }
 
 // An empty line ends an answer (ctrl/base/stats_proto.h).
@@ -465,7 +631,7 @@ static void no_text_of_a_server_ends_an_answer_early(void **state)
 	assembler_fail(w->assembler, 0, "refused:\n\nxds_state: connected\x1b[2J");
 	fail_at(w, 0, LB_CAUSE_TIMEOUT, "a\n\nb", "c\n\nd\x1b[2J");
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		char *text = show_answer(w->show, commands[i]);
+		char *text = show_answer(w->show, commands[i], &no_follow);
 		assert_null(strstr(text, "\n\n"));
 		assert_null(strchr(text, '\x1b'));
 		assert_int_equal(text[strlen(text) - 1], '\n');
@@ -499,4 +665,7 @@ RUN_SUITE("ctrl/show", CASE(info_says_what_each_frontend_waits_for),
 	CASE(info_says_how_load_reports_are), CASE(frontend_whose_error_is_no_utf8_keeps_its_row),
 	CASE(no_text_of_a_server_ends_an_answer_early), CASE(cs_09_metrics_are_those_of_grpc),
 	CASE(xds_says_what_is_in_which_state_and_since_when),
-	CASE(pools_are_told_with_what_is_free_in_each), CASE(failures_are_told_the_newest_first))
+	CASE(pools_are_told_with_what_is_free_in_each), CASE(failures_are_told_the_newest_first),
+	CASE(failures_are_told_by_cause_cluster_and_frontend),
+	CASE(why_tells_all_of_the_newest_with_the_id), CASE(events_are_told_with_their_time),
+	CASE(events_are_followed_and_lost_ones_counted))

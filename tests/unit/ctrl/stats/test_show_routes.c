@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static struct stats_follow *no_follow; // of answers that are whole
+
 static const char *const clusters[] = {"cluster_1", "cluster_2", "cluster_3"};
 
 static void give(struct world *w, const struct res_vhost *v)
@@ -28,7 +30,7 @@ static char *ask(struct world *w, const char *command)
 		.workers = w->workers,
 		.assembler = w->assembler,
 		.wheel = w->wheel});
-	char *text = show_answer(show, command);
+	char *text = show_answer(show, command, &no_follow);
 	show_free(show);
 	return text;
 }

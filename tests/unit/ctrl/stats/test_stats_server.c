@@ -4,9 +4,11 @@
 #include "ctrl/stats/stats_server.h"
 #include "tests/support/check.h"
 
+#include <event2/buffer.h>
 #include <event2/event.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +24,46 @@ struct fixture {
 	struct stats_server *server;
 };
 
-static char *answer(void *ctx, const char *command)
+// Says a word each time it is asked.
+struct chatter {
+	struct stats_follow follow;
+	int n;
+};
+
+static int n_chatters, n_long;
+static bool long_words;
+
+static void chatter_more(struct stats_follow *f, struct evbuffer *out)
+{
+	if (long_words) {
+		n_long++;
+		evbuffer_add_printf(out, "%0*d\n", 1 << 17, 0);
+		return;
+	}
+	evbuffer_add_printf(out, "word %d\n", ((struct chatter *)f)->n++);
+}
+
+static void chatter_free(struct stats_follow *f)
+{
+	n_chatters--;
+	free(f);
+}
+
+static char *answer(void *ctx, const char *command, struct stats_follow **ret_follow)
 {
 	char *text = NULL;
+	if (strcmp(command, "follow") == 0) {
+		struct chatter *c = calloc(1, sizeof(*c));
+		c->follow = (struct stats_follow){chatter_more, chatter_free};
+		*ret_follow = &c->follow;
+		n_chatters++;
+	}
 	return asprintf(&text, "you said %s\n", command) < 0 ? NULL : text;
 }
 
 static int set_up(void **state)
 {
+	signal(SIGPIPE, SIG_IGN); // as the daemon does: who follows may go
 	struct fixture *f = calloc(1, sizeof(*f));
 	strcpy(f->dir, "/tmp/shunt-stats-XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
@@ -93,6 +127,52 @@ static void each_line_gets_an_answer_that_ends_with_an_empty_line(void **state)
 	read_all(f, fd, out, sizeof(out));
 	assert_string_equal(out, "you said one\n\nyou said two\n\n");
 	close(fd);
+}
+
+// Turns the loop for this long.
+static void turn_for(const struct fixture *f, long ms)
+{
+	struct timeval all = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+	event_base_loopexit(f->base, &all);
+	event_base_dispatch(f->base);
+}
+
+// OPS-55
+static void who_follows_is_told_until_it_goes(void **state)
+{
+	const struct fixture *f = *state;
+	char out[256] = "";
+	int fd = dial(f), gone = dial(f);
+	assert_int_equal(write(fd, "follow\nnever\n", 13), 13);
+	assert_int_equal(write(gone, "follow\n", 7), 7);
+	shutdown(fd, SHUT_WR); // it reads on
+	turn_for(f, 700);
+	close(gone);
+	turn_for(f, 700);
+	assert_int_equal(n_chatters, 1);
+	assert_true(read(fd, out, sizeof(out) - 1) > 0);
+	static const char begin[] = "you said follow\nword 0\nword 1\n";
+	assert_int_equal(strncmp(out, begin, strlen(begin)), 0);
+	assert_null(strstr(out, "never"));
+	close(fd);
+	turn_for(f, 700);
+	assert_int_equal(n_chatters, 0);
+}
+
+// OPS-55: it takes no more memory than that.
+static void who_follows_and_reads_nothing_is_told_no_more(void **state)
+{
+	const struct fixture *f = *state;
+	int fd = dial(f);
+	assert_int_equal(write(fd, "follow\n", 7), 7);
+	turn_for(f, 300);
+	long_words = true;
+	turn_for(f, 3000);
+	long_words = false;
+	assert_in_range(n_long, 2, 6); // of fifteen: what the socket took, and the bound
+	close(fd);
+	turn_for(f, 500);
+	assert_int_equal(n_chatters, 0);
 }
 
 // TH-61
@@ -235,6 +315,8 @@ static void a_file_that_is_no_socket_is_left_alone(void **state)
 
 RUN_SUITE("ctrl/stats_server", CASE(each_line_gets_an_answer_that_ends_with_an_empty_line),
 	CASE(a_command_without_end_is_refused), CASE(nothing_after_a_command_too_long_is_answered),
+	CASE(who_follows_is_told_until_it_goes),
+	CASE(who_follows_and_reads_nothing_is_told_no_more),
 	CASE(running_out_of_descriptors_costs_no_time),
 	CASE(clients_beyond_the_cap_are_turned_away_and_others_stay),
 	CASE(the_socket_has_the_mode_asked_for), CASE(a_file_that_is_no_socket_is_left_alone),

@@ -3,6 +3,7 @@
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/xds/federation_fixture.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // "a" has its own server, "b" shares it, "c" has the top level's.
@@ -83,6 +84,90 @@ static void sw_09_a_star_is_no_name_of_a_resource_and_nothing_is_sent(void **sta
 	respond(&w.at[0], &toy_cluster, "2", "n2", NULL);
 	assert_string_equal(heard(&old), "=1 ~5");
 	assert_string_equal(heard(&star), "");
+	world_fini(&w);
+}
+
+// Watches "*", and what comes for it, by one watcher each.
+struct all {
+	struct ear star; // first member
+	struct world *world;
+	struct ear of[4];
+	char names[4][16];
+	unsigned n;
+};
+
+static int on_name(struct xds_watcher *w, const char *name)
+{
+	struct all *all = (struct all *)w;
+	struct ear *ear = &all->of[all->n];
+	prepare_ear(ear);
+	ear->watcher.by_wildcard = true;
+	snprintf(all->names[all->n++], sizeof(all->names[0]), "%s", name);
+	return xds_federation_watch_all(all->world->federation, &toy_cluster, name, &ear->watcher);
+}
+
+static void hear_all(struct xds_watcher *w, const struct xds_event *e)
+{
+	struct ear *ear = (struct ear *)w;
+	snprintf(ear->heard, sizeof(ear->heard), "%s",
+		e->kind == XDS_EVENT_RESOURCE && !e->res ? "complete" : "error");
+	snprintf(ear->text, sizeof(ear->text), "%s", e->text ? e->text : "");
+}
+
+static void watch_all(struct world *w, struct all *all)
+{
+	*all = (struct all){.world = w};
+	prepare_ear(&all->star);
+	all->star.watcher.on_event = hear_all;
+	all->star.watcher.on_name = on_name;
+	assert_int_equal(
+		xds_federation_watch_all(w->federation, &toy_cluster, "*", &all->star.watcher), 0);
+}
+
+static void a36_64_a_wildcard_is_told_of_each_name_and_of_its_end(void **state)
+{
+	struct world w;
+	struct all all;
+	struct ear x;
+	world_init_dropping(&w, BOOTSTRAP);
+	watch_all(&w, &all);
+	expect_request(&w.at[0], &toy_cluster, "*", "", "");
+	respond(&w.at[0], &toy_cluster, "1", "n1", "a=1", "b=1", NULL);
+	expect_request(&w.at[0], &toy_cluster, "*", "1", "n1"); // names are not asked for
+	assert_int_equal(all.n, 2);
+	assert_string_equal(all.names[0], "a");
+	assert_string_equal(heard(&all.of[0]), "=1");
+	assert_string_equal(heard(&all.of[1]), "=1");
+	assert_string_equal(heard(&all.star), "complete");
+	assert_string_equal(world_state(&w, "b"), "ACKED 1");
+	assert_string_equal(world_state(&w, "*"), ""); // no resource
+
+	world_listen(&w, &toy_cluster, "x", &x);
+	expect_request(&w.at[0], &toy_cluster, "* x", "1", "n1");
+	respond(&w.at[0], &toy_cluster, "2", "n2", "b=2", "c=2", "x=2", NULL);
+	expect_request(&w.at[0], &toy_cluster, "* x", "2", "n2");
+	assert_int_equal(all.n, 4); // x came for both
+	assert_string_equal(heard(&all.of[0]), "!5");
+	assert_string_equal(heard(&all.of[1]), "=2");
+	assert_string_equal(heard(&all.of[2]), "=2");
+	assert_string_equal(heard(&x), "=2");
+	for (unsigned i = 0; i < all.n; i++)
+		world_cancel(&w, &all.of[i]);
+	xds_federation_cancel(w.federation, &all.star.watcher);
+	expect_request(&w.at[0], &toy_cluster, "x", "2", "n2");
+	world_fini(&w);
+}
+
+static void a36_64_a_wildcard_is_refused_where_several_servers_stand_for_it(void **state)
+{
+	struct world w;
+	struct all all;
+	world_init(&w, "{'xds_servers':[" ADS(0) "," ADS(1) "],'node':{'id':'me'}}");
+	watch_all(&w, &all);
+	assert_string_equal(heard(&all.star), "error");
+	assert_string_equal(all.star.text,
+		"cluster \"*\": a wildcard has one xDS server, not several (node id \"me\")");
+	assert_false(world_connected(&w, 0));
 	world_fini(&w);
 }
 
@@ -246,6 +331,8 @@ RUN_SUITE("xds/federation", cmocka_unit_test(fe_04_the_authority_chooses_the_ser
 	cmocka_unit_test(fe_04_an_unknown_authority_is_an_error_and_nothing_is_sent),
 	cmocka_unit_test(fe_02_a_name_of_another_type_is_an_error_and_nothing_is_sent),
 	cmocka_unit_test(sw_09_a_star_is_no_name_of_a_resource_and_nothing_is_sent),
+	cmocka_unit_test(a36_64_a_wildcard_is_told_of_each_name_and_of_its_end),
+	cmocka_unit_test(a36_64_a_wildcard_is_refused_where_several_servers_stand_for_it),
 	cmocka_unit_test(fe_02_a_received_name_of_another_type_is_refused),
 	cmocka_unit_test(fe_03_order_of_context_parameters_makes_no_other_resource),
 	cmocka_unit_test(pc_07_the_same_resource_twice_is_found_in_any_spelling),

@@ -145,10 +145,7 @@ static struct xds_transport *connect_as(struct live *l, const char *ca, const ch
 	struct xds_server_conf conf = {
 		.uri = l->uri,
 		.creds = XDS_CREDS_TLS,
-		.ca_file = files[0],
-		.cert_file = files[1],
-		.key_file = files[2],
-		.refresh_ns = S,
+		.files = {.ca = files[0], .cert = files[1], .key = files[2], .refresh_ns = S},
 	};
 	struct xds_transport_factory factory = xds_grpc_factory(l->grpc);
 	struct xds_transport *t = NULL;
@@ -205,8 +202,7 @@ static void bt_05_a_file_that_is_not_there_is_named(void **state)
 	assert_non_null(l.grpc);
 	struct xds_server_conf conf = {.uri = (char[]){"127.0.0.1:1"},
 		.creds = XDS_CREDS_TLS,
-		.ca_file = (char[]){"/nonexistent/ca.pem"},
-		.refresh_ns = S};
+		.files = {.ca = (char[]){"/nonexistent/ca.pem"}, .refresh_ns = S}};
 	struct xds_transport_factory factory = xds_grpc_factory(l.grpc);
 	struct xds_transport *t = NULL;
 	struct lb_err err = {""};

@@ -84,7 +84,7 @@ static void init_idle(struct fixture *f, uint64_t idle_ns)
 	*f = (struct fixture){.uses_ejected = f->uses_ejected, .wants_no_map = f->wants_no_map};
 	world_init(&f->world, 1, 1);
 	f->member_env =
-		(struct lb_member_env){f->world.connectivity, 250 * WORLD_MS, on_member, NULL, f};
+		(struct lb_member_env){f->world.connectivity, 250 * WORLD_MS, on_member, .ctx = f};
 	for (uint32_t i = 0; i < N; i++) {
 		struct ip_port a = world_addr(i);
 		f->members[i] = lb_member_new(&f->member_env, i, &a, 1);

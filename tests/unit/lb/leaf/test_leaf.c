@@ -168,6 +168,74 @@ static void members_that_are_still_picked_keep_number_and_host_name(void **state
 	leaves_fini(&f);
 }
 
+static const struct lb_endpoint *picked(struct leaves *f)
+{
+	struct lb_pick p = leaves_pick(f);
+	assert_int_equal(p.kind, LB_PICK_ENDPOINT);
+	return p.cell->endpoint;
+}
+
+// TLS-161: plain connections serve until one with TLS is READY, and none of them after.
+static void other_security_takes_over_when_it_is_connected(void **state)
+{
+	static struct leaves f;
+	struct leaves_plan p;
+	leaves_init(&f, lb_node_ops_of);
+	leaves_plan_init(&p, 0);
+	leaves_update(&f, &p, 1);
+	leaves_pass(&f, WORLD_S);
+	assert_null(picked(&f)->security);
+	memset(f.is_hung, true, sizeof(f.is_hung));
+	f.config.security = lb_security_new(5, STR("a.example"));
+	leaves_update(&f, &p, 1);
+	leaves_pass(&f, WORLD_S);
+	assert_null(picked(&f)->security);
+	assert_int_equal(f.n_taken, 16);
+	leaves_update(&f, &p, 1); // the same once more
+	assert_int_equal(f.n_taken, 16);
+	memset(f.is_hung, 0, sizeof(f.is_hung));
+	leaves_pass(&f, 5 * WORLD_S);
+	for (uint32_t i = 0; i < 32; i++) {
+		assert_int_equal(lb_endpoint_credential(picked(&f)), 5);
+		assert_string_equal(lb_endpoint_server_name(picked(&f)), "a.example");
+	}
+	assert_int_equal(f.n_taken, 8);
+	leaves_fini(&f);
+	lb_security_put(f.config.security);
+}
+
+// A101
+static void host_names_are_server_names_of_those_that_have_one(void **state)
+{
+	static struct leaves f;
+	struct leaves_plan p;
+	leaves_init(&f, lb_node_ops_of);
+	leaves_plan_init(&p, 0);
+	p.endpoints[1].hostname = STR("one.example:443"); // an authority
+	p.endpoints[2].hostname = STR("10.0.0.1:443"); // an address is no server name
+	f.config.security = lb_security_new(5, STR("a.example"));
+	f.config.sni_is_hostname = true;
+	leaves_update(&f, &p, 1);
+	leaves_pass(&f, WORLD_S);
+	const struct lb_member *before[3];
+	for (int i = 0; i < 3; i++) {
+		before[i] = lb_leaf_member(f.leaf, &p.addresses[i], 1);
+		assert_string_equal(lb_endpoint_server_name(lb_member_endpoint(before[i])),
+			i == 1 ? "one.example" : "a.example");
+	}
+	p.endpoints[1].hostname = STR("other.example");
+	leaves_update(&f, &p, 1);
+	leaves_pass(&f, 5 * WORLD_S);
+	assert_ptr_equal(lb_leaf_member(f.leaf, &p.addresses[0], 1), before[0]);
+	const struct lb_member *m = lb_leaf_member(f.leaf, &p.addresses[1], 1);
+	assert_ptr_not_equal(m, before[1]);
+	assert_string_equal(lb_endpoint_server_name(lb_member_endpoint(m)), "other.example");
+	assert_int_equal(f.n_taken, 8);
+	leaves_fini(&f);
+	assert_int_equal(f.config.security->n_refs, 1);
+	lb_security_put(f.config.security);
+}
+
 // RR-04, A50-E04: however many lists wait in a row, whoever is picked is known, and comes back as
 // the same member. A list that never had its turn leaves nobody behind.
 static void lists_that_wait_in_a_row_lose_nobody_who_is_picked(void **state)
@@ -588,6 +656,8 @@ static void construction_without_memory_gives_nothing(void **state)
 
 RUN_SUITE("lb/leaf", cmocka_unit_test(nobody_is_looked_at_without_an_algorithm),
 	cmocka_unit_test(members_that_are_still_picked_keep_number_and_host_name),
+	cmocka_unit_test(other_security_takes_over_when_it_is_connected),
+	cmocka_unit_test(host_names_are_server_names_of_those_that_have_one),
 	cmocka_unit_test(lists_that_wait_in_a_row_lose_nobody_who_is_picked),
 	cmocka_unit_test(sessions_own_what_pick_first_does_not_use),
 	cmocka_unit_test(hosts_are_known_from_when_there_are_sessions_or_host_names),

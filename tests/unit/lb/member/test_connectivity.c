@@ -8,7 +8,7 @@
 static struct lb_subchannel *get(struct world *w, uint32_t n)
 {
 	struct ip_port addr = world_addr(n);
-	return lb_connectivity_get(w->connectivity, &addr);
+	return lb_connectivity_get(w->connectivity, &addr, NULL);
 }
 
 // MC-07
@@ -239,7 +239,7 @@ static void news_of_a_host_and_retries_reach_those_that_wait(void **state)
 	struct ip_port addr[4] = {world_addr(1), world_addr(1), world_addr(2), world_addr(3)};
 	addr[1].port++;
 	for (uint32_t i = 0; i < 4; i++) {
-		s[i] = lb_connectivity_get(w.connectivity, &addr[i]);
+		s[i] = lb_connectivity_get(w.connectivity, &addr[i], NULL);
 		lb_subchannel_request(s[i]);
 		for (int k = 0; i < 3 && k < 8; k++) { // the last one connects on
 			world_event(&w, 0, LB_EVENT_FAILED, i, "refused");

@@ -264,8 +264,8 @@ static void address_in_backoff_is_skipped_and_one_under_way_counts(void **state)
 	struct member_world f;
 	member_world_init(&f, (uint32_t[]){1, 2, 3}, 3);
 	struct ip_port a1 = member_world_addr(1), a2 = member_world_addr(2);
-	struct lb_subchannel *other1 = lb_connectivity_get(f.world.connectivity, &a1);
-	struct lb_subchannel *other2 = lb_connectivity_get(f.world.connectivity, &a2);
+	struct lb_subchannel *other1 = lb_connectivity_get(f.world.connectivity, &a1, NULL);
+	struct lb_subchannel *other2 = lb_connectivity_get(f.world.connectivity, &a2, NULL);
 	lb_subchannel_request(other1);
 	member_world_event(&f, LB_EVENT_FAILED, 1, "refused");
 	lb_subchannel_request(other2);
@@ -292,7 +292,7 @@ static void attempt_counts_from_its_turn_on(void **state)
 	member_world_init(&f, (uint32_t[]){1, 2}, 2);
 	f.env.attempt_delay_ns = 2 * WORLD_S;
 	struct ip_port a2 = member_world_addr(2);
-	struct lb_subchannel *other = lb_connectivity_get(f.world.connectivity, &a2);
+	struct lb_subchannel *other = lb_connectivity_get(f.world.connectivity, &a2, NULL);
 	lb_member_connect(f.member);
 	lb_subchannel_request(other);
 	member_world_event(&f, LB_EVENT_FAILED, 2, "refused");
@@ -313,7 +313,7 @@ static void connection_of_another_cluster_is_used_at_once(void **state)
 	struct member_world f;
 	member_world_init(&f, (uint32_t[]){1, 2}, 2);
 	struct ip_port a2 = member_world_addr(2);
-	struct lb_subchannel *other = lb_connectivity_get(f.world.connectivity, &a2);
+	struct lb_subchannel *other = lb_connectivity_get(f.world.connectivity, &a2, NULL);
 	lb_subchannel_request(other);
 	member_world_event(&f, LB_EVENT_CONNECTED, 2, "");
 	lb_member_connect(f.member);
@@ -598,7 +598,7 @@ static void member_without_room_says_so_and_tries_again(void **state)
 			other.ip.b[13] = (uint8_t)(i >> 16);
 			other.ip.b[14] = (uint8_t)(i >> 8);
 			other.ip.b[15] = (uint8_t)i;
-			all[i] = lb_connectivity_get(c, &other);
+			all[i] = lb_connectivity_get(c, &other, NULL);
 			assert_non_null(all[i]);
 		}
 		struct lb_member *m = lb_member_new(&member_env, 5, list, n);

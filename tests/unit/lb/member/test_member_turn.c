@@ -37,7 +37,7 @@ static void put_off(struct fixture *f)
 	f->m.env.queued.take = on_turn;
 	for (uint32_t i = 0; i < 2; i++) {
 		struct ip_port a = world_addr(10 + i);
-		f->others[i] = lb_connectivity_get(f->m.world.connectivity, &a);
+		f->others[i] = lb_connectivity_get(f->m.world.connectivity, &a, NULL);
 		lb_subchannel_request(f->others[i]);
 	}
 	f->m.env.rests_ns = UINT64_MAX;
@@ -130,7 +130,7 @@ static void end_of_a_backoff_ends_the_rest_of_who_makes_expedite(void **state)
 	member_world_event(&f.m, LB_EVENT_CONNECTED, 1, "");
 	for (uint32_t i = 0; i < 2; i++) {
 		struct ip_port a = world_addr(10 + i);
-		f.others[i] = lb_connectivity_get(f.m.world.connectivity, &a);
+		f.others[i] = lb_connectivity_get(f.m.world.connectivity, &a, NULL);
 		lb_subchannel_request(f.others[i]);
 	}
 	f.m.env.rests_ns = UINT64_MAX;

@@ -41,7 +41,7 @@ static void init(struct fixture *f, uint64_t seed)
 	struct ip_port addr = world_addr(3);
 	f->table = lb_endpoint_table_new(&f->env);
 	assert_non_null(f->table);
-	f->endpoint = lb_endpoint_get(f->table, &addr, NULL);
+	f->endpoint = lb_endpoint_get(f->table, &addr, NULL, NULL);
 	assert_non_null(f->endpoint);
 	f->s = (struct lb_subchannel *)f->endpoint;
 	lb_subchannel_init(f->s);
@@ -436,7 +436,7 @@ static void each_of_many_reasons_is_told(void **state)
 		lb_subchannel_failed(f.s, why);
 		assert_string_equal(lb_subchannel_last_error(f.s), error);
 		struct ip_port addr = world_addr(4);
-		struct lb_endpoint *other = lb_endpoint_get(f.table, &addr, NULL);
+		struct lb_endpoint *other = lb_endpoint_get(f.table, &addr, NULL, NULL);
 		assert_non_null(other);
 		f.endpoint = other;
 		struct lb_subchannel *s = (struct lb_subchannel *)other;

@@ -23,7 +23,7 @@ static void init(struct fixture *f, uint64_t seed)
 	assert_non_null(f->table);
 	for (uint32_t i = 0; i < N_ENDPOINTS; i++) {
 		struct ip_port addr = world_addr(i);
-		f->endpoints[i] = lb_endpoint_get(f->table, &addr, NULL);
+		f->endpoints[i] = lb_endpoint_get(f->table, &addr, NULL, NULL);
 		assert_non_null(f->endpoints[i]);
 	}
 	rand_init(&f->rand, seed);

@@ -11,7 +11,7 @@
 static struct lb_endpoint *get(struct lb_endpoint_table *t, uint32_t n, bool *ret_new)
 {
 	struct ip_port addr = world_addr(n);
-	return lb_endpoint_get(t, &addr, ret_new);
+	return lb_endpoint_get(t, &addr, NULL, ret_new);
 }
 
 static void one_address_is_one_endpoint(void **state)
@@ -25,10 +25,46 @@ static void one_address_is_one_endpoint(void **state)
 	assert_false(is_new);
 	struct ip_port other = e->addr;
 	other.port++;
-	assert_ptr_not_equal(lb_endpoint_get(t, &other, NULL), e);
+	assert_ptr_not_equal(lb_endpoint_get(t, &other, NULL, NULL), e);
 	assert_ptr_equal(lb_endpoint_find(t, e->id), e);
 	assert_null(lb_endpoint_find(t, 2));
 	assert_int_equal(lb_endpoint_table_count(t), 2);
+	lb_endpoint_table_free(t);
+}
+
+// TLS-161
+static void other_security_is_another_endpoint(void **state)
+{
+	(void)state;
+	struct lb_endpoint_table *t = lb_endpoint_table_new(NULL);
+	struct ip_port addr = world_addr(1);
+	struct lb_security *a = lb_security_new(3, STR("a.example"));
+	struct lb_security *same = lb_security_new(3, STR("a.example"));
+	struct lb_security *name = lb_security_new(3, STR("")), *id = lb_security_new(4, STR(""));
+	struct lb_security *all[] = {NULL, a, name, id};
+	struct lb_endpoint *e[4];
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_false(lb_endpoint_has(t, &addr, all[i]));
+		e[i] = lb_endpoint_get(t, &addr, all[i], NULL);
+		assert_true(lb_endpoint_has(t, &addr, all[i]));
+		assert_int_equal(e[i]->id, i);
+		lb_security_put(all[i]); // the endpoint's from now on
+	}
+	assert_int_equal(lb_endpoint_credential(e[0]), LB_PLAIN_TEXT);
+	assert_string_equal(lb_endpoint_server_name(e[0]), "");
+	assert_int_equal(lb_endpoint_credential(e[1]), 3);
+	assert_string_equal(lb_endpoint_server_name(e[1]), "a.example");
+	assert_int_equal(lb_endpoint_credential(e[3]), 4);
+	assert_ptr_equal(lb_endpoint_get(t, &addr, same, NULL), e[1]);
+	lb_security_put(same);
+	uint32_t n = 0;
+	for (const struct lb_endpoint *i = NULL; (i = lb_endpoint_next_of(t, &addr, i)); n++)
+		assert_ptr_equal(i, e[n]);
+	assert_int_equal(n, 4);
+	assert_true(lb_endpoint_put(t, e[0]));
+	assert_ptr_equal(lb_endpoint_next_of(t, &addr, NULL), e[1]);
+	lb_endpoint_free_released(t, e[0]);
+	assert_ptr_equal(lb_endpoint_next_of(t, &addr, NULL), e[1]);
 	lb_endpoint_table_free(t);
 }
 
@@ -80,11 +116,13 @@ static void ids_stay_dense_and_bounded(void **state)
 	lb_endpoint_table_free(t);
 }
 
-// Random gets and puts against an array.
+// Random gets and puts against an array: of 50 addresses, each with four kinds of security.
 static void random_life_agrees_with_an_array(void **state)
 {
 	(void)state;
 	struct rand r;
+	struct lb_security *security[4] = {NULL, lb_security_new(1, STR("")),
+		lb_security_new(1, STR("a")), lb_security_new(2, STR("a"))};
 	rand_init(&r, 9);
 	struct lb_endpoint_table *t = lb_endpoint_table_new(NULL);
 	struct lb_endpoint *known[200] = {0};
@@ -93,7 +131,8 @@ static void random_life_agrees_with_an_array(void **state)
 		uint32_t n = (uint32_t)rand_below(&r, 200);
 		if (rand_below(&r, 2)) {
 			bool is_new = false;
-			struct lb_endpoint *e = get(t, n, &is_new);
+			struct ip_port addr = world_addr(n / 4);
+			struct lb_endpoint *e = lb_endpoint_get(t, &addr, security[n % 4], &is_new);
 			assert_int_equal(is_new, !known[n]);
 			assert_true(!known[n] || known[n] == e);
 			n_known += is_new;
@@ -111,6 +150,10 @@ static void random_life_agrees_with_an_array(void **state)
 			assert_ptr_equal(lb_endpoint_find(t, known[n]->id), known[n]);
 	}
 	lb_endpoint_table_free(t);
+	for (int i = 1; i < 4; i++) {
+		assert_int_equal(security[i]->n_refs, 1);
+		lb_security_put(security[i]);
+	}
 }
 
 static void anchors_spread_over_the_workers(void **state)
@@ -156,6 +199,7 @@ static void each_failed_allocation_is_survived(void **state)
 }
 
 RUN_SUITE("lb/endpoint", cmocka_unit_test(one_address_is_one_endpoint),
+	cmocka_unit_test(other_security_is_another_endpoint),
 	cmocka_unit_test(id_is_used_again_only_after_release),
 	cmocka_unit_test(endpoint_taken_up_again_stays),
 	cmocka_unit_test(ids_stay_dense_and_bounded),

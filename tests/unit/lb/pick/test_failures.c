@@ -5,14 +5,23 @@
 #include <pthread.h>
 #include <string.h>
 
+#define WHOLE 95 // bytes that each of the texts holds
+
 static void add(struct lb_failures *f, uint64_t n, struct str cluster, struct str text)
 {
 	const struct lb_failure what = {.at_ns = n,
 		.backend = {ip_from_v4((uint32_t)n), (uint16_t)n},
 		.frontend = (uint16_t)n,
 		.cause = LB_CAUSE_TIMEOUT,
-		.has_backend = true};
-	lb_failures_add(f, &what, cluster, text);
+		.has_backend = true,
+		.n_kept = n % (LB_FAILURE_ATTEMPTS + 1),
+		.attempts = {{.after_us = (uint32_t)n}, {.after_us = (uint32_t)n},
+			{.after_us = (uint32_t)n}, {.after_us = (uint32_t)n},
+			{.after_us = (uint32_t)n}}};
+	const struct str texts[LB_FAILURE_N_TEXTS] = {[LB_FAILURE_cluster] = cluster,
+		[LB_FAILURE_text] = text,
+		[LB_FAILURE_route] = text};
+	lb_failures_add(f, &what, texts);
 }
 
 static void what_was_written_is_read(void **state)
@@ -36,19 +45,24 @@ static void what_was_written_is_read(void **state)
 	lb_failures_free(f);
 }
 
+static size_t kept(size_t len, size_t size)
+{
+	return len < size ? len : size - 1;
+}
+
 static void texts_of_any_length_end_in_time(void **state)
 {
 	struct lb_failures *f = lb_failures_new();
-	static char many[2 * LB_FAILURE_TEXT_MAX];
+	static char many[2 * sizeof(((struct lb_failure *)0)->text)];
 	memset(many, 'x', sizeof(many));
 	for (size_t len = 0; len < sizeof(many); len++) {
 		struct lb_failure got;
-		size_t cluster = len < LB_FAILURE_CLUSTER_MAX ? len : LB_FAILURE_CLUSTER_MAX - 1;
-		size_t text = len < LB_FAILURE_TEXT_MAX ? len : LB_FAILURE_TEXT_MAX - 1;
 		add(f, len, (struct str){many, len}, (struct str){many, len});
 		assert_true(lb_failures_read(f, len, &got));
-		assert_int_equal(strlen(got.cluster), cluster);
-		assert_int_equal(strlen(got.text), text);
+		assert_int_equal(strlen(got.cluster), kept(len, sizeof(got.cluster)));
+		assert_int_equal(strlen(got.text), kept(len, sizeof(got.text)));
+		assert_int_equal(strlen(got.route), kept(len, sizeof(got.route)));
+		assert_string_equal(got.vhost, "");
 	}
 	add(f, 1, (struct str){NULL, 0}, (struct str){NULL, 0});
 	struct lb_failure got;
@@ -78,10 +92,10 @@ static void the_newest_stay_and_the_oldest_go(void **state)
 static void *write_many(void *arg)
 {
 	struct lb_failures *f = arg;
-	char text[LB_FAILURE_TEXT_MAX];
+	char text[WHOLE];
 	for (uint64_t n = 0; n < 50000; n++) {
 		memset(text, 'a' + (int)(n % 23), sizeof(text));
-		struct str s = {text, LB_FAILURE_CLUSTER_MAX - 1};
+		struct str s = {text, WHOLE};
 		add(f, n, s, s);
 	}
 	return NULL;
@@ -92,8 +106,11 @@ static void check_whole(const struct lb_failure *got, uint64_t number)
 	char c = (char)('a' + number % 23);
 	assert_int_equal(got->at_ns, number);
 	assert_int_equal(got->backend.port, (uint16_t)number);
-	assert_int_equal(strspn(got->cluster, (char[]){c, 0}), LB_FAILURE_CLUSTER_MAX - 1);
-	assert_int_equal(strspn(got->text, (char[]){c, 0}), LB_FAILURE_CLUSTER_MAX - 1);
+	assert_int_equal(strspn(got->cluster, (char[]){c, 0}), WHOLE);
+	assert_int_equal(strspn(got->text, (char[]){c, 0}), WHOLE);
+	assert_int_equal(strspn(got->route, (char[]){c, 0}), WHOLE);
+	for (unsigned i = 0; i < got->n_kept; i++)
+		assert_int_equal(got->attempts[i].after_us, number);
 }
 
 // TH-96

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/route/filter.h"
+#include "lb/route/rbac.h"
 #include "lb/route/route.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
@@ -26,17 +27,22 @@ static const struct lb_filter chain_filters[] = {FAULT("a", 1), FAULT("b", 1), F
 static void chain_copies_all_that_it_is_given(void **state)
 {
 	char name[] = "fault", cookie[] = "c", path[] = "/";
+	const struct lb_rbac_rules nobody = {.action = LB_RBAC_ALLOW};
+	const struct lb_rbac_conf conf = {.rules = &nobody};
 	struct lb_filter list[] = {
 		{.name = {name, 5}, .kind = LB_FILTER_FAULT, .fault = {.abort_status = 503}},
 		{.name = {name, 1},
 			.kind = LB_FILTER_SESSION,
-			.session = {true, {cookie, 1}, {path, 1}, 7}}};
+			.session = {true, {cookie, 1}, {path, 1}, 7}},
+		{.name = {name, 2}, .kind = LB_FILTER_RBAC, .rbac.conf = &conf}};
 	const struct lb_listener_timeouts timeouts = {42, {43, 44}};
 	struct lb_filter_chain *c = NULL;
-	ALLOC_FAIL_EACH(c = lb_filter_chain_new(list, 2, &timeouts), !c, (void)0);
+	ALLOC_FAIL_EACH(c = lb_filter_chain_new(list, 3, &timeouts), !c, (void)0);
 	name[0] = cookie[0] = path[0] = 'x';
 	list[0].fault.abort_status = 0;
-	assert_int_equal(c->n, 2);
+	assert_int_equal(c->n, 3);
+	assert_null(c->filters[2].rbac.conf);
+	assert_non_null(c->filters[2].rbac.compiled);
 	assert_int_equal(c->timeouts.max_ns, 42);
 	assert_int_equal(c->timeouts.idle_ns[1], 44);
 	assert_true(str_eq(c->filters[0].name, STR("fault")));

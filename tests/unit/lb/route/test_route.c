@@ -604,7 +604,40 @@ static void trace_says_which_criterion_failed(void **state)
 	lb_route_table_put(table);
 }
 
-RUN_SUITE("lb/route", cmocka_unit_test(first_match_wins_over_better_match),
+// OPS-51
+static void what_was_found_has_names_while_it_serves(void **state)
+{
+	struct routes t = {0};
+	prefix(&t, "/named");
+	t.list[0].name = STR("canary");
+	t.list[0].index = 4;
+	prefix(&t, "/");
+	t.list[1].index = 5;
+	struct lb_route_table *table = routes_compile(&t);
+	struct lb_route_table *other = routes_compile(&t);
+	const struct str paths[] = {STR("/named/x"), STR("/x"), STR("")};
+	const char *const names[] = {"canary", "", ""};
+	const uint32_t indices[] = {4, 5, LB_NO_ROUTE};
+	for (int i = 0; i < 3; i++) {
+		const struct lb_route_result to = find(table, paths[i]);
+		const struct lb_route_place at = {to.vhost_serial, to.vhost_index, to.route_index};
+		struct lb_route_names got;
+		assert_true(lb_route_names(table, &at, &got));
+		assert_true(str_eq(got.vhost, STR("all")));
+		assert_true(str_eq(got.route, str_from(names[i])));
+		assert_int_equal(got.index, indices[i]);
+		assert_false(lb_route_names(other, &at, &got));
+	}
+	const struct lb_route_place nowhere = {0};
+	struct lb_route_names got;
+	assert_false(lb_route_names(table, &nowhere, &got));
+	lb_route_table_put(table);
+	lb_route_table_put(other);
+	routes_fini(&t);
+}
+
+RUN_SUITE("lb/route", cmocka_unit_test(what_was_found_has_names_while_it_serves),
+	cmocka_unit_test(first_match_wins_over_better_match),
 	cmocka_unit_test(a_pin_chooses_the_host_and_is_no_header),
 	cmocka_unit_test(no_route_means_none_not_the_wildcard_host),
 	cmocka_unit_test(second_of_equal_routes_gets_nothing),

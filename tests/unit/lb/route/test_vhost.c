@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/regex/regex.h"
+#include "lb/route/rbac.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/support/route_table.h"
@@ -34,6 +35,22 @@ static struct lb_route_result find(const struct lb_route_table *table, struct st
 }
 
 // A route with everything that can be asked for; all texts are in *texts.
+// Of a header's part and a path, allowed and logged.
+static const struct lb_rbac_rule both[] = {
+	{.kind = LB_RBAC_HEADER,
+		.match = {.name = STR("k"),
+			.kind = LB_HEADER_CONTAINS,
+			.text = STR("Part"),
+			.ignore_case = true}},
+	{.kind = LB_RBAC_URL_PATH, .match = {.kind = LB_HEADER_PREFIX, .text = STR("/p")}},
+};
+static const struct lb_rbac_policy policies[] = {
+	{.name = STR("p"), .rule = {.kind = LB_RBAC_AND, .rules = both, .n = 2}},
+	{.name = STR("q"), .rule = {.kind = LB_RBAC_OR, .rules = both, .n = 2}},
+};
+static const struct lb_rbac_rules rules = {.action = LB_RBAC_ALLOW, .policies = policies, .n = 2};
+static const struct lb_rbac_conf access = {.rules = &rules, .shadow = &rules, .bytes = STR("1")};
+
 static void add_rich_route(struct routes *t, char (*texts)[16])
 {
 	static const char *const words[] = {"/p", "x-key", "fault", "cookie", "/c", "entry"};
@@ -52,7 +69,8 @@ static void add_rich_route(struct routes *t, char (*texts)[16])
 			.cookie = str_from(texts[3]),
 			.path = str_from(texts[4]),
 			.ttl_s = 9}};
-	filters[2] = (struct lb_filter){.name = str_from(texts[5]), .kind = LB_FILTER_FAULT};
+	filters[2] = (struct lb_filter){
+		.name = str_from(texts[5]), .kind = LB_FILTER_RBAC, .rbac.conf = &access};
 	struct lb_route_conf *r = routes_add(t, LB_PATH_PREFIX, texts[0]);
 	r->policy = (struct lb_route_policy){.timeouts = {.has_max = true, .max_ns = 5},
 		.retry = {.statuses = 1 << 14, .max_attempts = 3},
@@ -287,7 +305,7 @@ static void each_failed_allocation_is_survived(void **state)
 	routes_add(&t, LB_PATH_REGEX, "/d[0-9]");
 	add_rich_route(&t, texts);
 	struct lb_vhost_conf vhosts[2] = {routes_vhost(&t), routes_vhost(&t)};
-	vhosts[1].overrides = t.list[t.n - 1].policy.overrides;
+	vhosts[1].overrides = t.clusters[t.n - 1].overrides;
 	struct lb_route_table *table = NULL;
 	struct lb_err err = {0};
 	ALLOC_FAIL_EACH(

@@ -2,6 +2,7 @@
 // Bootstrap files: what is read, what is ignored, and what errors say (BT-*).
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/variants/params.h"
+#include "lb/base/ip.h"
 #include "tests/support/check.h"
 
 #include <errno.h>
@@ -60,7 +61,7 @@ static void bt_02_everything_known_is_read_and_the_rest_ignored(void **state)
 					"'zone':'z','sub_zone':'s'},'metadata':{'k':'v'},"
 					"'user_agent_name':'x','client_features':['y']},"
 					"'client_default_listener_resource_name_template':'l/%s',"
-					"'certificate_providers':{'i':{}},'future':null,"
+					"'future':null,"
 					"'authorities':{'auth':{},'other':{'xds_servers':[" SERVER
 					"],'client_listener_resource_name_template':"
 					"'xdstp://other/x/%s'}}}");
@@ -68,10 +69,10 @@ static void bt_02_everything_known_is_read_and_the_rest_ignored(void **state)
 	const struct xds_server_conf *s = &b->servers[0];
 	assert_string_equal(s->uri, "a:1");
 	assert_int_equal(s->creds, XDS_CREDS_TLS); // BT-04: the first known one
-	assert_string_equal(s->ca_file, "/ca");
-	assert_string_equal(s->cert_file, "/c");
-	assert_string_equal(s->key_file, "/k");
-	assert_int_equal(s->refresh_ns, 1500000000);
+	assert_string_equal(s->files.ca, "/ca");
+	assert_string_equal(s->files.cert, "/c");
+	assert_string_equal(s->files.key, "/k");
+	assert_int_equal(s->files.refresh_ns, 1500000000);
 	assert_true(s->fail_on_data_errors); // BT-06
 	assert_true(s->trusted);
 	assert_false(s->timer_is_transient_error);
@@ -93,20 +94,44 @@ static void bt_05_empty_tls_config_is_legal(void **state)
 	struct xds_bootstrap *b = parse(
 		"{'xds_servers':[{'server_uri':'s','channel_creds':[{'type':'tls'}]}]}"); // BT-05
 	assert_int_equal(b->servers[0].creds, XDS_CREDS_TLS);
-	assert_null(b->servers[0].ca_file);
-	assert_int_equal(b->servers[0].refresh_ns, 600000000000);
+	assert_null(b->servers[0].files.ca);
+	assert_int_equal(b->servers[0].files.refresh_ns, 600000000000);
 	xds_bootstrap_free(b);
 }
 
-// Who has neither certificates' plugins nor credentials of calls skips all of them.
-static void bt_11_certificate_providers_and_call_creds_are_skipped(void **state)
+static void bt_11_call_creds_are_skipped(void **state)
 {
 	struct xds_bootstrap *b = parse(
 		"{'xds_servers':[{'server_uri':'ads','channel_creds':[{'type':'insecure'}],"
-		"'call_creds':[{'type':'jwt_token_file','config':{'jwt_token_file':7}},7]}],"
-		"'certificate_providers':{'i':{'plugin_name':'file_watcher','config':7},'k':7}}");
+		"'call_creds':[{'type':'jwt_token_file','config':{'jwt_token_file':7}},7]}]}");
 	assert_int_equal(b->n_servers, 1);
 	assert_int_equal(b->servers[0].creds, XDS_CREDS_INSECURE);
+	xds_bootstrap_free(b);
+}
+
+// TLS-100
+static void certificate_providers_have_their_files(void **state)
+{
+	struct xds_bootstrap *b = parse(
+		"{" SERVERS ",'certificate_providers':{'id':{'plugin_name':'file_watcher','config':"
+		"{'certificate_file':'/c','private_key_file':'/k','ca_certificate_file':'/ca',"
+		"'refresh_interval':'60s','new':1},'new':2},"
+		"'map':{'plugin_name':'file_watcher','config':{'spiffe_trust_bundle_map_file':'/"
+		"m'}}}}");
+	assert_int_equal(b->n_cert_providers, 2);
+	const struct xds_cert_provider_conf *p = xds_bootstrap_find_provider(b, "id");
+	assert_non_null(p);
+	assert_string_equal(p->files.cert, "/c");
+	assert_string_equal(p->files.key, "/k");
+	assert_string_equal(p->files.ca, "/ca");
+	assert_null(p->files.spiffe);
+	assert_int_equal(p->files.refresh_ns, 60000000000);
+	p = xds_bootstrap_find_provider(b, "map");
+	assert_non_null(p);
+	assert_string_equal(p->files.spiffe, "/m");
+	assert_null(p->files.cert);
+	assert_int_equal(p->files.refresh_ns, 600000000000);
+	assert_null(xds_bootstrap_find_provider(b, "other"));
 	xds_bootstrap_free(b);
 }
 
@@ -253,10 +278,46 @@ static void fe_05_targets_become_listener_names_by_the_template(void **state)
 	xds_bootstrap_free(b);
 }
 
+// A36-36
+static void a_place_stands_for_the_listener_of_the_servers_template(void **state)
+{
+#define TEMPLATE(t) "{" SERVERS ",'server_listener_resource_name_template':'" t "'}"
+	static const struct {
+		const char *bootstrap, *listener, *ip, *name; // NULL = refused
+	} rows[] = {
+		{TEMPLATE("grpc/server?a=%s"), NULL, "0.0.0.0", "grpc/server?a=0.0.0.0:80"},
+		{TEMPLATE("grpc/server?a=%s"), NULL, "::", "grpc/server?a=[::]:80"},
+		{TEMPLATE("%s and %s"), NULL, "10.0.0.1", "10.0.0.1:80 and 10.0.0.1:80"},
+		{TEMPLATE("fixed"), NULL, "10.0.0.1", "fixed"},
+		{TEMPLATE("%s"), "mine", "10.0.0.1", "mine"},
+		{"{" SERVERS "}", "mine", "10.0.0.1", "mine"},
+		{"{" SERVERS "}", NULL, "10.0.0.1", NULL},
+		{TEMPLATE("xdstp://x/no.such.Type/%s"), NULL, "10.0.0.1", NULL},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct xds_bootstrap *b = parse(rows[i].bootstrap);
+		struct lb_err err = {""};
+		struct ip_port place = {.port = 80};
+		char *name = NULL;
+		assert_true(ip_parse(rows[i].ip, &place.ip));
+		int rc = xds_bootstrap_server_listener_name(
+			b, rows[i].listener, &place, &name, &err);
+		assert_int_equal(rc, rows[i].name ? 0 : -EINVAL);
+		if (rows[i].name)
+			assert_string_equal(name, rows[i].name);
+		else
+			assert_true(*err.text);
+		free(name);
+		xds_bootstrap_free(b);
+	}
+}
+
 RUN_SUITE("xds/bootstrap", cmocka_unit_test(bt_10_plain_bootstrap_has_defaults),
+	cmocka_unit_test(a_place_stands_for_the_listener_of_the_servers_template),
 	cmocka_unit_test(bt_02_everything_known_is_read_and_the_rest_ignored),
 	cmocka_unit_test(bt_05_empty_tls_config_is_legal),
-	cmocka_unit_test(bt_11_certificate_providers_and_call_creds_are_skipped),
+	cmocka_unit_test(bt_11_call_creds_are_skipped),
+	cmocka_unit_test(certificate_providers_have_their_files),
 	cmocka_unit_test(tp2_b01_parameters_are_of_their_authority_alone),
 	cmocka_unit_test(tp2_b03_no_parameters_and_empty_ones_are_the_same),
 	cmocka_unit_test(tp2_b02_metadata_becomes_parameters_if_asked_for),

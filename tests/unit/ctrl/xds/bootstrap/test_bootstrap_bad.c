@@ -29,6 +29,9 @@
 	"tls)"
 #define BOTH "certificate_file and private_key_file must be set both or not at all"
 #define DURATION "refresh_interval: must be a duration like \"600s\""
+#define PROVIDER(x) TOP("'certificate_providers':{'p':" x "}")
+#define FILES(x) PROVIDER("{'plugin_name':'file_watcher','config':{" x "}}")
+#define PROV "certificate_providers[\"p\"]"
 #define AUTH "authorities[\"a\"]"
 
 struct row {
@@ -317,9 +320,37 @@ static void tp2_b02_translation_of_metadata_is_on_or_off(void **state)
 		{TOP("'node_metadata_as_dynamic_parameters':null"),
 			"node_metadata_as_dynamic_parameters: must be true or false"});
 }
+
+// TLS-101, TLS-102
+static void certificate_providers_are_whole_or_refused(void **state)
+{
+	CHECK_ROWS(
+		{TOP("'certificate_providers':[]"), "certificate_providers: must be an object"},
+		{PROVIDER("7"), PROV ": must be an object"},
+		{PROVIDER("{}"), PROV ".plugin_name: must be a string"},
+		{PROVIDER("{'plugin_name':7}"), PROV ".plugin_name: must be a string"},
+		{PROVIDER("{'plugin_name':'mesh_ca','config':{}}"),
+			PROV ".plugin_name: \"mesh_ca\" is not supported (file_watcher is)"},
+		{PROVIDER("{'plugin_name':'file_watcher'}"),
+			PROV ".config: at least one of certificate_file, ca_certificate_file and "
+			     "spiffe_trust_bundle_map_file must be set"},
+		{PROVIDER("{'plugin_name':'file_watcher','config':7}"),
+			PROV ".config: must be an object"},
+		{FILES("'certificate_file':'/c'"), PROV ".config: " BOTH},
+		{FILES("'ca_certificate_file':'/ca','private_key_file':'/k'"),
+			PROV ".config: " BOTH},
+		{FILES("'ca_certificate_file':''"),
+			PROV ".config.ca_certificate_file: must not be empty"},
+		{FILES("'spiffe_trust_bundle_map_file':7"),
+			PROV ".config.spiffe_trust_bundle_map_file: must be a string"},
+		{FILES("'ca_certificate_file':'/ca','refresh_interval':'0s'"),
+			PROV ".config.refresh_interval: must be above 0"},
+		{FILES("'ca_certificate_file':'/ca','refresh_interval':60"),
+			PROV ".config." DURATION});
+}
 // clang-format on
 
-RUN_SUITE("xds/bootstrap_bad",
+RUN_SUITE("xds/bootstrap_bad", cmocka_unit_test(certificate_providers_are_whole_or_refused),
 	cmocka_unit_test(bt_01_text_that_is_no_json_is_refused_with_its_place),
 	cmocka_unit_test(bt_03_servers_are_a_list_of_uris_that_is_not_empty),
 	cmocka_unit_test(bt_04_one_kind_of_credentials_must_be_known),

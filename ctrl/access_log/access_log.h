@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The access log (docs/access-log.md): a thread of its own takes the records of all workers' rings,
+// makes lines of them and writes them. When the disk or the reader is slow, it is this thread alone
+// that waits: rings fill, and workers count what they drop (OPS-36).
+// Thread: ctrl, but for that thread.
+#pragma once
+
+#include "lb/base/err.h"
+#include "lb/base/ip.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct access_line;
+struct access_log;
+struct access_recent;
+struct access_recent_entry;
+struct lb_access;
+
+struct access_log_frontend {
+	const char *name;
+	struct ip_port local;
+};
+struct access_log_conf { // all borrowed, outlives the log
+	const char *path; // NULL = stdout
+	const char *text_format; // NULL = JSON
+	const struct access_log_frontend *frontends; // copied
+	uint32_t n_frontends;
+	struct lb_access *const *workers; // copied; by worker
+	uint32_t n_workers;
+	uint64_t (*clock_ns)(void); // the workers'
+	uint64_t (*wall_ns)(void); // since 1970
+};
+
+// 0, or negative with reterr, which names the path or the operator.
+[[nodiscard]] int access_log_new(
+	const struct access_log_conf *, struct access_log **ret, struct lb_err *reterr);
+// Writes what the rings hold, if that is done within two seconds. Workers have stopped; their rings
+// are freed later. NULL is fine.
+void access_log_free(struct access_log *);
+// The file may have been renamed. NULL is fine.
+void access_log_reopen(struct access_log *);
+// Logs what was dropped and what fails, at most once in ten seconds. Call every second; NULL is
+// fine.
+void access_log_look(struct access_log *, uint64_t now_ns);
+
+// What it told last; its own.
+struct access_recent *access_log_recent(const struct access_log *);
+// A line of it with its newline: as the log's format has it, or JSON.
+void access_log_print(const struct access_log *, const struct access_recent_entry *, bool json,
+	struct access_line *);
+
+struct access_log_numbers {
+	uint64_t n_lines; // written
+	uint64_t n_ring; // records dropped by workers: their ring was full
+	uint64_t n_cut; // lines lost with the reader that had their beginning
+	int error; // errno of what fails now; 0 = nothing
+};
+struct access_log_numbers access_log_numbers(const struct access_log *);

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/access_log/operators.h"
+
+#include "lb/base/time.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NEVER LB_ACCESS_N_TEXTS // Envoy's own header, which is not there
+#define NO_SECOND UINT8_MAX
+#define STATUS (LB_ACCESS_N_TEXTS + 1)
+#define GRPC_NUMBER (LB_ACCESS_N_TEXTS + 2)
+
+static void put_or_dash(struct access_line *l, struct str s)
+{
+	if (s.len)
+		access_line_plain(l, s);
+	else
+		access_line_put(l, STR("-"));
+}
+
+static void put_text(struct access_line *l, const struct access_view *v, enum lb_access_text which)
+{
+	put_or_dash(l, lb_access_get(v->record, which));
+	if (v->record->cut >> which & 1)
+		access_line_put(l, STR("..."));
+}
+
+// Times.
+
+static void put_part(struct access_line *l, uint64_t wall_ns, int digits)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%09u", (unsigned)(wall_ns % NS_PER_SECOND));
+	access_line_put(l, (struct str){text, (size_t)(digits < len ? digits : len)});
+}
+
+void access_time_write(struct access_line *l, const char *form, uint64_t wall_ns)
+{
+	time_t s = (time_t)(wall_ns / NS_PER_SECOND);
+	struct tm tm;
+	gmtime_r(&s, &tm);
+	while (*form) {
+		size_t len = strcspn(form, "%");
+		access_line_put(l, (struct str){form, len});
+		form += len;
+		if (!*form)
+			return;
+		char one[4] = {'%', form[1]}, text[64];
+		size_t n;
+		if (form[1] == 'f' || (form[1] >= '1' && form[1] <= '9' && form[2] == 'f')) {
+			put_part(l, wall_ns, form[1] == 'f' ? 9 : form[1] - '0');
+			form += form[1] == 'f' ? 2 : 3;
+			continue;
+		}
+		if (form[1] == 's')
+			n = (size_t)snprintf(text, sizeof(text), "%lld", (long long)s);
+		else
+			n = strftime(text, sizeof(text), one, &tm);
+		access_line_put(l, (struct str){text, n});
+		form += form[1] ? 2 : 1;
+	}
+}
+
+static int read_time(struct access_arg *a, struct lb_err *reterr)
+{
+	const char *form = a->text ? a->text : "";
+	for (; (form = strchr(form, '%')); form += form[1] == '%' ? 2 : 1) {
+		bool part = form[1] >= '1' && form[1] <= '9' && form[2] == 'f';
+		if (!part &&
+			(!form[1] || !strchr("aAbBcCdDeFfgGhHIjmMnprRsStTuUVwWxXyYzZ%", form[1])))
+			return lb_err_set(reterr, "'%.8s' is no part of a time", form);
+	}
+	return 0;
+}
+
+static void start_time(
+	struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	access_time_write(l, a->text && *a->text ? a->text : ACCESS_TIME_FORM, v->began_wall_ns);
+}
+
+static void put_ms(struct access_line *l, uint64_t from_ns, uint64_t to_ns)
+{
+	access_line_number(l, to_ns > from_ns ? (to_ns - from_ns) / NS_PER_MS : 0);
+}
+
+static void duration(struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	put_ms(l, v->record->brief.began_ns, v->record->brief.ended_ns);
+}
+
+static void request_duration(
+	struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	if (v->record->received_ns)
+		put_ms(l, v->record->brief.began_ns, v->record->received_ns);
+	else
+		access_line_put(l, STR("-"));
+}
+
+static void response_duration(
+	struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	if (v->record->answered_ns)
+		put_ms(l, v->record->brief.began_ns, v->record->answered_ns);
+	else
+		access_line_put(l, STR("-"));
+}
+
+static void response_tx_duration(
+	struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	if (v->record->answered_ns)
+		put_ms(l, v->record->answered_ns, v->record->brief.ended_ns);
+	else
+		access_line_put(l, STR("-"));
+}
+
+// Headers.
+
+static const struct header {
+	const char *name;
+	uint8_t what;
+} request_headers[] =
+	{
+		{":method", LB_ACCESS_METHOD},
+		{":path", LB_ACCESS_PATH},
+		{":authority", LB_ACCESS_AUTHORITY},
+		{"user-agent", LB_ACCESS_USER_AGENT},
+		{"x-request-id", LB_ACCESS_REQUEST_ID},
+		{"traceparent", LB_ACCESS_TRACEPARENT},
+		{"x-forwarded-for", LB_ACCESS_FORWARDED_FOR},
+		{"x-envoy-original-path", NEVER},
+		{NULL, 0},
+},
+  answer_headers[] =
+	  {
+		  {":status", STATUS},
+		  {"grpc-status", GRPC_NUMBER},
+		  {"x-envoy-upstream-service-time", NEVER},
+		  {NULL, 0},
+},
+  trailers[] = {
+	  {"grpc-status", GRPC_NUMBER},
+	  {NULL, 0},
+};
+
+static int find_header(const struct header *of, const char *name, size_t len, unsigned char *ret,
+	struct lb_err *err)
+{
+	const struct header *h = of;
+	for (; h->name; h++)
+		if (str_eq_fold((struct str){name, len}, str_from(h->name)))
+			break;
+	if (h->name) {
+		*ret = h->what;
+		return 0;
+	}
+	char kept[256] = "";
+	for (h = of; h->name; h++)
+		if (h->what != NEVER)
+			snprintf(kept + strlen(kept), sizeof(kept) - strlen(kept), "%s%s",
+				kept[0] ? ", " : "", h->name);
+	return lb_err_set(err, "'%.*s' is not kept; kept are %s", (int)len, name, kept);
+}
+
+// X or X?Y
+static int read_headers(const struct header *of, struct access_arg *a, struct lb_err *reterr)
+{
+	if (!a->text || !*a->text)
+		return lb_err_set(reterr, "needs a header, as in (X) or (X?Y)");
+	size_t len = strcspn(a->text, "?");
+	a->second = NO_SECOND;
+	int rc = find_header(of, a->text, len, &a->first, reterr);
+	if (!rc && a->text[len])
+		rc = find_header(
+			of, a->text + len + 1, strlen(a->text + len + 1), &a->second, reterr);
+	return rc;
+}
+
+static int read_req(struct access_arg *a, struct lb_err *reterr)
+{
+	return read_headers(request_headers, a, reterr);
+}
+
+static int read_resp(struct access_arg *a, struct lb_err *reterr)
+{
+	return read_headers(answer_headers, a, reterr);
+}
+
+static int read_trailer(struct access_arg *a, struct lb_err *reterr)
+{
+	return read_headers(trailers, a, reterr);
+}
+
+static void req(struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	bool first = a->first != NEVER && lb_access_get(v->record, a->first).len;
+	unsigned char which = first || a->second == NO_SECOND ? a->first : a->second;
+	if (which == NEVER)
+		access_line_put(l, STR("-"));
+	else
+		put_text(l, v, which);
+}
+
+static bool has_answer(const struct lb_access_record *r, unsigned char what)
+{
+	return (what == STATUS && r->brief.status) ||
+	       (what == GRPC_NUMBER && r->brief.grpc_status != LB_ACCESS_NO_GRPC);
+}
+
+static void resp(struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	const struct lb_access_record *r = v->record;
+	unsigned char which = has_answer(r, a->first) ? a->first : a->second;
+	if (!has_answer(r, which))
+		access_line_put(l, STR("-"));
+	else
+		access_line_number(l, which == STATUS ? r->brief.status : r->brief.grpc_status);
+}
+
+// The answer.
+
+static void response_code(
+	struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	access_line_number(l, v->record->brief.status);
+}
+
+static void details(struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	access_line_put(l, str_from(access_details(v->record->brief.cause)));
+}
+
+static void flags(struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	access_line_put(l, str_from(lb_cause_info(v->record->brief.cause)->flag));
+}
+
+static const char *const camel[] = {"OK", "Canceled", "Unknown", "InvalidArgument",
+	"DeadlineExceeded", "NotFound", "AlreadyExists", "PermissionDenied", "ResourceExhausted",
+	"FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented", "Internal", "Unavailable",
+	"DataLoss", "Unauthenticated"};
+static const char *const snake[] = {"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT",
+	"DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED",
+	"RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
+	"INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED"};
+enum { AS_CAMEL, AS_SNAKE, AS_NUMBER };
+
+static int read_grpc(struct access_arg *a, struct lb_err *reterr)
+{
+	static const char *const words[] = {"CAMEL_STRING", "SNAKE_STRING", "NUMBER"};
+	for (unsigned char i = 0; a->text && i < 3; i++)
+		if (strcmp(a->text, words[i]) == 0) {
+			a->first = i;
+			return 0;
+		}
+	return a->text && *a->text
+	               ? lb_err_set(reterr, "'%s' is not one of CAMEL_STRING, SNAKE_STRING, NUMBER",
+				 a->text)
+	               : 0;
+}
+
+static void grpc_status(
+	struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	uint8_t status = v->record->brief.grpc_status;
+	if (status >= sizeof(camel) / sizeof(camel[0]))
+		access_line_put(l, STR("-"));
+	else if (a->first == AS_NUMBER)
+		access_line_number(l, status);
+	else
+		access_line_put(l, str_from(a->first == AS_SNAKE ? snake[status] : camel[status]));
+}
+
+static void grpc_number(
+	struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	static const struct access_arg number = {.first = AS_NUMBER};
+	grpc_status(l, v, &number);
+}
+
+// Bytes, addresses, names.
+
+static void bytes_received(
+	struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	access_line_number(l, v->record->body_in);
+}
+
+static void bytes_sent(
+	struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	access_line_number(l, v->record->body_out);
+}
+
+static void put_ip_port(struct access_line *l, const struct ip_port *at)
+{
+	char text[IP_PORT_TEXT_MAX];
+	access_line_put(l, str_from(ip_port_print(at, text)));
+}
+
+static void put_ip(struct access_line *l, const struct ip_port *at)
+{
+	char text[IP_PORT_TEXT_MAX];
+	access_line_put(l, str_from(ip_print(&at->ip, text)));
+}
+
+#define ADDRESS(name, place, there)                                                                \
+	static void name(                                                                          \
+		struct access_line *l, const struct access_view *v, const struct access_arg *a)    \
+	{                                                                                          \
+		if (there)                                                                         \
+			put_ip_port(l, &(place));                                                  \
+		else                                                                               \
+			access_line_put(l, STR("-"));                                              \
+	}                                                                                          \
+	static void name##_ip(                                                                     \
+		struct access_line *l, const struct access_view *v, const struct access_arg *a)    \
+	{                                                                                          \
+		if (there)                                                                         \
+			put_ip(l, &(place));                                                       \
+		else                                                                               \
+			access_line_put(l, STR("-"));                                              \
+	}                                                                                          \
+	static void name##_port(                                                                   \
+		struct access_line *l, const struct access_view *v, const struct access_arg *a)    \
+	{                                                                                          \
+		if (there)                                                                         \
+			access_line_number(l, (place).port);                                       \
+		else                                                                               \
+			access_line_put(l, STR("-"));                                              \
+	}
+ADDRESS(backend, v->record->backend, v->record->n_attempts)
+ADDRESS(client, v->record->client, true)
+ADDRESS(local, v->local, true)
+
+static void upstream_cluster(
+	struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	put_text(l, v, LB_ACCESS_CLUSTER);
+}
+
+static void attempts(struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	access_line_number(l, v->record->n_attempts);
+}
+
+static void protocol(struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	uint8_t p = v->record->protocol;
+	access_line_put(l, p == 20 ? STR("HTTP/2") : p == 11 ? STR("HTTP/1.1") : STR("HTTP/1.0"));
+}
+
+static void hostname(struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	char text[256] = "";
+	if (gethostname(text, sizeof(text) - 1))
+		text[0] = 0;
+	put_or_dash(l, str_from(text));
+}
+
+static void cause(struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	access_line_put(l, str_from(lb_cause_info(v->record->brief.cause)->name));
+}
+
+static void frontend(struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	put_or_dash(l, str_from(v->frontend));
+}
+
+static void worker(struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	access_line_number(l, v->worker);
+}
+
+const struct access_operator access_operators[] = {
+	{"BYTES_RECEIVED", NULL, bytes_received},
+	{"BYTES_SENT", NULL, bytes_sent},
+	{"DOWNSTREAM_DIRECT_REMOTE_ADDRESS", NULL, client},
+	{"DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT", NULL, client_ip},
+	{"DOWNSTREAM_LOCAL_ADDRESS", NULL, local},
+	{"DOWNSTREAM_LOCAL_ADDRESS_WITHOUT_PORT", NULL, local_ip},
+	{"DOWNSTREAM_LOCAL_PORT", NULL, local_port},
+	{"DOWNSTREAM_REMOTE_ADDRESS", NULL, client},
+	{"DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT", NULL, client_ip},
+	{"DOWNSTREAM_REMOTE_PORT", NULL, client_port},
+	{"DURATION", NULL, duration},
+	{"GRPC_STATUS", read_grpc, grpc_status},
+	{"GRPC_STATUS_NUMBER", NULL, grpc_number},
+	{"HOSTNAME", NULL, hostname},
+	{"PROTOCOL", NULL, protocol},
+	{"REQ", read_req, req},
+	{"REQUEST_DURATION", NULL, request_duration},
+	{"RESP", read_resp, resp},
+	{"RESPONSE_CODE", NULL, response_code},
+	{"RESPONSE_CODE_DETAILS", NULL, details},
+	{"RESPONSE_DURATION", NULL, response_duration},
+	{"RESPONSE_FLAGS", NULL, flags},
+	{"RESPONSE_TX_DURATION", NULL, response_tx_duration},
+	{"SHUNT_CAUSE", NULL, cause},
+	{"SHUNT_FRONTEND", NULL, frontend},
+	{"SHUNT_WORKER", NULL, worker},
+	{"START_TIME", read_time, start_time},
+	{"TRAILER", read_trailer, resp},
+	{"UPSTREAM_CLUSTER", NULL, upstream_cluster},
+	{"UPSTREAM_HOST", NULL, backend},
+	{"UPSTREAM_REMOTE_ADDRESS", NULL, backend},
+	{"UPSTREAM_REMOTE_ADDRESS_WITHOUT_PORT", NULL, backend_ip},
+	{"UPSTREAM_REMOTE_PORT", NULL, backend_port},
+	{"UPSTREAM_REQUEST_ATTEMPT_COUNT", NULL, attempts},
+};
+const size_t access_n_operators = sizeof(access_operators) / sizeof(access_operators[0]);

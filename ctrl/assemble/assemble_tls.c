@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The TLS contexts of frontends and of filter chains.
+#include "ctrl/assemble/assemble_inside.h"
+#include "ctrl/assemble/tls_want.h"
+#include "ctrl/certs/credentials.h"
+#include "ctrl/conf/config.h"
+
+#include <stdlib.h>
+
+// NULL = plain text. Never that where TLS is asked for.
+static void secure(struct assembler *a, uint32_t i, const struct credential_want *want)
+{
+	struct credentials *all = a->conf.credentials;
+	uint32_t old = a->credentials[i], id = LB_PLAIN_TEXT;
+	if (want)
+		id = all ? credentials_take(all, want) : LB_NO_CREDENTIAL;
+	if (all)
+		credentials_give(all, old);
+	a->credentials[i] = id;
+	draft_set_frontend_credential(&a->draft, i, id);
+}
+
+void assembler_unsecure(struct assembler *a, uint32_t chain)
+{
+	secure(a, chain, NULL);
+	a->credentials[chain] = LB_NO_CREDENTIAL;
+	draft_set_frontend_credential(&a->draft, chain, LB_NO_CREDENTIAL);
+}
+
+void assembler_take_credentials(struct assembler *a)
+{
+	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++) {
+		const struct config_frontend *f = &a->conf.config->frontends[i];
+		const struct config_frontend_tls *tls = f->tls;
+		if (!f->target) // until its chains are there nobody is to be served
+			a->credentials[i] = LB_NO_CREDENTIAL;
+		if (!tls)
+			continue;
+		const struct credential_want want = tls_want_of_frontend(tls);
+		secure(a, i, &want);
+	}
+}
+
+void assembler_draft_credentials(struct assembler *a)
+{
+	for (uint32_t id = 1; a->conf.credentials && id < LB_MAX_CREDENTIALS; id++)
+		draft_set_credential(&a->draft, id, credentials_at(a->conf.credentials, id));
+	for (uint32_t i = 0; i < config_n_places(a->conf.config); i++)
+		draft_set_frontend_credential(&a->draft, i, a->credentials[i]);
+}
+
+void assembler_give_credentials(struct assembler *a)
+{
+	for (uint32_t i = 0; a->credentials && i < config_n_places(a->conf.config); i++)
+		if (a->conf.credentials)
+			credentials_give(a->conf.credentials, a->credentials[i]);
+	free(a->credentials);
+}
+
+void assembler_credential(struct assembler *a, uint32_t id, struct lb_credential *credential)
+{
+	draft_set_credential(&a->draft, id, credential);
+}
+
+void assembler_secure(struct assembler *a, uint32_t chain, const struct res_tls *tls)
+{
+	if (!tls) {
+		secure(a, chain, NULL);
+		return;
+	}
+	const struct credential_want want = tls_want_of_listener(tls);
+	secure(a, chain, &want);
+}
+
+bool assembler_is_securing(const struct assembler *a, uint32_t chain)
+{
+	return a->conf.credentials &&
+	       credentials_is_new(a->conf.credentials, a->credentials[chain]);
+}
+
+const char *assembler_frontend_tls_error(const struct assembler *a, uint32_t frontend)
+{
+	const struct config *config = a->conf.config;
+	uint32_t id = a->credentials[frontend];
+	bool is_chains = frontend < config->n_frontends && !config->frontends[frontend].target;
+	return id == LB_PLAIN_TEXT || is_chains || !a->conf.credentials
+	               ? ""
+	               : credentials_error(a->conf.credentials, id);
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/conf/config_address.h"
+
+#include <stdio.h>
+
+bool config_is_loopback(const struct ip_addr *ip)
+{
+	static const struct ip_addr one = {{[15] = 1}};
+	return ip_is_v4(ip) ? ip_to_v4(ip) >> 24 == 127 : ip_eq(ip, &one);
+}
+
+bool config_is_of_host(const struct ip_addr *ip)
+{
+	if (ip_is_v4(ip))
+		return ip_to_v4(ip) >> 24 != 0 && ip_to_v4(ip) >> 28 < 14 &&
+		       !config_is_loopback(ip);
+	return !ip_is_none(ip) && ip->b[0] != 0xff && !config_is_loopback(ip);
+}
+
+int config_prefix_parse(const char *text, struct ip_prefix *ret, struct lb_err *reterr)
+{
+	char ip[64];
+	unsigned len;
+	int end = 0;
+	if (sscanf(text, "%63[^/]/%u%n", ip, &len, &end) != 2 || text[end] != 0 ||
+		!ip_parse(ip, &ret->ip) || len > (ip_is_v4(&ret->ip) ? 32 : 128))
+		return lb_err_set(
+			reterr, "'%s' is not a prefix, like 10.0.0.0/8 or fd00::/8", text);
+	ret->bits = (uint8_t)(len + (ip_is_v4(&ret->ip) ? IP_V4_BITS : 0));
+	return 0;
+}

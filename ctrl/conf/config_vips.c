@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/conf/config_vips.h"
+
+#include "ctrl/conf/config.h"
+#include "ctrl/conf/config_address.h"
+
+#include <errno.h>
+
+#define LEAST_LEN 8 // a shorter prefix is a mistake
+
+static bool overlap(const struct ip_prefix *a, const struct ip_prefix *b)
+{
+	return ip_in_prefix(&a->ip, &b->ip, a->bits < b->bits ? a->bits : b->bits);
+}
+
+static bool has_rest(const struct ip_prefix *p)
+{
+	for (unsigned bit = p->bits; bit < 128; bit++)
+		if (p->ip.b[bit / 8] & (0x80 >> bit % 8))
+			return true;
+	return false;
+}
+
+static bool has_family(const struct config *c, bool v4)
+{
+	for (unsigned i = 0; i < c->n_ports; i++)
+		for (unsigned j = 0; j < c->ports[i].n_addresses; j++)
+			if (ip_is_v4(&c->ports[i].address_ips[j]) == v4)
+				return true;
+	return false;
+}
+
+static int check_kind(const struct config_vip *v, struct lb_err *reterr)
+{
+	static const struct ip_prefix link_local = {{{0xfe, 0x80}}, 10};
+	const struct ip_prefix *p = &v->range;
+	unsigned len = p->bits - (ip_is_v4(&p->ip) ? IP_V4_BITS : 0u);
+	if (has_rest(p))
+		return lb_err_set(reterr, "%s has bits behind its length", v->prefix);
+	if (len < LEAST_LEN || !config_is_of_host(&p->ip) || overlap(p, &link_local))
+		return lb_err_set(reterr, "%s is not a prefix of hosts", v->prefix);
+	return 0;
+}
+
+// What this host answers for it can't send to.
+static int check_gateways(const struct config *c, const struct config_vip *v, struct lb_err *reterr)
+{
+	for (unsigned i = 0; i < c->n_ports; i++) {
+		const struct config_port *p = &c->ports[i];
+		if ((p->gateway && ip_in_prefix(&p->gateway_ip, &v->range.ip, v->range.bits)) ||
+			(p->gateway6 && ip_in_prefix(&p->gateway6_ip, &v->range.ip, v->range.bits)))
+			return lb_err_set(
+				reterr, "%s contains a gateway of ports[%u]", v->prefix, i);
+	}
+	return 0;
+}
+
+static int check_vip(const struct config *c, unsigned i, struct lb_err *reterr)
+{
+	struct config_vip *v = &c->vips[i];
+	if (config_prefix_parse(v->prefix, &v->range, reterr) || check_kind(v, reterr))
+		return -EINVAL;
+	v->answers = !v->arp || *v->arp;
+	bool v4 = ip_is_v4(&v->range.ip);
+	if (!has_family(c, v4))
+		return lb_err_set(
+			reterr, "%s: no port has an %s address", v->prefix, v4 ? "IPv4" : "IPv6");
+	for (unsigned k = 0; k < i; k++)
+		if (overlap(&v->range, &c->vips[k].range))
+			return lb_err_set(reterr, "%s overlaps vips[%u]: %s", v->prefix, k,
+				c->vips[k].prefix);
+	return check_gateways(c, v, reterr);
+}
+
+int config_check_vips(struct config *c, struct lb_err *reterr)
+{
+	for (unsigned i = 0; i < c->n_vips; i++)
+		if (check_vip(c, i, reterr))
+			return lb_err_within(reterr, "vips[%u].prefix", i);
+	return 0;
+}
+
+const struct config_vip *config_vip_of(const struct config *c, const struct ip_addr *ip)
+{
+	for (unsigned i = 0; i < c->n_vips; i++)
+		if (ip_in_prefix(ip, &c->vips[i].range.ip, c->vips[i].range.bits))
+			return &c->vips[i];
+	return NULL;
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The listener of an evhttp, with the bounds on its connections that evhttp has not: on their
+// number, on what is read of one while it is answered, and on the whole time that a request and its
+// answer take, however they drip. Who comes when all places are taken gets that of the connection
+// that has waited for longest for a request, else that of the oldest answer. For a moment nobody is
+// accepted when the process has no descriptor left.
+// Thread: ctrl.
+#pragma once
+
+#include "lb/base/err.h"
+
+#include <stdint.h>
+
+struct connections;
+struct event_base;
+struct evhttp;
+struct evhttp_request;
+
+struct connections_conf {
+	struct event_base *base; // borrowed
+	struct evhttp *http; // borrowed; it owns the listener
+	const char *listen; // "127.0.0.1:9464", "[::1]:9464"
+	uint32_t max;
+	uint64_t (*clock_ns)(void); // monotonic
+	uint64_t request_ns; // from the accept or the last answer to the end of a request's header
+	uint64_t answer_ns; // from there to the last byte of the answer
+};
+
+// NULL with reterr.
+struct connections *connections_new(const struct connections_conf *, struct lb_err *reterr);
+// First thing in each callback of the evhttp: the request is whole, the time of its answer begins.
+void connections_answering(struct connections *, struct evhttp_request *);
+void connections_free(struct connections *); // after evhttp_free(); NULL is fine

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The metrics: their names, types and meanings, in one list (docs/metrics.md has the same rows, and
+// a test holds them together), and where their samples go.
+// Thread: ctrl.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO };
+
+// X(id, type, name, labels, help). A counter's name is without "_total", an info's without "_info".
+// Times are in seconds. Labels are separated by blanks.
+#define METRICS(X)                                                                                 \
+	X(BUILD, INFO, "shunt_build", "version", "The version that runs.")                         \
+	X(START_TIME, GAUGE, "process_start_time_seconds", "", "When it started, in Unix time.")   \
+	X(READY, GAUGE, "shunt_ready", "",                                                         \
+		"1 while every frontend serves and nothing is drained.")                           \
+	X(FRONTEND_UP, GAUGE, "shunt_frontend_up", "frontend",                                     \
+		"1 while it has routes and a link.")                                               \
+	X(CONNECTIONS, COUNTER, "shunt_frontend_connections", "frontend",                          \
+		"Client connections accepted.")                                                    \
+	X(REQUESTS, COUNTER, "shunt_frontend_requests", "frontend", "Requests that came.")         \
+	X(IN_FLIGHT, GAUGE, "shunt_frontend_requests_in_flight", "frontend",                       \
+		"Requests that have not ended.")                                                   \
+	X(ENDED, COUNTER, "shunt_frontend_requests_ended", "frontend cause",                       \
+		"Requests by the cause of their end.")                                             \
+	X(ANSWERS, COUNTER, "shunt_frontend_answers", "frontend protocol status",                  \
+		"Requests by what their clients were answered with.")                              \
+	X(REQUEST_TIME, HISTOGRAM, "shunt_frontend_request_duration_seconds", "frontend",          \
+		"Time from a request's HEADERS to the last byte for its client.")                  \
+	X(ADDED_TIME, HISTOGRAM, "shunt_frontend_added_duration_seconds", "frontend",              \
+		"The part of it that neither backend nor client took.")                            \
+	X(CLUSTER_UP, GAUGE, "shunt_cluster_up", "cluster",                                        \
+		"1 unless requests to it fail at once.")                                           \
+	X(CLUSTER_ENDPOINTS, GAUGE, "shunt_cluster_endpoints", "cluster",                          \
+		"Endpoints that it has.")                                                          \
+	X(CLUSTER_READY, GAUGE, "shunt_cluster_endpoints_ready", "cluster",                        \
+		"Endpoints that are connected and not ejected.")                                   \
+	X(CLUSTER_FAILING, GAUGE, "shunt_cluster_endpoints_failing", "cluster",                    \
+		"Endpoints that cannot be connected to, or are ejected.")                          \
+	X(CLUSTER_EJECTED, GAUGE, "shunt_cluster_endpoints_ejected", "cluster",                    \
+		"Endpoints that outlier detection has ejected.")                                   \
+	X(CLUSTER_CONNECTIONS, GAUGE, "shunt_cluster_connections", "cluster",                      \
+		"Connections to its endpoints.")                                                   \
+	X(CLUSTER_REQUESTS, COUNTER, "shunt_cluster_requests", "cluster",                          \
+		"Requests routed to it.")                                                          \
+	X(CLUSTER_IN_FLIGHT, GAUGE, "shunt_cluster_requests_in_flight", "cluster",                 \
+		"Requests of it that have not ended.")                                             \
+	X(CLUSTER_QUEUED, GAUGE, "shunt_cluster_requests_queued", "cluster",                       \
+		"Requests of it that wait for a backend or a time.")                               \
+	X(CLUSTER_ENDED, COUNTER, "shunt_cluster_requests_ended", "cluster cause",                 \
+		"Requests of it by the cause of their end; a cause appears with its first one.")   \
+	X(CLUSTER_ANSWERS, COUNTER, "shunt_cluster_answers", "cluster protocol status",            \
+		"Requests of it by answer; an answer appears with its first one.")                 \
+	X(BREAKER_IN_FLIGHT, GAUGE, "shunt_cluster_breaker_requests", "cluster",                   \
+		"Places that are taken in its circuit breaker.")                                   \
+	X(BREAKER_LIMIT, GAUGE, "shunt_cluster_breaker_limit", "cluster",                          \
+		"Places of its circuit breaker.")                                                  \
+	X(CLUSTER_REQUEST_TIME, HISTOGRAM, "shunt_cluster_request_duration_seconds", "cluster",    \
+		"Time from a request's HEADERS to the last byte for its client.")                  \
+	X(CLUSTER_ATTEMPT_TIME, HISTOGRAM, "shunt_cluster_attempt_duration_seconds", "cluster",    \
+		"Time from an attempt's HEADERS to its end, as its backend sees it.")              \
+	X(CLUSTER_ADDED_TIME, HISTOGRAM, "shunt_cluster_added_duration_seconds", "cluster",        \
+		"The part of a request's time that neither backend nor client took.")              \
+	X(ENDPOINT_UP, GAUGE, "shunt_endpoint_up", "cluster leaf endpoint",                        \
+		"1 while it is connected and not ejected.")                                        \
+	X(ENDPOINT_EJECTED, GAUGE, "shunt_endpoint_ejected", "cluster leaf endpoint",              \
+		"1 while outlier detection has ejected it.")                                       \
+	X(ENDPOINT_CONNECTIONS, GAUGE, "shunt_endpoint_connections", "cluster leaf endpoint",      \
+		"Connections to it, those for other clusters included.")                           \
+	X(ENDPOINT_REQUESTS, COUNTER, "shunt_endpoint_requests", "cluster leaf endpoint",          \
+		"Requests sent to it.")                                                            \
+	X(ENDPOINT_FAILURES, COUNTER, "shunt_endpoint_requests_failed", "cluster leaf endpoint",   \
+		"Of these, those that outlier detection holds against it.")                        \
+	X(LEFT_OUT, GAUGE, "shunt_metrics_left_out", "what",                                       \
+		"What is above the bounds of a scrape and not told in it.")                        \
+	X(WORKER_UP, GAUGE, "shunt_worker_up", "worker",                                           \
+		"1 unless its last turn began more than a second ago.")                            \
+	X(WORKER_BUSY, COUNTER, "shunt_worker_busy_seconds", "worker",                             \
+		"Time in turns that found work.")                                                  \
+	X(WORKER_IDLE, COUNTER, "shunt_worker_idle_seconds", "worker",                             \
+		"Time in turns that found none, and asleep.")                                      \
+	X(WORKER_TURNS, COUNTER, "shunt_worker_turns", "worker", "Turns of its loop.")             \
+	X(WORKER_LONG_TURNS, COUNTER, "shunt_worker_long_turns", "worker",                         \
+		"Turns of more than a millisecond.")                                               \
+	X(WORKER_LONGEST, GAUGE, "shunt_worker_longest_turn_seconds", "worker",                    \
+		"The longest turn since the start.")                                               \
+	X(WORKER_SNAPSHOT, GAUGE, "shunt_worker_snapshot_version", "worker",                       \
+		"The configuration that it uses.")                                                 \
+	X(WORKER_CLIENTS, GAUGE, "shunt_worker_client_connections", "worker",                      \
+		"Client connections that it has.")                                                 \
+	X(POOL_OBJECTS, GAUGE, "shunt_pool_objects", "worker pool", "Objects of the pool.")        \
+	X(POOL_USED, GAUGE, "shunt_pool_used_objects", "worker pool", "Objects in use.")           \
+	X(POOL_PEAK, GAUGE, "shunt_pool_peak_objects", "worker pool", "The most ever in use.")     \
+	X(RETRIES, COUNTER, "shunt_retries", "kind", "Attempts after a request's first one.")      \
+	X(RETRIES_REFUSED, COUNTER, "shunt_retries_refused", "reason",                             \
+		"Retries that a policy wanted and that were not made.")                            \
+	X(QUEUED, COUNTER, "shunt_requests_queued", "for", "How often a request had to wait.")     \
+	X(SESSIONS, COUNTER, "shunt_session_requests", "result",                                   \
+		"Attempts that went where a session's cookie said, or set one.")                   \
+	X(ACCESS, COUNTER, "shunt_access_decisions", "decision",                                   \
+		"What access control decided of requests, each filter by itself.")                 \
+	X(CONNECTS, COUNTER, "shunt_backend_connects", "", "Attempts to connect to backends.")     \
+	X(CONNECT_FAILURES, COUNTER, "shunt_backend_connect_failures", "",                         \
+		"Of these, those that failed.")                                                    \
+	X(TCP_SENT, COUNTER, "shunt_tcp_sent_segments", "", "Segments sent.")                      \
+	X(TCP_RECEIVED, COUNTER, "shunt_tcp_received_segments", "", "Segments received.")          \
+	X(TCP_RESENT, COUNTER, "shunt_tcp_retransmitted_segments", "", "Segments sent again.")     \
+	X(TCP_SENT_BYTES, COUNTER, "shunt_tcp_sent_bytes", "",                                     \
+		"Bytes of payload, each when it was sent first.")                                  \
+	X(TCP_RECEIVED_BYTES, COUNTER, "shunt_tcp_received_bytes", "",                             \
+		"Bytes of payload, received in order.")                                            \
+	X(EVENTS, COUNTER, "shunt_events", "layer event",                                          \
+		"The counters of `show workers`, of all workers.")                                 \
+	X(ACCESS_LINES, COUNTER, "shunt_access_log_lines", "",                                     \
+		"Lines of the access log that were written.")                                      \
+	X(ACCESS_DROPPED, COUNTER, "shunt_access_log_dropped", "reason",                           \
+		"Lines of the access log that were lost.")                                         \
+	X(PORT_UP, GAUGE, "shunt_port_up", "port device", "1 while it is there and has a link.")   \
+	X(PORT_LINK_DOWNS, COUNTER, "shunt_port_link_downs", "port device",                        \
+		"How often the link went.")                                                        \
+	X(PORT_COUNTERS_OF, COUNTER, "shunt_port_events", "port device event",                     \
+		"The counters of `show ports`: frames, bytes and losses.")                         \
+	X(SNAPSHOT, GAUGE, "shunt_snapshot_version", "", "The configuration published last.")      \
+	X(SNAPSHOT_AGE, GAUGE, "shunt_snapshot_age_seconds", "", "Time since that was.")           \
+	X(XDS_AGE, GAUGE, "shunt_xds_newest_resource_age_seconds", "grpc_xds_resource_type",       \
+		"Time since the server's last resource of this type was accepted.")                \
+	X(XDS_OLDEST, GAUGE, "shunt_xds_oldest_resource_age_seconds", "grpc_xds_resource_type",    \
+		"The same of the one that has not been updated for longest.")                      \
+	X(XDS_ACKS, COUNTER, "shunt_xds_acks", "grpc_xds_server", "Responses accepted.")           \
+	X(XDS_NACKS, COUNTER, "shunt_xds_nacks", "grpc_xds_server", "Responses refused.")          \
+	X(XDS_SINCE, GAUGE, "shunt_xds_server_state_seconds", "grpc_xds_server state",             \
+		"How long the stream has been in this state.")                                     \
+	X(XDS_CONNECTED, GAUGE, "grpc_xds_client_connected", "grpc_xds_server",                    \
+		"Whether or not the xDS client currently has a working ADS stream to the xDS "     \
+		"server.")                                                                         \
+	X(XDS_FAILURES, COUNTER, "grpc_xds_client_server_failure", "grpc_xds_server",              \
+		"Times that the xDS server went from healthy to unhealthy.")                       \
+	X(XDS_VALID, COUNTER, "grpc_xds_client_resource_updates_valid",                            \
+		"grpc_xds_server grpc_xds_resource_type",                                          \
+		"Resources received that were considered valid, changed or not.")                  \
+	X(XDS_INVALID, COUNTER, "grpc_xds_client_resource_updates_invalid",                        \
+		"grpc_xds_server grpc_xds_resource_type",                                          \
+		"Resources received that were considered invalid.")                                \
+	X(XDS_RESOURCES, GAUGE, "grpc_xds_client_resources",                                       \
+		"grpc_xds_authority grpc_xds_cache_state grpc_xds_resource_type",                  \
+		"Number of xDS resources.")                                                        \
+	X(CERTIFICATE_LEFT, GAUGE, "shunt_certificate_seconds_left", "provider kind",              \
+		"Time until the first certificate of that kind expires; below 0 it has.")          \
+	X(CERTIFICATE_VERSION, GAUGE, "shunt_certificate_version", "provider",                     \
+		"What the provider has; 0: nothing was good yet.")                                 \
+	X(CERTIFICATE_READINGS, COUNTER, "shunt_certificate_readings", "provider result",          \
+		"How often the provider's files were read.")                                       \
+	X(TLS_CONTEXTS, GAUGE, "shunt_tls_contexts", "role state",                                 \
+		"TLS contexts by what they do: connections of those that refuse fail.")            \
+	X(TLS_CLIENT, COUNTER, "grpc_client_tls_handshakes",                                       \
+		"grpc_tls_handshake_result grpc_tls_handshake_resumed",                            \
+		"Handshakes with backends by how they ended.")                                     \
+	X(TLS_SERVER, COUNTER, "grpc_server_tls_handshakes",                                       \
+		"grpc_tls_handshake_result grpc_tls_handshake_resumed",                            \
+		"Handshakes with clients by how they ended.")
+
+#define X(id, type, name, labels, help) METRIC_ID_##id,
+enum metric_id { METRICS(X) N_METRICS };
+#undef X
+
+struct metric {
+	enum metric_type type;
+	const char *name, *labels, *help; // as in the list
+};
+extern const struct metric metrics[N_METRICS];
+const char *metric_type_name(const struct metric *); // "counter", …
+// What a sample's name has behind the metric's: "_total", "_info", or "".
+const char *metric_suffix(const struct metric *);
+
+#define METRIC_MAX_LABELS 4
+struct metric_label {
+	const char *name, *value; // value: any bytes
+};
+struct metric_sample { // borrowed for the call
+	const char *suffix; // "_bucket" and others of a histogram; else metric_suffix()
+	struct metric_label labels[METRIC_MAX_LABELS];
+	uint32_t n_labels;
+	double value; // whole numbers below 2^53 are exact
+};
+
+// Where metrics go. All samples of a metric stand together, behind their head.
+struct metric_sink {
+	void (*head)(struct metric_sink *, const struct metric *);
+	void (*sample)(struct metric_sink *, const struct metric *, const struct metric_sample *);
+};

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/metrics/metrics_server.h"
+
+#include "ctrl/metrics/connections.h"
+#include "ctrl/metrics/metric_text.h"
+#include "ctrl/metrics/scrape.h"
+#include "lb/base/time.h"
+
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+#include <event2/listener.h>
+#include <event2/util.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define TIMEOUT_S 30 // without a byte moved
+#define REQUEST_NS (10 * NS_PER_SECOND)
+#define ANSWER_NS (60 * NS_PER_SECOND)
+#define MAX_HEADERS_LEN 8192
+#define CHUNK_LEN ((size_t)256 << 10)
+
+// An answer under way.
+struct answer {
+	struct answer *next;
+	struct metrics_server *server;
+	struct evhttp_request *request;
+	struct scrape *scrape;
+	struct metric_text text;
+	struct evbuffer *out; // owned
+	struct event *again; // owned: fires when the next slice is due
+};
+
+struct metrics_server {
+	struct metrics_server_conf conf;
+	struct evhttp *http;
+	struct connections *connections;
+	struct answer *answers;
+	uint32_t n_answers;
+};
+
+static void answer_free(struct answer *a)
+{
+	struct answer **at = &a->server->answers;
+	while (*at && *at != a)
+		at = &(*at)->next;
+	if (*at) {
+		*at = a->next;
+		a->server->n_answers--;
+	}
+	scrape_free(a->scrape);
+	if (a->out)
+		evbuffer_free(a->out);
+	if (a->again)
+		event_free(a->again);
+	free(a);
+}
+
+// A request whose connection ends while its answer is made is cut loose, and then ours to free.
+static void on_closed(struct evhttp_connection *c, void *arg)
+{
+	struct evhttp_request *request = ((struct answer *)arg)->request;
+	answer_free(arg);
+	if (!evhttp_request_get_connection(request))
+		evhttp_request_free(request);
+}
+
+static void on_written(struct evhttp_connection *c, void *arg)
+{
+	struct answer *a = arg;
+	event_active(a->again, EV_TIMEOUT, 0);
+}
+
+static void end(struct answer *a)
+{
+	struct evhttp_request *request = a->request;
+	evhttp_connection_set_closecb(evhttp_request_get_connection(request), NULL, NULL);
+	metric_text_end(&a->text);
+	evhttp_send_reply_chunk(request, a->out);
+	answer_free(a);
+	evhttp_send_reply_end(request);
+}
+
+// A slice, and on when the reader has it.
+static void go_on(evutil_socket_t fd, short what, void *arg)
+{
+	struct answer *a = arg;
+	struct slice slice = a->server->conf.slice;
+	slice_begin(&slice);
+	int more;
+	do
+		more = scrape_step(a->scrape);
+	while (more > 0 && evbuffer_get_length(a->out) < CHUNK_LEN && !slice_over(&slice));
+	if (more < 0 || a->text.failed) {
+		// Without its end it is no answer: what came would be taken for all.
+		evhttp_connection_free(evhttp_request_get_connection(a->request));
+		return;
+	}
+	static const struct timeval now;
+	if (!more)
+		end(a);
+	else if (evbuffer_get_length(a->out) == 0)
+		event_add(a->again, &now);
+	else
+		evhttp_send_reply_chunk_with_cb(a->request, a->out, on_written, a);
+}
+
+static void refuse(struct evhttp_request *request, int status, const char *why)
+{
+	struct evbuffer *body = evbuffer_new();
+	evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type", "text/plain");
+	if (body)
+		evbuffer_add_printf(body, "%s\n", why);
+	evhttp_send_reply(request, status, why, body);
+	if (body)
+		evbuffer_free(body);
+}
+
+// What the query asks for. NULL = all is well; else why not. The names are borrowed from `query`.
+static const char *read_query(const struct evkeyvalq *query, struct scrape_ask *ret)
+{
+	*ret = (struct scrape_ask){0};
+	for (const struct evkeyval *kv = query->tqh_first; kv; kv = kv->next.tqe_next) {
+		if (strcmp(kv->key, "scope") == 0 && strcmp(kv->value, "endpoint") == 0) {
+			ret->endpoints = true;
+		} else if (strcmp(kv->key, "cluster") == 0) {
+			if (ret->n_names == SCRAPE_MAX_NAMES)
+				return "too many clusters asked for";
+			ret->names[ret->n_names++] = kv->value;
+		} else {
+			return "known are scope=endpoint and cluster=NAME";
+		}
+	}
+	return NULL;
+}
+
+static bool begin(
+	struct metrics_server *s, struct evhttp_request *request, const struct scrape_ask *ask)
+{
+	struct answer *a = calloc(1, sizeof(*a));
+	if (!a)
+		return false;
+	const char *accept =
+		evhttp_find_header(evhttp_request_get_input_headers(request), "Accept");
+	bool is_open_metrics = metric_text_wants_open_metrics(accept);
+	*a = (struct answer){.next = s->answers, .server = s, .request = request};
+	s->answers = a;
+	s->n_answers++;
+	a->out = evbuffer_new();
+	a->again = event_new(s->conf.base, -1, 0, go_on, a);
+	if (a->out)
+		metric_text_init(&a->text, a->out, is_open_metrics);
+	a->scrape = scrape_new(s->conf.scrape, ask, &a->text.sink);
+	if (!a->out || !a->again || !a->scrape) {
+		answer_free(a);
+		return false;
+	}
+	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
+	evhttp_add_header(headers, "Content-Type", metric_text_content_type(is_open_metrics));
+	evhttp_connection_set_closecb(evhttp_request_get_connection(request), on_closed, a);
+	evhttp_send_reply_start(request, HTTP_OK, "OK");
+	event_active(a->again, EV_TIMEOUT, 0);
+	return true;
+}
+
+static void on_metrics(struct evhttp_request *request, void *arg)
+{
+	struct metrics_server *s = arg;
+	const char *text = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(request));
+	struct evkeyvalq query = {0};
+	struct scrape_ask ask;
+	const char *wrong = NULL;
+	connections_answering(s->connections, request);
+	if (evhttp_parse_query_str(text ? text : "", &query) != 0)
+		wrong = "malformed query";
+	else
+		wrong = read_query(&query, &ask);
+	if (wrong) {
+		refuse(request, HTTP_BADREQUEST, wrong);
+	} else if (s->n_answers == METRICS_MAX_ANSWERS) {
+		evhttp_add_header(evhttp_request_get_output_headers(request), "Retry-After", "1");
+		refuse(request, HTTP_SERVUNAVAIL, "too many answers are under way");
+	} else if (!begin(s, request, &ask)) {
+		refuse(request, HTTP_SERVUNAVAIL, "out of memory");
+	}
+	evhttp_clear_headers(&query);
+}
+
+static void on_ready(struct evhttp_request *request, void *arg)
+{
+	struct metrics_server *s = arg;
+	const struct scrape_conf *c = s->conf.scrape;
+	connections_answering(s->connections, request);
+	bool is_ready = c->is_ready(c->ctx);
+	refuse(request, is_ready ? HTTP_OK : HTTP_SERVUNAVAIL, is_ready ? "ready" : "not ready");
+}
+
+static void on_other(struct evhttp_request *request, void *arg)
+{
+	connections_answering(((struct metrics_server *)arg)->connections, request);
+	refuse(request, HTTP_NOTFOUND, "there are /metrics and /ready");
+}
+
+static int start(struct metrics_server *s, struct lb_err *reterr)
+{
+	s->http = evhttp_new(s->conf.base);
+	if (!s->http)
+		return lb_err_set(reterr, "out of memory");
+	evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET);
+	evhttp_set_timeout(s->http, TIMEOUT_S);
+	evhttp_set_max_headers_size(s->http, MAX_HEADERS_LEN);
+	evhttp_set_max_body_size(s->http, 0);
+	evhttp_set_gencb(s->http, on_other, s);
+	if (evhttp_set_cb(s->http, "/metrics", on_metrics, s) ||
+		evhttp_set_cb(s->http, "/ready", on_ready, s))
+		return lb_err_set(reterr, "out of memory");
+	const struct connections_conf conf = {.base = s->conf.base,
+		.http = s->http,
+		.listen = s->conf.listen,
+		.max = METRICS_MAX_CONNECTIONS,
+		.clock_ns = s->conf.slice.clock_ns,
+		.request_ns = REQUEST_NS,
+		.answer_ns = ANSWER_NS};
+	s->connections = connections_new(&conf, reterr);
+	return s->connections ? 0 : -EINVAL;
+}
+
+struct metrics_server *metrics_server_new(
+	const struct metrics_server_conf *conf, struct lb_err *reterr)
+{
+	struct metrics_server *s = calloc(1, sizeof(*s));
+	if (!s) {
+		lb_err_set(reterr, "out of memory");
+		return NULL;
+	}
+	s->conf = *conf;
+	if (start(s, reterr) == 0)
+		return s;
+	metrics_server_free(s);
+	return NULL;
+}
+
+void metrics_server_free(struct metrics_server *s)
+{
+	if (!s)
+		return;
+	if (s->http)
+		evhttp_free(s->http); // with its connections, whose answers end so
+	connections_free(s->connections);
+	free(s);
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The metrics' HTTP port: GET /metrics in the form that Prometheus asks for, GET /ready for probes.
+// Connections and their times, answers under way and bytes that wait for a reader or come from one
+// are bounded; an answer is made in slices, one a turn of the loop (docs/decisions/slices.md).
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/base/slice.h"
+#include "lb/base/err.h"
+
+struct event_base;
+struct metrics_server;
+struct scrape_conf;
+
+#define METRICS_MAX_CONNECTIONS 32
+#define METRICS_MAX_ANSWERS 4 // under way; who asks for more is told to come again (503)
+
+struct metrics_server_conf {
+	struct event_base *base; // borrowed, like the rest
+	const char *listen; // "127.0.0.1:9464", "[::1]:9464"
+	const struct scrape_conf *scrape;
+	struct slice slice; // its clock is the connections', too: not NULL
+};
+
+// NULL with reterr: the address is malformed or taken, or out of memory.
+struct metrics_server *metrics_server_new(
+	const struct metrics_server_conf *, struct lb_err *reterr);
+// Cuts what is under way. NULL is fine.
+void metrics_server_free(struct metrics_server *);

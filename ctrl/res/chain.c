@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/res/chain.h"
+
+#include "ctrl/res/cidr.h"
+#include "ctrl/res/listener.h"
+
+#include <errno.h>
+#include <string.h>
+
+// Short names; protobuf-c's own are typedefs.
+typedef Envoy__Config__Core__V3__Address Address;
+typedef Envoy__Config__Core__V3__CidrRange Range;
+typedef Envoy__Config__Core__V3__SocketAddress SocketAddress;
+typedef Envoy__Config__Listener__V3__FilterChainMatch Match;
+typedef Envoy__Config__Listener__V3__Listener Listener;
+#define SOURCE_TYPE(x) ENVOY__CONFIG__LISTENER__V3__FILTER_CHAIN_MATCH__CONNECTION_SOURCE_TYPE__##x
+
+// What is no IP address, or has no port, is no frontend's (A36-02): it is not in the list.
+static int read_address(struct res_reader *rd, const Address *m, struct ip_port *ret, bool *is_ip)
+{
+	if (!m || m->address_case != ENVOY__CONFIG__CORE__V3__ADDRESS__ADDRESS_SOCKET_ADDRESS)
+		return lb_err_set(rd->err, "no socket_address");
+	const SocketAddress *a = m->socket_address;
+	if (a->protocol != ENVOY__CONFIG__CORE__V3__SOCKET_ADDRESS__PROTOCOL__TCP)
+		return lb_err_set(rd->err, "protocol: must be TCP");
+	uint32_t port = 0;
+	if (a->port_specifier_case ==
+		ENVOY__CONFIG__CORE__V3__SOCKET_ADDRESS__PORT_SPECIFIER_PORT_VALUE)
+		port = a->port_value;
+	if (port > UINT16_MAX)
+		return lb_err_set(rd->err, "port_value: above 65535");
+	ret->port = (uint16_t)port;
+	*is_ip = ip_parse(a->address, &ret->ip);
+	return 0;
+}
+
+// A36-70
+static int read_addresses(struct res_reader *rd, const Listener *m, struct res_socket *s)
+{
+	struct ip_port *list =
+		lb_arena_alloc(rd->arena, m->n_additional_addresses + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	if (read_address(rd, m->address, &s->address, &s->is_ip))
+		return lb_err_within(rd->err, "address");
+	s->host = lb_arena_strdup(rd->arena, m->address->socket_address->address);
+	if (!s->host)
+		return -ENOMEM;
+	list[0] = s->address;
+	s->n_addresses = s->is_ip;
+	for (size_t i = 0; i < m->n_additional_addresses; i++) {
+		bool is_ip;
+		if (read_address(
+			    rd, m->additional_addresses[i]->address, &list[s->n_addresses], &is_ip))
+			return lb_err_within(rd->err, "additional_addresses[%zu].address", i);
+		s->n_addresses += is_ip;
+	}
+	s->addresses = list;
+	return 0;
+}
+
+bool res_socket_has(const struct res_socket *s, const struct ip_port *a)
+{
+	for (uint32_t i = 0; i < s->n_addresses; i++)
+		if (ip_port_eq(&s->addresses[i], a))
+			return true;
+	return false;
+}
+
+int res_socket_read(struct res_reader *rd, const Listener *m, struct res_socket *ret)
+{
+	int rc = read_addresses(rd, m, ret);
+	if (rc)
+		return rc;
+	if (m->use_original_dst && m->use_original_dst->value)
+		return lb_err_set(rd->err, "use_original_dst: is not supported");
+	if (!m->n_filter_chains && !m->default_filter_chain)
+		return lb_err_set(rd->err, "neither filter_chains nor default_filter_chain");
+	return 0;
+}
+
+static int read_ranges(struct res_reader *rd, const char *field, Range *const *in, size_t n,
+	const struct ip_prefix **ret, uint32_t *ret_n)
+{
+	struct ip_prefix *list = lb_arena_alloc(rd->arena, n + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		if (res_cidr_read(rd, in[i], RES_CIDR_CUT, &list[i]))
+			return lb_err_within(rd->err, "%s[%zu]", field, i);
+	*ret = list;
+	*ret_n = (uint32_t)n;
+	return 0;
+}
+
+static int read_source_type(struct res_reader *rd, const Match *m, enum lb_source_type *ret)
+{
+	switch (m->source_type) {
+	case SOURCE_TYPE(ANY):
+		*ret = LB_SOURCE_ANY;
+		return 0;
+	case SOURCE_TYPE(SAME_IP_OR_LOOPBACK):
+		*ret = LB_SOURCE_LOCAL;
+		return 0;
+	case SOURCE_TYPE(EXTERNAL):
+		*ret = LB_SOURCE_EXTERNAL;
+		return 0;
+	default:
+		return lb_err_set(rd->err, "source_type: unknown");
+	}
+}
+
+// In the order in which gRPC looks at the fields: nothing tells a server what it is asked for
+// (A36-24, A36-25).
+static enum lb_chain_never never_of(const Match *m)
+{
+	if (m->destination_port && m->destination_port->value)
+		return LB_CHAIN_NEVER;
+	if (m->n_server_names)
+		return LB_CHAIN_NEVER_IN_PREFIX;
+	if (*m->transport_protocol && strcmp(m->transport_protocol, "raw_buffer") != 0)
+		return LB_CHAIN_NEVER_IN_PREFIX;
+	return m->n_application_protocols ? LB_CHAIN_NEVER_BY_ALPN : LB_CHAIN_POSSIBLE;
+}
+
+int res_chain_match_read(struct res_reader *rd, const Match *m, struct lb_chain_conf *ret)
+{
+	*ret = (struct lb_chain_conf){.never = LB_CHAIN_POSSIBLE};
+	if (!m)
+		return 0;
+	uint32_t *ports = lb_arena_alloc(rd->arena, m->n_source_ports + 1, sizeof(*ports));
+	if (!ports)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->n_source_ports; i++)
+		ports[i] = m->source_ports[i];
+	int rc = read_ranges(rd, "prefix_ranges", m->prefix_ranges, m->n_prefix_ranges,
+		&ret->destinations, &ret->n_destinations);
+	if (!rc)
+		rc = read_ranges(rd, "source_prefix_ranges", m->source_prefix_ranges,
+			m->n_source_prefix_ranges, &ret->sources, &ret->n_sources);
+	if (!rc)
+		rc = read_source_type(rd, m, &ret->source_type);
+	ret->source_ports = ports;
+	ret->n_source_ports = (uint32_t)m->n_source_ports;
+	ret->never = never_of(m);
+	ret->raw_buffer = *m->transport_protocol;
+	return rc == -EINVAL ? lb_err_within(rd->err, "filter_chain_match") : rc;
+}

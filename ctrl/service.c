@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/service.h"
+
+#include "ctrl/base/show_port.h"
+#include "ctrl/conf/config.h"
+#include "ctrl/frontends.h"
+#include "ctrl/shutdown.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+static const char *const phase_lines[] = {
+	[SERVICE_STARTING] = "",
+	[SERVICE_READY] = "READY=1\n",
+	[SERVICE_STOPPING] = "STOPPING=1\n",
+};
+
+void service_tell(struct service *s, enum service_phase phase, const char *status)
+{
+	const char *line = phase > s->told ? phase_lines[phase] : "";
+	char cut[SERVICE_MAX_STATUS];
+	snprintf(cut, sizeof(cut), "%s", status);
+	for (char *c = cut; (c = strchr(c, '\n'));)
+		*c = ' ';
+	if (!*line && strcmp(cut, s->status) == 0)
+		return;
+	if (phase > s->told)
+		s->told = phase;
+	memcpy(s->status, cut, sizeof(cut));
+	// Nobody could be told of a failure; the manager's own timeouts act on silence.
+	(void)sd_notifyf(0, "%sSTATUS=%s", line, s->status);
+}
+
+static bool has_link(const struct service_view *v)
+{
+	for (uint32_t i = 0; i < v->config->n_ports; i++)
+		if (v->ports[i].link == SHOW_LINK_UP)
+			return true;
+	return false;
+}
+
+static void tell_what_is_missing(struct service *s, const struct service_view *v)
+{
+	char status[SERVICE_MAX_STATUS] = "waiting for configuration";
+	for (uint32_t i = 0; i < v->config->n_frontends; i++) {
+		const char *waits = frontends_waiting(v->frontends, i);
+		if (!*waits)
+			continue;
+		snprintf(status, sizeof(status), "frontend %s: waiting for %s",
+			v->config->frontends[i].name, waits);
+		break;
+	}
+	service_tell(s, SERVICE_STARTING, status);
+}
+
+void service_look(struct service *s, const struct service_view *v)
+{
+	if (v->shutdown->begun)
+		service_tell(s, SERVICE_STOPPING,
+			v->shutdown->draining ? "draining" : "lame duck: clients are still taken");
+	else if (!has_link(v))
+		service_tell(s, SERVICE_STARTING, "no port has a link");
+	else if (v->ready)
+		service_tell(s, SERVICE_READY, "serving");
+	else
+		tell_what_is_missing(s, v);
+}
+
+void service_beat(const struct service *s, bool all_run)
+{
+	if (all_run)
+		(void)sd_notify(0, "WATCHDOG=1");
+	if (s->told == SERVICE_STOPPING)
+		(void)sd_notify(0, "EXTEND_TIMEOUT_USEC=30000000");
+}

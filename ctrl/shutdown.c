@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/shutdown.h"
+
+#include "ctrl/assemble/workers.h"
+#include "ctrl/conf/config.h"
+#include "ctrl/loop.h"
+#include "lb/base/container_of.h"
+#include "lb/base/log.h"
+#include "lb/base/time.h"
+
+// After the drain's deadline workers get this long to cut what is left and report.
+#define DRAIN_SLACK_NS NS_PER_SECOND
+
+static void arm(struct shutdown *s, struct twheel_timer *t, void (*fire)(struct twheel_timer *),
+	uint64_t deadline_ns)
+{
+	t->fire = fire;
+	twheel_arm(loop_wheel(s->loop), t, deadline_ns);
+}
+
+static void on_drain_overdue(struct twheel_timer *timer)
+{
+	log_warn("stopping", "reason=\"drain overdue\"");
+	loop_stop(CONTAINER_OF(timer, struct shutdown, drain_timer)->loop);
+}
+
+static void drain(struct shutdown *s)
+{
+	s->draining = true;
+	uint32_t drain_s = s->config->drain_s;
+	uint64_t deadline = twheel_now(loop_wheel(s->loop)) + drain_s * NS_PER_SECOND;
+	log_info("draining", "deadline_s=%u", drain_s);
+	struct lb_command command = {.kind = LB_COMMAND_DRAIN, .deadline_ns = deadline};
+	workers_send_all(s->workers, &command);
+	arm(s, &s->drain_timer, on_drain_overdue, deadline + DRAIN_SLACK_NS);
+}
+
+static void on_lame_over(struct twheel_timer *timer)
+{
+	drain(CONTAINER_OF(timer, struct shutdown, lame_timer));
+}
+
+// Readiness goes first: who sends clients here is to look elsewhere before they are sent away.
+void shutdown_signal(struct shutdown *s)
+{
+	if (s->begun) {
+		log_warn("stopping", "reason=\"second signal\"");
+		loop_stop(s->loop);
+		return;
+	}
+	s->begun = true;
+	s->on_begin(s->ctx);
+	uint32_t lame_duck_s = s->config->lame_duck_s;
+	if (lame_duck_s == 0) {
+		drain(s);
+		return;
+	}
+	log_info("lame duck", "for_s=%u", lame_duck_s);
+	uint64_t now = twheel_now(loop_wheel(s->loop));
+	arm(s, &s->lame_timer, on_lame_over, now + lame_duck_s * NS_PER_SECOND);
+}
+
+void shutdown_worker_drained(struct shutdown *s, uint32_t worker, uint32_t n_cut)
+{
+	log_info("worker drained", "worker=%u requests_cut=%u", worker, n_cut);
+	s->n_cut += n_cut;
+	if (++s->n_drained == workers_count(s->workers))
+		loop_stop(s->loop);
+}
+
+bool shutdown_is_drained(const struct shutdown *s)
+{
+	return s->n_drained == workers_count(s->workers);
+}

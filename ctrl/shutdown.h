@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of the process, from the signal to the loop's last turn: readiness goes, clients are
+// taken for lame_duck_s, workers drain for drain_s, and the loop stops once all have, or when it is
+// too late.
+// Thread: ctrl.
+#pragma once
+
+#include "lb/base/twheel.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct config;
+struct loop;
+struct workers;
+
+struct shutdown { // the caller sets what stands first; the rest is zero
+	const struct config *config; // borrowed, as the next two
+	struct loop *loop;
+	struct workers *workers;
+	void (*on_begin)(void *ctx); // nobody is to send more clients here
+	void *ctx;
+	bool begun, draining;
+	uint32_t n_drained; // workers
+	uint64_t n_cut; // requests of theirs that the drain's deadline ended
+	struct twheel_timer lame_timer; // until clients are sent away
+	struct twheel_timer drain_timer;
+};
+
+// Begins it; a second call stops the loop at once.
+void shutdown_signal(struct shutdown *);
+// n_cut: how many of its requests the deadline ended.
+void shutdown_worker_drained(struct shutdown *, uint32_t worker, uint32_t n_cut);
+// True if all workers have drained: n_cut is all that was cut.
+bool shutdown_is_drained(const struct shutdown *);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/stats/failure_walk.h"
+
+#include "ctrl/assemble/workers.h"
+#include "lb/pick/link.h"
+
+#include <stdlib.h>
+
+// Goes back through one worker's.
+struct reader {
+	const struct lb_failures *of;
+	uint64_t next; // number + 1 of what is read next
+	bool has; // now holds one that is not told yet
+	struct lb_failure now;
+};
+
+struct failure_walk {
+	struct lb_failure told;
+	uint32_t n;
+	struct reader readers[]; // by worker
+};
+
+static void step(struct reader *r)
+{
+	r->has = r->next > 0 && lb_failures_read(r->of, --r->next, &r->now);
+}
+
+struct failure_walk *failure_walk_new(const struct workers *workers)
+{
+	uint32_t n = workers_count(workers);
+	struct failure_walk *w = calloc(1, sizeof(*w) + n * sizeof(w->readers[0]));
+	if (!w)
+		return NULL;
+	w->n = n;
+	for (uint32_t i = 0; i < n; i++) {
+		w->readers[i].of = workers_link(workers, i)->failures;
+		w->readers[i].next = lb_failures_count(w->readers[i].of);
+		step(&w->readers[i]);
+	}
+	return w;
+}
+
+void failure_walk_free(struct failure_walk *w)
+{
+	free(w);
+}
+
+const struct lb_failure *failure_walk_next(struct failure_walk *w, uint32_t *ret_worker)
+{
+	struct reader *last = NULL;
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct reader *r = &w->readers[i];
+		if (r->has && (!last || r->now.at_ns > last->now.at_ns))
+			last = r;
+	}
+	if (!last)
+		return NULL;
+	*ret_worker = (uint32_t)(last - w->readers);
+	w->told = last->now;
+	step(last);
+	return &w->told;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// `show listeners`: what came by `listeners: wildcard`.
+#include "ctrl/base/show_listener.h"
+#include "ctrl/stats/show_inside.h"
+#include "ctrl/stats/show_json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+// One text, which tables have room for.
+static void set_addresses(json_t *row, const struct show_listener *i)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	for (uint32_t a = 0; out && a < i->n_addresses; a++) {
+		char address[IP_PORT_TEXT_MAX];
+		fprintf(out, "%s%s", a ? " " : "", ip_port_print(&i->addresses[a], address));
+	}
+	if (out && fclose(out) == 0)
+		show_set_text(row, "addresses", text);
+	free(text);
+}
+
+static void add_row(void *ctx, const struct show_listener *i)
+{
+	json_t *row = json_object();
+	show_set_text(row, "name", i->name);
+	show_set_text(row, "state", i->state);
+	set_addresses(row, i);
+	show_set_u64(row, "chains", i->n_chains);
+	show_set_text(row, "waiting", i->waiting);
+	show_set_text(row, "refused", i->refused);
+	show_set_text(row, "error", i->error);
+	json_array_append_new(ctx, row);
+}
+
+json_t *show_listeners(const struct show *s, struct show_args *args)
+{
+	json_t *rows = json_array();
+	if (rows && s->conf.each_listener)
+		s->conf.each_listener(s->conf.ctx, add_row, rows);
+	return rows;
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// log: the last lines of the access log, the oldest first, and with -f those that come.
+#include "ctrl/access_log/access_log.h"
+#include "ctrl/access_log/line.h"
+#include "ctrl/access_log/recent.h"
+#include "ctrl/conf/config.h"
+#include "ctrl/stats/render.h"
+#include "ctrl/stats/show_inside.h"
+#include "ctrl/stats/stats_server.h"
+#include "lb/base/container_of.h"
+
+#include <event2/buffer.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FALLBACK 100 // lines, where the command says no number
+#define N_KEYS 5
+#define WORD_MAX 128
+
+// Which records are wanted.
+struct log_filter {
+	char cause[WORD_MAX], cluster[WORD_MAX], frontend[WORD_MAX], path[WORD_MAX]; // "" = any
+	uint64_t min_status;
+};
+
+struct log_watch {
+	struct stats_follow follow;
+	const struct show *show;
+	struct log_filter filter;
+	uint64_t next; // number of the first record that was not looked at
+	bool json;
+};
+
+static bool is_wanted(
+	const struct show *s, const struct log_filter *f, const struct lb_access_record *a)
+{
+	struct str cluster = lb_access_get(a, LB_ACCESS_CLUSTER);
+	struct str path = lb_access_get(a, LB_ACCESS_PATH);
+	const char *cause = lb_cause_info((enum lb_cause)a->brief.cause)->name;
+	const char *frontend = s->conf.config->frontends[a->frontend].name;
+	return a->brief.status >= f->min_status && (!f->cause[0] || strcmp(f->cause, cause) == 0) &&
+	       (!f->cluster[0] || str_eq(str_from(f->cluster), cluster)) &&
+	       (!f->frontend[0] || strcmp(f->frontend, frontend) == 0) &&
+	       str_starts(path, str_from(f->path));
+}
+
+// Without its newline; valid until the next call.
+static struct str line_of(
+	const struct show *s, const struct access_recent_entry *e, bool json, char *room)
+{
+	struct access_line line = {.p = room, .size = ACCESS_LINE_MAX};
+	access_log_print(s->conf.access_log, e, json, &line);
+	size_t len = line.len;
+	while (len && room[len - 1] == '\n')
+		len--;
+	return (struct str){room, len};
+}
+
+static void add_line(
+	const struct log_watch *w, const struct access_recent_entry *e, struct evbuffer *out)
+{
+	char room[ACCESS_LINE_MAX];
+	json_t *rows = json_pack("[o]", render_str(line_of(w->show, e, w->json, room)));
+	char *text = rows ? show_log_text(rows) : NULL;
+	if (text)
+		evbuffer_add_printf(out, "%s", text);
+	free(text);
+	json_decref(rows);
+}
+
+static void more(struct stats_follow *f, struct evbuffer *out)
+{
+	struct log_watch *w = CONTAINER_OF(f, struct log_watch, follow);
+	struct access_recent *recent = access_log_recent(w->show->conf.access_log);
+	struct access_recent_entry e;
+	uint64_t n_lost = 0, end = access_recent_count(recent); // what comes meanwhile is for later
+	while (evbuffer_get_length(out) < STATS_FOLLOW_UNREAD && w->next < end &&
+		access_recent_read(recent, &w->next, &e, &n_lost)) {
+		if (n_lost)
+			evbuffer_add_printf(out,
+				w->json ? "{\"lost\":%" PRIu64 "}\n"
+					: "# %" PRIu64 " records were lost\n",
+				n_lost);
+		n_lost = 0;
+		if (is_wanted(w->show, &w->filter, &e.record))
+			add_line(w, &e, out);
+	}
+}
+
+static void log_watch_free(struct stats_follow *f)
+{
+	free(CONTAINER_OF(f, struct log_watch, follow));
+}
+
+char *show_log_text(json_t *rows)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	if (!f)
+		return NULL;
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		render_print(f, json_string_value(json_array_get(rows, i)));
+		fputc('\n', f);
+	}
+	if (fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+// The last n_rows of the wanted ones.
+static json_t *last(struct log_watch *w, uint64_t n_rows)
+{
+	struct access_recent *recent = access_log_recent(w->show->conf.access_log);
+	uint64_t n = access_recent_count(recent), n_lost = 0;
+	char room[ACCESS_LINE_MAX];
+	struct access_recent_entry e;
+	json_t *rows = json_array();
+	while (rows && w->next < n && access_recent_read(recent, &w->next, &e, &n_lost)) {
+		if (!is_wanted(w->show, &w->filter, &e.record))
+			continue;
+		struct str line = line_of(w->show, &e, w->json, room);
+		json_array_append_new(
+			rows, w->json ? json_loadb(line.p, line.len, 0, NULL) : render_str(line));
+		if (json_array_size(rows) > n_rows)
+			json_array_remove(rows, 0);
+	}
+	return rows;
+}
+
+static bool is_cause(const char *name)
+{
+	for (int i = 0; i < LB_N_CAUSES; i++)
+		if (strcmp(lb_cause_info((enum lb_cause)i)->name, name) == 0)
+			return true;
+	return false;
+}
+
+static bool read_filter(const char *word, struct log_filter *f)
+{
+	const struct {
+		const char *key;
+		char *to;
+	} keys[N_KEYS] = {{"cause=", f->cause}, {"cluster=", f->cluster},
+		{"frontend=", f->frontend}, {"path=", f->path}, {"status=", NULL}};
+	for (int i = 0; i < N_KEYS; i++) {
+		size_t len = strlen(keys[i].key);
+		if (strncmp(word, keys[i].key, len) != 0)
+			continue;
+		if (!keys[i].to)
+			return str_number(str_from(word + len), 999, &f->min_status);
+		if (keys[i].to[0] || strlen(word + len) >= WORD_MAX)
+			return false;
+		strcpy(keys[i].to, word + len);
+		return keys[i].to != f->cause || is_cause(f->cause);
+	}
+	return false;
+}
+
+// `[N] [-f] [cause=C] [cluster=C] [frontend=F] [path=PREFIX] [status=LEAST] [json]`.
+json_t *show_log(const struct show *s, struct show_args *args)
+{
+	uint64_t n_rows = FALLBACK;
+	bool follows = false;
+	struct log_watch now = {.follow = {more, log_watch_free}, .show = s};
+	if (!s->conf.access_log) {
+		lb_err_set(&args->err, "there is no access_log in shunt.yaml");
+		return NULL;
+	}
+	for (unsigned i = 0; i < args->n; i++) {
+		const char *word = args->words[i];
+		if (strcmp(word, "json") == 0 && i == args->n - 1) {
+			args->json = now.json = true;
+		} else if (strcmp(word, "-f") == 0) {
+			follows = true;
+		} else if (!str_number(str_from(word), UINT32_MAX, &n_rows) &&
+			   !read_filter(word, &now.filter)) {
+			lb_err_set(&args->err, "unexpected argument '%s', try help", word);
+			return NULL;
+		}
+	}
+	json_t *rows = last(&now, n_rows);
+	struct log_watch *w = rows && follows ? malloc(sizeof(*w)) : NULL;
+	if (w) {
+		*w = now;
+		args->follow = &w->follow;
+	} else if (follows) {
+		json_decref(rows);
+		return NULL;
+	}
+	return rows;
+}

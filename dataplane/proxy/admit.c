@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/admit.h"
+
+#include "dataplane/proxy/client_header.h"
+#include "dataplane/proxy/state.h"
+#include "lb/chain_set.h"
+#include "lb/snapshot.h"
+
+#define PRESSURE_SHARE 8 // one place of so many is left: the longest idle clients go
+
+_Static_assert(LB_MAX_FRONTENDS <= UINT16_MAX, "clients and requests know theirs");
+
+bool proxy_admit_is_short(const struct proxy *p)
+{
+	const struct pool *clients = &p->clients;
+	return clients->n_used >= clients->n_total - clients->n_total / PRESSURE_SHARE;
+}
+
+// A source has a budget (TH-83), and where places run short a share of them. s: the newcomer's,
+// NULL = not remembered.
+static bool may_come(struct proxy *p, const struct proxy_source *s)
+{
+	const struct pool *clients = &p->clients;
+	if (s && gcra_is_spent(&s->resets, &h2_shared_reset_limit, p->now_ns)) {
+		proxy_count(p, PROXY_clients_over_budget);
+		return false;
+	}
+	if (!proxy_admit_is_short(p))
+		return true;
+	if (!proxy_source_may_have(
+		    &p->sources, s ? s->n_clients : 0, clients->n_used, clients->n_total)) {
+		proxy_count(p, PROXY_clients_over_share);
+		return false;
+	}
+	return true;
+}
+
+// NULL = it has none.
+static const struct lb_chain_set *chains_of(const struct proxy_listener *l)
+{
+	const struct lb_snapshot *s = l->proxy->snapshot;
+	if (!l->is_vip)
+		return lb_snapshot_frontend(s, l->frontend)->chains;
+	const struct lb_vip *v = lb_vips_at(s->vips, l->vip);
+	return v && ip_port_eq(&v->at, &l->at) ? v->chains : NULL;
+}
+
+uint32_t proxy_admit(const struct proxy_listener *l, const struct tcp_conn *tcp,
+	const struct proxy_source *source)
+{
+	struct proxy *p = l->proxy;
+	const struct tcp_flow *flow = tcp_conn_flow(tcp);
+	const struct ip_port remote = {flow->remote, flow->remote_port};
+	if (l->wants_header && !proxy_client_header_allows(l, tcp))
+		return LB_NO_PLACE;
+	const struct lb_chain_set *chains = chains_of(l);
+	uint32_t ret = l->is_vip ? LB_NO_PLACE : l->frontend;
+	if (chains)
+		ret = lb_chain_set_find(chains, &flow->local, &remote);
+	if (ret == LB_NO_PLACE)
+		proxy_count(p, PROXY_clients_unmatched);
+	return ret != LB_NO_PLACE && may_come(p, source) ? ret : LB_NO_PLACE;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which client connections are taken, and by which filter chain of their frontend (A36-30).
+// Thread: one worker.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct proxy;
+struct proxy_listener;
+struct proxy_source;
+struct tcp_conn;
+
+// The index of the snapshot's frontend whose routes the connection has from now on. LB_NO_PLACE =
+// it is not to come, which is counted. source: NULL = it has no entry.
+uint32_t proxy_admit(
+	const struct proxy_listener *, const struct tcp_conn *, const struct proxy_source *);
+// Places run short: idle clients are to make room (TH-81).
+bool proxy_admit_is_short(const struct proxy *);

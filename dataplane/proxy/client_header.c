@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/client_header.h"
+
+#include "dataplane/proxy/state.h"
+#include "lb/base/check.h"
+#include "lb/base/container_of.h"
+#include "lb/base/time.h"
+
+#include <errno.h>
+
+#define TIMEOUT_NS (5 * NS_PER_SECOND) // PP-08
+
+int proxy_client_headers_init(struct proxy *p)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < p->conf.n_frontends && !n; i++)
+		n = p->conf.frontends[i].header.n_allow ? p->conf.max_clients : 0;
+	return n ? pool_init(&p->client_headers, sizeof(struct proxy_client_header), n) : 0;
+}
+
+bool proxy_client_header_allows(const struct proxy_listener *l, const struct tcp_conn *tcp)
+{
+	const struct proxy_header_conf *conf = &l->proxy->conf.frontends[l->frontend].header;
+	const struct ip_addr *from = &tcp_conn_flow(tcp)->remote;
+	for (uint32_t i = 0; i < conf->n_allow; i++)
+		if (ip_in_prefix(from, &conf->allow[i].ip, conf->allow[i].bits))
+			return true;
+	proxy_count(l->proxy, PROXY_headers_untrusted);
+	return false;
+}
+
+void proxy_client_header_drop(struct proxy_client *c)
+{
+	struct proxy *p = c->conn.proxy;
+	twheel_cancel(p->wheel, &c->header->timer);
+	pool_put(&p->client_headers, c->header);
+	c->header = NULL;
+}
+
+// As if it had gone away by itself; then RST.
+static void refuse(struct proxy_client *c, enum proxy_counter why)
+{
+	struct tcp_conn *tcp = c->conn.tcp;
+	proxy_count(c->conn.proxy, why);
+	c->behind_header->on_closed(tcp, c, TCP_CLOSE_RESET);
+	tcp_conn_abort(tcp);
+}
+
+static void late_fire(struct twheel_timer *t)
+{
+	refuse(CONTAINER_OF(t, struct proxy_client_header, timer)->client, PROXY_headers_late);
+}
+
+static size_t take(struct proxy_client *c, const uint8_t *data, size_t len)
+{
+	struct proxy_header *h = &c->header->header;
+	size_t used;
+	switch (proxy_header_feed(h, data, len, &used)) {
+	case PROXY_HEADER_MORE:
+		return len;
+	case PROXY_HEADER_DONE:
+		proxy_count(c->conn.proxy, PROXY_headers_taken);
+		if (h->has_source) { // PP-01
+			c->address = h->source.ip;
+			c->port = h->source.port;
+		}
+		proxy_client_header_end(c);
+		return used;
+	case PROXY_HEADER_MISSING:
+		refuse(c, PROXY_headers_missing);
+		return len;
+	case PROXY_HEADER_MALFORMED:
+		refuse(c, PROXY_headers_malformed);
+		return len;
+	case PROXY_HEADER_TOO_LONG:
+		refuse(c, PROXY_headers_too_long);
+		return len;
+	}
+	return len;
+}
+
+static size_t on_data(struct tcp_conn *tcp, void *user, const uint8_t *data, size_t len)
+{
+	struct proxy_client *c = user;
+	size_t used = c->header ? take(c, data, len) : 0;
+	if (used == len)
+		return len;
+	return used + c->behind_header->on_data(tcp, c, data + used, len - used);
+}
+
+static void on_send_room(struct tcp_conn *tcp, void *user)
+{
+	const struct proxy_client *c = user;
+	c->behind_header->on_send_room(tcp, user);
+}
+
+static void on_eof(struct tcp_conn *tcp, void *user)
+{
+	struct proxy_client *c = user;
+	if (c->header)
+		refuse(c, PROXY_headers_missing);
+	else
+		c->behind_header->on_eof(tcp, user);
+}
+
+static void on_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reason reason)
+{
+	const struct proxy_client *c = user;
+	c->behind_header->on_closed(tcp, user, reason);
+}
+
+static const struct tcp_conn_ops header_ops = {
+	.on_data = on_data, .on_send_room = on_send_room, .on_eof = on_eof, .on_closed = on_closed};
+
+const struct tcp_conn_ops *proxy_client_header_begin(
+	struct proxy_client *c, const struct tcp_conn_ops *ops)
+{
+	struct proxy *p = c->conn.proxy;
+	const struct proxy_header_conf *conf = &p->conf.frontends[c->frontend].header;
+	c->behind_header = ops;
+	c->header = pool_take(&p->client_headers);
+	CHECK(c->header); // there are as many as clients
+	*c->header = (struct proxy_client_header){
+		.header = {.v1 = conf->v1, .v2 = conf->v2}, .timer.fire = late_fire, .client = c};
+	twheel_arm(p->wheel, &c->header->timer, twheel_now(p->wheel) + TIMEOUT_NS);
+	return &header_ops;
+}

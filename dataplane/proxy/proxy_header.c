@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/proxy_header.h"
+
+#include "lb/base/min.h"
+#include "lb/base/str.h"
+
+#include <string.h>
+
+#define V1_BEGIN STR("PROXY ")
+#define V2_BEGIN STR("\r\n\r\n\0\r\nQUIT\n")
+#define V2_FIXED 16 // signature, version and command, family, length
+#define V2_LOCAL 0x20 // version 2 in the upper half
+#define V2_PROXY 0x21
+#define TLVS_MAX 1024
+
+// Of version 2: how many bytes of addresses a family has, and whether we use them.
+static const struct family {
+	uint8_t byte;
+	uint8_t len;
+	bool is_ip;
+} families[] = {
+	{0x00, 0, false}, // UNSPEC
+	{0x11, 12, true}, // TCP over IPv4
+	{0x21, 36, true}, // TCP over IPv6
+	{0x31, 216, false}, // a Unix socket's stream
+};
+
+static enum proxy_header_state fail(struct proxy_header *h, enum proxy_header_state why)
+{
+	h->state = (uint8_t)why;
+	return why;
+}
+
+static enum proxy_header_state done(struct proxy_header *h)
+{
+	h->state = PROXY_HEADER_DONE;
+	return PROXY_HEADER_DONE;
+}
+
+// Cuts the next word off a line; words are separated by one blank.
+static struct str take_word(struct str *line)
+{
+	struct str word = str_until(*line, ' ');
+	size_t used = word.len + (word.len < line->len);
+	line->p += used;
+	line->len -= used;
+	return word;
+}
+
+static bool read_port(struct str s, uint16_t *ret)
+{
+	uint64_t port;
+	if ((s.len > 1 && s.p[0] == '0') || !str_number(s, UINT16_MAX, &port))
+		return false;
+	*ret = (uint16_t)port;
+	return true;
+}
+
+// As the text form of this family: an IPv4 address has no colon, and any IPv6 address has.
+static bool read_address(struct str s, bool is_v6, struct ip_addr *ret)
+{
+	return ip_parse_str(s, ret) && (memchr(s.p, ':', s.len) != NULL) == is_v6;
+}
+
+// PP-02: a whole line without its CR LF, behind "PROXY ".
+static enum proxy_header_state read_v1(struct proxy_header *h, struct str line)
+{
+	struct str family = take_word(&line);
+	bool is_v6 = str_eq(family, STR("TCP6"));
+	if (str_eq(family, STR("UNKNOWN")))
+		return done(h);
+	if (!is_v6 && !str_eq(family, STR("TCP4")))
+		return fail(h, PROXY_HEADER_MALFORMED);
+	struct str source = take_word(&line), target = take_word(&line), port = take_word(&line);
+	struct ip_addr unused_ip;
+	uint16_t unused_port;
+	if (!read_address(source, is_v6, &h->source.ip) ||
+		!read_address(target, is_v6, &unused_ip) || !read_port(port, &h->source.port) ||
+		!read_port(line, &unused_port))
+		return fail(h, PROXY_HEADER_MALFORMED);
+	h->has_source = true;
+	return done(h);
+}
+
+static enum proxy_header_state feed_v1(
+	struct proxy_header *h, const uint8_t *p, size_t len, size_t *used)
+{
+	while (*used < len) {
+		uint8_t b = p[(*used)++];
+		bool after_cr = h->bytes[h->n - 1] == '\r';
+		// A CR ends the line, or it is none.
+		if ((b == '\n') != after_cr)
+			return fail(h, PROXY_HEADER_MALFORMED);
+		if (after_cr)
+			return read_v1(h, (struct str){(const char *)h->bytes + V1_BEGIN.len,
+						  h->n - 1 - V1_BEGIN.len});
+		if (h->n == PROXY_HEADER_V1_MAX - 1)
+			return fail(h, PROXY_HEADER_TOO_LONG);
+		h->bytes[h->n++] = b;
+	}
+	return PROXY_HEADER_MORE;
+}
+
+static uint16_t load16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static const struct family *family_of(uint8_t byte)
+{
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		if (families[i].byte == byte)
+			return &families[i];
+	return NULL;
+}
+
+// The first 16 bytes are there. PP-03..PP-05.
+static enum proxy_header_state read_v2(struct proxy_header *h)
+{
+	uint8_t command = h->bytes[12];
+	uint16_t len = load16(h->bytes + 14);
+	const struct family *f = family_of(h->bytes[13]);
+	if (command != V2_LOCAL && command != V2_PROXY)
+		return fail(h, PROXY_HEADER_MALFORMED);
+	if (command == V2_LOCAL) // its family counts for nothing
+		f = &families[0];
+	if (!f || len < f->len)
+		return fail(h, PROXY_HEADER_MALFORMED);
+	if (len > PROXY_HEADER_V2_MAX - V2_FIXED || (f->is_ip && len > f->len + TLVS_MAX))
+		return fail(h, PROXY_HEADER_TOO_LONG);
+	h->has_source = f->is_ip;
+	h->skip = len;
+	return PROXY_HEADER_MORE;
+}
+
+static void read_source(struct proxy_header *h)
+{
+	const uint8_t *at = h->bytes + V2_FIXED;
+	if (h->bytes[13] == 0x11) {
+		h->source.ip = ip_from_v4((uint32_t)load16(at) << 16 | load16(at + 2));
+		h->source.port = load16(at + 8);
+	} else {
+		memcpy(h->source.ip.b, at, sizeof(h->source.ip.b));
+		h->source.port = load16(at + 32);
+	}
+}
+
+// Keeps bytes up to `most` of them in all.
+static bool keep(struct proxy_header *h, size_t most, const uint8_t *p, size_t len, size_t *used)
+{
+	size_t n = min_size(most - h->n, len - *used);
+	memcpy(h->bytes + h->n, p + *used, n);
+	h->n = (uint8_t)(h->n + n);
+	*used += n;
+	return h->n == most;
+}
+
+static enum proxy_header_state feed_v2(
+	struct proxy_header *h, const uint8_t *p, size_t len, size_t *used)
+{
+	if (h->n < V2_FIXED) {
+		if (!keep(h, V2_FIXED, p, len, used))
+			return PROXY_HEADER_MORE;
+		read_v2(h);
+		if (h->state != PROXY_HEADER_MORE)
+			return h->state;
+	}
+	if (h->has_source) {
+		size_t addresses = family_of(h->bytes[13])->len, before = h->n;
+		bool has_all = keep(h, V2_FIXED + addresses, p, len, used);
+		h->skip = (uint16_t)(h->skip - (h->n - before));
+		if (!has_all)
+			return PROXY_HEADER_MORE;
+		read_source(h);
+	}
+	size_t n = min_size(h->skip, len - *used);
+	h->skip = (uint16_t)(h->skip - n);
+	*used += n;
+	return h->skip ? PROXY_HEADER_MORE : done(h);
+}
+
+// How far the kept bytes and this one are the beginning of a header.
+static bool begins(const struct proxy_header *h, struct str begin, bool taken, uint8_t next)
+{
+	return taken && h->n < begin.len && memcmp(h->bytes, begin.p, h->n) == 0 &&
+	       (uint8_t)begin.p[h->n] == next;
+}
+
+enum proxy_header_state proxy_header_feed(
+	struct proxy_header *h, const uint8_t *p, size_t len, size_t *ret_used)
+{
+	*ret_used = 0;
+	while (h->state == PROXY_HEADER_MORE && *ret_used < len) {
+		bool is_v1 = h->n >= V1_BEGIN.len && h->bytes[0] == 'P';
+		if (is_v1)
+			return feed_v1(h, p, len, ret_used);
+		if (h->n >= V2_BEGIN.len)
+			return feed_v2(h, p, len, ret_used);
+		uint8_t next = p[*ret_used];
+		if (!begins(h, V1_BEGIN, h->v1, next) && !begins(h, V2_BEGIN, h->v2, next))
+			return fail(h, PROXY_HEADER_MISSING);
+		h->bytes[h->n++] = next;
+		++*ret_used;
+	}
+	return h->state;
+}

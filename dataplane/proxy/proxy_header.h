@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The PROXY protocol's header (PP-02..PP-06), versions 1 and 2: whose connection it is, as a proxy
+// in front of us says before the connection's own bytes. Fed in any pieces; it keeps no more than
+// what it needs.
+// Thread: any. Pure.
+#pragma once
+
+#include "lb/base/ip.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROXY_HEADER_V1_MAX 107 // CR LF included
+#define PROXY_HEADER_V2_MAX (16 + 216 + 1024)
+
+enum proxy_header_state {
+	PROXY_HEADER_MORE, // it is not complete
+	PROXY_HEADER_DONE,
+	// None of these is left again.
+	PROXY_HEADER_MISSING, // the bytes begin otherwise, or as a version that is not taken
+	PROXY_HEADER_MALFORMED,
+	PROXY_HEADER_TOO_LONG,
+};
+
+struct proxy_header {
+	bool v1, v2; // which versions are taken; set by the caller, all else zero
+	bool has_source; // DONE: there is an address
+	uint8_t state; // enum proxy_header_state
+	uint8_t n; // bytes kept
+	uint16_t skip; // of what is yet to be passed over
+	struct ip_port source;
+	uint8_t bytes[PROXY_HEADER_V1_MAX];
+};
+
+// Takes bytes of the connection, and sets *ret_used to how many of them are the header's.
+enum proxy_header_state proxy_header_feed(
+	struct proxy_header *, const uint8_t *, size_t len, size_t *ret_used);

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/secure.h"
+
+#include "dataplane/h2/h2.h"
+#include "dataplane/proxy/peer.h"
+#include "dataplane/proxy/state.h"
+#include "dataplane/tcp/tcp.h"
+#include "lb/base/check.h"
+#include "lb/base/container_of.h"
+#include "lb/base/min.h"
+#include "lb/pick/credential.h"
+#include "lb/snapshot.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+// What seal leaves free for lack of a record's worth: TCP is filled beyond its limit by that, since
+// only who has filled it is told of room.
+#define ROOM_SLACK 512
+
+static enum proxy_handshake_side side_of(const struct proxy_secure *s)
+{
+	return s->role == TLS_SERVER ? PROXY_WITH_CLIENT : PROXY_WITH_BACKEND;
+}
+
+static void stop(struct proxy_secure *s)
+{
+	if (s->handshake)
+		proxy_handshake_stop(&s->proxy->handshakes, s->handshake);
+	s->handshake = NULL;
+}
+
+static void give_up(struct proxy_secure *s, enum tlshs_outcome how, const char *why)
+{
+	proxy_handshakes_count(&s->proxy->handshakes, side_of(s), how);
+	stop(s);
+	s->broken = true;
+	s->by_peer = tlshs_outcome_is_peers(how);
+	const char *name = tlshs_outcome_name(how);
+	bool says_more = why && *why && strcmp(why, name) != 0;
+	snprintf(s->why, sizeof(s->why), "TLS: %s%s%s", name, says_more ? ": " : "",
+		says_more ? why : "");
+	buf_clear(&s->plain, s->proxy->chunks);
+}
+
+void proxy_secure_time_out(struct proxy_secure *s)
+{
+	if (proxy_secure_is_shaking(s))
+		give_up(s, TLSHS_timeout, NULL);
+}
+
+static void late_fire(struct twheel_timer *);
+
+// The deadline of a record that has begun; one that was whole in time leaves the timer as it is.
+static void watch(struct proxy_secure *s)
+{
+	uint64_t at_ns = tls_conn_deadline_ns(s->tls);
+	if (at_ns == UINT64_MAX || twheel_armed(&s->timer))
+		return;
+	s->timer.fire = late_fire;
+	twheel_arm(s->proxy->wheel, &s->timer, at_ns);
+}
+
+static void look_at_records(struct proxy_secure *s)
+{
+	uint8_t alert;
+	watch(s);
+	if (s->broken || !tls_conn_failed(s->tls, &alert, &s->by_peer))
+		return;
+	s->broken = true;
+	snprintf(s->why, sizeof(s->why), "TLS: %s alert %s (%u)", s->by_peer ? "its" : "our",
+		tls_alert_name(alert), alert);
+	buf_clear(&s->back, s->proxy->chunks);
+}
+
+static void late_fire(struct twheel_timer *t)
+{
+	struct proxy_secure *s = CONTAINER_OF(t, struct proxy_secure, timer);
+	if (s->tls) {
+		tls_conn_expire(s->tls);
+		look_at_records(s);
+	} else {
+		proxy_secure_time_out(s);
+	}
+	s->events->on_change(s->user);
+}
+
+static size_t on_plain(struct tls_conn *tls, void *user, const uint8_t *p, size_t len)
+{
+	struct proxy_secure *s = user;
+	size_t n = s->events->on_plain(s->user, p, len);
+	if (s->role == TLS_SERVER) // backends have no allowance
+		proxy_work_charge_record(&s->proxy->work, len);
+	return n;
+}
+
+static void on_eof(struct tls_conn *tls, void *user)
+{
+	struct proxy_secure *s = user;
+	s->eof = true;
+}
+
+static const struct tls_events tls_events = {.on_plain = on_plain, .on_eof = on_eof};
+
+struct proxy_secure *proxy_secure_new(struct proxy *p, const struct proxy_secure_conf *conf)
+{
+	struct proxy_secure *s = pool_take(&p->secures);
+	if (!s)
+		return NULL;
+	*s = (struct proxy_secure){.proxy = p,
+		.events = conf->events,
+		.user = conf->user,
+		.source = conf->source,
+		.server_name = conf->server_name,
+		.credential = conf->credential,
+		.role = (uint8_t)conf->role};
+	return s;
+}
+
+void proxy_secure_free(struct proxy_secure *s)
+{
+	struct proxy *p = s->proxy;
+	if (s->handshake && !s->tls)
+		proxy_handshakes_count(&p->handshakes, side_of(s), TLSHS_lost);
+	stop(s);
+	if (s->tls)
+		tls_conn_free(s->tls);
+	if (s->peer)
+		pool_put(&p->peers, s->peer);
+	buf_clear(&s->plain, p->chunks);
+	buf_clear(&s->back, p->chunks);
+	list_remove(&s->again);
+	twheel_cancel(p->wheel, &s->timer);
+	pool_put(&p->secures, s);
+}
+
+void proxy_secure_again(struct proxy_secure *s)
+{
+	if (!list_linked(&s->again))
+		list_append(&s->proxy->secures_again, &s->again);
+}
+
+// The credential is what stands at its id now: who began before it changed goes on with the old one
+// (TLS-143).
+static void start(struct proxy_secure *s)
+{
+	struct proxy *p = s->proxy;
+	const struct lb_credential *credential = lb_snapshot_credential(p->snapshot, s->credential);
+	if (!credential) {
+		give_up(s, TLSHS_no_credential, "there is no certificate for it yet");
+		return;
+	}
+	if (!s->handshake)
+		s->handshake = proxy_handshake_take(&p->handshakes, side_of(s), s->source, s);
+	if (!s->handshake) {
+		give_up(s, TLSHS_over_limit, "too many handshakes of this worker or source");
+		return;
+	}
+	struct proxy_handshake_ask ask = {.context = credential->tls,
+		.server_name = s->server_name ? str_from(s->server_name) : STR(""),
+		.source = s->source};
+	proxy_handshake_begin(&p->handshakes, s->handshake, &ask);
+}
+
+static void on_room(void *user)
+{
+	struct proxy_secure *s = user;
+	if (!proxy_handshake_has_begun(s->handshake))
+		start(s);
+	s->events->on_change(s->user);
+}
+
+void proxy_secure_begin(struct proxy_secure *s, struct tcp_conn *tcp)
+{
+	s->tcp = tcp;
+	if (s->role == TLS_SERVER) {
+		s->timer.fire = late_fire;
+		twheel_arm(s->proxy->wheel, &s->timer,
+			twheel_now(s->proxy->wheel) + PROXY_HANDSHAKE_NS);
+		return;
+	}
+	start(s);
+}
+
+static size_t feed_handshake(struct proxy_secure *s, const uint8_t *data, size_t len)
+{
+	if (!s->handshake)
+		start(s);
+	if (s->broken)
+		return len;
+	size_t n = proxy_handshake_send(&s->proxy->handshakes, s->handshake, data, len);
+	s->owed += n;
+	return n;
+}
+
+size_t proxy_secure_feed(struct proxy_secure *s, const uint8_t *data, size_t len)
+{
+	if (s->broken || s->eof)
+		return len;
+	if (!s->tls)
+		return feed_handshake(s, data, len);
+	if (s->owed || s->back.len)
+		return 0;
+	size_t n = tls_conn_feed(s->tls, data, len);
+	look_at_records(s);
+	if (n < len && tls_conn_wants_chunks(s->tls))
+		proxy_secure_again(s);
+	return n;
+}
+
+bool proxy_secure_fin(struct proxy_secure *s)
+{
+	if (s->broken)
+		return true;
+	if (s->tls)
+		s->fin = s->owed || s->back.len;
+	else
+		s->fin = s->handshake && proxy_handshake_eof(&s->proxy->handshakes, s->handshake);
+	return s->fin;
+}
+
+bool proxy_secure_feed_back(struct proxy_secure *s)
+{
+	if (!s->tls || s->owed)
+		return true; // it is not all there
+	for (size_t n = 1; s->back.len && n;) {
+		size_t len;
+		const uint8_t *p = buf_peek(&s->back, &len);
+		n = tls_conn_feed(s->tls, p, len);
+		buf_consume(&s->back, s->proxy->chunks, n);
+	}
+	look_at_records(s);
+	if (s->back.len && tls_conn_wants_chunks(s->tls))
+		proxy_secure_again(s);
+	return !s->back.len;
+}
+
+// True = something moved.
+static bool pump_once(struct proxy_secure *s, struct h2_conn *h2, bool *ret_more)
+{
+	struct buf *out = tcp_conn_sendq(s->tcp);
+	size_t room = tcp_conn_send_room(s->tcp), before = out->len;
+	room = room ? room + ROOM_SLACK : 0;
+	size_t plain_room = tls_conn_plain_room(s->tls, room), waits = s->plain.len;
+	*ret_more = h2 && h2_conn_pump(h2, plain_room > waits ? plain_room - waits : 0);
+	*ret_more |= tls_conn_seal(s->tls, &s->plain, out, room);
+	s->n_put += out->len - before;
+	return out->len > before;
+}
+
+bool proxy_secure_pump(struct proxy_secure *s, struct h2_conn *h2)
+{
+	bool more = true;
+	if (!s->tls)
+		return false;
+	while (pump_once(s, h2, &more) && more && tcp_conn_send_room(s->tcp))
+		;
+	look_at_records(s);
+	// Nothing is on its way whose acknowledgement would wake the owner.
+	if (more && !tcp_conn_sendq(s->tcp)->len)
+		proxy_secure_again(s);
+	return more;
+}
+
+bool proxy_secure_close(struct proxy_secure *s)
+{
+	twheel_cancel(s->proxy->wheel, &s->timer);
+	if (!s->tls) {
+		if (s->handshake)
+			give_up(s, TLSHS_lost, NULL);
+		buf_clear(&s->plain, s->proxy->chunks);
+		return true;
+	}
+	stop(s);
+	buf_clear(&s->back, s->proxy->chunks);
+	if (tls_conn_failed(s->tls, NULL, NULL))
+		buf_clear(&s->plain, s->proxy->chunks);
+	tls_conn_shutdown(s->tls);
+	proxy_secure_pump(s, NULL);
+	return tls_conn_is_shut(s->tls);
+}
+
+static enum proxy_protocol protocol_of(const struct tlshs_result *r)
+{
+	struct str alpn = {r->alpn, r->alpn_len};
+	if (str_eq(alpn, STR("h2")))
+		return PROXY_HTTP2;
+	return str_eq(alpn, STR("http/1.1")) ? PROXY_HTTP1 : PROXY_ANY_PROTOCOL;
+}
+
+// Of a client. False = no memory.
+static bool know_peer(struct proxy_secure *s, const struct tlshs_peer *certificate)
+{
+	if (s->role == TLS_CLIENT || !certificate->present)
+		return true;
+	s->peer = pool_take(&s->proxy->peers);
+	if (s->peer)
+		proxy_peer_set(s->peer, certificate);
+	return s->peer != NULL;
+}
+
+static void take_keys(struct proxy_secure *s, const struct tlshs_answer *a)
+{
+	struct proxy *p = s->proxy;
+	s->protocol = (uint8_t)protocol_of(&a->result);
+	if (s->role == TLS_CLIENT && s->protocol != PROXY_HTTP2) { // TLS-145
+		give_up(s, TLSHS_no_application_protocol, "the backend does not say h2");
+		return;
+	}
+	s->tls = tls_conn_new(p->tls, s->role, &a->result.secrets, &tls_events, s);
+	if (!s->tls || !know_peer(s, &a->result.peer)) {
+		give_up(s, TLSHS_no_memory, NULL);
+		return;
+	}
+	proxy_handshakes_count(
+		&p->handshakes, side_of(s), a->result.resumed ? TLSHS_resumed : TLSHS_ok);
+	twheel_cancel(p->wheel, &s->timer);
+	s->owed -= a->n_taken;
+	s->fresh = true;
+	s->asked_len = a->result.server_name_len;
+	memcpy(s->asked, a->result.server_name, s->asked_len);
+	if (!s->owed)
+		stop(s);
+}
+
+static void take_rest(struct proxy_secure *s, const struct tlshs_answer *a)
+{
+	if (!buf_append(&s->back, s->proxy->chunks, a->bytes, a->len)) {
+		stop(s);
+		s->broken = true;
+		snprintf(s->why, sizeof(s->why), "TLS: out of memory");
+		return;
+	}
+	s->owed -= a->len;
+	if (!s->owed)
+		stop(s);
+}
+
+static void take_output(struct proxy_secure *s, const struct tlshs_answer *a)
+{
+	if (!buf_append(tcp_conn_sendq(s->tcp), s->proxy->chunks, a->bytes, a->len)) {
+		give_up(s, TLSHS_no_memory, NULL);
+		return;
+	}
+	s->n_put += a->len;
+	tcp_conn_push(s->tcp);
+}
+
+static void on_answer(void *user, const struct tlshs_answer *a)
+{
+	struct proxy_secure *s = user;
+	if (a->kind == TLSHS_TO_PEER)
+		take_output(s, a);
+	else if (a->kind == TLSHS_REST)
+		take_rest(s, a);
+	else if (a->outcome == TLSHS_ok)
+		take_keys(s, a);
+	else
+		give_up(s, a->outcome, a->why);
+	if (a->kind != TLSHS_TO_PEER || s->broken)
+		s->events->on_change(s->user);
+}
+
+const struct proxy_handshakes_events proxy_secure_handshake_events = {
+	.on_answer = on_answer, .on_room = on_room};
+
+bool proxy_secure_is_busy(const struct proxy *p)
+{
+	return proxy_handshakes_are_open(&p->handshakes) || !list_empty(&p->secures_again);
+}
+
+void proxy_secure_turn(struct proxy *p)
+{
+	struct list_link now; // those who come meanwhile are for the next turn
+	proxy_handshakes_poll(&p->handshakes);
+	list_init(&now);
+	while (!list_empty(&p->secures_again)) {
+		struct list_link *l = p->secures_again.next;
+		list_remove(l);
+		list_append(&now, l);
+	}
+	while (!list_empty(&now)) {
+		struct proxy_secure *s = CONTAINER_OF(now.next, struct proxy_secure, again);
+		list_remove(&s->again);
+		s->events->on_change(s->user);
+	}
+}

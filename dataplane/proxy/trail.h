@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a request leaves for the operator if it fails: the route it took, attempts that came to
+// nothing, and the id under which its client may ask (OPS-50 to OPS-52). While it goes well, the
+// route and the time of its attempt are noted, nothing else.
+// Thread: the owning worker.
+#pragma once
+
+#include "lb/pick/cause.h"
+#include "lb/pick/failures.h"
+#include "lb/route/route.h"
+
+#include <stdint.h>
+
+struct h2_message;
+struct proxy;
+struct proxy_client;
+struct proxy_reply;
+struct proxy_request;
+
+#define PROXY_ID_MAX LB_FAILURE_ID_MAX // bytes of an x-request-id that are kept
+
+struct proxy_trail {
+	struct lb_route_place routed;
+	uint64_t sent_ns; // of the newest attempt
+	uint32_t n_tries; // that ended in vain
+};
+
+// Its attempt ended in vain: cause OK = the backend answered with this status of gRPC.
+void proxy_trail_try(struct proxy_request *, enum lb_cause, int grpc_status);
+// It found nobody to be sent to, and counts as an attempt.
+void proxy_trail_pick_failed(struct proxy_request *, int grpc_status);
+
+// The client's x-request-id, or a new one: borrowed from the request or from room, which has
+// PROXY_ID_MAX bytes.
+struct str proxy_trail_id(struct proxy_request *, char *room);
+// The proxy ends it, with this reply if there is none yet.
+void proxy_trail_fail(struct proxy_request *, const struct proxy_reply *, struct str id);
+
+// The same for one that is refused before anything is kept of it; returns its id.
+struct str proxy_trail_refuse(
+	struct proxy_client *, const struct h2_message *, const struct proxy_reply *, char *room);

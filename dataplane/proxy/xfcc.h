@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// An element of x-forwarded-client-cert (HX-58, HX-59): what a client has proven to be.
+// Thread: any. Pure.
+#pragma once
+
+#include "lb/base/str.h"
+#include "lb/route/forwarding.h"
+
+#include <stddef.h>
+
+struct tlshs_peer;
+
+// Writes "By=…;Hash=…;Subject="…";URI=…;DNS=…" as far as the listener asks for it. own_uri: of our
+// certificate, empty = none. Returns its length; 0 = there is no room for all of it.
+size_t proxy_xfcc_write(const struct lb_forwarding *, const struct tlshs_peer *, struct str own_uri,
+	char *ret, size_t size);

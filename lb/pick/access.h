@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the access log (docs/access-log.md) is told of a request that is over: a record, the ring of
+// a worker in which records go to whoever writes them, and which requests they are of.
+// Thread: as tagged. The filter is set before the worker starts, constant afterwards.
+#pragma once
+
+#include "lb/base/counter.h"
+#include "lb/base/ip.h"
+#include "lb/base/spsc.h"
+#include "lb/base/str.h"
+#include "lb/pick/cause.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// Texts of a request and the most bytes that are kept of each.
+#define LB_ACCESS_TEXTS(X)                                                                         \
+	X(METHOD, 16)                                                                              \
+	X(PATH, 384)                                                                               \
+	X(AUTHORITY, 128)                                                                          \
+	X(USER_AGENT, 128)                                                                         \
+	X(REQUEST_ID, 64)                                                                          \
+	X(TRACEPARENT, 64)                                                                         \
+	X(FORWARDED_FOR, 64)                                                                       \
+	X(CLUSTER, 120)
+
+#define X(name, most) LB_ACCESS_##name,
+enum lb_access_text { LB_ACCESS_TEXTS(X) LB_ACCESS_N_TEXTS };
+#undef X
+#define X(name, most) +(most)
+enum { LB_ACCESS_BYTES = 0 LB_ACCESS_TEXTS(X) };
+#undef X
+
+#define LB_ACCESS_NO_GRPC UINT8_MAX
+
+// What the filter looks at.
+struct lb_access_brief {
+	uint64_t began_ns, ended_ns; // of the worker's clock, as all times here
+	uint16_t status; // HTTP; 0 = the client was told none
+	uint8_t grpc_status; // LB_ACCESS_NO_GRPC = none
+	uint8_t cause; // enum lb_cause
+	bool is_sampled;
+};
+
+struct lb_access_record {
+	struct lb_access_brief brief;
+	uint64_t received_ns; // the client's last byte; 0 = it has not come
+	uint64_t answered_ns; // the backend's answer began; 0 = there was none
+	uint64_t body_in, body_out; // bytes of bodies, from the client and to it
+	struct ip_port client;
+	struct ip_port backend; // of the last attempt; n_attempts 0 = none
+	uint32_t made[LB_ACCESS_N_TEXTS]; // place in bytes[] and length: at << 16 | len
+	uint16_t n_bytes; // used of bytes[]
+	uint16_t cut; // bit: the text is longer than what is kept
+	uint16_t frontend;
+	uint8_t n_attempts; // requests sent to backends; 255 = or more
+	uint8_t protocol; // HTTP's version: 20, 11, 10
+	char bytes[LB_ACCESS_BYTES];
+};
+
+// Requests that are told of: those that failed for one of the causes, those with one of the
+// statuses, those that took so long, and a sample of all.
+struct lb_access_filter {
+	uint64_t sample; // so many of 2^32
+	uint64_t min_ns; // 0 = however long they take is no reason
+	uint32_t causes; // bits: 1 << enum lb_cause
+	uint16_t min_status; // HTTP's; gRPC's other than OK always count
+};
+_Static_assert(LB_N_CAUSES <= 32, "causes are bits");
+
+#define LB_ACCESS_SAMPLE_ALL ((uint64_t)1 << 32)
+#define LB_ACCESS_RECORDS 8192 // that a ring holds
+
+struct lb_access {
+	struct lb_access_filter filter;
+	struct spsc ring; // w: worker, r: who writes the log
+	uint64_t n_dropped; // w: worker (relaxed), r: any: the ring was full
+};
+
+struct lb_access *lb_access_new(const struct lb_access_filter *); // NULL = out of memory
+void lb_access_free(struct lb_access *); // NULL is fine
+
+// Keeps a text, cut to what is kept of it. Each text of a record once.
+void lb_access_put(struct lb_access_record *, enum lb_access_text, struct str);
+static inline struct str lb_access_get(const struct lb_access_record *a, enum lb_access_text which)
+{
+	return (struct str){a->bytes + (a->made[which] >> 16), a->made[which] & UINT16_MAX};
+}
+// A record without texts.
+void lb_access_begin(struct lb_access_record *);
+bool lb_access_wants(const struct lb_access_filter *, const struct lb_access_brief *);
+// Copies the record into the ring, or counts it as dropped.
+void lb_access_tell(struct lb_access *, const struct lb_access_record *);

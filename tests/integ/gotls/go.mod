@@ -1,0 +1,3 @@
+module shunt/tests/integ/gotls
+
+go 1.25.0

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The access log: the same lines as Envoy's, and files that fill, vanish or move under load."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import types
+
+import pytest
+
+import envoy_proxy
+from differential import add_oracle
+from envoy_table import all_resources, case_lists, clusters, routes_of
+from http_cases import BACKENDS, PORT
+from lab import wait_until
+from policy_cases import FAULTS
+from resources import TYPES, Folder
+from test_envoy import Pair
+from testbed import EXIT_TIMEOUT_S, HERE, Testbed
+
+FORMAT = ("%REQ(USER-AGENT)% %REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL% %RESPONSE_CODE% "
+          "%RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS% %BYTES_RECEIVED% %UPSTREAM_CLUSTER% %UPSTREAM_HOST% "
+          "%UPSTREAM_REMOTE_PORT% %UPSTREAM_REQUEST_ATTEMPT_COUNT% %REQ(X-FORWARDED-FOR):3% %REQ(TRACEPARENT)% "
+          "%START_TIME(%Y%%)% %%\n")
+MIN_SAME = 50
+LOADED_S = 60
+
+
+def settings(path, text_format=None, **filters):
+    form = f", text_format: {json.dumps(text_format)}" if text_format else ""
+    chosen = ", ".join(f"{k}: {v}" for k, v in filters.items())
+    return f"access_log: {{path: {path}{form}, filter: {{{chosen}}}}}\n"
+
+
+def lines_of(path):
+    return pathlib.Path(path).read_text(encoding="utf-8").splitlines()
+
+
+def by_tag(path):
+    return {line.split()[0]: line for line in lines_of(path)}
+
+
+def envoys(config, path):
+    manager = config["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
+    manager["access_log"] = [{"name": "file", "typed_config": {
+        "@type": TYPES + "extensions.access_loggers.file.v3.FileAccessLog", "path": str(path),
+        "log_format": {"text_format_source": {"inline_string": FORMAT}}}}]
+    return config
+
+
+def tagged(calls):
+    return [types.SimpleNamespace(**{**vars(call), "metadata": [*call.metadata, ("user-agent", f"r{i}"),
+                                                                ("traceparent", f"t{i}")]})
+            for i, call in enumerate(calls)]
+
+
+@pytest.mark.timeout(120)
+def test_ops_35_the_same_lines_as_envoy(lab):
+    cases, _, _ = case_lists()
+    bed = Testbed(lab)
+    ours, theirs = bed.lab.dir / "ours.log", bed.lab.dir / "theirs.log"
+    add_oracle(bed)
+    bed.lab.ip("backends", "route", "add", "local", "10.82.2.0/24", "dev", "lo")
+    bed.lab.start("backends", "peers", [sys.executable, HERE / "h2_peer.py", "serve", PORT])
+    Folder(bed.xds_folder).set(*all_resources(cases))
+    for ip in BACKENDS.values():
+        bed.wait_connect("backends", ip, PORT)
+    config = envoy_proxy.configuration(routes_of(cases), clusters(), [FAULTS])
+    envoy_proxy.start(bed, "oracle", envoys(config, theirs))
+    bed.settings += settings(ours, FORMAT)
+    bed.start_xds()
+    bed.start_daemon()
+    calls = [call for case in cases for call in case.calls if getattr(call, "fields", None) is None]
+    calls = tagged(calls[:200])
+    answers = list(zip(*Pair(bed).ask(calls)))
+    wait_until(lambda: len(lines_of(ours)) >= len(calls), 20, "all lines of ours")
+    assert bed.daemon.stop(EXIT_TIMEOUT_S) == 0
+    wait_until(lambda: len(lines_of(theirs)) >= len(calls), 30, "all lines of Envoy's")
+    mine, envoy = by_tag(ours), by_tag(theirs)
+    same = [i for i, (a, b) in enumerate(answers) if a.get("status") == b.get("status") == 200]
+    wrong = [f"{envoy.get(f'r{i}')}\n{mine.get(f'r{i}')}" for i in same if envoy.get(f"r{i}") != mine.get(f"r{i}")]
+    assert len(same) >= MIN_SAME and not wrong, "\n".join(wrong[:10])
+
+
+@pytest.fixture(name="logged")
+def fixture_logged(make_world):
+    def make(path, *args, **filters):
+        world = make_world()
+        world.bed.settings += settings(path, *args, **filters)
+        return world.start()
+    return make
+
+
+def test_ops_38_rotation_under_load_loses_and_doubles_nothing(logged, lab):
+    path = lab.dir / "access.log"
+    bed = logged(path, "%REQ(:PATH)% %RESPONSE_CODE%").bed
+    asked, old = 0, []
+    for i in range(4):
+        load = bed.start_h2load(f"load{i}", requests=5000)
+        wait_until(lambda: path.exists() and path.stat().st_size > 1000, LOADED_S, "lines")
+        old.append(lab.dir / f"access.log.{i}")
+        path.rename(old[-1])
+        bed.daemon.signal(signal.SIGUSR1)
+        report = bed.h2load_report(load)
+        assert report.perfect, report
+        asked += 5000
+        wait_until(path.exists, LOADED_S, "a new file")
+    wait_until(lambda: sum(len(lines_of(p)) for p in (*old, path)) >= asked, LOADED_S, "all lines")
+    found = [line for p in (*old, path) for line in lines_of(p)]
+    assert len(found) == asked and {line.split()[1] for line in found} == {"200"}
+
+
+def test_ops_36_a_reader_that_goes_fails_no_request(logged, lab):
+    path = lab.dir / "fifo"
+    os.mkfifo(path)
+    bed = logged(path).bed
+    with subprocess.Popen(["/usr/bin/head", "-n", "100", path], stdout=subprocess.DEVNULL):
+        assert bed.run_h2load(requests=3000).perfect
+    assert bed.run_h2load(requests=30000).perfect  # nobody reads
+    wait_until(lambda: "access log" in bed.daemon.output(), LOADED_S, "a word in the log")
+
+
+def test_ops_36_a_full_disk_fails_no_request(logged, lab):
+    folder = lab.dir / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], check=True)
+    try:
+        bed = logged(folder / "access.log").bed
+        assert bed.run_h2load(requests=30000).perfect
+        wait_until(lambda: "No space left" in bed.daemon.output(), LOADED_S, "a word in the log")
+        for line in lines_of(folder / "access.log")[:-1]:
+            json.loads(line)
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)

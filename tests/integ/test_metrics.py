@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The metrics' port, read by curl, promtool and a real Prometheus."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+import resources
+from lab import wait_until
+from lab_fixtures import check_end
+from prometheus import RULES, WAIT_S, Prometheus
+from scale_world import ScaleWorld
+from world import ROUTES, SIZES, WEB_PORT
+
+ADDRESS = "127.0.0.1:9464"
+SETTINGS = f"metrics: {{listen: '{ADDRESS}'}}\n"
+OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
+SAMPLE = re.compile(r'^([a-z_0-9]+)(?:\{(.*)\})? (\S+)$')
+LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
+
+
+def fetch(bed, path="/metrics", accept="text/plain", head=False):
+    words = ["/usr/bin/python3", "-c", FETCH, ADDRESS, path, accept, "head" if head else "body"]
+    return bed.lab.exec("lb", words, timeout=60).stdout
+
+
+FETCH = """
+import http.client, sys
+c = http.client.HTTPConnection(sys.argv[1], timeout=50)
+c.request("GET", sys.argv[2], headers={"Accept": sys.argv[3]})
+r = c.getresponse()
+body = r.read().decode()
+print(r.status, r.getheader("Content-Type")) if sys.argv[4] == "head" else print(body, end="")
+"""
+
+
+def samples(text):
+    """{(name, labels): value}; no sample may be there twice."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        name, labels, value = SAMPLE.match(line).groups()
+        key = (name, frozenset(LABEL.findall(labels or "")))
+        assert key not in found, line
+        found[key] = float(value)
+    return found
+
+
+def value(found, name, **labels):
+    return found[(name, frozenset(labels.items()))]
+
+
+@pytest.fixture(name="metered")
+def fixture_metered(make_world):
+    world = make_world()
+    world.bed.settings += SETTINGS
+    return world.start()
+
+
+def test_ops_12_counts_are_those_of_the_client(metered):
+    bed = metered.bed
+    report = bed.run_h2load(requests=5000)
+    assert report.perfect, report
+    bed.run_calls("unary", count=50)
+    found = samples(fetch(bed))
+    assert value(found, "shunt_frontend_requests_total", frontend="web") == 5050
+    assert value(found, "shunt_frontend_requests_ended_total", frontend="web", cause="ok") == 5050
+    assert value(found, "shunt_frontend_answers_total", frontend="web", protocol="http", status="2xx") == 5000
+    assert value(found, "shunt_frontend_answers_total", frontend="web", protocol="grpc", status="0") == 50
+    assert value(found, "shunt_cluster_answers_total", cluster="rpc", protocol="grpc", status="0") == 50
+    assert value(found, "shunt_cluster_requests_total", cluster="rpc") == 50
+    for name in ("request", "attempt", "added"):
+        assert value(found, f"shunt_cluster_{name}_duration_seconds_count", cluster="rpc") == 50
+    request, attempt, added = (value(found, f"shunt_cluster_{name}_duration_seconds_sum", cluster="rpc")
+                               for name in ("request", "attempt", "added"))
+    assert 0 < added < request and request == pytest.approx(attempt + added, rel=0.01)
+    assert value(found, "shunt_ready") == 1
+
+
+def test_ops_10_promtool_finds_nothing_in_either_form(metered):
+    text = fetch(metered.bed)
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True,
+                          timeout=30, check=False)
+    assert done.returncode == 0 and not done.stdout and not done.stderr, done
+    assert fetch(metered.bed, head=True).strip() == "200 text/plain; version=0.0.4; charset=utf-8"
+    assert OPEN_METRICS in fetch(metered.bed, accept=OPEN_METRICS, head=True)
+    assert fetch(metered.bed, accept=OPEN_METRICS).endswith("\n# EOF\n")
+
+
+def test_the_socket_tells_the_same(metered):
+    names = {name for name, _ in samples(fetch(metered.bed))}
+    assert {name for name, _ in samples(metered.bed.shuntctl("show", "metrics"))} == names
+
+
+def test_ops_11_endpoints_and_single_clusters_are_told_when_asked_for(metered):
+    endpoints = samples(fetch(metered.bed, "/metrics?scope=endpoint"))
+    assert {dict(labels).get("cluster") for _, labels in endpoints} == {"blue", "green", "rpc", None}
+    assert not any(name.startswith("shunt_endpoint") for name, _ in samples(fetch(metered.bed)))
+    blue = samples(fetch(metered.bed, "/metrics?cluster=blue&cluster=blue&cluster=absent"))
+    assert {dict(labels)["cluster"] for _, labels in blue} == {"blue"}
+    assert "400" in fetch(metered.bed, "/metrics?scope=everything", head=True)
+    assert "404" in fetch(metered.bed, "/", head=True)
+    assert fetch(metered.bed, "/ready") == "ready\n"
+
+
+HOG = """
+import socket, sys, time
+kind, n, address = sys.argv[1], int(sys.argv[2]), sys.argv[3].split(":")
+held = []
+for _ in range(n):
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    s.connect((address[0], int(address[1])))
+    if kind == "asks":
+        s.sendall(b"GET /metrics HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
+    held.append(s)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def start_hog(bed, kind, n):
+    """Holds n connections; one that `asks` reads no answer."""
+    hog = bed.lab.start("lb", kind, ["/usr/bin/python3", "-c", HOG, kind, n, ADDRESS])
+    wait_until(lambda: "ready" in hog.output(), 10, "the hog's connections")
+    return hog
+
+
+FLOOD = """
+import socket, sys
+address = sys.argv[1].split(":")
+s = socket.create_connection((address[0], int(address[1])))
+s.sendall(b"GET /metrics HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
+s.settimeout(3)
+sent = 0
+try:
+    while sent < 200 << 20:
+        sent += s.send(bytes(1 << 20))
+except OSError:
+    pass
+print(sent)
+"""
+
+ABORT = """
+import socket, struct, sys
+address = sys.argv[1].split(":")
+for _ in range(int(sys.argv[2])):
+    s = socket.create_connection((address[0], int(address[1])))
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    s.sendall(b"GET /metrics HTTP/1.1\\r\\nHost: " + b"a" * 7000 + b"\\r\\n\\r\\n")
+    s.recv(1)
+    s.close()
+"""
+
+
+def give_up(bed, n):
+    """n readers that go when their answer has begun."""
+    bed.lab.exec("lb", ["/usr/bin/python3", "-c", ABORT, ADDRESS, str(n)], timeout=60)
+
+
+def test_ops_14_readers_that_take_nothing_cost_little_and_stop_nobody(lab):
+    """1000 clusters make an answer of 13 MB, of which a reader that does not read gets a piece."""
+    with ScaleWorld(lab, "sotw", 1000, 2) as world:
+        bed = world.bed
+        bed.settings += SETTINGS
+        world.go()
+        bed.start_daemon()
+        assert world.ask_all(1).perfect
+        text = fetch(bed)
+        found = samples(text)
+        assert sum(v for (name, _), v in found.items() if name == "shunt_cluster_requests_total") == 4000
+        assert value(found, "shunt_metrics_left_out", what="cluster_durations") == 1000 - 512
+        assert len(text) < 16 << 20
+        before = bed.daemon.status_kib("VmRSS")
+        hog = start_hog(bed, "asks", 4)
+        wait_until(lambda: "503" in fetch(bed, head=True), 10, "four answers under way")
+        assert world.ask_all(1).perfect
+        assert bed.shuntctl("show", "info")
+        assert bed.daemon.status_kib("VmRSS") - before < 16 << 10
+        hog.kill()
+        wait_until(lambda: "200" in fetch(bed, head=True), 10, "an answer again")
+        give_up(bed, 100)
+        before = bed.daemon.status_kib("VmRSS")
+        give_up(bed, 800)  # each with a header of 7 kB
+        assert bed.daemon.status_kib("VmRSS") - before < 3 << 10
+        check_end(bed)
+
+
+def test_ops_14_connections_are_bounded_and_those_that_end_make_room(metered):
+    bed = metered.bed
+    hog = start_hog(bed, "idle", 45)  # what is not accepted waits in the kernel
+    descriptors = f"/proc/{bed.daemon.pid}/fd"
+    time.sleep(0.5)
+    held = len(os.listdir(descriptors))
+    hog.kill()
+    assert fetch(bed, "/ready") == "ready\n"
+    wait_until(lambda: len(os.listdir(descriptors)) <= held - 30, 10, "their descriptors back")
+    assert held - len(os.listdir(descriptors)) <= 32
+
+
+def test_ops_16_what_is_sent_behind_a_request_takes_no_memory(metered):
+    """200 MiB behind a GET."""
+    bed = metered.bed
+    fetch(bed)
+    before = bed.daemon.status_kib("VmRSS")
+    bed.lab.exec("lb", ["/usr/bin/python3", "-c", FLOOD, ADDRESS], timeout=60)
+    assert bed.daemon.status_kib("VmRSS") - before < 8 << 10
+    assert fetch(bed, "/ready") == "ready\n"
+
+
+def test_ops_17_who_loses_its_listener_is_not_ready_until_it_is_back(make_world):
+    metered = make_world()
+    bed = metered.bed
+    bed.settings += SETTINGS + "xds: {deleted: drop}\n"
+    metered.start()
+    assert fetch(bed, "/ready", head=True).startswith("200")
+    metered.folder.remove(resources.listener("web", ROUTES))
+    wait_until(lambda: fetch(bed, "/ready", head=True).startswith("503"), 10, "not ready")
+    assert value(samples(fetch(bed)), "shunt_ready") == 0
+    metered.set_weights(75, 25)
+    wait_until(lambda: fetch(bed, "/ready", head=True).startswith("200"), 10, "ready again")
+
+
+@pytest.mark.ends_daemon
+def test_ops_20_a_lame_duck_takes_clients_while_probes_hear_no(make_world):
+    world = make_world()
+    bed = world.bed
+    bed.settings += SETTINGS + "lame_duck_s: 3\ndrain_s: 2\n"
+    world.start()
+    assert fetch(bed, "/ready", head=True).startswith("200")
+    asked = time.monotonic()
+    bed.daemon.signal(signal.SIGTERM)
+    wait_until(lambda: fetch(bed, "/ready", head=True).startswith("503"), 2, "not ready")
+    assert value(samples(fetch(bed)), "shunt_ready") == 0
+    assert bed.run_h2load(requests=500).perfect
+    assert time.monotonic() - asked < 3, "too slow a machine to see the time before"
+    assert bed.daemon.wait(8) == 0, bed.daemon.output()
+    assert 3 <= time.monotonic() - asked < 8
+
+
+# Panels without a line in a world without faults.
+QUIET = {"Endpoints not ready", "Ejected"}
+
+
+@pytest.mark.timeout(300)
+def test_ops_15_alerts_fire_for_planted_faults_and_nothing_else(metered):
+    """Each fault alone, and what follows from it; between them silence."""
+    bed, folder = metered.bed, metered.folder
+    prometheus = Prometheus(bed)
+    load = bed.start_h2load("load", seconds=200, clients=2, streams=4, rate=50)
+    wait_until(lambda: prometheus.query("sum(rate(shunt_frontend_requests_total[5s]))"), WAIT_S, "load")
+    time.sleep(6)  # as long as any alert would need
+    assert not prometheus.firing()
+    for title, expr in prometheus.dashboard_queries():
+        assert prometheus.series(expr) or title in QUIET, f"{title}: {expr} finds nothing"
+
+    # Backend dead: requests go to the other one of its cluster.
+    bed_dead = metered.backends["green-1"]
+    bed_dead.kill()
+    prometheus.wait_firing("ShuntBackendDead")
+    cluster, address = metered.web_backends["green-1"]
+    metered.backends["green-1"] = bed.start_http_backend("green-1b", address, SIZES[cluster], WEB_PORT)
+    bed.shuntctl("reconnect")
+    prometheus.wait_firing()
+
+    # A resource that is refused.
+    bad = {**resources.cluster("bad"), "lb_policy": "MAGLEV"}
+    metered.extra = (bad,)
+    metered.extra_routes = (resources.route("/bad", "bad"),)
+    metered.set_weights(75, 25)
+    prometheus.wait_firing("ShuntXdsRefused", "ShuntClusterDown")
+    metered.extra = metered.extra_routes = ()
+    metered.set_weights(75, 25)
+    prometheus.wait_firing()
+
+    # The xDS server goes: what it said last serves on.
+    bed.xds.kill()
+    prometheus.wait_firing("ShuntXdsServerGone")
+    bed.start_xds()
+    prometheus.wait_firing()
+
+    # The link to the backends goes.
+    bed.lab.ip("backends", "link", "set", "b0", "down")
+    wait_until(lambda: {"ShuntPortDown"} <= set(prometheus.firing()), WAIT_S, "port down")
+    bed.lab.ip("backends", "link", "set", "b0", "up")
+    load.kill()
+
+
+def test_ops_15_what_no_test_can_break_fires_by_promtool(tmp_path):
+    """Rules whose faults would need a broken machine, on series by hand."""
+    (tmp_path / "alerts.yml").write_text(RULES.read_text())
+    (tmp_path / "test.yml").write_text(PROMTOOL_TEST)
+    done = subprocess.run(["promtool", "test", "rules", "test.yml"], cwd=tmp_path, capture_output=True,
+                          text=True, timeout=60, check=False)
+    assert done.returncode == 0, done
+
+
+PROMTOOL_TEST = """
+rule_files: [alerts.yml]
+evaluation_interval: 15s
+tests:
+  - interval: 15s
+    input_series:
+      - {series: 'shunt_worker_up{worker="0"}', values: '1x20 0x20'}
+      - {series: 'shunt_worker_up{worker="1"}', values: '1x40'}
+      - {series: 'shunt_pool_used_objects{worker="0",pool="chunks"}', values: '10x20 95x20'}
+      - {series: 'shunt_pool_objects{worker="0",pool="chunks"}', values: '100x40'}
+      - {series: 'shunt_pool_used_objects{worker="0",pool="tcp_time_wait"}', values: '100x40'}
+      - {series: 'shunt_pool_objects{worker="0",pool="tcp_time_wait"}', values: '100x40'}
+      - {series: 'shunt_pool_used_objects{worker="0",pool="arp_held_small"}', values: '100x40'}
+      - {series: 'shunt_pool_objects{worker="0",pool="arp_held_small"}', values: '100x40'}
+      - {series: 'shunt_certificate_seconds_left{provider="p",kind="own"}', values: '604800x20 172800x10 7200x10'}
+      - {series: 'shunt_certificate_seconds_left{provider="p",kind="ca"}', values: '7200x40'}
+      - {series: 'shunt_certificate_readings_total{provider="p",result="failed"}', values: '3x20 4x20'}
+      - {series: 'shunt_certificate_readings_total{provider="p",result="unchanged"}', values: '0+1x40'}
+      - {series: 'shunt_cluster_endpoints{cluster="a"}', values: '4x40'}
+      - {series: 'shunt_cluster_endpoints{cluster="one"}', values: '1x40'}
+      - {series: 'shunt_cluster_endpoints_ejected{cluster="a"}', values: '1x20 2x20'}
+      - {series: 'shunt_cluster_endpoints_ejected{cluster="one"}', values: '1x40'}
+      - {series: 'shunt_cluster_breaker_requests{cluster="a"}', values: '10x20 1000x20'}
+      - {series: 'shunt_cluster_breaker_limit{cluster="a"}', values: '1024x40'}
+      - {series: 'shunt_snapshot_version', values: '1x20 2x20'}
+      - {series: 'shunt_frontend_added_duration_seconds_bucket{le="0.1"}', values: '0+98x40'}
+      - {series: 'shunt_frontend_added_duration_seconds_bucket{le="1"}', values: '0+100x40'}
+      - {series: 'shunt_frontend_added_duration_seconds_bucket{le="+Inf"}', values: '0+100x40'}
+      - {series: 'shunt_worker_snapshot_version{worker="0"}', values: '1x40'}
+    alert_rule_test:
+      - {eval_time: 5m, alertname: ShuntWorkerStalled, exp_alerts: []}
+      - {eval_time: 5m, alertname: ShuntPoolNearlyFull, exp_alerts: []}
+      - {eval_time: 5m, alertname: ShuntCertificateExpires, exp_alerts: []}
+      - {eval_time: 5m, alertname: ShuntCertificateUnreadable, exp_alerts: []}
+      - {eval_time: 5m, alertname: ShuntHalfEjected, exp_alerts: []}
+      - {eval_time: 5m, alertname: ShuntBreakerFull, exp_alerts: []}
+      - {eval_time: 5m, alertname: ShuntOldSnapshot, exp_alerts: []}
+      - {eval_time: 4m, alertname: ShuntAddsTime, exp_alerts: []}
+      - eval_time: 8m
+        alertname: ShuntAddsTime
+        exp_alerts:
+          - exp_labels: {severity: ticket}
+            exp_annotations:
+              summary: "one request of a hundred waits here for more than 0.1 s, not for its backend"
+      - eval_time: 8m
+        alertname: ShuntWorkerStalled
+        exp_alerts:
+          - exp_labels: {severity: page, worker: "0"}
+            exp_annotations: {summary: "worker 0 has not turned for a second: something else has its core"}
+      - eval_time: 8m
+        alertname: ShuntPoolNearlyFull
+        exp_alerts:
+          - exp_labels: {severity: page, worker: "0", pool: chunks}
+            exp_annotations: {summary: "worker 0: pool chunks is nearly used up"}
+      - eval_time: 7m
+        alertname: ShuntCertificateExpires
+        exp_alerts:
+          - exp_labels: {severity: ticket, provider: p, kind: own}
+            exp_annotations: {summary: "the certificate of p expires in 2d 0h 0m 0s (shuntctl show certs)"}
+      - eval_time: 9m30s
+        alertname: ShuntCertificateExpires
+        exp_alerts:
+          - exp_labels: {severity: page, provider: p, kind: own}
+            exp_annotations: {summary: "the certificate of p expires in 2h 0m 0s (shuntctl show certs)"}
+      - eval_time: 8m
+        alertname: ShuntCertificateUnreadable
+        exp_alerts:
+          - exp_labels: {severity: ticket, provider: p, result: failed}
+            exp_annotations:
+              summary: "the files of p cannot be taken: what it had serves on (shuntctl show certs)"
+      - eval_time: 8m
+        alertname: ShuntHalfEjected
+        exp_alerts:
+          - exp_labels: {severity: page, cluster: a}
+            exp_annotations: {summary: "half of the endpoints of cluster a are ejected"}
+      - eval_time: 8m
+        alertname: ShuntBreakerFull
+        exp_alerts:
+          - exp_labels: {severity: ticket, cluster: a}
+            exp_annotations: {summary: "the circuit breaker of cluster a is nearly full"}
+      - eval_time: 8m
+        alertname: ShuntOldSnapshot
+        exp_alerts:
+          - exp_labels: {severity: page, worker: "0"}
+            exp_annotations: {summary: "worker 0 does not use the newest configuration"}
+"""

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Both roles with GnuTLS and with tlslite-ng, by relays of theirs (tls_relay.py): in front of a client that has no TLS,
+and before a backend that has none. Either side shows a certificate; keys change under way; bodies are compared."""
+
+import json
+import os
+import random
+import sys
+import time
+
+import pytest
+
+from conftest import check_end
+from lab import wait_until
+from lab_fixtures import module_lab_of
+from test_tls import BACKEND, URL, TlsWorld
+from testbed import HERE, PORT, VIP
+
+PLAIN_PORT, FIRST_PORT = 8500, 8501
+MEGABYTES = int(os.environ.get("SHUNT_TLS_MEGABYTES", "10"))
+SIZE = MEGABYTES << 20
+TRANSFER_S = 60 + MEGABYTES // 2
+BYTES = {"gnutls": SIZE, "tlslite": 128 << 10}  # tlslite-ng is Python: a hundred KiB a second
+UPDATES = 8
+LINES_S = 10
+BACKENDS = {f"{library}-{version}": FIRST_PORT + n for n, (library, version) in enumerate(
+    (library, version) for library in BYTES for version in ("1.2", "1.3"))}
+
+
+class Relays(TlsWorld):
+    """BACKENDS are relays before an nghttpd without TLS; clients' relays are started by their tests."""
+
+    def __init__(self, lab, folder):
+        super().__init__(lab, folder, mutual=True, names=["web.example"], sni="web.example", peers=BACKENDS)
+        root = lab.dir / "www-relayed"
+        root.mkdir()
+        for name in BACKENDS:
+            (root / name).symlink_to(lab.dir / "www-tls" / "tls")
+        plain = lab.start("backends", "nghttpd-relayed", [
+            "nghttpd", "--no-tls", "-a", BACKEND, "-d", root, "--echo-upload", str(PLAIN_PORT)])
+        self.bed.wait_connect("backends", BACKEND, PLAIN_PORT, plain)
+        self.relays = {}
+        for name, port in BACKENDS.items():
+            self.relay("backends", name, "server", f"{BACKEND}:{port}", f"{BACKEND}:{PLAIN_PORT}", "h2", "back")
+
+    def relay(self, ns, name, role, listen, to, protocol, own):
+        library, version = name.split("-")[:2]
+        made = self.bed.lab.start(ns, f"{role}-{name}", [
+            sys.executable, HERE / "tls_relay.py", library, role, version, listen, to, protocol, self.pki.folder, own,
+            UPDATES])
+        self.relays[f"{role}-{name}"] = made
+        return made
+
+    def said(self, name):
+        """What a relay told of its connections that have ended."""
+        return [json.loads(line) for line in self.relays[name].output().splitlines()]
+
+
+def echo(world, size, url, *words):
+    """Sends that much, has it back, and compares; what curl says."""
+    asked, heard = world.folder / "asked", world.folder / "heard"
+    asked.write_bytes(random.Random(size).randbytes(size))
+    done = world.bed.lab.exec("client", [
+        "curl", "-sS", "--max-time", str(TRANSFER_S), "-o", str(heard), "-w", "%{http_code} %{http_version}",
+        "--data-binary", f"@{asked}", *map(str, words), url], timeout=TRANSFER_S + 10, check=False)
+    turned_away = [{name: n for name, n in worker["proxy"].items() if n and name.startswith("clients_")}
+                   for worker in world.bed.show_workers()]
+    assert done.returncode == 0, (done.stdout, done.stderr, turned_away)
+    assert heard.read_bytes() == asked.read_bytes()
+    return done.stdout
+
+
+@pytest.fixture(name="relays", scope="module")
+def fixture_relays(request, tmp_path_factory):
+    with module_lab_of(request) as lab:
+        world = Relays(lab, tmp_path_factory.mktemp("relays")).start()
+        yield world
+        check_end(world.bed)
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_backends_of_other_libraries_echo_megabytes(relays, name):
+    """TLS-13, TLS-51."""
+    size = BYTES[name.split("-")[0]]
+    own = ["--http2", "--cacert", relays.pki.folder / "ca.pem", *relays.own("client")]
+    started = time.monotonic()
+    assert echo(relays, size, f"{URL}/{name}/mark", *own) == "200 2"
+    print(f"{name}: {size} bytes each way in {time.monotonic() - started:.1f} s")
+    assert relays.said(f"server-{name}") == [], "the connection goes on"
+    shown = relays.cluster_shown(name)
+    assert shown["tls"] == "mtls" and shown["ok"] >= 1 and shown["failed"] == 0, shown
+
+
+@pytest.mark.parametrize("protocol, words, number", (("h2", ["--http2-prior-knowledge"], "2"),
+                                                     ("http/1.1", ["--http1.1"], "1.1")))
+@pytest.mark.parametrize("name", BACKENDS)
+def test_clients_of_other_libraries_echo_megabytes(relays, name, protocol, words, number):
+    """TLS-13, TLS-51, TLS-147: and after a client's end there is close_notify, before FIN."""
+    name = f"{name}-{protocol.replace('/', '')}"
+    library, version, _ = name.split("-")
+    port = 9000 + len(relays.relays)
+    relay = relays.relay("client", name, "client", f"127.0.0.1:{port}", f"{VIP}:{PORT}", protocol, "client")
+    wait_until(lambda: relay.alive() and relays.bed.lab.exec(
+        "client", ["sh", "-c", f"ss -Hltn 'sport = {port}' | grep -q ."], check=False).returncode == 0,
+        20, "the relay")
+    assert echo(relays, BYTES[library], f"http://127.0.0.1:{port}/tls/mark", *words) == f"200 {number}"
+    said = wait_until(lambda: relays.said(f"client-{name}"), LINES_S, "the end of the connection")
+    pieces = BYTES[library] // 16384
+    updates = min(UPDATES, pieces // 8) if version == "1.3" else 0
+    assert len(said) == 1 and "error" not in said[0], said[0].get("error")
+    assert updates - 1 <= said[0].pop("updates") <= UPDATES if updates else said[0].pop("updates") == 0
+    assert said == [{"version": version, "protocol": protocol, "notified": True}]

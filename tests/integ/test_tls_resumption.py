@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that come back with a ticket, those of OpenSSL as Python has it, of 1.2 and 1.3 and with a certificate: whoever
+has the same secret resumes their sessions, and nobody does once the CAs have changed."""
+
+import concurrent.futures
+import ctypes
+import os
+import shutil
+import socket
+import ssl
+
+import pytest
+
+from lab import Lab, NS_ROOT, wait_until
+from pki import replace
+from test_tls import TlsWorld
+from testbed import PORT, VIP
+
+RETURNS = 100  # of each version
+SESSIONS = 10
+LEAST = 99
+VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
+REQUEST = b"GET /mark HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+
+def enter(ns):
+    """The calling thread's sockets are in the namespace from now on."""
+    fd = os.open(NS_ROOT / ns, os.O_RDONLY)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(fd, 0) != 0:
+        raise OSError(ctypes.get_errno(), f"setns {ns}")
+    os.close(fd)
+
+
+class Clients:
+    """Clients of one version with a certificate, and the sessions of those that came first."""
+
+    def __init__(self, pki, version):
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self.context.minimum_version = self.context.maximum_version = version
+        self.context.load_verify_locations(pki.folder / "ca.pem")
+        self.context.load_cert_chain(pki.folder / "client.pem", pki.folder / "client.key")
+        self.context.set_alpn_protocols(["http/1.1"])
+        self.sessions = []
+
+    def _ask(self, session=None):
+        """(whether the session was resumed, the session afterwards)"""
+        with socket.create_connection((VIP, PORT), timeout=20) as plain, self.context.wrap_socket(
+                plain, server_hostname=VIP, session=session) as peer:
+            peer.sendall(REQUEST)
+            answer = b""
+            while part := peer.recv(65536):
+                answer += part
+            assert answer.startswith(b"HTTP/1.1 200 "), answer[:200]
+            return peer.session_reused, peer.session
+
+    def _run(self, lab, sessions):
+        def ask_all():
+            enter(lab.ns("client"))
+            return [self._ask(session) for session in sessions]
+        with concurrent.futures.ThreadPoolExecutor(1) as thread:
+            return thread.submit(ask_all).result(120)
+
+    def visit(self, lab):
+        heard = self._run(lab, [None] * SESSIONS)
+        assert not any(resumed for resumed, _ in heard)
+        self.sessions = [session for _, session in heard]
+        assert all(session.has_ticket for session in self.sessions)
+
+    def resumed(self, lab):
+        """How many of RETURNS clients resume; all are served."""
+        heard = self._run(lab, [self.sessions[n % SESSIONS] for n in range(RETURNS)])
+        return sum(resumed for resumed, _ in heard)
+
+
+class ReturningWorld(TlsWorld):
+    """Two workers, certificates demanded of clients, and a secret that may be shared."""
+
+    def __init__(self, lab, folder, secret):
+        super().__init__(lab, folder, mutual=True, bed={"workers": (0, 1)})
+        self.bed.settings = f"tls: {{ticket_secret: {secret}, crl_refresh_s: 1}}\n"
+
+    def counted(self):
+        """Handshakes with clients that resumed a session, of each worker."""
+        return [worker["tls_clients"]["resumed"] for worker in self.bed.show_workers()]
+
+    def restart(self):
+        self.bed.daemon.stop(30)
+        self.bed.start_daemon(env={"GRPC_XDS_BOOTSTRAP": str(self.folder / "bootstrap.json")})
+
+    def versions(self):
+        """Of the contexts of servers, by id."""
+        return {c["id"]: c["version"] for c in self.bed.show("certs")["contexts"] if c["role"] == "server"}
+
+
+@pytest.fixture(name="secret")
+def fixture_secret(tmp_path):
+    path = tmp_path / "secret"
+    path.write_bytes(b"s" * 48)
+    path.chmod(0o600)
+    return path
+
+
+def test_clients_resume_across_workers_and_a_restart_until_the_cas_change(lab, tmp_path, secret):
+    """TLS-58, TLS-59, TLS-196."""
+    w = ReturningWorld(lab, tmp_path, secret).start()
+    clients = [Clients(w.pki, version) for version in VERSIONS]
+    for c in clients:
+        c.visit(lab)
+        assert c.resumed(lab) >= LEAST
+    by_worker = w.counted()
+    assert min(by_worker) > 0 and sum(by_worker) >= 2 * LEAST, by_worker
+    assert ('grpc_server_tls_handshakes_total{grpc_tls_handshake_result="SUCCESS",'
+            f'grpc_tls_handshake_resumed="RESUMED_HANDSHAKE"}} {sum(by_worker)}') in w.bed.shuntctl("show", "metrics")
+
+    w.restart()
+    for c in clients:
+        assert c.resumed(lab) >= LEAST
+
+    before = w.versions()
+    replace(w.pki.folder / "ca.pem", w.pki.pem("ca") + w.pki.pem("strangers"))
+    wait_until(lambda: all(version > before[n] for n, version in w.versions().items()), 20, "the other CAs")
+    for c in clients:
+        assert c.resumed(lab) == 0
+
+
+def test_two_daemons_with_one_secret_resume_each_others_sessions(lab, tmp_path, secret):
+    """TLS-58, TLS-196: the other one has the same files, and runs at the same time."""
+    first = ReturningWorld(lab, tmp_path / "one", secret).start()
+    with Lab("shunt-test") as elsewhere:
+        second = ReturningWorld(elsewhere, tmp_path / "two", secret)
+        shutil.copytree(first.pki.folder, second.pki.folder, dirs_exist_ok=True)
+        second.start()
+        for version in VERSIONS:
+            c = Clients(first.pki, version)
+            c.visit(lab)
+            assert c.resumed(elsewhere) >= LEAST, version
+        assert sum(second.counted()) >= 2 * LEAST
+        assert sum(first.counted()) == 0

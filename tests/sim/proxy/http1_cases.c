@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client of HTTP/1.1 among those of HTTP/2: raw bytes in, raw bytes out.
+#include "lb/pick/link.h"
+#include "tests/sim/proxy/cases.h"
+#include "tests/support/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct raw {
+	struct tcp_conn *tcp; // NULL = closed
+	char heard[1 << 17];
+	size_t len;
+	bool deaf, got_fin, was_reset;
+};
+
+static struct raw raw;
+
+static void on_established(struct tcp_conn *c, void *user)
+{
+}
+
+static size_t on_data(struct tcp_conn *c, void *user, const uint8_t *p, size_t len)
+{
+	struct raw *r = user;
+	if (r->deaf)
+		return 0;
+	size_t room = sizeof(r->heard) - 1 - r->len, n = len < room ? len : room;
+	memcpy(r->heard + r->len, p, n);
+	r->len += n;
+	r->heard[r->len] = '\0';
+	return len;
+}
+
+static void on_send_room(struct tcp_conn *c, void *user)
+{
+}
+
+static void on_eof(struct tcp_conn *c, void *user)
+{
+	struct raw *r = user;
+	r->got_fin = true;
+	tcp_conn_shutdown(c);
+}
+
+static void on_closed(struct tcp_conn *c, void *user, enum tcp_close_reason reason)
+{
+	struct raw *r = user;
+	r->was_reset = !r->got_fin;
+	r->tcp = NULL;
+}
+
+static void open_raw(struct world *w, uint16_t port)
+{
+	static const struct tcp_conn_ops ops = {.on_established = on_established,
+		.on_data = on_data,
+		.on_send_room = on_send_room,
+		.on_eof = on_eof,
+		.on_closed = on_closed};
+	struct host *h = &w->wire.hosts[HOST_CLIENTS];
+	struct tcp_flow flow = {.local = wire_address(HOST_CLIENTS, 9),
+		.local_port = port,
+		.remote = w->frontends[0].address,
+		.remote_port = 80};
+	raw = (struct raw){.tcp = tcp_connect(h->tcp, &flow, SECOND, &ops, &raw)};
+	assert_non_null(raw.tcp);
+	h->due = true;
+	world_run(w, 20 * MS);
+}
+
+static void say(struct world *w, const char *p, size_t len)
+{
+	struct host *h = &w->wire.hosts[HOST_CLIENTS];
+	assert_true(buf_append(tcp_conn_sendq(raw.tcp), &h->chunks, p, len));
+	tcp_conn_push(raw.tcp);
+	h->due = true;
+}
+
+static void say_all(struct world *w, const char *text)
+{
+	say(w, text, strlen(text));
+	world_run(w, 50 * MS);
+}
+
+static bool heard(size_t at, const char *what)
+{
+	size_t len = strlen(what);
+	return at + len <= raw.len && memcmp(raw.heard + at, what, len) == 0;
+}
+
+static unsigned count(const char *what)
+{
+	unsigned n = 0;
+	for (size_t at = 0; at < raw.len; at++)
+		n += heard(at, what);
+	return n;
+}
+
+static const char two_of_id[] =
+	"POST /one/echo/%03zu/3 HTTP/1.1\r\nHost: calls.test\r\nTransfer-Encoding: chunked"
+	"\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+	"GET /none HTTP/1.1\r\nHost: calls.test\r\n\r\n";
+
+// H1-23, H1-09, H1-30
+static void two_requests_cut_anywhere_are_answered_alike(void **state)
+{
+	struct world *w = ready_world(NULL);
+	char two[sizeof(two_of_id)];
+	size_t len = 1;
+	for (size_t cut = 0; cut < len; cut++) {
+		len = (size_t)snprintf(two, sizeof(two), two_of_id, 300 + cut);
+		open_raw(w, (uint16_t)(2000 + cut));
+		say(w, two, cut);
+		world_run(w, 5 * MS);
+		say(w, two + cut, len - cut);
+		ask(w, KIND_ECHO, 1000);
+		world_run(w, 50 * MS);
+		assert_int_equal(count("HTTP/1.1 200 "), 1);
+		assert_int_equal(count("0\r\n\r\nHTTP/1.1 404 "), 1);
+		tcp_conn_abort(raw.tcp);
+		w->wire.hosts[HOST_CLIENTS].due = true;
+	}
+	finish(w);
+	world_free(w);
+}
+
+// H1-33: one whose framing tells, and one that only a RST tells.
+static void a_cut_answer_never_ends_cleanly(void **state)
+{
+	struct world *w = ready_world(NULL);
+	open_raw(w, 2000);
+	say_all(w, "GET /one/resetlate/1/2 HTTP/1.1\r\nHost: calls.test\r\n\r\n");
+	assert_int_equal(count("HTTP/1.1 200 "), 1);
+	assert_true(raw.got_fin);
+	assert_int_equal(count("\r\n0\r\n"), 0);
+	open_raw(w, 2001);
+	say_all(w, "GET /one/resetlate/2/2 HTTP/1.0\r\nHost: calls.test\r\n\r\n");
+	assert_true(raw.was_reset && !raw.got_fin);
+	world_free(w);
+}
+
+// H1-35
+static void a_head_that_does_not_end_is_408(void **state)
+{
+	struct world *w = ready_world(NULL);
+	open_raw(w, 2000);
+	say_all(w, "GET / HTTP/1.1\r\nHost:");
+	world_run(w, 9 * SECOND);
+	assert_int_equal(raw.len, 0);
+	world_run(w, 3 * SECOND);
+	assert_int_equal(count("HTTP/1.1 408 "), 1);
+	assert_true(raw.got_fin);
+	assert_int_equal(world_counter(w, "clients_in_header"), 1);
+	world_free(w);
+}
+
+// H1-32: of a body that nobody reads, and of requests behind an open one.
+static void what_is_not_taken_stays_in_tcp(void **state)
+{
+	static char body[60000];
+	struct world *w = ready_world(NULL);
+	open_raw(w, 2000);
+	say_all(w, "POST /one/hang/1/1 HTTP/1.1\r\nHost: calls.test\r\nContent-Length: "
+		   "10000000\r\n\r\n");
+	for (int i = 0; i < 10; i++) {
+		say(w, body, sizeof(body));
+		world_run(w, SECOND / 10);
+	}
+	assert_in_range(world_chunks_used(w), 30, 300);
+	ask(w, KIND_ECHO, 5000);
+	world_run(w, SECOND);
+	assert_ok(w, &w->asks[0]);
+	assert_non_null(raw.tcp);
+	tcp_conn_abort(raw.tcp);
+	w->wire.hosts[HOST_CLIENTS].due = true;
+	finish(w);
+	world_run(w, SECOND);
+	assert_int_equal(world_chunks_used(w), 0);
+	world_free(w);
+}
+
+// H1-36
+static void a_client_that_ends_its_side_has_its_request_cancelled(void **state)
+{
+	struct world *w = ready_world(NULL);
+	open_raw(w, 2000);
+	say_all(w, "GET /one/hang/1/1 HTTP/1.1\r\nHost: calls.test\r\n\r\n");
+	tcp_conn_shutdown(raw.tcp);
+	w->wire.hosts[HOST_CLIENTS].due = true;
+	world_run(w, SECOND);
+	assert_int_equal(world_counter(w, "requests"), 0);
+	assert_int_equal(raw.len, 0);
+	world_free(w);
+}
+
+// H1-31, TH-15
+static void who_waits_for_100_gets_it_and_who_reads_nothing_is_let_go(void **state)
+{
+	struct world *w = ready_world(NULL);
+	open_raw(w, 2000);
+	say_all(w, "POST /one/echo/1/2 HTTP/1.1\r\nHost: calls.test\r\nExpect: 100-continue\r\n"
+		   "Content-Length: 2\r\n\r\n");
+	assert_int_equal(count("HTTP/1.1 100 "), 1);
+	say_all(w, "ab");
+	assert_int_equal(count("HTTP/1.1 200 "), 1);
+	raw.deaf = true;
+	say_all(w, "GET /one/plain/2/10000000 HTTP/1.1\r\nHost: calls.test\r\n\r\n");
+	world_run(w, 100 * SECOND);
+	assert_null(raw.tcp);
+	assert_int_equal(world_counter(w, "clients_stalled"), 1);
+	assert_int_equal(world_chunks_used(w), 0);
+	world_free(w);
+}
+
+static void drain(struct world *w)
+{
+	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
+					     .deadline_ns = w->wire.now_ns + 60 * SECOND});
+	world_run(w, 100 * MS);
+}
+
+enum { SETTINGS = 4, GOAWAY = 7 }; // RFC 9113 6
+
+static unsigned count_frames(uint8_t type)
+{
+	unsigned n = 0;
+	for (size_t at = 0; at + 9 <= raw.len;) {
+		const uint8_t *head = (const uint8_t *)raw.heard + at;
+		n += head[3] == type;
+		at += 9 + ((size_t)head[0] << 16 | (size_t)head[1] << 8 | head[2]);
+	}
+	return n;
+}
+
+// H1-34: it may be a client of either protocol, and is told in the one that it begins with.
+static void a_drain_says_nothing_to_whom_has_said_nothing(void **state)
+{
+	static const char http2[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+	static const char settings[] = {0, 0, 0, 4, 0, 0, 0, 0, 0};
+	struct world *w = ready_world(NULL);
+	open_raw(w, 2000);
+	drain(w);
+	assert_int_equal(raw.len, 0);
+	say_all(w, "GET /one/plain/2/10 HTTP/1.1\r\nHost: calls.test\r\n\r\n");
+	assert_int_equal(count("HTTP/1.1 200 "), 1);
+	assert_int_equal(count("connection: close\r\n"), 1);
+	assert_true(raw.got_fin);
+	world_free(w);
+	w = ready_world(NULL);
+	open_raw(w, 2000);
+	drain(w);
+	say(w, http2, sizeof(http2) - 1);
+	say(w, settings, sizeof(settings));
+	world_run(w, 100 * MS);
+	assert_int_equal(raw.heard[3], SETTINGS);
+	assert_int_equal(count_frames(GOAWAY), 1);
+	world_run(w, 2 * SECOND);
+	assert_true(raw.got_fin && w->control.drained);
+	world_free(w);
+}
+
+// H1-34
+static void a_drain_lets_go_of_whom_never_says_anything(void **state)
+{
+	struct world *w = ready_world(NULL);
+	open_raw(w, 2000);
+	drain(w);
+	world_run(w, 2 * SECOND);
+	assert_int_equal(raw.len, 0);
+	assert_true(raw.got_fin && w->control.drained);
+	world_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_requests_cut_anywhere_are_answered_alike),
+		cmocka_unit_test(a_cut_answer_never_ends_cleanly),
+		cmocka_unit_test(a_head_that_does_not_end_is_408),
+		cmocka_unit_test(what_is_not_taken_stays_in_tcp),
+		cmocka_unit_test(a_client_that_ends_its_side_has_its_request_cancelled),
+		cmocka_unit_test(who_waits_for_100_gets_it_and_who_reads_nothing_is_let_go),
+		cmocka_unit_test(a_drain_says_nothing_to_whom_has_said_nothing),
+		cmocka_unit_test(a_drain_lets_go_of_whom_never_says_anything),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// Certificates that change under a running process: seen at once or at the interval, in virtual
+// time; what was good stays (TLS-109 to TLS-111).
+#include "ctrl/certs/certs.h"
+#include "ctrl/certs/material.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
+#include "lb/base/twheel.h"
+#include "tests/support/check.h"
+#include "tests/unit/ctrl/certs/pki.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BOUND_MS 20000
+#define WALL_NS (1800000000 * NS_PER_SECOND)
+
+static struct pki_cert ca, first, second;
+static struct twheel *wheel;
+static struct xds_cert_provider_conf provider;
+static struct xds_bootstrap bootstrap;
+static char provider_name[] = "p", last_changed[64];
+
+static uint64_t wall_ns(void)
+{
+	return WALL_NS;
+}
+
+static void on_changed(void *ctx, const char *name)
+{
+	snprintf(last_changed, sizeof(last_changed), "%s", name);
+}
+
+static int begin(void **state)
+{
+	pki_begin();
+	ca = pki_make("ca", NULL, NULL, -1, 10);
+	first = pki_make("first", NULL, &ca, -1, 2);
+	second = pki_make("second", NULL, &ca, -1, 2);
+	wheel = twheel_new(NS_PER_SECOND);
+	assert_non_null(wheel);
+	last_changed[0] = '\0';
+	return 0;
+}
+
+static int end(void **state)
+{
+	twheel_free(wheel);
+	pki_end();
+	return 0;
+}
+
+static char *path(const char *name)
+{
+	return (char *)(uintptr_t)pki_path(name);
+}
+
+static struct certs *start(struct xds_cert_files files, const char *crl_directory)
+{
+	provider = (struct xds_cert_provider_conf){.name = provider_name, .files = files};
+	bootstrap = (struct xds_bootstrap){
+		.cert_providers = &provider, .n_cert_providers = files.ca || files.cert};
+	struct certs_conf conf = {
+		.bootstrap = &bootstrap,
+		.crl_directory = crl_directory,
+		.crl_refresh_ns = 60 * NS_PER_SECOND,
+		.wheel = wheel,
+		.wall_ns = wall_ns,
+		.changed = on_changed,
+	};
+	struct certs *c = certs_new(&conf);
+	assert_non_null(c);
+	return c;
+}
+
+static void copy_info(void *ctx, const struct certs_info *i)
+{
+	*(struct certs_info *)ctx = *i;
+}
+
+static struct certs_info info(const struct certs *c)
+{
+	struct certs_info i;
+	certs_each(c, copy_info, &i);
+	return i;
+}
+
+static uint64_t n_readings(const struct certs *c)
+{
+	struct certs_info i = info(c);
+	return i.n_changed + i.n_unchanged + i.n_failed;
+}
+
+// Until the thread has read once more than before.
+static void wait_reading(struct certs *c, uint64_t before)
+{
+	while (n_readings(c) == before) {
+		struct pollfd fd = {.fd = certs_fd(c), .events = POLLIN};
+		assert_int_equal(poll(&fd, 1, BOUND_MS), 1);
+		certs_dispatch(c);
+	}
+}
+
+static const char *subject(const struct certs *c)
+{
+	return certs_find(c, "p")->chain.list[0].subject;
+}
+
+static void write_pair(const char *prefix, const struct pki_cert *cert)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "%skey", prefix);
+	pki_write(name, pki_key_pem(cert->key));
+	snprintf(name, sizeof(name), "%scert", prefix);
+	pki_write(name, pki_cert_pem(cert));
+}
+
+static struct xds_cert_files pair(void)
+{
+	return (struct xds_cert_files){
+		.cert = path("cert"), .key = path("key"), .refresh_ns = 600 * NS_PER_SECOND};
+}
+
+static void tls_111_a_new_file_is_seen_at_once(void **state)
+{
+	write_pair("", &first);
+	struct certs *c = start(pair(), NULL);
+	assert_string_equal(subject(c), "CN=first");
+	assert_string_equal(last_changed, "p");
+	assert_int_equal(info(c).version, 1);
+	assert_true(info(c).watched);
+
+	write_pair("", &second);
+	while (info(c).version == 1) // key and certificate may be seen apart
+		wait_reading(c, n_readings(c));
+	assert_string_equal(subject(c), "CN=second");
+	assert_int_equal(info(c).version, 2);
+	assert_string_equal(info(c).error, "");
+	certs_free(c);
+}
+
+// As Kubernetes does it: cert -> ..data/cert, ..data -> ..1, and a new ..data is moved over it.
+static void tls_111_swapped_links_are_seen_at_once(void **state)
+{
+	assert_int_equal(mkdir(pki_path("..1"), 0755), 0);
+	assert_int_equal(mkdir(pki_path("..2"), 0755), 0);
+	write_pair("..1/", &first);
+	write_pair("..2/", &second);
+	assert_int_equal(symlink("..1", pki_path("..data")), 0);
+	assert_int_equal(symlink("..data/cert", pki_path("cert")), 0);
+	assert_int_equal(symlink("..data/key", pki_path("key")), 0);
+	struct certs *c = start(pair(), NULL);
+	assert_string_equal(subject(c), "CN=first");
+
+	assert_int_equal(symlink("..2", pki_path("..tmp")), 0);
+	assert_int_equal(rename(pki_path("..tmp"), pki_path("..data")), 0);
+	wait_reading(c, n_readings(c));
+	assert_string_equal(subject(c), "CN=second");
+
+	write_pair("..2/", &first); // what is watched now is the new folder
+	while (info(c).version == 2)
+		wait_reading(c, n_readings(c));
+	assert_string_equal(subject(c), "CN=first");
+	certs_free(c);
+}
+
+static void tls_111_a_file_that_comes_late_is_seen_at_once(void **state)
+{
+	struct certs *c = start(
+		(struct xds_cert_files){.ca = path("late/ca"), .refresh_ns = 600 * NS_PER_SECOND},
+		NULL);
+	assert_null(certs_find(c, "p"));
+	assert_int_equal(info(c).n_failed, 1);
+	assert_non_null(strstr(info(c).error, "late/ca: No such file or directory"));
+	assert_int_equal(mkdir(pki_path("late"), 0755), 0);
+	wait_reading(c, n_readings(c));
+	pki_write("late/ca", pki_cert_pem(&ca));
+	while (!certs_find(c, "p"))
+		wait_reading(c, n_readings(c));
+	assert_string_equal(info(c).error, "");
+	certs_free(c);
+}
+
+static void tls_111_files_are_read_at_the_interval_too(void **state)
+{
+	write_pair("", &first);
+	struct certs *c = start(pair(), NULL);
+	uint64_t now = twheel_now(wheel);
+	twheel_advance(wheel, now + 599 * NS_PER_SECOND);
+	struct pollfd fd = {.fd = certs_fd(c), .events = POLLIN};
+	assert_int_equal(poll(&fd, 1, 100), 0);
+	for (uint64_t i = 1; i <= 3; i++) {
+		twheel_advance(wheel, now + i * 600 * NS_PER_SECOND);
+		wait_reading(c, n_readings(c));
+		assert_int_equal(info(c).n_unchanged, i); // the same bytes are no new version
+	}
+	assert_int_equal(info(c).version, 1);
+	certs_free(c);
+}
+
+static void tls_109_a_bad_file_leaves_the_last_good_ones(void **state)
+{
+	write_pair("", &first);
+	struct certs *c = start(pair(), NULL);
+	struct cert_material *kept = cert_material_get(certs_find(c, "p"));
+	twheel_advance(wheel, 5 * NS_PER_SECOND);
+	pki_write("cert", "garbage");
+	wait_reading(c, n_readings(c));
+	assert_ptr_equal(certs_find(c, "p"), kept);
+	assert_int_equal(info(c).version, 1);
+	assert_int_equal(info(c).failed_ns, 5 * NS_PER_SECOND);
+	assert_non_null(strstr(info(c).error, "certificate_file"));
+	assert_non_null(strstr(info(c).error, "has no certificate in PEM"));
+
+	pki_write("cert", pki_cert_pem(&first)); // mended: the same as before is no news
+	wait_reading(c, n_readings(c));
+	assert_string_equal(info(c).error, "");
+	assert_int_equal(info(c).version, 1);
+	assert_int_equal(info(c).since_ns, NS_PER_SECOND);
+	cert_material_put(kept);
+	certs_free(c);
+}
+
+static void tls_109_who_counted_the_old_ones_keeps_them(void **state)
+{
+	write_pair("", &first);
+	struct certs *c = start(pair(), NULL);
+	struct cert_material *kept = cert_material_get(certs_find(c, "p"));
+	write_pair("", &second);
+	while (info(c).version == 1)
+		wait_reading(c, n_readings(c));
+	certs_free(c);
+	assert_string_equal(kept->chain.list[0].subject, "CN=first");
+	cert_material_put(kept);
+}
+
+static uint32_t n_crls(const struct certs *c)
+{
+	return certs_find_crls(c)->crls.n;
+}
+
+static void tls_110_a_directory_of_crls_is_the_truth_unless_a_file_is_bad(void **state)
+{
+	assert_int_equal(mkdir(pki_path("crls"), 0755), 0);
+	struct pki_cert other = pki_make("other", NULL, NULL, -1, 10);
+	pki_write("crls/a.pem", pki_crl_pem(&ca, 5));
+	pki_write("crls/b.pem", pki_crl_pem(&other, 3));
+	pki_write("crls/.hidden", "garbage");
+	struct certs *c = start((struct xds_cert_files){.ca = NULL}, pki_path("crls"));
+	assert_null(certs_find(c, "p"));
+	assert_int_equal(n_crls(c), 2);
+	assert_string_equal(certs_find_crls(c)->crls.list[1].issuers, "CN=other");
+	assert_string_equal(info(c).error, "");
+
+	pki_write("crls/b.pem", "garbage"); // whose CRL was it?
+	wait_reading(c, n_readings(c));
+	assert_non_null(strstr(info(c).error, "crls/b.pem: has no CRL in PEM"));
+	assert_int_equal(n_crls(c), 2);
+
+	remove(pki_path("crls/a.pem")); // it stays while not all can be read
+	wait_reading(c, n_readings(c));
+	assert_int_equal(n_crls(c), 2);
+
+	remove(pki_path("crls/b.pem"));
+	while (n_crls(c))
+		wait_reading(c, n_readings(c));
+	assert_string_equal(info(c).error, "");
+	certs_free(c);
+}
+
+// TLS-111: the bytes are the same before, while the file is bad, and afterwards.
+static void tls_110_a_file_between_others_that_is_bad_for_a_while_makes_no_version(void **state)
+{
+	assert_int_equal(mkdir(pki_path("crls"), 0755), 0);
+	struct pki_cert other = pki_make("other", NULL, NULL, -1, 10);
+	const char *b = pki_crl_pem(&other, 3);
+	pki_write("crls/a.pem", pki_crl_pem(&ca, 5));
+	pki_write("crls/b.pem", b);
+	pki_write("crls/c.pem", pki_crl_pem(&ca, 4));
+	struct certs *c = start((struct xds_cert_files){.ca = NULL}, pki_path("crls"));
+	assert_int_equal(info(c).version, 1);
+	pki_write("crls/b.pem", "garbage");
+	wait_reading(c, n_readings(c));
+	assert_int_equal(n_crls(c), 3);
+	assert_string_equal(certs_find_crls(c)->crls.list[1].issuers, "CN=other");
+	assert_int_equal(info(c).version, 1);
+	certs_free(c);
+}
+
+static void tls_110_a_directory_that_is_not_there_is_named(void **state)
+{
+	struct certs *c = start((struct xds_cert_files){.ca = NULL}, pki_path("none"));
+	assert_null(certs_find_crls(c));
+	assert_non_null(strstr(info(c).error, "none: No such file or directory"));
+	certs_free(c);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest suite[] = {
+		TEST(tls_111_a_new_file_is_seen_at_once),
+		TEST(tls_111_swapped_links_are_seen_at_once),
+		TEST(tls_111_a_file_that_comes_late_is_seen_at_once),
+		TEST(tls_111_files_are_read_at_the_interval_too),
+		TEST(tls_109_a_bad_file_leaves_the_last_good_ones),
+		TEST(tls_109_who_counted_the_old_ones_keeps_them),
+		TEST(tls_110_a_directory_of_crls_is_the_truth_unless_a_file_is_bad),
+		TEST(tls_110_a_file_between_others_that_is_bad_for_a_while_makes_no_version),
+		TEST(tls_110_a_directory_that_is_not_there_is_named),
+	};
+	return cmocka_run_group_tests_name("certs/certs", suite, NULL, NULL);
+}

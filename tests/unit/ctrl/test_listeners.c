@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+// Socket Listeners from an xDS server to the table of addresses and chains that workers read.
+#include "ctrl/assemble/assemble.h"
+#include "ctrl/assemble/workers.h"
+#include "ctrl/base/show_listener.h"
+#include "ctrl/conf/config.h"
+#include "ctrl/frontends.h"
+#include "ctrl/res/listener.h"
+#include "ctrl/res/route.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
+#include "lb/base/log.h"
+#include "lb/base/twheel.h"
+#include "lb/chain_set.h"
+#include "lb/pick/link.h"
+#include "lb/slot.h"
+#include "lb/snapshot.h"
+#include "lb/vips.h"
+#include "tests/support/check.h"
+#include "tests/unit/ctrl/deps/deps_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TURN_NS (10 * NS_PER_MS)
+#define DRAIN_S 5
+
+struct world {
+	struct deps_fixture deps; // its server, client and clock
+	struct config_frontend
+		list[2]; // "web" at 10.9.0.99:80 names the Listener "named"; the rest
+	struct config_vip vips[1]; // 10.9.0.0/24
+	struct config config;
+	char *names[2];
+	struct lb_slot *slot;
+	struct lb_shared *shared;
+	struct lb_link *link;
+	struct workers *workers;
+	struct assembler *assembler;
+	struct frontends *frontends;
+	char shown[2048];
+};
+
+static void on_event(void *ctx, uint32_t worker, const struct lb_event *event)
+{
+}
+
+static void set_up(struct world *w, unsigned n_chains, unsigned n_addresses)
+{
+	*w = (struct world){.names = {"named", NULL}};
+	log_set_level(LOG_LEVEL_ERROR);
+	deps_init(&w->deps, "", NULL);
+	w->list[0] = (struct config_frontend){.name = "web",
+		.address_ip = ip_from_v4(0x0a090063),
+		.port = 80,
+		.listener = "named"};
+	w->list[1] = (struct config_frontend){.name = "listeners", .by_listeners = true};
+	w->vips[0].range = (struct ip_prefix){ip_from_v4(0x0a090000), 120};
+	w->config = (struct config){.frontends = w->list,
+		.n_frontends = 2,
+		.vips = w->vips,
+		.n_vips = 1,
+		.n_chain_places = n_chains,
+		.n_vip_places = n_addresses,
+		.listener_drain_s = DRAIN_S};
+	uint32_t n = config_n_places(&w->config);
+	w->slot = lb_slot_new(lb_snapshot_new(n, "nothing yet"));
+	w->link = lb_link_new(0, 0, w->shared = lb_shared_new());
+	w->workers = workers_new(&w->link, 1, on_event, w);
+	struct assembler_conf conf = {&w->config, w->slot, w->workers, w->deps.wheel, 7};
+	w->assembler = assembler_new(&conf);
+	const struct frontends_conf frontends = {.config = &w->config,
+		.listener_names = w->names,
+		.node_id = "me",
+		.xds = w->deps.client,
+		.dns = w->deps.resolver,
+		.wheel = w->deps.wheel,
+		.assembler = w->assembler};
+	w->frontends = frontends_new(&frontends);
+	assert_non_null(w->frontends);
+}
+
+static void tear_down(struct world *w)
+{
+	frontends_free(w->frontends);
+	lb_slot_free(w->slot);
+	assembler_free(w->assembler);
+	workers_free(w->workers);
+	lb_link_free(w->link);
+	lb_shared_free(w->shared);
+	deps_fini(&w->deps);
+}
+
+static void pass(struct world *w, uint64_t ns)
+{
+	for (uint64_t t = 0; t < ns; t += TURN_NS) {
+		deps_pass_time(&w->deps, TURN_NS);
+		workers_poll(w->workers);
+		assembler_tick(w->assembler);
+	}
+}
+
+#define HCM                                                                                        \
+	"'@type':'type.googleapis.com/"                                                            \
+	"envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager'"
+#define ROUTER                                                                                     \
+	"'httpFilters':[{'name':'router','typedConfig':{'@type':"                                  \
+	"'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router'}}]"
+
+// A socket Listener with n chains, whose routes are inline and fail: there is no cluster to wait
+// for.
+static void hold_socket_with(
+	struct world *w, const char *name, const char *ip, const char *more, unsigned n)
+{
+	char json[4096], *p = json;
+	p += sprintf(p,
+		"{'name':'%s','address':{'socketAddress':{'address':'%s','portValue':80}},%s"
+		"'filterChains':[",
+		name, ip, more);
+	for (unsigned i = 0; i < n; i++)
+		p += sprintf(p,
+			"%s{'filterChainMatch':{'sourcePorts':[%u]},'filters':[{'name':'h',"
+			"'typedConfig':{" HCM ",'routeConfig':{'name':'%s'}," ROUTER "}}]}",
+			i ? "," : "", i + 1, name);
+	strcpy(p, "]}");
+	hold(&w->deps, &res_type_listener, name, json);
+}
+
+static void hold_socket(struct world *w, const char *name, const char *ip, unsigned n)
+{
+	hold_socket_with(w, name, ip, "", n);
+}
+
+// A Listener "a" at 10.9.0.1 whose only chain has the routes "rc".
+static void hold_socket_by_name(struct world *w)
+{
+	hold(&w->deps, &res_type_listener, "a",
+		"{'name':'a','address':{'socketAddress':{'address':'10.9.0.1','portValue':80}},"
+		"'defaultFilterChain':{'filters':[{'name':'h','typedConfig':{" HCM
+		",'rds':{'configSource':{'ads':{}},'routeConfigName':'rc'}," ROUTER "}}]}}");
+}
+
+static void say_listeners(struct world *w)
+{
+	pass(w, TURN_NS);
+	say(&w->deps, &res_type_listener);
+	pass(w, NS_PER_SECOND);
+}
+
+static void add_row(void *ctx, const struct show_listener *l)
+{
+	struct world *w = ctx;
+	size_t len = strlen(w->shown);
+	snprintf(w->shown + len, sizeof(w->shown) - len, "%s%s=%s", len ? " " : "", l->name,
+		l->state);
+}
+
+// "a=serving b=outside"
+static const char *states(struct world *w)
+{
+	w->shown[0] = 0;
+	frontends_each_listener(w->frontends, add_row, w);
+	return w->shown;
+}
+
+struct search {
+	const char *name;
+	char text[512];
+};
+
+static void find_text(void *ctx, const struct show_listener *l)
+{
+	struct search *s = ctx;
+	if (strcmp(l->name, s->name) == 0)
+		snprintf(s->text, sizeof(s->text), "%s%s", l->error, l->refused);
+}
+
+static void assert_says(struct world *w, const char *name, const char *text)
+{
+	struct search s = {.name = name};
+	frontends_each_listener(w->frontends, find_text, &s);
+	if (!strstr(s.text, text))
+		fail_msg("%s says \"%s\"", name, s.text);
+}
+
+// How many chains the address has in the published snapshot; 0 = nobody listens there.
+static unsigned chains_at(const struct world *w, uint32_t last)
+{
+	const struct lb_vips *v = lb_slot_current(w->slot)->vips;
+	for (uint32_t i = 0; v && i < v->n; i++)
+		if (lb_vips_at(v, i) && ip_to_v4(&v->list[i].at.ip) == 0x0a090000 + last)
+			return v->list[i].chains->n;
+	return 0;
+}
+
+static bool is_up(const struct world *w)
+{
+	return !*assembler_frontend_error(w->assembler, 1);
+}
+
+// A36-65, A36-66
+static void listeners_in_vips_are_served_and_others_told(void **state)
+{
+	struct world w;
+	set_up(&w, 8, 4);
+	assert_true(asked_for(&w.deps, &res_type_listener, "*"));
+	hold_socket(&w, "a", "10.9.0.1", 2);
+	hold_socket(&w, "b", "10.8.0.1", 1);
+	hold_listener(&w.deps, "rc");
+	assert_string_equal(frontends_waiting(w.frontends, 1), "the list of listeners");
+	say_listeners(&w);
+	assert_string_equal(states(&w), "a=serving b=outside web=outside");
+	assert_int_equal(chains_at(&w, 1), 2);
+	assert_says(&w, "b", "its address is in no prefix of vips: 10.8.0.1, port 80");
+	assert_says(&w, "web", "it is not a socket listener");
+	hold_socket(&w, "a", "10.9.0.2", 1);
+	hold_socket(&w, "b", "10.9.0.3", 3);
+	say_listeners(&w);
+	assert_int_equal(chains_at(&w, 1), 0);
+	assert_int_equal(chains_at(&w, 2), 1);
+	assert_int_equal(chains_at(&w, 3), 3);
+	tear_down(&w);
+}
+
+// A36-69
+static void its_frontend_is_up_when_the_first_list_serves(void **state)
+{
+	struct world w;
+	set_up(&w, 8, 4);
+	hold_socket_by_name(&w);
+	pass(&w, NS_PER_SECOND);
+	assert_false(is_up(&w));
+	say_listeners(&w);
+	assert_false(is_up(&w)); // its routes have not come
+	assert_string_equal(states(&w), "a=waiting");
+	hold(&w.deps, &res_type_route_config, "rc", "{'name':'rc'}");
+	say(&w.deps, &res_type_route_config);
+	pass(&w, NS_PER_SECOND);
+	assert_true(is_up(&w));
+	assert_string_equal(states(&w), "a=serving");
+	tear_down(&w);
+}
+
+// A36-67
+static void who_is_first_at_an_address_keeps_it(void **state)
+{
+	struct world w;
+	set_up(&w, 8, 4);
+	hold_socket(&w, "a", "10.9.0.1", 2);
+	say_listeners(&w);
+	hold_socket(&w, "b", "10.9.0.1", 1);
+	hold_socket(&w, "c", "10.9.0.99", 1);
+	say_listeners(&w);
+	assert_string_equal(states(&w), "a=serving b=failing c=failing");
+	assert_int_equal(chains_at(&w, 1), 2);
+	assert_says(&w, "b", "10.9.0.1:80 is the address of listener \"a\" already");
+	assert_says(&w, "c", "10.9.0.99:80 is the address of frontend \"web\"");
+	drop(&w.deps, &res_type_listener, "a");
+	say_listeners(&w);
+	assert_int_equal(chains_at(&w, 1), 1);
+	tear_down(&w);
+}
+
+// A36-68, though deletions are kept elsewhere
+static void what_is_deleted_is_not_served_and_its_clients_have_time(void **state)
+{
+	struct world w;
+	set_up(&w, 8, 4);
+	hold_socket(&w, "a", "10.9.0.1", 2);
+	say_listeners(&w);
+	uint64_t before = lb_slot_current(w.slot)->n_generations;
+	drop(&w.deps, &res_type_listener, "a");
+	say_listeners(&w);
+	assert_string_equal(states(&w), "a=leaving");
+	assert_int_equal(chains_at(&w, 1), 0);
+	assert_true(lb_slot_current(w.slot)->n_generations >= before + 2);
+	hold_socket(&w, "a", "10.9.0.1", 1); // another one
+	say_listeners(&w);
+	assert_string_equal(states(&w), "a=leaving a=serving");
+	assert_int_equal(chains_at(&w, 1), 1);
+	pass(&w, (DRAIN_S + 3) * NS_PER_SECOND);
+	assert_string_equal(states(&w), "a=serving");
+	tear_down(&w);
+}
+
+// A36-71
+static void what_is_beyond_the_addresses_waits_for_room(void **state)
+{
+	struct world w;
+	set_up(&w, 8, 2);
+	hold_socket(&w, "a", "10.9.0.1", 1);
+	hold_socket(&w, "b", "10.9.0.2", 1);
+	say_listeners(&w);
+	hold_socket(&w, "c", "10.9.0.3", 1);
+	say_listeners(&w);
+	assert_string_equal(states(&w), "a=serving b=serving c=failing");
+	assert_says(&w, "c", "10.9.0.3:80: listeners have 2 addresses already");
+	drop(&w.deps, &res_type_listener, "a");
+	say_listeners(&w);
+	assert_int_equal(chains_at(&w, 3), 1);
+	tear_down(&w);
+}
+
+// A36-71
+static void what_is_beyond_the_chains_waits_for_room(void **state)
+{
+	struct world w;
+	set_up(&w, 3, 4);
+	hold_socket(&w, "a", "10.9.0.1", 2);
+	say_listeners(&w);
+	hold_socket(&w, "b", "10.9.0.2", 2);
+	say_listeners(&w);
+	assert_string_equal(states(&w), "a=serving b=waiting");
+	assert_says(&w, "b", "no place for more filter chains");
+	assert_int_equal(chains_at(&w, 2), 0);
+	drop(&w.deps, &res_type_listener, "a");
+	say_listeners(&w); // its chains have their places until clients have left
+	assert_string_equal(states(&w), "a=leaving b=waiting");
+	pass(&w, (DRAIN_S + 4) * NS_PER_SECOND);
+	assert_string_equal(states(&w), "b=serving");
+	assert_int_equal(chains_at(&w, 2), 2);
+	tear_down(&w);
+}
+
+// A36-69, A36-71
+static void who_has_no_room_in_the_first_list_keeps_nobody_waiting(void **state)
+{
+	struct world w;
+	set_up(&w, 1, 4);
+	hold_socket(&w, "a", "10.9.0.1", 2);
+	hold_socket(&w, "b", "10.9.0.2", 1);
+	say_listeners(&w);
+	pass(&w, 2 * NS_PER_SECOND);
+	assert_string_equal(states(&w), "a=waiting b=serving");
+	assert_true(is_up(&w));
+	tear_down(&w);
+}
+
+// A36-67: nothing is made anew for one that stays refused.
+static void who_is_refused_holds_no_address_and_costs_nothing(void **state)
+{
+	struct world w;
+	set_up(&w, 8, 4);
+	hold_socket_with(&w, "a", "10.9.0.1", // the other one is web's
+		"'additionalAddresses':[{'address':{'socketAddress':{'address':'10.9.0.99',"
+		"'portValue':80}}}],",
+		1);
+	say_listeners(&w);
+	assert_says(&w, "a", "10.9.0.99:80 is the address of frontend \"web\"");
+	const struct lb_vips *before = lb_slot_current(w.slot)->vips;
+	pass(&w, 10 * NS_PER_SECOND);
+	assert_ptr_equal(lb_slot_current(w.slot)->vips, before);
+	hold_socket(&w, "b", "10.9.0.1", 1);
+	say_listeners(&w);
+	assert_string_equal(states(&w), "a=failing b=serving");
+	tear_down(&w);
+}
+
+static uint64_t generation(const struct world *w, uint32_t place)
+{
+	return lb_snapshot_frontend(lb_slot_current(w->slot), place)->generation;
+}
+
+// A36-34: a chain that failed all its life has clients as well, who are to be gone before its place
+// is another's.
+static void clients_of_a_failed_chain_do_not_meet_the_next_one(void **state)
+{
+	struct world w;
+	set_up(&w, 1, 4);
+	hold_socket_by_name(&w);
+	say_listeners(&w);
+	pass(&w, 16 * NS_PER_SECOND); // its routes do not come
+	assert_string_equal(states(&w), "a=serving");
+	const struct lb_vips *v = lb_slot_current(w.slot)->vips;
+	assert_int_equal(lb_vips_at(v, 0)->chains->places[0], 2);
+	assert_null(lb_snapshot_frontend(lb_slot_current(w.slot), 2)->routes);
+	uint64_t first = generation(&w, 2);
+	assert_true(first > 0); // who came with 0 would stay
+	drop(&w.deps, &res_type_listener, "a");
+	hold_socket(&w, "b", "10.9.0.1", 1);
+	say_listeners(&w);
+	uint64_t leaving = generation(&w, 2);
+	assert_true(leaving > first);
+	assert_string_equal(states(&w), "a=leaving b=waiting");
+	pass(&w, (DRAIN_S + 4) * NS_PER_SECOND);
+	assert_string_equal(states(&w), "b=serving");
+	assert_true(generation(&w, 2) > leaving);
+	tear_down(&w);
+}
+
+// A36-64
+static void a_wildcard_has_one_server(void **state)
+{
+	static const char *const json =
+		"{\"xds_servers\":[{\"server_uri\":\"a:1\",\"channel_creds\":[{\"type\":"
+		"\"insecure\"}]},{\"server_uri\":\"b:1\",\"channel_creds\":[{\"type\":"
+		"\"insecure\"}]}],\"node\":{\"id\":\"me\"}}";
+	struct config_frontend f = {.name = "listeners", .by_listeners = true};
+	const struct config c = {.frontends = &f, .n_frontends = 1};
+	struct xds_bootstrap *b = NULL;
+	struct lb_err err = {""};
+	char **names = NULL;
+	assert_int_equal(xds_bootstrap_parse(json, strlen(json), "test", &b, &err), 0);
+	assert_int_not_equal(frontends_name_listeners(&c, b, &names, &err), 0);
+	assert_string_equal(
+		err.text, "listeners: wildcard has one xDS server, and the bootstrap has 2");
+	xds_bootstrap_free(b);
+}
+
+// A36-32, A36-35
+static void a_frontend_with_a_listener_takes_nobody_in_the_clear_before_it_comes(void **state)
+{
+	struct world w;
+	set_up(&w, 4, 4);
+	pass(&w, TURN_NS);
+	const struct lb_snapshot *s = lb_slot_current(w.slot);
+	const struct ip_addr local = ip_from_v4(0x0a090063);
+	const struct ip_port remote = {ip_from_v4(0x0a090001), 1};
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct lb_frontend *f = lb_snapshot_frontend(s, i);
+		assert_non_null(f->chains);
+		assert_int_equal(lb_chain_set_find(f->chains, &local, &remote), LB_NO_PLACE);
+	}
+	hold_socket(&w, "named", "10.9.0.99", 1);
+	say_listeners(&w);
+	s = lb_slot_current(w.slot);
+	uint32_t place = lb_chain_set_find(lb_snapshot_frontend(s, 0)->chains, &local, &remote);
+	assert_in_range(place, 2, 5);
+	assert_int_equal(lb_snapshot_frontend(s, place)->credential, LB_PLAIN_TEXT);
+	tear_down(&w);
+}
+
+RUN_SUITE("ctrl/listeners", cmocka_unit_test(listeners_in_vips_are_served_and_others_told),
+	cmocka_unit_test(its_frontend_is_up_when_the_first_list_serves),
+	cmocka_unit_test(who_is_first_at_an_address_keeps_it),
+	cmocka_unit_test(what_is_deleted_is_not_served_and_its_clients_have_time),
+	cmocka_unit_test(what_is_beyond_the_addresses_waits_for_room),
+	cmocka_unit_test(what_is_beyond_the_chains_waits_for_room),
+	cmocka_unit_test(who_has_no_room_in_the_first_list_keeps_nobody_waiting),
+	cmocka_unit_test(who_is_refused_holds_no_address_and_costs_nothing),
+	cmocka_unit_test(a_wildcard_has_one_server),
+	cmocka_unit_test(clients_of_a_failed_chain_do_not_meet_the_next_one),
+	cmocka_unit_test(a_frontend_with_a_listener_takes_nobody_in_the_clear_before_it_comes))

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// Handshakes that fail: the outcome, and the alert that the peer gets.
+#include "tests/support/check.h"
+#include "tests/unit/tlshs/meeting.h"
+
+#include <stdlib.h>
+
+static struct pki_cert ca, alien_ca, leaf, client;
+
+static int setup(void **state)
+{
+	ca = pki_make((struct pki_conf){"ca"});
+	alien_ca = pki_make((struct pki_conf){"alien"});
+	leaf = pki_make((struct pki_conf){"leaf", &ca, "DNS:a.test"});
+	client = pki_make((struct pki_conf){"client", &ca});
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	pki_end();
+	return 0;
+}
+
+static struct tlshs_context_conf server(void)
+{
+	return (struct tlshs_context_conf){
+		.role = TLSHS_SERVER, .certificate_pem = leaf.pem, .key_pem = leaf.key_pem};
+}
+
+// The outcome is this, and the peer's error contains that.
+static void expect(const struct tlshs_context_conf *conf, const struct far_conf *far,
+	enum tlshs_outcome outcome, const char *far_error)
+{
+	struct tlshs_context *c = context_good(conf);
+	struct meeting m;
+	meeting_init(&m, c, STR("a.test"), far);
+	enum tlshs_outcome is = meeting_run(&m);
+	assert_string_equal(tlshs_outcome_name(is), tlshs_outcome_name(outcome));
+	if (!strstr(m.far_error, far_error))
+		assert_string_equal(m.far_error, far_error);
+	meeting_fini(&m);
+	tlshs_context_put(c);
+}
+
+// Of both sides, with both versions: `cert` is refused by whom trusts ca.
+static void expect_refused(const struct pki_cert *cert, struct str crls,
+	bool (*accepts)(const void *, const struct tlshs_peer *, struct str),
+	enum tlshs_outcome outcome, const char *alert)
+{
+	for (uint16_t version = TLS_1_2; version <= TLS_1_3; version++) {
+		struct tlshs_context_conf conf = {.role = TLSHS_CLIENT, .ca_pem = ca.pem};
+		struct far_conf far = {.role = TLSHS_SERVER, .cert = cert};
+		conf.crl_pem = crls;
+		conf.matcher.accepts = accepts;
+		far.min_version = far.max_version = version;
+		expect(&conf, &far, outcome, alert);
+		conf.role = TLSHS_SERVER;
+		conf.certificate_pem = leaf.pem;
+		conf.key_pem = leaf.key_pem;
+		conf.require_peer_certificate = true;
+		far.role = TLSHS_CLIENT;
+		expect(&conf, &far, outcome, alert);
+	}
+}
+
+static void tls_60_an_unknown_ca_is_refused(void **state)
+{
+	struct pki_cert bad = pki_make((struct pki_conf){"bad", &alien_ca});
+	expect_refused(&bad, STR(""), NULL, TLSHS_unknown_ca, "alert unknown ca");
+	expect_refused(&alien_ca, STR(""), NULL, TLSHS_unknown_ca, "alert unknown ca");
+}
+
+static void tls_60_a_certificate_out_of_its_time_is_refused(void **state)
+{
+	struct pki_cert bad =
+		pki_make((struct pki_conf){"old", &ca, .from_days = -9, .to_days = -1});
+	expect_refused(&bad, STR(""), NULL, TLSHS_certificate_expired, "alert certificate expired");
+	bad = pki_make((struct pki_conf){"new", &ca, .from_days = 1, .to_days = 9});
+	expect_refused(
+		&bad, STR(""), NULL, TLSHS_certificate_not_yet_valid, "alert bad certificate");
+}
+
+static void tls_60_a_certificate_for_another_use_is_refused(void **state)
+{
+	struct pki_cert bad = pki_make((struct pki_conf){"mail", &ca, .usage = "emailProtection"});
+	expect_refused(
+		&bad, STR(""), NULL, TLSHS_certificate_usage, "alert unsupported certificate");
+}
+
+static bool accept_none(const void *arg, const struct tlshs_peer *p, struct str name)
+{
+	return false;
+}
+
+static void tls_60_a_certificate_without_an_accepted_name_is_refused(void **state)
+{
+	expect_refused(
+		&client, STR(""), accept_none, TLSHS_certificate_name, "alert bad certificate");
+}
+
+static void tls_61_a_revoked_certificate_is_refused(void **state)
+{
+	expect_refused(&client, pki_crl(&ca, &client, 1), NULL, TLSHS_certificate_revoked,
+		"alert certificate revoked");
+}
+
+static void tls_61_an_old_crl_still_revokes(void **state)
+{
+	expect_refused(&client, pki_crl(&ca, &client, -1), NULL, TLSHS_certificate_revoked,
+		"alert certificate revoked");
+}
+
+static void tls_61_a_crl_with_a_wrong_signature_refuses(void **state)
+{
+	struct pki_cert forger = ca;
+	forger.key = alien_ca.key;
+	expect_refused(&client, pki_crl(&forger, NULL, 1), NULL, TLSHS_certificate_bad, "alert");
+}
+
+static void tls_61_what_no_crl_names_is_accepted(void **state)
+{
+	struct str crls[] = {
+		pki_crl(&ca, &leaf, 1), pki_crl(&ca, &leaf, -1), pki_crl(&alien_ca, NULL, 1)};
+	for (unsigned i = 0; i < 3; i++) {
+		struct tlshs_context_conf conf = {
+			.role = TLSHS_CLIENT, .ca_pem = ca.pem, .crl_pem = crls[i]};
+		struct far_conf far = {.role = TLSHS_SERVER, .cert = &client};
+		expect(&conf, &far, TLSHS_ok, "");
+	}
+}
+
+static void tls_57_a_peer_of_no_known_trust_domain_is_refused(void **state)
+{
+	static const char *const sans[] = {NULL, "DNS:one.test", "URI:spiffe://two.test/x",
+		"URI:spiffe://one.test/x,URI:spiffe://one.test/y", "URI:https://one.test/"};
+	struct tlshs_bundle bundle = {STR("one.test"), ca.pem};
+	struct tlshs_context_conf conf = {
+		.role = TLSHS_CLIENT, .ca_pem = ca.pem, .bundles = &bundle, .n_bundles = 1};
+	for (unsigned i = 0; i < 5; i++) {
+		struct pki_cert bad = pki_make((struct pki_conf){"bad", &ca, sans[i]});
+		struct far_conf far = {.role = TLSHS_SERVER, .cert = &bad};
+		expect(&conf, &far, TLSHS_unknown_ca, "alert");
+	}
+}
+
+static void tls_56_a_client_without_a_certificate_is_refused_if_it_is_required(void **state)
+{
+	struct tlshs_context_conf conf = server();
+	conf.ca_pem = ca.pem;
+	conf.require_peer_certificate = true;
+	for (uint16_t version = TLS_1_2; version <= TLS_1_3; version++) {
+		struct far_conf far = {.role = TLSHS_CLIENT};
+		far.min_version = far.max_version = version;
+		expect(&conf, &far, TLSHS_no_peer_certificate, "alert");
+	}
+}
+
+static void tls_62_old_versions_are_refused(void **state)
+{
+	struct tlshs_context_conf conf = server();
+	struct far_conf far = {TLSHS_CLIENT, TLS1_VERSION, TLS1_1_VERSION};
+	far.ciphers_12 = "ALL:@SECLEVEL=0";
+	expect(&conf, &far, TLSHS_version, "alert protocol version");
+	far = (struct far_conf){TLSHS_CLIENT, TLS1_2_VERSION, TLS1_2_VERSION};
+	conf.min_version = TLS_1_3;
+	expect(&conf, &far, TLSHS_version, "alert protocol version");
+	conf = (struct tlshs_context_conf){.role = TLSHS_CLIENT, .min_version = TLS_1_3};
+	far = (struct far_conf){TLSHS_SERVER, TLS1_2_VERSION, TLS1_2_VERSION, .cert = &leaf};
+	expect(&conf, &far, TLSHS_peer_alert_version, "unsupported protocol");
+}
+
+static void tls_62_ciphers_without_ecdhe_and_aead_are_refused(void **state)
+{
+	static const char *const ciphers[] = {
+		"ECDHE-ECDSA-AES128-SHA256", "AES128-GCM-SHA256", "DHE-RSA-AES128-GCM-SHA256"};
+	struct tlshs_context_conf conf = server();
+	for (unsigned i = 0; i < 3; i++) {
+		struct far_conf far = {TLSHS_CLIENT, TLS1_2_VERSION, TLS1_2_VERSION, ciphers[i]};
+		expect(&conf, &far, TLSHS_cipher, "alert handshake failure");
+	}
+}
+
+static void tls_54_without_a_common_protocol_nobody_speaks(void **state)
+{
+	struct str alpn[] = {STR("h2")};
+	struct tlshs_context_conf conf = server();
+	struct far_conf far = {TLSHS_CLIENT, .alpn = "\010http/1.1"};
+	conf.alpn = alpn;
+	conf.n_alpn = 1;
+	expect(&conf, &far, TLSHS_no_application_protocol, "alert no application protocol");
+	conf = (struct tlshs_context_conf){.role = TLSHS_CLIENT, .alpn = alpn, .n_alpn = 1};
+	far = (struct far_conf){TLSHS_SERVER, .cert = &leaf, .alpn = "\010http/1.1"};
+	expect(&conf, &far, TLSHS_malformed, "alert");
+}
+
+static void tls_55_a_name_that_is_not_served_is_refused(void **state)
+{
+	static const char *const asked[] = {"c.test", "b.test", "xb.test", "a.test.b"};
+	struct str names[] = {STR("a.test"), STR("*.b.test")};
+	struct tlshs_context_conf conf = server();
+	conf.server_names = names;
+	conf.n_server_names = 2;
+	for (unsigned i = 0; i < 4; i++) {
+		struct far_conf far = {TLSHS_CLIENT, .server_name = asked[i]};
+		expect(&conf, &far, TLSHS_server_name, "unrecognized name");
+	}
+}
+
+static void a_peer_that_gives_up_is_told_by_its_alert(void **state)
+{
+	struct tlshs_context_conf conf = server();
+	struct far_conf far = {TLSHS_CLIENT, TLS1_2_VERSION, TLS1_2_VERSION, .ca = &alien_ca};
+	expect(&conf, &far, TLSHS_peer_alert_certificate, "certificate verify failed");
+}
+
+// A record's header, then as many bytes as asked for.
+static struct tlshs_handshake *fed(struct tlshs_context *c, size_t len)
+{
+	static const uint8_t head[] = {22, 3, 1, 0x40, 0, 1, 0, 0xff, 0xff};
+	struct tlshs_handshake *h = tlshs_handshake_new(c, STR(""));
+	uint8_t *bytes = calloc(1, len);
+	assert_non_null(h);
+	assert_non_null(bytes);
+	for (size_t at = 0; at + 5 <= len; at += 5 + 16384)
+		memcpy(bytes + at, head, at || len < sizeof(head) ? 5 : sizeof(head));
+	tlshs_handshake_feed(h, bytes, len);
+	free(bytes);
+	return h;
+}
+
+static void tls_63_a_client_hello_beyond_16_kib_is_refused(void **state)
+{
+	struct tlshs_context_conf conf = server();
+	struct tlshs_context *c = context_good(&conf);
+	struct tlshs_handshake *h = fed(c, 16384);
+	assert_false(tlshs_handshake_ended(h));
+	tlshs_handshake_free(h);
+	h = fed(c, 40000);
+	assert_true(tlshs_handshake_ended(h));
+	assert_int_equal(tlshs_handshake_outcome(h), TLSHS_hello_too_large);
+	uint8_t alert[16];
+	assert_int_equal(tlshs_handshake_drain(h, alert, sizeof(alert)), 7);
+	assert_memory_equal(alert, "\25\3\3\0\2\2\57", 7);
+	tlshs_handshake_free(h);
+	tlshs_context_put(c);
+}
+
+static void tls_63_more_certificates_than_64_kib_are_refused(void **state)
+{
+	for (uint16_t version = TLS_1_2; version <= TLS_1_3; version++) {
+		struct tlshs_context_conf conf = {.role = TLSHS_CLIENT, .ca_pem = ca.pem};
+		struct far_conf far = {TLSHS_SERVER, .cert = &leaf, .n_chain = 10};
+		far.min_version = far.max_version = version;
+		expect(&conf, &far, TLSHS_ok, "");
+		far.n_chain = 300;
+		expect(&conf, &far, TLSHS_flight_too_large, "alert illegal parameter");
+	}
+}
+
+static void what_is_no_tls_is_malformed(void **state)
+{
+	static const char *const texts[] = {"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n",
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\25\3\3\0\2\2"};
+	struct tlshs_context_conf conf = server();
+	struct tlshs_context *c = context_good(&conf);
+	for (unsigned i = 0; i < 2; i++) {
+		struct tlshs_handshake *h = tlshs_handshake_new(c, STR(""));
+		assert_true(tlshs_handshake_feed(h, (const uint8_t *)texts[i], strlen(texts[i])));
+		assert_int_equal(tlshs_handshake_outcome(h), TLSHS_malformed);
+		tlshs_handshake_free(h);
+	}
+	tlshs_context_put(c);
+}
+
+static void a_handshake_can_be_stopped_from_outside_once(void **state)
+{
+	struct tlshs_context_conf conf = server();
+	struct tlshs_context *c = context_good(&conf);
+	struct tlshs_handshake *h = tlshs_handshake_new(c, STR(""));
+	tlshs_handshake_stop(h, TLSHS_timeout);
+	tlshs_handshake_stop(h, TLSHS_lost);
+	assert_int_equal(tlshs_handshake_outcome(h), TLSHS_timeout);
+	assert_true(tlshs_handshake_feed(h, (const uint8_t *)"x", 1));
+	tlshs_handshake_free(h);
+	tlshs_context_put(c);
+}
+
+static void tls_193_outcomes_have_a118s_words(void **state)
+{
+	static const struct {
+		const char *text, *word; // NULL = none
+	} rows[] = {
+		{"10.0.0.1:80: TLS: unknown_ca: certificate 1", "CERTIFICATE_AUTHORITY_INVALID"},
+		{"TLS: certificate_name", "CERTIFICATE_HOSTNAME_MISMATCH"},
+		{"TLS: timeout", "HANDSHAKE_TIMEOUT"},
+		{"TLS: internal: x", "UNKNOWN_FAILURE"},
+		{"TLS: peer_alert: internal error", "UNKNOWN_FAILURE"},
+		{"TLS: its alert certificate_required (116)", "CERTIFICATE_VERIFICATION_FAILED"},
+		{"TLS: its alert unknown_ca (48)", "CERTIFICATE_VERIFICATION_FAILED"},
+		{"TLS: its alert internal_error (80)", NULL},
+		{"TLS: our alert unknown_ca (48)", NULL},
+		{"TLS: its alert ", NULL},
+		{"TLS: out of memory", NULL},
+		{"TLS: ", NULL},
+		{"10.0.0.1:80: refused", NULL},
+		{"", NULL},
+	};
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *word = tlshs_result_in(rows[i].text);
+		if (!word != !rows[i].word || (word && strcmp(word, rows[i].word) != 0))
+			fail_msg("%s: %s", rows[i].text, word ? word : "none");
+	}
+	for (enum tlshs_outcome o = 0; o < TLSHS_N_OUTCOMES; o++)
+		assert_int_equal(tlshs_outcome_result(o) == TLSHS_RESULT_SUCCESS,
+			o == TLSHS_ok || o == TLSHS_resumed);
+	assert_int_equal(
+		tlshs_outcome_result(TLSHS_peer_closed), TLSHS_RESULT_PEER_CONNECTION_CLOSED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest suite[] = {
+		cmocka_unit_test(tls_193_outcomes_have_a118s_words),
+		cmocka_unit_test(tls_60_an_unknown_ca_is_refused),
+		cmocka_unit_test(tls_60_a_certificate_out_of_its_time_is_refused),
+		cmocka_unit_test(tls_60_a_certificate_for_another_use_is_refused),
+		cmocka_unit_test(tls_60_a_certificate_without_an_accepted_name_is_refused),
+		cmocka_unit_test(tls_61_a_revoked_certificate_is_refused),
+		cmocka_unit_test(tls_61_an_old_crl_still_revokes),
+		cmocka_unit_test(tls_61_a_crl_with_a_wrong_signature_refuses),
+		cmocka_unit_test(tls_61_what_no_crl_names_is_accepted),
+		cmocka_unit_test(tls_57_a_peer_of_no_known_trust_domain_is_refused),
+		cmocka_unit_test(
+			tls_56_a_client_without_a_certificate_is_refused_if_it_is_required),
+		cmocka_unit_test(tls_62_old_versions_are_refused),
+		cmocka_unit_test(tls_62_ciphers_without_ecdhe_and_aead_are_refused),
+		cmocka_unit_test(tls_54_without_a_common_protocol_nobody_speaks),
+		cmocka_unit_test(tls_55_a_name_that_is_not_served_is_refused),
+		cmocka_unit_test(a_peer_that_gives_up_is_told_by_its_alert),
+		cmocka_unit_test(tls_63_a_client_hello_beyond_16_kib_is_refused),
+		cmocka_unit_test(tls_63_more_certificates_than_64_kib_are_refused),
+		cmocka_unit_test(what_is_no_tls_is_malformed),
+		cmocka_unit_test(a_handshake_can_be_stopped_from_outside_once),
+	};
+	return cmocka_run_group_tests_name("tlshs/refusals", suite, setup, teardown);
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workers and handshake threads: what one asks for comes back to it, whatever the others do.
+#include "lb/base/time.h"
+#include "tests/support/check.h"
+#include "tests/unit/tlshs/meeting.h"
+#include "tlshs/threads.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+
+#define N_WORKERS 2
+#define N_THREADS 2
+#define N_SEATS 4 // of one worker on one thread
+#define N_ROUNDS 3
+#define N_CONNS (N_THREADS * N_SEATS) // of a worker at a time
+#define PATIENCE_S 60
+
+static struct pki_cert ca, leaf;
+static struct tlshs_context *contexts[2]; // by enum tlshs_role
+
+static int setup(void **state)
+{
+	ca = pki_make((struct pki_conf){"ca"});
+	leaf = pki_make((struct pki_conf){"leaf", &ca, "DNS:a.test"});
+	contexts[TLSHS_SERVER] = context_good(
+		&(struct tlshs_context_conf){.certificate_pem = leaf.pem, .key_pem = leaf.key_pem});
+	contexts[TLSHS_CLIENT] =
+		context_good(&(struct tlshs_context_conf){.role = TLSHS_CLIENT, .ca_pem = ca.pem});
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	for (unsigned i = 0; i < 2; i++)
+		tlshs_context_put(contexts[i]);
+	pki_end();
+	return 0;
+}
+
+static time_t now_s(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
+// A connection of a worker: the peer, and what its handshake has told.
+struct conn {
+	struct meeting m;
+	uint64_t id;
+	enum tlshs_role role;
+	struct tlshs_link *link;
+	uint8_t kept[8192]; // bytes of the peer that found no room yet
+	size_t n_kept;
+	uint64_t n_sent, n_taken;
+	bool ended;
+	enum tlshs_outcome outcome;
+	char why[TLSHS_MAX_WHY];
+};
+
+static void conn_init(struct conn *c, struct tlshs_link *link, uint64_t id, unsigned kind)
+{
+	struct far_conf far = {.role = TLSHS_CLIENT, .ca = &ca};
+	*c = (struct conn){.id = id, .link = link, .role = kind & 1};
+	if (c->role == TLSHS_CLIENT)
+		far = (struct far_conf){.role = TLSHS_SERVER, .cert = &leaf};
+	far.min_version = far.max_version = kind & 2 ? TLS_1_2 : TLS_1_3;
+	meeting_init_far(&c->m, &far);
+}
+
+static void conn_start(struct conn *c, uint64_t source)
+{
+	struct tlshs_context *context = tlshs_context_get(contexts[c->role]);
+	while (!tlshs_link_start(c->link, c->id, context, STR(""), source))
+		sched_yield();
+}
+
+static void conn_stop(struct conn *c)
+{
+	while (!tlshs_link_stop(c->link, c->id))
+		sched_yield();
+}
+
+static void hear(struct conn *c, struct tlshs_answer *a)
+{
+	if (a->kind == TLSHS_TO_PEER) {
+		BIO_write(c->m.far_in, a->bytes, a->len);
+	} else if (a->kind == TLSHS_REST) {
+		memcpy(c->m.rest + c->m.n_rest, a->bytes, a->len);
+		c->m.n_rest += a->len;
+	} else {
+		c->ended = true;
+		c->outcome = a->outcome;
+		c->n_taken = a->n_taken;
+		if (a->outcome == TLSHS_ok)
+			c->m.result = a->result;
+		else
+			snprintf(c->why, sizeof(c->why), "%s", a->why);
+	}
+}
+
+// The peer's turn; what it says goes to the thread in uneven pieces.
+static void speak(struct conn *c)
+{
+	meeting_far_step(&c->m);
+	int n = BIO_read(c->m.far_out, c->kept + c->n_kept, (int)(sizeof(c->kept) - c->n_kept));
+	c->n_kept += n > 0 ? (size_t)n : 0;
+	size_t piece = c->n_kept < 700 ? c->n_kept : 700;
+	size_t gone = piece ? tlshs_link_send(c->link, c->id, c->kept, piece) : 0;
+	memmove(c->kept, c->kept + gone, c->n_kept - gone);
+	c->n_kept -= gone;
+	c->n_sent += gone;
+}
+
+static bool conn_done(const struct conn *c)
+{
+	return c->ended && c->n_kept == 0 && c->m.n_rest == c->n_sent - c->n_taken &&
+	       SSL_is_init_finished(c->m.far);
+}
+
+// Reads what there is for these connections of one link.
+static void listen(struct tlshs_link *link, struct conn *conns, unsigned n)
+{
+	struct tlshs_answer a;
+	while (tlshs_link_read(link, &a))
+		for (unsigned i = 0; i < n; i++)
+			if (conns[i].link == link && conns[i].id == a.id)
+				hear(&conns[i], &a);
+}
+
+struct worker {
+	struct tlshs_threads *threads;
+	uint32_t index;
+	pthread_t id;
+	struct conn conns[N_ROUNDS * N_CONNS];
+	bool failed;
+};
+
+static bool run_round(struct worker *w, unsigned round)
+{
+	struct conn *conns = &w->conns[round * N_CONNS];
+	unsigned n = N_CONNS, n_done = 0;
+	time_t until = now_s() + PATIENCE_S;
+	for (unsigned i = 0; i < n; i++) {
+		struct tlshs_link *link = tlshs_threads_link(w->threads, w->index, i % N_THREADS);
+		uint64_t id = (uint64_t)(round + 1) << 32 | i / N_THREADS;
+		conn_init(&conns[i], link, id, i / 2 + round);
+		conn_start(&conns[i], i);
+	}
+	while (n_done < n && now_s() < until) {
+		n_done = 0;
+		for (unsigned i = 0; i < N_THREADS; i++)
+			listen(tlshs_threads_link(w->threads, w->index, i), conns, n);
+		for (unsigned i = 0; i < n; i++) {
+			speak(&conns[i]);
+			n_done += conn_done(&conns[i]);
+		}
+		sched_yield();
+	}
+	for (unsigned i = 0; i < n; i++)
+		conn_stop(&conns[i]);
+	return n_done == n;
+}
+
+static void *run_worker(void *arg)
+{
+	struct worker *w = arg;
+	for (unsigned i = 0; i < N_ROUNDS; i++)
+		w->failed |= !run_round(w, i);
+	return NULL;
+}
+
+static uint64_t counted(const struct tlshs_threads *t, uint32_t n, enum tlshs_outcome o)
+{
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < n; i++)
+		sum += counter_read(&tlshs_threads_counters(t, i).values[o]);
+	return sum;
+}
+
+// Rings of four slots: both sides often find them full.
+static void tls_64_two_workers_shake_hands_on_two_threads(void **state)
+{
+	static struct worker workers[N_WORKERS];
+	struct tlshs_threads *t = tlshs_threads_new(&(struct tlshs_threads_conf){
+		N_THREADS, N_WORKERS, .max_handshakes = N_SEATS, .n_slots = 4});
+	assert_non_null(t);
+	for (uint32_t i = 0; i < N_WORKERS; i++) {
+		workers[i] = (struct worker){.threads = t, .index = i};
+		assert_int_equal(pthread_create(&workers[i].id, NULL, run_worker, &workers[i]), 0);
+	}
+	for (uint32_t i = 0; i < N_WORKERS; i++)
+		pthread_join(workers[i].id, NULL);
+	uint64_t n_good = counted(t, N_THREADS, TLSHS_ok);
+	tlshs_threads_free(t);
+	for (uint32_t i = 0; i < N_WORKERS; i++) {
+		assert_false(workers[i].failed);
+		for (unsigned k = 0; k < N_ROUNDS * N_CONNS; k++) {
+			struct conn *c = &workers[i].conns[k];
+			assert_int_equal(c->outcome, TLSHS_ok);
+			meeting_talk(&c->m);
+			meeting_fini(&c->m);
+		}
+	}
+	assert_int_equal(n_good, N_WORKERS * N_ROUNDS * N_CONNS);
+}
+
+static struct tlshs_threads *one_thread(struct tlshs_threads_conf conf)
+{
+	conf.n_threads = conf.n_workers = 1;
+	conf.max_handshakes = 8;
+	struct tlshs_threads *t = tlshs_threads_new(&conf);
+	assert_non_null(t);
+	return t;
+}
+
+static void wait_for_end(struct conn *c)
+{
+	for (time_t until = now_s() + PATIENCE_S; !c->ended && now_s() < until; sched_yield())
+		listen(c->link, c, 1);
+	assert_true(c->ended);
+}
+
+static void wait_until_open(const struct tlshs_threads *t, uint32_t n)
+{
+	for (time_t until = now_s() + PATIENCE_S; tlshs_threads_open(t) != n && now_s() < until;)
+		sched_yield();
+	assert_int_equal(tlshs_threads_open(t), n);
+}
+
+static void tls_65_too_many_handshakes_at_a_time_are_refused(void **state)
+{
+	struct tlshs_threads *t =
+		one_thread((struct tlshs_threads_conf){.max_open = 3, .max_open_of_source = 2});
+	struct tlshs_link *link = tlshs_threads_link(t, 0, 0);
+	static const struct {
+		uint64_t source;
+		bool refused;
+	} rows[] = {{1, false}, {1, false}, {1, true}, {2, false}, {3, true}};
+	struct conn conns[5];
+	for (unsigned i = 0; i < 5; i++) {
+		conn_init(&conns[i], link, i, 0);
+		conn_start(&conns[i], rows[i].source);
+		if (!rows[i].refused)
+			continue;
+		wait_for_end(&conns[i]);
+		assert_int_equal(conns[i].outcome, TLSHS_over_limit);
+		assert_string_equal(conns[i].why, "over_limit");
+		conn_stop(&conns[i]);
+	}
+	wait_until_open(t, 3);
+	conn_stop(&conns[0]);
+	wait_until_open(t, 2);
+	meeting_fini(&conns[4].m);
+	conn_init(&conns[4], link, UINT64_C(7) << 32 | 4, 0);
+	conn_start(&conns[4], 1);
+	wait_until_open(t, 3);
+	assert_int_equal(counted(t, 1, TLSHS_over_limit), 2);
+	assert_int_equal(counted(t, 1, TLSHS_lost), 1);
+	tlshs_threads_free(t);
+	for (unsigned i = 0; i < 5; i++)
+		meeting_fini(&conns[i].m);
+}
+
+static void th_111_a_source_leaves_some_of_all_for_others(void **state)
+{
+	struct tlshs_threads *t = one_thread((struct tlshs_threads_conf){.max_open = 4});
+	struct tlshs_link *link = tlshs_threads_link(t, 0, 0);
+	struct conn conns[5];
+	for (unsigned i = 0; i < 5; i++) {
+		conn_init(&conns[i], link, i, 0);
+		conn_start(&conns[i], i < 4 ? 1 : 2);
+		if (i != 3)
+			continue;
+		wait_for_end(&conns[i]);
+		assert_int_equal(conns[i].outcome, TLSHS_over_limit);
+		conn_stop(&conns[i]);
+	}
+	wait_until_open(t, 4);
+	tlshs_threads_free(t);
+	for (unsigned i = 0; i < 5; i++)
+		meeting_fini(&conns[i].m);
+}
+
+static void tls_66_a_handshake_that_takes_too_long_ends(void **state)
+{
+	struct tlshs_threads *t =
+		one_thread((struct tlshs_threads_conf){.timeout_ns = 20 * NS_PER_MS});
+	struct conn c;
+	conn_init(&c, tlshs_threads_link(t, 0, 0), 3, 0);
+	conn_start(&c, 1);
+	assert_int_equal(tlshs_link_send(c.link, c.id, (const uint8_t *)"\26", 1), 1);
+	wait_for_end(&c);
+	assert_int_equal(c.outcome, TLSHS_timeout);
+	assert_int_equal(counted(t, 1, TLSHS_timeout), 1);
+	wait_until_open(t, 0);
+	tlshs_threads_free(t);
+	meeting_fini(&c.m);
+}
+
+static void tls_53_bytes_that_cross_the_end_come_back(void **state)
+{
+	static const uint8_t rubbish[] = "GET / HTTP/1.1\r\n\r\n", late[] = "late";
+	struct tlshs_threads *t = one_thread((struct tlshs_threads_conf){0});
+	struct conn c;
+	conn_init(&c, tlshs_threads_link(t, 0, 0), 0, 0);
+	conn_start(&c, 1);
+	assert_int_equal(tlshs_link_send(c.link, c.id, rubbish, 18), 18);
+	wait_for_end(&c);
+	assert_int_equal(c.outcome, TLSHS_malformed);
+	assert_int_equal(c.n_taken, 18);
+	assert_int_equal(tlshs_link_send(c.link, c.id, late, 4), 4);
+	for (time_t until = now_s() + PATIENCE_S; c.m.n_rest < 4 && now_s() < until; sched_yield())
+		listen(c.link, &c, 1);
+	assert_int_equal(c.m.n_rest, 4);
+	assert_memory_equal(c.m.rest, late, 4);
+	conn_stop(&c);
+	tlshs_threads_free(t);
+	meeting_fini(&c.m);
+}
+
+static void note_free(void *arg)
+{
+	atomic_fetch_add((atomic_uint *)arg, 1);
+}
+
+static bool accept_all(const void *arg, const struct tlshs_peer *p, struct str name)
+{
+	return true;
+}
+
+static void contexts_are_given_back_whatever_threads_were_at(void **state)
+{
+	atomic_uint n_freed = 0;
+	struct tlshs_context_conf conf = {.role = TLSHS_CLIENT, .ca_pem = ca.pem};
+	conf.matcher = (struct tlshs_matcher){accept_all, note_free, &n_freed};
+	struct tlshs_context *c = context_good(&conf);
+	struct tlshs_threads *t = one_thread((struct tlshs_threads_conf){0});
+	struct tlshs_link *link = tlshs_threads_link(t, 0, 0);
+	for (uint64_t i = 0; i < 8; i++)
+		assert_true(tlshs_link_start(link, i, tlshs_context_get(c), STR("a.test"), i));
+	for (uint64_t i = 0; i < 4; i++)
+		assert_true(tlshs_link_stop(link, i));
+	tlshs_context_put(c);
+	tlshs_threads_free(t);
+	assert_int_equal(n_freed, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest suite[] = {
+		cmocka_unit_test(tls_64_two_workers_shake_hands_on_two_threads),
+		cmocka_unit_test(tls_65_too_many_handshakes_at_a_time_are_refused),
+		cmocka_unit_test(th_111_a_source_leaves_some_of_all_for_others),
+		cmocka_unit_test(tls_66_a_handshake_that_takes_too_long_ends),
+		cmocka_unit_test(tls_53_bytes_that_cross_the_end_come_back),
+		cmocka_unit_test(contexts_are_given_back_whatever_threads_were_at),
+	};
+	return cmocka_run_group_tests_name("tlshs/threads", suite, setup, teardown);
+}
