@@ -10,7 +10,7 @@ import pytest
 
 import h2load
 from lab import wait_until
-from testbed import BUILD, EXAMPLE, VIP
+from testbed import BUILD, EXAMPLE, START_TIMEOUT_S, VIP
 
 SHUNTD = BUILD / "ctrl" / "shuntd"
 HARMLESS = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -234,8 +234,8 @@ def test_4096_frontends_serve(make_world):
     config = world.bed.config_text
     world.bed.config_text = lambda: config().replace(GOOD_FRONTEND, frontends_text(MAX_FRONTENDS))
     bed = world.start().bed
-    rows = bed.show("info")["frontends"]
-    assert len(rows) == MAX_FRONTENDS and all(row["state"] == "serving" for row in rows)
+    wait_until(lambda: [row["state"] for row in bed.show("info")["frontends"]] == ["serving"] * MAX_FRONTENDS,
+               START_TIMEOUT_S, "all to serve, for which a port's link must have been looked at")
     last = f"http://{VIP}:{FIRST_PORT + MAX_FRONTENDS - 2}{h2load.MARK}"
     done = bed.lab.exec("client", h2load.arguments(last, requests=500), timeout=60)
     assert h2load.parse(done.stdout).perfect, done.stdout
