@@ -106,15 +106,21 @@ class ShuntOnMemif(Subject):
             added = statistics.median(many - few for few, many in zip(*of.values()))
             yield cpu_added(shape, self.n_routes), "us", added
 
-    def latency(self, seconds, rate=None):
+    def _run_beside_others(self, *words):
+        """Nobody goes before others on its core: who does so and polls is held off it for 50 ms of each second, and
+        whoever has to share it, as handshake threads do, gets no more than these."""
         prefer(self.bed.daemon.pid, WORKER, wanted=False)
-        sample = self._run(*latency_words(seconds, rate), priority=lambda *argv: argv)
+        sample = self._run(*words, priority=lambda *argv: argv)
         prefer(self.bed.daemon.pid, WORKER)
         return sample
 
+    def latency(self, seconds, rate=None):
+        return self._run_beside_others(*latency_words(seconds, rate))
+
     def churn(self, seconds):
         if self.way.front:  # shunt-load makes its handshakes itself: in a short time there might be none
-            return self._run("-c", CHURN, "--requests-per-connection", 1, "-n", round(CHURN + 600 * seconds), "-T", 60)
+            return self._run_beside_others("-c", CHURN, "--requests-per-connection", 1, "-n", round(CHURN + 600 * seconds),
+                                           "-T", 60)
         return self._run("-c", CHURN, "--requests-per-connection", 1, "-D", seconds)
 
     def churn_figures(self, seconds):
