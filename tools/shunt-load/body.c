@@ -4,8 +4,7 @@
 #include <endian.h>
 #include <string.h>
 
-#define PIECE 4096 // queued in one go
-#define MAX_QUEUED (4 * PIECE) // of one stream
+#define MAX_QUEUED (4 * BODY_PIECE) // of one stream
 
 static uint64_t word(uint64_t id, uint64_t index)
 {
@@ -49,16 +48,23 @@ static size_t put_prefix(struct body_out *b, uint8_t *out)
 	return BODY_GRPC_PREFIX;
 }
 
+size_t body_out_next(struct body_out *b, size_t most, uint8_t out[BODY_GRPC_PREFIX + BODY_PIECE])
+{
+	size_t n = put_prefix(b, out);
+	uint64_t left = b->size - b->at;
+	size_t content = most < BODY_PIECE ? most : BODY_PIECE;
+	content = left < content ? (size_t)left : content;
+	body_fill(b->id, b->at, out + n, content);
+	b->at += content;
+	return n + content;
+}
+
 bool body_out_push(struct body_out *b, struct h2_stream *s)
 {
-	uint8_t piece[BODY_GRPC_PREFIX + PIECE];
+	uint8_t piece[BODY_GRPC_PREFIX + BODY_PIECE];
 	while (!body_out_done(b) && h2_stream_queued(s) < MAX_QUEUED) {
-		size_t n = put_prefix(b, piece);
-		uint64_t left = b->size - b->at;
-		size_t content = left < PIECE ? (size_t)left : PIECE;
-		body_fill(b->id, b->at, piece + n, content);
-		b->at += content;
-		if (!h2_stream_send_data(s, piece, n + content, b->ends && b->at == b->size))
+		size_t n = body_out_next(b, BODY_PIECE, piece);
+		if (!h2_stream_send_data(s, piece, n, b->ends && b->at == b->size))
 			return false;
 	}
 	return true;

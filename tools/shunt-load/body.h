@@ -13,6 +13,7 @@
 
 #define BODY_ID_LEN 8 // smaller bodies don't carry the whole id
 #define BODY_GRPC_PREFIX 5
+#define BODY_PIECE 4096 // of content, in one go
 #define BODY_SEQ_BITS 40
 
 // An id is the tag of a run (24 bits) and the request's number in the run.
@@ -39,6 +40,9 @@ struct body_out {
 	bool has_prefix; // has been sent
 	bool ends; // the last byte ends the stream; else trailers do
 };
+// Writes the next bytes, with the prefix before the first: of content up to `most`, and BODY_PIECE.
+// Returns how many.
+size_t body_out_next(struct body_out *, size_t most, uint8_t out[BODY_GRPC_PREFIX + BODY_PIECE]);
 // Queues as much as the stream should hold at one time; call again from on_sent. False = out of
 // memory.
 [[nodiscard]] bool body_out_push(struct body_out *, struct h2_stream *);

@@ -171,7 +171,7 @@ static void close_all(struct client *c)
 	set_phase(c, CLIENT_CLOSING);
 	for (struct client_conn *k = LIST_FIRST(&c->all); k; k = LIST_NEXT(k, link)) {
 		client_leave(c, k);
-		if (k->conn.h2)
+		if (k->conn.session)
 			client_conn_close_soon(c, k);
 		else if (!k->up && k->conn.tcp)
 			conn_abort(&k->conn, "done");
@@ -267,26 +267,16 @@ static bool make(struct client *c)
 	uint64_t n_requests = (uint64_t)conf->n_conns * conf->n_streams;
 	if (n_requests > CLIENT_MAX_IN_FLIGHT)
 		n_requests = CLIENT_MAX_IN_FLIGHT;
-	struct h2_conf h2 = {
-		.max_conns = n_conns,
-		.max_streams = (uint32_t)n_requests + 1,
-		.max_concurrent_streams = 0, // nobody asks us
-		.stream_window = 256 * 1024,
-		.conn_window = 4 * 1024 * 1024,
-		.max_header_bytes = 64 * 1024,
-		.max_header_fields = 256,
-		.now_ns = &c->now_ns,
-		.seed = conf->seed,
-	};
+	c->protocol = &client_http2;
 	c->side = (struct side){.tcp = conf->tcp,
 		.wheel = conf->wheel,
 		.chunks = conf->chunks,
-		.h2 = h2_context_new(&h2, conf->chunks)};
-	side_init(&c->side);
+		.protocol = c->protocol->conn,
+		.context = c->protocol->context_new(c, n_conns, (uint32_t)n_requests)};
 	c->sources = malloc(conf->n_sources * sizeof(c->sources[0]));
 	c->alike = calloc(conf->plan->n_paths, sizeof(c->alike[0]));
-	return c->side.h2 && c->sources && c->alike &&
-	       secure_conf_init(&c->side.secure, conf->tls, conf->chunks, n_conns, &c->now_ns) &&
+	return c->side.context && c->sources && c->alike &&
+	       side_init(&c->side, conf->tls, n_conns, &c->now_ns) &&
 	       pool_init(&c->conns, sizeof(struct client_conn), n_conns) == 0 &&
 	       pool_init(&c->requests, sizeof(struct request), (uint32_t)n_requests + 1) == 0;
 }
@@ -322,10 +312,8 @@ void client_free(struct client *c)
 	for (struct client_conn *k = LIST_FIRST(&c->all); k; k = LIST_NEXT(k, link))
 		if (k->conn.tcp)
 			conn_abort(&k->conn, "done");
-	if (c->side.h2)
-		side_pump(&c->side);
-	h2_context_free(c->side.h2);
-	secure_conf_fini(&c->side.secure);
+	side_fini(&c->side);
+	c->protocol->context_free(c->side.context);
 	pool_fini(&c->conns);
 	pool_fini(&c->requests);
 	free(c->sources);

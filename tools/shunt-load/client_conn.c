@@ -8,7 +8,7 @@
 
 void client_conn_make_ready(struct client *c, struct client_conn *k)
 {
-	if (k->ready || k->is_idle || k->leaving || !k->conn.h2)
+	if (k->ready || k->is_idle || k->leaving || !k->conn.session)
 		return;
 	k->ready = true;
 	STAILQ_INSERT_TAIL(&c->ready, k, ready_next);
@@ -36,8 +36,8 @@ struct client_conn *client_conn_take_ready(struct client *c)
 bool client_conn_has_room(const struct client *c, const struct client_conn *k)
 {
 	const struct client_conf *conf = &c->conf;
-	return k->conn.h2 && !k->leaving && k->n_open < conf->n_streams &&
-	       h2_conn_stream_room(k->conn.h2) > 0;
+	return k->conn.session && !k->leaving && k->n_open < conf->n_streams &&
+	       c->protocol->room(k->conn.session) > 0;
 }
 
 void client_leave(struct client *c, struct client_conn *k)
@@ -65,7 +65,7 @@ void client_conn_close_soon(struct client *c, struct client_conn *k)
 
 void client_conn_freed(struct client *c, struct client_conn *k)
 {
-	if (k->leaving && k->n_open == 0 && k->conn.h2)
+	if (k->leaving && k->n_open == 0 && k->conn.session)
 		client_conn_close_soon(c, k);
 	else
 		client_conn_make_ready(c, k);
@@ -115,8 +115,7 @@ static void on_gone(struct conn *conn)
 	release(c, k);
 }
 
-static const struct conn_ops conn_ops = {
-	.h2 = &client_events, .role = H2_CLIENT, .up = on_up, .over = on_over, .gone = on_gone};
+static const struct conn_ops conn_ops = {.up = on_up, .over = on_over, .gone = on_gone};
 
 static bool connect_one(struct client *c, bool is_idle)
 {
@@ -167,7 +166,7 @@ void client_conns_close(struct client *c)
 		struct client_conn *k = SLIST_FIRST(&c->closing);
 		SLIST_REMOVE_HEAD(&c->closing, closing_next);
 		k->in_closing = false;
-		if (k->conn.h2) {
+		if (k->conn.session) {
 			k->closes_last = last;
 			c->n_closing += last;
 			conn_close(&k->conn, "done");

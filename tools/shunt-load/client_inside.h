@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What client.c (phases, when requests are sent), client_conn.c (connections) and request.c
-// (requests, answers) share.
+// What client.c (phases, when requests are sent), client_conn.c (connections), request.c (requests,
+// answers) and the protocol, client_h2.c, share.
 // Thread: the polling thread.
 #pragma once
 
@@ -41,7 +41,7 @@ static inline struct client_conn *client_conn_of(struct conn *c)
 struct request {
 	struct client *client;
 	struct client_conn *on;
-	struct h2_stream *stream; // NULL = waits to be resent
+	void *stream; // the protocol's; NULL = waits to be resent
 	TAILQ_ENTRY(request) link; // in `flying` or `resend`
 	uint64_t id;
 	uint64_t planned_ns, sent_ns, answered_ns;
@@ -65,8 +65,35 @@ struct alike {
 	uint64_t hash, size;
 };
 
+// How requests and answers travel on a connection. All protocols have HTTP/2's view of a message
+// (dataplane/h2/h2.h).
+struct client_protocol {
+	const struct conn_protocol *conn;
+	// The side's context. NULL = out of memory.
+	void *(*context_new)(struct client *, uint32_t n_conns, uint32_t n_requests);
+	void (*context_free)(void *); // NULL is fine
+	// So many more requests may be open in the session.
+	uint32_t (*room)(const void *session);
+	// Sends a request's head. Returns its stream; NULL = no room or memory: nothing is sent.
+	void *(*open)(void *session, const struct h2_message *, struct request *);
+	// Sends the first of its body. False = out of memory.
+	bool (*push)(struct request *);
+	// Gives it up; client_request_over() comes before this returns.
+	void (*reset)(struct request *);
+};
+extern const struct client_protocol client_http2;
+
+// Why a protocol has done with a request.
+enum request_end {
+	REQUEST_ENDED, // its answer is complete, or it or its peer gave it up
+	REQUEST_LOST, // with its connection
+	REQUEST_MALFORMED, // what came breaks the protocol's rules
+	REQUEST_UNPROCESSED, // the peer certainly did nothing with it
+};
+
 struct client {
 	struct client_conf conf;
+	const struct client_protocol *protocol;
 	struct ip_addr *sources; // owned
 	struct side side;
 	struct pool conns, requests;
@@ -93,8 +120,6 @@ struct client {
 	struct client_result result;
 };
 
-extern const struct h2_events client_events;
-
 // client_conn.c. Opens connections that are wanted, up to a bound. Returns true if any was begun.
 bool client_conns_open(struct client *);
 // Closes some of those that client_conn_close_soon() was called for.
@@ -118,6 +143,12 @@ struct request *client_request_new(struct client *, uint64_t planned_ns, bool is
 // False = it cannot be sent now: it waits at the front of `resend`.
 bool client_request_send(struct client *, struct client_conn *, struct request *);
 struct request *client_take_resend(struct client *);
+// From protocols: a head or trailers, bytes of the body, and the end of both.
+void client_answer_message(struct request *, const struct h2_message *);
+void client_answer_data(struct request *, const uint8_t *, size_t len);
+void client_answer_ended(struct request *);
+// The last that is heard of it before it is sent again: judges it, or has it resent.
+void client_request_over(struct request *, enum request_end);
 // Ends the requests whose timeout has passed.
 void client_expire(struct client *);
 // Ends all requests without an answer.

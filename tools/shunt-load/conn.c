@@ -15,13 +15,13 @@ void conn_touch(struct conn *c)
 	STAILQ_INSERT_TAIL(&s->dirty, c, dirty_next);
 }
 
-// Out of c before the streams hear of it: they must find no connection to write to.
-static void end_h2(struct conn *c, enum h2_error code, const char *why)
+// Out of c before its requests hear of it: they must find no session to write to.
+static void end_session(struct conn *c, const char *why)
 {
-	struct h2_conn *h2 = c->h2;
-	c->h2 = NULL;
-	if (h2)
-		h2_conn_free(h2, code);
+	void *session = c->session;
+	c->session = NULL;
+	if (session)
+		c->side->protocol->end(session);
 	if (c->is_over)
 		return;
 	c->is_over = true;
@@ -36,7 +36,7 @@ static void linger_fire(struct twheel_timer *t)
 
 void conn_close(struct conn *c, const char *why)
 {
-	end_h2(c, H2_CANCEL, why);
+	end_session(c, why);
 	if (c->secure.tls) {
 		tls_conn_shutdown(c->secure.tls);
 		secure_seal(&c->secure, c->tcp);
@@ -57,7 +57,7 @@ static void lose(struct conn *c, const char *why)
 {
 	c->tcp = NULL;
 	twheel_cancel(c->side->wheel, &c->linger);
-	end_h2(c, H2_INTERNAL_ERROR, why);
+	end_session(c, why);
 	secure_end(&c->secure);
 	conn_touch(c);
 }
@@ -73,17 +73,17 @@ static bool is_secure(const struct conn *c)
 	return c->side->secure.context != NULL;
 }
 
-static bool start_h2(struct conn *c)
+static bool start_session(struct conn *c)
 {
 	struct buf *out = is_secure(c) ? &c->secure.plain : tcp_conn_sendq(c->tcp);
-	c->h2 = h2_conn_new(c->side->h2, c->ops->role, c->ops->h2, out, c);
-	return c->h2;
+	c->session = c->side->protocol->begin(c, out);
+	return c->session;
 }
 
-// HTTP/2, or the handshake that goes before it.
+// The session, or the handshake that goes before it.
 static bool begin(struct conn *c)
 {
-	return is_secure(c) ? secure_begin(&c->secure, &c->side->secure, c->tcp) : start_h2(c);
+	return is_secure(c) ? secure_begin(&c->secure, &c->side->secure, c->tcp) : start_session(c);
 }
 
 static void on_established(struct tcp_conn *tcp, void *user)
@@ -94,15 +94,20 @@ static void on_established(struct tcp_conn *tcp, void *user)
 		return;
 	}
 	conn_touch(c);
-	if (c->h2)
+	if (c->session)
 		c->ops->up(c);
+}
+
+// What nobody reads any more is dropped.
+static size_t feed(struct conn *c, const uint8_t *data, size_t len)
+{
+	const struct conn_protocol *p = c->side->protocol;
+	return !c->session || p->failed(c->session) ? len : p->feed(c->session, data, len);
 }
 
 static size_t on_plain(struct tls_conn *tls, void *user, const uint8_t *data, size_t len)
 {
-	struct conn *c = user;
-	enum h2_error code;
-	return !c->h2 || h2_conn_failed(c->h2, &code) ? len : h2_conn_feed(c->h2, data, len);
+	return feed(user, data, len);
 }
 
 // FIN follows, which ends the connection.
@@ -118,11 +123,11 @@ static void shake(struct conn *c, const uint8_t *data, size_t len)
 	enum secure_state is = secure_shake(&c->secure, c->tcp, data, len, &tls_events, c, &why);
 	if (is == SECURE_SHAKING)
 		return;
-	if (is == SECURE_BROKEN || !start_h2(c)) {
+	if (is == SECURE_BROKEN || !start_session(c)) {
 		conn_close(c, why);
 		return;
 	}
-	if (c->ops->role == H2_CLIENT)
+	if (c->ops->up)
 		c->ops->up(c);
 	if (!secure_feed_rest(&c->secure))
 		conn_close(c, "out of memory");
@@ -145,12 +150,9 @@ static size_t feed_secure(struct conn *c, const uint8_t *data, size_t len)
 static size_t on_data(struct tcp_conn *tcp, void *user, const uint8_t *data, size_t len)
 {
 	struct conn *c = user;
-	enum h2_error code;
 	if (is_secure(c))
 		return feed_secure(c, data, len);
-	if (!c->h2 || h2_conn_failed(c->h2, &code))
-		return len;
-	size_t n = h2_conn_feed(c->h2, data, len);
+	size_t n = feed(c, data, len);
 	c->fed_short = n < len;
 	conn_touch(c);
 	return n;
@@ -159,7 +161,7 @@ static size_t on_data(struct tcp_conn *tcp, void *user, const uint8_t *data, siz
 static void on_send_room(struct tcp_conn *tcp, void *user)
 {
 	struct conn *c = user;
-	if (!c->h2)
+	if (!c->session)
 		return;
 	conn_touch(c);
 	if (c->fed_short) {
@@ -205,7 +207,8 @@ static void pump_secure(struct conn *c)
 {
 	bool more = true;
 	do {
-		more = h2_conn_pump(c->h2, secure_plain_room(&c->secure, c->tcp));
+		size_t room = secure_plain_room(&c->secure, c->tcp);
+		more = c->side->protocol->pump(c->session, room);
 	} while (secure_seal(&c->secure, c->tcp) && more && tcp_conn_send_room(c->tcp));
 }
 
@@ -214,29 +217,40 @@ void conn_pump(struct conn *c)
 	if (is_secure(c))
 		pump_secure(c);
 	else
-		h2_conn_pump(c->h2, tcp_conn_send_room(c->tcp));
+		c->side->protocol->pump(c->session, tcp_conn_send_room(c->tcp));
 	tcp_conn_push(c->tcp);
 }
 
 static void pump(struct conn *c)
 {
-	enum h2_error code;
 	if (!c->tcp) {
 		c->ops->gone(c);
 		return;
 	}
-	if (!c->h2)
+	if (!c->session)
 		return;
 	conn_pump(c);
-	if (h2_conn_failed(c->h2, &code))
-		conn_close(c, "HTTP/2 error");
+	const char *why = c->side->protocol->failed(c->session);
+	if (why)
+		conn_close(c, why);
 	else if (c->secure.tls && tls_conn_failed(c->secure.tls, NULL, NULL))
 		conn_close(c, "TLS error");
 }
 
-void side_init(struct side *s)
+bool side_init(
+	struct side *s, struct tlshs_context *tls, uint32_t max_conns, const uint64_t *now_ns)
 {
+	const struct secure_conf conf = {
+		.context = tls, .alpn = str_from(s->protocol->alpn), .chunks = s->chunks};
 	STAILQ_INIT(&s->dirty);
+	s->secure = conf;
+	return secure_conf_init(&s->secure, max_conns, now_ns);
+}
+
+void side_fini(struct side *s)
+{
+	side_pump(s);
+	secure_conf_fini(&s->secure);
 }
 
 bool side_pump(struct side *s)

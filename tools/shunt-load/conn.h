@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the connections of client and echo backend share: HTTP/2 on TCP, with TLS between them or
-// without, and a place in the list of connections with work in this turn. It does not know what
-// streams mean.
+// What the connections of client and echo backend share: a protocol on TCP, with TLS between them
+// or without, and a place in the list of connections with work in this turn. It does not know what
+// the protocol says.
 // Thread: the polling thread.
 #pragma once
 
-#include "dataplane/h2/h2.h"
 #include "dataplane/tcp/tcp.h"
 #include "lb/base/pool.h"
 #include "lb/base/twheel.h"
@@ -16,22 +15,37 @@
 
 struct conn;
 
-// One end: a role's TCP and HTTP/2, all borrowed except the list and TLS.
+// What connections speak above TCP or TLS, as HTTP/2 (conn_h2.h). Functions get the session that
+// begin() returned.
+struct conn_protocol {
+	const char *alpn; // that TLS must agree upon
+	// Output goes to *out (borrowed). NULL = out of memory.
+	void *(*begin)(struct conn *, struct buf *out);
+	// The session is over: what is open in it ends. Not inside feed() or pump().
+	void (*end)(void *session);
+	// Input; returns how much of it was taken. Not called once it has failed().
+	size_t (*feed)(void *session, const uint8_t *, size_t len);
+	// Writes up to `room` bytes. Returns true if more waits for room.
+	bool (*pump)(void *session, size_t room);
+	// Why the connection is to be closed once it has been pumped, static; NULL = it is not.
+	const char *(*failed)(const void *session);
+};
+
+// One end: a role's TCP and protocol, set by its owner and borrowed; the rest is side_init()'s.
 struct side {
 	struct tcp_stack *tcp;
 	struct twheel *wheel;
 	struct pool *chunks;
-	struct h2_context *h2;
-	struct secure_conf secure; // its owner's to init and fini
+	const struct conn_protocol *protocol;
+	void *context; // the protocol's, of all connections
+	struct secure_conf secure;
 	STAILQ_HEAD(, conn) dirty; // connections to pump
 };
 
 struct conn_ops {
-	const struct h2_events *h2;
-	enum h2_role role;
-	// TCP is connected, and TLS has its keys, and HTTP/2 has started (client only).
+	// TCP is connected, TLS has its keys, and the session has begun. NULL with who accepts.
 	void (*up)(struct conn *);
-	// HTTP/2 is over, and its streams have been closed; the connection will be closed. why: for
+	// The session is over, and all in it has ended; the connection will be closed. why: for
 	// display.
 	void (*over)(struct conn *, const char *why);
 	// The last callback: nothing refers to the connection any more.
@@ -42,12 +56,12 @@ struct conn {
 	struct side *side;
 	const struct conn_ops *ops;
 	struct tcp_conn *tcp; // NULL = closed
-	struct h2_conn *h2; // NULL = not started, or over
+	void *session; // the protocol's; NULL = not begun, or over
 	struct secure secure; // all zero = plain text
 	STAILQ_ENTRY(conn) dirty_next;
 	struct twheel_timer linger; // limit of waiting for the peer's FIN
 	bool dirty;
-	bool fed_short; // TCP holds bytes that HTTP/2 did not take
+	bool fed_short; // TCP holds bytes that the session did not take
 	bool is_over; // `over` has been called
 };
 
@@ -60,14 +74,18 @@ const struct tcp_conn_ops *conn_accept(
 	struct conn *, struct side *, const struct conn_ops *, struct tcp_conn *);
 // Marks the connection: its output is pumped at the end of the turn.
 void conn_touch(struct conn *);
-// Sends what is queued, then FIN. Open streams end as lost.
+// Sends what is queued, then FIN. What is open in the session ends as lost.
 void conn_close(struct conn *, const char *why);
-// Sends what HTTP/2 has written, as far as there is room.
+// Sends what the session has written, as far as there is room.
 void conn_pump(struct conn *);
 // Sends RST; otherwise the same as conn_close().
 void conn_abort(struct conn *, const char *why);
 
-// Empties its list.
-void side_init(struct side *);
+// Once its first fields are set. tls: borrowed, NULL = plain text; now_ns: the turn's time,
+// borrowed. False = out of memory.
+[[nodiscard]] bool side_init(
+	struct side *, struct tlshs_context *tls, uint32_t max_conns, const uint64_t *now_ns);
+// After all connections were aborted: the last pump. All zero is fine.
+void side_fini(struct side *);
 // Pumps all marked connections, and frees those that ended. Returns true if there was one.
 bool side_pump(struct side *);

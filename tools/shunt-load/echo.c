@@ -4,7 +4,7 @@
 #include "lb/base/container_of.h"
 #include "lb/base/pool.h"
 #include "tools/shunt-load/body.h"
-#include "tools/shunt-load/conn.h"
+#include "tools/shunt-load/conn_h2.h"
 #include "tools/shunt-load/plan.h"
 #include "tools/shunt-load/seen.h"
 
@@ -337,10 +337,6 @@ static void on_closed(
 static const struct h2_events events = {
 	.on_message = on_message, .on_data = on_data, .on_sent = on_sent, .on_closed = on_closed};
 
-static void on_up(struct conn *conn)
-{
-}
-
 static void on_over(struct conn *conn, const char *why)
 {
 	CONTAINER_OF(conn, struct echo_conn, conn)->echo->result.open--;
@@ -353,8 +349,7 @@ static void on_gone(struct conn *conn)
 	pool_put(&k->echo->conns, k);
 }
 
-static const struct conn_ops conn_ops = {
-	.h2 = &events, .role = H2_SERVER, .up = on_up, .over = on_over, .gone = on_gone};
+static const struct conn_ops conn_ops = {.over = on_over, .gone = on_gone};
 
 static const struct tcp_conn_ops *accept_one(void *arg, struct tcp_conn *tcp, void **ret_user)
 {
@@ -391,11 +386,9 @@ static bool make(struct echo *e)
 	e->side = (struct side){.tcp = conf->tcp,
 		.wheel = conf->wheel,
 		.chunks = conf->chunks,
-		.h2 = h2_context_new(&h2, conf->chunks)};
-	side_init(&e->side);
-	if (!e->side.h2 ||
-		!secure_conf_init(
-			&e->side.secure, conf->tls, conf->chunks, conf->max_conns, &e->now_ns) ||
+		.protocol = &conn_h2_protocol,
+		.context = conn_h2_new(&h2, H2_SERVER, &events, conf->chunks)};
+	if (!e->side.context || !side_init(&e->side, conf->tls, conf->max_conns, &e->now_ns) ||
 		pool_init(&e->conns, sizeof(struct echo_conn), conf->max_conns) != 0 ||
 		pool_init(&e->jobs, sizeof(struct job), MAX_REQUESTS) != 0)
 		return false;
@@ -424,10 +417,8 @@ void echo_free(struct echo *e)
 	for (struct echo_conn *k = LIST_FIRST(&e->all); k; k = LIST_NEXT(k, link))
 		if (k->conn.tcp)
 			conn_abort(&k->conn, "the end");
-	if (e->side.h2)
-		side_pump(&e->side);
-	h2_context_free(e->side.h2);
-	secure_conf_fini(&e->side.secure);
+	side_fini(&e->side);
+	conn_h2_free(e->side.context);
 	pool_fini(&e->conns);
 	pool_fini(&e->jobs);
 	free(e);
@@ -442,9 +433,9 @@ void echo_watch(struct echo *e, uint32_t tag)
 void echo_close(struct echo *e)
 {
 	for (struct echo_conn *k = LIST_FIRST(&e->all); k; k = LIST_NEXT(k, link)) {
-		if (!k->conn.h2)
+		if (!k->conn.session)
 			continue;
-		h2_conn_drain_end(k->conn.h2, H2_NO_ERROR);
+		h2_conn_drain_end(k->conn.session, H2_NO_ERROR);
 		conn_pump(&k->conn);
 		conn_close(&k->conn, "the end");
 	}

@@ -69,7 +69,7 @@ bool client_request_send(struct client *c, struct client_conn *k, struct request
 	r->grpc_status = GRPC_NONE;
 	r->hash = UINT64_C(0xcbf29ce484222325);
 	r->has_ended = false;
-	r->stream = h2_stream_open(k->conn.h2, &m, r);
+	r->stream = c->protocol->open(k->conn.session, &m, r);
 	if (!r->stream) {
 		TAILQ_INSERT_HEAD(&c->resend, r, link);
 		r->sent_ns = r->sent_ns ? r->sent_ns : c->now_ns;
@@ -82,20 +82,19 @@ bool client_request_send(struct client *c, struct client_conn *k, struct request
 	k->n_open++;
 	TAILQ_INSERT_TAIL(&c->flying, r, link);
 	conn_touch(&k->conn);
-	if (!m.end_stream && !body_out_push(&r->out, r->stream))
-		h2_stream_reset(r->stream, H2_INTERNAL_ERROR);
+	if (!m.end_stream && !c->protocol->push(r))
+		c->protocol->reset(r);
 	return true;
 }
 
-static void end_answer(struct request *r)
+void client_answer_ended(struct request *r)
 {
 	r->has_ended = true;
 	r->answered_ns = r->client->now_ns;
 }
 
-static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_message *m)
+void client_answer_message(struct request *r, const struct h2_message *m)
 {
-	struct request *r = h2_stream_user(s);
 	if (m->kind == H2_INFORMATIONAL)
 		return;
 	if (m->kind == H2_RESPONSE)
@@ -106,8 +105,6 @@ static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_
 			str_number(m->fields[i].value, INT32_MAX, &status))
 			r->grpc_status = (int)status;
 	}
-	if (m->end_stream)
-		end_answer(r);
 }
 
 // FNV-1a.
@@ -118,10 +115,8 @@ static uint64_t hash_more(uint64_t hash, const uint8_t *p, size_t len)
 	return hash;
 }
 
-static void on_data(
-	struct h2_conn *h2, struct h2_stream *s, const uint8_t *p, size_t len, bool end_stream)
+void client_answer_data(struct request *r, const uint8_t *p, size_t len)
 {
-	struct request *r = h2_stream_user(s);
 	struct client *c = r->client;
 	if (c->conf.plan->check == PLAN_CHECK_CONTENT) {
 		body_in_feed(&r->in, p, len);
@@ -131,17 +126,6 @@ static void on_data(
 			r->hash = hash_more(r->hash, p, len);
 	}
 	c->result.content_in += len;
-	h2_stream_consumed(s, len);
-	if (end_stream)
-		end_answer(r);
-}
-
-static void on_sent(struct h2_conn *h2, struct h2_stream *s, size_t n)
-{
-	struct request *r = h2_stream_user(s);
-	r->client->result.content_out += n;
-	if (!body_out_done(&r->out) && !body_out_push(&r->out, s))
-		h2_stream_reset(s, H2_INTERNAL_ERROR);
 }
 
 static enum outcome judge_content(const struct request *r)
@@ -184,18 +168,14 @@ static enum outcome judge(struct request *r)
 	}
 }
 
-static void on_closed(
-	struct h2_conn *h2, struct h2_stream *s, enum h2_error code, bool by_peer, bool unprocessed)
+void client_request_over(struct request *r, enum request_end end)
 {
-	struct request *r = h2_stream_user(s);
 	struct client *c = r->client;
-	struct client_conn *k = r->on;
-	bool lost = !k->conn.h2;
-	bool malformed = h2_stream_malformed(s);
+	bool malformed = end == REQUEST_MALFORMED, unprocessed = end == REQUEST_UNPROCESSED;
 	TAILQ_REMOVE(&c->flying, r, link);
 	r->stream = NULL;
-	k->n_open--;
-	client_conn_freed(c, k);
+	r->on->n_open--;
+	client_conn_freed(c, r->on);
 	if (r->has_ended && !malformed)
 		finish(r, judge(r));
 	else if (r->is_cut)
@@ -209,31 +189,8 @@ static void on_closed(
 	else if (unprocessed)
 		finish(r, OUTCOME_REFUSED);
 	else
-		finish(r, lost ? OUTCOME_LOST : OUTCOME_RESET);
+		finish(r, end == REQUEST_LOST ? OUTCOME_LOST : OUTCOME_RESET);
 }
-
-static void on_settings(struct h2_conn *h2, uint32_t max_concurrent_streams)
-{
-	struct client_conn *k = h2_conn_user(h2);
-	client_conn_freed(k->client, k);
-}
-
-static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
-{
-	struct client_conn *k = h2_conn_user(h2);
-	k->client->result.goaways++;
-	client_leave(k->client, k);
-	client_conn_freed(k->client, k);
-}
-
-const struct h2_events client_events = {
-	.on_message = on_message,
-	.on_data = on_data,
-	.on_sent = on_sent,
-	.on_closed = on_closed,
-	.on_settings = on_settings,
-	.on_goaway = on_goaway,
-};
 
 void client_expire(struct client *c)
 {
@@ -241,7 +198,7 @@ void client_expire(struct client *c)
 	while ((r = TAILQ_FIRST(&c->flying)) && c->now_ns >= r->sent_ns + c->conf.timeout_ns) {
 		r->is_expired = true;
 		conn_touch(&r->on->conn);
-		h2_stream_reset(r->stream, H2_CANCEL);
+		c->protocol->reset(r);
 	}
 	while ((r = TAILQ_FIRST(&c->resend)) && c->now_ns >= r->sent_ns + c->conf.timeout_ns) {
 		TAILQ_REMOVE(&c->resend, r, link);
@@ -255,7 +212,7 @@ void client_cut(struct client *c)
 	while ((r = TAILQ_FIRST(&c->flying))) {
 		r->is_cut = true;
 		conn_touch(&r->on->conn);
-		h2_stream_reset(r->stream, H2_CANCEL);
+		c->protocol->reset(r);
 	}
 	while ((r = client_take_resend(c)))
 		finish(r, OUTCOME_CUT);

@@ -6,14 +6,12 @@
 
 #define PIECE 4096 // of a handshake's output, and of what comes behind it
 
-bool secure_conf_init(struct secure_conf *s, struct tlshs_context *context, struct pool *chunks,
-	uint32_t max_conns, const uint64_t *now_ns)
+bool secure_conf_init(struct secure_conf *s, uint32_t max_conns, const uint64_t *now_ns)
 {
 	const struct tls_conf conf = {.max_conns = max_conns, .now_ns = now_ns};
-	*s = (struct secure_conf){.context = context, .chunks = chunks};
-	if (context)
-		s->records = tls_context_new(&conf, chunks);
-	return !context || s->records;
+	if (s->context)
+		s->records = tls_context_new(&conf, s->chunks);
+	return !s->context || s->records;
 }
 
 void secure_conf_fini(struct secure_conf *s)
@@ -58,12 +56,12 @@ static enum secure_state take_keys(
 	struct tlshs_result result;
 	bool is_server = tlshs_context_role(s->conf->context) == TLSHS_SERVER;
 	tlshs_handshake_take(s->handshake, &result);
-	bool is_h2 = str_eq((struct str){result.alpn, result.alpn_len}, STR("h2"));
+	bool agreed = str_eq((struct str){result.alpn, result.alpn_len}, s->conf->alpn);
 	s->tls = tls_conn_new(s->conf->records, is_server ? TLS_SERVER : TLS_CLIENT,
 		&result.secrets, events, user);
 	tlshs_result_wipe(&result);
-	*ret_why = is_h2 ? "out of memory" : "TLS: the peer does not say h2";
-	return is_h2 && s->tls ? SECURE_READY : SECURE_BROKEN;
+	*ret_why = agreed ? "out of memory" : "TLS: the peer does not agree to the protocol";
+	return agreed && s->tls ? SECURE_READY : SECURE_BROKEN;
 }
 
 enum secure_state secure_shake(struct secure *s, struct tcp_conn *tcp, const uint8_t *p, size_t len,
