@@ -267,7 +267,7 @@ static bool make(struct client *c)
 	uint64_t n_requests = (uint64_t)conf->n_conns * conf->n_streams;
 	if (n_requests > CLIENT_MAX_IN_FLIGHT)
 		n_requests = CLIENT_MAX_IN_FLIGHT;
-	c->protocol = &client_http2;
+	c->protocol = conf->is_http1 ? &client_http1 : &client_http2;
 	c->side = (struct side){.tcp = conf->tcp,
 		.wheel = conf->wheel,
 		.chunks = conf->chunks,
@@ -284,6 +284,7 @@ static bool make(struct client *c)
 struct client *client_new(const struct client_conf *conf)
 {
 	DCHECK(conf->n_conns && conf->n_streams && conf->n_sources);
+	DCHECK(!conf->is_http1 || (conf->n_streams == 1 && !conf->plan->is_grpc));
 	struct client *c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
@@ -341,5 +342,5 @@ bool client_result_is_good(const struct client_result *r)
 	for (int o = OUTCOME_OK + 1; o < N_OUTCOMES; o++)
 		if (o != OUTCOME_CUT && r->ended[o])
 			return false;
-	return !r->gave_up && r->idle_lost == 0;
+	return !r->gave_up && r->idle_lost == 0 && r->unasked == 0;
 }

@@ -24,10 +24,10 @@ enum outcome {
 	OUTCOME_OK,
 	OUTCOME_LOST, // its connection was lost, or it was not sent at its time
 	OUTCOME_TIMED_OUT, // no answer within the timeout
-	OUTCOME_ALTERED, // the answer has wrong bytes, or violates HTTP/2
+	OUTCOME_ALTERED, // the answer has wrong bytes, or violates its protocol
 	OUTCOME_DOUBLED, // the answer belongs to another request
 	OUTCOME_STATUS, // an HTTP status or gRPC status other than 200 and 0
-	OUTCOME_RESET, // RST_STREAM
+	OUTCOME_RESET, // RST_STREAM, of HTTP/2 alone
 	OUTCOME_REFUSED, // not processed, repeatedly
 	OUTCOME_CUT, // in flight when the run was interrupted: not a failure
 	N_OUTCOMES,
@@ -43,6 +43,7 @@ struct client_conf {
 	const struct ip_addr *sources; // copied; used in turn
 	uint32_t n_sources;
 	struct ip_port to;
+	bool is_http1; // HTTP/1.1, with one stream and without gRPC; else HTTP/2
 	uint32_t n_conns; // connections that send requests
 	uint32_t n_streams; // streams per connection at one time
 	uint32_t n_idle; // connections that are only kept open
@@ -65,7 +66,9 @@ struct client_result {
 	uint64_t measured; // answers in the figures
 	uint64_t window_ns; // time in which they arrived
 	uint64_t content_in, content_out; // bytes of bodies
+	// goaways: those that the peer told to go, by GOAWAY or by connection: close.
 	uint64_t opened, connect_failed, conns_lost, goaways;
+	uint64_t unasked; // those on which bytes came while no request was open (HTTP/1.1)
 	uint32_t idle_held, idle_lost; // connections at the end, and lost ones
 	uint16_t odd_http; // the first HTTP status other than 200; 0 = none
 	int odd_grpc; // -1 = none
@@ -101,7 +104,7 @@ void client_stop(struct client *);
 void client_give_up(struct client *);
 enum client_phase client_phase(const struct client *);
 const struct client_result *client_result(const struct client *);
-// True if all requests ended well and none is missing.
+// True if all requests ended well, none is missing, and no answer came that nobody had asked for.
 bool client_result_is_good(const struct client_result *);
 // The common part of this client's request ids; never 0.
 uint32_t client_tag(const struct client *);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What client.c (phases, when requests are sent), client_conn.c (connections), request.c (requests,
-// answers) and the protocol, client_h2.c, share.
+// answers) and the protocols, client_h1.c and client_h2.c, share.
 // Thread: the polling thread.
 #pragma once
 
@@ -65,7 +65,7 @@ struct alike {
 	uint64_t hash, size;
 };
 
-// How requests and answers travel on a connection. All protocols have HTTP/2's view of a message
+// How requests and answers travel on a connection. Both protocols have HTTP/2's view of a message
 // (dataplane/h2/h2.h).
 struct client_protocol {
 	const struct conn_protocol *conn;
@@ -76,12 +76,12 @@ struct client_protocol {
 	uint32_t (*room)(const void *session);
 	// Sends a request's head. Returns its stream; NULL = no room or memory: nothing is sent.
 	void *(*open)(void *session, const struct h2_message *, struct request *);
-	// Sends the first of its body. False = out of memory.
+	// Sends the first of its body. False = out of memory. NULL = bodies go as TCP has room.
 	bool (*push)(struct request *);
 	// Gives it up; client_request_over() comes before this returns.
 	void (*reset)(struct request *);
 };
-extern const struct client_protocol client_http2;
+extern const struct client_protocol client_http1, client_http2;
 
 // Why a protocol has done with a request.
 enum request_end {

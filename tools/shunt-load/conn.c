@@ -172,7 +172,10 @@ static void on_send_room(struct tcp_conn *tcp, void *user)
 
 static void on_eof(struct tcp_conn *tcp, void *user)
 {
-	conn_close(user, "closed by the peer");
+	struct conn *c = user;
+	if (c->session && c->side->protocol->eof)
+		c->side->protocol->eof(c->session);
+	conn_close(c, "closed by the peer");
 }
 
 static void on_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reason reason)
@@ -219,6 +222,16 @@ void conn_pump(struct conn *c)
 	else
 		c->side->protocol->pump(c->session, tcp_conn_send_room(c->tcp));
 	tcp_conn_push(c->tcp);
+}
+
+uint32_t conn_n_queued(const struct conn *c)
+{
+	return tcp_conn_n_sent(c->tcp) + (uint32_t)tcp_conn_unsent(c->tcp);
+}
+
+uint32_t conn_n_acked(const struct conn *c)
+{
+	return conn_n_queued(c) - (uint32_t)tcp_conn_sendq(c->tcp)->len;
 }
 
 static void pump(struct conn *c)

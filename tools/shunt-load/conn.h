@@ -15,8 +15,8 @@
 
 struct conn;
 
-// What connections speak above TCP or TLS, as HTTP/2 (conn_h2.h). Functions get the session that
-// begin() returned.
+// What connections speak above TCP or TLS: HTTP/2 (conn_h2.h) or HTTP/1.1 (client_h1.c). Functions
+// get the session that begin() returned.
 struct conn_protocol {
 	const char *alpn; // that TLS must agree upon
 	// Output goes to *out (borrowed). NULL = out of memory.
@@ -29,6 +29,8 @@ struct conn_protocol {
 	bool (*pump)(void *session, size_t room);
 	// Why the connection is to be closed once it has been pumped, static; NULL = it is not.
 	const char *(*failed)(const void *session);
+	// The peer's FIN has come: end() follows. NULL = that says all there is.
+	void (*eof)(void *session);
 };
 
 // One end: a role's TCP and protocol, set by its owner and borrowed; the rest is side_init()'s.
@@ -78,6 +80,10 @@ void conn_touch(struct conn *);
 void conn_close(struct conn *, const char *why);
 // Sends what the session has written, as far as there is room.
 void conn_pump(struct conn *);
+// Bytes in TCP's send queue since the beginning, and those of them that the peer has acknowledged,
+// modulo 2^32. With a session only.
+uint32_t conn_n_queued(const struct conn *);
+uint32_t conn_n_acked(const struct conn *);
 // Sends RST; otherwise the same as conn_close().
 void conn_abort(struct conn *, const char *why);
 

@@ -9,7 +9,7 @@
 
 #define MAX_FILE (64 << 10)
 
-static const struct str alpn[] = {{"h2", 2}};
+static const struct str h2 = STR("h2"), http1 = STR("http/1.1");
 
 static int make(
 	const struct tlshs_context_conf *conf, struct tlshs_context **ret, struct lb_err *reterr)
@@ -18,9 +18,10 @@ static int make(
 	return *ret ? 0 : -EINVAL;
 }
 
-int credentials_of_client(struct tlshs_context **ret, struct lb_err *reterr)
+int credentials_of_client(bool is_http1, struct tlshs_context **ret, struct lb_err *reterr)
 {
-	const struct tlshs_context_conf conf = {.role = TLSHS_CLIENT, .alpn = alpn, .n_alpn = 1};
+	const struct tlshs_context_conf conf = {
+		.role = TLSHS_CLIENT, .alpn = is_http1 ? &http1 : &h2, .n_alpn = 1};
 	return make(&conf, ret, reterr);
 }
 
@@ -42,7 +43,7 @@ int credentials_of_echo(
 	const char *certificate, const char *key, struct tlshs_context **ret, struct lb_err *reterr)
 {
 	char pem[MAX_FILE], key_pem[MAX_FILE];
-	struct tlshs_context_conf conf = {.role = TLSHS_SERVER, .alpn = alpn, .n_alpn = 1};
+	struct tlshs_context_conf conf = {.role = TLSHS_SERVER, .alpn = &h2, .n_alpn = 1};
 	int r = read_file(certificate, pem, &conf.certificate_pem, reterr);
 	if (r == 0)
 		r = read_file(key, key_pem, &conf.key_pem, reterr);

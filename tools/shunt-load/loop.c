@@ -95,6 +95,7 @@ static int make_client(
 		.sources = l->addresses[CLIENT],
 		.n_sources = o->client.n_addresses,
 		.to = o->to,
+		.is_http1 = o->is_http1,
 		.n_conns = o->n_conns,
 		.n_streams = o->n_streams,
 		.n_idle = o->n_idle,
@@ -159,7 +160,7 @@ static int make_hosts(struct loop *l, struct lb_err *reterr)
 static int make_credentials(struct loop *l, struct lb_err *reterr)
 {
 	const struct options *o = &l->options;
-	int r = o->tls ? credentials_of_client(&l->tls[CLIENT], reterr) : 0;
+	int r = o->tls ? credentials_of_client(o->is_http1, &l->tls[CLIENT], reterr) : 0;
 	if (r == 0 && o->certificate)
 		r = credentials_of_echo(o->certificate, o->key, &l->tls[ECHO], reterr);
 	return r;

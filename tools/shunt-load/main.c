@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shunt-load: loads an HTTP/2 or gRPC server from a DPDK device and checks every answer, or is the
-// backend that answers, or both. The order of birth, and signals.
+// shunt-load: loads an HTTP/2, gRPC or HTTP/1.1 server from a DPDK device and checks every answer,
+// or is the backend that answers, or both. The order of birth, and signals.
 #include "dataplane/eal.h"
 #include "tools/shunt-load/loop.h"
 #include "tools/shunt-load/options.h"

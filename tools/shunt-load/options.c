@@ -76,6 +76,8 @@ static const struct opt opts[] = {
 		"additional connections that are only kept open"},
 	{0, "grpc", NULL, COMMAND_RUN, KIND_FLAG, AT(is_grpc), 0, 0,
 		"unary gRPC calls; else plain HTTP/2"},
+	{0, "http1", NULL, COMMAND_RUN, KIND_FLAG, AT(is_http1), 0, 0,
+		"HTTP/1.1: one request at a time on a connection (-m 1), without gRPC"},
 	{0, "tls", NULL, COMMAND_RUN, KIND_FLAG, AT(tls), 0, 0,
 		"speak TLS to the target, whatever certificate it shows"},
 	{'b', "body", "BYTES", COMMAND_RUN, KIND_NUMBER32, AT(body_size), 0, 1u << 30,
@@ -315,6 +317,19 @@ static int check_echo(const struct options *o, const char *prefix, struct lb_err
 			   "--echo-certificate and --echo-key: both or none", reterr);
 }
 
+// HTTP/1.1 has no streams, and a host is a part of its text.
+static int check_http1(const struct options *o, struct lb_err *reterr)
+{
+	int r = need(o->n_streams == 1,
+		"--http1: one request at a time on a connection: --streams 1", reterr);
+	if (r == 0)
+		r = need(!o->is_grpc, "--http1 and --grpc: one of them", reterr);
+	for (const char *p = o->authority; r == 0 && p && *p; p++)
+		r = need(*p > ' ' && *p != 0x7f, "--authority: a blank or a control character",
+			reterr);
+	return r;
+}
+
 static int check_run(struct options *o, struct lb_err *reterr)
 {
 	int r = check_device(&o->client, "", reterr);
@@ -331,6 +346,8 @@ static int check_run(struct options *o, struct lb_err *reterr)
 	if (r == 0)
 		r = need(!(o->has_answer_size && o->check != PLAN_CHECK_CONTENT),
 			"--answer is asked for with --check content only", reterr);
+	if (r == 0 && o->is_http1)
+		r = check_http1(o, reterr);
 	if (!o->has_answer_size)
 		o->answer_size = o->body_size ? o->body_size : DEFAULT_ANSWER;
 	return r;
@@ -420,7 +437,8 @@ void options_help(FILE *out)
 	make_options(BOTH, true, options);
 	const struct argp argp = {
 		.options = options,
-		.doc = "Loads an HTTP/2 or gRPC server from a DPDK device and checks every answer; "
+		.doc = "Loads an HTTP/2, gRPC or HTTP/1.1 server from a DPDK device and checks "
+		       "every answer; "
 		       "or answers requests, as the backend behind it. Both may run in one thread: "
 		       "run … --echo-device. Ctrl-C ends it, with its figures.\v"
 		       "`run` takes all of them; `echo` takes -d, -a, -g and -D for itself, and "

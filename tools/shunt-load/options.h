@@ -33,7 +33,7 @@ struct options {
 	const char *paths[PLAN_MAX_PATHS];
 	uint32_t n_paths;
 	const char *headers; // file; NULL = none
-	bool is_grpc;
+	bool is_grpc, is_http1;
 	uint32_t body_size, answer_size;
 	bool has_answer_size; // false = as long as the body
 	enum plan_check check;

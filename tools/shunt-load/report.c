@@ -74,6 +74,8 @@ static void print_client(const struct client_result *r, double rate, FILE *out)
 		"connections  %" PRIu64 " opened, %" PRIu64 " failed to, %" PRIu64 " lost, %" PRIu64
 		" told to go",
 		r->opened, r->connect_failed, r->conns_lost, r->goaways);
+	if (r->unasked)
+		fprintf(out, ", %" PRIu64 " with BYTES THAT NOBODY ASKED FOR", r->unasked);
 	if (r->idle_held || r->idle_lost)
 		fprintf(out, "; idle: %u held, %u lost", r->idle_held, r->idle_lost);
 	if (r->why)
@@ -144,8 +146,9 @@ static void json_client(const struct client_result *r, double rate, FILE *out)
 	json_histogram("connect_ns", &r->connect, out);
 	fprintf(out,
 		"\"connections\":{\"opened\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"lost\":%" PRIu64
-		",\"goaways\":%" PRIu64 ",\"idle_held\":%u,\"idle_lost\":%u},",
-		r->opened, r->connect_failed, r->conns_lost, r->goaways, r->idle_held,
+		",\"goaways\":%" PRIu64 ",\"unasked\":%" PRIu64
+		",\"idle_held\":%u,\"idle_lost\":%u},",
+		r->opened, r->connect_failed, r->conns_lost, r->goaways, r->unasked, r->idle_held,
 		r->idle_lost);
 	fprintf(out, "\"body_bytes_out\":%" PRIu64 ",\"body_bytes_in\":%" PRIu64 ",\"gave_up\":%s,",
 		r->content_out, r->content_in, r->gave_up ? "true" : "false");

@@ -82,7 +82,7 @@ bool client_request_send(struct client *c, struct client_conn *k, struct request
 	k->n_open++;
 	TAILQ_INSERT_TAIL(&c->flying, r, link);
 	conn_touch(&k->conn);
-	if (!m.end_stream && !c->protocol->push(r))
+	if (!m.end_stream && c->protocol->push && !c->protocol->push(r))
 		c->protocol->reset(r);
 	return true;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // shunt-load's client against its echo backend over a wire that delays, reorders and loses: every
-// answer is judged rightly, and an answer that is spoiled on purpose never passes.
+// answer is judged rightly, and an answer that is spoiled on purpose never passes. In HTTP/1.1 the
+// backend is http1_peer.h.
 #include "lb/base/check.h"
+#include "tests/sim/load/http1_peer.h"
 #include "tests/sim/proxy/wire.h"
 #include "tests/support/check.h"
 #include "tests/unit/tlshs/pki.h"
@@ -21,9 +23,11 @@ struct world {
 	struct wire wire;
 	struct plan plan;
 	struct client *client;
-	struct echo *echo;
+	struct echo *echo; // of HTTP/2
+	struct http1_peer *peer; // of HTTP/1.1
 	struct client_conf conf; // changed by a test before world_start()
 	struct echo_conf echo_conf;
+	struct http1_peer_conf peer_conf;
 	struct twheel_timer tick[2];
 	uint64_t heal_after; // requests, the backend does no wrong any more; 0 = never
 	uint64_t stop_at_ns; // interrupt it then; 0 = never
@@ -105,17 +109,40 @@ static void world_make(bool is_grpc, uint32_t body, uint32_t answer)
 	};
 }
 
+static void world_make_http1(uint32_t body, uint32_t answer)
+{
+	world_make(false, body, answer);
+	w.conf.is_http1 = true;
+	w.conf.n_streams = 1;
+	w.peer_conf = (struct http1_peer_conf){.tcp = w.echo_conf.tcp,
+		.wheel = w.echo_conf.wheel,
+		.chunks = w.echo_conf.chunks,
+		.address = w.echo_conf.addresses,
+		.port = ECHO_PORT,
+		.max_conns = MAX_CONNS};
+}
+
+static void start_backend(void)
+{
+	struct host *h = &w.wire.hosts[1];
+	if (w.conf.is_http1) {
+		w.peer = http1_peer_new(&w.peer_conf);
+		return;
+	}
+	w.echo = echo_new(&w.echo_conf);
+	CHECK(w.echo);
+	echo_watch(w.echo, client_tag(w.client));
+	h->begin_turn = echo_begin;
+	h->end_turn = echo_end;
+}
+
 static const struct client_result *world_run(void)
 {
 	w.client = client_new(&w.conf);
-	w.echo = echo_new(&w.echo_conf);
-	CHECK(w.client && w.echo);
-	echo_watch(w.echo, client_tag(w.client));
-	struct host *hosts = w.wire.hosts;
-	hosts[0].begin_turn = client_begin;
-	hosts[0].end_turn = client_end;
-	hosts[1].begin_turn = echo_begin;
-	hosts[1].end_turn = echo_end;
+	CHECK(w.client);
+	w.wire.hosts[0].begin_turn = client_begin;
+	w.wire.hosts[0].end_turn = client_end;
+	start_backend();
 	while (client_phase(w.client) != CLIENT_DONE && w.wire.now_ns < 600 * SECOND)
 		wire_step(&w.wire, 600 * SECOND);
 	assert_int_equal(client_phase(w.client), CLIENT_DONE);
@@ -126,6 +153,7 @@ static void world_end(void)
 {
 	client_free(w.client);
 	echo_free(w.echo);
+	http1_peer_free(w.peer);
 	plan_fini(&w.plan);
 	for (int i = 0; i < 2; i++) {
 		w.wire.hosts[i].begin_turn = w.wire.hosts[i].end_turn = NULL;
@@ -150,8 +178,9 @@ static uint64_t all_ended(const struct client_result *r)
 
 static bool is_good(const struct client_result *r)
 {
-	struct report report = {.client = r, .echo = echo_result(w.echo)};
-	return report_is_good(&report);
+	struct report report = {.client = r, .echo = w.echo ? echo_result(w.echo) : NULL};
+	const struct http1_peer_result *p = w.peer ? http1_peer_result(w.peer) : NULL;
+	return report_is_good(&report) && (!p || (p->altered == 0 && p->doubled == 0));
 }
 
 static void every_answer_is_right_over_a_lossy_wire(void **state)
@@ -447,6 +476,142 @@ static void one_end_with_tls_gives_up(void **state)
 	pki_end();
 }
 
+static void in_http1_every_answer_is_right_over_a_lossy_wire(void **state)
+{
+	static const uint32_t sizes[][2] = {{0, 0}, {0, 64}, {7, 7}, {8, 8}, {100, 100},
+		{20000, 10}, {3, 30000}, {300000, 300000}};
+	for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); i++) {
+		const uint32_t *size = sizes[i / 2];
+		world_make_http1(size[0], size[1]);
+		w.peer_conf.chunked = i & 1;
+		w.wire.loss = .02;
+		w.conf.n_requests = size[0] + size[1] > 100000 ? 40 : 500;
+		w.conf.timeout_ns = 120 * SECOND;
+		const struct client_result *r = world_run();
+		assert_int_equal(r->ended[OUTCOME_OK], w.conf.n_requests);
+		assert_int_equal(all_ended(r), w.conf.n_requests);
+		assert_int_equal(r->latency.n, w.conf.n_requests);
+		assert_int_equal(http1_peer_result(w.peer)->requests, w.conf.n_requests);
+		assert_int_equal(r->opened, w.conf.n_conns); // they stay
+		assert_int_equal(r->content_in, w.conf.n_requests * size[1]);
+		assert_int_equal(r->content_out, w.conf.n_requests * size[0]);
+		assert_true(is_good(r));
+		world_end();
+	}
+}
+
+static void in_http1_a_backend_that_lies_is_found_out(void **state)
+{
+	static const enum outcome wanted[PEER_N_FAULTS] = {[PEER_FAULT_ALTER] = OUTCOME_ALTERED,
+		[PEER_FAULT_SHORT] = OUTCOME_ALTERED,
+		[PEER_FAULT_CUT] = OUTCOME_LOST,
+		[PEER_FAULT_SWAP] = OUTCOME_DOUBLED,
+		[PEER_FAULT_STATUS] = OUTCOME_STATUS,
+		[PEER_FAULT_SILENT] = OUTCOME_TIMED_OUT,
+		[PEER_FAULT_RESET] = OUTCOME_LOST,
+		[PEER_FAULT_LEAVE] = OUTCOME_LOST,
+		[PEER_FAULT_UNFRAMED] = OUTCOME_ALTERED,
+		[PEER_FAULT_TWICE] = OUTCOME_ALTERED};
+	for (int fault = PEER_FAULT_NONE + 1; fault <= PEER_FAULT_TWICE; fault++)
+		for (int chunked = 0; chunked < 2; chunked++) {
+			world_make_http1(0, 64);
+			w.peer_conf.chunked = chunked;
+			w.peer_conf.fault = (enum peer_fault)fault;
+			w.peer_conf.fault_every = 100;
+			const struct client_result *r = world_run();
+			assert_int_equal(all_ended(r), 1000);
+			// What is taken and not answered is lost, not sent again.
+			assert_int_equal(r->resent, 0);
+			assert_int_equal(http1_peer_result(w.peer)->doubled, 0);
+			if (r->ended[wanted[fault]] != http1_peer_result(w.peer)->faults)
+				fail_msg("fault %d: %llu", fault,
+					(unsigned long long)r->ended[wanted[fault]]);
+			assert_int_equal(r->ended[OUTCOME_OK] + r->ended[wanted[fault]], 1000);
+			assert_false(is_good(r));
+			world_end();
+		}
+}
+
+static void in_http1_connections_that_the_backend_ends_well_cost_no_request(void **state)
+{
+	for (int fault = 0; fault < 2; fault++) {
+		world_make_http1(0, 64);
+		w.peer_conf.fault = fault ? PEER_FAULT_HANG_UP : PEER_FAULT_CLOSE;
+		w.peer_conf.fault_every = 10;
+		const struct client_result *r = world_run();
+		assert_int_equal(r->ended[OUTCOME_OK], 1000);
+		assert_int_equal(http1_peer_result(w.peer)->requests, 1000);
+		// Told so, nobody sends what then has to be sent again.
+		if (fault)
+			assert_true(r->resent > 50 && r->goaways == 0);
+		else
+			assert_true(r->resent == 0 && r->conns_lost == 0);
+		// The last one may go when all is over.
+		assert_in_range(fault ? r->conns_lost : r->goaways, 99, 100);
+		assert_true(is_good(r));
+		world_end();
+	}
+}
+
+static void in_http1_an_answer_before_the_body_is_out_ends_the_connection(void **state)
+{
+	world_make_http1(300000, 64);
+	w.conf.n_requests = 50;
+	w.peer_conf.fault = PEER_FAULT_EARLY;
+	w.peer_conf.fault_every = 10;
+	const struct client_result *r = world_run();
+	assert_int_equal(r->ended[OUTCOME_STATUS], 5);
+	assert_int_equal(r->ended[OUTCOME_OK], 45);
+	assert_true(r->opened > w.conf.n_conns);
+	assert_int_equal(http1_peer_result(w.peer)->altered, 0);
+	world_end();
+}
+
+// Between requests: there is none that could be blamed.
+static void in_http1_an_answer_that_nobody_asked_for_is_a_failure(void **state)
+{
+	world_make_http1(0, 64);
+	w.conf.n_conns = 1;
+	w.conf.rate = 20;
+	w.conf.n_requests = 100;
+	w.peer_conf.fault = PEER_FAULT_LATE;
+	w.peer_conf.fault_every = 50;
+	const struct client_result *r = world_run();
+	assert_int_equal(r->ended[OUTCOME_OK], 100);
+	assert_true(r->unasked > 0);
+	assert_false(is_good(r));
+	world_end();
+}
+
+static void in_http1_connections_are_opened_used_and_closed(void **state)
+{
+	world_make_http1(0, 64);
+	w.wire.loss = .01;
+	w.conf.per_conn = 3;
+	w.conf.n_requests = 900;
+	w.conf.n_idle = 50;
+	const struct client_result *r = world_run();
+	assert_int_equal(r->ended[OUTCOME_OK], 900);
+	assert_true(r->opened >= 350 && r->opened <= 360);
+	assert_int_equal(r->conns_lost, 0);
+	assert_int_equal(r->idle_held, 50);
+	assert_int_equal(r->idle_lost, 0);
+	assert_true(is_good(r));
+	world_end();
+}
+
+static void in_http1_an_interrupted_run_fails_nobody(void **state)
+{
+	world_make_http1(0, 64);
+	w.conf.n_requests = 1000000000;
+	w.stop_at_ns = 3 * SECOND;
+	const struct client_result *r = world_run();
+	assert_int_equal(r->ended[OUTCOME_CUT], 4);
+	assert_int_equal(all_ended(r), r->sent);
+	assert_true(is_good(r));
+	world_end();
+}
+
 int main(int argc, char **argv)
 {
 	seed = argc > 1 ? strtoull(argv[1], NULL, 0) : seed;
@@ -468,6 +633,13 @@ int main(int argc, char **argv)
 		cmocka_unit_test(more_streams_than_the_backend_allows_wait),
 		cmocka_unit_test(with_tls_every_answer_is_right_over_a_lossy_wire),
 		cmocka_unit_test(one_end_with_tls_gives_up),
+		cmocka_unit_test(in_http1_every_answer_is_right_over_a_lossy_wire),
+		cmocka_unit_test(in_http1_a_backend_that_lies_is_found_out),
+		cmocka_unit_test(in_http1_connections_that_the_backend_ends_well_cost_no_request),
+		cmocka_unit_test(in_http1_an_answer_before_the_body_is_out_ends_the_connection),
+		cmocka_unit_test(in_http1_an_answer_that_nobody_asked_for_is_a_failure),
+		cmocka_unit_test(in_http1_connections_are_opened_used_and_closed),
+		cmocka_unit_test(in_http1_an_interrupted_run_fails_nobody),
 	};
 	return cmocka_run_group_tests_name("sim/load", cases, NULL, NULL);
 }

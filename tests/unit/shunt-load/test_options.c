@@ -93,6 +93,9 @@ static void wrong_words_are_named(void **state)
 		{"-D 1 --rate", "--rate: needs an argument"},
 		{"-D 1 --json=1", "--json=1: no such option"},
 		{"-D 1 -jz", "-jz: no such option"},
+		{"-D 1 --http1 -m 2", "--http1: one request at a time"},
+		{"-D 1 --http1 --grpc", "--http1 and --grpc"},
+		{"-D 1 --http1 --authority a\r\nb:c", "--authority: a blank or a control"},
 		{"-D 1 -", "unexpected argument -"},
 		{"-D 1 more", "unexpected argument more"},
 	};
@@ -135,6 +138,9 @@ static void values_arrive_where_they_belong(void **state)
 	assert_int_equal(options.core, 1);
 	assert_int_equal(options.n_eal, 2);
 	assert_string_equal(options.eal[0], "-m");
+	assert_false(options.is_http1);
+	assert_int_equal(read_line(MUST "-n 1 -c 9 --http1 --authority a.test:80"), 0);
+	assert_true(options.is_http1);
 }
 
 static void the_backends_options_are_its_own(void **state)
