@@ -7,6 +7,7 @@ import pytest
 from lab import wait_until
 from lab_fixtures import check_end
 from load_agent import BACKEND, BACKEND_PORT
+from test_tls import TlsWorld
 from testbed import WORKERS, Testbed
 
 N = 5000
@@ -25,6 +26,7 @@ def ended_ok(bed):
     return sum(worker["ended"]["ok"] for worker in bed.show_workers())
 
 
+# Of connections and streams, what is given last counts.
 WAYS = {
     "plain": [],
     "grpc": ["--grpc", "-b", "100"],
@@ -32,14 +34,18 @@ WAYS = {
     "upload": ["-b", "30000", "-A", "10"],
     "one_by_one": ["--requests-per-connection", "1"],
     "open_loop": ["--rate", "2000"],
+    "http1": ["--http1", "-c", "16", "-m", "1"],
+    "http1_large": ["--http1", "-b", "60000", "-A", "20000", "-m", "1"],
+    "http1_one_by_one": ["--http1", "--requests-per-connection", "1", "-m", "1"],
 }
+FEW = ("large", "upload", "one_by_one", "http1_large", "http1_one_by_one")
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_byte_is_right_through_the_balancer_over_memif(memif_bed, way):
-    n = 500 if way in ("large", "upload", "one_by_one") else N
-    done = load_agent.run(memif_bed.lab, "lb", *load_agent.memif_words(memif_bed.lab), *WAYS[way],
-                          "-n", str(n), "-c", "4", "-m", "16")
+    n = 500 if way in FEW else N
+    done = load_agent.run(memif_bed.lab, "lb", *load_agent.memif_words(memif_bed.lab), "-n", str(n), "-c", "4",
+                          "-m", "16", *WAYS[way])
     assert done.status == 0, done.report
     assert done.outcomes() == {"ok": n}
     # The probe that was answered, and no other, came as far as the backend, too.
@@ -74,15 +80,16 @@ def test_idle_connections_are_held_beside_the_load(memif_bed):
     assert done.report["connections"]["idle_held"] == 1000
 
 
-# What the balancer makes of each: a stream that its backend reset before an answer is UNAVAILABLE.
+# What the balancer makes of each: a stream that its backend reset before an answer is UNAVAILABLE, or 502.
 LIES = {"alter": "altered", "cut": "altered", "swap": "doubled", "status": "status", "reset": "status",
         "silent": "timed_out"}
 
 
+@pytest.mark.parametrize("way", (["--grpc", "-c", "2", "-m", "4"], ["--http1", "-c", "8"]), ids=("grpc", "http1"))
 @pytest.mark.parametrize("fault", LIES)
-def test_a_backend_that_lies_makes_the_run_fail(memif_bed, fault):
-    done = load_agent.run(memif_bed.lab, "lb", *load_agent.memif_words(memif_bed.lab), "--grpc", "-n",
-                          "1000", "-c", "2", "-m", "4", "--echo-fault", f"{fault}:100", "-T", "3")
+def test_a_backend_that_lies_makes_the_run_fail(memif_bed, fault, way):
+    done = load_agent.run(memif_bed.lab, "lb", *load_agent.memif_words(memif_bed.lab), *way, "-n",
+                          "1000", "--echo-fault", f"{fault}:100", "-T", "3")
     assert done.status == 1
     assert done.outcomes() == {"ok": 990, LIES[fault]: 10}
 
@@ -103,6 +110,18 @@ def test_both_ends_on_veth_around_the_balancer(lab):
     assert done.status == 0, done.report
     assert done.outcomes() == {"ok": N}
     check_end(bed)
+
+
+@pytest.mark.parametrize("way, n_opened", (
+    (["-m", "4"], 2), (["--http1"], 2), (["--http1", "--requests-per-connection", "1"], 300)))
+def test_both_protocols_are_agreed_upon_and_spoken_over_tls(lab, tmp_path, way, n_opened):
+    world = TlsWorld(lab, tmp_path, names=["web.example"], sni="web.example").start()
+    done = load_agent.run(lab, "client", *load_agent.client_words(), "--tls", "--check", "same", "-p", "/tls/mark",
+                          "-n", "300", "-c", "2", *way)
+    assert done.status == 0, done.report
+    assert done.outcomes() == {"ok": 300}
+    assert done.report["connections"]["opened"] == n_opened
+    check_end(world.bed)
 
 
 def test_h2load_is_answered_by_the_echo_backend(lab):
@@ -134,6 +153,40 @@ def test_nghttpd_is_loaded_and_checked(lab, check):
                           "-n", "2000", "-c", "3", "-m", "10", "-p", "9:/small", "-p", "/large")
     assert done.status == 0, done.report
     assert done.outcomes() == {"ok": 2000}
+
+
+NGINX = """
+daemon off; worker_processes 1; pid {dir}/nginx.pid; error_log {dir}/nginx.err crit;
+events {{ worker_connections 512; }}
+http {{
+  access_log off; default_type text/html; keepalive_requests 10;
+  server {{ listen {ip}:8080; root {dir}/www-nginx; location /chunked {{ ssi on; }} }}
+}}
+"""
+
+
+def start_nginx(lab, ip):
+    """Behind lb-c, with two files, one of which it sends in chunks; it closes each connection after ten requests."""
+    root = lab.dir / "www-nginx"
+    root.mkdir()
+    root.chmod(0o755)
+    (root / "whole").write_bytes(b"#" * 3000)
+    (root / "chunked").write_text('<!--# echo var="none" default="a" -->' + "#" * 30000)
+    (lab.dir / "nginx.conf").write_text(NGINX.format(dir=lab.dir, ip=ip))
+    lab.address("lb", "lb-c", f"{ip}/24")
+    return lab.start("lb", "nginx", ["nginx", "-c", lab.dir / "nginx.conf"])
+
+
+def test_nginx_is_loaded_in_http1_and_ends_connections_as_it_likes(lab):
+    bed = Testbed(lab)
+    bed.wait_connect("lb", "10.81.0.9", 8080, start_nginx(lab, "10.81.0.9"))
+    done = load_agent.run(lab, "client", *load_agent.client_words(target="10.81.0.9:8080"), "--http1", "--check",
+                          "same", "-n", "1000", "-c", "4", "-p", "3:/whole", "-p", "/chunked")
+    assert done.status == 0, done.report
+    assert done.outcomes() == {"ok": 1000}
+    connections = done.report["connections"]
+    assert 96 <= connections["goaways"] <= 100 and connections["lost"] == connections["unasked"] == 0, done.report
+    assert done.report["body_bytes_in"] > 1000 * 3000
 
 
 def test_a_missing_file_is_a_wrong_status(lab):
