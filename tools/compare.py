@@ -17,7 +17,7 @@ stands between the two ends of shunt-load on memif, which is where its own cost 
 kernel's packet sockets cost more than all the rest. `direct` has nobody in between. Bodies of 1 MiB, in
 answers and in requests, one at a time (1x1) and 64 (8x8), shuntd also with an MTU of 9000. On veth also an nginx as a backend that closes each
 connection after so many requests, after 0.4 s, or when it was idle for 0.4 s (8x8, or two requests a second).
-Then the same requests in clear text, with TLS 1.3 at the front, on both sides, and in HTTP/1.1 with keep-alive (veth),
+Then the same requests in clear text, with TLS 1.3 at the front, on both sides, and in HTTP/1.1 with keep-alive (64x1),
 with one ECDSA certificate and AES-128-GCM for everybody and no session resumed: what each adds is above clear text of
 the same repeat; with TLS also new connections, of all threads, and idle ones.
 Last, 10,000 clusters by ADS, for shuntd and Envoy. Every figure says its transport. Values are medians of the repeats; a ratio
@@ -124,8 +124,6 @@ def ways(figures, subjects, plan):
     for repeat in range(plan.few_repeats):
         for subject in subjects:
             for way in compare_ways.WAYS:
-                if way.http1 and subject.transport == "memif":
-                    continue  # shunt-load speaks HTTP/2
                 with subject(way=way) as running:
                     for what, unit, value in running.way_figures(plan.seconds):
                         figures.add(repeat, subject, what, unit, value)

@@ -65,7 +65,7 @@ class ShuntOnMemif(Subject):
         return self._state()[3]
 
     def _shunt_load(self, *words):
-        words = [*words, *(["--tls"] if self.way.front else [])]
+        words = [*words, *(["--tls"] if self.way.front else []), *(["--http1"] if self.way.http1 else [])]
         if self.way.back:
             words += ["--echo-certificate", self.credentials.path("back.pem"),
                       "--echo-key", self.credentials.path("back.key")]
