@@ -28,7 +28,8 @@ client's bytes to a backend and back, through all of the proxy but packets, also
 each (once). tcp: a segment out of one stack and into another, a connection opened, used and closed by both
 (once), and a frame through Ethernet, IP and TCP between memifs beside a loop that only receives
 and sends (and beside dpdk-testpmd, where Debian's dpdk-dev is installed). tls: records of 200 bytes and of 16 KiB,
-sealed, and sealed and opened, beside OpenSSL's SSL_write and SSL_read and its bare cipher. With --instructions each row also
+sealed, and sealed and opened, beside OpenSSL's SSL_write and SSL_read and its bare cipher; and a worker's part of a new
+connection with one request, beside one in plain text. With --instructions each row also
 tells callgrind's count of instructions an operation, which repeats from run to run where times do not.
 
 workers: what two workers do on two cores beside one alone, each a whole proxy fed by its own thread (as in

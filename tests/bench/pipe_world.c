@@ -8,6 +8,7 @@
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 #include "tests/bench/pipe_tcp.h"
+#include "tests/bench/pipe_tls.h"
 #include "tests/sim/proxy/control.h"
 
 #include <nghttp2/nghttp2.h>
@@ -45,7 +46,10 @@ struct pipe_world {
 	struct tcp_stack tcp;
 	struct proxy_frontend frontends[N_FRONTENDS];
 	struct proxy *proxy;
+	struct pipe_tls *tls; // of clients; NULL = plain text
+	struct tlshs_link *links[1]; // with its thread
 	struct far clients[PIPE_MAX_CLIENTS], backends[PIPE_MAX_CONNS];
+	bool is_secure; // clients speak it: the first ones did not
 	uint32_t n_seen_conns; // of tcp, whose far end is there
 	uint32_t next_client;
 	uint64_t n_done, n_served;
@@ -157,6 +161,8 @@ static void read_frames(struct pipe_world *w, struct far *f, bool is_client)
 {
 	size_t len = pipe_take(&w->tcp, f->conn, w->taken, TAKE_MAX);
 	const uint8_t *p = w->taken;
+	if (is_client && w->is_secure)
+		pipe_tls_hear(w->tls, w->taken, &len);
 	if (!is_client && len >= H2_PREFACE_LEN && memcmp(p, H2_PREFACE, H2_PREFACE_LEN) == 0) {
 		p += H2_PREFACE_LEN;
 		len -= H2_PREFACE_LEN;
@@ -226,6 +232,8 @@ static void round_trip(struct pipe_world *w, uint32_t first, uint32_t n)
 {
 	for (uint32_t i = first; i < first + n; i++)
 		give(&w->clients[i]);
+	if (w->tls)
+		pipe_tls_turn(w->tls);
 	proxy_end_turn(w->proxy);
 	begin_turn(w);
 	for (uint32_t i = 0; i < w->n_seen_conns; i++) {
@@ -246,6 +254,19 @@ static void come(struct pipe_world *w, struct far *f)
 	f->is_warm = false;
 	f->received = 0;
 	hello(f, true);
+}
+
+// The handshake of a client that has come, up to where it may say what it has to. A turn has begun.
+static void shake(struct pipe_world *w, struct far *f)
+{
+	size_t len;
+	const uint8_t *hello = pipe_tls_hello(w->tls, &len);
+	pipe_give(f->conn, hello, len);
+	pipe_tls_turn(w->tls);
+	proxy_end_turn(w->proxy);
+	begin_turn(w);
+	len = pipe_take(&w->tcp, f->conn, w->taken, TAKE_MAX);
+	pipe_tls_speak(w->tls, len, f->out, &f->out_len);
 }
 
 static void leave(struct pipe_world *w, uint32_t first, uint32_t n)
@@ -272,6 +293,8 @@ void pipe_world_run(void *ctx, uint64_t n_ops)
 		for (uint32_t i = first; i < first + n; i++)
 			for (uint32_t k = 0; k < conf->n_streams && asked < n_ops; k++, asked++)
 				ask(&w->clients[i]);
+		if (w->is_secure)
+			shake(w, &w->clients[first]);
 		round_trip(w, first, n);
 		if (conf->once)
 			leave(w, first, n);
@@ -302,6 +325,10 @@ static void new_proxy(struct pipe_world *w)
 		.max_conns_per_endpoint = 4,
 		.connect_timeout_ns = 20 * SECOND,
 		.source_for = source_for};
+	if (w->tls) {
+		w->links[0] = pipe_tls_link(w->tls);
+		conf.handshakes = (struct proxy_handshakes_conf){w->links, 1, 16};
+	}
 	struct h2_conf h2 = {.max_conns = 128,
 		.max_streams = 8192,
 		.max_concurrent_streams = 100,
@@ -361,6 +388,16 @@ static uint32_t n_met(const struct pipe_world *w)
 	return n;
 }
 
+// Clients that come from now on have TLS.
+static void secure(struct pipe_control *c, struct pipe_world *w)
+{
+	CHECK(w->conf.once && !w->conf.together && w->conf.n_streams == 1 && c->n_workers == 1);
+	c->control.credentials[1] = pipe_tls_credential(w->tls);
+	c->control.frontend_credential = 1;
+	control_set_credentials(&c->control);
+	w->is_secure = true;
+}
+
 struct pipe_world *pipe_world_new(struct pipe_control *c, const struct pipe_world_conf *conf)
 {
 	struct pipe_world *w = calloc(1, sizeof(*w));
@@ -370,6 +407,7 @@ struct pipe_world *pipe_world_new(struct pipe_control *c, const struct pipe_worl
 	w->link = c->links[c->n_worlds++];
 	w->now_ns = c->wire.now_ns;
 	w->link->access = conf->log ? lb_access_new(conf->log) : NULL;
+	w->tls = conf->tls ? pipe_tls_new() : NULL;
 	new_proxy(w);
 	begin_turn(w); // who is accepted sees its snapshot
 	for (uint32_t i = 0; i < conf->n_clients; i++) {
@@ -391,5 +429,7 @@ struct pipe_world *pipe_world_new(struct pipe_control *c, const struct pipe_worl
 	CHECK(w->n_done == n_asked && n_met(w) == N_BACKENDS);
 	if (conf->once)
 		leave(w, 0, conf->n_clients);
+	if (conf->tls)
+		secure(c, w);
 	return w;
 }

@@ -28,6 +28,8 @@ struct pipe_world_conf {
 	// Of the access log; NULL = there is none. What it tells is forgotten at once.
 	const struct lb_access_filter *log;
 	bool once; // on a connection of its own each, which is closed behind it
+	// Which has TLS (pipe_tls.h), with `once` and without `together`. One world only.
+	bool tls;
 };
 
 // The next worker's; its backends are connected.
