@@ -28,8 +28,9 @@ client's bytes to a backend and back, through all of the proxy but packets, also
 each (once). tcp: a segment out of one stack and into another, a connection opened, used and closed by both
 (once), and a frame through Ethernet, IP and TCP between memifs beside a loop that only receives
 and sends (and beside dpdk-testpmd, where Debian's dpdk-dev is installed). tls: records of 200 bytes and of 16 KiB,
-sealed, and sealed and opened, beside OpenSSL's SSL_write and SSL_read and its bare cipher; and a worker's part of a new
-connection with one request, beside one in plain text. With --instructions each row also
+sealed, and sealed and opened, beside OpenSSL's SSL_write and SSL_read and its bare cipher; a worker's part of a new
+connection with one request, beside one in plain text; and full handshakes on one and two threads of their own, beside
+OpenSSL alone in as many, with real-time priority, where that is allowed. With --instructions each row also
 tells callgrind's count of instructions an operation, which repeats from run to run where times do not.
 
 workers: what two workers do on two cores beside one alone, each a whole proxy fed by its own thread (as in
@@ -227,6 +228,9 @@ WAYS = ("hpack", "h2", "proxy", "tcp", "tls")
 COUNTED_OPS = 4096
 TESTPMD_S = 3
 TESTPMD_THREAD = "rte-worker-1"
+# Of what two threads gain over one, beside OpenSSL's; us of a worker for a new connection with TLS.
+GAIN_WANTED = 0.95
+WORKER_US_WANTED = 10
 # What is wanted of a rival's ns / ours; of OpenSSL's records, 1 / 0.15 and 1 / 0.4.
 WAYS_WANTED = {("hpack", case): 3 for case in ("decode_stable", "decode_new2", "decode_literal",
                                                "encode_stable", "encode_new2", "encode_literal")}
@@ -252,6 +256,24 @@ def ways(args):
     ways_table(args, rows)
     if args.bench == "tcp":
         packets(args)
+    if args.bench == "tls":
+        handshakes(args, {r["impl"]: r for r in rows if r["case"] == "connection"})
+
+
+def handshakes(args, connections):
+    """connections: {with TLS or without: what a worker has of one}."""
+    build("bench_handshakes")
+    rows = run("bench_handshakes", each=shower(args))
+    if args.json:
+        return
+    by = {(r["impl"], r["threads"]): r for r in rows}
+    table(["full handshakes by", "threads", "a second", "times one thread's", "us of CPU each", "times OpenSSL's"],
+          [[impl, str(n), number(r["per_second"]), f"{r['gain']:.2f}", number(r["cpu_ns"] / 1e3),
+            f"{r['cpu_ns'] / by['openssl', n]['cpu_ns']:.2f}"] for (impl, n), r in by.items()])
+    target_table([
+        ("handshakes of two threads / one, of what OpenSSL gains",
+         by["shunt", 2]["gain"] / by["openssl", 2]["gain"], GAIN_WANTED, True),
+        ("us of a worker, a connection with TLS", connections["shunt"]["ns_op"] / 1e3, WORKER_US_WANTED, False)])
 
 
 def thread_ns(pid, name):

@@ -6,7 +6,7 @@
 //
 // connection: a worker's part of a connection with one request, which its client opens for it and
 // closes behind it, through all of the proxy (pipe_world.h): with TLS, and beside it in plain text.
-// What the worker pays for a handshake is the difference; threads do the rest.
+// What the worker pays for a handshake is the difference; threads do the rest (bench_handshakes.c).
 // Of its instructions callgrind counts too many: it knows no SHA extensions, by which keys are
 // derived on most CPUs. tools/bench runs it.
 #include "dataplane/tls/tls.h"
