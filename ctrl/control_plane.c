@@ -342,6 +342,7 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 {
 	struct show_conf conf = {
 		.config = p->conf.config,
+		.config_path = p->conf.config_path,
 		.workers = p->workers,
 		.assembler = p->assembler,
 		.xds = p->xds,
@@ -365,8 +366,15 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 	if (!p->show)
 		return lb_err_set(err, "out of memory");
 	const struct config_stats *stats = p->conf.config->stats;
-	p->stats = stats_server_new(
-		loop_base(p->loop), stats->socket, stats->mode_bits, show_answer, p->show, err);
+	const struct stats_server_conf server = {
+		.base = loop_base(p->loop),
+		.path = stats->socket,
+		.mode = stats->mode_bits,
+		.groups = {stats->operators_gid, stats->admins_gid},
+		.answer = show_answer,
+		.ctx = p->show,
+	};
+	p->stats = stats_server_new(&server, err);
 	return p->stats ? 0 : lb_err_within(err, "stats.socket");
 }
 

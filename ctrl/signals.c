@@ -20,7 +20,7 @@ static void on_stop(void *arg)
 static void on_reload(void *arg)
 {
 	const struct signals *s = arg;
-	reload(s->config, s->config_path);
+	reload(s->config, s->config_path, &(struct reload_report){.applied = false});
 }
 
 static void on_reopen(void *arg)

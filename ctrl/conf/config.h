@@ -108,6 +108,8 @@ struct config_stats {
 	char *socket; // default STATS_DEFAULT_SOCKET
 	char *mode; // octal digits, default "0660"
 	unsigned mode_bits;
+	char *operators, *admins; // groups, by name or number; NULL = nobody
+	int64_t operators_gid, admins_gid; // the same; -1 = nobody
 };
 
 struct config_log {

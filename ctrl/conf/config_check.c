@@ -11,6 +11,7 @@
 #include "lb/base/time.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,6 +165,28 @@ static int check_workers(struct config *c, struct lb_err *reterr)
 	return 0;
 }
 
+// A group's number, or the name of one that there is. Directories are asked, too: this is the
+// start, or a reload.
+static int read_group(const char *text, const char *field, int64_t *ret, struct lb_err *reterr)
+{
+	*ret = -1;
+	if (!text)
+		return 0;
+	if (strspn(text, "0123456789") == strlen(text)) {
+		errno = 0;
+		unsigned long long n = strtoull(text, NULL, 10);
+		if (errno || n >= (gid_t)-1)
+			return lb_err_set(reterr, "%s: %s is no group's number", field, text);
+		*ret = (int64_t)n;
+		return 0;
+	}
+	const struct group *g = getgrnam(text);
+	if (!g)
+		return lb_err_set(reterr, "%s: there is no group '%s'", field, text);
+	*ret = g->gr_gid;
+	return 0;
+}
+
 static int check_stats(struct config *c, struct lb_err *reterr)
 {
 	if (!c->stats)
@@ -183,7 +206,10 @@ static int check_stats(struct config *c, struct lb_err *reterr)
 		return lb_err_set(reterr, "stats.mode: '%s' is not an octal mode like \"0660\"",
 			c->stats->mode);
 	c->stats->mode_bits = (unsigned)bits;
-	return 0;
+	int ret = read_group(
+		c->stats->operators, "stats.operators", &c->stats->operators_gid, reterr);
+	return ret ? ret
+	           : read_group(c->stats->admins, "stats.admins", &c->stats->admins_gid, reterr);
 }
 
 // "10.0.0.2:53", "[fd00::2]:53"

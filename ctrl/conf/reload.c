@@ -8,12 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-struct differences {
-	char text[400]; // of what needs a restart
-	size_t len;
-	unsigned n_more; // for which there was no room
-};
-
 bool reload_applies(const char *field)
 {
 	return strcmp(field, "drain_s") == 0 || strcmp(field, "lame_duck_s") == 0 ||
@@ -22,15 +16,15 @@ bool reload_applies(const char *field)
 
 static void note(void *ctx, const char *field)
 {
-	struct differences *d = ctx;
+	struct reload_report *r = ctx;
 	if (reload_applies(field))
 		return;
-	size_t room = sizeof(d->text) - d->len;
+	size_t len = strlen(r->needs_restart), room = sizeof(r->needs_restart) - len;
 	if (strlen(field) + 3 > room) {
-		d->n_more++;
+		r->n_more++;
 		return;
 	}
-	d->len += (size_t)snprintf(d->text + d->len, room, "%s%s", d->len ? ", " : "", field);
+	snprintf(r->needs_restart + len, room, "%s%s", len ? ", " : "", field);
 }
 
 static void apply(struct config *running, const struct config *new)
@@ -46,24 +40,25 @@ static void apply(struct config *running, const struct config *new)
 	running->lame_duck_s = new->lame_duck_s;
 }
 
-void reload(struct config *running, const char *path)
+void reload(struct config *running, const char *path, struct reload_report *ret)
 {
-	struct lb_err err = {.text = ""};
-	struct differences d = {.len = 0};
-	struct config *new = config_load(path, &err);
+	*ret = (struct reload_report){.applied = false};
+	struct config *new = config_load(path, &ret->err);
 	if (!new) {
-		log_error("reload refused", "error=%s",
-			log_quote(err.text[0] ? err.text : "out of memory"));
+		if (!ret->err.text[0])
+			lb_err_set(&ret->err, "out of memory");
+		log_error("reload refused", "error=%s", log_quote(ret->err.text));
 		return;
 	}
-	bool applies = new->log_level != running->log_level || new->drain_s != running->drain_s ||
+	ret->applied = new->log_level != running->log_level || new->drain_s != running->drain_s ||
 	               new->lame_duck_s != running->lame_duck_s;
-	config_diff(running, new, note, &d);
-	if (d.len)
-		log_warn("reload", "needs_restart=%s and_more=%u", log_quote(d.text), d.n_more);
-	if (applies)
+	config_diff(running, new, note, ret);
+	if (ret->needs_restart[0])
+		log_warn("reload", "needs_restart=%s and_more=%u", log_quote(ret->needs_restart),
+			ret->n_more);
+	if (ret->applied)
 		apply(running, new);
-	else if (!d.len)
+	else if (!ret->needs_restart[0])
 		log_info("reload", "text=\"nothing to do\"");
 	config_free(new);
 }

@@ -7,6 +7,7 @@
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_inside.h"
+#include "lb/base/log.h"
 #include "lb/base/twheel.h"
 #include "lb/base/words.h"
 #include "lb/route/route.h"
@@ -130,9 +131,6 @@ static const struct command commands[] = {
 	{"log", "[N] [-f] [cause=C] [cluster=C] [frontend=F] [path=PREFIX] [status=LEAST]",
 		"the last lines of the access log; -f: and what comes from now on", show_log, NULL,
 		show_log_text},
-	{"reconnect", "[CLUSTER[/ADDRESS]]",
-		"ends the waits of endpoints that failed; how many there were", show_reconnect,
-		NULL, NULL},
 	{"show xds", NULL,
 		"the xDS server, how many resources are in which state, and every resource: state, "
 		"version, age, error",
@@ -151,26 +149,32 @@ static const struct command commands[] = {
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
+static void add_help(
+	json_t *rows, const char *name, const char *usage, const char *help, enum stats_level level)
+{
+	char text[256];
+	snprintf(text, sizeof(text), "%s%s%s", help, usage ? ": " : "", usage ? usage : "");
+	json_array_append_new(rows, json_pack("{ss ss ss}", "command", name, "level",
+					    stats_level_name(level), "help", text));
+}
+
 static json_t *build_help(const struct show *s, struct show_args *args)
 {
 	json_t *rows = json_array();
-	for (size_t i = 0; rows && i < N_COMMANDS; i++) {
-		const struct command *c = &commands[i];
-		char help[256];
-		snprintf(help, sizeof(help), "%s%s%s", c->help, c->usage ? ": " : "",
-			c->usage ? c->usage : "");
-		json_array_append_new(rows, json_pack("{ss ss}", "command", c->name, "help", help));
-	}
+	for (size_t i = 0; rows && i < N_COMMANDS; i++)
+		add_help(rows, commands[i].name, commands[i].usage, commands[i].help, STATS_USER);
+	for (const struct show_action *a = show_actions; rows && a->name; a++)
+		add_help(rows, a->name, a->usage, a->help, a->level);
 	return rows;
 }
 
 // How many words the command's name has, if the line starts with it; else 0.
-static unsigned words_of(const struct command *c, const struct words *line)
+static unsigned words_of(const char *command, const struct words *line)
 {
 	char name[64];
 	char *save = NULL;
 	unsigned n = 0;
-	snprintf(name, sizeof(name), "%s", c->name);
+	snprintf(name, sizeof(name), "%s", command);
 	for (char *w = strtok_r(name, " ", &save); w; w = strtok_r(NULL, " ", &save), n++)
 		if (n == line->n || strcmp(line->list[n], w) != 0)
 			return 0;
@@ -204,17 +208,34 @@ static char *answer_json(json_t *tree)
 	return text;
 }
 
+static char *no_answer(const struct show_args *args)
+{
+	return args->err.text[0] ? answer_error("%s", args->err.text) : NULL;
+}
+
+// Words that no builder has taken, for commands that take none.
+static bool has_rest(const char *usage, const struct show_args *args)
+{
+	return !usage && args->n;
+}
+
+static void take_json(struct show_args *args)
+{
+	if (!args->n || strcmp(args->words[args->n - 1], "json") != 0)
+		return;
+	args->json = true;
+	args->n--;
+}
+
 static char *answer(const struct show *s, const struct command *c, struct show_args *args)
 {
-	if (!c->usage && args->n == 1 && strcmp(args->words[0], "json") == 0) {
-		args->json = true;
-		args->n = 0;
-	}
-	if (!c->usage && args->n)
+	if (!c->usage)
+		take_json(args);
+	if (has_rest(c->usage, args))
 		return answer_error("unexpected argument '%s', try help", args->words[0]);
 	json_t *tree = c->build(s, args);
 	if (!tree)
-		return args->err.text[0] ? answer_error("%s", args->err.text) : NULL;
+		return no_answer(args);
 	char *text = args->json ? answer_json(tree)
 	             : c->csv   ? render_csv(tree, c->csv)
 	             : c->text  ? c->text(tree)
@@ -223,22 +244,70 @@ static char *answer(const struct show *s, const struct command *c, struct show_a
 	return text;
 }
 
-char *show_answer(void *ctx, const char *line, struct stats_follow **ret_follow)
+// Who did what, once it is done. What it led to has lines of its own.
+static void tell_action(const struct stats_caller *caller, const char *line)
+{
+	char who[STATS_WHO_MAX];
+	log_info("operator's action", "command=%s %s", log_quote(line),
+		stats_caller_print(caller, who));
+}
+
+static char *act(
+	const struct show *s, const struct show_action *a, struct show_args *args, const char *line)
+{
+	if (args->caller->level < a->level) {
+		lb_err_set(&args->err,
+			"'%s' needs the level %s, and yours is %s (stats.operators and "
+			"stats.admins in shunt.yaml say who has which)",
+			a->name, stats_level_name(a->level), stats_level_name(args->caller->level));
+		return no_answer(args);
+	}
+	take_json(args);
+	if (has_rest(a->usage, args))
+		return answer_error("unexpected argument '%s', try help", args->words[0]);
+	json_t *tree = a->build(s, args);
+	if (!tree)
+		return no_answer(args);
+	if (a->changes)
+		tell_action(args->caller, line);
+	char *text = args->json ? answer_json(tree) : render_text(tree);
+	json_decref(tree);
+	return text;
+}
+
+static char *dispatch(
+	const struct show *s, const struct words *words, struct show_args *args, const char *line)
+{
+	for (size_t i = 0; i < N_COMMANDS; i++) {
+		unsigned n = words_of(commands[i].name, words);
+		if (!n)
+			continue;
+		args->words = words->list + n;
+		args->n = words->n - n;
+		return answer(s, &commands[i], args);
+	}
+	for (const struct show_action *a = show_actions; a->name; a++) {
+		unsigned n = words_of(a->name, words);
+		if (!n)
+			continue;
+		args->words = words->list + n;
+		args->n = words->n - n;
+		return act(s, a, args, line);
+	}
+	return answer_error("unknown command '%s', try help", line);
+}
+
+char *show_answer(void *ctx, const struct stats_caller *caller, const char *line,
+	struct stats_follow **ret_follow)
 {
 	char copy[STATS_MAX_COMMAND + 1];
 	struct words words;
+	struct show_args args = {.caller = caller};
 	snprintf(copy, sizeof(copy), "%s", line);
 	const char *wrong = words_split(copy, &words);
 	if (wrong)
 		return answer_error("%s", wrong);
-	for (size_t i = 0; i < N_COMMANDS; i++) {
-		unsigned n = words_of(&commands[i], &words);
-		struct show_args args = {.words = words.list + n, .n = words.n - n};
-		if (!n)
-			continue;
-		char *text = answer(ctx, &commands[i], &args);
-		*ret_follow = args.follow;
-		return text;
-	}
-	return answer_error("unknown command '%s', try help", line);
+	char *text = dispatch(ctx, &words, &args, line);
+	*ret_follow = args.follow;
+	return text;
 }

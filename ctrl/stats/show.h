@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ctrl/base/show_port.h"
+#include "ctrl/stats/caller.h"
 
 #include <stdint.h>
 
@@ -22,7 +23,8 @@ struct workers;
 struct xds_federation;
 
 struct show_conf { // all borrowed, outlives it
-	const struct config *config;
+	struct config *config; // `reload` changes it
+	const char *config_path;
 	const struct workers *workers;
 	struct assembler *assembler;
 	const struct xds_federation *xds;
@@ -57,4 +59,5 @@ void show_set_state(struct show *, const char *state);
 // What metrics are read from; borrowed.
 const struct scrape_conf *show_scrape_conf(const struct show *);
 // A stats_answer_fn (ctrl/stats/stats_server.h); ctx is the show.
-char *show_answer(void *ctx, const char *command, struct stats_follow **ret_follow);
+char *show_answer(void *ctx, const struct stats_caller *, const char *command,
+	struct stats_follow **ret_follow);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "ctrl/metrics/scrape.h"
+#include "ctrl/stats/caller.h"
 #include "ctrl/stats/show.h"
 #include "lb/base/err.h"
 
@@ -30,10 +31,22 @@ struct show {
 struct show_args {
 	char *const *words;
 	unsigned n;
+	const struct stats_caller *caller;
 	bool json; // JSON is wanted; a builder may find the word itself
 	struct stats_follow *follow; // a builder's, of what is to come; NULL = nothing is
 	struct lb_err err; // a builder's error in the arguments; "" = out of memory
 };
+
+// A command that does something: most change what the daemon does, and need a level for it.
+struct show_action {
+	const char *name; // its words
+	const char *usage; // what may follow; NULL = nothing
+	const char *help;
+	enum stats_level level; // that a caller needs at least
+	bool changes; // something: who did it is told in the log, and so by `show events`
+	json_t *(*build)(const struct show *, struct show_args *); // as of other commands
+};
+extern const struct show_action show_actions[]; // ended by one without a name
 
 // Builds the data of one command; NULL = see args->err.
 json_t *show_info(const struct show *, struct show_args *);
@@ -55,6 +68,7 @@ json_t *show_certs(const struct show *, struct show_args *);
 json_t *show_metrics(const struct show *, struct show_args *);
 json_t *show_explain(const struct show *, struct show_args *);
 json_t *show_reconnect(const struct show *, struct show_args *);
+json_t *show_reload(const struct show *, struct show_args *);
 
 // Why the frontend is unreachable: the port with its address is down. "" = it is up.
 const char *show_frontend_down(const struct show *, uint32_t frontend, char *text, size_t size);

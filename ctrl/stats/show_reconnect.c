@@ -78,13 +78,9 @@ static int64_t reconnect(const struct show *s, struct show_args *args, char *wor
 	return n_waited;
 }
 
-// `[CLUSTER[/ADDRESS]] [json]`.
+// `[CLUSTER[/ADDRESS]]`.
 json_t *show_reconnect(const struct show *s, struct show_args *args)
 {
-	if (args->n && strcmp(args->words[args->n - 1], "json") == 0) {
-		args->json = true;
-		args->n--;
-	}
 	if (args->n > 1) {
 		lb_err_set(&args->err, "unexpected argument '%s', try help", args->words[1]);
 		return NULL;

@@ -30,6 +30,7 @@ struct client {
 	struct client *next;
 	struct stats_server *server;
 	struct bufferevent *bev; // owned
+	struct stats_caller caller;
 	bool eof; // the client said all it wants
 	struct stats_follow *follow; // owned; NULL = commands are answered
 };
@@ -41,6 +42,7 @@ struct stats_server {
 	struct event *follow_event; // timer, while somebody follows
 	int fd;
 	char path[108];
+	struct stats_groups groups;
 	stats_answer_fn answer;
 	void *ctx;
 	struct client *clients;
@@ -101,7 +103,8 @@ static void on_follow(evutil_socket_t fd, short what, void *arg)
 static void client_answer(struct client *c, const char *command)
 {
 	struct evbuffer *out = bufferevent_get_output(c->bev);
-	char *text = c->server->answer(c->server->ctx, command, &c->follow);
+	struct stats_server *s = c->server;
+	char *text = s->answer(s->ctx, &c->caller, command, &c->follow);
 	if (text)
 		evbuffer_add_printf(out, c->follow ? "%s" : "%s\n", text);
 	else
@@ -190,6 +193,7 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	c->server = s;
+	c->caller = stats_caller_of(client_fd, &s->groups);
 	c->next = s->clients;
 	s->clients = c;
 	s->n_clients++;
@@ -255,29 +259,29 @@ static int listen_on(struct stats_server *s, unsigned mode, struct lb_err *reter
 	return 0;
 }
 
-struct stats_server *stats_server_new(struct event_base *base, const char *path, unsigned mode,
-	stats_answer_fn answer, void *ctx, struct lb_err *reterr)
+struct stats_server *stats_server_new(const struct stats_server_conf *conf, struct lb_err *reterr)
 {
 	struct stats_server *s = calloc(1, sizeof(*s));
 	if (!s) {
 		lb_err_set(reterr, "out of memory");
 		return NULL;
 	}
-	s->base = base;
+	s->base = conf->base;
 	s->fd = -1;
-	s->answer = answer;
-	s->ctx = ctx;
-	snprintf(s->path, sizeof(s->path), "%s", path);
-	if (listen_on(s, mode, reterr) == 0) {
-		s->accept_event = event_new(base, s->fd, EV_READ | EV_PERSIST, on_accept, s);
-		s->accept_again = event_new(base, -1, 0, on_accept_again, s);
-		s->follow_event = event_new(base, -1, EV_PERSIST, on_follow, s);
+	s->groups = conf->groups;
+	s->answer = conf->answer;
+	s->ctx = conf->ctx;
+	snprintf(s->path, sizeof(s->path), "%s", conf->path);
+	if (listen_on(s, conf->mode, reterr) == 0) {
+		s->accept_event = event_new(s->base, s->fd, EV_READ | EV_PERSIST, on_accept, s);
+		s->accept_again = event_new(s->base, -1, 0, on_accept_again, s);
+		s->follow_event = event_new(s->base, -1, EV_PERSIST, on_follow, s);
 		if (s->accept_event && s->accept_again && s->follow_event &&
 			event_add(s->accept_event, NULL) == 0)
 			return s;
 		lb_err_set(reterr, "out of memory");
 	}
-	lb_err_within(reterr, "%s", path);
+	lb_err_within(reterr, "%s", conf->path);
 	if (s->fd >= 0)
 		close(s->fd);
 	if (s->accept_event)

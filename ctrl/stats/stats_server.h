@@ -4,6 +4,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/stats/caller.h"
 #include "lb/base/err.h"
 
 #include <stdbool.h>
@@ -24,14 +25,23 @@ struct stats_follow {
 };
 #define STATS_FOLLOW_UNREAD ((size_t)256 << 10)
 
-// Answers one command: text without the final empty line, from malloc; NULL = out of memory. May
-// set *ret_follow, which the server owns then.
-typedef char *(*stats_answer_fn)(void *ctx, const char *command, struct stats_follow **ret_follow);
+// Answers one command of this caller: text without the final empty line, from malloc; NULL = out of
+// memory. May set *ret_follow, which the server owns then.
+typedef char *(*stats_answer_fn)(void *ctx, const struct stats_caller *, const char *command,
+	struct stats_follow **ret_follow);
+
+struct stats_server_conf {
+	struct event_base *base; // borrowed, outlives it
+	const char *path;
+	unsigned mode; // of the socket's file
+	struct stats_groups groups; // who may do more than look
+	stats_answer_fn answer;
+	void *ctx;
+};
 
 // Binds path with this mode; removes a stale socket file of a dead process, but a live one is an
 // error. Creates the last directory of the path if it is missing. Returns NULL with reterr on
 // error.
-struct stats_server *stats_server_new(struct event_base *, const char *path, unsigned mode,
-	stats_answer_fn, void *ctx, struct lb_err *reterr);
+struct stats_server *stats_server_new(const struct stats_server_conf *, struct lb_err *reterr);
 // Closes clients, removes the socket file. NULL is fine.
 void stats_server_free(struct stats_server *);

@@ -11,7 +11,6 @@
 #include "lb/cluster.h"
 #include "lb/pick/affinity_map.h"
 #include "lb/pick/leaf_picker.h"
-#include "lb/pick/limits.h"
 #include "lb/pick/link.h"
 #include "lb/policy/policy_spec.h"
 #include "lb/route/req.h"
@@ -234,7 +233,8 @@ static char *ask(struct world *w, const char *command)
 		.workers = w->workers,
 		.assembler = w->assembler,
 		.wheel = w->wheel});
-	char *text = show_answer(show, command, &(struct stats_follow *){NULL});
+	static const struct stats_caller user;
+	char *text = show_answer(show, &user, command, &(struct stats_follow *){NULL});
 	show_free(show);
 	return text;
 }

@@ -300,6 +300,10 @@ static void an_error_names_file_field_and_reason(void **state)
 		{"workers: [0]", "workers: [4000]", "workers[0]: this machine has no core 4000"},
 		{"workers: [0]", "workers: [0, 0]", "workers[1]: core 0 has workers[0] already"},
 		{"mode: \"0600\"", "mode: \"0999\"", "stats.mode: '0999' is not an octal mode"},
+		{"mode: \"0600\"", "operators: no-such-group",
+			"stats.operators: there is no group 'no-such-group'"},
+		{"mode: \"0600\"", "admins: 4294967295",
+			"stats.admins: 4294967295 is no group's number"},
 		{"eal: [--in-memory", "eal: [[x]", ":1: eal[0]: must be a single value"},
 		{"workers: [0]", "workers: 0", ": workers: must be a list"},
 		{"log: {level: debug}", "log: debug", ": log: must be a mapping"},
@@ -316,6 +320,23 @@ static void an_error_names_file_field_and_reason(void **state)
 				rows[i].expected);
 		free(text);
 	}
+}
+
+// OPS-70
+static void groups_are_named_or_numbered(void **state)
+{
+	char *text = with("mode: \"0600\"", "operators: root, admins: 4294967294");
+	struct lb_err none = {0};
+	struct config *c = load(text, &none);
+	assert_string_equal(none.text, "");
+	assert_int_equal(c->stats->operators_gid, 0);
+	assert_int_equal(c->stats->admins_gid, 4294967294);
+	config_free(c);
+	free(text);
+	c = load(whole, &none);
+	assert_int_equal(c->stats->operators_gid, -1);
+	assert_int_equal(c->stats->admins_gid, -1);
+	config_free(c);
 }
 
 // PP-09
@@ -704,6 +725,7 @@ RUN_SUITE("ctrl/config", cmocka_unit_test(every_field_of_the_documented_shape_is
 	cmocka_unit_test(a_number_is_written_in_decimal_digits_alone),
 	cmocka_unit_test(a_boolean_is_true_or_false_and_no_other_word),
 	cmocka_unit_test(a_value_of_another_shape_is_an_error_of_its_shape),
+	cmocka_unit_test(groups_are_named_or_numbered),
 	cmocka_unit_test(who_may_speak_for_clients_is_named_by_prefixes),
 	cmocka_unit_test(frontends_are_as_many_as_the_limit_says_and_all_different),
 	cmocka_unit_test(vips_are_prefixes_that_the_host_answers_for),

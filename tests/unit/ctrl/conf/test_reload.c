@@ -28,6 +28,8 @@ static const char *const whole =
 	"csds: {listen: 127.0.0.1:5}\n"
 	"drain_s: 30\n";
 
+static struct reload_report report; // of the last reload
+
 struct files {
 	char dir[32], config[64], log[64], moved[64];
 	int stderr_before;
@@ -149,7 +151,7 @@ static void nothing_different_is_nothing_to_do(void **state)
 {
 	struct files *f = *state;
 	struct config *c = load(f);
-	reload(c, f->config);
+	reload(c, f->config, &report);
 	assert_non_null(
 		strstr(read_file(f->log), "level=info msg=\"reload\" text=\"nothing to do"));
 	config_free(c);
@@ -160,7 +162,7 @@ static void level_and_drain_follow_and_all_else_is_named(void **state)
 	struct files *f = *state;
 	struct config *c = load(f);
 	write_file(f->config, with("log: {level: info}", "log: {level: debug}\nidle: poll"));
-	reload(c, f->config);
+	reload(c, f->config, &report);
 	assert_int_equal(c->log_level, LOG_LEVEL_DEBUG);
 	assert_int_equal(c->idle, CONFIG_IDLE_BACKOFF);
 	log_debug("seen", "n=1");
@@ -170,7 +172,7 @@ static void level_and_drain_follow_and_all_else_is_named(void **state)
 	assert_non_null(strstr(text, "msg=\"seen\""));
 	// Back, and the line that says so can still be read; what needs a restart still does.
 	write_file(f->config, with("drain_s: 30", "drain_s: 5\nlame_duck_s: 6"));
-	reload(c, f->config);
+	reload(c, f->config, &report);
 	log_debug("unseen", "n=1");
 	text = read_file(f->log);
 	assert_non_null(strstr(text, "msg=\"reloaded\" log_level=info drain_s=5"));
@@ -185,13 +187,13 @@ static void of_a_wrong_file_nothing_is_taken(void **state)
 	struct files *f = *state;
 	struct config *c = load(f);
 	write_file(f->config, with("level: info", "level: loud"));
-	reload(c, f->config);
+	reload(c, f->config, &report);
 	const char *text = read_file(f->log);
 	assert_non_null(strstr(text, "level=error msg=\"reload refused\""));
 	assert_non_null(strstr(text, "/shunt.yaml:9: log.level: 'loud' is not one of"));
 	assert_int_equal(c->log_level, LOG_LEVEL_INFO);
 	unlink(f->config);
-	reload(c, f->config);
+	reload(c, f->config, &report);
 	assert_non_null(strstr(read_file(f->log), "/shunt.yaml: No such file"));
 	config_free(c);
 }

@@ -7,6 +7,7 @@
 #include "ctrl/base/events.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/res/types.h"
+#include "ctrl/stats/caller.h"
 #include "ctrl/stats/show.h"
 #include "ctrl/stats/stats_server.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
@@ -27,6 +28,7 @@
 #include <string.h>
 
 static struct stats_follow *no_follow; // of answers that are whole
+static const struct stats_caller somebody = {.level = STATS_USER, .uid = 1000, .pid = 7};
 
 static const char BOOTSTRAP[] =
 	"{\"xds_servers\":[{\"server_uri\":\"ads:1\",\"channel_creds\":[{\"type\":\"insecure\"}]}],"
@@ -148,7 +150,7 @@ static int tear_down(void **state)
 // The data of a command's JSON.
 static json_t *ask_json(struct world *w, const char *command)
 {
-	char *text = show_answer(w->show, command, &no_follow);
+	char *text = show_answer(w->show, &somebody, command, &no_follow);
 	json_t *whole = json_loads(text, 0, NULL);
 	json_t *data = json_incref(json_object_get(whole, "data"));
 	assert_non_null(data);
@@ -174,7 +176,7 @@ static void info_says_what_each_frontend_waits_for(void **state)
 	assert_string_equal(text_of(info, 1, "refused"), "no match");
 	assert_string_equal(text_of(info, 1, "name"), "api");
 	json_decref(info);
-	char *text = show_answer(w->show, "show info", &no_follow);
+	char *text = show_answer(w->show, &somebody, "show info", &no_follow);
 	assert_non_null(strstr(text, "cluster blue, endpoints green"));
 	free(text);
 }
@@ -232,7 +234,7 @@ static void ports_say_what_became_of_their_device_and_frontends_who_is_reached(v
 	assert_string_equal(
 		json_string_value(json_object_get(gone, "merged")), "gro and lro switched off");
 	json_decref(rows);
-	char *stat = show_answer(w->show, "show stat", &no_follow);
+	char *stat = show_answer(w->show, &somebody, "show stat", &no_follow);
 	assert_non_null(strstr(stat, "api,FRONTEND"));
 	assert_non_null(strstr(strstr(stat, "api,FRONTEND"), "DOWN"));
 	free(stat);
@@ -315,7 +317,7 @@ static void xds_says_what_is_in_which_state_and_since_when(void **state)
 	twheel_advance(w->wheel, 3000000000);
 	say_clusters(w, "v2", STR(BAD("a")), STR(GOOD("b")));
 	twheel_advance(w->wheel, 5000000000);
-	char *text = show_answer(w->show, "show xds json", &no_follow);
+	char *text = show_answer(w->show, &somebody, "show xds json", &no_follow);
 	json_t *whole = json_loads(text, 0, NULL), *data = json_object_get(whole, "data");
 	free(text);
 	json_t *rows = json_object_get(data, "resources");
@@ -379,7 +381,7 @@ static void cs_09_metrics_are_those_of_grpc(void **state)
 	static const char *const names[] = {"a", "b", "c", far, odd};
 	struct xds_watcher watchers[5] = {
 		{forget_event}, {forget_event}, {forget_event}, {forget_event}, {forget_event}};
-	char *text = show_answer(w->show, "show metrics", &no_follow);
+	char *text = show_answer(w->show, &somebody, "show metrics", &no_follow);
 	expect_line(text, "# TYPE " METRIC "connected gauge");
 	expect_line(text, METRIC "connected{grpc_xds_server=\"" URI "\"} 0");
 	expect_line(text, METRIC "server_failure_total{grpc_xds_server=\"" URI "\"} 0");
@@ -390,7 +392,7 @@ static void cs_09_metrics_are_those_of_grpc(void **state)
 			xds_federation_watch(w->xds, cluster_type(), names[i], &watchers[i]), 0);
 	say_clusters(w, "v1", STR(GOOD("a")), STR(GOOD("b")));
 	say_clusters(w, "v2", STR(BAD("a")), STR(GOOD("b")));
-	text = show_answer(w->show, "show metrics", &no_follow);
+	text = show_answer(w->show, &somebody, "show metrics", &no_follow);
 	expect_line(text, METRIC "connected{grpc_xds_server=\"" URI "\"} 1");
 	expect_line(text, METRIC "resource_updates_valid_total{grpc_xds_server=\"" URI
 				 "\"," OF_CLUSTERS "} 3");
@@ -409,7 +411,7 @@ static void cs_09_metrics_are_those_of_grpc(void **state)
 		if (w->server.stream)
 			fake_ads_close(&w->server, "no");
 	}
-	text = show_answer(w->show, "show metrics", &no_follow);
+	text = show_answer(w->show, &somebody, "show metrics", &no_follow);
 	expect_line(text, METRIC "connected{grpc_xds_server=\"" URI "\"} 0");
 	expect_line(text, METRIC "server_failure_total{grpc_xds_server=\"" URI "\"} 1");
 	expect_line(text, RESOURCES("#old", "acked") "1");
@@ -460,7 +462,7 @@ static void failures_are_told_the_newest_first(void **state)
 	static const char *const wrong[] = {
 		"show failures x", "show failures -1", "show failures 1 2", "show failures json 1"};
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		char *text = show_answer(w->show, wrong[i], &no_follow);
+		char *text = show_answer(w->show, &somebody, wrong[i], &no_follow);
 		assert_int_equal(strncmp(text, "error: unexpected argument", 26), 0);
 		free(text);
 	}
@@ -501,7 +503,7 @@ static void failures_are_told_by_cause_cluster_and_frontend(void **state)
 			"error: unexpected argument 'cause=timeout'"},
 		{"show errors color=blue", "error: unexpected argument 'color=blue'"}};
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		char *text = show_answer(w->show, wrong[i][0], &no_follow);
+		char *text = show_answer(w->show, &somebody, wrong[i][0], &no_follow);
 		assert_int_equal(strncmp(text, wrong[i][1], strlen(wrong[i][1])), 0);
 		free(text);
 	}
@@ -557,10 +559,10 @@ static void why_tells_all_of_the_newest_with_the_id(void **state)
 	assert_string_equal(text_at(second, "endpoint"), "");
 	assert_string_equal(text_at(second, "result"), "no_healthy");
 	json_decref(told);
-	char *text = show_answer(w->show, "why nobody", &no_follow);
+	char *text = show_answer(w->show, &somebody, "why nobody", &no_follow);
 	assert_int_equal(strncmp(text, "error: no request 'nobody'", 26), 0);
 	free(text);
-	text = show_answer(w->show, "why", &no_follow);
+	text = show_answer(w->show, &somebody, "why", &no_follow);
 	assert_int_equal(strncmp(text, "error: expected one", 19), 0);
 	free(text);
 }
@@ -590,7 +592,7 @@ static void events_are_told_with_their_time(void **state)
 	assert_true(json_equal(rows, expected));
 	json_decref(expected);
 	json_decref(rows);
-	char *text = show_answer(w->show, "show events -w -w", &no_follow);
+	char *text = show_answer(w->show, &somebody, "show events -w -w", &no_follow);
 	assert_int_equal(strncmp(text, "error: unexpected argument '-w'", 31), 0);
 	assert_null(no_follow);
 	free(text);
@@ -603,7 +605,7 @@ static void events_are_followed_and_lost_ones_counted(void **state)
 	struct stats_follow *follow = NULL;
 	events_add(w->events, 0, LOG_LEVEL_INFO, "before", "");
 	events_add(w->events, 0, LOG_LEVEL_INFO, "ready\x1b", "a=\"b\"");
-	char *text = show_answer(w->show, "show events 1 -w", &follow);
+	char *text = show_answer(w->show, &somebody, "show events 1 -w", &follow);
 	assert_string_equal(text, "1970-01-01T00:00:00.000Z info  ready\\x1b  a=\"b\"\n");
 	free(text);
 	assert_non_null(follow);
@@ -631,7 +633,7 @@ static void no_text_of_a_server_ends_an_answer_early(void **state)
 	assembler_fail(w->assembler, 0, "refused:\n\nxds_state: connected\x1b[2J");
 	fail_at(w, 0, LB_CAUSE_TIMEOUT, "a\n\nb", "c\n\nd\x1b[2J");
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		char *text = show_answer(w->show, commands[i], &no_follow);
+		char *text = show_answer(w->show, &somebody, commands[i], &no_follow);
 		assert_null(strstr(text, "\n\n"));
 		assert_null(strchr(text, '\x1b'));
 		assert_int_equal(text[strlen(text) - 1], '\n');
@@ -639,6 +641,54 @@ static void no_text_of_a_server_ends_an_answer_early(void **state)
 			assert_non_null(strstr(text, "refused:\\n\\nxds_state: connected\\x1b[2J"));
 		free(text);
 	}
+}
+
+// OPS-70
+static void an_action_needs_its_level_and_says_which(void **state)
+{
+	const struct world *w = *state;
+	static const struct stats_caller operator_ = {.level = STATS_OPERATOR};
+	const struct stats_caller *too_low[] = {&somebody, &operator_};
+	for (unsigned i = 0; i < 2; i++) {
+		char *text = show_answer(w->show, too_low[i], "reload", &no_follow);
+		assert_non_null(strstr(text, "error: 'reload' needs the level admin, and yours"));
+		assert_non_null(strstr(text, stats_level_name(too_low[i]->level)));
+		free(text);
+	}
+}
+
+// OPS-71
+static void an_action_is_an_event_with_who_did_it(void **state)
+{
+	struct world *w = *state;
+	static const struct stats_caller root = {.level = STATS_ADMIN, .uid = 0, .pid = 77};
+	log_set_sink(events_add, w->events);
+	free(show_answer(w->show, &root, "reconnect", &no_follow));
+	free(show_answer(w->show, &somebody, "reload", &no_follow)); // refused: not done
+	log_set_sink(NULL, NULL);
+	json_t *rows = ask_json(w, "show events json");
+	json_t *last = json_array_get(rows, json_array_size(rows) - 1);
+	assert_string_equal(json_string_value(json_object_get(last, "event")), "operator's action");
+	const char *details = json_string_value(json_object_get(last, "details"));
+	assert_string_equal(details, "command=\"reconnect\" user=\"root\" uid=0 pid=77");
+	json_decref(rows);
+}
+
+static void help_names_the_level_of_each_command(void **state)
+{
+	json_t *rows = ask_json(*state, "help json"), *row;
+	unsigned n_admin = 0;
+	size_t i;
+	json_array_foreach(rows, i, row)
+	{
+		const char *level = json_string_value(json_object_get(row, "level"));
+		const char *name = json_string_value(json_object_get(row, "command"));
+		n_admin += strcmp(level, "admin") == 0;
+		if (strncmp(name, "show ", 5) == 0)
+			assert_string_equal(level, "user");
+	}
+	assert_true(n_admin > 0);
+	json_decref(rows);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -668,4 +718,6 @@ RUN_SUITE("ctrl/show", CASE(info_says_what_each_frontend_waits_for),
 	CASE(pools_are_told_with_what_is_free_in_each), CASE(failures_are_told_the_newest_first),
 	CASE(failures_are_told_by_cause_cluster_and_frontend),
 	CASE(why_tells_all_of_the_newest_with_the_id), CASE(events_are_told_with_their_time),
-	CASE(events_are_followed_and_lost_ones_counted))
+	CASE(events_are_followed_and_lost_ones_counted),
+	CASE(an_action_needs_its_level_and_says_which), CASE(an_action_is_an_event_with_who_did_it),
+	CASE(help_names_the_level_of_each_command))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `show routes`: gRFC A28's own example, and what A28 does not know.
+#include "ctrl/stats/caller.h"
 #include "ctrl/stats/show.h"
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
@@ -13,6 +14,7 @@
 #include <string.h>
 
 static struct stats_follow *no_follow; // of answers that are whole
+static const struct stats_caller somebody = {.level = STATS_USER, .uid = 1000, .pid = 7};
 
 static const char *const clusters[] = {"cluster_1", "cluster_2", "cluster_3"};
 
@@ -30,7 +32,7 @@ static char *ask(struct world *w, const char *command)
 		.workers = w->workers,
 		.assembler = w->assembler,
 		.wheel = w->wheel});
-	char *text = show_answer(show, command, &no_follow);
+	char *text = show_answer(show, &somebody, command, &no_follow);
 	show_free(show);
 	return text;
 }

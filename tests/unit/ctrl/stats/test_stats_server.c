@@ -49,9 +49,13 @@ static void chatter_free(struct stats_follow *f)
 	free(f);
 }
 
-static char *answer(void *ctx, const char *command, struct stats_follow **ret_follow)
+static struct stats_caller last_caller;
+
+static char *answer(void *ctx, const struct stats_caller *caller, const char *command,
+	struct stats_follow **ret_follow)
 {
 	char *text = NULL;
+	last_caller = *caller;
 	if (strcmp(command, "follow") == 0) {
 		struct chatter *c = calloc(1, sizeof(*c));
 		c->follow = (struct stats_follow){chatter_more, chatter_free};
@@ -59,6 +63,18 @@ static char *answer(void *ctx, const char *command, struct stats_follow **ret_fo
 		n_chatters++;
 	}
 	return asprintf(&text, "you said %s\n", command) < 0 ? NULL : text;
+}
+
+static struct stats_server *serve(const struct fixture *f, const char *path, struct lb_err *reterr)
+{
+	const struct stats_server_conf conf = {
+		.base = f->base,
+		.path = path,
+		.mode = 0640,
+		.groups = {-1, -1},
+		.answer = answer,
+	};
+	return stats_server_new(&conf, reterr);
 }
 
 static int set_up(void **state)
@@ -70,7 +86,7 @@ static int set_up(void **state)
 	snprintf(f->path, sizeof(f->path), "%s/sub/s.sock", f->dir);
 	f->base = event_base_new();
 	struct lb_err err = {0};
-	f->server = stats_server_new(f->base, f->path, 0640, answer, NULL, &err);
+	f->server = serve(f, f->path, &err);
 	assert_string_equal(err.text, "");
 	*state = f;
 	return 0;
@@ -284,7 +300,7 @@ static void a_socket_in_use_is_an_error_and_a_stale_one_is_replaced(void **state
 {
 	struct fixture *f = *state;
 	struct lb_err err = {0};
-	assert_null(stats_server_new(f->base, f->path, 0640, answer, NULL, &err));
+	assert_null(serve(f, f->path, &err));
 	assert_non_null(strstr(err.text, "another process serves this socket"));
 	stats_server_free(f->server);
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0); // bound and gone: what a killed daemon leaves
@@ -292,8 +308,23 @@ static void a_socket_in_use_is_an_error_and_a_stale_one_is_replaced(void **state
 	memcpy(addr.sun_path, f->path, strlen(f->path) + 1);
 	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
 	close(fd);
-	f->server = stats_server_new(f->base, f->path, 0640, answer, NULL, &err);
+	f->server = serve(f, f->path, &err);
 	assert_non_null(f->server);
+}
+
+// OPS-70
+static void a_command_comes_with_who_sent_it(void **state)
+{
+	const struct fixture *f = *state;
+	char out[64];
+	int fd = dial(f);
+	assert_int_equal(write(fd, "one\n", 4), 4);
+	shutdown(fd, SHUT_WR);
+	read_all(f, fd, out, sizeof(out));
+	assert_int_equal(last_caller.uid, getuid());
+	assert_int_equal(last_caller.pid, getpid());
+	assert_int_equal(last_caller.level, STATS_ADMIN); // the daemon's own user
+	close(fd);
 }
 
 static void a_file_that_is_no_socket_is_left_alone(void **state)
@@ -305,7 +336,7 @@ static void a_file_that_is_no_socket_is_left_alone(void **state)
 	FILE *file = fopen(path, "w");
 	assert_non_null(file);
 	fclose(file);
-	assert_null(stats_server_new(f->base, path, 0640, answer, NULL, &err));
+	assert_null(serve(f, path, &err));
 	assert_non_null(strstr(err.text, "exists and is not a socket"));
 	assert_int_equal(access(path, F_OK), 0);
 	unlink(path);
@@ -319,5 +350,6 @@ RUN_SUITE("ctrl/stats_server", CASE(each_line_gets_an_answer_that_ends_with_an_e
 	CASE(who_follows_and_reads_nothing_is_told_no_more),
 	CASE(running_out_of_descriptors_costs_no_time),
 	CASE(clients_beyond_the_cap_are_turned_away_and_others_stay),
-	CASE(the_socket_has_the_mode_asked_for), CASE(a_file_that_is_no_socket_is_left_alone),
+	CASE(the_socket_has_the_mode_asked_for), CASE(a_command_comes_with_who_sent_it),
+	CASE(a_file_that_is_no_socket_is_left_alone),
 	CASE(a_socket_in_use_is_an_error_and_a_stale_one_is_replaced))

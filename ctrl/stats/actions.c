@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stats socket's commands that do something, and the level that each needs (OPS-70).
+#include "ctrl/stats/show_inside.h"
+
+const struct show_action show_actions[] = {
+	// Of users, since it does nothing that would not happen a little later by itself.
+	{"reconnect", "[CLUSTER[/ADDRESS]]",
+		"ends the waits of endpoints that failed; how many there were", STATS_USER, true,
+		show_reconnect},
+	{"reload", NULL, "reads shunt.yaml again, as SIGHUP does; what needs a restart",
+		STATS_ADMIN, true, show_reload},
+	{NULL, NULL, NULL, STATS_ADMIN, false, NULL},
+};
