@@ -50,6 +50,7 @@ static void link_client(struct proxy_client *c, struct proxy_source *known)
 	h2_conn_set_allowance(c->conn.h2, &p->work.allowance);
 	p->work.allowance -= PROXY_WORK_ACCEPT;
 	counter_add(&p->link->counters.client_connections, 1);
+	counter_add(&p->link->counters.frontend_uses[c->frontend], 1);
 }
 
 static void unlink_client(struct proxy_client *c)
@@ -63,6 +64,7 @@ static void unlink_client(struct proxy_client *c)
 	proxy_work_forget(c);
 	proxy_source_leave(&p->sources, c->source);
 	counter_sub(&p->link->counters.client_connections, 1);
+	counter_sub(&p->link->counters.frontend_uses[c->frontend], 1);
 }
 
 static void silent_fire(struct twheel_timer *t);
@@ -431,7 +433,8 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 		return NULL;
 	if (proxy_admit_is_short(p))
 		proxy_idle_make_room(p);
-	struct proxy_client *c = p->drain.step == PROXY_DRAIN_NONE ? pool_take(&p->clients) : NULL;
+	bool is_left = p->drain.step != PROXY_DRAIN_NONE || p->listeners[l->frontend].gone_by_ns;
+	struct proxy_client *c = is_left ? NULL : pool_take(&p->clients);
 	if (!c) {
 		proxy_count(p, PROXY_clients_refused);
 		return NULL;

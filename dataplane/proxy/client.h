@@ -43,7 +43,10 @@ struct proxy_client {
 	uint16_t chain; // the snapshot's frontend with its routes, for life: the same, or a chain
 	bool held; // its input waits for an answer or for window (h2_conn_holds)
 	bool has_asked; // sent a request, ever
-	bool leaves; // sent away: its listener has been replaced, or it was idle for too long
+	// sent away: its listener has been replaced, its frontend drains, or it was idle for too
+	// long
+	bool leaves;
+	bool drains; // it is sent away because its frontend is left (proxy_listen_leave())
 	bool cut; // closed by a drain's deadline
 	bool broke_protocol; // the connection ended because the client broke the protocol
 	bool drained; // the last GOAWAY is sent: close when no streams are left

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draining (HX-22): GOAWAY in two steps, streams finish, a deadline cuts the rest. Either the
 // whole proxy drains and accepts no new clients, or only the clients of a listener that has been
-// replaced (FLT-11).
+// replaced (FLT-11), or of a frontend that operators have left (OPS-73), which may be taken back.
 // Thread: the owning worker.
 #pragma once
 
@@ -31,13 +31,16 @@ struct proxy_drain {
 	// For replaced listeners (FLT-11).
 	uint64_t n_generations; // size of generations[], from the current snapshot
 	uint64_t generations[LB_MAX_FRONTENDS]; // one per frontend of the snapshot
-	// next client to check for an old generation; NULL = no walk in progress
+	// next client to check for an old generation, and for its frontend; NULL = no walk in
+	// progress
 	struct proxy_client *look_at;
 };
 
 void proxy_drain_begin(struct proxy *, uint64_t deadline_ns);
 // Checks whether listeners changed in a new snapshot.
 void proxy_drain_see_generations(struct proxy *);
+// Checks which frontends are left, and which are taken up again (listen.h).
+void proxy_drain_see_frontends(struct proxy *);
 // Sends one client away from now on. It has as long as those of a replaced listener.
 void proxy_drain_client(struct proxy_client *);
 // Called for a request that a drain's deadline ends.

@@ -14,3 +14,7 @@ struct proxy;
 // The turn has a new snapshot: listens where its vips say. NULL = there are none.
 void proxy_listen_follow(struct proxy *, const struct lb_vips *);
 void proxy_listen_end(struct proxy *); // what is accepted already stays
+// One frontend is left in the same way, and taken up again where it was. Its clients are to be gone
+// by then (drain.h); a second call changes nothing but that. No effect once the proxy drains.
+void proxy_listen_leave(struct proxy *, uint32_t frontend, uint64_t gone_by_ns);
+void proxy_listen_return(struct proxy *, uint32_t frontend);

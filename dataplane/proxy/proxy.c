@@ -215,6 +215,14 @@ void proxy_command(struct proxy *p, const struct lb_command *c)
 	case LB_COMMAND_DRAIN:
 		proxy_drain_begin(p, c->deadline_ns);
 		return;
+	case LB_COMMAND_LEAVE:
+		proxy_listen_leave(p, c->frontend, c->deadline_ns);
+		proxy_drain_see_frontends(p);
+		return;
+	case LB_COMMAND_RETURN:
+		proxy_listen_return(p, c->frontend);
+		proxy_drain_see_frontends(p);
+		return;
 	}
 }
 

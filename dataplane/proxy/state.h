@@ -41,6 +41,9 @@ struct proxy_listener {
 	bool is_vip; // of a Listener's own address
 	uint32_t vip; // if so: its place in the snapshot's table
 	struct ip_port at; // where it listens; port 0 = nowhere
+	// Of a frontend: its clients are to be gone by then, and nobody is accepted
+	// (LB_COMMAND_LEAVE). 0 = clients are accepted.
+	uint64_t gone_by_ns;
 };
 
 struct proxy {

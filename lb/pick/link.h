@@ -27,11 +27,17 @@ enum lb_command_kind {
 	LB_COMMAND_RELEASE,
 	// GOAWAY to all clients, accept no new connections; deadline_ns; answer DRAINED
 	LB_COMMAND_DRAIN,
+	// frontend: accept no new connections there, and send its clients away until deadline_ns
+	LB_COMMAND_LEAVE,
+	// frontend: accept connections there again; who has been told to leave may take his time
+	LB_COMMAND_RETURN,
 };
 struct lb_command {
 	enum lb_command_kind kind;
+	uint32_t frontend; // LEAVE, RETURN: of shunt.yaml
 	struct lb_endpoint *endpoint; // CONNECT, RELEASE
-	uint64_t deadline_ns; // DRAIN: monotonic; streams still open then are reset
+	// DRAIN, LEAVE: monotonic; streams still open then are reset
+	uint64_t deadline_ns;
 };
 
 // worker → ctrl
@@ -132,6 +138,8 @@ struct lb_worker_counters {
 	uint64_t client_connections; // gauge
 	uint64_t frontend_requests[LB_MAX_FRONTENDS];
 	uint64_t frontend_connections[LB_MAX_FRONTENDS]; // total connections accepted
+	// gauge: connected clients, and one more while others are accepted; 0 = it has drained
+	uint64_t frontend_uses[LB_MAX_FRONTENDS];
 };
 
 #define LB_LINK_MAX_GROUPS 24

@@ -251,6 +251,111 @@ static void flt_11_no_time_at_all_cuts_at_once(void **state)
 	world_free(w);
 }
 
+static void leave(struct world *w, uint32_t frontend, uint64_t in_ns)
+{
+	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_LEAVE,
+					     .frontend = frontend,
+					     .deadline_ns = w->wire.now_ns + in_ns});
+}
+
+static void return_to(struct world *w, uint32_t frontend)
+{
+	control_command(
+		&w->control, &(struct lb_command){.kind = LB_COMMAND_RETURN, .frontend = frontend});
+}
+
+static uint64_t uses(const struct world *w, uint32_t frontend)
+{
+	return counter_read(&w->control.link->counters.frontend_uses[frontend]);
+}
+
+// OPS-73
+static void ops_73_a_left_frontends_clients_go_and_others_stay(void **state)
+{
+	struct world *w = three_clients(600 * SECOND);
+	assert_int_equal(uses(w, 0), 3);
+	struct ask *busy = ask_of(w, 0, KIND_HANG, 0), *other = ask_of(w, 2, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	leave(w, 0, 20 * SECOND);
+	struct ask *late = ask_of(w, 1, KIND_ECHO, 3000);
+	world_run(w, 2 * SECOND + 20 * MS); // a tenth of the time
+	assert_true(w->clients[0].goaway && w->clients[1].goaway && !w->clients[2].goaway);
+	assert_ok(w, late);
+	world_run(w, 2 * SECOND);
+	assert_true(w->clients[1].over && !w->clients[0].over);
+	assert_int_equal(uses(w, 0), 1);
+	world_open_client(w, 1, 0); // nobody listens
+	world_run(w, SECOND);
+	assert_true(w->clients[1].over && !w->clients[1].up);
+	world_run(w, 14 * SECOND);
+	assert_false(busy->closed);
+	world_run(w, 2 * SECOND);
+	assert_true(busy->closed && w->clients[0].over);
+	assert_int_equal(uses(w, 0), 0);
+	assert_false(other->closed || w->clients[2].over || w->control.drained);
+	assert_int_equal(uses(w, 1), 2);
+	world_free(w);
+}
+
+// OPS-74
+static void ops_74_a_frontend_that_is_taken_up_again_takes_clients(void **state)
+{
+	struct world *w = three_clients(600 * SECOND);
+	struct ask *busy = ask_of(w, 0, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	leave(w, 0, 20 * SECOND);
+	world_run(w, 2 * SECOND + 20 * MS);
+	return_to(w, 0);
+	world_open_client(w, 1, 0);
+	world_run(w, SECOND);
+	struct ask *a = ask_of(w, 1, KIND_ECHO, 3000);
+	world_run(w, SECOND);
+	assert_ok(w, a);
+	world_run(w, 60 * SECOND); // no deadline counts any more
+	assert_false(busy->closed || w->clients[0].over);
+	assert_true(w->clients[1].up && !w->clients[1].goaway);
+	assert_int_equal(uses(w, 0), 3);
+	leave(w, 0, 10 * SECOND); // and again
+	world_run(w, 11 * SECOND);
+	assert_true(busy->closed && w->clients[0].over && w->clients[1].over);
+	assert_int_equal(uses(w, 0), 0);
+	world_free(w);
+}
+
+// OPS-74: who was not told yet hears nothing.
+static void ops_74_nobody_is_told_after_it(void **state)
+{
+	struct world *w = three_clients(600 * SECOND);
+	leave(w, 0, 36000 * SECOND);
+	world_run(w, 5 * MS);
+	assert_false(w->clients[0].goaway || w->clients[1].goaway);
+	return_to(w, 0);
+	struct ask *a = ask_of(w, 0, KIND_HANG, 0), *b = ask_of(w, 1, KIND_HANG, 0);
+	world_run(w, 40000 * SECOND);
+	assert_false(w->clients[0].goaway || w->clients[1].goaway || a->closed || b->closed);
+	world_free(w);
+}
+
+// OPS-75
+static void ops_75_the_end_of_everything_ends_a_drain(void **state)
+{
+	struct world *w = three_clients(600 * SECOND);
+	struct ask *busy = ask_of(w, 0, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	leave(w, 0, 600 * SECOND);
+	world_run(w, SECOND);
+	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
+					     .deadline_ns = w->wire.now_ns + 5 * SECOND});
+	return_to(w, 0); // comes too late
+	world_run(w, 4 * SECOND);
+	assert_false(busy->closed || w->control.drained);
+	world_open_client(w, 1, 0);
+	world_run(w, 2 * SECOND);
+	assert_true(busy->closed && w->control.drained);
+	assert_true(w->clients[1].over && !w->clients[1].up);
+	world_free(w);
+}
+
 #define CASE(f) cmocka_unit_test(f)
 RUN_SUITE("sim/proxy_drain", CASE(a_drain_says_goaway_twice_and_lets_streams_finish),
 	CASE(a_drain_without_clients_is_over_at_once), CASE(the_drains_deadline_cuts_what_is_left),
@@ -258,4 +363,7 @@ RUN_SUITE("sim/proxy_drain", CASE(a_drain_says_goaway_twice_and_lets_streams_fin
 	CASE(flt_11_a_changed_listeners_clients_are_sent_away),
 	CASE(flt_11_streams_finish_within_the_time), CASE(flt_11_nothing_else_sends_anyone_away),
 	CASE(flt_11_clients_are_told_over_a_tenth_of_the_time),
-	CASE(a_drain_meets_clients_that_were_to_leave), CASE(flt_11_no_time_at_all_cuts_at_once))
+	CASE(a_drain_meets_clients_that_were_to_leave), CASE(flt_11_no_time_at_all_cuts_at_once),
+	CASE(ops_73_a_left_frontends_clients_go_and_others_stay),
+	CASE(ops_74_a_frontend_that_is_taken_up_again_takes_clients),
+	CASE(ops_74_nobody_is_told_after_it), CASE(ops_75_the_end_of_everything_ends_a_drain))
