@@ -3,6 +3,7 @@
 
 #include "ctrl/access_log_start.h"
 #include "ctrl/assemble/assemble.h"
+#include "ctrl/assemble/drains.h"
 #include "ctrl/assemble/load_report.h"
 #include "ctrl/assemble/workers.h"
 #include "ctrl/conf/config.h"
@@ -20,6 +21,7 @@
 #include "ctrl/stats/show.h"
 #include "ctrl/stats/stats_server.h"
 #include "ctrl/status/status_server.h"
+#include "ctrl/status_start.h"
 #include "ctrl/trust.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/federation.h"
@@ -41,7 +43,6 @@
 // What is longer than a response may be is refused; only what is much longer ends the stream.
 #define MESSAGE_PER_RESPONSE 2
 #define SLICE_NS (5 * NS_PER_MS) // of a turn, for a large response
-#define MAX_STATUS_UNREAD_LEN ((size_t)64 << 20)
 
 struct control_plane {
 	struct control_plane_conf conf;
@@ -56,6 +57,7 @@ struct control_plane {
 	struct dns_lookups *lookups;
 	struct dns_resolver *dns;
 	struct assembler *assembler;
+	struct drains *drains;
 	struct xds_federation *xds;
 	struct frontends *frontends; // NULL = they are not made yet
 	struct show *show;
@@ -82,6 +84,13 @@ static void on_worker_event(void *ctx, uint32_t worker, const struct lb_event *e
 		assembler_event(p->assembler, worker, event);
 }
 
+// Probes hear of whoever is to go before clients do.
+static void tell_serving(struct control_plane *p)
+{
+	bool leaves = p->shutdown.begun || drains_any(p->drains);
+	status_server_set_serving(p->status, p->ready && !leaves);
+}
+
 static void on_tick(void *arg)
 {
 	struct control_plane *p = arg;
@@ -90,7 +99,7 @@ static void on_tick(void *arg)
 	if (!p->ready && !p->shutdown.begun && assembler_ready(p->assembler)) {
 		p->ready = true;
 		show_set_state(p->show, "ready");
-		status_server_set_serving(p->status, true);
+		tell_serving(p);
 		log_info("ready", "frontends=%u", p->conf.config->n_frontends);
 	}
 }
@@ -102,6 +111,7 @@ static void tell_service(struct control_plane *p)
 		.ports = p->conf.ports,
 		.frontends = p->frontends,
 		.ready = p->ready,
+		.drains = drains_any(p->drains),
 		.shutdown = &p->shutdown,
 	};
 	service_look(&p->service, &view);
@@ -150,8 +160,14 @@ static void on_shutdown(void *ctx)
 {
 	struct control_plane *p = ctx;
 	show_set_state(p->show, "draining");
-	status_server_set_serving(p->status, false);
+	tell_serving(p);
 	tell_service(p);
+}
+
+static void on_drains(void *ctx)
+{
+	tell_serving(ctx);
+	tell_service(ctx);
 }
 
 static void on_stop(void *ctx)
@@ -184,11 +200,6 @@ static void on_grpc_ready(void *arg)
 	heap_trim_heard(&p->trim, xds_grpc_dispatch(p->grpc));
 }
 
-static void on_status_ready(void *arg)
-{
-	status_server_dispatch(arg);
-}
-
 // Until the assembler is there, and after it is gone, nobody has an id.
 static void on_credential(void *ctx, uint32_t id, struct lb_credential *credential)
 {
@@ -207,7 +218,17 @@ static int start_loop(struct control_plane *p, struct lb_err *err)
 	rand_init(&p->rand, seed);
 	p->loop = loop_new();
 	p->workers = workers_new(p->conf.links, p->conf.n_links, on_worker_event, p);
-	p->failure_log = p->workers ? failure_log_new(p->workers) : NULL;
+	if (!p->loop || !p->workers)
+		return lb_err_set(err, "out of memory");
+	p->failure_log = failure_log_new(p->workers);
+	const struct drains_conf drains = {
+		.config = p->conf.config,
+		.workers = p->workers,
+		.wheel = loop_wheel(p->loop),
+		.changed = on_drains,
+		.ctx = p,
+	};
+	p->drains = drains_new(&drains);
 	p->signals = (struct signals){
 		.on_stop = on_stop,
 		.ctx = p,
@@ -218,10 +239,11 @@ static int start_loop(struct control_plane *p, struct lb_err *err)
 		.config = p->conf.config,
 		.loop = p->loop,
 		.workers = p->workers,
+		.drains = p->drains,
 		.on_begin = on_shutdown,
 		.ctx = p,
 	};
-	if (!p->loop || !p->failure_log || signals_watch(&p->signals, p->loop))
+	if (!p->drains || !p->failure_log || signals_watch(&p->signals, p->loop))
 		return lb_err_set(err, "out of memory");
 	return access_log_start(p->conf.config, p->conf.links, &p->signals.access_log, err);
 }
@@ -346,6 +368,7 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 		.workers = p->workers,
 		.assembler = p->assembler,
 		.xds = p->xds,
+		.drains = p->drains,
 		.loads = p->loads,
 		.certs = trust_certs(p->trust),
 		.credentials = trust_credentials(p->trust),
@@ -376,36 +399,6 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 	};
 	p->stats = stats_server_new(&server, err);
 	return p->stats ? 0 : lb_err_within(err, "stats.socket");
-}
-
-static void each_resource(
-	void *ctx, void (*fn)(void *, const struct xds_entry_info *), void *fn_ctx)
-{
-	const struct control_plane *p = ctx;
-	xds_federation_each(p->xds, fn, fn_ctx);
-}
-
-static int start_status(struct control_plane *p, struct lb_err *err)
-{
-	const struct config_csds *csds = p->conf.config->csds;
-	if (!csds)
-		return 0;
-	struct status_server_conf conf = {
-		.listen = csds->listen,
-		.bootstrap = p->conf.bootstrap,
-		.user_agent_version = SHUNT_VERSION,
-		.wheel = loop_wheel(p->loop),
-		.max_unread_len = MAX_STATUS_UNREAD_LEN,
-		.wall_ns = loop_wall_ns,
-		.each = each_resource,
-		.ctx = p,
-	};
-	int ret = status_server_new(&conf, &p->status, err);
-	if (ret == -EINVAL)
-		return lb_err_within(err, "csds.listen");
-	if (ret || loop_watch_fd(p->loop, status_server_fd(p->status), on_status_ready, p->status))
-		return lb_err_set(err, "out of memory");
-	return 0;
 }
 
 static int start_metrics(struct control_plane *p, struct lb_err *err)
@@ -439,7 +432,9 @@ int control_plane_start(struct control_plane *p, struct lb_err *err)
 {
 	if (start_loop(p, err) || start_trust(p, err) || start_transport(p, err) ||
 		start_dns(p, err) || start_assembler(p, err) || start_xds(p, err) ||
-		start_show(p, err) || start_status(p, err) || start_metrics(p, err))
+		start_show(p, err) ||
+		status_start(p->conf.config, p->conf.bootstrap, p->xds, p->loop, &p->status, err) ||
+		start_metrics(p, err))
 		return -EINVAL;
 	struct twheel *wheel = loop_wheel(p->loop);
 	watch_steering(p);
@@ -492,6 +487,7 @@ void control_plane_free(struct control_plane *p)
 	if (p->grpc)
 		xds_grpc_free(p->grpc);
 	failure_log_free(p->failure_log);
+	drains_free(p->drains);
 	workers_free(p->workers);
 	loop_free(p->loop);
 	free(p);

@@ -62,7 +62,8 @@ void service_look(struct service *s, const struct service_view *v)
 	else if (!has_link(v))
 		service_tell(s, SERVICE_STARTING, "no port has a link");
 	else if (v->ready)
-		service_tell(s, SERVICE_READY, "serving");
+		service_tell(
+			s, SERVICE_READY, v->drains ? "an operator drains frontends" : "serving");
 	else
 		tell_what_is_missing(s, v);
 }

@@ -26,6 +26,7 @@ struct service_view { // borrowed for the call
 	const struct show_port *ports;
 	struct frontends *frontends;
 	bool ready; // each frontend has a configuration, or an error in place of it
+	bool drains; // some frontend, as an operator asked
 	const struct shutdown *shutdown;
 };
 

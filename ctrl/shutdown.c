@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/shutdown.h"
 
+#include "ctrl/assemble/drains.h"
 #include "ctrl/assemble/workers.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/loop.h"
 #include "lb/base/container_of.h"
 #include "lb/base/log.h"
 #include "lb/base/time.h"
+
+#include <inttypes.h>
 
 // After the drain's deadline workers get this long to cut what is left and report.
 #define DRAIN_SLACK_NS NS_PER_SECOND
@@ -24,12 +27,12 @@ static void on_drain_overdue(struct twheel_timer *timer)
 	loop_stop(CONTAINER_OF(timer, struct shutdown, drain_timer)->loop);
 }
 
-static void drain(struct shutdown *s)
+static void drain(struct shutdown *s, uint64_t deadline)
 {
 	s->draining = true;
-	uint32_t drain_s = s->config->drain_s;
-	uint64_t deadline = twheel_now(loop_wheel(s->loop)) + drain_s * NS_PER_SECOND;
-	log_info("draining", "deadline_s=%u", drain_s);
+	uint64_t now = twheel_now(loop_wheel(s->loop));
+	uint64_t left = deadline > now ? deadline - now : 0;
+	log_info("draining", "deadline_s=%" PRIu64, (left + NS_PER_SECOND - 1) / NS_PER_SECOND);
 	struct lb_command command = {.kind = LB_COMMAND_DRAIN, .deadline_ns = deadline};
 	workers_send_all(s->workers, &command);
 	arm(s, &s->drain_timer, on_drain_overdue, deadline + DRAIN_SLACK_NS);
@@ -37,7 +40,8 @@ static void drain(struct shutdown *s)
 
 static void on_lame_over(struct twheel_timer *timer)
 {
-	drain(CONTAINER_OF(timer, struct shutdown, lame_timer));
+	struct shutdown *s = CONTAINER_OF(timer, struct shutdown, lame_timer);
+	drain(s, twheel_now(loop_wheel(s->loop)) + s->config->drain_s * NS_PER_SECOND);
 }
 
 // Readiness goes first: who sends clients here is to look elsewhere before they are sent away.
@@ -50,14 +54,18 @@ void shutdown_signal(struct shutdown *s)
 	}
 	s->begun = true;
 	s->on_begin(s->ctx);
-	uint32_t lame_duck_s = s->config->lame_duck_s;
-	if (lame_duck_s == 0) {
-		drain(s);
+	uint64_t now = twheel_now(loop_wheel(s->loop)), lame_until, gone_by;
+	if (!drains_stop(s->drains, &lame_until, &gone_by)) {
+		lame_until = now + s->config->lame_duck_s * NS_PER_SECOND;
+		gone_by = 0;
+	}
+	if (lame_until <= now) {
+		drain(s, gone_by ? gone_by : now + s->config->drain_s * NS_PER_SECOND);
 		return;
 	}
-	log_info("lame duck", "for_s=%u", lame_duck_s);
-	uint64_t now = twheel_now(loop_wheel(s->loop));
-	arm(s, &s->lame_timer, on_lame_over, now + lame_duck_s * NS_PER_SECOND);
+	log_info("lame duck", "for_s=%" PRIu64,
+		(lame_until - now + NS_PER_SECOND - 1) / NS_PER_SECOND);
+	arm(s, &s->lame_timer, on_lame_over, lame_until);
 }
 
 void shutdown_worker_drained(struct shutdown *s, uint32_t worker, uint32_t n_cut)

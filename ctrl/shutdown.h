@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of the process, from the signal to the loop's last turn: readiness goes, clients are
 // taken for lame_duck_s, workers drain for drain_s, and the loop stops once all have, or when it is
-// too late.
+// too late. What operators have drained already is not waited for anew (OPS-75).
 // Thread: ctrl.
 #pragma once
 
@@ -11,13 +11,15 @@
 #include <stdint.h>
 
 struct config;
+struct drains;
 struct loop;
 struct workers;
 
 struct shutdown { // the caller sets what stands first; the rest is zero
-	const struct config *config; // borrowed, as the next two
+	const struct config *config; // borrowed, as the next three
 	struct loop *loop;
 	struct workers *workers;
+	struct drains *drains;
 	void (*on_begin)(void *ctx); // nobody is to send more clients here
 	void *ctx;
 	bool begun, draining;

@@ -18,6 +18,8 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 		"1 while every frontend serves and nothing is drained.")                           \
 	X(FRONTEND_UP, GAUGE, "shunt_frontend_up", "frontend",                                     \
 		"1 while it has routes and a link.")                                               \
+	X(FRONTEND_DRAINS, GAUGE, "shunt_frontend_draining", "frontend",                           \
+		"1 from when an operator drains it until that is taken back.")                     \
 	X(CONNECTIONS, COUNTER, "shunt_frontend_connections", "frontend",                          \
 		"Client connections accepted.")                                                    \
 	X(REQUESTS, COUNTER, "shunt_frontend_requests", "frontend", "Requests that came.")         \

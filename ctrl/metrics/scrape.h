@@ -15,6 +15,7 @@ struct assembler;
 struct certs;
 struct config;
 struct credentials;
+struct drains;
 struct scrape;
 struct show_port;
 struct twheel;
@@ -33,6 +34,7 @@ struct scrape_conf { // all borrowed, outlives the scrapes
 	const struct workers *workers;
 	const struct assembler *assembler;
 	const struct xds_federation *xds; // NULL = its metrics are not told
+	const struct drains *drains; // NULL = nothing drains
 	const struct certs *certs; // NULL = none
 	const struct credentials *credentials; // likewise
 	const struct access_log *access_log; // NULL = none

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics of frontends, clusters and endpoints: what requests meet.
+#include "ctrl/assemble/drains.h"
 #include "ctrl/base/show_port.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/metrics/scrape_inside.h"
@@ -37,6 +38,13 @@ static void tell_frontend_up(struct scrape *s, enum metric_id id, uint32_t i)
 	                s->conf.ports[port].link == SHOW_LINK_UP;
 	bool serves = assembler_frontend_error(s->conf.assembler, i)[0] == '\0';
 	scrape_tell(s, id, has_link && serves, LABELS(frontend_name(s, i)));
+}
+
+static void tell_frontend_drains(struct scrape *s, enum metric_id id, uint32_t i)
+{
+	struct drain_info info;
+	drains_look(s->conf.drains, i, &info);
+	scrape_tell(s, id, info.phase != DRAIN_NONE, LABELS(frontend_name(s, i)));
 }
 
 static void tell_connections(struct scrape *s, enum metric_id id, uint32_t i)
@@ -187,6 +195,7 @@ static void tell_endpoint(struct scrape *s, enum metric_id id, uint32_t i)
 
 const struct scrape_family scrape_requests[] = {
 	OF_FRONTENDS(FRONTEND_UP, tell_frontend_up),
+	OF_FRONTENDS(FRONTEND_DRAINS, tell_frontend_drains),
 	OF_FRONTENDS(CONNECTIONS, tell_connections),
 	OF_FRONTENDS(REQUESTS, tell_requests),
 	OF_FRONTENDS(IN_FLIGHT, tell_in_flight),

@@ -7,6 +7,13 @@ const struct show_action show_actions[] = {
 	{"reconnect", "[CLUSTER[/ADDRESS]]",
 		"ends the waits of endpoints that failed; how many there were", STATS_USER, true,
 		show_reconnect},
+	{"drain", "[frontend NAME | all]",
+		"readiness goes, then clients are sent away, as by SIGTERM; how many frontends "
+		"begin to",
+		STATS_OPERATOR, true, show_drain},
+	{"undrain", "[frontend NAME | all]",
+		"takes that back, at any time; how many frontends serve again", STATS_OPERATOR,
+		true, show_undrain},
 	{"reload", NULL, "reads shunt.yaml again, as SIGHUP does; what needs a restart",
 		STATS_ADMIN, true, show_reload},
 	{NULL, NULL, NULL, STATS_ADMIN, false, NULL},

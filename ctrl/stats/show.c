@@ -2,6 +2,7 @@
 #include "ctrl/stats/show.h"
 
 #include "ctrl/assemble/assemble.h"
+#include "ctrl/assemble/drains.h"
 #include "ctrl/assemble/workers.h"
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/conf/config.h"
@@ -36,7 +37,7 @@ static bool is_ready(void *ctx)
 	for (uint32_t i = 0; i < s->conf.config->n_frontends; i++)
 		if (assembler_frontend_error(s->conf.assembler, i)[0])
 			return false;
-	return strcmp(s->state, "ready") == 0;
+	return strcmp(s->state, "ready") == 0 && !drains_any(s->conf.drains);
 }
 
 struct show *show_new(const struct show_conf *conf)
@@ -52,6 +53,7 @@ struct show *show_new(const struct show_conf *conf)
 		.workers = conf->workers,
 		.assembler = conf->assembler,
 		.xds = conf->xds,
+		.drains = conf->drains,
 		.wheel = conf->wheel,
 		.ports = conf->ports,
 		.is_ready = is_ready,

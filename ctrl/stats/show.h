@@ -14,6 +14,7 @@ struct certs;
 struct credentials;
 struct events;
 struct config;
+struct drains;
 struct show_listener;
 struct load_report;
 struct show;
@@ -28,6 +29,7 @@ struct show_conf { // all borrowed, outlives it
 	const struct workers *workers;
 	struct assembler *assembler;
 	const struct xds_federation *xds;
+	struct drains *drains; // NULL = nothing drains
 	const struct load_report *loads; // NULL = no load reports
 	const struct certs *certs; // NULL = none
 	const struct credentials *credentials; // likewise

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `show info` and `show workers`.
 #include "ctrl/assemble/assemble.h"
+#include "ctrl/assemble/drains.h"
 #include "ctrl/assemble/load_report.h"
 #include "ctrl/assemble/workers.h"
 #include "ctrl/conf/config.h"
@@ -29,6 +30,43 @@ static void set_loads(json_t *o, const struct load_report *loads)
 	show_set_u64(o, "lrs_metrics_refused", i.n_stray_metrics);
 }
 
+// What an operator does with it goes before what becomes of it.
+static const char *state_of(const struct drain_info *drain, const char *down, const char *error)
+{
+	if (drain->phase != DRAIN_NONE)
+		return drain_phase_name(drain->phase);
+	return down[0] ? "down" : error[0] ? "failing" : "serving";
+}
+
+static json_t *frontend_json(const struct show *s, uint32_t i)
+{
+	const struct config_frontend *f = &s->conf.config->frontends[i];
+	const char *error = assembler_frontend_error(s->conf.assembler, i);
+	struct drain_info drain;
+	char down[256];
+	show_frontend_down(s, i, down, sizeof(down));
+	drains_look(s->conf.drains, i, &drain);
+	json_t *row = json_object();
+	show_set_text(row, "name", f->name);
+	show_set_text(row, "address", f->address);
+	show_set_u64(row, "port", f->port);
+	show_set_text(row, "target", f->target ? f->target : f->listener ? f->listener : "");
+	show_set_text(row, "state", state_of(&drain, down, error));
+	bool drains = drain.phase != DRAIN_NONE;
+	json_object_set_new(
+		row, "drain_left_s", drains ? json_real(show_seconds(drain.left_ns)) : json_null());
+	json_object_set_new(row, "clients_left",
+		drains ? json_integer((json_int_t)drain.n_clients) : json_null());
+	const char *waiting = assembler_frontend_waiting(s->conf.assembler, i);
+	show_set_text(row, "waiting", waiting[0] ? waiting : s->conf.waiting(s->conf.ctx, i));
+	const char *refusal = assembler_frontend_refusal(s->conf.assembler, i);
+	show_set_text(row, "refused", refusal[0] ? refusal : s->conf.refused(s->conf.ctx, i));
+	show_set_text(row, "error", down[0] ? down : error);
+	show_set_text(row, "tls", !f->tls ? "" : f->tls->ca ? "mtls" : "tls");
+	show_set_text(row, "tls_error", assembler_frontend_tls_error(s->conf.assembler, i));
+	return row;
+}
+
 json_t *show_info(const struct show *s, struct show_args *args)
 {
 	json_t *o = json_object();
@@ -43,7 +81,7 @@ json_t *show_info(const struct show *s, struct show_args *args)
 		clients += counter_read(&c->client_connections);
 	}
 	show_set_text(o, "version", SHUNT_VERSION);
-	show_set_text(o, "state", s->state);
+	show_set_text(o, "state", drains_any(s->conf.drains) ? "draining" : s->state);
 	show_set_u64(o, "pid", (uint64_t)getpid());
 	json_object_set_new(
 		o, "uptime_s", json_real(show_seconds(twheel_now(s->conf.wheel) - s->started_ns)));
@@ -60,31 +98,8 @@ json_t *show_info(const struct show *s, struct show_args *args)
 	if (s->conf.loads)
 		set_loads(o, s->conf.loads);
 	json_t *frontends = json_array();
-	for (uint32_t i = 0; i < s->conf.config->n_frontends; i++) {
-		const struct config_frontend *f = &s->conf.config->frontends[i];
-		const char *error = assembler_frontend_error(s->conf.assembler, i);
-		char down[256];
-		show_frontend_down(s, i, down, sizeof(down));
-		json_t *row = json_object();
-		show_set_text(row, "name", f->name);
-		show_set_text(row, "address", f->address);
-		show_set_u64(row, "port", f->port);
-		show_set_text(row, "target",
-			f->target     ? f->target
-			: f->listener ? f->listener
-				      : "");
-		show_set_text(row, "state", down[0] ? "down" : error[0] ? "failing" : "serving");
-		const char *waiting = assembler_frontend_waiting(s->conf.assembler, i);
-		show_set_text(
-			row, "waiting", waiting[0] ? waiting : s->conf.waiting(s->conf.ctx, i));
-		const char *refusal = assembler_frontend_refusal(s->conf.assembler, i);
-		show_set_text(
-			row, "refused", refusal[0] ? refusal : s->conf.refused(s->conf.ctx, i));
-		show_set_text(row, "error", down[0] ? down : error);
-		show_set_text(row, "tls", !f->tls ? "" : f->tls->ca ? "mtls" : "tls");
-		show_set_text(row, "tls_error", assembler_frontend_tls_error(s->conf.assembler, i));
-		json_array_append_new(frontends, row);
-	}
+	for (uint32_t i = 0; i < s->conf.config->n_frontends; i++)
+		json_array_append_new(frontends, frontend_json(s, i));
 	json_object_set_new(o, "frontends", frontends);
 	return o;
 }

@@ -68,6 +68,8 @@ json_t *show_certs(const struct show *, struct show_args *);
 json_t *show_metrics(const struct show *, struct show_args *);
 json_t *show_explain(const struct show *, struct show_args *);
 json_t *show_reconnect(const struct show *, struct show_args *);
+json_t *show_drain(const struct show *, struct show_args *);
+json_t *show_undrain(const struct show *, struct show_args *);
 json_t *show_reload(const struct show *, struct show_args *);
 
 // Why the frontend is unreachable: the port with its address is down. "" = it is up.

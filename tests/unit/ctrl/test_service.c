@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a service manager hears, in its own words (sd_notify(3)), over its socket.
+#include "ctrl/base/show_port.h"
+#include "ctrl/conf/config.h"
 #include "ctrl/service.h"
+#include "ctrl/shutdown.h"
 #include "tests/support/check.h"
 
 #include <stdio.h>
@@ -92,6 +95,27 @@ static void the_end_asks_for_more_time_while_it_takes_some(void **state)
 	assert_string_equal(heard(), "EXTEND_TIMEOUT_USEC=30000000");
 }
 
+// OPS-72: it stays up, and says why it is not ready for others.
+static void a_drain_of_an_operator_is_a_status_and_no_end(void **state)
+{
+	struct config_port config_port = {.mtu = 1500};
+	const struct config config = {.ports = &config_port, .n_ports = 1};
+	const struct show_port port = {.link = SHOW_LINK_UP};
+	const struct shutdown shutdown = {.begun = false};
+	struct service_view view = {
+		.config = &config, .ports = &port, .ready = true, .shutdown = &shutdown};
+	struct service s = {0};
+	(void)state;
+	service_look(&s, &view);
+	assert_string_equal(heard(), "READY=1\nSTATUS=serving");
+	view.drains = true;
+	service_look(&s, &view);
+	assert_string_equal(heard(), "STATUS=an operator drains frontends");
+	view.drains = false;
+	service_look(&s, &view);
+	assert_string_equal(heard(), "STATUS=serving");
+}
+
 static void without_a_manager_nothing_happens(void **state)
 {
 	struct service s = {0};
@@ -109,6 +133,7 @@ int main(void)
 		cmocka_unit_test(a_status_is_one_line_and_adds_no_word_of_its_own),
 		cmocka_unit_test(the_watchdog_is_fed_while_all_loops_run),
 		cmocka_unit_test(the_end_asks_for_more_time_while_it_takes_some),
+		cmocka_unit_test(a_drain_of_an_operator_is_a_status_and_no_end),
 		cmocka_unit_test(without_a_manager_nothing_happens),
 	};
 	return cmocka_run_group_tests(tests, start_manager, stop_manager);
