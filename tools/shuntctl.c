@@ -31,10 +31,11 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-// Of any command.
-static bool is_follow(const char *word)
+// Of any command; or the command that is answered when something is so.
+static bool is_follow(const char *word, int i)
 {
-	return strcmp(word, "-w") == 0 || strcmp(word, "-f") == 0;
+	return strcmp(word, "-w") == 0 || strcmp(word, "-f") == 0 ||
+	       (i == 0 && strcmp(word, "wait") == 0);
 }
 
 // The first word ends our own options, since a command may have some, too.
@@ -43,7 +44,7 @@ static void take_words(struct args *a, char **words, int n, struct argp_state *s
 	for (int i = 0; i < n; i++) {
 		if (strcmp(words[i], "--json") == 0 || strcmp(words[i], "-j") == 0)
 			a->json = true;
-		else if (is_follow(words[i]) &&
+		else if (is_follow(words[i], i) &&
 			 words_append(a->command, sizeof(a->command) - sizeof(" json"), words[i]))
 			a->follows = true;
 		else if (!words_append(a->command, sizeof(a->command) - sizeof(" json"), words[i]))

@@ -6,6 +6,7 @@
 #include "ctrl/assemble/workers.h"
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/conf/config.h"
+#include "ctrl/stats/answer.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_inside.h"
 #include "lb/base/log.h"
@@ -183,33 +184,6 @@ static unsigned words_of(const char *command, const struct words *line)
 	return n;
 }
 
-static char *answer_error(const char *fmt, const char *what)
-{
-	char *text = NULL, *raw = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-	if (!f)
-		return NULL;
-	fputs(STATS_ERROR, f);
-	if (asprintf(&raw, fmt, what) >= 0) {
-		render_print(f, raw);
-		free(raw);
-	}
-	fputc('\n', f);
-	if (fclose(f) == 0)
-		return text;
-	free(text);
-	return NULL;
-}
-
-static char *answer_json(json_t *tree)
-{
-	json_t *whole = json_pack("{si sO}", "schema_version", STATS_SCHEMA_VERSION, "data", tree);
-	char *text = whole ? render_json(whole) : NULL;
-	json_decref(whole);
-	return text;
-}
-
 static char *no_answer(const struct show_args *args)
 {
 	return args->err.text[0] ? answer_error("%s", args->err.text) : NULL;
@@ -272,7 +246,7 @@ static char *act(
 		return no_answer(args);
 	if (a->changes)
 		tell_action(args->caller, line);
-	char *text = args->json ? answer_json(tree) : render_text(tree);
+	char *text = args->follow ? strdup("") : answer_tree(tree, args->json);
 	json_decref(tree);
 	return text;
 }

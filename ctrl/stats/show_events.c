@@ -90,7 +90,7 @@ static void add_lost(const struct watch *w, uint64_t n_lost, struct evbuffer *ou
 		w->json ? "{\"lost\":%" PRIu64 "}\n" : "# %" PRIu64 " events were lost\n", n_lost);
 }
 
-static void more(struct stats_follow *f, struct evbuffer *out)
+static bool more(struct stats_follow *f, struct evbuffer *out)
 {
 	struct watch *w = CONTAINER_OF(f, struct watch, follow);
 	struct event_entry e;
@@ -102,6 +102,7 @@ static void more(struct stats_follow *f, struct evbuffer *out)
 		n_lost = 0;
 		add_line(w, &e, out);
 	}
+	return true;
 }
 
 static void watch_free(struct stats_follow *f)

@@ -33,7 +33,8 @@ struct show_args {
 	unsigned n;
 	const struct stats_caller *caller;
 	bool json; // JSON is wanted; a builder may find the word itself
-	struct stats_follow *follow; // a builder's, of what is to come; NULL = nothing is
+	// A builder's, of what is to come; NULL = nothing is. An action's is the whole answer.
+	struct stats_follow *follow;
 	struct lb_err err; // a builder's error in the arguments; "" = out of memory
 };
 
@@ -70,6 +71,7 @@ json_t *show_explain(const struct show *, struct show_args *);
 json_t *show_reconnect(const struct show *, struct show_args *);
 json_t *show_drain(const struct show *, struct show_args *);
 json_t *show_undrain(const struct show *, struct show_args *);
+json_t *show_wait(const struct show *, struct show_args *);
 json_t *show_reload(const struct show *, struct show_args *);
 
 // Why the frontend is unreachable: the port with its address is down. "" = it is up.

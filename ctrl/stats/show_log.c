@@ -70,7 +70,7 @@ static void add_line(
 	json_decref(rows);
 }
 
-static void more(struct stats_follow *f, struct evbuffer *out)
+static bool more(struct stats_follow *f, struct evbuffer *out)
 {
 	struct log_watch *w = CONTAINER_OF(f, struct log_watch, follow);
 	struct access_recent *recent = access_log_recent(w->show->conf.access_log);
@@ -87,6 +87,7 @@ static void more(struct stats_follow *f, struct evbuffer *out)
 		if (is_wanted(w->show, &w->filter, &e.record))
 			add_line(w, &e, out);
 	}
+	return true;
 }
 
 static void log_watch_free(struct stats_follow *f)

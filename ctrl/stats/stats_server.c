@@ -72,6 +72,24 @@ static void begin_following(struct client *c)
 		event_add(c->server->follow_event, &period);
 }
 
+static void client_run(struct client *);
+
+static void set_timeouts(struct client *c)
+{
+	struct timeval timeout = {.tv_sec = CLIENT_TIMEOUT_S};
+	bufferevent_set_timeouts(c->bev, &timeout, &timeout);
+}
+
+// The answer is whole, and further commands are taken.
+static void end_following(struct client *c)
+{
+	c->follow->free(c->follow);
+	c->follow = NULL;
+	evbuffer_add_printf(bufferevent_get_output(c->bev), "\n");
+	set_timeouts(c);
+	client_run(c);
+}
+
 // Both directions are closed: who only said all it wants still reads.
 static bool is_gone(const struct client *c)
 {
@@ -93,8 +111,9 @@ static void on_follow(evutil_socket_t fd, short what, void *arg)
 		}
 		some = true;
 		struct evbuffer *out = bufferevent_get_output(c->bev);
-		if (evbuffer_get_length(out) < STATS_FOLLOW_UNREAD)
-			c->follow->more(c->follow, out);
+		if (evbuffer_get_length(out) < STATS_FOLLOW_UNREAD &&
+			!c->follow->more(c->follow, out))
+			end_following(c);
 	}
 	if (!some)
 		event_del(s->follow_event);
@@ -197,8 +216,7 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
 	c->next = s->clients;
 	s->clients = c;
 	s->n_clients++;
-	struct timeval timeout = {.tv_sec = CLIENT_TIMEOUT_S};
-	bufferevent_set_timeouts(c->bev, &timeout, &timeout);
+	set_timeouts(c);
 	bufferevent_setwatermark(c->bev, EV_READ, 0, (size_t)4 * STATS_MAX_COMMAND);
 	bufferevent_setcb(c->bev, on_read, on_written, on_event, c);
 	bufferevent_enable(c->bev, EV_READ | EV_WRITE);

@@ -15,12 +15,13 @@ struct stats_server;
 
 struct evbuffer;
 
-// What goes on behind an answer, for as long as its reader stays: that ends no more with an empty
-// line, and no further command is taken on the connection.
+// What goes on behind an answer, until it is over or its reader goes: until then no empty line ends
+// it, and no further command is taken on the connection.
 struct stats_follow {
-	// Adds what came since. Called several times a second, not while the reader has more than
-	// STATS_FOLLOW_UNREAD bytes to read: it is told what it missed.
-	void (*more)(struct stats_follow *, struct evbuffer *out);
+	// Adds what came since, and returns whether more is to come. Called several times a second,
+	// not while the reader has more than STATS_FOLLOW_UNREAD bytes to read: it is told what it
+	// missed.
+	bool (*more)(struct stats_follow *, struct evbuffer *out);
 	void (*free)(struct stats_follow *);
 };
 #define STATS_FOLLOW_UNREAD ((size_t)256 << 10)

@@ -6,7 +6,6 @@
 #include "ctrl/assemble/workers.h"
 #include "ctrl/base/events.h"
 #include "ctrl/conf/config.h"
-#include "ctrl/res/types.h"
 #include "ctrl/stats/caller.h"
 #include "ctrl/stats/show.h"
 #include "ctrl/stats/stats_server.h"
@@ -16,10 +15,8 @@
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/failures.h"
-#include "lb/slot.h"
-#include "lb/snapshot.h"
 #include "tests/support/check.h"
-#include "tests/support/fake_ads.h"
+#include "tests/unit/ctrl/stats/show_world.h"
 
 #include <event2/buffer.h>
 #include <jansson.h>
@@ -30,134 +27,7 @@
 static struct stats_follow *no_follow; // of answers that are whole
 static const struct stats_caller somebody = {.level = STATS_USER, .uid = 1000, .pid = 7};
 
-static const char BOOTSTRAP[] =
-	"{\"xds_servers\":[{\"server_uri\":\"ads:1\",\"channel_creds\":[{\"type\":\"insecure\"}]}],"
-	"\"authorities\":{\"\":{},\"q\\\"\\u0001\":{}},\"node\":{\"id\":\"me\"}}";
-#define URI "ads:1"
-
-struct world {
-	struct config_frontend frontends[2];
-	struct config config;
-	struct twheel *wheel;
-	struct lb_slot *slot;
-	struct lb_shared *shared;
-	struct lb_link *link;
-	struct workers *workers;
-	struct assembler *assembler;
-	struct xds_bootstrap *bootstrap;
-	struct fake_ads server;
-	struct rand rand;
-	struct xds_federation *xds;
-	struct load_report *loads;
-	struct show_conf conf;
-	struct show *show;
-	struct events *events;
-	const char *waiting[2], *refused;
-};
-
-static const char *waiting(void *ctx, uint32_t frontend)
-{
-	const struct world *w = ctx;
-	return w->waiting[frontend];
-}
-
-static const char *refused(void *ctx, uint32_t frontend)
-{
-	const struct world *w = ctx;
-	return frontend == 1 && w->refused ? w->refused : "";
-}
-
-static int set_up(void **state)
-{
-	struct world *w = calloc(1, sizeof(*w));
-	log_set_level(LOG_LEVEL_ERROR);
-	w->frontends[0] = (struct config_frontend){
-		.name = strdup("web"), .address = strdup("10.0.0.1"), .target = strdup("t")};
-	w->frontends[1] = (struct config_frontend){
-		.name = strdup("api"), .address = strdup("10.0.0.1"), .target = strdup("u")};
-	w->config = (struct config){.frontends = w->frontends, .n_frontends = 2};
-	w->wheel = twheel_new(NS_PER_SECOND);
-	w->slot = lb_slot_new(lb_snapshot_new(2, "nothing yet"));
-	w->link = lb_link_new(0, 0, w->shared = lb_shared_new());
-	w->workers = workers_new(&w->link, 1, NULL, NULL);
-	w->assembler = assembler_new(&(struct assembler_conf){
-		.config = &w->config, .slot = w->slot, .workers = w->workers, .wheel = w->wheel});
-	struct lb_err err;
-	assert_int_equal(
-		xds_bootstrap_parse(BOOTSTRAP, strlen(BOOTSTRAP), "test", &w->bootstrap, &err), 0);
-	rand_init(&w->rand, 1);
-	w->xds = xds_federation_new(&(struct xds_client_conf){
-		.bootstrap = w->bootstrap,
-		.types = res_types,
-		.n_types = RES_N_TYPES,
-		.transport = fake_ads_factory(&w->server),
-		.wheel = w->wheel,
-		.rand = &w->rand,
-		.user_agent_version = "0",
-	});
-	w->loads = load_report_new(&(struct load_report_conf){
-		.bootstrap = w->bootstrap,
-		.transport = fake_ads_factory(&w->server),
-		.workers = w->workers,
-		.wheel = w->wheel,
-		.rand = &w->rand,
-		.user_agent_version = "0",
-	});
-	w->waiting[0] = w->waiting[1] = "";
-	w->events = events_new();
-	w->conf = (struct show_conf){
-		.events = w->events,
-		.config = &w->config,
-		.workers = w->workers,
-		.assembler = w->assembler,
-		.xds = w->xds,
-		.loads = w->loads,
-		.wheel = w->wheel,
-		.waiting = waiting,
-		.refused = refused,
-		.ctx = w,
-	};
-	w->show = show_new(&w->conf);
-	assert_non_null(w->show);
-	*state = w;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct world *w = *state;
-	show_free(w->show);
-	events_free(w->events);
-	xds_federation_free(w->xds);
-	load_report_free(w->loads);
-	fake_ads_fini(&w->server);
-	xds_bootstrap_free(w->bootstrap);
-	lb_slot_free(w->slot);
-	assembler_free(w->assembler);
-	workers_free(w->workers);
-	lb_link_free(w->link);
-	lb_shared_free(w->shared);
-	twheel_free(w->wheel);
-	for (int i = 0; i < 2; i++) {
-		free(w->frontends[i].name);
-		free(w->frontends[i].address);
-		free(w->frontends[i].target);
-	}
-	free(w);
-	return 0;
-}
-
-// The data of a command's JSON.
-static json_t *ask_json(struct world *w, const char *command)
-{
-	char *text = show_answer(w->show, &somebody, command, &no_follow);
-	json_t *whole = json_loads(text, 0, NULL);
-	json_t *data = json_incref(json_object_get(whole, "data"));
-	assert_non_null(data);
-	json_decref(whole);
-	free(text);
-	return data;
-}
+#define URI SHOW_WORLD_URI
 
 static const char *text_of(json_t *info, size_t frontend, const char *key)
 {
@@ -170,7 +40,7 @@ static void info_says_what_each_frontend_waits_for(void **state)
 	struct world *w = *state;
 	w->waiting[1] = "cluster blue, endpoints green";
 	w->refused = "no match";
-	json_t *info = ask_json(w, "show info json");
+	json_t *info = show_world_ask(w, "show info json");
 	assert_string_equal(text_of(info, 0, "waiting"), "");
 	assert_string_equal(text_of(info, 1, "waiting"), "cluster blue, endpoints green");
 	assert_string_equal(text_of(info, 1, "refused"), "no match");
@@ -218,13 +88,13 @@ static void ports_say_what_became_of_their_device_and_frontends_who_is_reached(v
 	struct show *show = w->show;
 	w->show = show_new(&conf);
 
-	json_t *info = ask_json(w, "show info json");
+	json_t *info = show_world_ask(w, "show info json");
 	assert_string_not_equal(text_of(info, 0, "state"), "down");
 	assert_string_equal(text_of(info, 1, "state"), "down");
 	assert_string_equal(
 		text_of(info, 1, "error"), "port 1: the device is gone: no driver has it");
 	json_decref(info);
-	json_t *rows = ask_json(w, "show ports json");
+	json_t *rows = show_world_ask(w, "show ports json");
 	json_t *up = json_array_get(rows, 0), *gone = json_array_get(rows, 1);
 	assert_string_equal(json_string_value(json_object_get(up, "link")), "up");
 	assert_int_equal(json_integer_value(json_object_get(up, "speed_mbps")), 2500);
@@ -239,7 +109,7 @@ static void ports_say_what_became_of_their_device_and_frontends_who_is_reached(v
 	assert_non_null(strstr(strstr(stat, "api,FRONTEND"), "DOWN"));
 	free(stat);
 	shown[1].link = SHOW_LINK_DOWN;
-	info = ask_json(w, "show info json");
+	info = show_world_ask(w, "show info json");
 	assert_string_equal(text_of(info, 1, "error"), "port 1: there is no link");
 	json_decref(info);
 	show_free(w->show);
@@ -250,7 +120,7 @@ static void ports_say_what_became_of_their_device_and_frontends_who_is_reached(v
 static void info_says_how_load_reports_are(void **state)
 {
 	struct world *w = *state;
-	json_t *info = ask_json(w, "show info json");
+	json_t *info = show_world_ask(w, "show info json");
 	assert_string_equal(json_string_value(json_object_get(info, "lrs_state")), "IDLE");
 	json_decref(info);
 	w->server.refuse = true;
@@ -258,7 +128,7 @@ static void info_says_how_load_reports_are(void **state)
 	load_leaf_begin(leaf);
 	assert_true(load_leaf_locality(leaf, "here", "", "") > 0);
 	load_leaf_end(leaf);
-	info = ask_json(w, "show info json");
+	info = show_world_ask(w, "show info json");
 	assert_string_equal(json_string_value(json_object_get(info, "lrs_state")), "BACKOFF");
 	assert_int_not_equal(strlen(json_string_value(json_object_get(info, "lrs_error"))), 0);
 	assert_int_equal(json_integer_value(json_object_get(info, "lrs_clusters")), 1);
@@ -273,49 +143,25 @@ static void frontend_whose_error_is_no_utf8_keeps_its_row(void **state)
 	struct world *w = *state;
 	w->waiting[0] = "cluster gr\xc3";
 	assembler_fail(w->assembler, 0, "no such listener \"gr\xc3");
-	json_t *info = ask_json(w, "show info json");
+	json_t *info = show_world_ask(w, "show info json");
 	assert_string_equal(text_of(info, 0, "state"), "failing");
 	assert_string_equal(text_of(info, 0, "waiting"), "cluster gr\uFFFD");
 	assert_non_null(strstr(text_of(info, 0, "error"), "gr\uFFFD"));
 	json_decref(info);
 }
 
-static void forget_event(struct xds_watcher *w, const struct xds_event *e)
-{
-}
-
-static const struct xds_type *cluster_type(void)
-{
-	for (uint32_t i = 0; i < RES_N_TYPES; i++)
-		if (strcmp(res_types[i]->label, "cluster") == 0)
-			return res_types[i];
-	return NULL;
-}
-
-static void say_clusters(struct world *w, const char *version, struct str first, struct str second)
-{
-	struct fake_resource r[] = {{.bytes = (const uint8_t *)first.p, .len = first.len},
-		{.bytes = (const uint8_t *)second.p, .len = second.len}};
-	fake_ads_settle(&w->server);
-	fake_ads_respond(&w->server, cluster_type()->url, version, version, r, 2);
-	fake_ads_settle(&w->server);
-}
-
-// Cluster {name, type: EDS, eds_cluster_config: {eds_config: {ads: {}}}}; and without the latter.
-#define GOOD(name) "\x0a\x01" name "\x10\x03\x1a\x04\x0a\x02\x1a\x00"
-#define BAD(name) "\x0a\x01" name "\x10\x03"
-
 static void xds_says_what_is_in_which_state_and_since_when(void **state)
 {
 	struct world *w = *state;
-	struct xds_watcher watchers[3] = {{forget_event}, {forget_event}, {forget_event}};
+	struct xds_watcher watchers[3] = {
+		{show_world_forget_event}, {show_world_forget_event}, {show_world_forget_event}};
 	for (unsigned i = 0; i < 3; i++) // a, b, c
-		assert_int_equal(xds_federation_watch(w->xds, cluster_type(),
+		assert_int_equal(xds_federation_watch(w->xds, show_world_cluster_type(),
 					 (char[]){(char)('a' + i), 0}, &watchers[i]),
 			0);
-	say_clusters(w, "v1", STR(GOOD("a")), STR(GOOD("b")));
+	show_world_say_clusters(w, "v1", STR(GOOD("a")), STR(GOOD("b")));
 	twheel_advance(w->wheel, 3000000000);
-	say_clusters(w, "v2", STR(BAD("a")), STR(GOOD("b")));
+	show_world_say_clusters(w, "v2", STR(BAD("a")), STR(GOOD("b")));
 	twheel_advance(w->wheel, 5000000000);
 	char *text = show_answer(w->show, &somebody, "show xds json", &no_follow);
 	json_t *whole = json_loads(text, 0, NULL), *data = json_object_get(whole, "data");
@@ -379,8 +225,8 @@ static void cs_09_metrics_are_those_of_grpc(void **state)
 	static const char far[] = "xdstp:///envoy.config.cluster.v3.Cluster/d";
 	static const char odd[] = "xdstp://q%22%01/envoy.config.cluster.v3.Cluster/e";
 	static const char *const names[] = {"a", "b", "c", far, odd};
-	struct xds_watcher watchers[5] = {
-		{forget_event}, {forget_event}, {forget_event}, {forget_event}, {forget_event}};
+	struct xds_watcher watchers[5] = {{show_world_forget_event}, {show_world_forget_event},
+		{show_world_forget_event}, {show_world_forget_event}, {show_world_forget_event}};
 	char *text = show_answer(w->show, &somebody, "show metrics", &no_follow);
 	expect_line(text, "# TYPE " METRIC "connected gauge");
 	expect_line(text, METRIC "connected{grpc_xds_server=\"" URI "\"} 0");
@@ -388,10 +234,11 @@ static void cs_09_metrics_are_those_of_grpc(void **state)
 	assert_null(strstr(text, METRIC "resources{"));
 	free(text);
 	for (unsigned i = 0; i < 5; i++)
-		assert_int_equal(
-			xds_federation_watch(w->xds, cluster_type(), names[i], &watchers[i]), 0);
-	say_clusters(w, "v1", STR(GOOD("a")), STR(GOOD("b")));
-	say_clusters(w, "v2", STR(BAD("a")), STR(GOOD("b")));
+		assert_int_equal(xds_federation_watch(
+					 w->xds, show_world_cluster_type(), names[i], &watchers[i]),
+			0);
+	show_world_say_clusters(w, "v1", STR(GOOD("a")), STR(GOOD("b")));
+	show_world_say_clusters(w, "v2", STR(BAD("a")), STR(GOOD("b")));
 	text = show_answer(w->show, &somebody, "show metrics", &no_follow);
 	expect_line(text, METRIC "connected{grpc_xds_server=\"" URI "\"} 1");
 	expect_line(text, METRIC "resource_updates_valid_total{grpc_xds_server=\"" URI
@@ -440,7 +287,7 @@ static void failures_are_told_the_newest_first(void **state)
 	twheel_advance(w->wheel, 5 * NS_PER_SECOND);
 	fail_at(w, 2 * NS_PER_SECOND, LB_CAUSE_NO_ROUTE, "", "no route matches");
 	fail_at(w, NS_PER_SECOND, LB_CAUSE_TIMEOUT, "bl\xc3", "deadline exceeded");
-	json_t *rows = ask_json(w, "show failures json");
+	json_t *rows = show_world_ask(w, "show failures json");
 	json_t *expected = json_pack("[{sf si ss ss ss ss ss ss} {sf si ss ss ss ss ss ss}]",
 		"age_s", 1.0, "worker", 0, "frontend", "api", "cause", "timeout", "cluster",
 		"bl\uFFFD", "endpoint", "10.82.1.1:8080", "id", "", "text", "deadline exceeded",
@@ -449,14 +296,14 @@ static void failures_are_told_the_newest_first(void **state)
 	assert_true(json_equal(rows, expected));
 	json_decref(expected);
 	json_decref(rows);
-	rows = ask_json(w, "show failures 1 json");
+	rows = show_world_ask(w, "show failures 1 json");
 	assert_int_equal(json_array_size(rows), 1);
 	assert_string_equal(
 		json_string_value(json_object_get(json_array_get(rows, 0), "cause")), "timeout");
 	json_decref(rows);
 	for (int i = 0; i < LB_FAILURES; i++)
 		fail_at(w, 0, LB_CAUSE_DROPPED, "x", "y");
-	rows = ask_json(w, "show failures 5000 json");
+	rows = show_world_ask(w, "show failures 5000 json");
 	assert_int_equal(json_array_size(rows), LB_FAILURES);
 	json_decref(rows);
 	static const char *const wrong[] = {
@@ -490,7 +337,7 @@ static void failures_are_told_by_cause_cluster_and_frontend(void **state)
 		{"show failures frontend=api 1 json", "3", 1},
 		{"show failures frontend=web json", NULL, 0}};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		json_t *rows = ask_json(w, cases[i].command);
+		json_t *rows = show_world_ask(w, cases[i].command);
 		assert_int_equal(json_array_size(rows), cases[i].n);
 		if (cases[i].first)
 			assert_string_equal(
@@ -541,7 +388,7 @@ static void why_tells_all_of_the_newest_with_the_id(void **state)
 	fail_as(w, "a b", "older");
 	fail_as(w, "a b", "newer");
 	fail_as(w, "other", "other");
-	json_t *told = ask_json(w, "why \"a b\" json");
+	json_t *told = show_world_ask(w, "why \"a b\" json");
 	assert_string_equal(text_at(told, "text"), "newer");
 	assert_string_equal(text_at(told, "virtual_host"), "all");
 	assert_string_equal(text_at(told, "route"), "canary");
@@ -584,7 +431,7 @@ static void events_are_told_with_their_time(void **state)
 	struct world *w = *state;
 	events_add(w->events, 1500000000 * NS_PER_MS, LOG_LEVEL_WARN, "link down", "port=0");
 	events_add(w->events, 0, LOG_LEVEL_INFO, "ready\x1b", "a=\"b\"");
-	json_t *rows = ask_json(w, "show events json");
+	json_t *rows = show_world_ask(w, "show events json");
 	json_t *expected = json_pack("[{ss ss ss ss} {ss ss ss ss}]", "time",
 		"1970-01-18T08:40:00.000Z", "level", "warn", "event", "link down", "details",
 		"port=0", "time", "1970-01-01T00:00:00.000Z", "level", "info", "event", "ready\x1b",
@@ -643,55 +490,7 @@ static void no_text_of_a_server_ends_an_answer_early(void **state)
 	}
 }
 
-// OPS-70
-static void an_action_needs_its_level_and_says_which(void **state)
-{
-	const struct world *w = *state;
-	static const struct stats_caller operator_ = {.level = STATS_OPERATOR};
-	const struct stats_caller *too_low[] = {&somebody, &operator_};
-	for (unsigned i = 0; i < 2; i++) {
-		char *text = show_answer(w->show, too_low[i], "reload", &no_follow);
-		assert_non_null(strstr(text, "error: 'reload' needs the level admin, and yours"));
-		assert_non_null(strstr(text, stats_level_name(too_low[i]->level)));
-		free(text);
-	}
-}
-
-// OPS-71
-static void an_action_is_an_event_with_who_did_it(void **state)
-{
-	struct world *w = *state;
-	static const struct stats_caller root = {.level = STATS_ADMIN, .uid = 0, .pid = 77};
-	log_set_sink(events_add, w->events);
-	free(show_answer(w->show, &root, "reconnect", &no_follow));
-	free(show_answer(w->show, &somebody, "reload", &no_follow)); // refused: not done
-	log_set_sink(NULL, NULL);
-	json_t *rows = ask_json(w, "show events json");
-	json_t *last = json_array_get(rows, json_array_size(rows) - 1);
-	assert_string_equal(json_string_value(json_object_get(last, "event")), "operator's action");
-	const char *details = json_string_value(json_object_get(last, "details"));
-	assert_string_equal(details, "command=\"reconnect\" user=\"root\" uid=0 pid=77");
-	json_decref(rows);
-}
-
-static void help_names_the_level_of_each_command(void **state)
-{
-	json_t *rows = ask_json(*state, "help json"), *row;
-	unsigned n_admin = 0;
-	size_t i;
-	json_array_foreach(rows, i, row)
-	{
-		const char *level = json_string_value(json_object_get(row, "level"));
-		const char *name = json_string_value(json_object_get(row, "command"));
-		n_admin += strcmp(level, "admin") == 0;
-		if (strncmp(name, "show ", 5) == 0)
-			assert_string_equal(level, "user");
-	}
-	assert_true(n_admin > 0);
-	json_decref(rows);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, show_world_set_up, show_world_tear_down)
 
 static void pools_are_told_with_what_is_free_in_each(void **state)
 {
@@ -701,7 +500,7 @@ static void pools_are_told_with_what_is_free_in_each(void **state)
 	pool_list_add(&w->link->pools, "clients", &p);
 	void *out[] = {pool_take(&p), pool_take(&p), pool_take(&p)};
 	pool_put(&p, out[2]);
-	json_t *rows = ask_json(w, "show pools json");
+	json_t *rows = show_world_ask(w, "show pools json");
 	json_t *expected = json_pack("[{si ss si si si si si}]", "worker", 0, "pool", "clients",
 		"bytes", 48, "total", 10, "free", 8, "used", 2, "peak", 3);
 	assert_true(json_equal(rows, expected));
@@ -718,6 +517,4 @@ RUN_SUITE("ctrl/show", CASE(info_says_what_each_frontend_waits_for),
 	CASE(pools_are_told_with_what_is_free_in_each), CASE(failures_are_told_the_newest_first),
 	CASE(failures_are_told_by_cause_cluster_and_frontend),
 	CASE(why_tells_all_of_the_newest_with_the_id), CASE(events_are_told_with_their_time),
-	CASE(events_are_followed_and_lost_ones_counted),
-	CASE(an_action_needs_its_level_and_says_which), CASE(an_action_is_an_event_with_who_did_it),
-	CASE(help_names_the_level_of_each_command))
+	CASE(events_are_followed_and_lost_ones_counted))

@@ -27,20 +27,22 @@ struct fixture {
 // Says a word each time it is asked.
 struct chatter {
 	struct stats_follow follow;
-	int n;
+	int n, last; // ends after so many words; 0 = never
 };
 
 static int n_chatters, n_long;
 static bool long_words;
 
-static void chatter_more(struct stats_follow *f, struct evbuffer *out)
+static bool chatter_more(struct stats_follow *f, struct evbuffer *out)
 {
 	if (long_words) {
 		n_long++;
 		evbuffer_add_printf(out, "%0*d\n", 1 << 17, 0);
-		return;
+		return true;
 	}
-	evbuffer_add_printf(out, "word %d\n", ((struct chatter *)f)->n++);
+	struct chatter *c = (struct chatter *)f;
+	evbuffer_add_printf(out, "word %d\n", c->n++);
+	return c->n != c->last;
 }
 
 static void chatter_free(struct stats_follow *f)
@@ -56,8 +58,9 @@ static char *answer(void *ctx, const struct stats_caller *caller, const char *co
 {
 	char *text = NULL;
 	last_caller = *caller;
-	if (strcmp(command, "follow") == 0) {
+	if (strncmp(command, "follow", 6) == 0) {
 		struct chatter *c = calloc(1, sizeof(*c));
+		c->last = atoi(command + 6);
 		c->follow = (struct stats_follow){chatter_more, chatter_free};
 		*ret_follow = &c->follow;
 		n_chatters++;
@@ -151,6 +154,25 @@ static void turn_for(const struct fixture *f, long ms)
 	struct timeval all = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 	event_base_loopexit(f->base, &all);
 	event_base_dispatch(f->base);
+}
+
+// OPS-76
+static void what_comes_to_its_end_is_whole_and_commands_go_on(void **state)
+{
+	const struct fixture *f = *state;
+	char out[256] = "";
+	int fd = dial(f), gone = dial(f);
+	assert_int_equal(write(fd, "follow 2\nthen\n", 14), 14);
+	assert_int_equal(write(gone, "follow 100\n", 11), 11);
+	shutdown(fd, SHUT_WR);
+	turn_for(f, 300);
+	assert_int_equal(n_chatters, 2);
+	close(gone); // frees what it waited for
+	turn_for(f, 500);
+	assert_int_equal(n_chatters, 0);
+	assert_int_not_equal(read_all(f, fd, out, sizeof(out)), 0);
+	assert_string_equal(out, "you said follow 2\nword 0\nword 1\n\nyou said then\n\n");
+	close(fd);
 }
 
 // OPS-55
@@ -346,6 +368,7 @@ static void a_file_that_is_no_socket_is_left_alone(void **state)
 
 RUN_SUITE("ctrl/stats_server", CASE(each_line_gets_an_answer_that_ends_with_an_empty_line),
 	CASE(a_command_without_end_is_refused), CASE(nothing_after_a_command_too_long_is_answered),
+	CASE(what_comes_to_its_end_is_whole_and_commands_go_on),
 	CASE(who_follows_is_told_until_it_goes),
 	CASE(who_follows_and_reads_nothing_is_told_no_more),
 	CASE(running_out_of_descriptors_costs_no_time),
