@@ -56,6 +56,25 @@ bool ip_parse(const char *text, struct ip_addr *ret)
 	return ip_parse_str(str_from(text), ret);
 }
 
+bool ip_port_parse(struct str text, struct ip_port *ret)
+{
+	uint64_t port;
+	size_t end = text.len;
+	while (end && text.p[end - 1] != ':')
+		end--;
+	struct str digits = {text.p + end, text.len - end}, host = {text.p, end ? end - 1 : 0};
+	if (!host.len || digits.len > 5 || !str_number(digits, UINT16_MAX, &port))
+		return false;
+	bool v6 = host.len >= 2 && host.p[0] == '[' && host.p[host.len - 1] == ']';
+	if (v6)
+		host = (struct str){host.p + 1, host.len - 2};
+	struct ip_addr ip;
+	if ((memchr(host.p, ':', host.len) != NULL) != v6 || !ip_parse_str(host, &ip))
+		return false;
+	*ret = (struct ip_port){ip, (uint16_t)port};
+	return true;
+}
+
 const char *ip_print(const struct ip_addr *a, char *text)
 {
 	const void *bytes = ip_is_v4(a) ? a->b + 12 : a->b;

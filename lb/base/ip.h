@@ -90,7 +90,9 @@ static inline bool ip_is_link_local(const struct ip_addr *a) // of IPv6 (RFC 429
 // Literal address only (no names). False = not an address.
 [[nodiscard]] bool ip_parse(const char *text, struct ip_addr *ret);
 [[nodiscard]] bool ip_parse_str(struct str text, struct ip_addr *ret);
-// "10.0.0.7:8080" or "[fd00::7]:8080" into text[IP_PORT_TEXT_MAX]; returns text.
+// "10.0.0.7:8080" or "[fd00::7]:8080". False = anything else.
+[[nodiscard]] bool ip_port_parse(struct str text, struct ip_port *ret);
+// The same into text[IP_PORT_TEXT_MAX]; returns text.
 const char *ip_port_print(const struct ip_port *, char *text);
 // "10.0.0.7" or "fd00::7"; returns text.
 const char *ip_print(const struct ip_addr *, char *text);

@@ -77,40 +77,11 @@ bool lb_session_is_cluster(const struct lb_session_cookie *c, struct str name)
 	return str_starts(text, STR(prefix)) && str_eq(after(text, sizeof(prefix) - 1), name);
 }
 
-static bool parse_port(struct str s, uint16_t *ret)
-{
-	uint64_t port;
-	if (s.len > 5 || !str_number(s, UINT16_MAX, &port))
-		return false;
-	*ret = (uint16_t)port;
-	return true;
-}
-
-// "10.0.0.7:8080" or "[fd00::7]:8080".
-static bool parse_address(struct str s, struct ip_port *ret)
-{
-	char ip[IP_PORT_TEXT_MAX];
-	size_t end = s.len;
-	while (end && s.p[end - 1] != ':')
-		end--;
-	if (end < 2 || !parse_port(after(s, end), &ret->port))
-		return false;
-	struct str host = {s.p, end - 1};
-	bool v6 = host.len >= 2 && host.p[0] == '[' && host.p[host.len - 1] == ']';
-	if (v6)
-		host = (struct str){host.p + 1, host.len - 2};
-	if (host.len >= sizeof(ip) || has(host, '\0') || has(host, ':') != v6)
-		return false;
-	memcpy(ip, host.p, host.len);
-	ip[host.len] = '\0';
-	return ip_parse(ip, &ret->ip);
-}
-
 size_t lb_session_addresses(struct str list, struct ip_port ret[LB_SESSION_MAX_ADDRESSES])
 {
 	size_t n = 0;
 	for (int i = 0; list.len && i < LB_SESSION_MAX_ADDRESSES; i++)
-		if (parse_address(cut(&list, ','), &ret[n]))
+		if (ip_port_parse(cut(&list, ','), &ret[n]))
 			n++;
 	return n;
 }

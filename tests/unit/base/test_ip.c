@@ -107,10 +107,30 @@ static void every_v4_number_survives(void **state)
 	}
 }
 
+static void an_address_with_a_port_parses_as_it_is_printed(void **state)
+{
+	static const char *const good[] = {"10.0.0.7:8080", "[fd00::7]:1", "0.0.0.0:65535"};
+	static const char *const bad[] = {"", ":", ":80", "10.0.0.7", "10.0.0.7:", "10.0.0.7:65536",
+		"10.0.0.7:+1", "10.0.0.7:000080", "fd00::7:80", "[10.0.0.7]:80", "[fd00::7]80",
+		"[]:80", "x:80", "10.0.0.7:80 "};
+	struct ip_port a;
+	char text[IP_PORT_TEXT_MAX];
+	for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_true(ip_port_parse(str_from(good[i]), &a));
+		assert_string_equal(ip_port_print(&a, text), good[i]);
+	}
+	struct ip_port before = a;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (ip_port_parse(str_from(bad[i]), &a))
+			fail_msg("'%s' is taken", bad[i]);
+	assert_true(ip_port_eq(&a, &before));
+}
+
 RUN_SUITE("base/ip", cmocka_unit_test(v4_and_v6_literals_parse_and_print_back),
 	cmocka_unit_test(a_mapped_address_is_the_v4_address),
 	cmocka_unit_test(what_is_no_literal_is_refused_and_leaves_the_result_alone),
 	cmocka_unit_test(what_is_a_v4_literal_is_as_libc_has_it),
 	cmocka_unit_test(a_text_ends_where_its_length_says),
 	cmocka_unit_test(a_port_is_printed_so_that_it_can_be_told_apart),
+	cmocka_unit_test(an_address_with_a_port_parses_as_it_is_printed),
 	cmocka_unit_test(every_v4_number_survives))
