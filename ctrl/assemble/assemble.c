@@ -141,6 +141,7 @@ static bool make_tree_env(struct assembler *a)
 		.orca = a->orca,
 		.member_loads = workers_link(a->conf.workers, 0)->shared->loads,
 		.loads = a->conf.loads,
+		.overrides = overrides_new(),
 		.credentials = a->conf.credentials,
 		.aggregate_policy = a->conf.aggregate_policy,
 		.sessions_use_ejected = sessions && sessions->use_ejected,
@@ -149,7 +150,7 @@ static bool make_tree_env(struct assembler *a)
 		.ctx = a,
 	};
 	cluster_tree_env_init(&a->tree_env);
-	return a->connectivity && a->members && a->breakers &&
+	return a->connectivity && a->members && a->breakers && a->tree_env.overrides &&
 	       ids_init(&a->leaf_ids, LB_MAX_LEAVES, LEAVES_REST_NS) == 0;
 }
 
@@ -221,6 +222,7 @@ void assembler_free(struct assembler *a)
 	lb_connectivity_free(a->connectivity);
 	ids_fini(&a->leaf_ids);
 	assembler_give_credentials(a);
+	overrides_free(a->tree_env.overrides);
 	lb_vips_put(a->vips);
 	free(a->parked);
 	free(a->positions);

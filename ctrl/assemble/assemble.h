@@ -7,6 +7,7 @@
 #pragma once
 
 #include "ctrl/assemble/members.h"
+#include "ctrl/assemble/overrides.h"
 #include "ctrl/assemble/workers.h"
 #include "ctrl/base/slice.h"
 #include "lb/base/ip.h"
@@ -102,13 +103,21 @@ uint32_t assembler_link_up(struct assembler *);
 // Ends the backoff of the endpoint with this address, or of all (NULL). Returns how many waited.
 uint32_t assembler_reconnect(struct assembler *, const struct ip_port *address);
 
+// As overrides_set(), and applies it to the clusters that there are. On error nothing has changed.
+[[nodiscard]] int assembler_override(struct assembler *, const char *cluster,
+	const struct ip_port *address, struct override, struct lb_err *reterr);
+// All of them; borrowed.
+const struct overrides *assembler_overrides(const struct assembler *);
+
 // For display.
 struct assembler_endpoint_info { // texts are borrowed for the call
 	const char *leaf; // the cluster that has it: itself, or a leaf of the aggregate
 	const struct ip_port *addresses; // in the order of the resource
 	uint32_t n_addresses; // >= 1
-	const char *health; // as in the resource
+	// As in the resource, or as operators say.
+	const char *health;
 	uint32_t priority, weight;
+	struct override override; // what they say
 	struct str locality; // its name, as in the resource's list
 	uint32_t locality_weight;
 	enum lb_state state; // of its connection

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The assembler's state, for its three files only: assemble.c (events, ticks), assemble_tls.c (TLS
-// of frontends) and assemble_view.c (display).
+// The assembler's state, for its four files only: assemble.c (events, ticks), assemble_overrides.c
+// (what operators say of endpoints), assemble_tls.c (TLS of frontends) and assemble_view.c
+// (display).
 // Thread: ctrl.
 #pragma once
 

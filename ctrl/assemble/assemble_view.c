@@ -4,6 +4,7 @@
 #include "ctrl/assemble/cluster_set.h"
 #include "ctrl/assemble/leaf_source.h"
 #include "ctrl/assemble/members.h"
+#include "ctrl/assemble/overrides.h"
 #include "ctrl/assemble/route_compile.h"
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/res/endpoints.h"
@@ -53,13 +54,15 @@ static const char *health_name(enum lb_leaf_health health)
 static void tell_endpoint(const struct endpoint_walk *w, const struct leaf_source *s,
 	const struct lb_leaf *leaf, uint32_t i, struct assembler_endpoint_info *info)
 {
-	const struct lb_leaf_endpoint e = lb_leaf_endpoints_at(s->endpoints->list, i);
+	const struct lb_leaf_endpoint e = lb_leaf_endpoints_at(s->list, i);
 	const struct lb_member *m = leaf ? lb_leaf_member(leaf, e.addresses, e.n_addresses) : NULL;
 	info->leaf = s->name;
 	info->addresses = e.addresses;
 	info->n_addresses = e.n_addresses;
 	info->health = health_name(e.health);
 	info->weight = e.weight;
+	info->override =
+		overrides_find(w->a->tree_env.overrides, s->name, e.addresses, e.n_addresses);
 	info->state = m ? lb_member_raw_state(m) : LB_IDLE;
 	info->is_failing = m && lb_member_state(m) == LB_TRANSIENT_FAILURE;
 	info->is_ejected = m && lb_member_is_ejected(m);
@@ -78,7 +81,7 @@ static void tell_endpoint(const struct endpoint_walk *w, const struct leaf_sourc
 
 static void tell_leaf(void *ctx, const struct leaf_source *s, const struct lb_leaf *leaf)
 {
-	const struct lb_leaf_endpoints *e = s->endpoints ? s->endpoints->list : NULL;
+	const struct lb_leaf_endpoints *e = s->endpoints ? s->list : NULL;
 	struct assembler_endpoint_info info = {0};
 	for (uint32_t i = 0; e && i < e->n_spans; i++) {
 		const struct lb_leaf_span *span = &e->spans[i];

@@ -243,7 +243,7 @@ static bool is_same_leaf(const struct cluster_tree *t, const struct xds_config *
 {
 	const struct leaf_source *s = find_source(t, name);
 	const struct xds_cluster_config *leaf = find_leaf(config, root, name);
-	return s && leaf_source_is_same(s, leaf, policy_for(t, root, leaf));
+	return s && leaf_source_is_same(s, t->env, leaf, policy_for(t, root, leaf));
 }
 
 bool cluster_tree_is_same(const struct cluster_tree *t, const struct xds_config *config,
@@ -376,6 +376,11 @@ int cluster_tree_configure(struct cluster_tree *t, struct xds_config *config,
 	struct leaves leaves = leaves_of(t->root);
 	drop_sources_but(t, &leaves);
 	return err;
+}
+
+int cluster_tree_refresh(struct cluster_tree *t, struct lb_err *reterr)
+{
+	return t->config ? cluster_tree_configure(t, t->config, t->root, reterr) : 0;
 }
 
 // From workers, and for operators.

@@ -21,6 +21,7 @@ struct lb_dump;
 struct leaf_source;
 struct load_report;
 struct members;
+struct overrides;
 struct rand;
 struct twheel;
 struct xds_cluster_config;
@@ -37,6 +38,7 @@ struct cluster_tree_env {
 	struct lb_orca_table *orca;
 	uint32_t *member_loads; // lb_shared.loads
 	struct load_report *loads; // NULL = no load reports
+	struct overrides *overrides; // NULL = none
 	struct credentials *credentials; // NULL = connections by TLS are refused
 	bool aggregate_policy; // leaves of an aggregate use its policy (A75-G08)
 	bool sessions_use_ejected; // A75-O22
@@ -64,6 +66,8 @@ bool cluster_tree_is_same(
 // requests fail with that text.
 [[nodiscard]] int cluster_tree_configure(struct cluster_tree *, struct xds_config *,
 	const struct xds_cluster_config *, struct lb_err *reterr);
+// Applies the same configuration again, with overrides as they are now. Likewise.
+[[nodiscard]] int cluster_tree_refresh(struct cluster_tree *, struct lb_err *reterr);
 // Call when the environment begins to allow sessions (lb_leaf_env.has_sessions).
 void cluster_tree_begin_sessions(struct cluster_tree *);
 // A request waits for this member (LB_EVENT_CONNECT_REQUEST).

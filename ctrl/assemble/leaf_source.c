@@ -3,6 +3,7 @@
 
 #include "ctrl/assemble/cluster_tree.h"
 #include "ctrl/assemble/load_report.h"
+#include "ctrl/assemble/overrides.h"
 #include "ctrl/assemble/tls_want.h"
 #include "ctrl/certs/credentials.h"
 #include "ctrl/deps/config.h"
@@ -89,6 +90,7 @@ void leaf_source_free(struct leaf_source *s, const struct cluster_tree_env *env)
 	set_cluster(&s->cluster, NULL);
 	set_endpoints(&s->endpoints, NULL);
 	set_cluster(&s->policy_of, NULL);
+	lb_leaf_endpoints_put(s->list);
 	load_leaf_free(s->loads);
 	give_credential(env, s->credential);
 	free(s->note);
@@ -103,18 +105,21 @@ static bool is_same_note(const struct leaf_source *s, const struct xds_cluster_c
 	return strcmp(s->note, conf->resolution_note) == 0;
 }
 
-bool leaf_source_is_same(const struct leaf_source *s, const struct xds_cluster_config *conf,
-	const struct res_cluster *policy)
+bool leaf_source_is_same(const struct leaf_source *s, const struct cluster_tree_env *env,
+	const struct xds_cluster_config *conf, const struct res_cluster *policy)
 {
 	return s->cluster && s->cluster == conf->cluster && s->endpoints == conf->endpoints &&
+	       s->overridden == overrides_revision(env->overrides, s->name) &&
 	       lb_policy_spec_same(s->policy_of->spec, policy->spec) && is_same_note(s, conf);
 }
 
 // Without a resource there are no endpoints, either.
-static struct lb_leaf_endpoints *endpoints_of(const struct res_endpoints *e)
+static struct lb_leaf_endpoints *endpoints_of(const struct leaf_source *s,
+	const struct overrides *overrides, const struct res_endpoints *e)
 {
 	const struct ip_port *second;
-	return e ? lb_leaf_endpoints_get(e->list) : lb_leaf_endpoints_new(NULL, 0, &second);
+	return e ? overrides_apply(overrides, s->name, e->list)
+	         : lb_leaf_endpoints_new(NULL, 0, &second);
 }
 
 static size_t longest_name(const struct lb_leaf_endpoints *l)
@@ -125,9 +130,12 @@ static size_t longest_name(const struct lb_leaf_endpoints *l)
 	return len;
 }
 
-static int draft_init(struct draft *d, const struct res_endpoints *e, struct load_leaf *loads)
+static int draft_init(struct draft *d, const struct leaf_source *s,
+	const struct overrides *overrides, const struct res_endpoints *e)
 {
-	*d = (struct draft){.endpoints = endpoints_of(e), .n_drops = e ? e->n_drops : 0};
+	struct load_leaf *loads = s->loads;
+	*d = (struct draft){
+		.endpoints = endpoints_of(s, overrides, e), .n_drops = e ? e->n_drops : 0};
 	d->drops = calloc((size_t)d->n_drops + 1, sizeof(*d->drops));
 	if (!d->endpoints || !d->drops)
 		return -ENOMEM;
@@ -166,13 +174,13 @@ static int secure(struct draft *d, const struct res_tls *tls, uint32_t credentia
 	return d->security ? 0 : -ENOMEM;
 }
 
-static int update(struct leaf_source *s, struct lb_leaf *leaf,
+static int update(struct leaf_source *s, const struct cluster_tree_env *env, struct lb_leaf *leaf,
 	const struct xds_cluster_config *conf, const struct lb_policy_spec *spec,
 	uint32_t credential)
 {
 	const struct res_cluster *c = conf->cluster;
 	struct draft d;
-	if (draft_init(&d, conf->endpoints, s->loads) || secure(&d, c->tls, credential)) {
+	if (draft_init(&d, s, env->overrides, conf->endpoints) || secure(&d, c->tls, credential)) {
 		draft_fini(&d);
 		return -ENOMEM;
 	}
@@ -198,6 +206,11 @@ static int update(struct leaf_source *s, struct lb_leaf *leaf,
 	int err = lb_leaf_update(leaf, &config);
 	if (!err && s->loads)
 		load_leaf_end(s->loads);
+	if (!err) {
+		lb_leaf_endpoints_put(s->list);
+		s->list = lb_leaf_endpoints_get(d.endpoints);
+		s->overridden = overrides_revision(env->overrides, s->name);
+	}
 	draft_fini(&d);
 	return err;
 }
@@ -229,7 +242,7 @@ int leaf_source_apply(struct leaf_source *s, const struct cluster_tree_env *env,
 	int err = out_of_memory ? -ENOMEM : choose_loads(s, env->loads, conf->cluster);
 	uint32_t credential = take_credential(env, conf->cluster->tls);
 	if (!err)
-		err = update(s, leaf, conf, policy->spec, credential);
+		err = update(s, env, leaf, conf, policy->spec, credential);
 	give_credential(env, err ? credential : s->credential);
 	if (err) {
 		free(note);

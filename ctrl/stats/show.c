@@ -111,6 +111,8 @@ static const struct command commands[] = {
 	{"show endpoints", "[CLUSTER]",
 		"each endpoint: state, health, priority, locality, weights, counters, last error",
 		show_endpoints, NULL, NULL},
+	{"show overrides", NULL, "what operators have set of endpoints, and whether it is applied",
+		show_overrides, NULL, NULL},
 	{"show routes", "[--frontend F] [--authority A]",
 		"each frontend's routes and actions, as gRFC A28 prints them", show_routes, NULL,
 		show_routes_text},

@@ -35,3 +35,9 @@ json_t *show_causes(const uint64_t ended[LB_N_CAUSES])
 		show_set_u64(o, lb_cause_info((enum lb_cause)i)->name, ended[i]);
 	return o;
 }
+
+void show_set_override(json_t *o, const struct override *w)
+{
+	char text[OVERRIDE_TEXT_MAX];
+	show_set_text(o, "override", override_print(w, text));
+}

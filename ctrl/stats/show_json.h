@@ -3,6 +3,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/assemble/overrides.h"
 #include "lb/base/ip.h"
 #include "lb/base/time.h"
 #include "lb/pick/cause.h"
@@ -21,4 +22,6 @@ static inline double show_seconds(uint64_t ns)
 }
 // "tls_result": gRFC A118's word for an error that TLS is to blame for, or "".
 void show_set_tls_result(json_t *object, const char *error);
+// "override": what operators say of the endpoint, or "".
+void show_set_override(json_t *object, const struct override *);
 json_t *show_causes(const uint64_t ended[LB_N_CAUSES]);

@@ -133,6 +133,7 @@ static void cluster_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 	show_set_u64(row, "requests", e->totals.issued);
 	show_set_u64(row, "active", e->totals.active);
 	show_set_u64(row, "connections", e->connections);
+	show_set_override(row, &e->override);
 	show_set_text(row, "error", e->last_error);
 	show_set_tls_result(row, e->last_error);
 	json_array_append_new(c->rows, row);

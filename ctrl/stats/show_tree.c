@@ -216,6 +216,7 @@ static void add_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 	json_object_set_new(row, "locality", locality_json(e->locality));
 	show_set_u64(row, "locality_weight", e->locality_weight);
 	show_set_u64(row, "weight", e->weight);
+	show_set_override(row, &e->override);
 	set_reported(row, &e->record);
 	show_set_u64(row, "connections", e->connections);
 	show_set_u64(row, "active", e->totals.active);
