@@ -204,6 +204,18 @@ static void who_waits_for_a_version_hears_of_it_or_of_its_refusal(void **state)
 		xds_federation_cancel(w->xds, &watchers[i]);
 }
 
+// OPS-80
+static void the_logs_level_is_set_and_reload_knows_of_it(void **state)
+{
+	struct world *w = *state;
+	w->config.log_level = LOG_LEVEL_ERROR;
+	assert_string_equal(ask(w, "set log level warn"), "level: warn\nwas: error\n");
+	assert_int_equal(w->config.log_level, LOG_LEVEL_WARN); // what a reload compares
+	assert_string_equal(
+		ask(w, "set log level loud"), "error: error, warn, info or debug must follow\n");
+	assert_string_equal(ask(w, "set log level error"), "level: error\nwas: warn\n");
+}
+
 static void what_is_no_wait_is_refused(void **state)
 {
 	static const char *const wrong[] = {"wait", "wait long", "wait config", "wait ready 0",
@@ -219,4 +231,4 @@ RUN_SUITE("ctrl/show_actions", CASE(an_action_needs_its_level_and_says_which),
 	CASE(who_waits_for_a_drain_is_told_when_it_is_over),
 	CASE(who_waits_too_long_is_told_what_is_missing),
 	CASE(who_waits_for_a_version_hears_of_it_or_of_its_refusal),
-	CASE(what_is_no_wait_is_refused))
+	CASE(the_logs_level_is_set_and_reload_knows_of_it), CASE(what_is_no_wait_is_refused))
