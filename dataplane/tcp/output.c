@@ -184,6 +184,7 @@ static bool send_data(struct tcp_conn *c, uint32_t seq, uint32_t len, bool fin)
 			tcp_mss_probed(c, len, end);
 	} else {
 		tcp_count(s, TCP_retransmits);
+		c->n_resent++;
 		tcp_mss_resent(c, seq);
 		if (c->in_recovery && c->sack_on) // RFC 6675 6: it has its time, too
 			tcp_rtx_start(c);
@@ -366,6 +367,7 @@ static enum tcp_output_result output_handshake(struct tcp_conn *c)
 		c->timing = true;
 	} else {
 		tcp_count(s, TCP_retransmits);
+		c->n_resent++;
 		c->timing = false;
 	}
 	if (!c->deadlines[TCP_TIMER_RTX])

@@ -201,7 +201,8 @@ struct tcp_conn {
 	struct tcp_range *ranges; // out-of-order data, ascending, with holes between
 	struct tcp_sack_block dsack; // data received twice (RFC 2883)
 	uint64_t rcv_mark_ns; // when rcv_nxt was rcv_mark: measures what comes in a round trip
-	uint32_t rcv_mark;
+	uint32_t rcv_mark, n_rcv_wraps; // how often 2^32 bytes have come before it
+	uint32_t n_resent; // segments
 	uint32_t rcv_wnd; // what we advertise while the owner takes all and there are chunks
 	uint32_t range_stamp;
 	uint32_t hole_mark; // rcv_nxt when TCP_TIMER_PATIENCE was set
@@ -461,8 +462,7 @@ bool tcp_ooo_insert(struct tcp_conn *, uint32_t seq, const uint8_t *data, uint32
 void tcp_ooo_pull(struct tcp_conn *);
 void tcp_ooo_clear(struct tcp_conn *);
 void tcp_ooo_late(struct tcp_conn *); // TCP_TIMER_PATIENCE fired
-// Chooses the blocks to report, the latest first (RFC 2018 4), and marks them reported; returns how
-// many.
+// Chooses the blocks to report, the latest first (RFC 2018 4), marks them, and returns how many.
 unsigned tcp_ooo_blocks(struct tcp_conn *, struct tcp_sack_block *ret, unsigned max);
 bool tcp_ooo_unreported(const struct tcp_conn *);
 

@@ -41,6 +41,7 @@ void tcp_window_measure(struct tcp_conn *c)
 			tcp_count(c->stack, TCP_windows_grown);
 		}
 	}
+	c->n_rcv_wraps += c->rcv_nxt - c->irs < c->rcv_mark - c->irs;
 	c->rcv_mark = c->rcv_nxt;
 	c->rcv_mark_ns = now;
 }
