@@ -25,6 +25,7 @@
 // How long nobody is accepted when the process has no descriptor left.
 #define ACCEPT_PAUSE_MS 100
 #define FOLLOW_MS 200
+#define SOON_MS 4
 
 struct client {
 	struct client *next;
@@ -39,7 +40,7 @@ struct stats_server {
 	struct event_base *base;
 	struct event *accept_event;
 	struct event *accept_again; // timer
-	struct event *follow_event; // timer, while somebody follows
+	struct event *follow_event; // timer, armed while somebody follows
 	int fd;
 	char path[108];
 	struct stats_groups groups;
@@ -62,14 +63,20 @@ static void client_free(struct client *c)
 	free(c);
 }
 
+static void follow_in(struct stats_server *s, bool soon)
+{
+	struct timeval wait = {.tv_usec = (soon ? SOON_MS : FOLLOW_MS) * 1000};
+	event_add(s->follow_event, &wait);
+}
+
 // It may say nothing for long.
 static void begin_following(struct client *c)
 {
+	struct stats_server *s = c->server;
 	struct timeval timeout = {.tv_sec = CLIENT_TIMEOUT_S};
-	struct timeval period = {.tv_usec = FOLLOW_MS * 1000};
 	bufferevent_set_timeouts(c->bev, NULL, &timeout);
-	if (!event_pending(c->server->follow_event, EV_TIMEOUT, NULL))
-		event_add(c->server->follow_event, &period);
+	if (c->follow->is_soon || !event_pending(s->follow_event, EV_TIMEOUT, NULL))
+		follow_in(s, c->follow->is_soon);
 }
 
 static void client_run(struct client *);
@@ -85,7 +92,7 @@ static void end_following(struct client *c)
 {
 	c->follow->free(c->follow);
 	c->follow = NULL;
-	evbuffer_add_printf(bufferevent_get_output(c->bev), "\n");
+	evbuffer_add(bufferevent_get_output(c->bev), "\n", 1);
 	set_timeouts(c);
 	client_run(c);
 }
@@ -97,10 +104,20 @@ static bool is_gone(const struct client *c)
 	return poll(&fd, 1, 0) > 0 && fd.revents & (POLLHUP | POLLERR);
 }
 
+static void follow_again(struct stats_server *s)
+{
+	bool some = false, soon = false;
+	for (const struct client *c = s->clients; c; c = c->next) {
+		some |= c->follow != NULL;
+		soon |= c->follow && c->follow->is_soon;
+	}
+	if (some)
+		follow_in(s, soon);
+}
+
 static void on_follow(evutil_socket_t fd, short what, void *arg)
 {
 	struct stats_server *s = arg;
-	bool some = false;
 	for (struct client *c = s->clients, *next; c; c = next) {
 		next = c->next;
 		if (!c->follow)
@@ -109,14 +126,12 @@ static void on_follow(evutil_socket_t fd, short what, void *arg)
 			client_free(c);
 			continue;
 		}
-		some = true;
 		struct evbuffer *out = bufferevent_get_output(c->bev);
 		if (evbuffer_get_length(out) < STATS_FOLLOW_UNREAD &&
 			!c->follow->more(c->follow, out))
 			end_following(c);
 	}
-	if (!some)
-		event_del(s->follow_event);
+	follow_again(s);
 }
 
 static void client_answer(struct client *c, const char *command)
@@ -293,7 +308,7 @@ struct stats_server *stats_server_new(const struct stats_server_conf *conf, stru
 	if (listen_on(s, conf->mode, reterr) == 0) {
 		s->accept_event = event_new(s->base, s->fd, EV_READ | EV_PERSIST, on_accept, s);
 		s->accept_again = event_new(s->base, -1, 0, on_accept_again, s);
-		s->follow_event = event_new(s->base, -1, EV_PERSIST, on_follow, s);
+		s->follow_event = event_new(s->base, -1, 0, on_follow, s);
 		if (s->accept_event && s->accept_again && s->follow_event &&
 			event_add(s->accept_event, NULL) == 0)
 			return s;

@@ -15,19 +15,20 @@ struct stats_server;
 
 struct evbuffer;
 
-// What goes on behind an answer, until it is over or its reader goes: until then no empty line ends
-// it, and no further command is taken on the connection.
+// What goes on behind an answer, for as long as its reader stays, or an answer that is yet to come:
+// meanwhile no further command is taken on the connection.
 struct stats_follow {
-	// Adds what came since, and returns whether more is to come. Called several times a second,
-	// not while the reader has more than STATS_FOLLOW_UNREAD bytes to read: it is told what it
-	// missed.
+	// Adds what came since. Called several times a second, not while the reader has more than
+	// STATS_FOLLOW_UNREAD bytes to read: it is told what it missed. False = that was all: the
+	// answer ends with an empty line.
 	bool (*more)(struct stats_follow *, struct evbuffer *out);
 	void (*free)(struct stats_follow *);
+	bool is_soon; // somebody waits for it to end: it is called every few milliseconds
 };
 #define STATS_FOLLOW_UNREAD ((size_t)256 << 10)
 
 // Answers one command of this caller: text without the final empty line, from malloc; NULL = out of
-// memory. May set *ret_follow, which the server owns then.
+// memory. May set *ret_follow, which the server owns then: the text is what comes before it.
 typedef char *(*stats_answer_fn)(void *ctx, const struct stats_caller *, const char *command,
 	struct stats_follow **ret_follow);
 

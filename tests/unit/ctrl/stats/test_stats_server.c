@@ -30,7 +30,7 @@ struct chatter {
 	int n, last; // ends after so many words; 0 = never
 };
 
-static int n_chatters, n_long;
+static int n_chatters, n_long, n_words; // n_words: of an answer that comes late
 static bool long_words;
 
 static bool chatter_more(struct stats_follow *f, struct evbuffer *out)
@@ -41,8 +41,10 @@ static bool chatter_more(struct stats_follow *f, struct evbuffer *out)
 		return true;
 	}
 	struct chatter *c = (struct chatter *)f;
+	if (f->is_soon && --n_words > 0)
+		return true;
 	evbuffer_add_printf(out, "word %d\n", c->n++);
-	return c->n != c->last;
+	return !f->is_soon && c->n != c->last;
 }
 
 static void chatter_free(struct stats_follow *f)
@@ -64,6 +66,14 @@ static char *answer(void *ctx, const struct stats_caller *caller, const char *co
 		c->follow = (struct stats_follow){chatter_more, chatter_free};
 		*ret_follow = &c->follow;
 		n_chatters++;
+	}
+	if (strcmp(command, "later") == 0) {
+		struct chatter *c = calloc(1, sizeof(*c));
+		c->follow = (struct stats_follow){chatter_more, chatter_free, true};
+		*ret_follow = &c->follow;
+		n_chatters++;
+		n_words = 20;
+		return strdup("");
 	}
 	return asprintf(&text, "you said %s\n", command) < 0 ? NULL : text;
 }
@@ -210,6 +220,38 @@ static void who_follows_and_reads_nothing_is_told_no_more(void **state)
 	assert_in_range(n_long, 2, 6); // of fifteen: what the socket took, and the bound
 	close(fd);
 	turn_for(f, 500);
+	assert_int_equal(n_chatters, 0);
+}
+
+static void an_answer_that_comes_late_ends_as_others_and_then_the_next_command_is_taken(
+	void **state)
+{
+	const struct fixture *f = *state;
+	char out[256] = "";
+	int fd = dial(f);
+	assert_int_equal(write(fd, "one\nlater\nlater\ntwo\n", 20), 20);
+	shutdown(fd, SHUT_WR);
+	turn_for(f, 40);
+	assert_true(read(fd, out, sizeof(out) - 1) > 0);
+	assert_string_equal(out, "you said one\n\n");
+	assert_int_equal(n_chatters, 1);
+	turn_for(f, 400); // not the pace of who follows
+	memset(out, 0, sizeof(out));
+	read_all(f, fd, out, sizeof(out));
+	assert_string_equal(out, "word 0\n\nword 0\n\nyou said two\n\n");
+	assert_int_equal(n_chatters, 0);
+	close(fd);
+}
+
+static void who_goes_before_its_answer_is_forgotten(void **state)
+{
+	const struct fixture *f = *state;
+	int fd = dial(f);
+	assert_int_equal(write(fd, "later\n", 6), 6);
+	turn_for(f, 20);
+	assert_int_equal(n_chatters, 1);
+	close(fd);
+	turn_for(f, 40);
 	assert_int_equal(n_chatters, 0);
 }
 
@@ -371,6 +413,8 @@ RUN_SUITE("ctrl/stats_server", CASE(each_line_gets_an_answer_that_ends_with_an_e
 	CASE(what_comes_to_its_end_is_whole_and_commands_go_on),
 	CASE(who_follows_is_told_until_it_goes),
 	CASE(who_follows_and_reads_nothing_is_told_no_more),
+	CASE(an_answer_that_comes_late_ends_as_others_and_then_the_next_command_is_taken),
+	CASE(who_goes_before_its_answer_is_forgotten),
 	CASE(running_out_of_descriptors_costs_no_time),
 	CASE(clients_beyond_the_cap_are_turned_away_and_others_stay),
 	CASE(the_socket_has_the_mode_asked_for), CASE(a_command_comes_with_who_sent_it),
