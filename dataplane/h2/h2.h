@@ -225,6 +225,9 @@ void h2_stream_set_ahead(struct h2_stream *, uint32_t n);
 uint32_t h2_stream_window(const struct h2_stream *);
 // Body bytes that its owner has consumed.
 uint64_t h2_stream_n_consumed(const struct h2_stream *);
+// Body bytes that came, and those that were written to *out.
+uint64_t h2_stream_n_received(const struct h2_stream *);
+uint64_t h2_stream_n_sent(const struct h2_stream *);
 // The peer has used half of its window on the stream, or more, and sends more than is left of it.
 bool h2_stream_is_short(const struct h2_stream *);
 // Sends RST_STREAM and drops the queue; calls on_closed before it returns (not by_peer). After a

@@ -336,6 +336,16 @@ size_t h2_stream_queued(const struct h2_stream *s)
 	return s->out.len;
 }
 
+uint64_t h2_stream_n_received(const struct h2_stream *s)
+{
+	return (uint64_t)s->received;
+}
+
+uint64_t h2_stream_n_sent(const struct h2_stream *s)
+{
+	return s->body_sent;
+}
+
 void h2_stream_consumed(struct h2_stream *s, size_t n)
 {
 	DCHECK(n <= s->unconsumed);

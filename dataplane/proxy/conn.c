@@ -14,7 +14,7 @@
 void proxy_conn_init(
 	struct proxy_conn *c, struct proxy *p, const struct proxy_conn_ops *ops, struct pool *home)
 {
-	*c = (struct proxy_conn){.proxy = p, .ops = ops, .home = home};
+	*c = (struct proxy_conn){.proxy = p, .ops = ops, .home = home, .began_ns = p->now_ns};
 }
 
 static size_t on_plain(void *user, const uint8_t *p, size_t len)

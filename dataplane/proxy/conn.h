@@ -63,6 +63,7 @@ struct proxy_conn {
 	struct list_link lingering; // FIN is queued; in the proxy's list of such connections
 	struct twheel_timer timer; // the one deadline of the connection's present state
 	struct proxy_keepalive keepalive;
+	uint64_t began_ns; // when it was accepted, or begun
 	uint64_t written; // total bytes of output in plain text, once h2 is over
 	// At the last look: bytes of output in total, and those that the peer had acknowledged.
 	uint64_t written_mark, taken_mark;

@@ -164,6 +164,7 @@ void proxy_free(struct proxy *p)
 	twheel_cancel(p->wheel, &p->again);
 	twheel_cancel(p->wheel, &p->idle.timer);
 	twheel_cancel(p->wheel, &p->drain.timer);
+	twheel_cancel(p->wheel, &p->inflight.timer);
 	lb_quota_cache_return(&p->quota_cache);
 	h2_context_free(p->h2);
 	proxy_handshakes_fini(&p->handshakes);
@@ -222,6 +223,9 @@ void proxy_command(struct proxy *p, const struct lb_command *c)
 	case LB_COMMAND_RETURN:
 		proxy_listen_return(p, c->frontend);
 		proxy_drain_see_frontends(p);
+		return;
+	case LB_COMMAND_INFLIGHT:
+		proxy_inflight_begin(p);
 		return;
 	}
 }

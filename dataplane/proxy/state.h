@@ -8,6 +8,7 @@
 #include "dataplane/proxy/drain.h"
 #include "dataplane/proxy/handshakes.h"
 #include "dataplane/proxy/idle.h"
+#include "dataplane/proxy/inflight.h"
 #include "dataplane/proxy/latency.h"
 #include "dataplane/proxy/line.h"
 #include "dataplane/proxy/notice.h"
@@ -92,6 +93,7 @@ struct proxy {
 	struct proxy_scratch scratch;
 	bool freeing; // nothing new is started
 	struct proxy_drain drain;
+	struct proxy_inflight inflight; // what an operator asked for
 	struct proxy_pressure pressure; // on the chunks
 	struct proxy_listener listeners[LB_MAX_FRONTENDS];
 	struct proxy_listener vips[LB_MAX_VIPS];

@@ -103,29 +103,30 @@ static void put_head(const struct proxy_request *r, struct str texts[LB_FAILURE_
 		texts[LB_FAILURE_method] = lb_access_get(a, LB_ACCESS_METHOD);
 		texts[LB_FAILURE_authority] = lb_access_get(a, LB_ACCESS_AUTHORITY);
 		texts[LB_FAILURE_path] = lb_access_get(a, LB_ACCESS_PATH);
+		texts[LB_FAILURE_id] = lb_access_get(a, LB_ACCESS_REQUEST_ID);
 		return;
 	}
 	const struct h2_message m = head_of(r);
 	texts[LB_FAILURE_method] = m.method;
 	texts[LB_FAILURE_authority] = m.authority;
 	texts[LB_FAILURE_path] = m.path;
+	texts[LB_FAILURE_id] = proxy_replay_request_id(&m);
 }
 
-static void put_place(
-	const struct proxy_request *r, struct lb_failure *f, struct str texts[LB_FAILURE_N_TEXTS])
+uint32_t proxy_trail_texts(const struct proxy_request *r, struct str texts[LB_FAILURE_N_TEXTS])
 {
 	const struct lb_snapshot *s = r->proxy->snapshot;
 	struct lb_route_names names;
 	const struct lb_cluster *c =
 		r->cluster_id == PROXY_NO_CLUSTER ? NULL : lb_snapshot_cluster(s, r->cluster_id);
 	const struct lb_route_table *t = lb_snapshot_frontend(s, r->chain)->routes;
+	put_head(r, texts);
 	texts[LB_FAILURE_cluster] = str_from(c ? c->name : NULL);
-	f->route_index = LB_NO_ROUTE;
 	if (!t || !lb_route_names(t, &r->trail.routed, &names))
-		return;
+		return LB_NO_ROUTE;
 	texts[LB_FAILURE_vhost] = names.vhost;
 	texts[LB_FAILURE_route] = names.route;
-	f->route_index = names.index;
+	return names.index;
 }
 
 static void put_tries(const struct proxy_request *r, struct lb_failure *f)
@@ -140,8 +141,7 @@ static void put_tries(const struct proxy_request *r, struct lb_failure *f)
 void proxy_trail_fail(struct proxy_request *r, const struct proxy_reply *reply, struct str id)
 {
 	struct proxy *p = r->proxy;
-	struct str texts[LB_FAILURE_N_TEXTS] = {
-		[LB_FAILURE_text] = reply->text, [LB_FAILURE_id] = id};
+	struct str texts[LB_FAILURE_N_TEXTS] = {{0}};
 	if (r->ended)
 		return;
 	struct lb_failure f = {.began_ns = r->began_ns,
@@ -154,8 +154,9 @@ void proxy_trail_fail(struct proxy_request *r, const struct proxy_reply *reply, 
 	if (r->upstream)
 		proxy_trail_try(r, reply->cause, reply->grpc_status);
 	put_tries(r, &f);
-	put_head(r, texts);
-	put_place(r, &f, texts);
+	f.route_index = proxy_trail_texts(r, texts);
+	texts[LB_FAILURE_text] = reply->text;
+	texts[LB_FAILURE_id] = id;
 	lb_failures_add(p->link->failures, &f, texts);
 }
 

@@ -33,6 +33,10 @@ void proxy_trail_pick_failed(struct proxy_request *, int grpc_status);
 // The client's x-request-id, or a new one: borrowed from the request or from room, which has
 // PROXY_ID_MAX bytes.
 struct str proxy_trail_id(struct proxy_request *, char *room);
+// Sets the texts of where it came from and went, but not that of its failure; borrowed until the
+// request, the proxy's scratch space or the snapshot changes. An id that its client did not give is
+// empty. Returns the route's index, LB_NO_ROUTE = not known. Inside a turn.
+uint32_t proxy_trail_texts(const struct proxy_request *, struct str texts[LB_FAILURE_N_TEXTS]);
 // The proxy ends it, with this reply if there is none yet.
 void proxy_trail_fail(struct proxy_request *, const struct proxy_reply *, struct str id);
 

@@ -29,6 +29,16 @@ void pool_fini(struct pool *);
 void *pool_take(struct pool *);
 // NULL is fine.
 void pool_put(struct pool *, void *object);
+// For who looks at all objects: how many were ever handed out, and the nth of these. It may have
+// been put back, and but for its first word it is then as it was.
+static inline uint32_t pool_n_seen(const struct pool *p)
+{
+	return p->n_total - p->n_fresh;
+}
+static inline void *pool_at(const struct pool *p, uint32_t n)
+{
+	return p->memory + (size_t)n * p->size;
+}
 static inline uint32_t pool_left(const struct pool *p)
 {
 	return p->n_total - p->n_used;

@@ -44,7 +44,8 @@ struct lb_link *lb_link_new(uint32_t worker, int core, struct lb_shared *shared)
 	l->members = cacheline_alloc(LB_MAX_MEMBERS, sizeof(l->members[0]));
 	l->loads = cacheline_alloc(LB_MAX_LOADS, sizeof(l->loads[0]));
 	l->failures = lb_failures_new();
-	if (!l->clusters || !l->times || !l->frontends)
+	l->inflight = lb_inflight_new();
+	if (!l->clusters || !l->times || !l->frontends || !l->inflight)
 		goto err;
 	if (!l->endpoints || !l->members || !l->loads || !l->failures)
 		goto err;
@@ -70,6 +71,7 @@ void lb_link_free(struct lb_link *l)
 	cacheline_free(l->members);
 	cacheline_free(l->loads);
 	lb_failures_free(l->failures);
+	lb_inflight_free(l->inflight);
 	lb_access_free(l->access);
 	free(l);
 }

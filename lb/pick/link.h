@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The channel between the control thread and one worker, besides the snapshot slot: two rings, a
-// block of counters and the last failures. Neither side waits for the other.
+// block of counters, the last failures and what is in flight. Neither side waits for the other.
 // Thread: as tagged.
 #pragma once
 
@@ -14,6 +14,7 @@
 #include "lb/pick/cause.h"
 #include "lb/pick/endpoint.h"
 #include "lb/pick/failures.h"
+#include "lb/pick/inflight.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/orca.h"
 #include "lb/pick/timers.h"
@@ -31,6 +32,7 @@ enum lb_command_kind {
 	LB_COMMAND_LEAVE,
 	// frontend: accept connections there again; who has been told to leave may take his time
 	LB_COMMAND_RETURN,
+	LB_COMMAND_INFLIGHT, // answer what lb_link.inflight asks, in parts
 };
 struct lb_command {
 	enum lb_command_kind kind;
@@ -179,6 +181,7 @@ struct lb_link {
 	struct lb_member_counters *members; // [LB_MAX_MEMBERS] w: worker (relaxed), r: ctrl
 	struct lb_load_counters *loads; // [LB_MAX_LOADS] likewise; 0 is unused
 	struct lb_failures *failures; // w: worker, r: ctrl
+	struct lb_inflight *inflight; // owned; w: as it says
 	struct lb_access *access; // owned; NULL = no access log. Set before the worker starts
 	struct lb_shared *shared; // borrowed
 	// Filled before the worker starts, constant afterwards: each module's own counters, by
