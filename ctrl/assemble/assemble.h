@@ -172,6 +172,10 @@ bool assembler_session_endpoint(
 bool assembler_dump_tree(const struct assembler *, const char *cluster, struct lb_dump *);
 void assembler_each_endpoint(const struct assembler *, const char *cluster,
 	void (*fn)(void *ctx, const struct assembler_endpoint_info *), void *ctx);
+// Calls fn for each endpoint (lb/pick/endpoint.h) at an address of the cluster, NULL = of each
+// cluster in order of name; one that several have comes for each.
+void assembler_each_endpoint_id(const struct assembler *, const char *cluster,
+	void (*fn)(void *ctx, const char *cluster, uint32_t id), void *ctx);
 // What serves a frontend's requests in the published snapshot, or the one about to be published.
 struct assembler_routes {
 	const struct xds_config *config;

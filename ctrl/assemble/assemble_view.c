@@ -111,6 +111,35 @@ void assembler_each_endpoint(const struct assembler *a, const char *cluster,
 		each_endpoint(a, c, fn, ctx);
 }
 
+struct id_walk {
+	const struct assembler *a;
+	const char *cluster;
+	void (*fn)(void *ctx, const char *cluster, uint32_t id);
+	void *ctx;
+};
+
+static void tell_ids(void *ctx, const struct leaf_source *s, const struct lb_leaf *leaf)
+{
+	const struct id_walk *w = ctx;
+	const struct lb_endpoint_table *all = lb_connectivity_endpoints(w->a->connectivity);
+	const struct lb_leaf_endpoints *list = s->endpoints ? s->endpoints->list : NULL;
+	for (uint32_t i = 0; list && i < list->n_addresses; i++)
+		for (const struct lb_endpoint *e = NULL;
+			(e = lb_endpoint_next_of(all, &list->addresses[i], e));)
+			w->fn(w->ctx, w->cluster, e->id);
+}
+
+void assembler_each_endpoint_id(const struct assembler *a, const char *cluster,
+	void (*fn)(void *ctx, const char *cluster, uint32_t id), void *ctx)
+{
+	for (uint32_t i = 0; i < cluster_set_count(a->clusters); i++) {
+		const struct cluster *c = cluster_set_at(a->clusters, i);
+		struct id_walk w = {a, c->name, fn, ctx};
+		if (!cluster || strcmp(cluster, c->name) == 0)
+			cluster_tree_each_leaf(c->tree, tell_ids, &w);
+	}
+}
+
 // Picks.
 
 #define SCRATCH_SIZE ((size_t)2 * STATS_MAX_COMMAND) // a command's header values fit, joined

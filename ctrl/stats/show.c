@@ -7,6 +7,7 @@
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/answer.h"
+#include "ctrl/stats/inflight_ask.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_inside.h"
 #include "lb/base/log.h"
@@ -66,11 +67,11 @@ struct show *show_new(const struct show_conf *conf)
 		.wall_ns = conf->wall_ns,
 	};
 	s->scratch = lb_route_scratch_new(workers_count(conf->workers), MAX_TEXT);
-	if (!s->scratch) {
-		free(s);
-		return NULL;
-	}
-	return s;
+	s->inflight = inflight_desk_new(conf->workers);
+	if (s->scratch && s->inflight)
+		return s;
+	show_free(s);
+	return NULL;
 }
 
 void show_free(struct show *s)
@@ -78,6 +79,7 @@ void show_free(struct show *s)
 	if (!s)
 		return;
 	lb_route_scratch_free(s->scratch);
+	inflight_desk_free(s->inflight);
 	free(s);
 }
 
@@ -120,6 +122,17 @@ static const struct command commands[] = {
 		"--authority A --path P [-H 'NAME: VALUE']... [--frontend F] [--method M] "
 		"[--grpc | --http]",
 		"where a request would go, and why", show_explain, NULL, NULL},
+	{"show requests",
+		"[cluster=C] [frontend=F] [source=ADDRESS[/BITS]] [state=S] [older=SECONDS] "
+		"[limit=N]",
+		"requests in flight, the oldest first: state, route, endpoint, age, bytes",
+		show_requests, NULL, NULL},
+	{"show conns",
+		"[cluster=C] [frontend=F] [source=ADDRESS[/BITS]] [state=S] [older=SECONDS] "
+		"[limit=N]",
+		"connections of clients and to backends, the oldest first: state, protocol, "
+		"streams, bytes, round trip",
+		show_conns, NULL, NULL},
 	{"show failures", "[N] [cause=C] [cluster=C] [frontend=F]",
 		"the last requests that shuntd answered or cut itself, and why", show_failures,
 		NULL, NULL},
@@ -186,8 +199,11 @@ static unsigned words_of(const char *command, const struct words *line)
 	return n;
 }
 
+// Instead of data: an answer that comes later, what is wrong, or nothing.
 static char *no_answer(const struct show_args *args)
 {
+	if (args->follow)
+		return strdup("");
 	return args->err.text[0] ? answer_error("%s", args->err.text) : NULL;
 }
 
@@ -217,7 +233,7 @@ static char *answer(const struct show *s, const struct command *c, struct show_a
 	char *text = args->json ? answer_json(tree)
 	             : c->csv   ? render_csv(tree, c->csv)
 	             : c->text  ? c->text(tree)
-	                        : render_text(tree);
+	                        : answer_tree(tree, false);
 	json_decref(tree);
 	return text;
 }
@@ -248,7 +264,7 @@ static char *act(
 		return no_answer(args);
 	if (a->changes)
 		tell_action(args->caller, line);
-	char *text = args->follow ? strdup("") : answer_tree(tree, args->json);
+	char *text = answer_tree(tree, args->json);
 	json_decref(tree);
 	return text;
 }

@@ -26,7 +26,7 @@ struct xds_federation;
 struct show_conf { // all borrowed, outlives it
 	struct config *config; // `reload` changes it
 	const char *config_path;
-	const struct workers *workers;
+	struct workers *workers;
 	struct assembler *assembler;
 	const struct xds_federation *xds;
 	struct drains *drains; // NULL = nothing drains

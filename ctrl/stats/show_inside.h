@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct config;
+struct inflight_desk;
 struct lb_route_scratch;
 struct stats_follow;
 
@@ -25,6 +26,7 @@ struct show {
 	uint64_t started_ns;
 	struct scrape_conf scrape;
 	struct lb_route_scratch *scratch; // owned; of lookups on ctrl
+	struct inflight_desk *inflight; // owned; who asks the workers
 };
 
 // The arguments of a command.
@@ -33,7 +35,8 @@ struct show_args {
 	unsigned n;
 	const struct stats_caller *caller;
 	bool json; // JSON is wanted; a builder may find the word itself
-	// A builder's, of what is to come; NULL = nothing is. An action's is the whole answer.
+	// A builder's, of what is to come; NULL = nothing is. Without data the answer is that
+	// alone.
 	struct stats_follow *follow;
 	struct lb_err err; // a builder's error in the arguments; "" = out of memory
 };
@@ -64,6 +67,8 @@ json_t *show_failures(const struct show *, struct show_args *);
 json_t *show_events(const struct show *, struct show_args *);
 json_t *show_log(const struct show *, struct show_args *);
 json_t *show_why(const struct show *, struct show_args *);
+json_t *show_requests(const struct show *, struct show_args *);
+json_t *show_conns(const struct show *, struct show_args *);
 json_t *show_xds(const struct show *, struct show_args *);
 json_t *show_certs(const struct show *, struct show_args *);
 json_t *show_metrics(const struct show *, struct show_args *);

@@ -9,7 +9,7 @@ from lab import LabError
 from world import split_of
 
 COMMANDS = ("show info", "show stat", "show clusters", "show routes", "show xds", "show workers",
-            "show ports", "show metrics")
+            "show ports", "show metrics", "show requests", "show conns")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
