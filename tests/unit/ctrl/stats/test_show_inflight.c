@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const struct stats_caller anybody = {.level = STATS_USER};
 static struct show *show;
 static uint32_t ids[2]; // of the endpoints 10.0.0.1 and 10.0.0.2
 
@@ -64,7 +65,7 @@ static int tear_down(void **state)
 static struct stats_follow *begin(const char *command)
 {
 	struct stats_follow *follow = NULL;
-	char *text = show_answer(show, command, &follow);
+	char *text = show_answer(show, &anybody, command, &follow);
 	if (text[0])
 		fail_msg("%s", text);
 	free(text);
@@ -294,7 +295,7 @@ static void wrong_conditions_get_a_clear_error_and_nobody_is_asked(void **state)
 	struct world *w = *state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		struct stats_follow *follow = NULL;
-		char *text = show_answer(show, wrong[i][0], &follow);
+		char *text = show_answer(show, &anybody, wrong[i][0], &follow);
 		assert_null(follow);
 		assert_int_equal(strncmp(text, "error: ", 7), 0);
 		if (strncmp(text + 7, wrong[i][1], strlen(wrong[i][1])) != 0)
