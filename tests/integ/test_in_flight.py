@@ -52,7 +52,12 @@ def fixture_hanging(make_world):
     """A world whose server of gRPC answers nothing."""
     world = make_world(extra_routes=[named("slow", route("/slow", {"cluster": "rpc"}))]).start()
     server = world.backends["rpc-1"]
-    world.bed.run_calls("unary", count=1)
+
+    def is_connected():  # a worker without a connection would get none any more
+        world.bed.run_calls("unary", count=1)
+        ready = {row["worker"] for row in rows(world, "conns", "cluster=rpc", "state=idle")}
+        return len(ready) == len(world.bed.workers)
+    wait_until(is_connected, TIMEOUT_S, "a connection of each worker")
     server.signal(signal.SIGSTOP)
     yield world
     server.signal(signal.SIGCONT)
