@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/access_log_start.h"
 
+#include "ctrl/access_log/place.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/loop.h"
 #include "lb/pick/link.h"
@@ -22,10 +23,15 @@ int access_log_start(const struct config *c, struct lb_link *const *links, struc
 			.local = {c->frontends[i].address_ip, c->frontends[i].port}};
 	for (unsigned i = 0; i < c->n_workers; i++)
 		workers[i] = links[i]->access;
-	bool is_stdout = strcmp(c->access_log->path, "stdout") == 0;
+	const struct config_access_log *a = c->access_log;
+	bool is_stdout = a->path && strcmp(a->path, "stdout") == 0;
+	const struct access_place own = {
+		.kind = is_stdout ? ACCESS_STDOUT : ACCESS_FILE, .path = a->path};
 	struct access_log_conf conf = {
-		.path = is_stdout ? NULL : c->access_log->path,
-		.text_format = c->access_log->text_format,
+		.own = a->path ? &own : NULL,
+		.text_format = a->text_format,
+		.xds_directory = a->xds_directory,
+		.xds_stdout = a->xds_stdout,
 		.frontends = frontends,
 		.n_frontends = c->n_frontends,
 		.workers = workers,

@@ -249,7 +249,9 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 		d->links[i] = lb_link_new(i, c->workers[i], d->shared);
 		if (!d->links[i])
 			return lb_err_set(err, "out of memory for worker %u", i);
-		d->links[i]->access = c->access_log ? lb_access_new(&c->access_filter) : NULL;
+		if (c->access_log)
+			d->links[i]->access =
+				lb_access_new(c->access_log->path ? &c->access_filter : NULL);
 		if (c->access_log && !d->links[i]->access)
 			return lb_err_set(err, "out of memory for worker %u", i);
 		struct worker_conf conf = {

@@ -4,6 +4,7 @@
 #include "lb/base/check.h"
 #include "lb/chain_set.h"
 #include "lb/cluster.h"
+#include "lb/pick/access_set.h"
 #include "lb/route/filter.h"
 #include "lb/route/route.h"
 #include "lb/vips.h"
@@ -24,6 +25,7 @@ static void frontend_page_put(struct lb_frontend_page *p)
 	for (uint32_t i = 0; i < LB_FRONTENDS_PER_PAGE; i++) {
 		lb_route_table_put(p->frontends[i].routes);
 		lb_filter_chain_put(p->frontends[i].filters);
+		lb_access_set_put(p->frontends[i].access);
 		lb_chain_set_put(p->frontends[i].chains);
 		free(p->frontends[i].error);
 	}
@@ -62,6 +64,7 @@ static struct lb_frontend_page *frontend_page_copy(const struct lb_frontend_page
 			.routes = f->routes ? lb_route_table_get(f->routes) : NULL,
 			.error = error,
 			.filters = f->filters ? lb_filter_chain_get(f->filters) : NULL,
+			.access = lb_access_set_get(f->access),
 			.generation = f->generation,
 			.chains = lb_chain_set_get(f->chains),
 			.credential = f->credential,
@@ -205,6 +208,18 @@ int lb_snapshot_set_filters(
 	s->n_generations += f->generation != generation;
 	f->generation = generation;
 	lb_filter_chain_put(old);
+	return 0;
+}
+
+int lb_snapshot_set_access(struct lb_snapshot *s, uint32_t index, struct lb_access_set *logs)
+{
+	if (lb_snapshot_frontend(s, index)->access == logs)
+		return 0;
+	struct lb_frontend *f = own_frontend(s, index);
+	if (!f)
+		return -ENOMEM;
+	lb_access_set_put(f->access);
+	f->access = lb_access_set_get(logs);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lb_access_set;
 struct lb_chain_set;
 struct lb_cluster;
 struct lb_filter_chain;
@@ -22,6 +23,7 @@ struct lb_frontend {
 		*routes; // counted; NULL = no usable config: requests fail with `error`
 	char *error; // owned; "" while there are routes
 	struct lb_filter_chain *filters; // counted; NULL = none, and no limit from the listener
+	struct lb_access_set *access; // counted; the listener's access logs; NULL = none
 	// 0 = no listener so far. Grows with each different listener, but not with new routes.
 	// Connections accepted under an earlier number, except 0, must be drained (FLT-11).
 	uint64_t generation;
@@ -29,7 +31,9 @@ struct lb_frontend {
 	// which is one of those behind shunt.yaml's, and this one has no routes.
 	struct lb_chain_set *chains;
 	uint32_t credential; // id; LB_PLAIN_TEXT = no TLS
+	uint64_t unused; // workers find a frontend of 64 bytes by a shift
 };
+_Static_assert(sizeof(struct lb_frontend) == 64, "a shift");
 
 // Frontends and clusters lie in pages, and the next snapshot shares the unchanged ones: making it
 // costs only what changed, and leaves the cache lines that workers read alone.
@@ -73,6 +77,7 @@ int lb_snapshot_set_frontend(
 // filters NULL = none.
 int lb_snapshot_set_filters(
 	struct lb_snapshot *, uint32_t index, struct lb_filter_chain *, uint64_t generation);
+int lb_snapshot_set_access(struct lb_snapshot *, uint32_t index, struct lb_access_set *);
 int lb_snapshot_set_chains(struct lb_snapshot *, uint32_t index, struct lb_chain_set *);
 void lb_snapshot_set_vips(struct lb_snapshot *, struct lb_vips *);
 int lb_snapshot_set_frontend_credential(struct lb_snapshot *, uint32_t index, uint32_t id);

@@ -2,6 +2,7 @@
 #include "ctrl/access_log/access_log.h"
 
 #include "ctrl/access_log/format.h"
+#include "ctrl/access_log/logs.h"
 #include "ctrl/access_log/output.h"
 #include "ctrl/access_log/recent.h"
 #include "lb/base/log.h"
@@ -27,8 +28,7 @@
 
 struct access_log {
 	struct access_log_conf conf;
-	struct access_format *format;
-	struct access_output *out;
+	struct access_logs *logs;
 	struct access_recent *recent;
 	pthread_t thread;
 	bool started;
@@ -36,9 +36,8 @@ struct access_log {
 	int done_fd; // w: thread, r: ctrl: it has ended
 	atomic_bool stop, reopen; // w: ctrl, r: thread
 	struct lb_access_record batch[BATCH]; // the thread's
-	// The control thread's: what was told last.
-	uint64_t told_ns, told_dropped;
-	int told_error;
+	struct access_logs_now now; // the thread's
+	uint64_t told_ns, told_ring; // the control thread's: what was told last
 };
 
 static void signal_fd(int fd)
@@ -62,40 +61,83 @@ static struct access_view view_of(const struct access_log *l, const struct lb_ac
 
 static void put_lines(struct access_log *l, uint32_t worker, uint32_t n, uint64_t wall_offset_ns)
 {
-	struct access_output *o = l->out;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct lb_access_record *r = &l->batch[i];
-		struct access_view v = view_of(l, r, worker, r->brief.began_ns + wall_offset_ns);
-		struct access_line line = {.p = o->buf + o->len, .size = ACCESS_LINE_MAX};
-		access_format_write(l->format, &v, &line);
-		o->len += line.len;
+		const struct access_view v =
+			view_of(l, r, worker, r->brief.began_ns + wall_offset_ns);
+		access_logs_write(l->logs, &v);
 	}
 }
 
-// Takes what there is room for. True = there was something.
-static bool take_records(struct access_log *l)
+// Records stay in the rings only while no output has room: of several, one that is stuck loses
+// lines and the others go on. Without any output, records are of logs that are gone.
+static bool has_room(const struct access_log *l)
+{
+	uint32_t i = 0;
+	while (i < l->now.n && access_output_room(l->now.outputs[i]) < BATCH * ACCESS_LINE_MAX)
+		i++;
+	return i < l->now.n || !l->now.n;
+}
+
+static void make_room(struct access_log *l)
+{
+	for (uint32_t i = 0; i < l->now.n; i++)
+		if (access_output_room(l->now.outputs[i]) < BATCH * ACCESS_LINE_MAX)
+			access_output_flush(l->now.outputs[i]);
+}
+
+// Takes what there is room for. True = there was something. *ret_all: it came to the end of each
+// ring.
+static bool take_records(struct access_log *l, bool *ret_all)
 {
 	bool some = false;
+	*ret_all = true;
 	uint64_t wall_offset_ns = l->conf.wall_ns() - l->conf.clock_ns();
 	for (uint32_t w = 0; w < l->conf.n_workers; w++) {
 		uint32_t n = BATCH;
-		while (n == BATCH && access_output_room(l->out) >= BATCH * ACCESS_LINE_MAX) {
+		while (n == BATCH && has_room(l)) {
 			n = spsc_read_many(&l->conf.workers[w]->ring, l->batch, BATCH);
 			put_lines(l, w, n, wall_offset_ns);
 			access_recent_add(l->recent, l->batch, n, w, wall_offset_ns);
 			some |= n != 0;
-			if (access_output_room(l->out) < BATCH * ACCESS_LINE_MAX)
-				access_output_flush(l->out);
+			make_room(l);
 		}
+		*ret_all &= n < BATCH;
 	}
 	return some;
 }
 
-static void wait_for(struct access_log *l, bool writable, int ms)
+static bool flush(struct access_log *l)
 {
-	struct pollfd fds[] = {{.fd = l->wake_fd, .events = POLLIN},
-		{.fd = writable ? access_output_fd(l->out) : -1, .events = POLLOUT}};
-	if (poll(fds, 2, ms) > 0 && fds[0].revents) {
+	bool all = true;
+	for (uint32_t i = 0; i < l->now.n; i++) {
+		struct access_output *o = l->now.outputs[i];
+		all &= !access_output_waits(o) || access_output_flush(o);
+	}
+	return all;
+}
+
+static void reopen(struct access_log *l)
+{
+	for (uint32_t i = 0; i < l->now.n; i++)
+		access_output_reopen(l->now.outputs[i]);
+}
+
+// What fails is ready for poll(), and is to be tried again later.
+static bool is_awaited(const struct access_output *o)
+{
+	return access_output_waits(o) && !atomic_load_explicit(&o->error, memory_order_relaxed);
+}
+
+static void wait_for(struct access_log *l, int ms)
+{
+	struct pollfd fds[1 + ACCESS_LOGS] = {{.fd = l->wake_fd, .events = POLLIN}};
+	nfds_t n_fds = 1;
+	for (uint32_t i = 0; i < l->now.n; i++)
+		if (is_awaited(l->now.outputs[i]))
+			fds[n_fds++] = (struct pollfd){
+				.fd = access_output_fd(l->now.outputs[i]), .events = POLLOUT};
+	if (poll(fds, n_fds, ms) > 0 && fds[0].revents) {
 		uint64_t n;
 		(void)!read(l->wake_fd, &n, sizeof(n));
 	}
@@ -107,23 +149,24 @@ static void *log_main(void *arg)
 	int idle_ms = BUSY_MS, n_tries = 0;
 	for (;;) {
 		bool stop = atomic_load_explicit(&l->stop, memory_order_acquire);
-		bool some = take_records(l);
+		access_logs_look(l->logs, &l->now);
+		bool all, some = take_records(l, &all);
 		if (atomic_exchange_explicit(&l->reopen, false, memory_order_relaxed))
-			access_output_reopen(l->out);
-		bool flushed = !access_output_waits(l->out) || access_output_flush(l->out);
+			reopen(l);
+		bool flushed = flush(l);
+		if (all)
+			access_logs_let_go(l->logs, &l->now);
 		if (stop && !some && flushed)
 			break;
 		if (!flushed) {
-			// What fails is ready for poll(), and is to be tried again later.
-			bool fails = atomic_load_explicit(&l->out->error, memory_order_relaxed);
-			wait_for(l, !fails, RETRY_MS);
+			wait_for(l, l->now.n > 1 && !stop ? BUSY_MS : RETRY_MS); // others go on
 			if (stop && ++n_tries > LAST_TRIES)
 				break;
 			continue;
 		}
 		idle_ms = some ? BUSY_MS : idle_ms < IDLE_MS ? idle_ms + BUSY_MS : IDLE_MS;
 		if (!stop)
-			wait_for(l, false, idle_ms);
+			wait_for(l, idle_ms);
 	}
 	signal_fd(l->done_fd);
 	return NULL;
@@ -153,17 +196,14 @@ int access_log_new(
 		return lb_err_set(reterr, "out of memory");
 	l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	l->done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	l->out = calloc(1, sizeof(*l->out));
 	l->recent = access_recent_new();
 	int rc = copy_conf(l, conf);
-	if (rc || !l->out || !l->recent || l->wake_fd < 0 || l->done_fd < 0)
+	if (rc || !l->recent || l->wake_fd < 0 || l->done_fd < 0)
 		rc = lb_err_set(reterr, "out of memory");
-	if (!rc) {
-		l->out->fd = -1;
-		rc = access_output_init(l->out, conf->path, reterr);
-	}
+	const struct access_logs_conf logs = {
+		conf->own, conf->text_format, conf->xds_directory, conf->xds_stdout};
 	if (!rc)
-		rc = access_format_new(conf->text_format, &l->format, reterr);
+		rc = access_logs_new(&logs, &l->logs, reterr);
 	if (!rc && pthread_create(&l->thread, NULL, log_main, l))
 		rc = lb_err_set(reterr, "no thread");
 	l->started = !rc;
@@ -189,11 +229,8 @@ void access_log_free(struct access_log *l)
 		}
 		pthread_join(l->thread, NULL);
 	}
-	if (l->out)
-		access_output_fini(l->out);
-	free(l->out);
+	access_logs_free(l->logs);
 	access_recent_free(l->recent);
-	access_format_free(l->format);
 	free((void *)(uintptr_t)l->conf.frontends);
 	free((void *)(uintptr_t)l->conf.workers);
 	if (l->wake_fd >= 0)
@@ -201,6 +238,14 @@ void access_log_free(struct access_log *l)
 	if (l->done_fd >= 0)
 		close(l->done_fd);
 	free(l);
+}
+
+struct lb_access_set *access_log_want(struct access_log *l, const struct access_want *wants,
+	uint32_t n, void (*tell)(void *ctx, uint32_t index, const char *reason), void *ctx)
+{
+	for (uint32_t i = 0; !l && i < n; i++)
+		tell(ctx, i, "shunt.yaml permits listeners no access log (access_log)");
+	return l ? access_logs_want(l->logs, wants, n, tell, ctx) : NULL;
 }
 
 void access_log_reopen(struct access_log *l)
@@ -220,40 +265,67 @@ void access_log_print(const struct access_log *l, const struct access_recent_ent
 	struct access_line *line)
 {
 	const struct access_view v = view_of(l, &e->record, e->worker, e->began_wall_ns);
-	if (json)
+	const struct access_format *format = access_logs_own_format(l->logs);
+	if (json || !format)
 		access_json_write(line, &v);
 	else
-		access_format_write(l->format, &v, line);
+		access_format_write(format, &v, line);
+}
+
+static uint64_t n_ring(const struct access_log *l)
+{
+	uint64_t n = 0;
+	for (uint32_t w = 0; w < l->conf.n_workers; w++)
+		n += counter_read(&l->conf.workers[w]->n_dropped);
+	return n;
 }
 
 struct access_log_numbers access_log_numbers(const struct access_log *l)
 {
-	struct access_log_numbers n = {
-		.n_lines = atomic_load_explicit(&l->out->n_lines, memory_order_relaxed),
-		.n_cut = atomic_load_explicit(&l->out->n_cut, memory_order_relaxed),
-		.error = atomic_load_explicit(&l->out->error, memory_order_relaxed),
-	};
-	for (uint32_t w = 0; w < l->conf.n_workers; w++)
-		n.n_ring += counter_read(&l->conf.workers[w]->n_dropped);
-	return n;
+	const struct access_logs_totals t = access_logs_totals(l->logs);
+	return (struct access_log_numbers){
+		.n_lines = t.n_lines, .n_ring = n_ring(l), .n_cut = t.n_cut, .error = t.error};
+}
+
+// What there is to say of one output. What the rings dropped is said once, of the first.
+struct news {
+	uint64_t n_ring; // more than was said so far
+	bool some;
+};
+
+static void tell_output(void *ctx, struct access_output *o)
+{
+	struct news *news = ctx;
+	uint64_t cut = atomic_load_explicit(&o->n_cut, memory_order_relaxed);
+	uint64_t dropped = cut - o->told_cut + news->n_ring;
+	int error = atomic_load_explicit(&o->error, memory_order_relaxed);
+	if (!dropped && error == o->told_error)
+		return;
+	const char *path = log_quote(access_place_name(&o->place));
+	if (error)
+		log_warn("access log", "path=%s dropped=%" PRIu64 " error=%s", path, dropped,
+			log_quote(strerror(error)));
+	else
+		log_warn("access log", "path=%s dropped=%" PRIu64 " text=\"it is written again\"",
+			path, dropped);
+	o->told_cut = cut;
+	o->told_error = error;
+	news->n_ring = 0;
+	news->some = true;
 }
 
 void access_log_look(struct access_log *l, uint64_t now_ns)
 {
-	if (!l || (l->told_ns && now_ns < l->told_ns + QUIET_NS))
+	if (!l)
 		return;
-	struct access_log_numbers n = access_log_numbers(l);
-	uint64_t dropped = n.n_ring + n.n_cut;
-	if (dropped == l->told_dropped && n.error == l->told_error)
+	access_logs_sweep(l->logs);
+	if (l->told_ns && now_ns < l->told_ns + QUIET_NS)
 		return;
-	const char *path = log_quote(l->conf.path ? l->conf.path : "stdout");
-	if (n.error)
-		log_warn("access log", "path=%s dropped=%" PRIu64 " error=%s", path,
-			dropped - l->told_dropped, log_quote(strerror(n.error)));
-	else
-		log_warn("access log", "path=%s dropped=%" PRIu64 " text=\"it is written again\"",
-			path, dropped - l->told_dropped);
+	uint64_t ring = n_ring(l);
+	struct news news = {.n_ring = ring - l->told_ring};
+	access_logs_each_output(l->logs, tell_output, &news);
+	if (!news.some)
+		return;
 	l->told_ns = now_ns;
-	l->told_dropped = dropped;
-	l->told_error = n.error;
+	l->told_ring = ring;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The access log (docs/access-log.md): a thread of its own takes the records of all workers' rings,
-// makes lines of them and writes them. When the disk or the reader is slow, it is this thread alone
-// that waits: rings fill, and workers count what they drop (OPS-36).
+// The access logs (docs/access-log.md), that of shunt.yaml and those of listeners: a thread of its
+// own takes the records of all workers' rings, makes lines of them and writes them. When the disk
+// or the reader is slow, it is this thread alone that waits: rings fill, and workers count what
+// they drop (OPS-36).
 // Thread: ctrl, but for that thread.
 #pragma once
 
@@ -13,17 +14,22 @@
 
 struct access_line;
 struct access_log;
+struct access_place;
 struct access_recent;
 struct access_recent_entry;
+struct access_want;
 struct lb_access;
+struct lb_access_set;
 
 struct access_log_frontend {
 	const char *name;
 	struct ip_port local;
 };
 struct access_log_conf { // all borrowed, outlives the log
-	const char *path; // NULL = stdout
-	const char *text_format; // NULL = JSON
+	const struct access_place *own; // shunt.yaml's log; NULL = there are only listeners'
+	const char *text_format; // of that; NULL = JSON
+	const char *xds_directory; // where listeners may have files; NULL = nowhere
+	bool xds_stdout; // listeners may have the process's streams
 	const struct access_log_frontend *frontends; // copied
 	uint32_t n_frontends;
 	struct lb_access *const *workers; // copied; by worker
@@ -38,22 +44,29 @@ struct access_log_conf { // all borrowed, outlives the log
 // Writes what the rings hold, if that is done within two seconds. Workers have stopped; their rings
 // are freed later. NULL is fine.
 void access_log_free(struct access_log *);
-// The file may have been renamed. NULL is fine.
+// The set that a listener asks for, counted, to be put into snapshots; NULL = none of these can be.
+// Logs that can't be are left out, and tell() is called with their index and the reason: without
+// an access log, of all.
+struct lb_access_set *access_log_want(struct access_log *, const struct access_want *, uint32_t n,
+	void (*tell)(void *ctx, uint32_t index, const char *reason), void *ctx);
+// Files may have been renamed. NULL is fine.
 void access_log_reopen(struct access_log *);
-// Logs what was dropped and what fails, at most once in ten seconds. Call every second; NULL is
-// fine.
+// Lets go of what no listener wants any more; logs what was dropped and what fails, at most once in
+// ten seconds. Call every second; NULL is fine.
 void access_log_look(struct access_log *, uint64_t now_ns);
 
 // What it told last; its own.
 struct access_recent *access_log_recent(const struct access_log *);
-// A line of it with its newline: as the log's format has it, or JSON.
+// A line of it with its newline: as the format of shunt.yaml's log has it, or JSON.
 void access_log_print(const struct access_log *, const struct access_recent_entry *, bool json,
 	struct access_line *);
 
 struct access_log_numbers {
 	uint64_t n_lines; // written
 	uint64_t n_ring; // records dropped by workers: their ring was full
-	uint64_t n_cut; // lines lost with the reader that had their beginning
+	// Lines lost with the reader that had their beginning, or since one output was full while
+	// others were not.
+	uint64_t n_cut;
 	int error; // errno of what fails now; 0 = nothing
 };
 struct access_log_numbers access_log_numbers(const struct access_log *);

@@ -5,28 +5,6 @@
 
 #include <stdio.h>
 
-const char *access_details(enum lb_cause cause)
-{
-	// Those of Envoy that mean the same; the rest are the causes' own names.
-	static const char *const envoys[LB_N_CAUSES] = {
-		[LB_CAUSE_OK] = "via_upstream",
-		[LB_CAUSE_NO_ROUTE] = "route_not_found",
-		[LB_CAUSE_NO_HEALTHY] = "no_healthy_upstream",
-		[LB_CAUSE_UPSTREAM_RESET] = "upstream_reset_before_response_started{remote_reset}",
-		[LB_CAUSE_UPSTREAM_LOST] =
-			"upstream_reset_before_response_started{connection_termination}",
-		[LB_CAUSE_UPSTREAM_PROTOCOL] =
-			"upstream_reset_before_response_started{protocol_error}",
-		[LB_CAUSE_OVERFLOW] = "upstream_reset_before_response_started{overflow}",
-		[LB_CAUSE_TIMEOUT] = "response_timeout",
-		[LB_CAUSE_STREAM_IDLE] = "stream_idle_timeout",
-		[LB_CAUSE_CLIENT_RESET] = "http2.remote_reset",
-		[LB_CAUSE_CLIENT_LOST] = "downstream_remote_disconnect",
-		[LB_CAUSE_FAULT] = "fault_filter_abort",
-	};
-	return envoys[cause] ? envoys[cause] : lb_cause_info(cause)->name;
-}
-
 static void key(struct access_line *l, const char *name)
 {
 	access_line_put(l, l->p[l->len - 1] == '{' ? STR("\"") : STR(",\""));
@@ -87,6 +65,7 @@ static const struct {
 	{"traceparent", LB_ACCESS_TRACEPARENT},
 	{"x_forwarded_for", LB_ACCESS_FORWARDED_FOR},
 	{"cluster", LB_ACCESS_CLUSTER},
+	{"route", LB_ACCESS_ROUTE},
 };
 #define N_TEXTS (sizeof(texts) / sizeof(texts[0]))
 

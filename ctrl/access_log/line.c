@@ -54,10 +54,9 @@ static size_t utf8_len(const uint8_t *p, size_t left)
 	return n > 1 && bad ? 0 : n;
 }
 
-void access_line_json(struct access_line *l, struct str s)
+void access_line_escaped(struct access_line *l, struct str s)
 {
 	const uint8_t *p = (const uint8_t *)s.p;
-	access_line_put(l, STR("\""));
 	for (size_t i = 0; i < s.len;) {
 		size_t n = utf8_len(p + i, s.len - i);
 		char text[8];
@@ -71,5 +70,11 @@ void access_line_json(struct access_line *l, struct str s)
 		}
 		i += n ? n : 1;
 	}
+}
+
+void access_line_json(struct access_line *l, struct str s)
+{
+	access_line_put(l, STR("\""));
+	access_line_escaped(l, s);
 	access_line_put(l, STR("\""));
 }

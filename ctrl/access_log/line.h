@@ -22,5 +22,7 @@ void access_line_put(struct access_line *, struct str);
 void access_line_number(struct access_line *, uint64_t);
 // With bytes that end lines or move cursors as \xHH, so that a line is one line (OPS-37).
 void access_line_plain(struct access_line *, struct str);
-// As a string of JSON, with its quotes; what is no UTF-8 as U+FFFD.
+// As the inside of a string of JSON; what is no UTF-8 as U+FFFD.
+void access_line_escaped(struct access_line *, struct str);
+// The same with its quotes.
 void access_line_json(struct access_line *, struct str);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/access_log/operators.h"
 
+#include "ctrl/access_log/words.h"
 #include "lb/base/time.h"
 
 #include <ctype.h>
@@ -208,6 +209,38 @@ static void req(struct access_line *l, const struct access_view *v, const struct
 		put_text(l, v, which);
 }
 
+// WQ or NQ, and behind : what else Envoy might take it from.
+static int read_path(struct access_arg *a, struct lb_err *reterr)
+{
+	const char *text = a->text ? a->text : "";
+	size_t len = strcspn(text, ":");
+	bool whole = len == 0 || str_eq((struct str){text, len}, STR("WQ"));
+	bool from_path = !text[len] || strcmp(text + len, ":PATH") == 0 ||
+	                 strcmp(text + len, ":ORIG_OR_PATH") == 0;
+	if (!from_path || !(whole || str_eq((struct str){text, len}, STR("NQ"))))
+		return lb_err_set(reterr,
+			"'%s' is not one of WQ and NQ, with :PATH or :ORIG_OR_PATH or neither",
+			text);
+	a->first = !whole;
+	return 0;
+}
+
+static void path(struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	struct str s = lb_access_get(v->record, LB_ACCESS_PATH);
+	const char *query = a->first && s.len ? memchr(s.p, '?', s.len) : NULL;
+	if (query)
+		put_or_dash(l, (struct str){s.p, (size_t)(query - s.p)});
+	else
+		put_text(l, v, LB_ACCESS_PATH);
+}
+
+static void stream_id(
+	struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	put_text(l, v, LB_ACCESS_REQUEST_ID);
+}
+
 static bool has_answer(const struct lb_access_record *r, unsigned char what)
 {
 	return (what == STATUS && r->brief.status) ||
@@ -240,6 +273,12 @@ static void details(struct access_line *l, const struct access_view *v, const st
 static void flags(struct access_line *l, const struct access_view *v, const struct access_arg *a)
 {
 	access_line_put(l, str_from(lb_cause_info(v->record->brief.cause)->flag));
+}
+
+static void flags_long(
+	struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	access_line_put(l, str_from(access_flag_long(v->record->brief.cause)));
 }
 
 static const char *const camel[] = {"OK", "Canceled", "Unknown", "InvalidArgument",
@@ -346,6 +385,25 @@ static void upstream_cluster(
 	put_text(l, v, LB_ACCESS_CLUSTER);
 }
 
+static void route_name(
+	struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	put_text(l, v, LB_ACCESS_ROUTE);
+}
+
+// Virtual hosts have none here.
+static void virtual_cluster(
+	struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	access_line_put(l, STR("-"));
+}
+
+static void upstream_protocol(
+	struct access_line *l, const struct access_view *v, const struct access_arg *a)
+{
+	access_line_put(l, v->record->n_attempts ? STR("HTTP/2") : STR("-"));
+}
+
 static void attempts(struct access_line *l, const struct access_view *v, const struct access_arg *a)
 {
 	access_line_number(l, v->record->n_attempts);
@@ -381,39 +439,50 @@ static void worker(struct access_line *l, const struct access_view *v, const str
 }
 
 const struct access_operator access_operators[] = {
-	{"BYTES_RECEIVED", NULL, bytes_received},
-	{"BYTES_SENT", NULL, bytes_sent},
-	{"DOWNSTREAM_DIRECT_REMOTE_ADDRESS", NULL, client},
-	{"DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT", NULL, client_ip},
-	{"DOWNSTREAM_LOCAL_ADDRESS", NULL, local},
-	{"DOWNSTREAM_LOCAL_ADDRESS_WITHOUT_PORT", NULL, local_ip},
-	{"DOWNSTREAM_LOCAL_PORT", NULL, local_port},
-	{"DOWNSTREAM_REMOTE_ADDRESS", NULL, client},
-	{"DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT", NULL, client_ip},
-	{"DOWNSTREAM_REMOTE_PORT", NULL, client_port},
-	{"DURATION", NULL, duration},
-	{"GRPC_STATUS", read_grpc, grpc_status},
-	{"GRPC_STATUS_NUMBER", NULL, grpc_number},
-	{"HOSTNAME", NULL, hostname},
-	{"PROTOCOL", NULL, protocol},
-	{"REQ", read_req, req},
-	{"REQUEST_DURATION", NULL, request_duration},
-	{"RESP", read_resp, resp},
-	{"RESPONSE_CODE", NULL, response_code},
-	{"RESPONSE_CODE_DETAILS", NULL, details},
-	{"RESPONSE_DURATION", NULL, response_duration},
-	{"RESPONSE_FLAGS", NULL, flags},
-	{"RESPONSE_TX_DURATION", NULL, response_tx_duration},
-	{"SHUNT_CAUSE", NULL, cause},
-	{"SHUNT_FRONTEND", NULL, frontend},
-	{"SHUNT_WORKER", NULL, worker},
-	{"START_TIME", read_time, start_time},
-	{"TRAILER", read_trailer, resp},
-	{"UPSTREAM_CLUSTER", NULL, upstream_cluster},
-	{"UPSTREAM_HOST", NULL, backend},
-	{"UPSTREAM_REMOTE_ADDRESS", NULL, backend},
-	{"UPSTREAM_REMOTE_ADDRESS_WITHOUT_PORT", NULL, backend_ip},
-	{"UPSTREAM_REMOTE_PORT", NULL, backend_port},
-	{"UPSTREAM_REQUEST_ATTEMPT_COUNT", NULL, attempts},
+	{"BYTES_RECEIVED", NULL, bytes_received, true},
+	{"BYTES_SENT", NULL, bytes_sent, true},
+	{"DOWNSTREAM_DIRECT_LOCAL_ADDRESS", NULL, local, false},
+	{"DOWNSTREAM_DIRECT_LOCAL_ADDRESS_WITHOUT_PORT", NULL, local_ip, false},
+	{"DOWNSTREAM_DIRECT_LOCAL_PORT", NULL, local_port, true},
+	{"DOWNSTREAM_DIRECT_REMOTE_ADDRESS", NULL, client, false},
+	{"DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT", NULL, client_ip, false},
+	{"DOWNSTREAM_DIRECT_REMOTE_PORT", NULL, client_port, true},
+	{"DOWNSTREAM_LOCAL_ADDRESS", NULL, local, false},
+	{"DOWNSTREAM_LOCAL_ADDRESS_WITHOUT_PORT", NULL, local_ip, false},
+	{"DOWNSTREAM_LOCAL_PORT", NULL, local_port, true},
+	{"DOWNSTREAM_REMOTE_ADDRESS", NULL, client, false},
+	{"DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT", NULL, client_ip, false},
+	{"DOWNSTREAM_REMOTE_PORT", NULL, client_port, true},
+	{"DURATION", NULL, duration, true},
+	{"GRPC_STATUS", read_grpc, grpc_status, false},
+	{"GRPC_STATUS_NUMBER", NULL, grpc_number, true},
+	{"HOSTNAME", NULL, hostname, false},
+	{"PATH", read_path, path, false},
+	{"PROTOCOL", NULL, protocol, false},
+	{"REQ", read_req, req, false},
+	{"REQUEST_DURATION", NULL, request_duration, true},
+	{"RESP", read_resp, resp, false},
+	{"RESPONSE_CODE", NULL, response_code, true},
+	{"RESPONSE_CODE_DETAILS", NULL, details, false},
+	{"RESPONSE_DURATION", NULL, response_duration, true},
+	{"RESPONSE_FLAGS", NULL, flags, false},
+	{"RESPONSE_FLAGS_LONG", NULL, flags_long, false},
+	{"RESPONSE_TX_DURATION", NULL, response_tx_duration, true},
+	{"ROUTE_NAME", NULL, route_name, false},
+	{"SHUNT_CAUSE", NULL, cause, false},
+	{"SHUNT_FRONTEND", NULL, frontend, false},
+	{"SHUNT_WORKER", NULL, worker, true},
+	{"START_TIME", read_time, start_time, false},
+	{"STREAM_ID", NULL, stream_id, false},
+	{"TRAILER", read_trailer, resp, false},
+	{"UPSTREAM_CLUSTER", NULL, upstream_cluster, false},
+	{"UPSTREAM_CLUSTER_RAW", NULL, upstream_cluster, false},
+	{"UPSTREAM_HOST", NULL, backend, false},
+	{"UPSTREAM_PROTOCOL", NULL, upstream_protocol, false},
+	{"UPSTREAM_REMOTE_ADDRESS", NULL, backend, false},
+	{"UPSTREAM_REMOTE_ADDRESS_WITHOUT_PORT", NULL, backend_ip, false},
+	{"UPSTREAM_REMOTE_PORT", NULL, backend_port, true},
+	{"UPSTREAM_REQUEST_ATTEMPT_COUNT", NULL, attempts, true},
+	{"VIRTUAL_CLUSTER_NAME", NULL, virtual_cluster, false},
 };
 const size_t access_n_operators = sizeof(access_operators) / sizeof(access_operators[0]);

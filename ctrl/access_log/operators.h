@@ -29,6 +29,7 @@ struct access_operator {
 	// Reads arg->text. 0, or -EINVAL with reterr. NULL = it takes none.
 	int (*read)(struct access_arg *, struct lb_err *reterr);
 	void (*write)(struct access_line *, const struct access_view *, const struct access_arg *);
+	bool is_number; // what it writes is one, or -
 };
 
 extern const struct access_operator access_operators[];
@@ -36,8 +37,6 @@ extern const size_t access_n_operators;
 
 // A line without its newline.
 void access_json_write(struct access_line *, const struct access_view *);
-// Envoy's words for a cause ("via_upstream").
-const char *access_details(enum lb_cause);
 // The form of START_TIME without one of its own.
 #define ACCESS_TIME_FORM "%Y-%m-%dT%H:%M:%S.%3fZ"
 // strftime()'s conversions in UTC, %s, and %f or %1f to %9f for parts of a second.

@@ -4,21 +4,12 @@
 #include "lb/base/log.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static int open_path(const struct access_output *o)
-{
-	if (!o->path)
-		return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-	// O_NONBLOCK: a FIFO without a reader, or with a slow one, is not waited for.
-	return open(
-		o->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
-}
 
 static void use(struct access_output *o, int fd)
 {
@@ -32,25 +23,46 @@ static void set_error(struct access_output *o, int error)
 	atomic_store_explicit(&o->error, error, memory_order_relaxed);
 }
 
-int access_output_init(struct access_output *o, const char *path, struct lb_err *reterr)
+int access_output_new(
+	const struct access_place *place, struct access_output **ret, struct lb_err *reterr)
 {
-	o->path = path;
+	struct access_output *o = calloc(1, sizeof(*o));
+	if (o)
+		o->path = place->kind == ACCESS_FILE ? strdup(place->path) : NULL;
+	if (!o || (place->kind == ACCESS_FILE && !o->path)) {
+		free(o);
+		lb_err_set(reterr, "out of memory");
+		return -ENOMEM;
+	}
+	o->place = (struct access_place){place->kind, o->path, place->below};
 	o->fd = -1;
-	int fd = open_path(o);
-	if (fd >= 0)
+	int fd = access_place_open(&o->place), error = errno;
+	if (fd >= 0) {
 		use(o, fd);
-	else if (errno == ENXIO)
+	} else if (error == ENXIO && !place->below) {
 		set_error(o, ENXIO);
-	else
-		return lb_err_set(reterr, "%s: %s", path ? path : "stdout", strerror(errno));
+	} else {
+		access_output_free(o);
+		return lb_err_set(reterr, "%s: %s", access_place_name(place), strerror(error));
+	}
+	*ret = o;
 	return 0;
 }
 
-void access_output_fini(struct access_output *o)
+static void shut(struct access_output *o)
 {
 	if (o->fd >= 0)
 		close(o->fd);
 	o->fd = -1;
+}
+
+void access_output_free(struct access_output *o)
+{
+	if (!o)
+		return;
+	shut(o);
+	free(o->path);
+	free(o);
 }
 
 // The rest of a line whose beginning somebody else has.
@@ -70,24 +82,35 @@ void access_output_reopen(struct access_output *o)
 		return;
 	if (o->fd >= 0)
 		access_output_flush(o); // to the end of a line, at least
-	int fd = open_path(o);
+	int fd = access_place_open(&o->place);
 	if (fd < 0) {
 		log_error("access log", "file=%s error=%s text=\"reopening failed\"",
 			log_quote(o->path), log_quote(strerror(errno)));
 		return;
 	}
-	access_output_fini(o);
+	shut(o);
 	drop_rest_of_line(o);
 	use(o, fd);
 	log_info("access log", "file=%s text=\"reopened\"", log_quote(o->path));
 }
 
+static uint64_t count_lines(const char *at, const char *end)
+{
+	uint64_t n = 0;
+	for (const char *p = at; p < end && (p = memchr(p, '\n', (size_t)(end - p))); p++)
+		n++;
+	return n;
+}
+
+uint64_t access_output_n_waiting(const struct access_output *o)
+{
+	return count_lines(o->buf + o->sent, o->buf + o->len);
+}
+
 static void note_written(struct access_output *o, size_t n)
 {
-	uint64_t n_lines = 0;
 	const char *at = o->buf + o->sent, *end = at + n;
-	for (const char *p = at; (p = memchr(p, '\n', (size_t)(end - p))); p++)
-		n_lines++;
+	uint64_t n_lines = count_lines(at, end);
 	o->mid_line = end[-1] != '\n';
 	o->sent += n;
 	atomic_fetch_add_explicit(&o->n_lines, n_lines, memory_order_relaxed);
@@ -111,7 +134,7 @@ bool access_output_flush(struct access_output *o)
 {
 	bool some = false;
 	if (o->fd < 0) {
-		int fd = open_path(o);
+		int fd = access_place_open(&o->place);
 		if (fd < 0) {
 			set_error(o, errno);
 			return false;
@@ -127,7 +150,7 @@ bool access_output_flush(struct access_output *o)
 			if (error != EAGAIN)
 				set_error(o, error);
 			if (error == EPIPE && o->path) {
-				access_output_fini(o);
+				shut(o);
 				drop_rest_of_line(o);
 			}
 			return some;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the access log goes: a file, a FIFO or stdout, and the bytes that wait for it. Lines leave
-// whole: what could not be written waits, and is written first. Only of a reader that goes in the
-// middle of a line is the rest of that line lost.
-// Thread: the log's own; the numbers are read by any.
+// Where lines of access logs go: a file, a FIFO or a stream, and the bytes that wait for it. Lines
+// leave whole: what could not be written waits, and is written first. Only of a reader that goes in
+// the middle of a line is the rest of that line lost.
+// Thread: made and freed by ctrl, used by the log's own thread in between; the numbers are read by
+// any.
 #pragma once
 
-#include "lb/base/err.h"
+#include "ctrl/access_log/place.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,21 +16,28 @@
 #define ACCESS_BUFFER (1u << 20) // bytes that wait at most
 
 struct access_output {
-	const char *path; // borrowed; NULL = stdout
+	struct access_place place; // its directory is borrowed
 	int fd; // -1 = not open: a FIFO without a reader
 	bool is_file; // takes what there is at once
 	bool mid_line; // what was written last is not the end of a line
 	size_t sent, len; // of buf
 	atomic_uint_fast64_t n_lines; // written
-	atomic_uint_fast64_t n_cut; // lines of which the rest was lost
+	// Lines of which the rest was lost, and those for which there was no room.
+	atomic_uint_fast64_t n_cut;
 	atomic_int error; // errno of what fails now; 0 = nothing
+	// The control thread's: how many logs there are of it, and what was told last.
+	uint32_t n_users;
+	uint64_t told_cut;
+	int told_error;
+	char *path; // owned; the place has it
 	char buf[ACCESS_BUFFER];
 };
 
-// Opens it; all else is zero. 0, or -errno with reterr; a FIFO that nobody reads is no error.
-[[nodiscard]] int access_output_init(
-	struct access_output *, const char *path, struct lb_err *reterr);
-void access_output_fini(struct access_output *);
+// Opens the place, whose path is copied and whose directory is borrowed. 0, -ENOMEM or -errno with
+// reterr; a FIFO that nobody reads is no error.
+[[nodiscard]] int access_output_new(
+	const struct access_place *, struct access_output **ret, struct lb_err *reterr);
+void access_output_free(struct access_output *); // NULL is fine
 // Opens the path again, which may be another file now. If that fails, the old one stays.
 void access_output_reopen(struct access_output *);
 
@@ -48,3 +56,10 @@ static inline int access_output_fd(const struct access_output *o)
 }
 // Writes what can be written now, without waiting unless the disk does. False = nothing could be.
 bool access_output_flush(struct access_output *);
+// Lines that are not written; nobody else uses it.
+uint64_t access_output_n_waiting(const struct access_output *);
+// A line for which there is no room.
+static inline void access_output_drop(struct access_output *o)
+{
+	atomic_fetch_add_explicit(&o->n_cut, 1, memory_order_relaxed);
+}

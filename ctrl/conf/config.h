@@ -147,9 +147,11 @@ struct config_access_filter {
 	unsigned n_causes;
 };
 struct config_access_log {
-	char *path; // "stdout", or of a file
+	char *path; // "stdout", or of a file; NULL = shunt.yaml has no log of its own
 	char *text_format; // NULL = JSON
 	struct config_access_filter *filter; // NULL = absent
+	char *xds_directory; // where listeners may have log files; NULL = nowhere
+	bool xds_stdout; // listeners may log to stdout and stderr
 };
 
 struct config_sessions {

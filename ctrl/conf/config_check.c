@@ -330,21 +330,54 @@ static int check_access_filter(struct config *c, struct lb_err *reterr)
 	return check_causes(given, &f->causes, reterr);
 }
 
-static int check_access_log(struct config *c, struct lb_err *reterr)
+// Paths below it are compared as text. A log of our own there could be written to by xDS servers.
+static int check_access_directory(const struct config_access_log *a, struct lb_err *reterr)
+{
+	const char *folder = a->xds_directory;
+	size_t len = folder ? strlen(folder) : 0;
+	if (!folder)
+		return 0;
+	if (folder[0] != '/' || folder[len - 1] == '/')
+		return lb_err_set(reterr,
+			"access_log.xds_directory: '%s' is not a path from the root to a "
+			"directory below it, without / at its end",
+			folder);
+	if (a->path && strncmp(a->path, folder, len) == 0 && a->path[len] == '/')
+		return lb_err_set(reterr,
+			"access_log.path: '%s' is below access_log.xds_directory, where xDS "
+			"servers may write",
+			a->path);
+	return 0;
+}
+
+static int check_own_access_log(const struct config_access_log *a, struct lb_err *reterr)
 {
 	struct access_format *format = NULL;
+	if (!a->path && (a->text_format || a->filter))
+		return lb_err_set(reterr, "access_log.%s: there is no access_log.path",
+			a->text_format ? "text_format" : "filter");
+	if (!a->path && !a->xds_directory && !a->xds_stdout)
+		return lb_err_set(
+			reterr, "access_log: none of path, xds_directory and xds_stdout is there");
+	if (a->path && a->path[0] != '/' && strcmp(a->path, "stdout") != 0)
+		return lb_err_set(reterr,
+			"access_log.path: '%s' is neither stdout nor a path from the root",
+			a->path);
+	if (access_format_new(a->text_format, &format, reterr))
+		return lb_err_within(reterr, "access_log.text_format");
+	access_format_free(format);
+	return 0;
+}
+
+static int check_access_log(struct config *c, struct lb_err *reterr)
+{
 	if (check_access_filter(c, reterr))
 		return -EINVAL;
 	if (!c->access_log)
 		return 0;
-	const char *path = c->access_log->path;
-	if (path[0] != '/' && strcmp(path, "stdout") != 0)
-		return lb_err_set(reterr,
-			"access_log.path: '%s' is neither stdout nor a path from the root", path);
-	if (access_format_new(c->access_log->text_format, &format, reterr))
-		return lb_err_within(reterr, "access_log.text_format");
-	access_format_free(format);
-	return 0;
+	if (check_own_access_log(c->access_log, reterr))
+		return -EINVAL;
+	return check_access_directory(c->access_log, reterr);
 }
 
 static int check_limits(struct config *c, struct lb_err *reterr)

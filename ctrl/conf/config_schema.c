@@ -180,11 +180,14 @@ static const cyaml_schema_field_t access_filter_fields[] = {
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_field_t access_log_fields[] = {
-	CYAML_FIELD_STRING_PTR("path", CYAML_FLAG_POINTER, struct config_access_log, path, 1, 1024),
+	CYAML_FIELD_STRING_PTR("path", OPTIONAL_POINTER, struct config_access_log, path, 1, 1024),
 	CYAML_FIELD_STRING_PTR(
 		"text_format", OPTIONAL_POINTER, struct config_access_log, text_format, 1, 4096),
 	CYAML_FIELD_MAPPING_PTR(
 		"filter", OPTIONAL_POINTER, struct config_access_log, filter, access_filter_fields),
+	CYAML_FIELD_STRING_PTR(
+		"xds_directory", OPTIONAL_POINTER, struct config_access_log, xds_directory, 2, 512),
+	CYAML_FIELD_BOOL("xds_stdout", CYAML_FLAG_OPTIONAL, struct config_access_log, xds_stdout),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_field_t sessions_fields[] = {

@@ -8,8 +8,9 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/cluster.h"
-#include "lb/pick/access.h"
+#include "lb/pick/access_set.h"
 #include "lb/pick/link.h"
+#include "lb/route/route.h"
 #include "lb/snapshot.h"
 
 static bool is(const struct field *f, struct str name)
@@ -73,14 +74,29 @@ void proxy_access_keep(struct proxy_request *r)
 	put_texts(r->access.record, is_fresh ? p->fresh_head : &stored);
 }
 
+// Those of the listener; NULL = none, or the proxy's end.
+static const struct lb_access_set *logs_of(const struct proxy *p, uint32_t chain)
+{
+	return p->snapshot ? lb_snapshot_frontend(p->snapshot, chain)->access : NULL;
+}
+
+static uint64_t who_wants(
+	const struct proxy *p, uint32_t chain, const struct lb_access_brief *brief)
+{
+	const struct lb_access *own = p->link->access;
+	uint64_t logs = lb_access_set_want(logs_of(p, chain), brief);
+	return own->has_own && lb_access_wants(&own->filter, brief) ? logs | LB_ACCESS_OWN : logs;
+}
+
 void proxy_access_begin(struct proxy_request *r, const struct h2_message *m)
 {
 	struct proxy *p = r->proxy;
 	struct proxy_access *a = &r->access;
-	a->is_on = true;
+	a->is_on = p->link->access->has_own || logs_of(p, r->chain);
+	if (!a->is_on)
+		return;
 	a->version = h2_conn_version(r->owner->conn.h2);
 	a->received_ns = m->end_stream ? p->now_ns : 0;
-	a->is_sampled = rand_u32(&p->rand) < p->link->access->filter.sample;
 }
 
 void proxy_access_routed(struct proxy_request *r)
@@ -121,25 +137,31 @@ void proxy_access_reply(
 	form->body_len = &r->access.body_out;
 }
 
-// Its cluster is not held any more, and for a client that takes its answer slowly the name may be
+// Its cluster is not held any more, and for a client that takes its answer slowly the names may be
 // gone.
-static void put_cluster(struct proxy_request *r)
+static void put_names(struct proxy_request *r)
 {
 	const struct lb_snapshot *s = r->proxy->snapshot; // NULL at the proxy's end
-	const struct lb_cluster *c = s && r->cluster_id != PROXY_NO_CLUSTER
-	                                     ? lb_snapshot_cluster(s, r->cluster_id)
-	                                     : NULL;
+	struct lb_route_names names;
+	if (!s)
+		return;
+	const struct lb_cluster *c =
+		r->cluster_id != PROXY_NO_CLUSTER ? lb_snapshot_cluster(s, r->cluster_id) : NULL;
+	const struct lb_route_table *t = lb_snapshot_frontend(s, r->chain)->routes;
 	if (c)
 		lb_access_put(r->access.record, LB_ACCESS_CLUSTER, str_from(c->name));
+	if (t && lb_route_names(t, &r->trail.routed, &names))
+		lb_access_put(r->access.record, LB_ACCESS_ROUTE, names.route);
 }
 
-static void tell(struct proxy_request *r, struct lb_access_brief brief)
+static void tell(struct proxy_request *r, struct lb_access_brief brief, uint64_t logs)
 {
 	const struct proxy_access *from = &r->access;
 	proxy_access_keep(r);
-	put_cluster(r);
+	put_names(r);
 	struct lb_access_record *a = from->record;
 	a->brief = brief;
+	a->logs = logs;
 	a->received_ns = from->received_ns;
 	a->answered_ns = from->answered_ns;
 	a->body_in = from->body_in;
@@ -162,10 +184,11 @@ void proxy_access_over(struct proxy_request *r)
 		.status = r->access.status,
 		.grpc_status = has_grpc ? r->answer : LB_ACCESS_NO_GRPC,
 		.cause = r->cause,
-		.is_sampled = r->access.is_sampled,
+		.draw = rand_u32(&p->rand),
 	};
-	if (lb_access_wants(&p->link->access->filter, &brief))
-		tell(r, brief);
+	uint64_t logs = who_wants(p, r->chain, &brief);
+	if (logs)
+		tell(r, brief, logs);
 	if (r->access.record)
 		pool_put(&p->access_records, r->access.record);
 }
@@ -175,6 +198,8 @@ void proxy_access_refuse(struct proxy_client *c, const struct h2_message *m,
 {
 	struct proxy *p = c->conn.proxy;
 	struct lb_access_record note, *a = &note;
+	if (!p->link->access->has_own && !logs_of(p, c->chain))
+		return;
 	put_texts(a, m);
 	if (!a->made[LB_ACCESS_REQUEST_ID])
 		lb_access_put(a, LB_ACCESS_REQUEST_ID, form->request_id);
@@ -184,12 +209,13 @@ void proxy_access_refuse(struct proxy_client *c, const struct h2_message *m,
 		.status = form->is_grpc ? 200 : reply->http_status,
 		.grpc_status = form->is_grpc ? (uint8_t)reply->grpc_status : LB_ACCESS_NO_GRPC,
 		.cause = (uint8_t)reply->cause,
-		.is_sampled = rand_u32(&p->rand) < p->link->access->filter.sample,
+		.draw = rand_u32(&p->rand),
 	};
 	a->received_ns = m->end_stream ? p->now_ns : 0;
 	a->client = (struct ip_port){c->address, c->port};
 	a->frontend = c->frontend;
 	a->protocol = h2_conn_version(c->conn.h2);
-	if (lb_access_wants(&p->link->access->filter, &a->brief))
+	a->logs = who_wants(p, c->chain, &a->brief);
+	if (a->logs)
 		lb_access_tell(p->link->access, a);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a worker notes of each request while there is an access log (lb/pick/access.h), and tells
-// once the request is over (OPS-30 to OPS-34). Callers ask first whether it is on: without a log
-// that branch is all it costs. The fields of a request stay where it keeps them for another attempt
-// (replay.h), and are copied only if they would be lost there, or are told: most requests are not.
+// once the request is over (OPS-30 to OPS-34), to the logs that its listener has then (OPS-40).
+// Callers ask first whether it is on: without a log that branch is all it costs. The fields of a
+// request stay where it keeps them for another attempt (replay.h), and are copied only if they
+// would be lost there, or are told: most requests are not.
 // Thread: the owning worker.
 #pragma once
 
@@ -21,7 +22,6 @@ struct proxy_request;
 
 struct proxy_access {
 	bool is_on;
-	bool is_sampled;
 	uint8_t n_attempts;
 	uint8_t version; // HTTP's: 20, 11 or 10
 	uint16_t status; // HTTP's, that its client was told
@@ -31,7 +31,8 @@ struct proxy_access {
 	uint64_t body_in, body_out;
 };
 
-// There is a log. Between begin() and routed() the message stays valid.
+// There may be a log: turns it on if there is one of shunt.yaml's or the listener's. Between
+// begin() and routed() the message stays valid.
 void proxy_access_begin(struct proxy_request *, const struct h2_message *);
 
 // The rest of these: it is on.
@@ -51,7 +52,7 @@ void proxy_access_reply(
 // Tells of it, if the filter says so.
 void proxy_access_over(struct proxy_request *);
 
-// The same for one of which nothing else is kept: tells at once. There is a log, and the form has
-// the request's id.
+// The same for one of which nothing else is kept: tells at once. There may be a log, and the form
+// has the request's id.
 void proxy_access_refuse(struct proxy_client *, const struct h2_message *,
 	const struct proxy_reply *, const struct proxy_reply_form *);

@@ -14,7 +14,9 @@ struct lb_access *lb_access_new(const struct lb_access_filter *filter)
 	struct lb_access *a = cacheline_alloc(1, sizeof(*a));
 	if (!a)
 		return NULL;
-	a->filter = *filter;
+	a->has_own = filter;
+	if (filter)
+		a->filter = *filter;
 	if (spsc_init(&a->ring, sizeof(struct lb_access_record), LB_ACCESS_RECORDS)) {
 		cacheline_free(a);
 		return NULL;
@@ -53,7 +55,7 @@ void lb_access_put(struct lb_access_record *a, enum lb_access_text which, struct
 
 bool lb_access_wants(const struct lb_access_filter *f, const struct lb_access_brief *a)
 {
-	if (a->is_sampled)
+	if (a->draw < f->sample)
 		return true;
 	if (a->cause != LB_CAUSE_OK)
 		return f->causes >> a->cause & 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the access log (docs/access-log.md) is told of a request that is over: a record, the ring of
-// a worker in which records go to whoever writes them, and which requests they are of.
+// What access logs (docs/access-log.md) are told of a request that is over: a record, the ring of a
+// worker in which records go to whoever writes them, and which requests the log of shunt.yaml
+// wants; those of listeners have sets (lb/pick/access_set.h).
 // Thread: as tagged. The filter is set before the worker starts, constant afterwards.
 #pragma once
 
@@ -22,7 +23,8 @@
 	X(REQUEST_ID, 64)                                                                          \
 	X(TRACEPARENT, 64)                                                                         \
 	X(FORWARDED_FOR, 64)                                                                       \
-	X(CLUSTER, 120)
+	X(CLUSTER, 120)                                                                            \
+	X(ROUTE, 64)
 
 #define X(name, most) LB_ACCESS_##name,
 enum lb_access_text { LB_ACCESS_TEXTS(X) LB_ACCESS_N_TEXTS };
@@ -39,11 +41,12 @@ struct lb_access_brief {
 	uint16_t status; // HTTP; 0 = the client was told none
 	uint8_t grpc_status; // LB_ACCESS_NO_GRPC = none
 	uint8_t cause; // enum lb_cause
-	bool is_sampled;
+	uint32_t draw; // of chance, for all filters
 };
 
 struct lb_access_record {
 	struct lb_access_brief brief;
+	uint64_t logs; // bits: those that want it
 	uint64_t received_ns; // the client's last byte; 0 = it has not come
 	uint64_t answered_ns; // the backend's answer began; 0 = there was none
 	uint64_t body_in, body_out; // bytes of bodies, from the client and to it
@@ -70,14 +73,17 @@ _Static_assert(LB_N_CAUSES <= 32, "causes are bits");
 
 #define LB_ACCESS_SAMPLE_ALL ((uint64_t)1 << 32)
 #define LB_ACCESS_RECORDS 8192 // that a ring holds
+#define LB_ACCESS_OWN UINT64_C(1) // the bit of shunt.yaml's log
 
 struct lb_access {
-	struct lb_access_filter filter;
+	bool has_own; // shunt.yaml has a log
+	struct lb_access_filter filter; // of that
 	struct spsc ring; // w: worker, r: who writes the log
 	uint64_t n_dropped; // w: worker (relaxed), r: any: the ring was full
 };
 
-struct lb_access *lb_access_new(const struct lb_access_filter *); // NULL = out of memory
+// NULL as the filter: there are only logs of listeners. Returns NULL if out of memory.
+struct lb_access *lb_access_new(const struct lb_access_filter *);
 void lb_access_free(struct lb_access *); // NULL is fine
 
 // Keeps a text, cut to what is kept of it. Each text of a record once.

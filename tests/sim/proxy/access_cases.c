@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the access log is told of requests, one situation a test (OPS-30..OPS-34).
-#include "lb/pick/access.h"
+// What access logs are told of requests, one situation a test (OPS-30..OPS-34, OPS-40).
+#include "lb/pick/access_set.h"
 #include "lb/pick/link.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
@@ -202,9 +202,81 @@ static void ops_31_a_sample_is_as_large_as_asked_for(void **state)
 	world_free(w);
 }
 
+// The errors of a listener for one log, all of its requests for another.
+static struct lb_access_set *two_logs(uint64_t of_errors, uint64_t of_all)
+{
+	static const struct lb_access_test bad = {.kind = LB_ACCESS_GRPC, .value = 0x1fffe};
+	const struct lb_access_log logs[] = {{of_errors, &bad}, {of_all, NULL}};
+	struct lb_access_set *s = lb_access_set_new(logs, 2);
+	assert_non_null(s);
+	return s;
+}
+
+static void ops_40_a_request_is_told_to_the_logs_that_its_listener_has_at_its_end(void **state)
+{
+	struct world_conf conf = world_conf_default(7);
+	conf.n_clients = 1;
+	conf.n_backends = 2;
+	conf.listeners_log = true;
+	struct world *w = ready_world(&conf);
+	struct lb_access_record r;
+	ask(w, KIND_ECHO, 10);
+	finish(w);
+	world_run(w, SECOND);
+	assert_none_left(w); // it has none so far
+	struct lb_access_set *first = two_logs(2, 4), *second = two_logs(8, 16);
+	control_set_logs(&w->control, 0, first);
+	struct ask *good = ask(w, KIND_ECHO, 10);
+	finish(w);
+	next(w, &r);
+	assert_int_equal(r.logs, 4);
+	assert_path(&r, good);
+	ask_with(w, KIND_ECHO, 10, NULL, "9 status 5");
+	finish(w);
+	next(w, &r);
+	assert_int_equal(r.logs, 2 | 4);
+	struct ask *slow = ask_with(w, KIND_HANG, 10, "1S", NULL);
+	world_run(w, SECOND / 20);
+	control_set_logs(&w->control, 0, second);
+	finish(w);
+	next(w, &r);
+	assert_int_equal(r.logs, 8 | 16);
+	assert_path(&r, slow);
+	control_set_logs(&w->control, 0, NULL);
+	ask_with(w, KIND_ECHO, 10, NULL, "9 status 5");
+	finish(w);
+	world_run(w, SECOND);
+	assert_none_left(w);
+	assert_int_equal(first->n_refs, 1);
+	lb_access_set_put(first);
+	lb_access_set_put(second);
+	world_free(w);
+}
+
+static void ops_40_the_log_of_shunt_yaml_is_told_with_its_own_filter_beside_others(void **state)
+{
+	struct world *w = logged_world(&errors);
+	struct lb_access_record r;
+	struct lb_access_set *s = two_logs(2, 4);
+	control_set_logs(&w->control, 0, s);
+	lb_access_set_put(s);
+	ask(w, KIND_ECHO, 10);
+	finish(w);
+	next(w, &r);
+	assert_int_equal(r.logs, 4);
+	ask_with(w, KIND_ECHO, 10, NULL, "9 status 5");
+	finish(w);
+	next(w, &r);
+	assert_int_equal(r.logs, LB_ACCESS_OWN | 2 | 4);
+	assert_none_left(w);
+	world_free(w);
+}
+
 RUN_SUITE("proxy/access", cmocka_unit_test(ops_30_a_call_is_told_with_all_that_is_known),
 	cmocka_unit_test(ops_31_only_what_fails_is_told),
 	cmocka_unit_test(ops_33_long_heads_and_long_bodies_lose_nothing),
 	cmocka_unit_test(ops_34_replies_of_our_own_carry_an_id),
 	cmocka_unit_test(requests_above_the_limit_are_told),
+	cmocka_unit_test(ops_40_a_request_is_told_to_the_logs_that_its_listener_has_at_its_end),
+	cmocka_unit_test(ops_40_the_log_of_shunt_yaml_is_told_with_its_own_filter_beside_others),
 	cmocka_unit_test(ops_31_a_sample_is_as_large_as_asked_for))

@@ -163,6 +163,13 @@ void control_set_filters(struct control *c, uint32_t frontend, const struct lb_f
 	publish(c, next);
 }
 
+void control_set_logs(struct control *c, uint32_t frontend, struct lb_access_set *logs)
+{
+	struct lb_snapshot *next = draft(c);
+	CHECK(lb_snapshot_set_access(next, frontend, logs) == 0);
+	publish(c, next);
+}
+
 // The policy trees.
 
 static const struct lb_policy_spec round_robin = {.kind = LB_POLICY_ROUND_ROBIN},

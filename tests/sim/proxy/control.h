@@ -27,6 +27,7 @@
 
 enum control_route { ROUTE_ONE, ROUTE_TWO, ROUTE_DOWN, ROUTE_PINNED, N_ROUTES };
 
+struct lb_access_set;
 struct lb_breakers;
 struct lb_cluster;
 struct lb_connectivity;
@@ -121,6 +122,8 @@ void control_set_cluster(struct control *, struct lb_cluster *);
 // What one route asks for from the next turn on.
 void control_set_policy(struct control *, enum control_route, const struct lb_route_policy *);
 // The filters of a frontend's listener, and its limit (lb/route/filter.h).
+// NULL = none.
+void control_set_logs(struct control *, uint32_t frontend, struct lb_access_set *);
 void control_set_filters(struct control *, uint32_t frontend, const struct lb_filter *, uint32_t n,
 	uint64_t max_stream_duration_ns, uint64_t generation);
 // What was set of the credentials counts from now on.

@@ -176,7 +176,7 @@ static void new_proxy(struct world *w)
 	enter_control(w, false);
 	w->link = lb_link_new(0, 0, w->shared);
 	CHECK(w->link);
-	if (w->conf.log)
+	if (w->conf.log || w->conf.listeners_log)
 		w->link->access = lb_access_new(w->conf.log);
 	spsc_fini(&w->link->events);
 	CHECK(spsc_init(&w->link->events, sizeof(struct lb_event), w->conf.n_events) == 0);

@@ -34,6 +34,7 @@ struct world_conf {
 	struct proxy_header_conf header; // of frontend 0
 	bool no_idempotent_retry;
 	const struct lb_access_filter *log; // of an access log; NULL = there is none
+	bool listeners_log; // listeners may have logs, too
 	uint32_t n_events; // room in the ring to the control thread
 	uint32_t n_handshake_slots; // of each ring; 0 = there is no thread, so no TLS
 	void (*in_control)(bool); // around what the control thread makes; NULL = nobody asks

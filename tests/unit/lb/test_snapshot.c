@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/chain_set.h"
 #include "lb/cluster.h"
+#include "lb/pick/access_set.h"
 #include "lb/pick/picker.h"
 #include "lb/route/chain_match.h"
 #include "lb/route/filter.h"
@@ -44,6 +45,31 @@ static void empty_one_has_the_error_everywhere(void **state)
 	assert_null(lb_snapshot_cluster(s, UINT32_MAX));
 	lb_snapshot_free(s);
 	lb_snapshot_free(NULL);
+}
+
+// OPS-40
+static void access_logs_of_a_frontend_go_with_its_last_snapshot(void **state)
+{
+	const struct lb_access_log log = {.bit = 2};
+	struct lb_access_set *logs = lb_access_set_new(&log, 1);
+	struct lb_snapshot *a = lb_snapshot_new(2, "waiting");
+	assert_int_equal(lb_snapshot_set_access(a, 1, logs), 0);
+	assert_int_equal(lb_snapshot_set_access(a, 1, logs), 0);
+	assert_int_equal(logs->n_refs, 2);
+	assert_null(lb_snapshot_frontend(a, 0)->access);
+	struct lb_snapshot *b = lb_snapshot_copy(a);
+	assert_int_equal(lb_snapshot_set_filters(b, 0, NULL, 3), 0); // a page of its own
+	assert_ptr_equal(lb_snapshot_frontend(b, 1)->access, logs);
+	struct lb_snapshot *c = lb_snapshot_copy(b);
+	assert_int_equal(lb_snapshot_set_access(c, 1, NULL), 0);
+	assert_ptr_equal(lb_snapshot_frontend(b, 1)->access, logs);
+	assert_null(lb_snapshot_frontend(c, 1)->access);
+	lb_snapshot_free(a);
+	assert_int_equal(logs->n_refs, 2);
+	lb_snapshot_free(b);
+	assert_int_equal(logs->n_refs, 1);
+	lb_snapshot_free(c);
+	lb_access_set_put(logs);
 }
 
 // What did not change is the same object in the next one.
@@ -290,6 +316,7 @@ static void each_failed_allocation_is_survived(void **state)
 }
 
 RUN_SUITE("lb/snapshot", cmocka_unit_test(empty_one_has_the_error_everywhere),
+	cmocka_unit_test(access_logs_of_a_frontend_go_with_its_last_snapshot),
 	cmocka_unit_test(copies_share_unchanged_parts),
 	cmocka_unit_test(frontend_may_lose_its_routes_for_an_error),
 	cmocka_unit_test(chains_are_shared_until_others_come),

@@ -3,6 +3,7 @@
 // gone.
 #include "ctrl/access_log/access_log.h"
 #include "ctrl/access_log/line.h"
+#include "ctrl/access_log/place.h"
 #include "ctrl/access_log/recent.h"
 #include "ctrl/loop.h"
 #include "lb/base/log.h"
@@ -59,7 +60,8 @@ static void start(struct world *w)
 {
 	static const struct access_log_frontend front = {.name = "front"};
 	struct lb_err err = {.text = ""};
-	struct access_log_conf conf = {.path = w->path,
+	const struct access_place own = {.kind = ACCESS_FILE, .path = w->path};
+	struct access_log_conf conf = {.own = &own,
 		.text_format = "%REQ(:PATH)%",
 		.frontends = &front,
 		.n_frontends = 1,
@@ -78,6 +80,7 @@ static void tell(struct world *w, unsigned number)
 	char path[16];
 	int len = snprintf(path, sizeof(path), "/%07u", number);
 	lb_access_begin(&a);
+	a.logs = LB_ACCESS_OWN;
 	lb_access_put(&a, LB_ACCESS_PATH, (struct str){path, (size_t)len});
 	lb_access_tell(w->rings[number % 2], &a);
 }
@@ -246,7 +249,8 @@ static void a_folder_that_is_not_there_is_an_error(void **state)
 {
 	struct world *w = *state;
 	struct lb_err err = {.text = ""};
-	struct access_log_conf conf = {.path = "/nonexistent/log"};
+	const struct access_place own = {.kind = ACCESS_FILE, .path = "/nonexistent/log"};
+	struct access_log_conf conf = {.own = &own};
 	assert_int_not_equal(access_log_new(&conf, &w->log, &err), 0);
 	assert_non_null(strstr(err.text, "/nonexistent/log: No such file"));
 }
@@ -255,10 +259,10 @@ static void a_folder_that_is_not_there_is_an_error(void **state)
 static void the_filter_tells_of_failures_statuses_long_ones_and_samples(void **state)
 {
 	const struct lb_access_filter f = {
-		.min_ns = 1000, .min_status = 500, .causes = 1 << LB_CAUSE_TIMEOUT};
-	const struct {
+		.sample = 1, .min_ns = 1000, .min_status = 500, .causes = 1 << LB_CAUSE_TIMEOUT};
+	struct {
 		struct lb_access_brief brief;
-		bool is_told;
+		bool is_told, is_sampled;
 	} cases[] = {
 		{{.status = 200, .grpc_status = LB_ACCESS_NO_GRPC}, false},
 		{{.status = 200, .grpc_status = 0}, false},
@@ -267,13 +271,15 @@ static void the_filter_tells_of_failures_statuses_long_ones_and_samples(void **s
 		{{.status = 500, .grpc_status = LB_ACCESS_NO_GRPC}, true},
 		{{.status = 200, .ended_ns = 999}, false},
 		{{.status = 200, .ended_ns = 1000}, true},
-		{{.status = 200, .is_sampled = true}, true},
+		{{.status = 200}, true, true},
 		{{.status = 504, .cause = LB_CAUSE_TIMEOUT}, true},
 		{{.status = 404, .cause = LB_CAUSE_NO_ROUTE}, false},
-		{{.status = 404, .cause = LB_CAUSE_NO_ROUTE, .is_sampled = true}, true},
+		{{.status = 404, .cause = LB_CAUSE_NO_ROUTE}, true, true},
 	};
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cases[i].brief.draw = !cases[i].is_sampled;
 		assert_int_equal(lb_access_wants(&f, &cases[i].brief), cases[i].is_told);
+	}
 }
 
 // OPS-32

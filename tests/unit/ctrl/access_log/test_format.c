@@ -47,6 +47,7 @@ static void fill_good(struct lb_access_record *a)
 	lb_access_put(a, LB_ACCESS_REQUEST_ID, STR("id-1"));
 	lb_access_put(a, LB_ACCESS_TRACEPARENT, STR("00-ab-cd-01"));
 	lb_access_put(a, LB_ACCESS_CLUSTER, STR("blue"));
+	lb_access_put(a, LB_ACCESS_ROUTE, STR("to blue"));
 }
 
 // One that found no route, and that brought nothing.
@@ -148,6 +149,20 @@ static const struct row {
 	{"%START_TIME(%6f %9f %1f)%", "123456 123456789 1", "123456 123456789 1"},
 	{"%START_TIME(%a %b %e %j %%)%", "Tue Nov 14 318 %", "Tue Nov 14 318 %"},
 	{"%START_TIME(%Y):2%", "20", "20"},
+	{"%ROUTE_NAME%", "to blue", "-"},
+	{"%VIRTUAL_CLUSTER_NAME%", "-", "-"},
+	{"%STREAM_ID%", "id-1", "-"},
+	{"%UPSTREAM_CLUSTER_RAW%", "blue", "-"},
+	{"%UPSTREAM_PROTOCOL%", "HTTP/2", "-"},
+	{"%RESPONSE_FLAGS_LONG%", "-", "NoRouteFound"},
+	{"%PATH%", "/a.B/C?d=\"e\"", "/x\\x0a\\x7f"},
+	{"%PATH(WQ)%", "/a.B/C?d=\"e\"", "/x\\x0a\\x7f"},
+	{"%PATH(NQ)%", "/a.B/C", "/x\\x0a\\x7f"},
+	{"%PATH(NQ:ORIG_OR_PATH):2%", "/a", "/x"},
+	{"%DOWNSTREAM_DIRECT_REMOTE_PORT%", "50123", "4000"},
+	{"%DOWNSTREAM_DIRECT_LOCAL_ADDRESS%", "10.0.0.1:80", "10.0.0.1:80"},
+	{"%DOWNSTREAM_DIRECT_LOCAL_ADDRESS_WITHOUT_PORT%", "10.0.0.1", "10.0.0.1"},
+	{"%DOWNSTREAM_DIRECT_LOCAL_PORT%", "80", "80"},
 	{"%DURATION% ms, %PROTOCOL%", "12 ms, HTTP/2", "0 ms, HTTP/1.1"},
 	{ENVOYS_DEFAULT,
 		"[2023-11-14T22:13:20.123Z] \"POST /a.B/C?d=\"e\" HTTP/2\" 200 - 17 4294967296 12 "
@@ -179,7 +194,9 @@ static void operators_are_written_as_envoy_writes_them(void **state)
 static const struct {
 	const char *format, *says;
 } refused[] = {
-	{"%ROUTE_NAME%", "%ROUTE_NAME% is no operator that is known"},
+	{"%TRACE_ID%", "%TRACE_ID% is no operator that is known"},
+	{"%PATH(ORIG)%", "%PATH%: 'ORIG' is not one of"},
+	{"%PATH(NQ:ORIG)%", "%PATH%: 'NQ:ORIG' is not one of"},
 	{"%UPSTREAM_TLS_VERSION%", "%UPSTREAM_TLS_VERSION% is no operator"},
 	{"%duration%", "'%duration%' begins no operator"},
 	{"100% of them", "'% of them' begins no operator"},
@@ -244,6 +261,7 @@ static void json_has_all_of_it(void **state)
 	assert_string_equal(text_of(line, "client"), "[2001:db8::7]:50123");
 	assert_string_equal(text_of(line, "path"), "/a.B/C?d=\"e\"");
 	assert_string_equal(text_of(line, "cluster"), "blue");
+	assert_string_equal(text_of(line, "route"), "to blue");
 	assert_string_equal(text_of(line, "endpoint"), "10.0.0.3:8080");
 	assert_string_equal(text_of(line, "x_forwarded_for"), "none");
 	assert_string_equal(text_of(line, "cause"), "ok");
@@ -310,8 +328,101 @@ static void a_long_line_ends_with_its_newline(void **state)
 	access_format_free(f);
 }
 
+static const struct {
+	const char *format; // with ' for "
+	bool is_typed;
+	const char *good, *bad; // likewise
+} forms[] = {
+	{"{}", true, "{}", "{}"},
+	{"{'b':'%RESPONSE_CODE%','a':'%REQ(:METHOD)%'}", true, "{'a':'POST','b':200}",
+		"{'a':'GET','b':404}"},
+	{"{'b':'%RESPONSE_CODE%','a':'%REQ(:METHOD)%'}", false, "{'a':'POST','b':'200'}",
+		"{'a':'GET','b':'404'}"},
+	{"{'c':'%UPSTREAM_CLUSTER%'}", true, "{'c':'blue'}", "{'c':null}"},
+	{"{'c':'%UPSTREAM_CLUSTER%'}", false, "{'c':'blue'}", "{'c':'-'}"},
+	{"{'n':'%GRPC_STATUS_NUMBER%'}", true, "{'n':5}", "{'n':null}"},
+	{"{'n':'%RESPONSE_CODE:2%'}", true, "{'n':'20'}", "{'n':'40'}"},
+	{"{'m':'%RESPONSE_CODE% of %PROTOCOL%'}", true, "{'m':'200 of HTTP/2'}",
+		"{'m':'404 of HTTP/1.1'}"},
+	{"{'a':{'c':['x',1,true,null,'%PROTOCOL%']},'b':'50%%'}", true,
+		"{'a':{'c':['x',1,true,null,'HTTP/2']},'b':'50%'}",
+		"{'a':{'c':['x',1,true,null,'HTTP/1.1']},'b':'50%'}"},
+	{"{'a\\tb':'\\u0001%PROTOCOL%'}", true, "{'a\\u0009b':'\\u0001HTTP/2'}",
+		"{'a\\u0009b':'\\u0001HTTP/1.1'}"},
+	{"{'p':'%REQ(:PATH)%'}", true, "{'p':'/a.B/C?d=\\u0022e\\u0022'}",
+		"{'p':'/x\\u005cx0a\\u005cx7f'}"},
+};
+
+static char *quoted(const char *text, char *to)
+{
+	strcpy(to, text);
+	for (char *p = to; (p = strchr(p, '\''));)
+		*p = '"';
+	return to;
+}
+
+// OPS-44
+static void forms_of_json_stay_json(void **state)
+{
+	char format[512], expected[512], text[ACCESS_LINE_MAX + 1];
+	struct lb_access_record good, bad;
+	fill_good(&good);
+	fill_bad(&bad);
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		struct access_format *f;
+		struct lb_err err = {.text = ""};
+		quoted(forms[i].format, format);
+		if (access_format_new_json(format, forms[i].is_typed, &f, &err))
+			fail_msg("%s: %s", format, err.text);
+		json_decref(parse(f, &good));
+		write_line(f, &good, text);
+		assert_string_equal(text, quoted(forms[i].good, expected));
+		write_line(f, &bad, text);
+		assert_string_equal(text, quoted(forms[i].bad, expected));
+		access_format_free(f);
+	}
+}
+
+// OPS-44
+static void a_form_of_json_that_is_none_is_an_error(void **state)
+{
+	static const char *const wrong[][2] = {{"", "no object"}, {"[]", "no object"},
+		{"{\"a\":", "no object"},
+		{"{\"a\":{\"b\":\"%X%\"}}", "a: b: %X% is no operator that is known"}};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct access_format *f;
+		struct lb_err err = {.text = ""};
+		assert_int_equal(access_format_new_json(wrong[i][0], true, &f, &err), -EINVAL);
+		if (!strstr(err.text, wrong[i][1]))
+			fail_msg("%s: \"%s\"", wrong[i][0], err.text);
+	}
+}
+
+// OPS-44: what was cut would be none.
+static void a_long_line_of_json_says_so_instead(void **state)
+{
+	struct access_format *f;
+	struct lb_err err;
+	struct lb_access_record a;
+	char format[4000] = "{\"a\":\"", path[384];
+	memset(path, '"', sizeof(path)); // six bytes each
+	for (int i = 0; i < 4; i++)
+		strcat(format, "%REQ(:PATH)%");
+	strcat(format, "\"}");
+	lb_access_begin(&a);
+	lb_access_put(&a, LB_ACCESS_PATH, (struct str){path, sizeof(path)});
+	assert_int_equal(access_format_new_json(format, true, &f, &err), 0);
+	json_t *line = parse(f, &a);
+	assert_string_equal(text_of(line, "error"), "the line is too long");
+	json_decref(line);
+	access_format_free(f);
+}
+
 RUN_SUITE("ctrl/access_log/format", cmocka_unit_test(operators_are_written_as_envoy_writes_them),
 	cmocka_unit_test(what_is_not_known_is_an_error_that_names_it),
 	cmocka_unit_test(json_has_all_of_it), cmocka_unit_test(json_stays_json_whatever_bytes_come),
 	cmocka_unit_test(a_text_that_was_cut_says_so),
-	cmocka_unit_test(a_long_line_ends_with_its_newline))
+	cmocka_unit_test(a_long_line_ends_with_its_newline),
+	cmocka_unit_test(forms_of_json_stay_json),
+	cmocka_unit_test(a_form_of_json_that_is_none_is_an_error),
+	cmocka_unit_test(a_long_line_of_json_says_so_instead))

@@ -339,6 +339,44 @@ static void groups_are_named_or_numbered(void **state)
 	config_free(c);
 }
 
+// OPS-43
+static void listeners_may_log_where_shunt_yaml_says_and_nowhere_else(void **state)
+{
+	static const struct {
+		const char *fields, *wrong; // NULL = it is good
+	} rows[] = {
+		{"path: stdout"},
+		{"xds_directory: /var/log/shunt"},
+		{"xds_stdout: true"},
+		{"path: /var/log/own, xds_directory: /var/log/shunt, xds_stdout: true"},
+		{"path: /var/log/shunt.log, xds_directory: /var/log/shunt"},
+		{"xds_stdout: false", "access_log: none of path, xds_directory and xds_stdout"},
+		{"xds_directory: /", "access_log.xds_directory"},
+		{"xds_directory: //", "access_log.xds_directory: '//' is not a path"},
+		{"xds_directory: logs", "access_log.xds_directory: 'logs' is not a path"},
+		{"xds_directory: /logs/", "access_log.xds_directory: '/logs/' is not a path"},
+		{"xds_directory: /logs, path: /logs/a/own",
+			"access_log.path: '/logs/a/own' is below access_log.xds_directory"},
+		{"xds_directory: /logs, text_format: x",
+			"access_log.text_format: there is no access_log.path"},
+		{"xds_directory: /logs, filter: {min_status: 400}",
+			"access_log.filter: there is no access_log.path"},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct lb_err err = {0};
+		char log[256];
+		snprintf(log, sizeof(log), "access_log: {%s}\nlog: ", rows[i].fields);
+		char *text = with("log: ", log);
+		struct config *c = load(text, &err);
+		free(text);
+		if (!c != !!rows[i].wrong || (!c && !strstr(err.text, rows[i].wrong)))
+			fail_msg("%s: \"%s\"", rows[i].fields, err.text);
+		if (c)
+			assert_int_equal(!c->access_log->path, !strstr(rows[i].fields, "path:"));
+		config_free(c);
+	}
+}
+
 // PP-09
 static void who_may_speak_for_clients_is_named_by_prefixes(void **state)
 {
@@ -719,6 +757,7 @@ static void missing_empty_and_incomplete_files_are_errors(void **state)
 RUN_SUITE("ctrl/config", cmocka_unit_test(every_field_of_the_documented_shape_is_read),
 	cmocka_unit_test(what_is_left_out_gets_its_default),
 	cmocka_unit_test(the_status_port_is_on_loopback_unless_said_otherwise),
+	cmocka_unit_test(listeners_may_log_where_shunt_yaml_says_and_nowhere_else),
 	cmocka_unit_test(name_servers_stand_in_place_of_those_of_resolv_conf),
 	cmocka_unit_test(drain_of_zero_seconds_is_no_default),
 	cmocka_unit_test(an_error_names_file_field_and_reason),

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/access_log/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// O_NONBLOCK: a FIFO without a reader, or with a slow one, is not waited for.
+#define FLAGS (O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+#define MODE 0640
+
+const char *access_place_name(const struct access_place *p)
+{
+	switch (p->kind) {
+	case ACCESS_FILE:
+		return p->path;
+	case ACCESS_STDOUT:
+		return "stdout";
+	case ACCESS_STDERR:
+		return "stderr";
+	}
+	return "";
+}
+
+// One name of a path: neither empty nor one that leads elsewhere.
+static bool is_plain(const char *name, size_t len)
+{
+	if (!len || (len == 1 && name[0] == '.') || (len == 2 && memcmp(name, "..", 2) == 0))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)name[i] < ' ' || name[i] == 0x7f)
+			return false;
+	return true;
+}
+
+int access_place_check(const struct access_place *p, struct lb_err *reterr)
+{
+	if (p->kind != ACCESS_FILE || !p->below)
+		return 0;
+	size_t n = strlen(p->below);
+	if (strlen(p->path) > ACCESS_PATH_MAX)
+		return lb_err_set(reterr, "the path has more than %d bytes", ACCESS_PATH_MAX);
+	if (strncmp(p->path, p->below, n) != 0 || p->path[n] != '/')
+		return lb_err_set(reterr, "\"%.128s\" is not below %s", p->path, p->below);
+	for (const char *at = p->path + n; *at;) {
+		size_t len = strcspn(++at, "/");
+		if (!is_plain(at, len))
+			return lb_err_set(reterr,
+				"\"%.128s\" has a part that is empty, \".\", \"..\" or not text",
+				p->path);
+		at += len;
+	}
+	return 0;
+}
+
+static bool is_regular(int fd)
+{
+	struct stat s;
+	return fstat(fd, &s) == 0 && S_ISREG(s.st_mode);
+}
+
+// The directory itself is the operator's, and may be reached by links. It is looked up each time,
+// since it may have been made anew.
+static int open_below(const struct access_place *p)
+{
+	const struct open_how how = {
+		.flags = FLAGS,
+		.mode = MODE,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	int folder = open(p->below, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0)
+		return -1;
+	const char *rest = p->path + strlen(p->below) + 1;
+	int fd = (int)syscall(SYS_openat2, folder, rest, &how, sizeof(how));
+	int error = errno;
+	close(folder);
+	if (fd >= 0 && !is_regular(fd)) {
+		close(fd);
+		fd = -1;
+		error = EPERM;
+	}
+	errno = error;
+	return fd;
+}
+
+int access_place_open(const struct access_place *p)
+{
+	if (p->kind == ACCESS_FILE)
+		return p->below ? open_below(p) : open(p->path, FLAGS, MODE);
+	return fcntl(p->kind == ACCESS_STDOUT ? STDOUT_FILENO : STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+}

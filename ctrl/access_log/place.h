@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where an access log may go. What an xDS server asks for is a file below the directory that
+// shunt.yaml names for that, or a stream of the process if shunt.yaml permits these: whoever serves
+// xDS must not be able to write elsewhere on this machine (OPS-43).
+// Thread: any. Pure, but for place_open().
+#pragma once
+
+#include "lb/base/err.h"
+
+enum access_place_kind { ACCESS_FILE, ACCESS_STDOUT, ACCESS_STDERR };
+
+struct access_place {
+	enum access_place_kind kind;
+	const char *path; // FILE
+	// FILE: a directory, without / at its end, that the path is below; NULL = it may be
+	// anywhere. No link is followed below it, and what is there must be a regular file.
+	const char *below;
+};
+
+#define ACCESS_PATH_MAX 1024
+
+// For display: the path, or "stdout".
+const char *access_place_name(const struct access_place *);
+// Whether a path's own words lead below its directory: 0, or -EINVAL with reterr.
+[[nodiscard]] int access_place_check(const struct access_place *, struct lb_err *reterr);
+// To be written to, at its end; made if it is not there. A descriptor, or -1 with errno: ENXIO for
+// a FIFO without a reader. Does not wait.
+int access_place_open(const struct access_place *);

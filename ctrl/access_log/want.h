@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a listener asks for in the way of an access log (OPS-40).
+// Thread: any. Plain data.
+#pragma once
+
+#include "ctrl/access_log/place.h"
+
+enum access_form { ACCESS_TEXT, ACCESS_JSON_TYPED, ACCESS_JSON_STRINGS };
+
+struct lb_access_test;
+
+#define ACCESS_FORMAT_MAX 4096 // bytes
+#define ACCESS_WANTS_MAX 63 // of one listener, and of all that are not the same
+
+struct access_want { // all borrowed
+	const char *name; // for display
+	struct access_place place; // what it is below is for shunt.yaml to say
+	enum access_form form;
+	const char *format; // ctrl/access_log/format.h has what each form's is
+	const struct lb_access_test *test; // NULL = all requests
+};

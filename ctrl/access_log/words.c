@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/access_log/words.h"
+
+const char *access_details(enum lb_cause cause)
+{
+	// Those of Envoy that mean the same; the rest are the causes' own names.
+	static const char *const envoys[LB_N_CAUSES] = {
+		[LB_CAUSE_OK] = "via_upstream",
+		[LB_CAUSE_NO_ROUTE] = "route_not_found",
+		[LB_CAUSE_NO_HEALTHY] = "no_healthy_upstream",
+		[LB_CAUSE_UPSTREAM_RESET] = "upstream_reset_before_response_started{remote_reset}",
+		[LB_CAUSE_UPSTREAM_LOST] =
+			"upstream_reset_before_response_started{connection_termination}",
+		[LB_CAUSE_UPSTREAM_PROTOCOL] =
+			"upstream_reset_before_response_started{protocol_error}",
+		[LB_CAUSE_OVERFLOW] = "upstream_reset_before_response_started{overflow}",
+		[LB_CAUSE_TIMEOUT] = "response_timeout",
+		[LB_CAUSE_STREAM_IDLE] = "stream_idle_timeout",
+		[LB_CAUSE_CLIENT_RESET] = "http2.remote_reset",
+		[LB_CAUSE_CLIENT_LOST] = "downstream_remote_disconnect",
+		[LB_CAUSE_FAULT] = "fault_filter_abort",
+	};
+	return envoys[cause] ? envoys[cause] : lb_cause_info(cause)->name;
+}
+
+const char *access_flag_long(enum lb_cause cause)
+{
+	static const char *const envoys[LB_N_CAUSES] = {
+		[LB_CAUSE_OK] = "-",
+		[LB_CAUSE_NO_ROUTE] = "NoRouteFound",
+		[LB_CAUSE_NO_CONFIG] = "NoClusterFound",
+		[LB_CAUSE_NO_HEALTHY] = "NoHealthyUpstream",
+		[LB_CAUSE_UPSTREAM_RESET] = "UpstreamRemoteReset",
+		[LB_CAUSE_UPSTREAM_LOST] = "UpstreamConnectionTermination",
+		[LB_CAUSE_UPSTREAM_PROTOCOL] = "UpstreamProtocolError",
+		[LB_CAUSE_OVERFLOW] = "UpstreamOverflow",
+		[LB_CAUSE_DROPPED] = "DropOverload",
+		[LB_CAUSE_TIMEOUT] = "UpstreamRequestTimeout",
+		[LB_CAUSE_STREAM_IDLE] = "StreamIdleTimeout",
+		[LB_CAUSE_OVERLOAD] = "OverloadManagerTerminated",
+		[LB_CAUSE_CLIENT_RESET] = "DownstreamRemoteReset",
+		[LB_CAUSE_CLIENT_LOST] = "DownstreamConnectionTermination",
+		[LB_CAUSE_CLIENT_PROTOCOL] = "DownstreamProtocolError",
+		[LB_CAUSE_FAULT] = "FaultInjected",
+	};
+	return envoys[cause] ? envoys[cause] : lb_cause_info(cause)->name;
+}

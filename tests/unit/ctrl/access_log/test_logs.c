@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logs that listeners ask for: where they may be, who gets which line, and how they go.
+#include "ctrl/access_log/access_log.h"
+#include "ctrl/access_log/line.h"
+#include "ctrl/access_log/logs.h"
+#include "ctrl/access_log/place.h"
+#include "ctrl/access_log/want.h"
+#include "ctrl/loop.h"
+#include "lb/base/log.h"
+#include "lb/pick/access_set.h"
+#include "tests/support/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct world {
+	char folder[64], xds[96], outside[96], own[96];
+	struct lb_access *ring;
+	struct access_log *log;
+	char told[1024]; // of what can't be
+};
+
+static int set_up(void **state)
+{
+	static struct world w;
+	memset(&w, 0, sizeof(w));
+	log_set_level(LOG_LEVEL_ERROR);
+	signal(SIGPIPE, SIG_IGN);
+	strcpy(w.folder, "/tmp/shunt-logs-XXXXXX");
+	assert_non_null(mkdtemp(w.folder));
+	snprintf(w.xds, sizeof(w.xds), "%s/xds", w.folder);
+	snprintf(w.outside, sizeof(w.outside), "%s/outside", w.folder);
+	snprintf(w.own, sizeof(w.own), "%s/own.log", w.folder);
+	assert_int_equal(mkdir(w.xds, 0700), 0);
+	assert_int_equal(mkdir(w.outside, 0700), 0);
+	assert_non_null(w.ring = lb_access_new(NULL));
+	*state = &w;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct world *w = *state;
+	char command[128];
+	access_log_free(w->log);
+	lb_access_free(w->ring);
+	snprintf(command, sizeof(command), "rm -r %s", w->folder);
+	return system(command);
+}
+
+static void start_with(
+	struct world *w, const struct access_place *own, const char *directory, bool has_streams)
+{
+	static const struct access_log_frontend front = {.name = "front"};
+	struct lb_err err = {.text = ""};
+	struct access_log_conf conf = {.own = own,
+		.text_format = own ? "own %REQ(:PATH)%" : NULL,
+		.xds_directory = directory,
+		.xds_stdout = has_streams,
+		.frontends = &front,
+		.n_frontends = 1,
+		.workers = &w->ring,
+		.n_workers = 1,
+		.clock_ns = loop_clock_ns,
+		.wall_ns = loop_wall_ns};
+	if (access_log_new(&conf, &w->log, &err))
+		fail_msg("%s", err.text);
+}
+
+static void start(struct world *w)
+{
+	start_with(w, NULL, w->xds, false);
+}
+
+static void on_told(void *ctx, uint32_t index, const char *reason)
+{
+	struct world *w = ctx;
+	size_t len = strlen(w->told);
+	snprintf(w->told + len, sizeof(w->told) - len, "%u: %s\n", index, reason);
+}
+
+static struct lb_access_set *want(struct world *w, const struct access_want *wants, uint32_t n)
+{
+	w->told[0] = 0;
+	return access_log_want(w->log, wants, n, on_told, w);
+}
+
+static struct access_want file(const char *path, const char *format)
+{
+	return (struct access_want){
+		.name = "log", .place = {.kind = ACCESS_FILE, .path = path}, .format = format};
+}
+
+static void tell(struct world *w, uint64_t logs, const char *path)
+{
+	struct lb_access_record a;
+	lb_access_begin(&a);
+	a.logs = logs;
+	lb_access_put(&a, LB_ACCESS_PATH, str_from(path));
+	lb_access_tell(w->ring, &a);
+}
+
+static void wait_lines(const struct world *w, uint64_t n)
+{
+	for (int i = 0; i < 3000 && access_log_numbers(w->log).n_lines < n; i++)
+		usleep(10000);
+	assert_int_equal(access_log_numbers(w->log).n_lines, n);
+}
+
+static char *read_whole(const char *folder, const char *name)
+{
+	static char text[1 << 16];
+	char path[256];
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	FILE *f = fopen(path, "r");
+	assert_non_null(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+	fclose(f);
+	return text;
+}
+
+static char *below(const struct world *w, const char *name)
+{
+	static char paths[8][256];
+	static unsigned n;
+	char *path = paths[n++ % 8];
+	snprintf(path, sizeof(paths[0]), "%s/%s", w->xds, name);
+	return path;
+}
+
+// OPS-43
+static void paths_outside_of_the_directory_are_refused(void **state)
+{
+	static const struct {
+		const char *path, *says; // NULL = permitted
+	} rows[] = {
+		{"/logs/xds/a", NULL},
+		{"/logs/xds/a.b/c..d/...", NULL},
+		{"/logs/xds", "is not below /logs/xds"},
+		{"/logs/xds/", "a part that is empty"},
+		{"/logs/xdsx/a", "is not below /logs/xds"},
+		{"/logs/xd", "is not below"},
+		{"/etc/passwd", "is not below"},
+		{"a", "is not below"},
+		{"logs/xds/a", "is not below"},
+		{"", "is not below"},
+		{"/logs/xds/..", "a part that is empty, \".\", \"..\""},
+		{"/logs/xds/../a", "\"..\""},
+		{"/logs/xds/a/../../../etc/passwd", "\"..\""},
+		{"/logs/xds/./a", "\".\""},
+		{"/logs/xds//a", "empty"},
+		{"/logs/xds/a/", "empty"},
+		{"/logs/xds/a\nb", "not text"},
+		{"/logs/xds/a\x7f", "not text"},
+		{"/logs/../logs/xds/a", "is not below"},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct access_place p = {
+			.kind = ACCESS_FILE, .path = rows[i].path, .below = "/logs/xds"};
+		struct lb_err err = {.text = ""};
+		int rc = access_place_check(&p, &err);
+		if ((rc == 0) != !rows[i].says || (rc && !strstr(err.text, rows[i].says)))
+			fail_msg("%s: %d \"%s\"", rows[i].path, rc, err.text);
+	}
+	char longer[ACCESS_PATH_MAX + 2];
+	memset(longer, 'x', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = 0;
+	memcpy(longer, "/logs/xds/", 10);
+	const struct access_place p = {.kind = ACCESS_FILE, .path = longer, .below = "/logs/xds"};
+	struct lb_err err;
+	assert_int_equal(access_place_check(&p, &err), -EINVAL);
+}
+
+// OPS-43
+static void links_and_what_is_no_file_are_not_written_to(void **state)
+{
+	struct world *w = *state;
+	start(w);
+	assert_int_equal(symlink(w->outside, below(w, "folder")), 0);
+	assert_int_equal(symlink("../outside/file", below(w, "link")), 0);
+	assert_int_equal(mkfifo(below(w, "fifo"), 0600), 0);
+	int reader = open(below(w, "fifo"), O_RDONLY | O_NONBLOCK);
+	assert_int_equal(mkdir(below(w, "real"), 0700), 0);
+	const struct access_want wants[] = {file(below(w, "folder/log"), "x"),
+		file(below(w, "link"), "x"), file(below(w, "fifo"), "x"),
+		file(below(w, "missing/log"), "x"), file(below(w, "real"), "x"),
+		file(below(w, "real/log"), "x")};
+	struct lb_access_set *s = want(w, wants, 6);
+	assert_non_null(strstr(w->told, "folder/log: Too many levels of symbolic links"));
+	assert_non_null(strstr(w->told, "link: Too many levels of symbolic links"));
+	assert_non_null(strstr(w->told, "fifo: Operation not permitted"));
+	assert_non_null(strstr(w->told, "missing/log: No such file"));
+	assert_non_null(strstr(w->told, "real: Is a directory"));
+	assert_null(strstr(w->told, "5: "));
+	assert_int_equal(s->n, 1);
+	assert_int_equal(rmdir(w->outside), 0); // nothing is in it
+	lb_access_set_put(s);
+	close(reader);
+}
+
+// OPS-42
+static void what_is_not_permitted_is_named(void **state)
+{
+	struct world *w = *state;
+	const struct access_want wants[] = {file("/tmp/x", "x"),
+		{.name = "o", .place = {.kind = ACCESS_STDOUT}, .format = "x"},
+		{.name = "e", .place = {.kind = ACCESS_STDERR}, .format = "x"}};
+	assert_null(want(w, wants, 3)); // without any log in shunt.yaml
+	assert_string_equal(w->told,
+		"0: shunt.yaml permits listeners no access log (access_log)\n"
+		"1: shunt.yaml permits listeners no access log (access_log)\n"
+		"2: shunt.yaml permits listeners no access log (access_log)\n");
+	const struct access_place own = {.kind = ACCESS_FILE, .path = w->own};
+	start_with(w, &own, NULL, false);
+	assert_null(want(w, wants, 3));
+	assert_string_equal(w->told,
+		"0: /tmp/x: shunt.yaml names no directory for it (access_log.xds_directory)\n"
+		"1: stdout: shunt.yaml does not permit it (access_log.xds_stdout)\n"
+		"2: stderr: shunt.yaml does not permit it (access_log.xds_stdout)\n");
+	assert_null(want(w, NULL, 0));
+	assert_string_equal(w->told, "");
+}
+
+// OPS-42
+static void a_format_that_is_wrong_leaves_the_others(void **state)
+{
+	struct world *w = *state;
+	start(w);
+	const struct access_want wants[] = {
+		file(below(w, "a"), "%COOKIE%"), file(below(w, "a"), "%PROTOCOL%")};
+	struct lb_access_set *s = want(w, wants, 2);
+	assert_string_equal(w->told, "0: format: %COOKIE% is no operator that is known\n");
+	assert_int_equal(s->n, 1);
+	lb_access_set_put(s);
+}
+
+// OPS-40
+static void each_log_has_its_own_lines_in_its_own_form(void **state)
+{
+	struct world *w = *state;
+	const struct access_place own = {.kind = ACCESS_FILE, .path = w->own};
+	start_with(w, &own, w->xds, false);
+	struct access_want wants[] = {file(below(w, "a"), "a %REQ(:PATH)%"),
+		file(below(w, "b"), "{\"p\":\"%REQ(:PATH)%\"}"),
+		file(below(w, "a"), "again %REQ(:PATH)%")};
+	wants[1].form = ACCESS_JSON_TYPED;
+	struct lb_access_set *s = want(w, wants, 3);
+	assert_int_equal(s->n, 3);
+	tell(w, LB_ACCESS_OWN | s->logs[0].bit, "/1");
+	tell(w, s->logs[1].bit, "/2");
+	tell(w, LB_ACCESS_OWN | s->logs[0].bit | s->logs[1].bit | s->logs[2].bit, "/3");
+	wait_lines(w, 7);
+	assert_string_equal(read_whole(w->folder, "own.log"), "own /1\nown /3\n");
+	assert_string_equal(read_whole(w->xds, "a"), "a /1\na /3\nagain /3\n");
+	assert_string_equal(read_whole(w->xds, "b"), "{\"p\":\"/2\"}\n{\"p\":\"/3\"}\n");
+	lb_access_set_put(s);
+}
+
+// OPS-40: what is the same for several listeners is one, and those of one file never mix lines.
+static void logs_that_are_the_same_are_one(void **state)
+{
+	struct world *w = *state;
+	start(w);
+	const struct access_want one = file(below(w, "a"), "x"), other = file(below(w, "a"), "y");
+	struct lb_access_set *a = want(w, &one, 1), *b = want(w, &one, 1);
+	struct lb_access_set *c = want(w, &other, 1);
+	assert_int_equal(a->logs[0].bit, b->logs[0].bit);
+	assert_int_not_equal(a->logs[0].bit, c->logs[0].bit);
+	lb_access_set_put(a);
+	lb_access_set_put(b);
+	lb_access_set_put(c);
+}
+
+static unsigned n_descriptors(void)
+{
+	unsigned n = 0;
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+// OPS-45: records that are in the rings when the listener changes are still written.
+static void a_log_that_goes_has_all_its_lines(void **state)
+{
+	struct world *w = *state;
+	char line[32];
+	start(w);
+	unsigned n_before = n_descriptors();
+	const struct access_want one = file(below(w, "a"), "%REQ(:PATH)%");
+	for (unsigned round = 0; round < 20; round++) {
+		struct lb_access_set *s = want(w, &one, 1);
+		assert_non_null(s);
+		for (unsigned i = 0; i < 100; i++) {
+			snprintf(line, sizeof(line), "/%u", round * 100 + i);
+			tell(w, s->logs[0].bit, line);
+		}
+		lb_access_set_put(s); // no snapshot has it any more
+		access_log_look(w->log, 1);
+	}
+	for (int i = 0; i < 3000 && n_descriptors() > n_before; i++) {
+		usleep(10000);
+		access_log_look(w->log, 1);
+	}
+	assert_int_equal(n_descriptors(), n_before);
+	assert_int_equal(access_log_numbers(w->log).n_lines, 2000);
+	const char *at = read_whole(w->xds, "a");
+	for (unsigned i = 0; i < 2000; i++) {
+		int len = snprintf(line, sizeof(line), "/%u\n", i);
+		assert_memory_equal(at, line, (size_t)len);
+		at += len;
+	}
+	assert_int_equal(*at, 0);
+}
+
+// OPS-43
+static void there_are_so_many_files_at_a_time(void **state)
+{
+	struct world *w = *state;
+	struct access_want wants[ACCESS_XDS_FILES + 1];
+	char paths[ACCESS_XDS_FILES + 1][128];
+	start(w);
+	for (unsigned i = 0; i <= ACCESS_XDS_FILES; i++) {
+		snprintf(paths[i], sizeof(paths[i]), "%s/%u", w->xds, i);
+		wants[i] = file(paths[i], "x");
+	}
+	struct lb_access_set *s = want(w, wants, ACCESS_XDS_FILES + 1);
+	assert_int_equal(s->n, ACCESS_XDS_FILES);
+	assert_non_null(strstr(w->told, "there are 32 files already"));
+	assert_int_equal(access(paths[ACCESS_XDS_FILES], F_OK), -1);
+	lb_access_set_put(s);
+	for (int i = 0; i < 3000; i++) { // until they have gone
+		access_log_look(w->log, 1);
+		s = want(w, &wants[ACCESS_XDS_FILES], 1);
+		if (s)
+			break;
+		usleep(10000);
+	}
+	assert_non_null(s);
+	lb_access_set_put(s);
+}
+
+// OPS-43
+static void there_are_so_many_logs_at_a_time(void **state)
+{
+	struct world *w = *state;
+	struct access_want wants[ACCESS_LOGS];
+	char formats[ACCESS_LOGS][8];
+	start(w);
+	for (unsigned i = 0; i < ACCESS_LOGS; i++) {
+		snprintf(formats[i], sizeof(formats[i]), "%u", i);
+		wants[i] = file(below(w, "a"), formats[i]);
+		wants[i].place.path = wants[0].place.path;
+	}
+	struct lb_access_set *s = want(w, wants, ACCESS_LOGS);
+	assert_int_equal(s->n, ACCESS_LOGS - 1);
+	assert_string_equal(w->told, "63: there are 63 logs of listeners already\n");
+	lb_access_set_put(s);
+}
+
+// OPS-46
+static void one_that_is_stuck_does_not_stop_the_others(void **state)
+{
+	struct world *w = *state;
+	assert_int_equal(mkfifo(w->own, 0600), 0);
+	const struct access_place own = {.kind = ACCESS_FILE, .path = w->own};
+	start_with(w, &own, w->xds, false); // nobody reads it
+	const struct access_want one = file(below(w, "a"), "%REQ(:PATH):1%");
+	struct lb_access_set *s = want(w, &one, 1);
+	char path[384];
+	memset(path, '/', sizeof(path) - 1);
+	path[sizeof(path) - 1] = 0;
+	uint64_t n = 0;
+	for (int i = 0; i < 10; i++) {
+		for (unsigned k = 0; k < 1000; k++) // more than waits for the other
+			tell(w, LB_ACCESS_OWN | s->logs[0].bit, path);
+		wait_lines(w, n += 1000);
+	}
+	struct access_log_numbers numbers = access_log_numbers(w->log);
+	assert_int_equal(numbers.n_ring, 0);
+	assert_true(numbers.n_cut > 0);
+	assert_int_equal(numbers.error, ENXIO);
+	lb_access_set_put(s);
+}
+
+// OPS-45
+static void renamed_files_of_all_logs_are_made_anew(void **state)
+{
+	struct world *w = *state;
+	const struct access_place own = {.kind = ACCESS_FILE, .path = w->own};
+	start_with(w, &own, w->xds, false);
+	const struct access_want one = file(below(w, "a"), "%REQ(:PATH)%");
+	struct lb_access_set *s = want(w, &one, 1);
+	tell(w, LB_ACCESS_OWN | s->logs[0].bit, "/1");
+	wait_lines(w, 2);
+	assert_int_equal(rename(below(w, "a"), below(w, "a.1")), 0);
+	access_log_reopen(w->log);
+	for (int i = 0; i < 3000 && access(below(w, "a"), F_OK); i++)
+		usleep(10000);
+	tell(w, LB_ACCESS_OWN | s->logs[0].bit, "/2");
+	wait_lines(w, 4);
+	assert_string_equal(read_whole(w->xds, "a.1"), "/1\n");
+	assert_string_equal(read_whole(w->xds, "a"), "/2\n");
+	assert_string_equal(read_whole(w->folder, "own.log"), "own /1\nown /2\n");
+	lb_access_set_put(s);
+}
+
+// OPS-43: a link that somebody put there meanwhile is not followed either.
+static void a_link_in_place_of_a_file_is_not_followed_by_rotation(void **state)
+{
+	struct world *w = *state;
+	start(w);
+	const struct access_want one = file(below(w, "a"), "%REQ(:PATH)%");
+	struct lb_access_set *s = want(w, &one, 1);
+	tell(w, s->logs[0].bit, "/1");
+	wait_lines(w, 1);
+	assert_int_equal(rename(below(w, "a"), below(w, "a.1")), 0);
+	assert_int_equal(symlink("../outside/file", below(w, "a")), 0);
+	access_log_reopen(w->log);
+	tell(w, s->logs[0].bit, "/2");
+	wait_lines(w, 2);
+	assert_string_equal(read_whole(w->xds, "a.1"), "/1\n/2\n");
+	assert_int_equal(rmdir(w->outside), 0);
+	lb_access_set_put(s);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+RUN_SUITE("ctrl/access_log/logs", CASE(paths_outside_of_the_directory_are_refused),
+	CASE(links_and_what_is_no_file_are_not_written_to), CASE(what_is_not_permitted_is_named),
+	CASE(a_format_that_is_wrong_leaves_the_others),
+	CASE(each_log_has_its_own_lines_in_its_own_form), CASE(logs_that_are_the_same_are_one),
+	CASE(a_log_that_goes_has_all_its_lines), CASE(there_are_so_many_files_at_a_time),
+	CASE(there_are_so_many_logs_at_a_time), CASE(one_that_is_stuck_does_not_stop_the_others),
+	CASE(renamed_files_of_all_logs_are_made_anew),
+	CASE(a_link_in_place_of_a_file_is_not_followed_by_rotation))
