@@ -318,6 +318,7 @@ static int start_assembler(struct control_plane *p, struct lb_err *err)
 		.slice = {.clock_ns = loop_clock_ns, .len_ns = SLICE_NS},
 		.loads = p->loads,
 		.credentials = trust_credentials(p->trust),
+		.access_log = p->signals.access_log,
 		.aggregate_policy = compat && strcmp(compat, "true") == 0, // A75-G08
 		.reresolve = on_reresolve,
 		.ctx = p,

@@ -188,6 +188,7 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 		.wheel = conf->wheel,
 		.draft = &a->draft,
 		.compiler = a->compiler,
+		.access_log = conf->access_log,
 		.slice = conf->slice,
 		.clusters = a->clusters,
 		.trees = &a->tree_env,

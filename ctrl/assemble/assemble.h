@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct access_log;
 struct actions;
 struct assembler;
 struct config;
@@ -46,6 +47,7 @@ struct assembler_conf {
 	uint32_t max_connections; // per worker, of all endpoints; 0 = no limit
 	struct load_report *loads; // NULL = no load reports
 	struct credentials *credentials; // NULL = connections by TLS are refused
+	struct access_log *access_log; // NULL = listeners have no access logs
 	struct slice slice; // how much of a large route table is made in a turn
 	bool aggregate_policy; // leaves use their aggregate's policy (A75-G08)
 	// Called when a connection failed: DNS names may have other addresses now (A74-C06). May be

@@ -5,6 +5,7 @@
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/assemble/draft.h"
 #include "ctrl/assemble/frontend_clusters.h"
+#include "ctrl/assemble/listener_parts.h"
 #include "ctrl/assemble/route_compile.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/deps/config.h"
@@ -15,6 +16,7 @@
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/chain_set.h"
+#include "lb/pick/access_set.h"
 #include "lb/route/filter.h"
 
 #include <errno.h>
@@ -98,9 +100,11 @@ static void free_parts(struct assembled_frontend *f)
 	compiled_routes_free(f->routes);
 	actions_free(f->actions);
 	lb_filter_chain_put(f->filters);
+	lb_access_set_put(f->access);
 	f->routes = NULL;
 	f->actions = NULL;
 	f->filters = NULL;
+	f->access = NULL;
 }
 
 // Clusters go with it, or have never come.
@@ -123,6 +127,7 @@ void assembled_frontend_draft(const struct assembled_frontend *f)
 	draft_set_frontend(f->env->draft, f->index,
 		f->routes ? compiled_routes_table(f->routes) : NULL, f->error, f->filters,
 		f->generation);
+	draft_set_access(f->env->draft, f->index, f->access);
 	draft_set_chains(f->env->draft, f->index, f->chains);
 }
 
@@ -131,6 +136,7 @@ struct assembled {
 	struct compiled_routes *routes;
 	struct actions *actions;
 	struct lb_filter_chain *filters;
+	struct lb_access_set *access;
 	bool same_routes, same_listener;
 };
 
@@ -139,6 +145,7 @@ static void assembled_fini(struct assembled *n)
 	compiled_routes_free(n->routes);
 	actions_free(n->actions);
 	lb_filter_chain_put(n->filters);
+	lb_access_set_put(n->access);
 }
 
 static struct route_compile_how how_of(const struct assembled_frontend *f)
@@ -187,20 +194,6 @@ static enum route_compile_outcome make_routes(
 	return outcome;
 }
 
-// shunt.yaml's idle timeout is for plain HTTP alone: gRPC's streams may be silent (TH-98).
-static struct lb_filter_chain *filters_of(const struct assembled_frontend *f)
-{
-	const struct res_listener *l = f->wanted->listener;
-	uint64_t s = f->env->config->stream_idle_timeout_s, own_ns = l->stream_idle_ns;
-	uint64_t plain_ns = own_ns ? own_ns : s ? s * NS_PER_SECOND : LB_NO_TIMEOUT;
-	const struct lb_listener_timeouts t = {
-		l->max_stream_duration_ns, {plain_ns, own_ns ? own_ns : LB_NO_TIMEOUT}};
-	struct lb_filter_chain *c = lb_filter_chain_new(l->filters, l->n_filters, &t);
-	if (c)
-		c->forwarding = l->forwarding;
-	return c;
-}
-
 static enum route_compile_outcome assemble(
 	struct assembled_frontend *f, struct assembled *ret, struct lb_err *reterr)
 {
@@ -212,9 +205,12 @@ static enum route_compile_outcome assemble(
 		outcome = make_routes(f, ret, reterr);
 	if (outcome != ROUTE_COMPILED)
 		return outcome;
-	if (!ret->same_listener)
-		ret->filters = filters_of(f);
-	return ret->same_listener || ret->filters ? ROUTE_COMPILED : ROUTE_COMPILE_REFUSED;
+	if (ret->same_listener)
+		return ROUTE_COMPILED;
+	ret->filters = listener_parts_filters(f, new->listener);
+	if (ret->filters)
+		ret->access = listener_parts_logs(f, new->listener);
+	return ret->filters ? ROUTE_COMPILED : ROUTE_COMPILE_REFUSED;
 }
 
 // Whether any resource is another one.
@@ -300,7 +296,9 @@ static void apply(struct assembled_frontend *f, struct assembled *n)
 	}
 	if (!n->same_listener) {
 		old.filters = f->filters;
+		old.access = f->access;
 		f->filters = n->filters;
+		f->access = n->access;
 	}
 	assembled_fini(&old);
 	log_news(f);

@@ -9,12 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct access_log;
 struct actions_job;
 struct assembler_routes;
 struct cluster_set;
 struct cluster_tree_env;
 struct config;
 struct draft;
+struct lb_access_set;
 struct lb_chain_set;
 struct route_compiler;
 struct route_job;
@@ -29,6 +31,7 @@ struct assembled_frontend_env {
 	struct twheel *wheel;
 	struct draft *draft; // gets their changes
 	struct route_compiler *compiler;
+	struct access_log *access_log; // NULL = listeners have none
 	struct slice slice; // how much of a large table's actions is listed in a turn
 	struct cluster_set *clusters;
 	struct cluster_tree_env *trees; // told when requests may have sessions
@@ -46,6 +49,7 @@ struct assembled_frontend {
 	struct compiled_routes *routes; // owned; compiled from applied's routes
 	struct actions *actions; // owned; of applied's routes
 	struct lb_filter_chain *filters; // counted; of applied's listener
+	struct lb_access_set *access; // counted; likewise; NULL = none
 	// Of the last configuration that served, even after it was removed: different filters later
 	// mean a new generation (FLT-11). Counted; NULL = none.
 	struct res_listener *listener;

@@ -47,6 +47,13 @@ void draft_set_frontend(struct draft *d, uint32_t index, struct lb_route_table *
 		d->is_lost = true;
 }
 
+void draft_set_access(struct draft *d, uint32_t index, struct lb_access_set *logs)
+{
+	struct lb_snapshot *s = begin(d);
+	if (!s || lb_snapshot_set_access(s, index, logs))
+		d->is_lost = true;
+}
+
 void draft_set_credential(struct draft *d, uint32_t id, struct lb_credential *credential)
 {
 	struct lb_snapshot *s = begin(d);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lb_access_set;
 struct lb_chain_set;
 struct lb_cluster;
 struct lb_credential;
@@ -33,6 +34,8 @@ void draft_set_cluster(struct draft *, uint32_t id, struct lb_cluster *);
 // table NULL: no routes, for this reason. generation: of the filters (FLT-11).
 void draft_set_frontend(struct draft *, uint32_t index, struct lb_route_table *table,
 	const char *error, struct lb_filter_chain *filters, uint64_t generation);
+// Of the frontend's listener; NULL = none.
+void draft_set_access(struct draft *, uint32_t index, struct lb_access_set *);
 // NULL = none.
 void draft_set_credential(struct draft *, uint32_t id, struct lb_credential *);
 void draft_set_frontend_credential(struct draft *, uint32_t index, uint32_t id);

@@ -122,6 +122,8 @@ static int read_hcm(struct xds_decoding *d, bool is_api, struct res_listener *l,
 	if (!rc)
 		rc = read_filters(&rd, hcm, l);
 	if (!rc)
+		rc = res_access_logs_read(&rd, hcm->access_log, hcm->n_access_log, &l->access_logs);
+	if (!rc)
 		rc = res_warnings_finish(&rd, &l->warnings);
 	if (rc)
 		return rc;

@@ -4,6 +4,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/res/access_log.h"
 #include "ctrl/res/listener_filter.h"
 #include "ctrl/res/warnings.h"
 #include "ctrl/xds/type.h"
@@ -49,6 +50,7 @@ struct res_listener {
 	uint32_t n_filters;
 	uint64_t max_stream_duration_ns; // LB_NO_TIMEOUT = none (A31-T01)
 	struct lb_forwarding forwarding; // HX-50
+	struct res_access_logs access_logs; // those that are understood (OPS-40)
 	uint64_t stream_idle_ns; // 0 = not configured, LB_NO_TIMEOUT = none (TH-98)
 	struct res_warnings warnings;
 };
