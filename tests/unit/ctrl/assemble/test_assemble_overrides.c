@@ -67,6 +67,7 @@ static void give(struct world *w, const struct told_priority *priorities)
 {
 	struct res_endpoints *e = endpoints_of(priorities, 1);
 	apply(w, &blue, (const char *[]){"blue"}, &e, 1);
+	xds_res_put(&e->base);
 	settle(w);
 }
 
