@@ -103,6 +103,26 @@ def test_ten_addresses_come_and_go_and_fail_nothing_at_those_that_stay(vips):
     assert vips.count("proxy", "vips_refused") == 0
 
 
+def test_ops_73_74_all_of_them_drain_and_return_as_they_are_by_then(vips):
+    """They are one frontend: `listeners`. That of shunt.yaml goes on."""
+    bed, stays = vips.bed, listener("stays", STAYS)
+    bed.settings += "drain_s: 2\n"
+    vips.put(stays, listener("goes", "10.9.0.2"))
+    vips.world.start()
+    vips.wait_for("both", lambda: vips.size(STAYS) == vips.size("10.9.0.2") == SIZES["blue"])
+    bed.shuntctl("drain", "frontend", "listeners")
+    bed.shuntctl("wait", "drained")
+    assert not vips.size(STAYS) and not vips.size("10.9.0.2") and vips.size(VIP)
+    assert vips.state("stays") == "drained"
+    vips.put(stays, listener("comes", "10.9.0.3", cluster="green"))
+    vips.wait_for("the change", lambda: {"stays", "comes"} <= set(vips.shown()) and vips.state("goes") == "none")
+    assert not vips.size(STAYS) and not vips.size("10.9.0.3")
+    bed.shuntctl("undrain")
+    vips.wait_for("both", lambda: (vips.size(STAYS), vips.size("10.9.0.3")) == (SIZES["blue"], SIZES["green"]))
+    assert not vips.size("10.9.0.2") and vips.state("stays") == "serving"
+    assert vips.count("proxy", "vips_refused") == 0
+
+
 def test_incremental_ads_brings_them_likewise(vips):
     """A36-64, A36-68."""
     vips.bed.settings += "xds: {protocol: delta}\n"
