@@ -120,7 +120,8 @@ def test_both_protocols_are_agreed_upon_and_spoken_over_tls(lab, tmp_path, way, 
                           "-n", "300", "-c", "2", *way)
     assert done.status == 0, done.report
     assert done.outcomes() == {"ok": 300}
-    assert done.report["connections"]["opened"] == n_opened
+    # Of those that go, some are replaced before the last answer is there.
+    assert n_opened <= done.report["connections"]["opened"] <= n_opened + (n_opened > 2) * 2
     check_end(world.bed)
 
 
