@@ -351,13 +351,14 @@ static bool is_done(const struct access_output *o)
 	return !access_output_waits(o) || atomic_load_explicit(&o->error, memory_order_relaxed);
 }
 
-void access_logs_let_go(struct access_logs *l, const struct access_logs_now *now)
+void access_logs_let_go(struct access_logs *l, struct access_logs_now *now)
 {
 	for (uint64_t bits = now->leaving; bits; bits &= bits - 1) {
 		struct one *k = &l->all[__builtin_ctzll(bits)];
 		if (is_done(k->out))
 			set_state(k, LEFT);
 	}
+	access_logs_look(l, now);
 }
 
 void access_logs_write(struct access_logs *l, const struct access_view *v)

@@ -62,7 +62,8 @@ struct access_logs_now {
 };
 // What there is when a round through all rings begins.
 void access_logs_look(struct access_logs *, struct access_logs_now *ret);
-// That round came to the end of each ring: those that were leaving have all their lines.
-void access_logs_let_go(struct access_logs *, const struct access_logs_now *);
+// That round came to the end of each ring: those that were leaving have all their lines, and ctrl
+// may free them from now on. *now is what there is without them.
+void access_logs_let_go(struct access_logs *, struct access_logs_now *now);
 // A line for each log of the view's record. An output without room is flushed, and else loses it.
 void access_logs_write(struct access_logs *, const struct access_view *);
