@@ -134,7 +134,7 @@ static void leave(struct proxy_client *c)
 	twheel_cancel(c->conn.proxy->wheel, &c->window_timer);
 	twheel_cancel(c->conn.proxy->wheel, &c->block_timer);
 	twheel_cancel(c->conn.proxy->wheel, &c->progress_timer);
-	twheel_cancel(c->conn.proxy->wheel, &c->leave_timer);
+	proxy_leave_forget(c);
 }
 
 static void over(struct proxy_client *c, enum h2_error code)
@@ -318,7 +318,7 @@ static bool on_fed_short(struct proxy_conn *conn)
 	return c->held;
 }
 
-static void on_silent(struct proxy_conn *conn)
+static void on_expired(struct proxy_conn *conn)
 {
 	proxy_client_abort(CONTAINER_OF(conn, struct proxy_client, conn));
 }
@@ -357,11 +357,11 @@ static void on_eof(struct proxy_conn *conn)
 
 static void on_worn(struct proxy_conn *conn)
 {
-	proxy_drain_client(CONTAINER_OF(conn, struct proxy_client, conn));
+	proxy_leave_now(CONTAINER_OF(conn, struct proxy_client, conn));
 }
 
 static const struct proxy_conn_ops conn_ops = {.on_send_room = on_send_room,
-	.on_silent = on_silent,
+	.on_expired = on_expired,
 	.on_flushed = on_flushed,
 	.on_fed_short = on_fed_short,
 	.on_secured = on_secured,

@@ -7,6 +7,7 @@
 #include "dataplane/proxy/client_buffer.h"
 #include "dataplane/proxy/conn.h"
 #include "dataplane/proxy/counters.h"
+#include "dataplane/proxy/leave.h"
 #include "dataplane/proxy/queue.h"
 #include "dataplane/proxy/source.h"
 #include "lb/base/ip.h"
@@ -30,11 +31,9 @@ struct proxy_client {
 	struct twheel_timer window_timer; // fires when a stream has waited too long for window
 	struct twheel_timer block_timer; // fires when a header block has been open for too long
 	struct twheel_timer progress_timer; // fires when a request may have been idle for too long
-	// when leaving: the first GOAWAY, the last one, then the end
-	struct twheel_timer leave_timer;
+	struct proxy_leave leave;
 	struct proxy_client_buffer buffer;
 	uint64_t generation; // its chain's generation at accept; 0 = it had no listener
-	uint64_t leave_by_ns; // when leaving: the deadline
 	uint64_t measured_ns, measured_taken; // pressure.c: since when, and from which byte on
 	uint64_t random; // random per connection, for hashing (HP-08)
 	uint32_t block_id; // stream of the open header block; 0 = none
@@ -43,10 +42,6 @@ struct proxy_client {
 	uint16_t chain; // the snapshot's frontend with its routes, for life: the same, or a chain
 	bool held; // its input waits for an answer or for window (h2_conn_holds)
 	bool has_asked; // sent a request, ever
-	// sent away: its listener has been replaced, its frontend drains, or it was idle for too
-	// long
-	bool leaves;
-	bool drains; // it is sent away because its frontend is left (proxy_listen_leave())
 	bool cut; // closed by a drain's deadline
 	bool broke_protocol; // the connection ended because the client broke the protocol
 	bool drained; // the last GOAWAY is sent: close when no streams are left

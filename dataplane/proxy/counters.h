@@ -23,7 +23,7 @@
 	X(headers_malformed)                                                                       \
 	X(headers_too_long)                                                                        \
 	X(headers_late)                                                                            \
-	X(clients_drained) /* sent away because their listener was replaced */                     \
+	X(clients_drained) /* their listener was replaced, or their frontend left */               \
 	X(clients_stalled) /* did not take a byte of output in time */                             \
 	X(streams_stalled) /* got no window from the client in time */                             \
 	/* Kept most of the worker's chunks when they ran short: */                               \

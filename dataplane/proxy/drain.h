@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draining (HX-22): GOAWAY in two steps, streams finish, a deadline cuts the rest. Either the
 // whole proxy drains and accepts no new clients, or only the clients of a listener that has been
-// replaced (FLT-11), or of a frontend that operators have left (OPS-73), which may be taken back.
+// replaced (FLT-11), or of a frontend that operators have left (OPS-73): leave.h has one client's.
 // Thread: the owning worker.
 #pragma once
 
@@ -41,8 +41,6 @@ void proxy_drain_begin(struct proxy *, uint64_t deadline_ns);
 void proxy_drain_see_generations(struct proxy *);
 // Checks which frontends are left, and which are taken up again (listen.h).
 void proxy_drain_see_frontends(struct proxy *);
-// Sends one client away from now on. It has as long as those of a replaced listener.
-void proxy_drain_client(struct proxy_client *);
 // Called for a request that a drain's deadline ends.
 void proxy_drain_count_cut(struct proxy *);
 // Called once per turn.

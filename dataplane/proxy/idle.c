@@ -2,7 +2,7 @@
 #include "dataplane/proxy/idle.h"
 
 #include "dataplane/proxy/client.h"
-#include "dataplane/proxy/drain.h"
+#include "dataplane/proxy/leave.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"
@@ -45,8 +45,8 @@ static uint64_t send_away(struct proxy *p, struct list_link *list, uint32_t *bud
 			append(c);
 			continue;
 		}
-		proxy_count(p, PROXY_clients_idled);
-		proxy_drain_client(c);
+		if (proxy_leave_now(c))
+			proxy_count(p, PROXY_clients_idled);
 	}
 	return UINT64_MAX;
 }
@@ -73,7 +73,7 @@ void proxy_idle_init(struct proxy_idle *idle)
 void proxy_idle_begin(struct proxy_client *c)
 {
 	struct proxy *p = c->conn.proxy;
-	if (c->leaves)
+	if (proxy_leave_begun(&c->leave))
 		return;
 	append(c);
 	uint64_t timeout_ns = p->conf.idle_timeout_ns;

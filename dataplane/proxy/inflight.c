@@ -114,7 +114,7 @@ static enum lb_conn_state state_of_client(const struct proxy_client *c)
 		return LB_CONN_header;
 	if (c->conn.secure && proxy_secure_is_shaking(c->conn.secure))
 		return LB_CONN_handshake;
-	if (c->leaves || c->drained)
+	if (proxy_leave_begun(&c->leave) || c->drained)
 		return LB_CONN_leaving;
 	return h2_conn_n_streams(c->conn.h2) ? LB_CONN_open : LB_CONN_idle;
 }

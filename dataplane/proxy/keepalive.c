@@ -53,7 +53,7 @@ static void fire(struct twheel_timer *t)
 		arm(c, until - now);
 	} else {
 		proxy_count(c->proxy, PROXY_pings_unanswered);
-		c->ops->on_silent(c);
+		c->ops->on_expired(c);
 	}
 }
 

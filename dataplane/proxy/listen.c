@@ -5,6 +5,8 @@
 #include "lb/pick/link.h"
 #include "lb/snapshot.h"
 
+_Static_assert(TCP_MAX_LISTENERS >= LB_MAX_FRONTENDS + LB_MAX_VIPS, "each has its place");
+
 static void tell(struct proxy *p, uint32_t place, const struct ip_addr *ip)
 {
 	if (p->conf.serve)
@@ -129,7 +131,7 @@ void proxy_listen_return(struct proxy *p, uint32_t frontend)
 		return;
 	}
 	if (tcp_listen(p->tcp, &f->address, f->port, p->accept, l))
-		proxy_count(p, PROXY_vips_refused); // all places are Listeners' by now
+		proxy_count(p, PROXY_vips_refused);
 	else
 		l->at = (struct ip_port){f->address, f->port};
 }

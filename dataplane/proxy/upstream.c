@@ -224,7 +224,7 @@ static void on_flushed(struct proxy_conn *conn)
 	}
 }
 
-static void on_silent(struct proxy_conn *conn)
+static void on_expired(struct proxy_conn *conn)
 {
 	gone(CONTAINER_OF(conn, struct proxy_upstream, conn), "no answer to PING", true);
 }
@@ -257,7 +257,7 @@ static void on_worn(struct proxy_conn *conn)
 
 static const struct proxy_conn_ops conn_ops = {.on_send_room = on_send_room,
 	.on_flushed = on_flushed,
-	.on_silent = on_silent,
+	.on_expired = on_expired,
 	.on_secured = on_secured,
 	.on_broken = on_broken,
 	.on_eof = on_eof,

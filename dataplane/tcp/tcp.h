@@ -130,7 +130,8 @@ void tcp_stack_unreachable(struct tcp_stack *, const struct tcp_flow *);
 // is outstanding (RFC 5927 4.1).
 void tcp_stack_too_big(struct tcp_stack *, const struct tcp_flow *, uint32_t seq, uint32_t mtu);
 
-// Returns 0, -EADDRINUSE or -ENOMEM (at most 4,096 listeners).
+#define TCP_MAX_LISTENERS 5120
+// Returns 0, -EADDRINUSE or -ENOMEM (there are as many as may be).
 [[nodiscard]] int tcp_listen(
 	struct tcp_stack *, const struct ip_addr *, uint16_t port, tcp_accept_fn, void *arg);
 // New connections get RST; existing ones stay.

@@ -36,7 +36,6 @@
 #define TCP_ANSWER_PLACES 64 // power of two; sources share them by a keyed hash
 #define TCP_MSS_DEFAULT 536 // RFC 9293 3.7.1
 #define TCP_MSS_FLOOR 64 // of what a peer may ask for
-#define TCP_MAX_LISTENERS 4096
 // Holes that one connection may have in what it received: each pins a chunk, all together as much
 // as a window.
 #define TCP_MAX_RANGES 128

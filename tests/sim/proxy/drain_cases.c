@@ -336,6 +336,75 @@ static void ops_74_nobody_is_told_after_it(void **state)
 	world_free(w);
 }
 
+// OPS-74: whoever has been told of it before, too.
+static void ops_74_a_second_drain_is_taken_back_like_the_first(void **state)
+{
+	struct world *w = three_clients(600 * SECOND);
+	struct ask *busy = ask_of(w, 0, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	for (int i = 0; i < 2; i++) {
+		leave(w, 0, 20 * SECOND);
+		world_run(w, 4 * SECOND);
+		assert_true(w->clients[0].goaway);
+		return_to(w, 0);
+		world_run(w, 20 * MS);
+	}
+	world_run(w, 600 * SECOND);
+	assert_false(busy->closed || w->clients[0].over);
+	world_free(w);
+}
+
+// OPS-74
+static void ops_74_a_drain_that_begins_anew_has_its_own_deadline(void **state)
+{
+	struct world *w = three_clients(600 * SECOND);
+	struct ask *busy = ask_of(w, 0, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	leave(w, 0, 20 * SECOND);
+	world_run(w, 4 * SECOND);
+	return_to(w, 0);
+	leave(w, 0, 60 * SECOND);
+	world_run(w, 50 * SECOND);
+	assert_false(busy->closed);
+	world_run(w, 11 * SECOND);
+	assert_true(busy->closed && w->clients[0].over);
+	world_free(w);
+}
+
+// OPS-74, FLT-11: a listener that is replaced meanwhile is not forgotten.
+static void ops_74_who_stays_leaves_a_replaced_listener(void **state)
+{
+	struct world *w = three_clients(20 * SECOND);
+	struct ask *busy = ask_of(w, 0, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	leave(w, 0, 36000 * SECOND);
+	world_run(w, 5 * MS);
+	set_generation(w, 0, 2);
+	world_run(w, 5 * MS);
+	assert_false(w->clients[0].goaway || w->clients[1].goaway);
+	return_to(w, 0);
+	world_run(w, 30 * SECOND);
+	assert_true(busy->closed && w->clients[0].over && w->clients[1].over);
+	world_free(w);
+}
+
+// OPS-74, TH-80: who became idle meanwhile is still idle.
+static void ops_74_who_stays_is_idle_if_it_was(void **state)
+{
+	struct world *w = three_clients(600 * SECOND);
+	leave(w, 0, 36000 * SECOND);
+	world_run(w, 5 * MS);
+	struct ask *a = ask_of(w, 0, KIND_ECHO, 100);
+	finish(w);
+	assert_ok(w, a);
+	assert_false(w->clients[0].goaway);
+	return_to(w, 0);
+	world_run(w, 310 * SECOND);
+	assert_true(w->clients[0].over);
+	assert_int_equal(world_counter(w, "clients_idled"), 3);
+	world_free(w);
+}
+
 // OPS-75
 static void ops_75_the_end_of_everything_ends_a_drain(void **state)
 {
@@ -347,6 +416,8 @@ static void ops_75_the_end_of_everything_ends_a_drain(void **state)
 	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
 					     .deadline_ns = w->wire.now_ns + 5 * SECOND});
 	return_to(w, 0); // comes too late
+	world_run(w, 20 * MS);
+	assert_int_equal(uses(w, 0), 2); // clients; and the worker, if it listened
 	world_run(w, 4 * SECOND);
 	assert_false(busy->closed || w->control.drained);
 	world_open_client(w, 1, 0);
@@ -366,4 +437,8 @@ RUN_SUITE("sim/proxy_drain", CASE(a_drain_says_goaway_twice_and_lets_streams_fin
 	CASE(a_drain_meets_clients_that_were_to_leave), CASE(flt_11_no_time_at_all_cuts_at_once),
 	CASE(ops_73_a_left_frontends_clients_go_and_others_stay),
 	CASE(ops_74_a_frontend_that_is_taken_up_again_takes_clients),
-	CASE(ops_74_nobody_is_told_after_it), CASE(ops_75_the_end_of_everything_ends_a_drain))
+	CASE(ops_74_nobody_is_told_after_it),
+	CASE(ops_74_a_second_drain_is_taken_back_like_the_first),
+	CASE(ops_74_a_drain_that_begins_anew_has_its_own_deadline),
+	CASE(ops_74_who_stays_leaves_a_replaced_listener), CASE(ops_74_who_stays_is_idle_if_it_was),
+	CASE(ops_75_the_end_of_everything_ends_a_drain))

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/leave.h"
+
+#include "dataplane/proxy/client.h"
+#include "dataplane/proxy/state.h"
+#include "lb/base/container_of.h"
+#include "lb/base/min.h"
+
+// The share of the time over which clients are told, one by one: all at once they would all come
+// back at once.
+#define TELLING_SHARE 10
+
+void proxy_leave_say_first(struct proxy_client *c)
+{
+	h2_conn_drain_begin(c->conn.h2);
+	proxy_conn_touch(&c->conn);
+}
+
+void proxy_leave_say_last(struct proxy_client *c)
+{
+	h2_conn_drain_end(c->conn.h2, H2_NO_ERROR);
+	c->drained = true;
+	proxy_conn_touch(&c->conn);
+}
+
+static struct proxy_client *of_timer(struct twheel_timer *t)
+{
+	return CONTAINER_OF(t, struct proxy_client, leave.timer);
+}
+
+// 0 = its streams may take their time.
+static uint64_t deadline(const struct proxy_leave *l)
+{
+	if (!l->own_by_ns || !l->frontend_by_ns)
+		return l->own_by_ns ? l->own_by_ns : l->frontend_by_ns;
+	return min_u64(l->own_by_ns, l->frontend_by_ns);
+}
+
+static void time_is_up(struct twheel_timer *t)
+{
+	struct proxy_client *c = of_timer(t);
+	c->cut = true;
+	c->conn.ops->on_expired(&c->conn);
+}
+
+// By the deadline as it is now, whatever comes next.
+static void hurry(struct proxy_client *c)
+{
+	struct twheel *wheel = c->conn.proxy->wheel;
+	struct twheel_timer *t = &c->leave.timer;
+	uint64_t by_ns = deadline(&c->leave);
+	bool is_last = t->fire == time_is_up;
+	if (is_last)
+		twheel_cancel(wheel, t);
+	if (by_ns && (is_last || twheel_expires_ns(t) > by_ns))
+		twheel_arm(wheel, t, by_ns);
+}
+
+static void grace_over(struct twheel_timer *t)
+{
+	struct proxy_client *c = of_timer(t);
+	proxy_leave_say_last(c);
+	t->fire = time_is_up;
+	hurry(c);
+}
+
+// GOAWAY in two steps, beginning now.
+static void tell(struct proxy_client *c)
+{
+	struct twheel *wheel = c->conn.proxy->wheel;
+	if (!c->drained) // by the end of everything
+		proxy_leave_say_first(c);
+	c->leave.told = true;
+	c->leave.timer.fire = grace_over;
+	twheel_arm(wheel, &c->leave.timer, twheel_now(wheel) + PROXY_LEAVE_GRACE_NS);
+	hurry(c);
+}
+
+static void tell_to_leave(struct twheel_timer *t)
+{
+	struct proxy_client *c = of_timer(t);
+	proxy_count(c->conn.proxy, PROXY_clients_drained);
+	tell(c);
+}
+
+// Somewhen in this time. Returns when.
+static uint64_t tell_within(struct proxy_client *c, uint64_t ns)
+{
+	struct proxy *p = c->conn.proxy;
+	uint64_t at_ns = twheel_now(p->wheel) + rand_below(&p->rand, ns + 1);
+	c->leave.timer.fire = tell_to_leave;
+	twheel_arm(p->wheel, &c->leave.timer, at_ns);
+	return at_ns;
+}
+
+// What is left of a listener's time behind that of telling.
+static uint64_t rest_of(const struct proxy *p)
+{
+	return p->conf.listener_drain_ns / TELLING_SHARE * (TELLING_SHARE - 1);
+}
+
+bool proxy_leave_now(struct proxy_client *c)
+{
+	struct proxy *p = c->conn.proxy;
+	if (c->leave.own_by_ns)
+		return false;
+	c->leave.own_by_ns = twheel_now(p->wheel) + rest_of(p);
+	if (c->leave.told)
+		hurry(c);
+	else
+		tell(c);
+	return true;
+}
+
+// Those who are told late have as long as the others, and are cut apart as well.
+void proxy_leave_listener(struct proxy_client *c)
+{
+	struct proxy *p = c->conn.proxy;
+	struct proxy_leave *l = &c->leave;
+	if (l->own_by_ns)
+		return;
+	if (proxy_leave_begun(l)) {
+		l->own_by_ns = twheel_now(p->wheel) + rest_of(p);
+		hurry(c);
+	} else {
+		l->own_by_ns =
+			tell_within(c, p->conf.listener_drain_ns / TELLING_SHARE) + rest_of(p);
+	}
+}
+
+// It may have become idle in between, which nobody was told of.
+static void stay(struct proxy_client *c)
+{
+	twheel_cancel(c->conn.proxy->wheel, &c->leave.timer);
+	proxy_conn_touch(&c->conn);
+}
+
+void proxy_leave_frontend(struct proxy_client *c, uint64_t by_ns)
+{
+	struct proxy_leave *l = &c->leave;
+	uint64_t now_ns = twheel_now(c->conn.proxy->wheel);
+	bool had_begun = proxy_leave_begun(l);
+	if (by_ns == l->frontend_by_ns)
+		return;
+	l->frontend_by_ns = by_ns;
+	if (!had_begun)
+		tell_within(c, by_ns > now_ns ? (by_ns - now_ns) / TELLING_SHARE : 0);
+	else if (proxy_leave_begun(l))
+		hurry(c);
+	else
+		stay(c);
+}
+
+void proxy_leave_forget(struct proxy_client *c)
+{
+	twheel_cancel(c->conn.proxy->wheel, &c->leave.timer);
+}
