@@ -35,7 +35,7 @@ static void drain(struct shutdown *s, uint64_t deadline)
 	log_info("draining", "deadline_s=%" PRIu64, (left + NS_PER_SECOND - 1) / NS_PER_SECOND);
 	struct lb_command command = {.kind = LB_COMMAND_DRAIN, .deadline_ns = deadline};
 	workers_send_all(s->workers, &command);
-	arm(s, &s->drain_timer, on_drain_overdue, deadline + DRAIN_SLACK_NS);
+	arm(s, &s->drain_timer, on_drain_overdue, now + left + DRAIN_SLACK_NS);
 }
 
 static void on_lame_over(struct twheel_timer *timer)

@@ -221,6 +221,20 @@ static void sigterm_has_the_deadline_of_a_drain_under_way(void **state)
 	assert_about(c.deadline_ns, w->now_ns + 20 * SECOND);
 }
 
+// OPS-75: workers are waited for, also when the deadline was long ago.
+static void sigterm_long_after_a_drain_waits_for_workers(void **state)
+{
+	struct world *w = *state;
+	(void)!drains_begin(w->drains, DRAINS_ALL, &w->err);
+	pass(w, 100 * SECOND);
+	for (int i = 0; i < N_FRONTENDS; i++)
+		(void)heard(w);
+	shutdown_signal(&w->shutdown);
+	assert_int_equal(heard(w).kind, LB_COMMAND_DRAIN);
+	pass(w, SECOND / 2);
+	assert_true(twheel_armed(&w->shutdown.drain_timer));
+}
+
 // OPS-75: clients of another frontend have not been warned.
 static void sigterm_takes_its_time_where_a_frontend_serves(void **state)
 {
@@ -243,4 +257,5 @@ RUN_SUITE("ctrl/drains", CASE(a_frontend_is_a_lame_duck_then_sends_clients_away_
 	CASE(no_lame_duck_at_all_sends_clients_away_at_once),
 	CASE(sigterm_counts_the_time_that_is_gone),
 	CASE(sigterm_has_the_deadline_of_a_drain_under_way),
+	CASE(sigterm_long_after_a_drain_waits_for_workers),
 	CASE(sigterm_takes_its_time_where_a_frontend_serves))
