@@ -165,8 +165,8 @@ static int check_workers(struct config *c, struct lb_err *reterr)
 	return 0;
 }
 
-// A group's number, or the name of one that there is. Directories are asked, too: this is the
-// start, or a reload.
+// A group's number, or a name in /etc/group: no directory is asked, which might keep a reload
+// waiting.
 static int read_group(const char *text, const char *field, int64_t *ret, struct lb_err *reterr)
 {
 	*ret = -1;
@@ -180,11 +180,14 @@ static int read_group(const char *text, const char *field, int64_t *ret, struct 
 		*ret = (int64_t)n;
 		return 0;
 	}
-	const struct group *g = getgrnam(text);
-	if (!g)
-		return lb_err_set(reterr, "%s: there is no group '%s'", field, text);
-	*ret = g->gr_gid;
-	return 0;
+	FILE *in = fopen("/etc/group", "re");
+	const struct group *g;
+	while (in && (g = fgetgrent(in)))
+		if (strcmp(g->gr_name, text) == 0)
+			*ret = g->gr_gid;
+	if (in)
+		fclose(in);
+	return *ret >= 0 ? 0 : lb_err_set(reterr, "%s: /etc/group has no '%s'", field, text);
 }
 
 static int check_stats(struct config *c, struct lb_err *reterr)

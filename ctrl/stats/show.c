@@ -242,8 +242,9 @@ static char *answer(const struct show *s, const struct command *c, struct show_a
 static void tell_action(const struct stats_caller *caller, const char *line)
 {
 	char who[STATS_WHO_MAX];
-	log_info("operator's action", "command=%s %s", log_quote(line),
-		stats_caller_print(caller, who));
+	// Who first: a long command is cut where events are kept.
+	log_info("operator's action", "%s command=%s", stats_caller_print(caller, who),
+		log_quote(line));
 }
 
 static char *act(

@@ -45,7 +45,7 @@ static void an_action_is_an_event_with_who_did_it(void **state)
 	json_t *last = json_array_get(rows, json_array_size(rows) - 1);
 	assert_string_equal(json_string_value(json_object_get(last, "event")), "operator's action");
 	const char *details = json_string_value(json_object_get(last, "details"));
-	assert_string_equal(details, "command=\"reconnect\" user=\"root\" uid=0 pid=77");
+	assert_string_equal(details, "user=\"root\" uid=0 pid=77 command=\"reconnect\"");
 	json_decref(rows);
 }
 
