@@ -6,7 +6,8 @@ it, and tells what each client said to it.
 
 usage: ads_agent.py SOCKET IP:PORT
 
-Asked for {put, patch, raw, wait_s}: `put` are resources in protobuf's JSON form with "@type";
+Asked for {wanted, put, patch, raw, wait_s}: `wanted` is [[type, name]], which all clients are to have asked for and
+answered to before anything is put; `put` are resources in protobuf's JSON form with "@type";
 `patch` is [[number of the resource, path within it, hex]], bytes to be merged into the message
 there; `raw` is [[type, name, hex]], whole resources. What is put stays until it is replaced. The
 answer is {client: "" = accepted | the text of its refusal}, of all clients that were subscribed.
@@ -17,7 +18,6 @@ import queue
 import re
 import sys
 import threading
-import time
 
 import grpc
 from envoy.config.cluster.v3 import cluster_pb2
@@ -96,8 +96,16 @@ class Server:
         name = resource.get("cluster_name") or resource["name"]
         return self.put(url, name, message.SerializeToString())
 
+    def wait(self, is_so, seconds, what):
+        if not self.lock.wait_for(is_so, seconds):
+            raise TimeoutError(what)
+
     def publish(self, request):
+        wait_s = request.get("wait_s", 5)
         with self.lock:
+            for url, name in request.get("wanted", []):
+                self.wait(lambda u=url, n=name: self.streams and all(stream.knows(u, n) for stream in self.streams),
+                          wait_s, f"a client did not ask for {name}")
             self.copies = request.get("copies", 1)
             patches = request.get("patch", [])
             changed = {self.put_json(resource, [p[1:] for p in patches if p[0] == number])
@@ -108,11 +116,8 @@ class Server:
             for url in changed:
                 self.versions[url] += 1
                 waiting += [(stream, url) for stream in self.streams if stream.send(url)]
-            deadline = time.monotonic() + request.get("wait_s", 5)
-            while not all(stream.verdict(url) is not None for stream, url in waiting):
-                left = deadline - time.monotonic()
-                if left <= 0 or not self.lock.wait(left):
-                    raise TimeoutError("a client did not answer to the new version")
+            self.wait(lambda: all(stream.verdict(url) is not None for stream, url in waiting), wait_s,
+                      "a client did not answer to the new version")
             return {stream.client: stream.verdict(url) for stream, url in waiting}
 
     def handle(self, requests, context):
@@ -180,6 +185,9 @@ class Stream:
             resources=[held[name] for name in names if name in held for _ in range(
                 self.server.copies)]).SerializeToString())
         return True
+
+    def knows(self, url, name):
+        return name in self.names.get(url, ()) and self.verdict(url) is not None
 
     def verdict(self, url):
         return self.verdicts.get(url) if self in self.server.streams else "gone"

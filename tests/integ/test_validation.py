@@ -19,6 +19,7 @@ from lab import wait_until
 from listener_table import good_listener, listener_rows
 from pki import Pki
 from rbac_table import RBAC, rbac_rows
+from resources import CLUSTER as CLUSTER_TYPE, ENDPOINTS as ENDPOINTS_TYPE
 from resources import ROUTE_CONFIG, cluster, endpoints, route, route_config, virtual_host
 from routing_cases import ALPHA, BETA
 from socket_table import socket_rows
@@ -76,6 +77,10 @@ class World:
                                   copies=copies)
         return {name: text for agent, text in answers.items() for name in (OURS, CORE)
                 if agent.startswith(name)}
+
+    def wait_wanted(self, url, *names):
+        """Until both clients have asked for these, as new routes make them do, each in its time."""
+        self.server.ask(wanted=[[url, name] for name in names])
 
     def ask(self, *calls, alone=False):
         requests = [{"fields": fields_of(call), "alone": alone} for call in calls]
@@ -275,6 +280,7 @@ def test_clusters(wire):
     wire.publish([good_cluster(name) for name in PATHS])
     routes = [route(path, name) for name, path in PATHS.items()]
     wire.publish([wire.routes([virtual_host("row", ["*"], *routes)])])
+    wire.wait_wanted(CLUSTER_TYPE, *PATHS)
     wrong = complaints(wire, check_cluster, rows)
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
 
@@ -295,6 +301,7 @@ def fixture_tls_wire(lab):
 def test_tls_of_clusters(tls_wire):
     tls_wire.publish([good_cluster(CLUSTER)])
     tls_wire.publish([tls_wire.routes([virtual_host("row", ["*"], route(PATHS[CLUSTER], CLUSTER))])])
+    tls_wire.wait_wanted(CLUSTER_TYPE, CLUSTER)
     rows = list(tls_cluster_rows())
     assert len(rows) >= MIN_TLS_ROWS
     wrong = complaints(tls_wire, check_cluster, rows)
@@ -314,5 +321,6 @@ def test_endpoints(wire):
     assert len(rows) >= MIN_ENDPOINT_ROWS
     wire.publish([cluster(ENDPOINTS_NAME), good_endpoints()])
     wire.publish([wire.routes([virtual_host("row", ["*"], route(ENDPOINTS_PATH, ENDPOINTS_NAME))])])
+    wire.wait_wanted(ENDPOINTS_TYPE, ENDPOINTS_NAME)
     wrong = complaints(wire, check_endpoints, rows)
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
