@@ -55,14 +55,11 @@ static int read_frontend(const struct reader *r, const char *name)
 static int read_source(const struct reader *r, const char *text)
 {
 	struct str address = str_until(str_from(text), '/');
-	uint64_t bits;
 	struct ip_prefix *to = &r->to->source;
 	r->to->has_source = ip_parse_str(address, &to->ip);
 	unsigned before = r->to->has_source && ip_is_v4(&to->ip) ? IP_V4_BITS : 0;
-	uint64_t most = sizeof(to->ip.b) * 8 - before;
-	if (!text[address.len])
-		bits = most;
-	else if (!str_number(str_from(text + address.len + 1), most, &bits))
+	uint64_t most = sizeof(to->ip.b) * 8 - before, bits = most;
+	if (text[address.len] && !str_number(str_from(text + address.len + 1), most, &bits))
 		r->to->has_source = false;
 	if (!r->to->has_source)
 		return lb_err_set(r->err, "source: '%s' is not an address, nor ADDRESS/BITS", text);
