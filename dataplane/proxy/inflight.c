@@ -71,7 +71,6 @@ static bool wants_request(const struct lb_inflight_query *q, const struct proxy_
 
 static void tell_request(const struct proxy_request *r, struct lb_inflight_row *row)
 {
-	const struct proxy_backend *b = &r->proxy->backends[r->endpoint_id];
 	bool is_sent = r->state >= PROXY_REQUEST_SENT;
 	row->bytes_in = h2_stream_n_received(r->client);
 	row->bytes_out = h2_stream_n_sent(r->client);
@@ -79,9 +78,9 @@ static void tell_request(const struct proxy_request *r, struct lb_inflight_row *
 	row->frontend = r->frontend;
 	row->state = (uint8_t)state_of_request(r);
 	struct lb_inflight_request *to = &row->request;
-	// Of one that is delivered the backend may be gone, and another in its place.
-	to->has_endpoint = r->state >= PROXY_REQUEST_ROOM && b->proxy;
-	to->endpoint = b->addr;
+	to->has_endpoint = proxy_request_has_backend(r);
+	to->endpoint =
+		to->has_endpoint ? r->proxy->backends[r->endpoint_id].addr : (struct ip_port){0};
 	to->n_attempts = r->trail.n_tries + is_sent;
 	struct str texts[LB_FAILURE_N_TEXTS] = {{0}};
 	to->route_index = proxy_trail_texts(r, texts);

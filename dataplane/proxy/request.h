@@ -147,6 +147,11 @@ static inline bool proxy_request_waits(const struct proxy_request *r)
 {
 	return r->state < PROXY_REQUEST_SENT;
 }
+// The backend of its endpoint_id is its own: when it is ending, that may be another one by now.
+static inline bool proxy_request_has_backend(const struct proxy_request *r)
+{
+	return r->state >= PROXY_REQUEST_ROOM && r->state < PROXY_REQUEST_ENDING;
+}
 
 // Records the cause; only the first call counts.
 void proxy_request_end(struct proxy_request *, enum lb_cause);

@@ -148,7 +148,7 @@ void proxy_trail_fail(struct proxy_request *r, const struct proxy_reply *reply, 
 		.at_ns = p->now_ns,
 		.frontend = r->frontend,
 		.cause = (uint8_t)reply->cause,
-		.has_backend = r->state >= PROXY_REQUEST_ROOM && r->state < PROXY_REQUEST_ENDING};
+		.has_backend = proxy_request_has_backend(r)};
 	if (f.has_backend)
 		f.backend = p->backends[r->endpoint_id].addr;
 	if (r->upstream)

@@ -77,7 +77,7 @@ struct lb_inflight_query {
 
 struct lb_inflight_request {
 	struct ip_port endpoint;
-	bool has_endpoint; // one was chosen
+	bool has_endpoint; // one was chosen, and has yet to answer to the end
 	uint32_t route_index; // in its virtual host's resource; UINT32_MAX = not known
 	uint32_t n_attempts; // sent, or picks that failed and count as such
 #define X(name, size) char name[size];

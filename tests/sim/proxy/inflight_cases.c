@@ -195,7 +195,7 @@ static void ops_60_one_whose_client_does_not_read_is_answering_or_delivering(voi
 		const struct lb_inflight_row *row = the_request(w);
 		assert_int_equal(row->bytes_out, 65535); // the window that it gave
 		assert_string_equal(row->request.cluster, "zero");
-		assert_true(row->request.has_endpoint);
+		assert_int_equal(row->request.has_endpoint, rows[i].state == LB_REQUEST_answering);
 		assert_int_equal(row->request.n_attempts, 1);
 		const struct lb_inflight *f = look(w, LB_INFLIGHT_CONNS);
 		bool found = false;
@@ -207,6 +207,28 @@ static void ops_60_one_whose_client_does_not_read_is_answering_or_delivering(voi
 		finish(w);
 		world_free(w);
 	}
+}
+
+// Its endpoint is gone, and another has the id.
+static void ops_60_one_that_is_delivered_is_not_told_with_anothers_endpoint(void **state)
+{
+	struct world *w = a_world();
+	use_backends(w, 0x1);
+	open_client(w);
+	world_run(w, 20 * MS);
+	w->clients[0].slow = true;
+	struct ask *a = ask(w, KIND_DOWNLOAD, 66000);
+	world_run(w, SECOND);
+	assert_state(w, LB_REQUEST_delivering);
+	use_backends(w, 0);
+	world_run(w, SECOND);
+	use_backends(w, 0x2);
+	world_run(w, SECOND);
+	assert_state(w, LB_REQUEST_delivering);
+	assert_false(the_request(w)->request.has_endpoint);
+	client_cancel(a);
+	finish(w);
+	world_free(w);
 }
 
 static void ops_62_connections_of_both_sides_are_told(void **state)
@@ -468,6 +490,7 @@ RUN_SUITE("proxy/inflight",
 	cmocka_unit_test(ops_60_one_that_waits_for_a_stream_is_queued),
 	cmocka_unit_test(ops_60_one_whose_client_still_sends_is_sending),
 	cmocka_unit_test(ops_60_one_whose_client_does_not_read_is_answering_or_delivering),
+	cmocka_unit_test(ops_60_one_that_is_delivered_is_not_told_with_anothers_endpoint),
 	cmocka_unit_test(ops_62_connections_of_both_sides_are_told),
 	cmocka_unit_test(ops_62_a_connection_that_nobody_answers_is_connecting),
 	cmocka_unit_test(ops_63_segments_sent_again_are_told_for_each_connection),
