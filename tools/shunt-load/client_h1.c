@@ -205,16 +205,32 @@ static char *put_field(char *to, struct str name, struct str value)
 	return put(to, STR("\r\n"));
 }
 
+#define VERSION " HTTP/1.1\r\n"
+
+static size_t len_of_field(struct str name, struct str value)
+{
+	return name.len + value.len + 4;
+}
+
+static size_t len_of_head(const struct h2_message *m)
+{
+	size_t len = m->method.len + 1 + m->path.len + STR(VERSION).len;
+	len += len_of_field(STR("host"), m->authority);
+	for (size_t i = 0; i < m->n_fields; i++)
+		len += len_of_field(m->fields[i].name, m->fields[i].value);
+	return len + 2;
+}
+
 // RFC 9112 3. Returns its length.
 static size_t put_head(struct context *ctx, const struct h2_message *m)
 {
+	CHECK(len_of_head(m) <= ctx->max_head);
 	char *to = put(put(ctx->head, m->method), STR(" "));
-	to = put(put(to, m->path), STR(" HTTP/1.1\r\n"));
+	to = put(put(to, m->path), STR(VERSION));
 	to = put_field(to, STR("host"), m->authority);
 	for (size_t i = 0; i < m->n_fields; i++)
 		to = put_field(to, m->fields[i].name, m->fields[i].value);
 	to = put(to, STR("\r\n"));
-	CHECK((size_t)(to - ctx->head) <= ctx->max_head);
 	return (size_t)(to - ctx->head);
 }
 
