@@ -121,9 +121,9 @@ void control_leave(struct control *, uint32_t cluster);
 void control_set_cluster(struct control *, struct lb_cluster *);
 // What one route asks for from the next turn on.
 void control_set_policy(struct control *, enum control_route, const struct lb_route_policy *);
-// The filters of a frontend's listener, and its limit (lb/route/filter.h).
-// NULL = none.
+// The access logs of a frontend's listener (lb/pick/access_set.h). NULL = none.
 void control_set_logs(struct control *, uint32_t frontend, struct lb_access_set *);
+// The filters of a frontend's listener, and its limit (lb/route/filter.h).
 void control_set_filters(struct control *, uint32_t frontend, const struct lb_filter *, uint32_t n,
 	uint64_t max_stream_duration_ns, uint64_t generation);
 // What was set of the credentials counts from now on.
