@@ -80,6 +80,11 @@ static const struct lb_access_set *logs_of(const struct proxy *p, uint32_t chain
 	return p->snapshot ? lb_snapshot_frontend(p->snapshot, chain)->access : NULL;
 }
 
+static bool has_any(const struct proxy *p, uint32_t chain)
+{
+	return p->link->access->has_own || logs_of(p, chain);
+}
+
 static uint64_t who_wants(
 	const struct proxy *p, uint32_t chain, const struct lb_access_brief *brief)
 {
@@ -92,7 +97,7 @@ void proxy_access_begin(struct proxy_request *r, const struct h2_message *m)
 {
 	struct proxy *p = r->proxy;
 	struct proxy_access *a = &r->access;
-	a->is_on = p->link->access->has_own || logs_of(p, r->chain);
+	a->is_on = has_any(p, r->chain);
 	if (!a->is_on)
 		return;
 	a->version = h2_conn_version(r->owner->conn.h2);
@@ -198,7 +203,7 @@ void proxy_access_refuse(struct proxy_client *c, const struct h2_message *m,
 {
 	struct proxy *p = c->conn.proxy;
 	struct lb_access_record note, *a = &note;
-	if (!p->link->access->has_own && !logs_of(p, c->chain))
+	if (!has_any(p, c->chain))
 		return;
 	put_texts(a, m);
 	if (!a->made[LB_ACCESS_REQUEST_ID])
