@@ -20,6 +20,8 @@ struct cluster_overrides {
 	struct strmap_link by_name;
 	TAILQ_ENTRY(cluster_overrides) link; // in order of their first override
 	STAILQ_HEAD(, entry) list; // owned; never empty
+	struct entry **sorted; // owned; the same ones, by address
+	uint32_t n, room; // of sorted
 	uint64_t revision;
 	char name[];
 };
@@ -39,8 +41,25 @@ struct overrides *overrides_new(void)
 	return o;
 }
 
+// Where in `sorted` the address is, or would be.
+static uint32_t place_of(const struct cluster_overrides *c, const struct ip_port *address)
+{
+	uint32_t low = 0, high = c->n;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (ip_port_cmp(&c->sorted[middle]->address, address) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 static void drop_entry(struct overrides *o, struct cluster_overrides *c, struct entry *e)
 {
+	uint32_t at = place_of(c, &e->address);
+	c->n--;
+	memmove(c->sorted + at, c->sorted + at + 1, (c->n - at) * sizeof(struct entry *));
 	STAILQ_REMOVE(&c->list, e, entry, link);
 	free(e);
 	o->n--;
@@ -50,6 +69,7 @@ static void drop_cluster(struct overrides *o, struct cluster_overrides *c)
 {
 	strmap_remove(&o->clusters, &c->by_name);
 	TAILQ_REMOVE(&o->all, c, link);
+	free(c->sorted);
 	free(c);
 }
 
@@ -74,10 +94,9 @@ static struct cluster_overrides *find_cluster(const struct overrides *o, const c
 
 static struct entry *find_entry(const struct cluster_overrides *c, const struct ip_port *address)
 {
-	struct entry *e = c ? STAILQ_FIRST(&c->list) : NULL;
-	while (e && !ip_port_eq(&e->address, address))
-		e = STAILQ_NEXT(e, link);
-	return e;
+	uint32_t at = c ? place_of(c, address) : 0;
+	return c && at < c->n && ip_port_eq(&c->sorted[at]->address, address) ? c->sorted[at]
+	                                                                      : NULL;
 }
 
 // NULL = out of memory.
@@ -97,21 +116,48 @@ static struct cluster_overrides *add_cluster(struct overrides *o, const char *na
 	return c;
 }
 
+static bool make_room(struct cluster_overrides *c)
+{
+	uint32_t room = c->room ? 2 * c->room : 8;
+	if (c->n < c->room)
+		return true;
+	struct entry **sorted = realloc(c->sorted, room * sizeof(struct entry *));
+	if (!sorted)
+		return false;
+	c->sorted = sorted;
+	c->room = room;
+	return true;
+}
+
+// False = out of memory; nothing has changed.
+static bool add(struct overrides *o, struct cluster_overrides *c, struct entry *e)
+{
+	if (!make_room(c))
+		return false;
+	uint32_t at = place_of(c, &e->address);
+	memmove(c->sorted + at + 1, c->sorted + at, (c->n - at) * sizeof(struct entry *));
+	c->sorted[at] = e;
+	c->n++;
+	STAILQ_INSERT_TAIL(&c->list, e, link);
+	o->n++;
+	return true;
+}
+
 // NULL = out of memory; nothing has changed.
-static struct entry *add(
+static struct entry *add_to(
 	struct overrides *o, struct cluster_overrides *c, const char *name, const struct ip_port *a)
 {
 	struct entry *e = calloc(1, sizeof(*e));
-	if (e && !c)
-		c = add_cluster(o, name);
-	if (!e || !c) {
-		free(e);
+	if (!e)
 		return NULL;
-	}
 	e->address = *a;
-	STAILQ_INSERT_TAIL(&c->list, e, link);
-	o->n++;
-	return e;
+	struct cluster_overrides *to = c ? c : add_cluster(o, name);
+	if (to && add(o, to, e))
+		return e;
+	if (to && !c)
+		drop_cluster(o, to);
+	free(e);
+	return NULL;
 }
 
 static bool is_none(const struct override *w)
@@ -128,7 +174,7 @@ int overrides_set(struct overrides *o, const char *cluster, const struct ip_port
 		return 0;
 	if (!e && o->n == OVERRIDES_MAX)
 		return lb_err_set(reterr, "there are %d overrides, as many as may", OVERRIDES_MAX);
-	if (!e && !(e = add(o, c, cluster, address)))
+	if (!e && !(e = add_to(o, c, cluster, address)))
 		return lb_err_set(reterr, "out of memory");
 	c = c ? c : find_cluster(o, cluster);
 	e->what = what;

@@ -32,7 +32,8 @@ void overrides_free(struct overrides *); // NULL is fine
 // too many, or out of memory.
 [[nodiscard]] int overrides_set(struct overrides *, const char *cluster, const struct ip_port *,
 	struct override, struct lb_err *reterr);
-// Of an endpoint, by any of its addresses. All zero = none.
+// Of an endpoint, by any of its addresses: of n overrides of the cluster it looks at log2 n. All
+// zero = none.
 struct override overrides_find(const struct overrides *, const char *cluster,
 	const struct ip_port *addresses, uint32_t n_addresses);
 // Another number for each other set of overrides of the cluster; 0 = it has none.

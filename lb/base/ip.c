@@ -32,6 +32,12 @@ static bool parse_v4(struct str text, uint32_t *ret)
 	return at == end;
 }
 
+int ip_port_cmp(const struct ip_port *a, const struct ip_port *b)
+{
+	int order = memcmp(a->ip.b, b->ip.b, sizeof(a->ip.b));
+	return order ? order : (a->port > b->port) - (a->port < b->port);
+}
+
 bool ip_parse_str(struct str text, struct ip_addr *ret)
 {
 	uint32_t v4;

@@ -61,6 +61,9 @@ static inline bool ip_port_eq(const struct ip_port *a, const struct ip_port *b)
 	return a->port == b->port && ip_eq(&a->ip, &b->ip);
 }
 
+// An order, to sort by: less than, equal to or greater than 0.
+int ip_port_cmp(const struct ip_port *, const struct ip_port *);
+
 // Of an IPv4 address: 96 bits more than its prefix has (RFC 4291 2.5.5.2).
 #define IP_V4_BITS 96
 

@@ -126,6 +126,21 @@ static void an_address_with_a_port_parses_as_it_is_printed(void **state)
 	assert_true(ip_port_eq(&a, &before));
 }
 
+static void addresses_have_an_order(void **state)
+{
+	static const char *const sorted[] = {"10.0.0.1:80", "10.0.0.1:8080", "10.0.0.2:80",
+		"10.0.1.1:1", "200.0.0.1:1", "[fd00::1]:1", "[fd00::1]:65535", "[fd00::2]:1"};
+	const int n = sizeof(sorted) / sizeof(sorted[0]);
+	struct ip_port a, b;
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < n; k++) {
+			assert_true(ip_port_parse(str_from(sorted[i]), &a));
+			assert_true(ip_port_parse(str_from(sorted[k]), &b));
+			int order = ip_port_cmp(&a, &b);
+			assert_int_equal((order > 0) - (order < 0), (i > k) - (i < k));
+		}
+}
+
 RUN_SUITE("base/ip", cmocka_unit_test(v4_and_v6_literals_parse_and_print_back),
 	cmocka_unit_test(a_mapped_address_is_the_v4_address),
 	cmocka_unit_test(what_is_no_literal_is_refused_and_leaves_the_result_alone),
@@ -133,4 +148,4 @@ RUN_SUITE("base/ip", cmocka_unit_test(v4_and_v6_literals_parse_and_print_back),
 	cmocka_unit_test(a_text_ends_where_its_length_says),
 	cmocka_unit_test(a_port_is_printed_so_that_it_can_be_told_apart),
 	cmocka_unit_test(an_address_with_a_port_parses_as_it_is_printed),
-	cmocka_unit_test(every_v4_number_survives))
+	cmocka_unit_test(every_v4_number_survives), cmocka_unit_test(addresses_have_an_order))

@@ -9,6 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static uint32_t n_compared; // addresses
+
+// The linker's --wrap.
+int __real_ip_port_cmp(const struct ip_port *, const struct ip_port *);
+int __wrap_ip_port_cmp(const struct ip_port *, const struct ip_port *);
+int __wrap_ip_port_cmp(const struct ip_port *a, const struct ip_port *b)
+{
+	n_compared++;
+	return __real_ip_port_cmp(a, b);
+}
+
 #define ADDRESS(last)                                                                              \
 	{                                                                                          \
 		{{[10] = 255, [11] = 255, [12] = 10, [15] = (last)}}, 80                           \
@@ -157,6 +168,55 @@ static void there_are_only_so_many(void **state)
 	overrides_free(o);
 }
 
+static struct ip_port address_of(uint32_t i)
+{
+	return (struct ip_port){ip_from_v4(0x0a000000 + i / 3), (uint16_t)(1 + i % 3)};
+}
+
+// What is there is found, and nothing else, in whatever order they come and go.
+static void each_is_found_among_many_that_come_and_go(void **state)
+{
+	struct overrides *o = overrides_new();
+	static uint32_t weights[2000]; // 0 = there is none
+	uint32_t n = 0;
+	struct rand rand;
+	rand_init(&rand, 3);
+	for (int i = 0; i < 10000; i++) {
+		uint32_t at = rand_u32(&rand) % 2000, was = weights[at];
+		uint32_t weight = was || n == OVERRIDES_MAX ? 0 : 1 + rand_u32(&rand) % 1000;
+		const struct ip_port a = address_of(at);
+		const struct override what = {.weight = weight};
+		assert_int_equal(overrides_set(o, "blue", &a, what, NULL), 0);
+		weights[at] = weight;
+		n += (weight != 0) - (was != 0);
+		const struct ip_port b = address_of(rand_u32(&rand) % 2000), both[] = {b, a};
+		at = (ip_to_v4(&b.ip) - 0x0a000000) * 3 + b.port - 1;
+		assert_int_equal(overrides_find(o, "blue", &b, 1).weight, weights[at]);
+		assert_int_equal(overrides_find(o, "blue", both, 2).weight,
+			weights[at] ? weights[at] : weight);
+	}
+	assert_true(n > 500);
+	overrides_free(o);
+}
+
+// Endpoints of a large cluster are looked up one by one: each is cheap.
+static void to_find_one_of_many_takes_few_comparisons(void **state)
+{
+	struct overrides *o = overrides_new();
+	for (uint32_t i = 0; i < OVERRIDES_MAX; i++) {
+		const struct ip_port a = address_of(i * 397 % OVERRIDES_MAX);
+		assert_int_equal(overrides_set(o, "blue", &a, drain, NULL), 0);
+	}
+	for (uint32_t i = 0; i < 2 * OVERRIDES_MAX; i++) {
+		const struct ip_port a = address_of(i);
+		n_compared = 0;
+		bool found = overrides_find(o, "blue", &a, 1).has_health;
+		assert_int_equal(found, i < OVERRIDES_MAX);
+		assert_in_range(n_compared, 1, 11);
+	}
+	overrides_free(o);
+}
+
 static void texts_say_what_is_set(void **state)
 {
 	const struct override both = {
@@ -188,5 +248,7 @@ RUN_SUITE("ctrl/overrides", cmocka_unit_test(health_and_weight_are_said_apart_an
 	cmocka_unit_test(what_none_is_about_is_the_same_object),
 	cmocka_unit_test(a_weight_is_no_more_than_fits),
 	cmocka_unit_test(a_revision_is_another_for_each_change),
-	cmocka_unit_test(there_are_only_so_many), cmocka_unit_test(texts_say_what_is_set),
-	cmocka_unit_test(without_memory_nothing_changes))
+	cmocka_unit_test(there_are_only_so_many),
+	cmocka_unit_test(each_is_found_among_many_that_come_and_go),
+	cmocka_unit_test(to_find_one_of_many_takes_few_comparisons),
+	cmocka_unit_test(texts_say_what_is_set), cmocka_unit_test(without_memory_nothing_changes))
