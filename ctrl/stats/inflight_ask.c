@@ -21,7 +21,7 @@ enum phase {
 struct inflight_ask {
 	struct inflight_desk *desk;
 	struct lb_inflight_query query;
-	uint64_t deadline_ns;
+	uint64_t deadline_ns; // of the workers; before its turn has come: of that
 	struct inflight_told *rows; // owned; NULL = not gathered
 	uint32_t n_workers;
 	enum phase phases[]; // by worker
@@ -49,7 +49,7 @@ struct inflight_ask *inflight_ask_new(
 		return NULL;
 	a->desk = d;
 	a->query = *query;
-	a->deadline_ns = now_ns + INFLIGHT_PATIENCE_NS;
+	a->deadline_ns = now_ns + INFLIGHT_QUEUE_NS;
 	a->n_workers = n;
 	return a;
 }
@@ -96,18 +96,20 @@ static bool step(struct inflight_ask *a, uint32_t worker, bool late)
 	return *phase >= PHASE_TOLD;
 }
 
-bool inflight_ask_poll(struct inflight_ask *a, uint64_t now_ns)
+enum inflight_progress inflight_ask_poll(struct inflight_ask *a, uint64_t now_ns)
 {
-	bool late = now_ns >= a->deadline_ns, is_all = true;
-	if (!a->desk->open && !late)
-		a->desk->open = a;
-	for (uint32_t i = 0; i < a->n_workers; i++) {
-		if (a->desk->open == a)
-			is_all &= step(a, i, late);
-		else if (late)
-			a->phases[i] = PHASE_SILENT;
+	struct inflight_desk *d = a->desk;
+	bool is_all = true;
+	if (!d->open) {
+		d->open = a;
+		a->deadline_ns = now_ns + INFLIGHT_PATIENCE_NS;
 	}
-	return is_all && (late || a->desk->open == a);
+	bool late = now_ns >= a->deadline_ns;
+	if (d->open != a)
+		return late ? INFLIGHT_BUSY : INFLIGHT_PENDING;
+	for (uint32_t i = 0; i < a->n_workers; i++)
+		is_all &= step(a, i, late);
+	return is_all ? INFLIGHT_ANSWERED : INFLIGHT_PENDING;
 }
 
 static int by_age(const void *a, const void *b)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A question to all workers of what is in flight (lb/pick/inflight.h), and the oldest rows of what
 // they say. Workers answer in parts, after a while, so that the asker looks again and again. One
-// question is with them at a time: others wait for it.
+// question is with them at a time: others wait for it, but not for ever.
 // Thread: ctrl.
 #pragma once
 
@@ -19,8 +19,10 @@ struct workers;
 struct inflight_desk *inflight_desk_new(struct workers *);
 void inflight_desk_free(struct inflight_desk *); // after all asks; NULL is fine
 
-// A worker that says nothing for so long is left out.
+// A worker that says nothing for so long, from when it could be asked, is left out.
 #define INFLIGHT_PATIENCE_NS (5 * NS_PER_SECOND)
+// Who waits so long for others' questions is sent away. Both together are less than shuntctl waits.
+#define INFLIGHT_QUEUE_NS (4 * NS_PER_SECOND)
 
 // Copies the query. The desk is borrowed and outlives it. NULL = out of memory.
 struct inflight_ask *inflight_ask_new(
@@ -28,8 +30,13 @@ struct inflight_ask *inflight_ask_new(
 // At any time: what a worker has yet to say is waited for by who asks next. NULL is fine.
 void inflight_ask_free(struct inflight_ask *);
 
-// Asks and gathers as far as it goes. True = it is answered: the rest of the calls are for then.
-bool inflight_ask_poll(struct inflight_ask *, uint64_t now_ns);
+enum inflight_progress {
+	INFLIGHT_PENDING, // look again
+	INFLIGHT_ANSWERED, // the rest of the calls are for then
+	INFLIGHT_BUSY, // others were asking all the time: no worker was asked
+};
+// Asks and gathers as far as it goes.
+enum inflight_progress inflight_ask_poll(struct inflight_ask *, uint64_t now_ns);
 
 struct inflight_told {
 	const struct lb_inflight_row *row; // borrowed until inflight_ask_free()

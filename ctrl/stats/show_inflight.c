@@ -199,14 +199,23 @@ static json_t *build(const struct inflight_answer *a)
 
 // The answer.
 
-static bool more(struct stats_follow *f, struct evbuffer *out)
+// NULL = out of memory.
+static char *text_of(const struct inflight_answer *a)
 {
-	const struct inflight_answer *a = CONTAINER_OF(f, struct inflight_answer, follow);
-	if (!inflight_ask_poll(a->ask, twheel_now(a->show->conf.wheel)))
-		return true;
 	json_t *tree = build(a);
 	char *text = tree ? answer_tree(tree, a->json) : NULL;
 	json_decref(tree);
+	return text;
+}
+
+static bool more(struct stats_follow *f, struct evbuffer *out)
+{
+	const struct inflight_answer *a = CONTAINER_OF(f, struct inflight_answer, follow);
+	enum inflight_progress got = inflight_ask_poll(a->ask, twheel_now(a->show->conf.wheel));
+	if (got == INFLIGHT_PENDING)
+		return true;
+	char *text = got == INFLIGHT_BUSY ? answer_error("others are asking, try again%s", "")
+	                                  : text_of(a);
 	evbuffer_add_printf(out, "%s", text ? text : STATS_ERROR "out of memory\n");
 	free(text);
 	return false;

@@ -360,10 +360,55 @@ static void questions_wait_for_each_other(void **state)
 	json_decref(end(third));
 }
 
+static void assert_told_to_try_again(struct stats_follow *follow)
+{
+	char *text = look(follow);
+	assert_non_null(text);
+	assert_string_equal(text, "error: others are asking, try again\n");
+	free(text);
+	follow->free(follow);
+}
+
+// OPS-65: of workers that were not asked nothing is said.
+static void who_waits_long_for_others_is_told_so(void **state)
+{
+	struct world *w = *state;
+	struct stats_follow *first = begin("show requests json");
+	assert_null(look(first));
+	struct lb_inflight *f = expect_question(w);
+	struct stats_follow *second = begin("show requests json");
+	let_pass(w, 2 * NS_PER_SECOND);
+	struct stats_follow *third = begin("show requests json");
+	let_pass(w, INFLIGHT_QUEUE_NS - 2 * NS_PER_SECOND - NS_PER_MS);
+	assert_null(look(second));
+	let_pass(w, NS_PER_MS);
+	assert_null(look(first));
+	assert_null(look(third));
+	assert_told_to_try_again(second);
+	let_pass(w, INFLIGHT_PATIENCE_NS - INFLIGHT_QUEUE_NS);
+	json_t *data = end(first);
+	assert_int_equal(json_array_size(json_object_get(data, "silent_workers")), 1);
+	json_decref(data);
+	// The third one's time begins only now.
+	assert_null(look(third));
+	let_pass(w, INFLIGHT_PATIENCE_NS - NS_PER_MS);
+	assert_null(look(third));
+	lb_inflight_done(f); // at last
+	assert_null(look(third));
+	tell_request(expect_question(w), 0);
+	f->n_all = 1;
+	lb_inflight_done(f);
+	data = end(third);
+	assert_int_equal(json_array_size(json_object_get(data, "silent_workers")), 0);
+	assert_int_equal(json_integer_value(json_object_get(data, "in_flight")), 1);
+	json_decref(data);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 RUN_SUITE("ctrl/show_inflight", CASE(requests_are_told_with_all_that_workers_say_the_oldest_first),
 	CASE(connections_are_told_with_their_frontend_or_all_clusters),
 	CASE(conditions_become_the_workers_question),
 	CASE(wrong_conditions_get_a_clear_error_and_nobody_is_asked),
-	CASE(a_worker_that_says_nothing_is_left_out_and_named), CASE(questions_wait_for_each_other))
+	CASE(a_worker_that_says_nothing_is_left_out_and_named), CASE(questions_wait_for_each_other),
+	CASE(who_waits_long_for_others_is_told_so))
