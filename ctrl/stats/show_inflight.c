@@ -5,6 +5,7 @@
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/answer.h"
+#include "ctrl/stats/endpoint_clusters.h"
 #include "ctrl/stats/inflight_args.h"
 #include "ctrl/stats/inflight_ask.h"
 #include "ctrl/stats/show_inside.h"
@@ -16,9 +17,7 @@
 
 #include <event2/buffer.h>
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define NS_PER_MS_F 1e6
 
@@ -109,59 +108,34 @@ static json_t *conn_row(
 	return row;
 }
 
-// Which clusters have the endpoints of the rows.
-struct naming {
-	const struct inflight_sum *sum;
-	json_t *rows;
-	uint64_t wanted[LB_MAX_ENDPOINTS / 64]; // bits, by id
-};
-
-// An address may come more than once in a cluster.
-static bool has_last(const char *names, const char *name)
-{
-	size_t all = strlen(names), len = strlen(name);
-	return all >= len && strcmp(names + all - len, name) == 0 &&
-	       (all == len || names[all - len - 1] == ' ');
-}
-
-static void add_name(json_t *row, const char *cluster)
-{
-	const char *before = json_string_value(json_object_get(row, "cluster"));
-	char *both = NULL;
-	if (!before || has_last(before, cluster) ||
-		(*before && asprintf(&both, "%s, %s", before, cluster) < 0))
-		return;
-	show_set_text(row, "cluster", both ? both : cluster);
-	free(both);
-}
-
 static void name_endpoint(void *ctx, const char *cluster, uint32_t id)
 {
-	const struct naming *n = ctx;
-	if (!(n->wanted[id / 64] >> id % 64 & 1))
-		return;
-	for (uint32_t i = 0; i < n->sum->n_rows; i++)
-		if (n->sum->rows[i].row->conn.endpoint == id)
-			add_name(json_array_get(n->rows, i), cluster);
+	endpoint_clusters_add(ctx, cluster, id);
+}
+
+static void set_clusters(json_t *row, const struct endpoint_clusters *of, uint32_t id)
+{
+	char *text = endpoint_clusters_text(of, id);
+	show_set_text(row, "cluster", text ? text : "");
+	free(text);
 }
 
 static void name_clusters(const struct show *s, const struct inflight_sum *sum, json_t *rows)
 {
-	struct naming *n = calloc(1, sizeof(*n));
+	struct endpoint_clusters *of = endpoint_clusters_new(sum->n_rows);
 	bool any = false;
-	for (uint32_t i = 0; n && i < sum->n_rows; i++) {
+	for (uint32_t i = 0; of && i < sum->n_rows; i++) {
 		uint32_t id = sum->rows[i].row->conn.endpoint;
 		if (id == LB_INFLIGHT_ANY)
 			continue;
-		n->wanted[id / 64] |= UINT64_C(1) << id % 64;
+		endpoint_clusters_want(of, id);
 		any = true;
 	}
-	if (any) {
-		n->sum = sum;
-		n->rows = rows;
-		assembler_each_endpoint_id(s->conf.assembler, NULL, name_endpoint, n);
-	}
-	free(n);
+	if (any)
+		assembler_each_endpoint_id(s->conf.assembler, NULL, name_endpoint, of);
+	for (uint32_t i = 0; any && i < sum->n_rows; i++)
+		set_clusters(json_array_get(rows, i), of, sum->rows[i].row->conn.endpoint);
+	endpoint_clusters_free(of);
 }
 
 static json_t *silent_workers(const struct inflight_answer *a)

@@ -2,6 +2,7 @@
 // `show requests` and `show conns`: the words they take, what workers are asked, and what is made
 // of their answers. The test plays the worker.
 #include "ctrl/assemble/workers.h"
+#include "ctrl/stats/endpoint_clusters.h"
 #include "ctrl/stats/inflight_ask.h"
 #include "ctrl/stats/show.h"
 #include "ctrl/stats/stats_server.h"
@@ -14,12 +15,17 @@
 #include <event2/buffer.h>
 #include <jansson.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const struct stats_caller anybody = {.level = STATS_USER};
 static struct show *show;
 static uint32_t ids[2]; // of the endpoints 10.0.0.1 and 10.0.0.2
+
+static const struct told_endpoint backends[] = {
+	{{{{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}, 80}, LB_LEAF_HEALTHY, 1},
+	{{{{[10] = 255, [11] = 255, [12] = 10, [15] = 2}}, 80}, LB_LEAF_HEALTHY, 1}};
 
 static const struct res_vhost vhost = {
 	"any", DOMAINS("*"), ROUTES({PREFIX("/"), CLUSTERS({"blue", 1}, {"green", 1})})};
@@ -30,9 +36,6 @@ static int set_up(void **state)
 		return -1;
 	struct world *w = *state;
 	w->config.n_frontends = 2;
-	static const struct told_endpoint backends[] = {
-		{{{{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}, 80}, LB_LEAF_HEALTHY, 1},
-		{{{{[10] = 255, [11] = 255, [12] = 10, [15] = 2}}, 80}, LB_LEAF_HEALTHY, 1}};
 	static const struct told_locality localities[] = {
 		{"", "", "", 1, backends, 2}, {"", "", "", 1, backends + 1, 1}};
 	static const struct told_priority priorities[] = {{&localities[0], 1}, {&localities[1], 1}};
@@ -231,6 +234,63 @@ static void connections_are_told_with_their_frontend_or_all_clusters(void **stat
 	json_decref(data);
 }
 
+#define N_SHARING 500
+#define N_ROWS 1000
+
+// Which the set-up's clusters have, too.
+static void let_clusters_share_the_endpoints(struct world *w)
+{
+	static char texts[N_SHARING][8];
+	static const char *names[N_SHARING + 2] = {"blue", "green"};
+	static struct res_endpoints *lists[N_SHARING + 2];
+	static const struct told_locality here = {"", "", "", 1, backends, 2};
+	static const struct told_priority priority = {&here, 1};
+	for (int i = 0; i < N_SHARING; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "c%03d", i);
+		names[i + 2] = texts[i];
+	}
+	for (int i = 0; i < N_SHARING + 2; i++)
+		lists[i] = endpoints_of(&priority, 1);
+	apply(w, &vhost, names, lists, N_SHARING + 2);
+	for (int i = 0; i < N_SHARING + 2; i++)
+		xds_res_put(&lists[i]->base);
+	turns(w, 1);
+}
+
+static uint32_t n_commas(const char *text)
+{
+	uint32_t n = 0;
+	for (; *text; text++)
+		n += *text == ',';
+	return n;
+}
+
+// OPS-62: hundreds of clusters may share their endpoints, and anybody may ask.
+static void of_many_clusters_some_are_named(void **state)
+{
+	struct world *w = *state;
+	let_clusters_share_the_endpoints(w);
+	struct stats_follow *follow = begin("show conns limit=1000 json");
+	assert_null(look(follow));
+	struct lb_inflight *f = expect_question(w);
+	for (uint64_t i = 0; i < N_ROWS; i++)
+		tell_conn(f, i, ids[i % 2]);
+	lb_inflight_done(f);
+	json_t *data = end(follow), *row;
+	json_t *rows = json_object_get(data, "connections");
+	size_t i;
+	assert_int_equal(json_array_size(rows), N_ROWS);
+	json_array_foreach(rows, i, row)
+	{
+		const char *text = json_string_value(json_object_get(row, "cluster"));
+		size_t len = strlen(text);
+		assert_int_equal(n_commas(text), ENDPOINT_CLUSTERS_NAMED);
+		assert_true(len > 5 && strcmp(text + len - 5, ", ...") == 0);
+		assert_non_null(strstr(text, "blue, "));
+	}
+	json_decref(data);
+}
+
 static struct lb_inflight_query *query_of(struct world *w, const char *command)
 {
 	struct stats_follow *follow = begin(command);
@@ -408,7 +468,7 @@ static void who_waits_long_for_others_is_told_so(void **state)
 
 RUN_SUITE("ctrl/show_inflight", CASE(requests_are_told_with_all_that_workers_say_the_oldest_first),
 	CASE(connections_are_told_with_their_frontend_or_all_clusters),
-	CASE(conditions_become_the_workers_question),
+	CASE(of_many_clusters_some_are_named), CASE(conditions_become_the_workers_question),
 	CASE(wrong_conditions_get_a_clear_error_and_nobody_is_asked),
 	CASE(a_worker_that_says_nothing_is_left_out_and_named), CASE(questions_wait_for_each_other),
 	CASE(who_waits_long_for_others_is_told_so))
