@@ -37,7 +37,7 @@ struct access_log {
 	atomic_bool stop, reopen; // w: ctrl, r: thread
 	struct lb_access_record batch[BATCH]; // the thread's
 	struct access_logs_now now; // the thread's
-	uint64_t told_ns, told_ring; // the control thread's: what was told last
+	uint64_t told_ns, told_ring; // the control thread's: what was told last of the rings
 };
 
 static void signal_fd(int fd)
@@ -110,8 +110,10 @@ static bool take_records(struct access_log *l, bool *ret_all)
 static bool flush(struct access_log *l)
 {
 	bool all = true;
+	uint64_t now_ns = l->conf.clock_ns();
 	for (uint32_t i = 0; i < l->now.n; i++) {
 		struct access_output *o = l->now.outputs[i];
+		access_output_open(o, now_ns);
 		all &= !access_output_waits(o) || access_output_flush(o);
 	}
 	return all;
@@ -289,13 +291,20 @@ struct access_log_numbers access_log_numbers(const struct access_log *l)
 
 // What there is to say of one output. What the rings dropped is said once, of the first.
 struct news {
+	uint64_t now_ns;
 	uint64_t n_ring; // more than was said so far
-	bool some;
 };
+
+static bool is_quiet(uint64_t told_ns, uint64_t now_ns)
+{
+	return told_ns && now_ns < told_ns + QUIET_NS;
+}
 
 static void tell_output(void *ctx, struct access_output *o)
 {
 	struct news *news = ctx;
+	if (is_quiet(o->told_ns, news->now_ns))
+		return;
 	uint64_t cut = atomic_load_explicit(&o->n_cut, memory_order_relaxed);
 	uint64_t dropped = cut - o->told_cut + news->n_ring;
 	int error = atomic_load_explicit(&o->error, memory_order_relaxed);
@@ -308,10 +317,10 @@ static void tell_output(void *ctx, struct access_output *o)
 	else
 		log_warn("access log", "path=%s dropped=%" PRIu64 " text=\"it is written again\"",
 			path, dropped);
+	o->told_ns = news->now_ns;
 	o->told_cut = cut;
 	o->told_error = error;
 	news->n_ring = 0;
-	news->some = true;
 }
 
 void access_log_look(struct access_log *l, uint64_t now_ns)
@@ -319,12 +328,13 @@ void access_log_look(struct access_log *l, uint64_t now_ns)
 	if (!l)
 		return;
 	access_logs_sweep(l->logs);
-	if (l->told_ns && now_ns < l->told_ns + QUIET_NS)
-		return;
 	uint64_t ring = n_ring(l);
-	struct news news = {.n_ring = ring - l->told_ring};
+	struct news news = {.now_ns = now_ns};
+	if (!is_quiet(l->told_ns, now_ns))
+		news.n_ring = ring - l->told_ring;
+	bool has_ring = news.n_ring;
 	access_logs_each_output(l->logs, tell_output, &news);
-	if (!news.some)
+	if (!has_ring || news.n_ring) // none, or nobody to say it of
 		return;
 	l->told_ns = now_ns;
 	l->told_ring = ring;

@@ -51,8 +51,8 @@ struct lb_access_set *access_log_want(struct access_log *, const struct access_w
 	void (*tell)(void *ctx, uint32_t index, const char *reason), void *ctx);
 // Files may have been renamed. NULL is fine.
 void access_log_reopen(struct access_log *);
-// Lets go of what no listener wants any more; logs what was dropped and what fails, at most once in
-// ten seconds. Call every second; NULL is fine.
+// Lets go of what no listener wants any more; logs what was dropped and what fails, of each output
+// at most once in ten seconds. Call every second; NULL is fine.
 void access_log_look(struct access_log *, uint64_t now_ns);
 
 // What it told last; its own.

@@ -54,7 +54,7 @@ static bool is_at(const struct access_output *o, const struct access_place *p)
 	       (p->kind != ACCESS_FILE || strcmp(o->place.path, p->path) == 0);
 }
 
-static int get_output(struct access_logs *l, const struct access_place *place,
+static int get_output(struct access_logs *l, const struct access_place *place, bool is_own,
 	struct access_output **ret, struct lb_err *reterr)
 {
 	struct access_output **free_place = NULL;
@@ -74,7 +74,7 @@ static int get_output(struct access_logs *l, const struct access_place *place,
 		return lb_err_set(
 			reterr, "%s: there are %d files already", place->path, ACCESS_XDS_FILES);
 	// There are as many places as logs, each of which needs no more than one.
-	int rc = access_output_new(place, free_place, reterr);
+	int rc = access_output_new(place, !is_own, free_place, reterr);
 	if (!rc) {
 		(*free_place)->n_users = 1;
 		*ret = *free_place;
@@ -123,7 +123,7 @@ static int start(
 {
 	int rc = make_format(w, &k->format, reterr);
 	if (!rc)
-		rc = get_output(l, &w->place, &k->out, reterr);
+		rc = get_output(l, &w->place, k == &l->all[0], &k->out, reterr);
 	k->form = w->form;
 	k->text = rc || !w->format ? NULL : strdup(w->format);
 	if (!rc && w->format && !k->text)
@@ -351,12 +351,24 @@ static bool is_done(const struct access_output *o)
 	return !access_output_waits(o) || atomic_load_explicit(&o->error, memory_order_relaxed);
 }
 
+// Ctrl may let another log have the output meanwhile: then it is opened again.
+static bool is_last(const struct access_logs *l, const struct one *k)
+{
+	for (unsigned i = 0; i < ACCESS_LOGS; i++)
+		if (&l->all[i] != k && is_served(&l->all[i]) && l->all[i].out == k->out)
+			return false;
+	return true;
+}
+
 void access_logs_let_go(struct access_logs *l, struct access_logs_now *now)
 {
 	for (uint64_t bits = now->leaving; bits; bits &= bits - 1) {
 		struct one *k = &l->all[__builtin_ctzll(bits)];
-		if (is_done(k->out))
-			set_state(k, LEFT);
+		if (!is_done(k->out))
+			continue;
+		if (is_last(l, k))
+			access_output_close(k->out);
+		set_state(k, LEFT);
 	}
 	access_logs_look(l, now);
 }

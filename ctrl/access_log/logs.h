@@ -5,7 +5,9 @@
 //
 // One that no listener wants any more goes in steps: its sets leave the snapshots, and after the
 // grace period of the last one (lb/slot.h) no worker tells of it; the writer then says when it has
-// been through all rings since; only then its output is closed and its number free.
+// been through all rings since, and has closed an output that no other log has; only then its
+// number is free. Files of listeners are the writer's to open, too: a disk that hangs holds it
+// alone (OPS-36).
 // Thread: as said below; numbers are read by any.
 #pragma once
 
@@ -62,8 +64,8 @@ struct access_logs_now {
 };
 // What there is when a round through all rings begins.
 void access_logs_look(struct access_logs *, struct access_logs_now *ret);
-// That round came to the end of each ring: those that were leaving have all their lines, and ctrl
-// may free them from now on. *now is what there is without them.
+// That round came to the end of each ring: those that were leaving have all their lines, their
+// outputs are closed, and ctrl may free them from now on. *now is what there is without them.
 void access_logs_let_go(struct access_logs *, struct access_logs_now *now);
 // A line for each log of the view's record. An output without room is flushed, and else loses it.
 void access_logs_write(struct access_logs *, const struct access_view *);

@@ -2,6 +2,7 @@
 #include "ctrl/access_log/output.h"
 
 #include "lb/base/log.h"
+#include "lb/base/time.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,6 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define OPEN_NS NS_PER_SECOND // between tries
 
 static void use(struct access_output *o, int fd)
 {
@@ -23,8 +26,20 @@ static void set_error(struct access_output *o, int error)
 	atomic_store_explicit(&o->error, error, memory_order_relaxed);
 }
 
-int access_output_new(
-	const struct access_place *place, struct access_output **ret, struct lb_err *reterr)
+static int open_first(struct access_output *o, struct lb_err *reterr)
+{
+	int fd = access_place_open(&o->place), error = errno;
+	if (fd >= 0)
+		use(o, fd);
+	else if (error == ENXIO)
+		set_error(o, ENXIO);
+	else
+		return lb_err_set(reterr, "%s: %s", access_place_name(&o->place), strerror(error));
+	return 0;
+}
+
+int access_output_new(const struct access_place *place, bool is_late, struct access_output **ret,
+	struct lb_err *reterr)
 {
 	struct access_output *o = calloc(1, sizeof(*o));
 	if (o)
@@ -35,18 +50,14 @@ int access_output_new(
 		return -ENOMEM;
 	}
 	o->place = (struct access_place){place->kind, o->path, place->below};
+	o->is_late = is_late;
 	o->fd = -1;
-	int fd = access_place_open(&o->place), error = errno;
-	if (fd >= 0) {
-		use(o, fd);
-	} else if (error == ENXIO && !place->below) {
-		set_error(o, ENXIO);
-	} else {
+	int rc = is_late ? 0 : open_first(o, reterr);
+	if (rc)
 		access_output_free(o);
-		return lb_err_set(reterr, "%s: %s", access_place_name(place), strerror(error));
-	}
-	*ret = o;
-	return 0;
+	else
+		*ret = o;
+	return rc;
 }
 
 static void shut(struct access_output *o)
@@ -76,10 +87,35 @@ static void drop_rest_of_line(struct access_output *o)
 	atomic_fetch_add_explicit(&o->n_cut, 1, memory_order_relaxed);
 }
 
+void access_output_open(struct access_output *o, uint64_t now_ns)
+{
+	if (o->fd >= 0 || (o->is_late ? now_ns < o->open_ns : !access_output_waits(o)))
+		return;
+	int fd = access_place_open(&o->place);
+	set_error(o, fd < 0 ? errno : 0);
+	o->open_ns = now_ns + OPEN_NS;
+	if (fd >= 0)
+		use(o, fd);
+}
+
+void access_output_close(struct access_output *o)
+{
+	shut(o);
+	atomic_fetch_add_explicit(&o->n_cut, access_output_n_waiting(o), memory_order_relaxed);
+	o->sent = o->len = 0;
+	o->mid_line = false;
+	o->open_ns = 0;
+	set_error(o, 0);
+}
+
 void access_output_reopen(struct access_output *o)
 {
 	if (!o->path)
 		return;
+	if (o->is_late && o->fd < 0) {
+		o->open_ns = 0;
+		return;
+	}
 	if (o->fd >= 0)
 		access_output_flush(o); // to the end of a line, at least
 	int fd = access_place_open(&o->place);
@@ -133,14 +169,8 @@ static ssize_t write_some(struct access_output *o)
 bool access_output_flush(struct access_output *o)
 {
 	bool some = false;
-	if (o->fd < 0) {
-		int fd = access_place_open(&o->place);
-		if (fd < 0) {
-			set_error(o, errno);
-			return false;
-		}
-		use(o, fd);
-	}
+	if (o->fd < 0)
+		return false;
 	while (access_output_waits(o)) {
 		ssize_t n = write_some(o);
 		if (n < 0 && errno == EINTR)
