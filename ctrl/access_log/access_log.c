@@ -243,10 +243,10 @@ void access_log_free(struct access_log *l)
 }
 
 struct lb_access_set *access_log_want(struct access_log *l, const struct access_want *wants,
-	uint32_t n, void (*tell)(void *ctx, uint32_t index, const char *reason), void *ctx)
+	uint32_t n, access_refused_fn *tell, void *ctx)
 {
 	for (uint32_t i = 0; !l && i < n; i++)
-		tell(ctx, i, "shunt.yaml permits listeners no access log (access_log)");
+		tell(ctx, i, "shunt.yaml permits listeners no access log (access_log)", false);
 	return l ? access_logs_want(l->logs, wants, n, tell, ctx) : NULL;
 }
 

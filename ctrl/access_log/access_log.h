@@ -6,6 +6,7 @@
 // Thread: ctrl, but for that thread.
 #pragma once
 
+#include "ctrl/access_log/want.h"
 #include "lb/base/err.h"
 #include "lb/base/ip.h"
 
@@ -14,10 +15,8 @@
 
 struct access_line;
 struct access_log;
-struct access_place;
 struct access_recent;
 struct access_recent_entry;
-struct access_want;
 struct lb_access;
 struct lb_access_set;
 
@@ -45,10 +44,9 @@ struct access_log_conf { // all borrowed, outlives the log
 // are freed later. NULL is fine.
 void access_log_free(struct access_log *);
 // The set that a listener asks for, counted, to be put into snapshots; NULL = none of these can be.
-// Logs that can't be are left out, and tell() is called with their index and the reason: without
-// an access log, of all.
+// Logs that can't be are left out, and tell() is called of them: without an access log, of all.
 struct lb_access_set *access_log_want(struct access_log *, const struct access_want *, uint32_t n,
-	void (*tell)(void *ctx, uint32_t index, const char *reason), void *ctx);
+	access_refused_fn *tell, void *ctx);
 // Files may have been renamed. NULL is fine.
 void access_log_reopen(struct access_log *);
 // Lets go of what no listener wants any more; logs what was dropped and what fails, of each output

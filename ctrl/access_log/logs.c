@@ -70,9 +70,10 @@ static int get_output(struct access_logs *l, const struct access_place *place, b
 		if (!o && !free_place)
 			free_place = &l->outputs[i];
 	}
-	if (place->below && n_files == ACCESS_XDS_FILES)
-		return lb_err_set(
-			reterr, "%s: there are %d files already", place->path, ACCESS_XDS_FILES);
+	if (place->below && n_files == ACCESS_XDS_FILES) {
+		lb_err_set(reterr, "%s: there are %d files already", place->path, ACCESS_XDS_FILES);
+		return -ENOSPC;
+	}
 	// There are as many places as logs, each of which needs no more than one.
 	int rc = access_output_new(place, !is_own, free_place, reterr);
 	if (!rc) {
@@ -172,8 +173,10 @@ static int find(struct access_logs *l, const struct access_want *asked, struct o
 		if (!free_one && state_of(k) == FREE)
 			free_one = k;
 	}
-	if (!rc && !free_one)
-		rc = lb_err_set(reterr, "there are %d logs of listeners already", ACCESS_LOGS - 1);
+	if (!rc && !free_one) {
+		lb_err_set(reterr, "there are %d logs of listeners already", ACCESS_LOGS - 1);
+		rc = -ENOSPC;
+	}
 	if (!rc)
 		rc = start(l, free_one, &w, reterr);
 	if (!rc)
@@ -208,15 +211,16 @@ static struct lb_access_set *keep_set(
 }
 
 struct lb_access_set *access_logs_want(struct access_logs *l, const struct access_want *wants,
-	uint32_t n, void (*tell)(void *ctx, uint32_t index, const char *reason), void *ctx)
+	uint32_t n, access_refused_fn *tell, void *ctx)
 {
 	struct lb_access_log *logs = calloc((size_t)n + 1, sizeof(*logs));
 	uint32_t n_logs = 0;
 	for (uint32_t i = 0; logs && i < n; i++) {
 		struct one *k;
 		struct lb_err err = {"out of memory"};
-		if (find(l, &wants[i], &k, &err)) {
-			tell(ctx, i, err.text);
+		int rc = find(l, &wants[i], &k, &err);
+		if (rc) {
+			tell(ctx, i, err.text, rc != -EINVAL);
 			continue;
 		}
 		k->n_users++;
@@ -225,7 +229,7 @@ struct lb_access_set *access_logs_want(struct access_logs *l, const struct acces
 	struct lb_access_set *s = n_logs ? keep_set(l, logs, n_logs) : NULL;
 	if (!s && n_logs) {
 		drop_users(l, logs, n_logs);
-		tell(ctx, 0, "out of memory");
+		tell(ctx, 0, "out of memory", true);
 	}
 	free(logs);
 	return s;

@@ -40,9 +40,9 @@ struct access_logs_conf { // borrowed, outlives them
 	const struct access_logs_conf *, struct access_logs **ret, struct lb_err *reterr);
 void access_logs_free(struct access_logs *); // the writer has ended; NULL is fine
 // The set for a listener, counted; NULL = none of these can be, or no memory. What can't be is left
-// out, and tell() is called with its index and the reason.
+// out, and tell() is called of it.
 struct lb_access_set *access_logs_want(struct access_logs *, const struct access_want *, uint32_t n,
-	void (*tell)(void *ctx, uint32_t index, const char *reason), void *ctx);
+	access_refused_fn *tell, void *ctx);
 // Takes a step with those that go. Call every second.
 void access_logs_sweep(struct access_logs *);
 // The form of shunt.yaml's log; NULL = there is no such log.

@@ -5,6 +5,9 @@
 
 #include "ctrl/access_log/place.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 enum access_form { ACCESS_TEXT, ACCESS_JSON_TYPED, ACCESS_JSON_STRINGS };
 
 struct lb_access_test;
@@ -19,3 +22,6 @@ struct access_want { // all borrowed
 	const char *format; // ctrl/access_log/format.h has what each form's is
 	const struct lb_access_test *test; // NULL = all requests
 };
+
+// Of one that can't be, by its index. passes: there was no room for it, but may be later.
+typedef void access_refused_fn(void *ctx, uint32_t index, const char *reason, bool passes);

@@ -5,6 +5,7 @@
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/assemble/draft.h"
 #include "ctrl/assemble/frontend_clusters.h"
+#include "ctrl/assemble/frontend_logs.h"
 #include "ctrl/assemble/listener_parts.h"
 #include "ctrl/assemble/route_compile.h"
 #include "ctrl/conf/config.h"
@@ -100,11 +101,10 @@ static void free_parts(struct assembled_frontend *f)
 	compiled_routes_free(f->routes);
 	actions_free(f->actions);
 	lb_filter_chain_put(f->filters);
-	lb_access_set_put(f->access);
+	frontend_logs_drop(f);
 	f->routes = NULL;
 	f->actions = NULL;
 	f->filters = NULL;
-	f->access = NULL;
 }
 
 // Clusters go with it, or have never come.
@@ -209,7 +209,7 @@ static enum route_compile_outcome assemble(
 		return ROUTE_COMPILED;
 	ret->filters = listener_parts_filters(f, new->listener);
 	if (ret->filters)
-		ret->access = listener_parts_logs(f, new->listener);
+		ret->access = frontend_logs_want(f, new->listener);
 	return ret->filters ? ROUTE_COMPILED : ROUTE_COMPILE_REFUSED;
 }
 
@@ -489,5 +489,6 @@ bool assembled_frontend_retry(struct assembled_frontend *f, bool patterns_came)
 	if (f->holds_endpoints && has_waited_long(f))
 		let_endpoints_through(f);
 	try_newest(f);
-	return f->wanted || f->newest;
+	frontend_logs_retry(f);
+	return f->wanted || f->newest || f->lacks_logs;
 }

@@ -16,6 +16,7 @@ struct cluster_set;
 struct cluster_tree_env;
 struct config;
 struct draft;
+struct frontend_refused;
 struct lb_access_set;
 struct lb_chain_set;
 struct route_compiler;
@@ -50,6 +51,10 @@ struct assembled_frontend {
 	struct actions *actions; // owned; of applied's routes
 	struct lb_filter_chain *filters; // counted; of applied's listener
 	struct lb_access_set *access; // counted; likewise; NULL = none
+	// Owned: what was told of logs that are not in `access`; NULL = nothing. frontend_logs.h's.
+	struct frontend_refused *refused_logs;
+	bool lacks_logs; // some found no room
+	uint64_t logs_retry_ns; // when to ask for them again
 	// Of the last configuration that served, even after it was removed: different filters later
 	// mean a new generation (FLT-11). Counted; NULL = none.
 	struct res_listener *listener;

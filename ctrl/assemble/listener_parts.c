@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/assemble/listener_parts.h"
 
-#include "ctrl/access_log/access_log.h"
 #include "ctrl/assemble/assembled_frontend.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/res/listener.h"
-#include "lb/base/log.h"
 #include "lb/base/time.h"
 
 // shunt.yaml's idle timeout is for plain HTTP alone: gRPC's streams may be silent (TH-98).
@@ -20,30 +18,4 @@ struct lb_filter_chain *listener_parts_filters(
 	if (c)
 		c->forwarding = l->forwarding;
 	return c;
-}
-
-struct refused { // of which it is told
-	const struct assembled_frontend *f;
-	const struct res_listener *l;
-};
-
-// As what its decoder left out is told of.
-static void tell(void *ctx, uint32_t index, const char *reason)
-{
-	const struct refused *r = ctx;
-	struct lb_err text;
-	lb_err_set(&text, "access_log \"%.128s\" is ignored: %s",
-		r->l->access_logs.list[index].name, reason);
-	log_warn("resource", "frontend=%s type=%s name=%s warning=%s places=1",
-		log_quote(r->f->env->config->frontends[r->f->owner].name),
-		log_quote(r->l->base.type->label), log_quote(r->l->base.name),
-		log_quote(text.text));
-}
-
-struct lb_access_set *listener_parts_logs(
-	const struct assembled_frontend *f, const struct res_listener *l)
-{
-	struct refused told = {f, l};
-	return access_log_want(
-		f->env->access_log, l->access_logs.list, l->access_logs.n, tell, &told);
 }

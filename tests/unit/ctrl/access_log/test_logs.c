@@ -25,6 +25,7 @@ struct world {
 	struct lb_access *ring;
 	struct access_log *log;
 	char told[1024]; // of what can't be
+	bool passes; // the last of it
 };
 
 static int set_up(void **state)
@@ -79,9 +80,10 @@ static void start(struct world *w)
 	start_with(w, NULL, w->xds, false);
 }
 
-static void on_told(void *ctx, uint32_t index, const char *reason)
+static void on_told(void *ctx, uint32_t index, const char *reason, bool passes)
 {
 	struct world *w = ctx;
+	w->passes = passes;
 	size_t len = strlen(w->told);
 	snprintf(w->told + len, sizeof(w->told) - len, "%u: %s\n", index, reason);
 }
@@ -240,6 +242,7 @@ static void a_format_that_is_wrong_leaves_the_others(void **state)
 		file(below(w, "a"), "%COOKIE%"), file(below(w, "a"), "%PROTOCOL%")};
 	struct lb_access_set *s = want(w, wants, 2);
 	assert_string_equal(w->told, "0: format: %COOKIE% is no operator that is known\n");
+	assert_false(w->passes);
 	assert_int_equal(s->n, 1);
 	lb_access_set_put(s);
 }
@@ -460,6 +463,7 @@ static void there_are_so_many_files_at_a_time(void **state)
 	struct lb_access_set *s = want(w, wants, ACCESS_XDS_FILES + 1);
 	assert_int_equal(s->n, ACCESS_XDS_FILES);
 	assert_non_null(strstr(w->told, "there are 32 files already"));
+	assert_true(w->passes);
 	assert_int_equal(access(paths[ACCESS_XDS_FILES], F_OK), -1);
 	lb_access_set_put(s);
 	for (int i = 0; i < 3000; i++) { // until they have gone
@@ -488,6 +492,7 @@ static void there_are_so_many_logs_at_a_time(void **state)
 	struct lb_access_set *s = want(w, wants, ACCESS_LOGS);
 	assert_int_equal(s->n, ACCESS_LOGS - 1);
 	assert_string_equal(w->told, "63: there are 63 logs of listeners already\n");
+	assert_true(w->passes);
 	lb_access_set_put(s);
 }
 
