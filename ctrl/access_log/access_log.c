@@ -313,7 +313,7 @@ static void tell_output(void *ctx, struct access_output *o)
 	const char *path = log_quote(access_place_name(&o->place));
 	if (error)
 		log_warn("access log", "path=%s dropped=%" PRIu64 " error=%s", path, dropped,
-			log_quote(strerror(error)));
+			log_quote(access_place_error(error)));
 	else
 		log_warn("access log", "path=%s dropped=%" PRIu64 " text=\"it is written again\"",
 			path, dropped);

@@ -78,6 +78,7 @@ static int get_output(struct access_logs *l, const struct access_place *place, b
 	int rc = access_output_new(place, !is_own, free_place, reterr);
 	if (!rc) {
 		(*free_place)->n_users = 1;
+		(*free_place)->own = l->all[0].out; // NULL while that is made
 		*ret = *free_place;
 	}
 	return rc;

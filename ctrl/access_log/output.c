@@ -26,9 +26,14 @@ static void set_error(struct access_output *o, int error)
 	atomic_store_explicit(&o->error, error, memory_order_relaxed);
 }
 
+static int open_place(const struct access_output *o)
+{
+	return access_place_open(&o->place, o->own ? o->own->fd : -1);
+}
+
 static int open_first(struct access_output *o, struct lb_err *reterr)
 {
-	int fd = access_place_open(&o->place), error = errno;
+	int fd = open_place(o), error = errno;
 	if (fd >= 0)
 		use(o, fd);
 	else if (error == ENXIO)
@@ -91,7 +96,7 @@ void access_output_open(struct access_output *o, uint64_t now_ns)
 {
 	if (o->fd >= 0 || (o->is_late ? now_ns < o->open_ns : !access_output_waits(o)))
 		return;
-	int fd = access_place_open(&o->place);
+	int fd = open_place(o);
 	set_error(o, fd < 0 ? errno : 0);
 	o->open_ns = now_ns + OPEN_NS;
 	if (fd >= 0)
@@ -118,10 +123,10 @@ void access_output_reopen(struct access_output *o)
 	}
 	if (o->fd >= 0)
 		access_output_flush(o); // to the end of a line, at least
-	int fd = access_place_open(&o->place);
+	int fd = open_place(o);
 	if (fd < 0) {
 		log_error("access log", "file=%s error=%s text=\"reopening failed\"",
-			log_quote(o->path), log_quote(strerror(errno)));
+			log_quote(o->path), log_quote(access_place_error(errno)));
 		return;
 	}
 	shut(o);

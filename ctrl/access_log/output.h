@@ -18,6 +18,7 @@
 
 struct access_output {
 	struct access_place place; // its directory is borrowed
+	const struct access_output *own; // shunt.yaml's, whose file this one is not; or NULL
 	bool is_late; // the writer opens it, and closes it when it goes
 	int fd; // -1 = not open: a FIFO without a reader, or what is late
 	uint64_t open_ns; // late: when to try to open it again

@@ -58,15 +58,32 @@ int access_place_check(const struct access_place *p, struct lb_err *reterr)
 	return 0;
 }
 
-static bool is_regular(int fd)
+static bool is_same(const struct stat *s, int fd)
+{
+	struct stat other;
+	return fd >= 0 && fstat(fd, &other) == 0 && other.st_dev == s->st_dev &&
+	       other.st_ino == s->st_ino;
+}
+
+// Of a file that somebody else may have put there, or that a mount or the way to the directory has
+// there, too.
+static int why_not(int fd, int own_fd)
 {
 	struct stat s;
-	return fstat(fd, &s) == 0 && S_ISREG(s.st_mode);
+	if (fstat(fd, &s))
+		return errno;
+	if (!S_ISREG(s.st_mode))
+		return EPERM;
+	if (is_same(&s, STDOUT_FILENO) || is_same(&s, STDERR_FILENO) || is_same(&s, own_fd))
+		return EEXIST;
+	if (s.st_nlink != 1)
+		return s.st_nlink ? EMLINK : ENOENT; // it has just been removed
+	return 0;
 }
 
 // The directory itself is the operator's, and may be reached by links. It is looked up each time,
 // since it may have been made anew.
-static int open_below(const struct access_place *p)
+static int open_below(const struct access_place *p, int own_fd)
 {
 	const struct open_how how = {
 		.flags = FLAGS,
@@ -80,18 +97,31 @@ static int open_below(const struct access_place *p)
 	int fd = (int)syscall(SYS_openat2, folder, rest, &how, sizeof(how));
 	int error = errno;
 	close(folder);
-	if (fd >= 0 && !is_regular(fd)) {
+	int reason = fd < 0 ? 0 : why_not(fd, own_fd);
+	if (reason) {
 		close(fd);
 		fd = -1;
-		error = EPERM;
+		error = reason;
 	}
 	errno = error;
 	return fd;
 }
 
-int access_place_open(const struct access_place *p)
+int access_place_open(const struct access_place *p, int own_fd)
 {
 	if (p->kind == ACCESS_FILE)
-		return p->below ? open_below(p) : open(p->path, FLAGS, MODE);
+		return p->below ? open_below(p, own_fd) : open(p->path, FLAGS, MODE);
 	return fcntl(p->kind == ACCESS_STDOUT ? STDOUT_FILENO : STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+}
+
+const char *access_place_error(int error)
+{
+	switch (error) {
+	case EMLINK:
+		return "The file has other names (hard links)";
+	case EEXIST:
+		return "It is a file that the daemon has of its own: its log, or access_log.path";
+	default:
+		return strerror(error);
+	}
 }

@@ -13,7 +13,8 @@ struct access_place {
 	enum access_place_kind kind;
 	const char *path; // FILE
 	// FILE: a directory, without / at its end, that the path is below; NULL = it may be
-	// anywhere. No link is followed below it, and what is there must be a regular file.
+	// anywhere. No link is followed below it, and what is there must be a regular file that has
+	// no other name and is none of ours.
 	const char *below;
 };
 
@@ -24,5 +25,8 @@ const char *access_place_name(const struct access_place *);
 // Whether a path's own words lead below its directory: 0, or -EINVAL with reterr.
 [[nodiscard]] int access_place_check(const struct access_place *, struct lb_err *reterr);
 // To be written to, at its end; made if it is not there. A descriptor, or -1 with errno: ENXIO for
-// a FIFO without a reader. Does not wait.
-int access_place_open(const struct access_place *);
+// a FIFO without a reader; below a directory EPERM for what is no regular file, EMLINK for one with
+// several names, EEXIST for stdout's, stderr's and that of own_fd (-1 = none). Does not wait.
+int access_place_open(const struct access_place *, int own_fd);
+// What to say of such an errno. One of strerror()'s, or constant.
+const char *access_place_error(int error);

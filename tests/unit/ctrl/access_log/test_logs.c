@@ -181,11 +181,11 @@ static void paths_outside_of_the_directory_are_refused(void **state)
 }
 
 // What opening says of it; 0 = it is opened.
-static int open_error(const struct world *w, const char *name)
+static int open_error(const struct world *w, const char *name, int own_fd)
 {
 	const struct access_place p = {
 		.kind = ACCESS_FILE, .path = below(w, name), .below = w->xds};
-	int fd = access_place_open(&p), error = fd < 0 ? errno : 0;
+	int fd = access_place_open(&p, own_fd), error = fd < 0 ? errno : 0;
 	if (fd >= 0)
 		close(fd);
 	return error;
@@ -200,14 +200,59 @@ static void links_and_what_is_no_file_are_not_written_to(void **state)
 	assert_int_equal(mkfifo(below(w, "fifo"), 0600), 0);
 	int reader = open(below(w, "fifo"), O_RDONLY | O_NONBLOCK);
 	assert_int_equal(mkdir(below(w, "real"), 0700), 0);
-	assert_int_equal(open_error(w, "folder/log"), ELOOP);
-	assert_int_equal(open_error(w, "link"), ELOOP);
-	assert_int_equal(open_error(w, "fifo"), EPERM);
-	assert_int_equal(open_error(w, "missing/log"), ENOENT);
-	assert_int_equal(open_error(w, "real"), EISDIR);
-	assert_int_equal(open_error(w, "real/log"), 0);
+	assert_int_equal(open_error(w, "folder/log", -1), ELOOP);
+	assert_int_equal(open_error(w, "link", -1), ELOOP);
+	assert_int_equal(open_error(w, "fifo", -1), EPERM);
+	assert_int_equal(open_error(w, "missing/log", -1), ENOENT);
+	assert_int_equal(open_error(w, "real", -1), EISDIR);
+	assert_int_equal(open_error(w, "real/log", -1), 0);
 	assert_int_equal(rmdir(w->outside), 0); // nothing is in it
 	close(reader);
+}
+
+// OPS-43: neither by another name nor by another way to its folder.
+static void files_with_other_names_and_our_own_are_not_written_to(void **state)
+{
+	struct world *w = *state;
+	char other[128];
+	snprintf(other, sizeof(other), "%s/file", w->outside);
+	int fd = open(other, O_WRONLY | O_CREAT, 0600), std_err = dup(STDERR_FILENO);
+	assert_int_equal(link(other, below(w, "hard")), 0);
+	assert_int_equal(open_error(w, "hard", -1), EMLINK);
+	assert_non_null(strstr(access_place_error(EMLINK), "hard links"));
+	assert_int_equal(open_error(w, "hard", fd), EEXIST);
+	assert_int_equal(unlink(other), 0);
+	assert_int_equal(open_error(w, "hard", -1), 0); // its only name
+	assert_int_equal(open_error(w, "hard", fd), EEXIST);
+	assert_non_null(strstr(access_place_error(EEXIST), "of its own"));
+	assert_int_equal(dup2(fd, STDERR_FILENO), STDERR_FILENO);
+	int error = open_error(w, "hard", -1);
+	dup2(std_err, STDERR_FILENO);
+	assert_int_equal(error, EEXIST);
+	assert_int_equal(open_error(w, "hard", -1), 0);
+	close(std_err);
+	close(fd);
+}
+
+// OPS-43: the same folder by another name, which shunt.yaml's check cannot see.
+static void the_log_of_shunt_yaml_is_not_a_listeners(void **state)
+{
+	struct world *w = *state;
+	char link[128], path[160];
+	snprintf(link, sizeof(link), "%s/link", w->folder);
+	snprintf(path, sizeof(path), "%s/own.log", link);
+	assert_int_equal(symlink(w->xds, link), 0);
+	const struct access_place own = {.kind = ACCESS_FILE, .path = path};
+	start_with(w, &own, w->xds, false);
+	const struct access_want one = file(below(w, "own.log"), "other");
+	struct lb_access_set *s = want(w, &one, 1);
+	tell(w, LB_ACCESS_OWN | s->logs[0].bit, "/1");
+	for (int i = 0; i < 3000 && access_log_numbers(w->log).error != EEXIST; i++)
+		usleep(10000);
+	wait_lines(w, 1);
+	assert_int_equal(access_log_numbers(w->log).error, EEXIST);
+	assert_string_equal(read_whole(w->xds, "own.log"), "own /1\n");
+	lb_access_set_put(s);
 }
 
 // OPS-42
@@ -565,7 +610,9 @@ static void a_link_in_place_of_a_file_is_not_followed_by_rotation(void **state)
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 RUN_SUITE("ctrl/access_log/logs", CASE(paths_outside_of_the_directory_are_refused),
-	CASE(links_and_what_is_no_file_are_not_written_to), CASE(what_is_not_permitted_is_named),
+	CASE(links_and_what_is_no_file_are_not_written_to),
+	CASE(files_with_other_names_and_our_own_are_not_written_to),
+	CASE(the_log_of_shunt_yaml_is_not_a_listeners), CASE(what_is_not_permitted_is_named),
 	CASE(a_format_that_is_wrong_leaves_the_others),
 	CASE(each_log_has_its_own_lines_in_its_own_form), CASE(logs_that_are_the_same_are_one),
 	CASE(files_are_opened_and_closed_by_the_writer),
