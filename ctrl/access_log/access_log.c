@@ -157,7 +157,7 @@ static void *log_main(void *arg)
 			reopen(l);
 		bool flushed = flush(l);
 		if (all)
-			access_logs_let_go(l->logs, &l->now);
+			access_logs_let_go(l->logs, &l->now, l->conf.clock_ns());
 		if (stop && !some && flushed)
 			break;
 		if (!flushed) {

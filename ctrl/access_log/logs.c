@@ -21,6 +21,7 @@ struct one {
 	atomic_int state; // w: ctrl (release), the writer LEFT (release)
 	struct access_output *out; // of outputs
 	struct access_format *format; // owned
+	uint64_t leaves_ns; // the writer's: when it first saw it leave; 0 = it has not
 	// Ctrl's alone:
 	enum access_form form;
 	char *text; // owned: what the format was made of
@@ -127,6 +128,7 @@ static int start(
 	if (!rc)
 		rc = get_output(l, &w->place, k == &l->all[0], &k->out, reterr);
 	k->form = w->form;
+	k->leaves_ns = 0;
 	k->text = rc || !w->format ? NULL : strdup(w->format);
 	if (!rc && w->format && !k->text)
 		rc = -ENOMEM;
@@ -350,10 +352,14 @@ void access_logs_look(struct access_logs *l, struct access_logs_now *ret)
 	}
 }
 
-// What fails to be written is not waited for.
-static bool is_done(const struct access_output *o)
+// What fails to be written is not waited for, nor for long a reader who does not read: each change
+// of a listener would take another number.
+static bool is_done(struct one *k, uint64_t now_ns)
 {
-	return !access_output_waits(o) || atomic_load_explicit(&o->error, memory_order_relaxed);
+	if (!k->leaves_ns)
+		k->leaves_ns = now_ns;
+	return !access_output_waits(k->out) || now_ns - k->leaves_ns >= ACCESS_LAST_NS ||
+	       atomic_load_explicit(&k->out->error, memory_order_relaxed);
 }
 
 // Ctrl may let another log have the output meanwhile: then it is opened again.
@@ -365,13 +371,14 @@ static bool is_last(const struct access_logs *l, const struct one *k)
 	return true;
 }
 
-void access_logs_let_go(struct access_logs *l, struct access_logs_now *now)
+void access_logs_let_go(struct access_logs *l, struct access_logs_now *now, uint64_t now_ns)
 {
 	for (uint64_t bits = now->leaving; bits; bits &= bits - 1) {
 		struct one *k = &l->all[__builtin_ctzll(bits)];
-		if (!is_done(k->out))
+		bool last = is_last(l, k);
+		if (last && !is_done(k, now_ns))
 			continue;
-		if (is_last(l, k))
+		if (last)
 			access_output_close(k->out);
 		set_state(k, LEFT);
 	}

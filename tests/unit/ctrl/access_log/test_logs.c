@@ -339,7 +339,7 @@ static unsigned n_descriptors(void)
 
 static struct access_logs *logs_alone(const struct world *w)
 {
-	const struct access_logs_conf conf = {.xds_directory = w->xds};
+	const struct access_logs_conf conf = {.xds_directory = w->xds, .xds_stdout = true};
 	struct access_logs *l = NULL;
 	struct lb_err err = {.text = ""};
 	if (access_logs_new(&conf, &l, &err))
@@ -368,7 +368,7 @@ static void files_are_opened_and_closed_by_the_writer(void **state)
 	access_logs_sweep(l);
 	assert_int_equal(n_descriptors(), n + 1);
 	access_logs_look(l, &now); // the writer
-	access_logs_let_go(l, &now);
+	access_logs_let_go(l, &now, NS_PER_SECOND);
 	assert_int_equal(n_descriptors(), n);
 	access_logs_sweep(l);
 	access_logs_free(l);
@@ -392,7 +392,7 @@ static void a_file_that_is_wanted_again_is_opened_again(void **state)
 		lb_access_set_put(i ? b : a);
 		access_logs_sweep(l);
 		access_logs_look(l, &now);
-		access_logs_let_go(l, &now);
+		access_logs_let_go(l, &now, NS_PER_SECOND);
 		assert_int_equal(n_descriptors(), i ? n : n + 1);
 	}
 	a = access_logs_want(l, &one, 1, on_told, w);
@@ -459,6 +459,48 @@ static void a_file_whose_folder_comes_later_has_all_lines(void **state)
 	assert_string_equal(read_whole(w->xds, "missing/a"), "/1\n");
 	assert_int_equal(access_log_numbers(w->log).error, 0);
 	lb_access_set_put(s);
+}
+
+static void write_line(struct access_logs *l, uint64_t logs)
+{
+	struct lb_access_record a;
+	lb_access_begin(&a);
+	a.logs = logs;
+	access_logs_write(l, &(struct access_view){.record = &a, .frontend = "front"});
+}
+
+// OPS-45: of an output that nobody takes lines from, one that leaves is not waited for while
+// another log has the output, and the last one only so long.
+static void those_that_leave_do_not_wait_for_a_stuck_reader(void **state)
+{
+	struct world *w = *state;
+	static struct access_logs_now now;
+	struct access_logs *l = logs_alone(w);
+	const struct access_want a = {.name = "a", .place = {.kind = ACCESS_STDOUT}, .format = "a"},
+				 b = {.name = "b", .place = {.kind = ACCESS_STDOUT}, .format = "b"};
+	struct lb_access_set *first = access_logs_want(l, &a, 1, on_told, w);
+	struct lb_access_set *second = access_logs_want(l, &b, 1, on_told, w);
+	write_line(l, first->logs[0].bit);
+	write_line(l, second->logs[0].bit);
+	lb_access_set_put(first);
+	access_logs_sweep(l);
+	access_logs_look(l, &now);
+	assert_int_equal(now.leaving, 2);
+	access_logs_let_go(l, &now, NS_PER_SECOND);
+	assert_int_equal(now.leaving, 0);
+	assert_int_equal(access_output_n_waiting(now.outputs[0]), 2); // the other one's to write
+	lb_access_set_put(second);
+	access_logs_sweep(l);
+	access_logs_look(l, &now);
+	access_logs_let_go(l, &now, 2 * NS_PER_SECOND);
+	assert_int_equal(now.leaving, 4);
+	access_logs_let_go(l, &now, 2 * NS_PER_SECOND + ACCESS_LAST_NS - 1);
+	assert_int_equal(now.leaving, 4);
+	access_logs_let_go(l, &now, 2 * NS_PER_SECOND + ACCESS_LAST_NS);
+	assert_int_equal(now.n, 0);
+	access_logs_sweep(l);
+	assert_int_equal(access_logs_totals(l).n_cut, 2);
+	access_logs_free(l);
 }
 
 // OPS-45: records that are in the rings when the listener changes are still written.
@@ -619,6 +661,7 @@ RUN_SUITE("ctrl/access_log/logs", CASE(paths_outside_of_the_directory_are_refuse
 	CASE(a_file_that_is_wanted_again_is_opened_again),
 	CASE(what_cannot_be_opened_is_tried_once_a_second),
 	CASE(a_file_whose_folder_comes_later_has_all_lines),
+	CASE(those_that_leave_do_not_wait_for_a_stuck_reader),
 	CASE(a_log_that_goes_has_all_its_lines), CASE(there_are_so_many_files_at_a_time),
 	CASE(there_are_so_many_logs_at_a_time), CASE(one_that_is_stuck_does_not_stop_the_others),
 	CASE(renamed_files_of_all_logs_are_made_anew),
