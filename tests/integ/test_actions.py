@@ -104,7 +104,7 @@ def test_ops_72_73_a_drain_under_load_fails_no_request(two):
     bed = two.bed
     assert readiness(bed)[0] == "200"
     leaving = bed.start_h2load("leaving", seconds=6, clients=8, streams=8)
-    staying = bed.start_h2load("staying", url=OTHER_URL, seconds=6, clients=4, streams=4)
+    staying = bed.start_h2load("staying", url=OTHER_URL, requests=14_400, clients=4, streams=4, rate=600)
     time.sleep(1)
     assert ask(bed, "drain", "frontend", "web") == {"draining": 1}
     assert states(bed) == {"web": "lame_duck", "other": "serving"}
@@ -131,7 +131,7 @@ def test_ops_72_73_a_drain_under_load_fails_no_request(two):
 
 def test_ops_74_a_drain_is_taken_back_while_clients_are_lame_ducks(two):
     bed = two.bed
-    load = bed.start_h2load("load", seconds=5, clients=8, streams=8)
+    load = bed.start_h2load("load", requests=24_000, clients=8, streams=8, rate=600)
     time.sleep(1)
     assert ask(bed, "drain") == {"draining": 2}
     time.sleep(0.5)
@@ -237,7 +237,7 @@ def requests_of(bed):
 def test_ops_77_78_an_endpoint_drained_under_load_fails_no_request(world):
     bed = world.bed
     first, second = f"10.82.1.1:{WEB_PORT}", f"10.82.1.2:{WEB_PORT}"
-    load = bed.start_h2load("load", seconds=6, clients=8, streams=8)
+    load = bed.start_h2load("load", requests=28_800, clients=8, streams=8, rate=600)
     time.sleep(1)
     row = ask(bed, "set", "endpoint", f"blue/{first}", "drain")
     assert row == {"cluster": "blue", "endpoint": first, "override": "drain", "state": "applied"}
