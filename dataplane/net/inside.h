@@ -179,6 +179,11 @@ struct net_port {
 	struct ip_addr link_local; // ours; all zero = no IPv6 on this port
 };
 
+static inline bool net_port_has_ip6(const struct net_port *p)
+{
+	return !ip_is_none(&p->link_local);
+}
+
 struct net_own {
 	struct ip_addr ip; // all zero = free slot
 	uint32_t port;

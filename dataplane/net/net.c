@@ -158,11 +158,6 @@ static bool is_ip6_group(const uint8_t *frame) // RFC 2464 7
 	return frame[0] == 0x33 && frame[1] == 0x33;
 }
 
-static bool has_ip6(const struct net *net, uint32_t port)
-{
-	return !ip_is_none(&net->ports[port].link_local);
-}
-
 // Of Ethernet, with a tag that is to be passed over.
 static size_t header_of(const uint8_t *frame, size_t len)
 {
@@ -179,7 +174,7 @@ void net_hear(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
 	struct ip6_origin from = {port, in_group, frame + ETH_ADDRESS};
 	if (type == ETH_TYPE_ARP && (ours || mac_eq(frame, everybody)))
 		arp_hear(net, port, frame + header, len - header);
-	else if (type == ETH_TYPE_IP6 && (ours || in_group) && has_ip6(net, port))
+	else if (type == ETH_TYPE_IP6 && (ours || in_group) && net_port_has_ip6(&net->ports[port]))
 		ip6_hear(net, &from, frame + header, len - header);
 }
 
@@ -217,7 +212,7 @@ static APART void input_other(struct net *net, uint32_t port, const uint8_t *fra
 		net_count(net, NET_eth_vlan);
 		break;
 	case ETH_TYPE_IP6:
-		if (has_ip6(net, port))
+		if (net_port_has_ip6(&net->ports[port]))
 			ip6_input(net, &from, packet, len);
 		else
 			net_count(net, NET_eth_ip6);
@@ -241,7 +236,7 @@ void net_renew_port(struct net *net, uint32_t port, const uint8_t mac[6])
 {
 	DCHECK(port < net->n_ports);
 	memcpy(net->ports[port].mac, mac, ETH_ADDRESS);
-	if (has_ip6(net, port))
+	if (net_port_has_ip6(&net->ports[port]))
 		net->ports[port].link_local = nd_link_local(mac);
 	neigh_renew(net, port);
 	if (net->ports[port].ra.accepts)
@@ -259,7 +254,7 @@ static void announce(struct net *net, uint32_t port, const struct ip_addr *ip)
 void net_announce(struct net *net, uint32_t port)
 {
 	struct net_port *p = &net->ports[port];
-	if (has_ip6(net, port))
+	if (net_port_has_ip6(&net->ports[port]))
 		mld_join(p); // RFC 4862 5.4.2: before it asks
 	if (p->ra.accepts)
 		ra_ask(p);

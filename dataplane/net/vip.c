@@ -11,11 +11,6 @@
 #define PACE_NS NS_PER_MS
 #define PER_STEP 32 // addresses
 
-static bool has_ip6(const struct net_port *port)
-{
-	return !ip_is_none(&port->link_local);
-}
-
 static void announce(struct net *net, const struct ip_addr *ip)
 {
 	for (uint32_t p = 0; p < net->n_ports; p++) {
@@ -34,7 +29,7 @@ static void report(struct net *net)
 {
 	net->vips.reports = false;
 	for (uint32_t p = 0; p < net->n_ports; p++)
-		if (has_ip6(&net->ports[p]))
+		if (net_port_has_ip6(&net->ports[p]))
 			mld_join(&net->ports[p]);
 }
 
