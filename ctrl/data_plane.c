@@ -76,6 +76,8 @@ void data_plane_describe_worker(
 	ret->client_silence = silence_of(&c->client_silence);
 	ret->backend_silence = silence_of(&c->backend_silence);
 	ret->idle_timeout_ns = c->idle_timeout_s * NS_PER_SECOND;
+	ret->max_age_ns = c->max_connection_age_s * NS_PER_SECOND;
+	ret->max_age_grace_ns = c->max_connection_age_grace_s * NS_PER_SECOND;
 	ret->client_buffer = c->client_buffer_kib * 1024;
 	ret->max_attempts = c->max_attempts;
 	ret->retry_idempotent = c->retry_idempotent;

@@ -139,6 +139,8 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 		.client_silence = conf->client_silence,
 		.backend_silence = conf->backend_silence,
 		.idle_timeout_ns = conf->idle_timeout_ns,
+		.max_age_ns = conf->max_age_ns,
+		.max_age_grace_ns = conf->max_age_grace_ns,
 		.client_buffer = conf->client_buffer,
 		.window_max = limits->window_max,
 		.max_attempts = conf->max_attempts,

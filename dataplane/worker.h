@@ -66,6 +66,7 @@ struct worker_conf {
 	uint64_t listener_drain_ns; // time that clients of a changed listener get
 	struct proxy_silence client_silence, backend_silence; // proxy_conf
 	uint64_t idle_timeout_ns; // of clients without an open stream; 0 = none
+	uint64_t max_age_ns, max_age_grace_ns; // of a client's connection (proxy_conf)
 	uint32_t client_buffer; // bytes kept for a client connection (proxy_conf)
 	uint32_t max_attempts; // of a request (proxy_conf)
 	bool retry_idempotent;

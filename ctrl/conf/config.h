@@ -170,6 +170,7 @@ struct config_limits {
 	uint32_t *connections, *requests, *streams; // NULL = absent
 	uint32_t *buffers_mib, *client_buffer_kib; // likewise
 	uint32_t *idle_timeout_s, *stream_idle_timeout_s; // likewise
+	uint32_t *max_connection_age_s, *max_connection_age_grace_s; // likewise
 	uint32_t *xds_resources, *xds_response_mib; // per response instead; likewise
 };
 
@@ -230,6 +231,8 @@ struct config {
 	uint32_t drain_s; // after SIGTERM and lame_duck_s
 	uint32_t listener_drain_s; // for a listener that has changed
 	uint32_t idle_timeout_s; // until a client without an open stream is sent away; 0 = never
+	uint32_t max_connection_age_s; // until a client is sent away; 0 = never
+	uint32_t max_connection_age_grace_s; // for its streams then; 0 = as long as they take
 	uint32_t stream_idle_timeout_s; // of plain HTTP requests without progress; 0 = none
 	struct config_silence client_silence, backend_silence;
 	uint32_t max_attempts; // of a request that no backend has processed, including the first

@@ -397,7 +397,12 @@ static int check_limits(struct config *c, struct lb_err *reterr)
 		config_number_check(
 			CONFIG_XDS_RESPONSE, l->xds_response_mib, &c->max_xds_response_mib, reterr))
 		return -EINVAL;
-	if (config_number_check(CONFIG_IDLE_TIMEOUT, l->idle_timeout_s, &c->idle_timeout_s, reterr))
+	if (config_number_check(
+		    CONFIG_IDLE_TIMEOUT, l->idle_timeout_s, &c->idle_timeout_s, reterr) ||
+		config_number_check(CONFIG_CONNECTION_AGE, l->max_connection_age_s,
+			&c->max_connection_age_s, reterr) ||
+		config_number_check(CONFIG_CONNECTION_AGE_GRACE, l->max_connection_age_grace_s,
+			&c->max_connection_age_grace_s, reterr))
 		return -EINVAL;
 	return config_number_check(CONFIG_STREAM_IDLE_TIMEOUT, l->stream_idle_timeout_s,
 		&c->stream_idle_timeout_s, reterr);

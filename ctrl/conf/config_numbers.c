@@ -18,6 +18,10 @@ const struct config_number config_numbers[CONFIG_N_NUMBERS] = {
 	[CONFIG_BUFFERS] = {"limits.buffers_mib", "MiB", 256, 16, 65536},
 	[CONFIG_CLIENT_BUFFER] = {"limits.client_buffer_kib", "KiB", 1024, 512, 65536},
 	[CONFIG_IDLE_TIMEOUT] = {"limits.idle_timeout_s", "seconds", 300, 0, UINT32_MAX},
+	// gRPC's A9 has neither unless asked for.
+	[CONFIG_CONNECTION_AGE] = {"limits.max_connection_age_s", "seconds", 0, 0, UINT32_MAX},
+	[CONFIG_CONNECTION_AGE_GRACE] = {"limits.max_connection_age_grace_s", "seconds", 0, 0,
+		UINT32_MAX},
 	[CONFIG_STREAM_IDLE_TIMEOUT] = {"limits.stream_idle_timeout_s", "seconds", 300, 0,
 		UINT32_MAX}, // Envoy's
 	// Of a response of an xDS server.

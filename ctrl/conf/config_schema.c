@@ -218,6 +218,10 @@ static const cyaml_schema_field_t limits_fields[] = {
 		"xds_response_mib", OPTIONAL_POINTER, struct config_limits, xds_response_mib),
 	CYAML_FIELD_UINT_PTR(
 		"idle_timeout_s", OPTIONAL_POINTER, struct config_limits, idle_timeout_s),
+	CYAML_FIELD_UINT_PTR("max_connection_age_s", OPTIONAL_POINTER, struct config_limits,
+		max_connection_age_s),
+	CYAML_FIELD_UINT_PTR("max_connection_age_grace_s", OPTIONAL_POINTER, struct config_limits,
+		max_connection_age_grace_s),
 	CYAML_FIELD_UINT_PTR("stream_idle_timeout_s", OPTIONAL_POINTER, struct config_limits,
 		stream_idle_timeout_s),
 	CYAML_FIELD_END,

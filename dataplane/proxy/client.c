@@ -455,6 +455,7 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 		return NULL;
 	}
 	link_client(c, source);
+	proxy_leave_at_age(c);
 	tcp_conn_set_user_timeout(tcp, p->conf.client_silence.user_timeout_ns);
 	tcp_conn_set_keepalive(tcp, p->conf.client_silence.tcp_keepalive_ns);
 	counter_add(&p->link->counters.frontend_connections[l->frontend], 1);

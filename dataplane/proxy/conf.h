@@ -62,6 +62,8 @@ struct proxy_conf {
 	struct proxy_silence client_silence;
 	struct proxy_silence backend_silence; // where no cluster says otherwise (lb/pick/timers.h)
 	uint64_t idle_timeout_ns; // of clients without an open stream (TH-80); 0 = none
+	uint64_t max_age_ns; // of a client's connection, then it is sent away (OPS-150); 0 = none
+	uint64_t max_age_grace_ns; // for the streams that it has then; 0 = as long as they take
 	uint32_t
 		client_buffer; // bytes kept for a client connection (client_buffer.h); 0 = no bound
 	uint32_t window_max; // bytes that HTTP/2's windows may grow to

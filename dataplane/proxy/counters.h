@@ -12,6 +12,7 @@
 	X(clients_over_share) /* likewise, of a source that has its share of connections */        \
 	X(clients_over_budget) /* likewise, of one that has spent its budget of resets */          \
 	X(clients_idled) /* sent away: without an open stream for too long */                      \
+	X(clients_aged) /* sent away: connected for limits.max_connection_age_s */                 \
 	X(clients_evicted) /* idle, and closed to make room for a newcomer */                      \
 	X(inputs_put_off) /* what clients sent, until its source's next part of a turn */          \
 	X(clients_silent) /* sent no SETTINGS in time */                                           \

@@ -9,6 +9,8 @@
 // The share of the time over which clients are told, one by one: all at once they would all come
 // back at once.
 #define TELLING_SHARE 10
+// What ages differ by, either way, lest those that came at once go at once (gRPC A9).
+#define AGE_JITTER_SHARE 10
 
 void proxy_leave_say_first(struct proxy_client *c)
 {
@@ -83,6 +85,34 @@ static void tell_to_leave(struct twheel_timer *t)
 	tell(c);
 }
 
+// Its streams may take their time where there is no grace.
+static void grown_old(struct twheel_timer *t)
+{
+	struct proxy_client *c = of_timer(t);
+	const struct proxy *p = c->conn.proxy;
+	proxy_count(c->conn.proxy, PROXY_clients_aged);
+	if (p->conf.max_age_grace_ns)
+		c->leave.own_by_ns = twheel_now(p->wheel) + p->conf.max_age_grace_ns;
+	tell(c);
+}
+
+static void wait_for_age(struct proxy_client *c)
+{
+	c->leave.timer.fire = grown_old;
+	twheel_arm(c->conn.proxy->wheel, &c->leave.timer, c->leave.old_at_ns);
+}
+
+void proxy_leave_at_age(struct proxy_client *c)
+{
+	struct proxy *p = c->conn.proxy;
+	uint64_t age_ns = p->conf.max_age_ns, jitter_ns = age_ns / AGE_JITTER_SHARE;
+	if (!age_ns)
+		return;
+	c->leave.old_at_ns =
+		twheel_now(p->wheel) + age_ns - jitter_ns + rand_below(&p->rand, 2 * jitter_ns + 1);
+	wait_for_age(c);
+}
+
 // Somewhen in this time. Returns when.
 static uint64_t tell_within(struct proxy_client *c, uint64_t ns)
 {
@@ -131,7 +161,10 @@ void proxy_leave_listener(struct proxy_client *c)
 // It may have become idle in between, which nobody was told of.
 static void stay(struct proxy_client *c)
 {
-	twheel_cancel(c->conn.proxy->wheel, &c->leave.timer);
+	if (c->leave.old_at_ns)
+		wait_for_age(c);
+	else
+		twheel_cancel(c->conn.proxy->wheel, &c->leave.timer);
 	proxy_conn_touch(&c->conn);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One client's leaving: GOAWAY in two steps, then a deadline for its streams. It leaves for reasons
-// of its own, which stay (its listener was replaced (FLT-11), it was idle, its keys are used up),
-// or because its frontend is left (OPS-73), which may be taken back (OPS-74). The earlier deadline
-// counts.
+// of its own, which stay (its listener was replaced (FLT-11), it was idle, its keys are used up,
+// it has reached its age (OPS-150)), or because its frontend is left (OPS-73), which may be taken
+// back (OPS-74). The earlier deadline counts.
 // Thread: the owning worker.
 #pragma once
 
@@ -19,11 +19,14 @@ struct proxy_client;
 
 struct proxy_leave { // zero = it stays
 	struct twheel_timer timer; // the first GOAWAY, the last one, then the end
+	uint64_t old_at_ns; // when it has reached its age; 0 = never
 	uint64_t own_by_ns; // the deadline of its own reasons; 0 = there is none
 	uint64_t frontend_by_ns; // likewise, of its frontend
 	bool told; // the first GOAWAY is sent, which can't be taken back
 };
 
+// It has just come, and will leave at its age, if there is one (gRPC A9; proxy_conf.max_age_ns).
+void proxy_leave_at_age(struct proxy_client *);
 // From now on, with as long as the clients of a replaced listener have. False = it is leaving for a
 // reason of its own already.
 bool proxy_leave_now(struct proxy_client *);

@@ -27,7 +27,7 @@ CALL_TIMEOUT_S = 20
 
 
 def connect(target, *options):
-    options = [*LARGE, *NO_RETRIES, *options]
+    options = [*dict([*LARGE, *NO_RETRIES, *options]).items()]  # the last of a name counts
     if target.startswith("xds:"):  # with TLS where the cluster has it
         fallback = grpc.experimental.insecure_channel_credentials()
         return grpc.secure_channel(target, grpc.xds_channel_credentials(fallback), options=options)
@@ -304,7 +304,7 @@ def main():
     target, name, *rest = sys.argv[1:]
     arguments = json.loads(rest[0]) if rest else {}
     scenario = {s.__name__: s for s in SCENARIOS}[name]
-    with connect(target) as channel:
+    with connect(target, *map(tuple, arguments.pop("options", ()))) as channel:
         print(json.dumps(scenario(channel, **arguments)), flush=True)
 
 

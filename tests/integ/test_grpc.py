@@ -10,6 +10,7 @@ from lab import wait_until
 SCENARIOS = ("unary", "server_streaming", "client_streaming", "bidi", "deadline", "cancellation",
              "big_message", "metadata", "blanks", "statuses")
 FLAT_KIB = 16 * 1024
+AGED_TIMEOUT_S = 60
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
@@ -40,6 +41,25 @@ def test_a_stream_whose_backend_dies_ends_unavailable(world):
 
 def test_many_calls_at_once_come_back_unaltered(make_world):
     make_world(n_rpc=2).start().bed.run_calls("many", count=20_000)
+
+
+def test_ops_150_clients_that_reach_their_age_lose_nothing(make_world, tmp_path):
+    """Their streams outlive several ages, their calls go on over new connections. A call that gRPC's transport has not
+    begun to send when GOAWAY comes is sent again by gRPC itself: without retries it fails, before gRPC's own server as
+    well."""
+    world = make_world(n_rpc=2)
+    world.bed.settings += "limits: {max_connection_age_s: 1}\n"
+    bed = world.start().bed
+    stop = tmp_path / "stop"
+    steady = bed.start_calls("steady", "steady", stop_file=str(stop), options=[["grpc.enable_retries", 1]])
+    held = bed.start_calls("held", "held_streams", streams=4, seconds=5.0)
+    streams = bed.calls_result(held)
+    wait_until(lambda: bed.show_workers()[0]["proxy"]["clients_aged"] >= 5, AGED_TIMEOUT_S, "clients of that age")
+    stop.touch()
+    assert bed.calls_result(steady)["calls"] > 100
+    assert all(s["complete"] and s["code"] == 0 for s in streams), streams
+    ended = bed.show_workers()[0]["ended"]
+    assert {cause for cause, n in ended.items() if n} == {"ok"}, ended
 
 
 @pytest.mark.parametrize("direction", ("upload", "download"))

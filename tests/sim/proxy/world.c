@@ -161,6 +161,8 @@ static void new_proxy(struct world *w)
 		.backend_silence = {0, 3 * SECOND, w->conf.ping_interval_ns,
 			w->conf.ping_timeout_ns},
 		.idle_timeout_ns = w->conf.idle_timeout_ns,
+		.max_age_ns = w->conf.max_age_ns,
+		.max_age_grace_ns = w->conf.max_age_grace_ns,
 		.client_buffer = w->conf.client_buffer,
 		.window_max = 4 << 20,
 		.max_attempts = w->conf.max_attempts,

@@ -28,6 +28,7 @@ struct world_conf {
 	uint32_t backend_streams; // MAX_CONCURRENT_STREAMS
 	uint32_t stream_window, client_window, backend_window; // the latter two 0: as the former
 	uint64_t listener_drain_ns, idle_timeout_ns;
+	uint64_t max_age_ns, max_age_grace_ns; // 0 = none
 	uint64_t ping_interval_ns, ping_timeout_ns; // to clients and backends; 0 = never
 	uint32_t client_buffer;
 	uint32_t max_attempts;
