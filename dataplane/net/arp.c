@@ -115,7 +115,7 @@ void arp_input(struct net *net, uint32_t port, const uint8_t *p, size_t len)
 {
 	struct arp arp;
 	if (!parse(p, len, &arp)) {
-		net_count(net, NET_arp_malformed);
+		net_drop(net, NET_arp_malformed);
 		return;
 	}
 	if (net_is_own(net, &arp.sender_ip)) {
@@ -128,11 +128,11 @@ void arp_input(struct net *net, uint32_t port, const uint8_t *p, size_t len)
 	}
 	bool for_us = net_is_own_of_port(net, &arp.target_ip, port);
 	if (has_sender(&arp) && !learn(net, port, &arp, for_us)) {
-		net_count(net, NET_arp_off_link);
+		net_drop(net, NET_arp_off_link);
 		return;
 	}
 	if (for_us && arp.op == OP_REQUEST)
 		answer(net, port, &arp);
 	else if (!for_us)
-		net_count(net, NET_arp_not_ours);
+		net_drop(net, NET_arp_not_ours);
 }

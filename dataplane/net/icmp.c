@@ -27,7 +27,7 @@ static void echo(
 	struct net *net, uint32_t local, uint32_t remote, const uint8_t *message, size_t len)
 {
 	if (!icmp_echo_allowed(net) || IP4_HEADER + len > ip4_mtu(net, remote)) {
-		net_count(net, NET_icmp_echo_limited);
+		net_drop(net, NET_icmp_echo_limited);
 		return;
 	}
 	uint8_t *reply = ip4_reserve(net, remote, len);
@@ -54,7 +54,7 @@ static bool quoted_flow(
 		quoted[9] != IP_PROTO_TCP || (load16(quoted + 6) & 0x3fff) != 0 ||
 		load16(quoted + 2) < header + 20 || load32(quoted + 12) != local ||
 		net_is_martian(net, &remote)) {
-		net_count(net, NET_icmp_forged);
+		net_drop(net, NET_icmp_forged);
 		return false;
 	}
 	*ret = (struct tcp_flow){
@@ -87,7 +87,7 @@ static void fragmentation_needed(
 		return;
 	uint32_t mtu = load16(message + 6);
 	if (mtu >= load16(quoted + 2)) {
-		net_count(net, NET_icmp_forged);
+		net_drop(net, NET_icmp_forged);
 		return;
 	}
 	net_count(net, NET_icmp_fragmentation_needed);
@@ -99,9 +99,9 @@ void icmp_input(
 	struct net *net, uint32_t local, uint32_t remote, const uint8_t *message, size_t len)
 {
 	if (len < ICMP_HEADER)
-		net_count(net, NET_icmp_malformed);
+		net_drop(net, NET_icmp_malformed);
 	else if (csum(message, len) != 0)
-		net_count(net, NET_icmp_checksum);
+		net_drop(net, NET_icmp_checksum);
 	else if (message[0] == TYPE_ECHO && message[1] == 0)
 		echo(net, local, remote, message, len);
 	else if (message[0] == TYPE_UNREACHABLE && message[1] == CODE_FRAGMENTATION_NEEDED)
@@ -109,5 +109,5 @@ void icmp_input(
 	else if (message[0] == TYPE_UNREACHABLE)
 		unreachable(net, local, message + ICMP_HEADER, len - ICMP_HEADER);
 	else
-		net_count(net, NET_icmp_ignored);
+		net_drop(net, NET_icmp_ignored);
 }

@@ -20,7 +20,7 @@ static void echo(struct net *net, const struct ip6_packet *p)
 	bool on_link = ip_is_link_local(&p->src);
 	uint16_t mtu = on_link ? net->ports[p->port].mtu : ip6_mtu(net, &p->src);
 	if (!icmp_echo_allowed(net) || IP6_HEADER + p->len > mtu) {
-		net_count(net, NET_icmp6_echo_limited);
+		net_drop(net, NET_icmp6_echo_limited);
 		return;
 	}
 	struct neigh *n = on_link ? neigh_get(net, p->port, &p->src) : ip6_next_hop(net, &p->src);
@@ -56,7 +56,7 @@ static bool read_quoted(struct net *net, const struct ip6_packet *p, struct tcp_
 		ours = !ip_is_v4(&ret->remote) && !net_is_martian(net, &ret->remote);
 	}
 	if (!ours)
-		net_count(net, NET_icmp6_forged);
+		net_drop(net, NET_icmp6_forged);
 	return ours;
 }
 
@@ -79,7 +79,7 @@ static void too_big(struct net *net, const struct ip6_packet *p)
 		return;
 	uint32_t mtu = load32(p->payload + 4);
 	if (mtu >= IP6_HEADER + (uint32_t)load16(quoted + 4)) {
-		net_count(net, NET_icmp6_forged);
+		net_drop(net, NET_icmp6_forged);
 		return;
 	}
 	net_count(net, NET_icmp6_too_big);
@@ -97,7 +97,7 @@ static void input_sound(struct net *net, const struct ip6_packet *p)
 	else if (type == TYPE_LISTENER_QUERY)
 		mld_query(net, p);
 	else if (ip6_is_group(&p->dst) || ip_is_none(&p->src))
-		net_count(net, NET_icmp6_ignored); // RFC 4443 2.4 (e) for all that answers
+		net_drop(net, NET_icmp6_ignored); // RFC 4443 2.4 (e) for all that answers
 	else if (type == TYPE_ECHO && p->payload[1] == 0)
 		echo(net, p);
 	else if (type == TYPE_TOO_BIG)
@@ -105,15 +105,15 @@ static void input_sound(struct net *net, const struct ip6_packet *p)
 	else if (type == TYPE_UNREACHABLE)
 		unreachable(net, p);
 	else
-		net_count(net, NET_icmp6_ignored);
+		net_drop(net, NET_icmp6_ignored);
 }
 
 void icmp6_input(struct net *net, const struct ip6_packet *p)
 {
 	if (p->len < ICMP6_HEADER)
-		net_count(net, NET_icmp6_malformed);
+		net_drop(net, NET_icmp6_malformed);
 	else if (icmp6_checksum(&p->src, &p->dst, p->payload, p->len) != 0)
-		net_count(net, NET_icmp6_checksum);
+		net_drop(net, NET_icmp6_checksum);
 	else
 		input_sound(net, p);
 }

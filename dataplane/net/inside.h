@@ -245,11 +245,20 @@ struct net {
 	struct net_vips vips;
 	uint64_t defended_ns; // when an address was last defended; 0 = never
 	uint64_t counters[NET_N_COUNTERS];
+	uint8_t dropped; // enum net_counter: why the last frame was; 0 = see net_take_drop()
 };
+_Static_assert(NET_rx_frames == 0 && NET_N_COUNTERS <= UINT8_MAX, "dropped");
 
 static inline void net_count(struct net *net, enum net_counter which)
 {
 	counter_add(&net->counters[which], 1);
+}
+
+// The frame that is looked at goes no further.
+static inline void net_drop(struct net *net, enum net_counter why)
+{
+	net_count(net, why);
+	net->dropped = (uint8_t)why;
 }
 
 // Upper bits of a product with a secret odd number: few collisions, none predictable.

@@ -97,13 +97,13 @@ static APART void input_other(
 	if (drop == NET_N_COUNTERS && broadcast)
 		drop = NET_ip_broadcast; // RFC 1122 3.3.6
 	if (drop != NET_N_COUNTERS) {
-		net_count(net, drop);
+		net_drop(net, drop);
 	} else if (ip[9] == IP_PROTO_ICMP) {
 		size_t header = (size_t)(ip[0] & 0xf) * 4;
 		icmp_input(net, load32(ip + 16), load32(ip + 12), ip + header,
 			load16(ip + 2) - header);
 	} else {
-		net_count(net, ip[9] == IP_PROTO_TCP ? NET_tcp_absent : NET_ip_unknown_protocol);
+		net_drop(net, ip[9] == IP_PROTO_TCP ? NET_tcp_absent : NET_ip_unknown_protocol);
 	}
 }
 

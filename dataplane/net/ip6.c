@@ -147,13 +147,13 @@ static APART void input_other(
 	struct ip6_packet p;
 	enum net_counter drop = check(net, from, ip, len, &p);
 	if (drop != NET_N_COUNTERS)
-		net_count(net, drop);
+		net_drop(net, drop);
 	else if (p.protocol == IP_PROTO_ICMP6)
 		icmp6_input(net, &p);
 	else if (p.protocol != IP_PROTO_TCP)
-		net_count(net, NET_ip6_unknown_protocol);
+		net_drop(net, NET_ip6_unknown_protocol);
 	else if (!net->tcp.input)
-		net_count(net, NET_tcp_absent);
+		net_drop(net, NET_tcp_absent);
 	else
 		tcp_input(net, &p.dst, &p.src, ip, p.payload, p.len);
 }

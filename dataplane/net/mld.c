@@ -171,7 +171,7 @@ void mld_query(struct net *net, const struct ip6_packet *p)
 	bool sound = p->len == V1_MESSAGE || p->len >= V2_QUERY;
 	if (!sound || p->payload[1] != 0 || p->hop_limit != HOP_LIMIT ||
 		!ip_is_link_local(&p->src)) {
-		net_count(net, NET_mld_malformed);
+		net_drop(net, NET_mld_malformed);
 		return;
 	}
 	if (!is_for_us(port, p))

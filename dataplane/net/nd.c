@@ -195,11 +195,11 @@ static void solicitation(struct net *net, const struct ip6_packet *p, const stru
 	if (is_ours(net, &p->src, p->port))
 		net_count(net, NET_nd_conflict);
 	else if (!ip_is_none(&p->src) && !learn_asker(net, p, nd, for_us))
-		net_count(net, NET_nd_off_link);
+		net_drop(net, NET_nd_off_link);
 	else if (for_us)
 		answer(net, p, nd);
 	else
-		net_count(net, NET_nd_not_ours);
+		net_drop(net, NET_nd_not_ours);
 }
 
 static void advertisement(struct net *net, const struct ip6_packet *p, const struct nd *nd)
@@ -208,7 +208,7 @@ static void advertisement(struct net *net, const struct ip6_packet *p, const str
 		if (!nd->mac || memcmp(nd->mac, net->ports[p->port].mac, ETH_ADDRESS) != 0)
 			defend(net, p->port, &nd->target);
 	} else if (!learn_answer(net, p, nd)) {
-		net_count(net, NET_nd_off_link);
+		net_drop(net, NET_nd_off_link);
 	}
 }
 
@@ -233,9 +233,9 @@ void nd_input(struct net *net, const struct ip6_packet *p)
 {
 	struct nd nd;
 	if (!is_known_type(p))
-		net_count(net, NET_icmp6_ignored);
+		net_drop(net, NET_icmp6_ignored);
 	else if (!parse(p, &nd))
-		net_count(net, NET_nd_malformed);
+		net_drop(net, NET_nd_malformed);
 	else if (nd.asks)
 		solicitation(net, p, &nd);
 	else

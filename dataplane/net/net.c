@@ -182,7 +182,7 @@ void net_hear(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
 static APART void input_other(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
 {
 	if (len < ETH_HEADER) {
-		net_count(net, NET_eth_short);
+		net_drop(net, NET_eth_short);
 		return;
 	}
 	size_t header = header_of(frame, len);
@@ -190,11 +190,11 @@ static APART void input_other(struct net *net, uint32_t port, const uint8_t *fra
 	bool broadcast = mac_eq(frame, everybody);
 	bool in_group = type == ETH_TYPE_IP6 && is_ip6_group(frame);
 	if (!broadcast && !in_group && !mac_eq(frame, net->ports[port].mac)) {
-		net_count(net, NET_eth_not_ours);
+		net_drop(net, NET_eth_not_ours);
 		return;
 	}
 	if (frame[ETH_ADDRESS] & 1) { // a group can't send
-		net_count(net, NET_eth_bad_source);
+		net_drop(net, NET_eth_bad_source);
 		return;
 	}
 	const uint8_t *packet = frame + header;
@@ -209,16 +209,16 @@ static APART void input_other(struct net *net, uint32_t port, const uint8_t *fra
 		break;
 	case ETH_TYPE_VLAN:
 	case ETH_TYPE_VLANS:
-		net_count(net, NET_eth_vlan);
+		net_drop(net, NET_eth_vlan);
 		break;
 	case ETH_TYPE_IP6:
 		if (net_port_has_ip6(&net->ports[port]))
 			ip6_input(net, &from, packet, len);
 		else
-			net_count(net, NET_eth_ip6);
+			net_drop(net, NET_eth_ip6);
 		break;
 	default:
-		net_count(net, NET_eth_unknown_type);
+		net_drop(net, NET_eth_unknown_type);
 	}
 }
 
@@ -230,6 +230,19 @@ void net_input(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
 		ip4_input(net, frame + ETH_HEADER, len - ETH_HEADER, false);
 	else
 		input_other(net, port, frame, len);
+}
+
+int net_take_drop(struct net *net)
+{
+	uint8_t why = net->dropped;
+	net->dropped = 0;
+	return why ? why : -1;
+}
+
+void net_set_device(struct net *net, uint32_t port, const struct net_device *device)
+{
+	DCHECK(port < net->n_ports && !net->open.frame);
+	net->ports[port].device = *device;
 }
 
 void net_renew_port(struct net *net, uint32_t port, const uint8_t mac[6])

@@ -97,6 +97,13 @@ void net_input(struct net *, uint32_t port, const uint8_t *frame, size_t len);
 // Processes a frame that another worker received and answered: only learns neighbors from it.
 void net_hear(struct net *, uint32_t port, const uint8_t *frame, size_t len);
 
+// Why the last frame that was dropped since the last call was: the number of one of net_counters();
+// -1 = none was. What TCP drops is told by tcp_stack_take_drop().
+int net_take_drop(struct net *);
+// Frames of the port go out by this device from now on, which is another way to the same link. No
+// reservation is open.
+void net_set_device(struct net *, uint32_t port, const struct net_device *);
+
 // The port has a new device, perhaps on another link: frames are sent from and accepted for its
 // address from now on, neighbors are requested again, and what routers advertised is forgotten.
 void net_renew_port(struct net *, uint32_t port, const uint8_t mac[6]);

@@ -194,11 +194,11 @@ void ra_input(struct net *net, const struct ip6_packet *p)
 {
 	struct net_ra *ra = &net->ports[p->port].ra;
 	if (!ra->accepts) {
-		net_count(net, NET_icmp6_ignored);
+		net_drop(net, NET_icmp6_ignored);
 		return;
 	}
 	if (!is_sound(p)) {
-		net_count(net, NET_ra_malformed);
+		net_drop(net, NET_ra_malformed);
 		return;
 	}
 	net_count(net, NET_ra_heard);

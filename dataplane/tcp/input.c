@@ -38,17 +38,17 @@ static inline bool parse(struct tcp_stack *s, const struct tcp_flow *flow, uint1
 	uint8_t flags = segment[offsetof(struct tcp_header, flags)];
 	size_t header_len = (size_t)(segment[offsetof(struct tcp_header, offset)] >> 4) * 4;
 	if (header_len < TCP_HEADER_LEN || header_len > len || len > UINT16_MAX) {
-		tcp_count(s, TCP_drop_offset);
+		tcp_drop(s, TCP_drop_offset);
 		return false;
 	}
 	if (!s->verified && tcp_csum_segment(flow_sum, segment, len) != 0) {
 		bool unmade = is_unmade(flow_sum, segment, len);
-		tcp_count(s, unmade ? TCP_drop_checksum_unmade : TCP_drop_checksum);
+		tcp_drop(s, unmade ? TCP_drop_checksum_unmade : TCP_drop_checksum);
 		return false;
 	}
 	if (!flow->remote_port || !flow->local_port ||
 		(flow->remote_port == flow->local_port && ip_eq(&flow->remote, &flow->local))) {
-		tcp_count(s, TCP_drop_port);
+		tcp_drop(s, TCP_drop_port);
 		return false;
 	}
 	ret->seq = get32(segment + offsetof(struct tcp_header, seq));
@@ -59,11 +59,11 @@ static inline bool parse(struct tcp_stack *s, const struct tcp_flow *flow, uint1
 	ret->old = ret->marked = false;
 	ret->data = segment + header_len;
 	if (flags & TCP_SYN && flags & (TCP_FIN | TCP_RST)) {
-		tcp_count(s, TCP_drop_flags);
+		tcp_drop(s, TCP_drop_flags);
 		return false;
 	}
 	if (!options(segment + TCP_HEADER_LEN, header_len - TCP_HEADER_LEN, &ret->opts)) {
-		tcp_count(s, TCP_drop_options);
+		tcp_drop(s, TCP_drop_options);
 		return false;
 	}
 	return true;
@@ -85,9 +85,9 @@ static void input_without_conn(
 	if (listening) {
 		tcp_listener_syn(s, flow, hash, seg, floor);
 	} else if (seg->flags & TCP_RST) {
-		tcp_count(s, TCP_drop_stray_rst);
+		tcp_drop(s, TCP_drop_stray_rst);
 	} else if (tw || !tcp_listener_cookie(s, flow, hash, seg)) {
-		tcp_count(s, TCP_drop_no_connection);
+		tcp_drop(s, TCP_drop_no_connection);
 		tcp_output_rst_reply(s, flow, seg);
 	}
 }
@@ -103,7 +103,7 @@ static inline __attribute__((always_inline)) void input(
 	struct tcp_seg seg;
 	tcp_count(s, TCP_segments_in);
 	if (len < TCP_HEADER_LEN) {
-		tcp_count(s, TCP_drop_short);
+		tcp_drop(s, TCP_drop_short);
 		return;
 	}
 	flow->remote_port = get16(segment + offsetof(struct tcp_header, src_port));
@@ -187,7 +187,7 @@ static void syn_sent_input(struct tcp_conn *c, const struct tcp_seg *seg)
 	struct tcp_stack *s = c->stack;
 	bool acked = seg->flags & TCP_ACK && seg->ack == c->snd_max;
 	if (seg->flags & TCP_ACK && !acked) {
-		tcp_count(s, TCP_drop_syn_sent);
+		tcp_drop(s, TCP_drop_syn_sent);
 		if (!(seg->flags & TCP_RST))
 			tcp_output_rst_reply(s, &c->flow, seg);
 		return;
@@ -197,7 +197,7 @@ static void syn_sent_input(struct tcp_conn *c, const struct tcp_seg *seg)
 		return;
 	}
 	if (!(seg->flags & TCP_SYN) || seg->flags & TCP_RST) {
-		tcp_count(s, TCP_drop_syn_sent);
+		tcp_drop(s, TCP_drop_syn_sent);
 		return;
 	}
 	tcp_conn_take_syn(c, seg);
@@ -215,13 +215,13 @@ static void syn_sent_input(struct tcp_conn *c, const struct tcp_seg *seg)
 static void rst_input(struct tcp_conn *c, const struct tcp_seg *seg)
 {
 	if (seg->seq != c->rcv_nxt) {
-		tcp_count(c->stack, TCP_drop_rst_sequence);
+		tcp_drop(c->stack, TCP_drop_rst_sequence);
 		if (seq_lt(c->rcv_nxt, seg->seq) && seq_lt(seg->seq, c->rcv_adv))
 			challenge(c);
 		return;
 	}
 	if (c->fin_acked && c->fin_received) { // TIME_WAIT, but for bytes not read yet: RFC 1337
-		tcp_count(c->stack, TCP_drop_time_wait);
+		tcp_drop(c->stack, TCP_drop_time_wait);
 		return;
 	}
 	if (c->state == TCP_SYN_RECEIVED)
@@ -241,7 +241,7 @@ static void syn_input(struct tcp_conn *c, const struct tcp_seg *seg)
 		tcp_conn_mark_dirty(c);
 		return;
 	}
-	tcp_count(c->stack, TCP_drop_syn);
+	tcp_drop(c->stack, TCP_drop_syn);
 	challenge(c);
 }
 
@@ -279,7 +279,7 @@ static __attribute__((noinline)) void input_old_timestamp(struct tcp_conn *c, st
 		(void)!tcp_ack_input(c, seg);
 		return;
 	}
-	tcp_count(c->stack, TCP_drop_old_timestamp);
+	tcp_drop(c->stack, TCP_drop_old_timestamp);
 	uint32_t before = c->rcv_nxt - seg->seq;
 	if (seg->len && before >= seg->len && before <= c->rcv_wnd)
 		report_twice(c, seg); // what was sent first comes after its repetition
@@ -296,7 +296,7 @@ static bool check_timestamp(struct tcp_conn *c, struct tcp_seg *seg)
 	if (!c->ts_on)
 		return true;
 	if (!seg->opts.has_ts) {
-		tcp_count(c->stack, TCP_drop_no_timestamp);
+		tcp_drop(c->stack, TCP_drop_no_timestamp);
 		return false;
 	}
 	if (seq_lt(seg->opts.ts_val, c->ts_recent) && now - c->heard_ns < PAWS_IDLE_NS) {
@@ -309,7 +309,7 @@ static bool check_timestamp(struct tcp_conn *c, struct tcp_seg *seg)
 // A segment wholly before the window. False = drop.
 static bool take_old(struct tcp_conn *c, struct tcp_seg *seg, uint32_t before)
 {
-	tcp_count(c->stack, TCP_drop_old);
+	tcp_drop(c->stack, TCP_drop_old);
 	if (seg->len)
 		report_twice(c, seg);
 	if (seg->len || seg->flags & TCP_FIN) // a retransmission: our ACK was lost
@@ -341,7 +341,7 @@ static bool trim(struct tcp_conn *c, struct tcp_seg *seg)
 	int32_t beyond = seq_diff(seg->seq + seg->len + fin, c->rcv_adv);
 	if (beyond <= 0)
 		return true;
-	tcp_count(c->stack, TCP_drop_beyond_window);
+	tcp_drop(c->stack, TCP_drop_beyond_window);
 	if (seg->seq != c->rcv_nxt && seq_diff(seg->seq, c->rcv_adv) > 0) {
 		challenge(c);
 		return false;
@@ -357,21 +357,21 @@ static bool trim(struct tcp_conn *c, struct tcp_seg *seg)
 static bool check_ack(struct tcp_conn *c, const struct tcp_seg *seg)
 {
 	if (!(seg->flags & TCP_ACK)) {
-		tcp_count(c->stack, TCP_drop_no_ack);
+		tcp_drop(c->stack, TCP_drop_no_ack);
 		return false;
 	}
 	if (c->state == TCP_SYN_RECEIVED && seg->ack != c->snd_max) {
-		tcp_count(c->stack, TCP_drop_ack_unsent);
+		tcp_drop(c->stack, TCP_drop_ack_unsent);
 		tcp_output_rst_reply(c->stack, &c->flow, seg);
 		return false;
 	}
 	if (seq_lt(c->snd_max, seg->ack)) {
-		tcp_count(c->stack, TCP_drop_ack_unsent);
+		tcp_drop(c->stack, TCP_drop_ack_unsent);
 		challenge(c);
 		return false;
 	}
 	if (seq_lt(seg->ack, c->snd_una - c->max_snd_wnd)) {
-		tcp_count(c->stack, TCP_drop_ack_old);
+		tcp_drop(c->stack, TCP_drop_ack_old);
 		challenge(c);
 		return false;
 	}

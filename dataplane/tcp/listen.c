@@ -157,7 +157,7 @@ static struct tcp_conn *new_half_open(
 	bool is_full = s->conf.max_passive && s->n_passive > s->conf.max_passive;
 	struct tcp_conn *c = is_full ? NULL : tcp_conn_new(s, flow, hash);
 	if (!c) {
-		tcp_count(s, TCP_drop_conns_full);
+		tcp_drop(s, TCP_drop_conns_full);
 		return NULL;
 	}
 	c->state = TCP_SYN_RECEIVED;

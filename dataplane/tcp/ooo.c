@@ -71,7 +71,7 @@ static bool insert_piece(
 	// The last eighth of the pool is for data in order, and no more than a quarter for this.
 	uint64_t most = (uint64_t)s->chunks->n_total / 4 * BUF_CHUNK_ROOM;
 	if (pool_left(s->chunks) <= s->chunks->n_total / 8 || s->range_bytes >= most) {
-		tcp_count(s, TCP_drop_no_chunk);
+		tcp_drop(s, TCP_drop_no_chunk);
 		return false;
 	}
 	if (prev && range_end(prev) == seq) {
@@ -88,7 +88,7 @@ static bool insert_piece(
 	unsigned max = len < c->our_mss / 2u ? TCP_FEW_RANGES : TCP_MAX_RANGES;
 	struct tcp_range *r = c->n_ranges < max ? pool_take(&s->ranges) : NULL;
 	if (!r) {
-		tcp_count(s, TCP_drop_out_of_order_full);
+		tcp_drop(s, TCP_drop_out_of_order_full);
 		return false;
 	}
 	c->n_ranges++;

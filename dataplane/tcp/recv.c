@@ -71,7 +71,7 @@ void tcp_recv_in_order(struct tcp_conn *c, const uint8_t *data, uint32_t len)
 			return;
 	}
 	if (n < len && !buf_append(&c->recvq, s->chunks, data + n, len - n)) {
-		tcp_count(s, TCP_drop_no_chunk);
+		tcp_drop(s, TCP_drop_no_chunk);
 		len = (uint32_t)n; // the peer sends the rest again
 		ack_soon(c);
 	}
@@ -110,7 +110,7 @@ static void forget_beyond(struct tcp_conn *c, uint32_t fin_seq)
 		last = last->next;
 	if (!last || seq_le(last->seq + (uint32_t)last->data.len, fin_seq))
 		return;
-	tcp_count(c->stack, TCP_drop_after_fin);
+	tcp_drop(c->stack, TCP_drop_after_fin);
 	tcp_ooo_clear(c);
 }
 
@@ -123,7 +123,7 @@ void tcp_recv_input(struct tcp_conn *c, const struct tcp_seg *seg)
 		forget_beyond(c, c->fin_seq);
 	}
 	if (c->fin_seen && seq_lt(c->fin_seq, seg->seq + len)) {
-		tcp_count(c->stack, TCP_drop_after_fin);
+		tcp_drop(c->stack, TCP_drop_after_fin);
 		ack_soon(c);
 		len = seq_lt(seg->seq, c->fin_seq) ? c->fin_seq - seg->seq : 0;
 		if (!len)

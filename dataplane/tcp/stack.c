@@ -150,6 +150,13 @@ struct counter_set tcp_stack_counters(const struct tcp_stack *s)
 	return (struct counter_set){.names = names, .values = s->counters, .n = TCP_N_COUNTERS};
 }
 
+int tcp_stack_take_drop(struct tcp_stack *s)
+{
+	uint8_t why = s->dropped;
+	s->dropped = 0;
+	return why ? why : -1;
+}
+
 void tcp_stack_list_pools(const struct tcp_stack *s, struct pool_list *l)
 {
 	pool_list_add(l, "tcp_connections", &s->conns);

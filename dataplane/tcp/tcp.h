@@ -191,6 +191,9 @@ void tcp_conn_tell(const struct tcp_conn *, struct tcp_conn_info *ret);
 
 // Segments and bytes received, sent, retransmitted, refused, and dropped by cause.
 struct counter_set tcp_stack_counters(const struct tcp_stack *);
+// Why the last segment that was dropped since the last call, or a part of it, was: the number of
+// one of these counters; -1 = none was.
+int tcp_stack_take_drop(struct tcp_stack *);
 void tcp_stack_list_pools(const struct tcp_stack *, struct pool_list *);
 // Connections that are not in TIME_WAIT.
 uint32_t tcp_stack_n_conns(const struct tcp_stack *);

@@ -6,6 +6,7 @@
 #include "dataplane/tcp/cc.h"
 #include "dataplane/tcp/counters.h"
 #include "dataplane/tcp/opt.h"
+#include "dataplane/tcp/seq.h"
 #include "dataplane/tcp/tcp.h"
 #include "dataplane/tcp/wire.h"
 #include "lb/base/check.h"
@@ -283,12 +284,14 @@ struct tcp_stack {
 	uint64_t cookies_until_ns; // ACKs with a SYN cookie are accepted until then
 	uint8_t rcv_wscale;
 	bool verified; // see tcp_stack_set_verified()
+	uint8_t dropped; // enum tcp_counter: why the last segment was; 0 = none, see take_drop()
 	struct tcp_listener listeners[TCP_MAX_LISTENERS];
 	unsigned n_listeners; // listeners ever in use
 	struct tcp_listener *free_listeners; // of those, the unused ones
 	struct tcp_listener *listener_buckets[TCP_LISTENER_BUCKETS];
 	uint64_t counters[TCP_N_COUNTERS];
 };
+_Static_assert(TCP_segments_in == 0 && TCP_N_COUNTERS <= UINT8_MAX, "dropped");
 
 // One parsed segment.
 struct tcp_seg {
@@ -302,21 +305,6 @@ struct tcp_seg {
 	struct tcp_opts opts;
 };
 
-static inline int32_t seq_diff(uint32_t a, uint32_t b)
-{
-	return (int32_t)(a - b);
-}
-
-static inline bool seq_lt(uint32_t a, uint32_t b)
-{
-	return seq_diff(a, b) < 0;
-}
-
-static inline bool seq_le(uint32_t a, uint32_t b)
-{
-	return seq_diff(a, b) <= 0;
-}
-
 static inline uint32_t max_u32(uint32_t a, uint32_t b)
 {
 	return a > b ? a : b;
@@ -325,6 +313,13 @@ static inline uint32_t max_u32(uint32_t a, uint32_t b)
 static inline void tcp_count(struct tcp_stack *s, enum tcp_counter what)
 {
 	counter_add(&s->counters[what], 1);
+}
+
+// The segment that is looked at, or a part of it, goes no further.
+static inline void tcp_drop(struct tcp_stack *s, enum tcp_counter why)
+{
+	tcp_count(s, why);
+	s->dropped = (uint8_t)why;
 }
 
 static inline uint64_t tcp_now(const struct tcp_stack *s)

@@ -100,7 +100,7 @@ bool tcp_tw_input(
 	struct tcp_stack *s, struct tcp_tw *tw, const struct tcp_seg *seg, uint32_t *ret_iss_floor)
 {
 	if (seg->flags & TCP_RST) { // RFC 1337: it must not end the wait
-		tcp_count(s, TCP_drop_time_wait);
+		tcp_drop(s, TCP_drop_time_wait);
 		return false;
 	}
 	if ((seg->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN) {
@@ -115,7 +115,7 @@ bool tcp_tw_input(
 			return true;
 		}
 	}
-	tcp_count(s, TCP_drop_time_wait);
+	tcp_drop(s, TCP_drop_time_wait);
 	bool their_fin = seg->flags & TCP_FIN && seg->seq + seg->len + 1 == tw->rcv_nxt;
 	if (their_fin) { // our last acknowledgement was lost: wait again
 		list_remove(&tw->order);
