@@ -14,6 +14,7 @@
 #include "ctrl/heap_trim.h"
 #include "ctrl/loop.h"
 #include "ctrl/metrics/metrics_server.h"
+#include "ctrl/metrics_start.h"
 #include "ctrl/res/types.h"
 #include "ctrl/service.h"
 #include "ctrl/shutdown.h"
@@ -404,16 +405,9 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 
 static int start_metrics(struct control_plane *p, struct lb_err *err)
 {
-	if (!p->conf.config->metrics)
-		return 0;
-	struct metrics_server_conf conf = {
-		.base = loop_base(p->loop),
-		.listen = p->conf.config->metrics->listen,
-		.scrape = show_scrape_conf(p->show),
-		.slice = {.clock_ns = loop_clock_ns, .len_ns = SLICE_NS},
-	};
-	p->metrics = metrics_server_new(&conf, err);
-	return p->metrics ? 0 : lb_err_within(err, "metrics.listen");
+	const struct slice slice = {.clock_ns = loop_clock_ns, .len_ns = SLICE_NS};
+	return metrics_start(
+		p->conf.config, p->loop, show_scrape_conf(p->show), slice, &p->metrics, err);
 }
 
 // The owner's side
