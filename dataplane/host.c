@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/host.h"
 
+#include "dataplane/net/tap.h"
 #include "dataplane/port.h"
 #include "lb/base/cacheline.h"
 #include "lb/base/check.h"
@@ -24,6 +25,8 @@ struct host {
 	bool announces; // it is the one that tells the links who we are
 	uint32_t n_link_ups[NET_MAX_PORTS]; // those that were announced to
 	struct port_queue *queues[NET_MAX_PORTS]; // borrowed, one of each port
+	uint32_t tapped; // bits: ports whose received frames are copied
+	struct net_tap taps[NET_MAX_PORTS]; // of those, and of those whose sent ones are
 	struct pool chunks;
 	struct twheel *wheel;
 	struct net *net;
@@ -268,10 +271,68 @@ static bool settle(struct host *h, uint32_t p)
 	return true;
 }
 
-void host_input(struct host *h, uint32_t port, const struct rte_mbuf *m)
+void host_tap(struct host *h, struct lb_capture *to)
+{
+	h->tapped = 0;
+	for (uint32_t p = 0; p < h->n_ports; p++) {
+		bool wanted = to && to->ask.interfaces >> p & 1;
+		struct net_device device = port_queue_device(h->queues[p]);
+		h->taps[p] = (struct net_tap){
+			.device = device, .to = to, .port = p, .vlan = port_vlan(h->ports[p])};
+		if (wanted && to->ask.ways >> LB_CAPTURE_RX & 1)
+			h->tapped |= 1u << p;
+		if (wanted && to->ask.ways >> LB_CAPTURE_TX & 1)
+			device = net_tap_device(&h->taps[p]);
+		net_set_device(h->net, p, &device);
+	}
+}
+
+static inline void input(struct host *h, uint32_t port, const struct rte_mbuf *m)
 {
 	tcp_stack_set_verified(h->tcp, port_frame_is_verified(m));
 	net_input(h->net, port, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m));
+}
+
+static struct lb_capture_cause cause_of(struct host *h)
+{
+	int net = net_take_drop(h->net), tcp = tcp_stack_take_drop(h->tcp);
+	if (net >= 0)
+		return (struct lb_capture_cause){LB_CAPTURE_NET, (uint8_t)net};
+	if (tcp >= 0)
+		return (struct lb_capture_cause){LB_CAPTURE_TCP, (uint8_t)tcp};
+	return (struct lb_capture_cause){.layer = LB_CAPTURE_TAKEN};
+}
+
+// Copied first: what it leads to is copied behind it.
+static __attribute__((noinline)) void input_tapped(
+	struct host *h, uint32_t port, const struct rte_mbuf *m)
+{
+	struct lb_capture_record *r = net_tap_take(&h->taps[port], LB_CAPTURE_RX,
+		rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m), rte_pktmbuf_pkt_len(m));
+	if (r)
+		(void)cause_of(h); // of others
+	input(h, port, m);
+	if (r)
+		r->cause = cause_of(h);
+}
+
+void host_input(struct host *h, uint32_t port, const struct rte_mbuf *m)
+{
+	if (h->tapped >> port & 1)
+		input_tapped(h, port, m);
+	else
+		input(h, port, m);
+}
+
+static void input_many(struct host *h, uint32_t port, struct rte_mbuf *const *frames, uint32_t n)
+{
+	if (h->tapped >> port & 1) {
+		for (uint32_t i = 0; i < n; i++)
+			input_tapped(h, port, frames[i]);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		input(h, port, frames[i]);
 }
 
 bool host_poll(struct host *h, host_sort_fn sort, void *ctx)
@@ -285,8 +346,7 @@ bool host_poll(struct host *h, host_sort_fn sort, void *ctx)
 		for (int burst = 0; burst < MAX_BURSTS && n == PORT_BURST; burst++) {
 			n = port_queue_rx(h->queues[p], frames);
 			uint32_t kept = sort ? sort(ctx, p, frames, n) : n;
-			for (uint32_t i = 0; i < kept; i++)
-				host_input(h, p, frames[i]);
+			input_many(h, p, frames, kept);
 			port_queue_done(h->queues[p], frames, kept);
 			any |= n > 0;
 		}

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct host;
+struct lb_capture;
 struct port;
 struct port_queue;
 struct rte_mbuf;
@@ -68,6 +69,10 @@ void host_watch_links(struct host *);
 const char *host_source_for(void *host, const struct ip_addr *dst, struct ip_addr *ret);
 // net_serve() of the host, as for proxy_conf.serve.
 void host_serve(void *host, uint32_t place, const struct ip_addr *);
+
+// From now on frames that the capture asks for are copied to it, on the ports that it names; NULL =
+// no longer. It is borrowed meanwhile, and the caller publishes. Not while frames are processed.
+void host_tap(struct host *, struct lb_capture *);
 
 // Processes one received frame, which stays the caller's.
 void host_input(struct host *, uint32_t port, const struct rte_mbuf *);

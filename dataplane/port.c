@@ -137,6 +137,11 @@ uint16_t port_mtu(const struct port *port)
 	return port->mtu;
 }
 
+uint16_t port_vlan(const struct port *port)
+{
+	return port->conf.vlan;
+}
+
 bool port_verifies_checksums(const struct port *port)
 {
 	return port->verifies;

@@ -82,6 +82,7 @@ const char *port_driver(const struct port *); // "net_af_packet"
 void port_drop_frame(void *frame);
 const uint8_t *port_mac(const struct port *);
 uint16_t port_mtu(const struct port *);
+uint16_t port_vlan(const struct port *); // as configured
 bool port_verifies_checksums(const struct port *); // the device does, of TCP segments received
 // How often a link that was down came up, as of the last watch. Thread: any.
 uint32_t port_link_ups(const struct port *);

@@ -48,6 +48,7 @@ struct worker {
 	struct port_queue *const *queues; // the host's
 	struct twheel *wheel; // the host's
 	struct proxy *proxy;
+	struct lb_capture *capture; // the link's, while frames are copied; NULL = they are not
 	struct tlshs_link **handshakes; // owned; by thread
 	char port_groups[NET_MAX_PORTS][8]; // names of counter groups
 };
@@ -271,12 +272,37 @@ struct worker *worker_new(const struct worker_conf *conf, struct lb_err *reterr)
 	return w;
 }
 
+static void tap(struct worker *w, struct lb_capture *to)
+{
+	if (w->capture)
+		lb_capture_publish(w->capture);
+	w->capture = to;
+	host_tap(w->host, to);
+	if (to)
+		to->now_ns = twheel_now(w->wheel);
+	lb_capture_heard(w->link->capture);
+}
+
+static void carry_out(struct worker *w, const struct lb_command *command)
+{
+	switch (command->kind) {
+	case LB_COMMAND_CAPTURE:
+		tap(w, w->link->capture);
+		return;
+	case LB_COMMAND_CAPTURE_END:
+		tap(w, NULL);
+		return;
+	default:
+		proxy_command(w->proxy, command);
+	}
+}
+
 static bool take_commands(struct worker *w)
 {
 	struct lb_command command;
 	int n = 0;
 	for (; n < MAX_COMMANDS && spsc_read(&w->link->commands, &command); n++)
-		proxy_command(w->proxy, &command);
+		carry_out(w, &command);
 	return n > 0;
 }
 
@@ -362,6 +388,18 @@ static void watch(struct twheel_timer *timer)
 	twheel_arm(w->wheel, &w->watch, twheel_now(w->wheel) + WATCH_INTERVAL_NS);
 }
 
+// Copies of a turn's frames are seen all at once, and know two times: when it began to receive, and
+// when it began to send.
+static bool transmit(struct worker *w)
+{
+	if (!w->capture)
+		return host_flush(w->host);
+	w->capture->now_ns = clock_ns();
+	bool any = host_flush(w->host);
+	lb_capture_publish(w->capture);
+	return any;
+}
+
 // What a round of the loop found to do.
 enum turn { TURN_EMPTY, TURN_TIMERS, TURN_WORK };
 
@@ -373,13 +411,15 @@ static enum turn turn(struct worker *w, uint64_t now_ns)
 	const struct lb_snapshot *snap = lb_slot_read(w->slot);
 	bool any = snap->version != counters->snapshot_version;
 	counter_set_to(&counters->snapshot_version, snap->version);
+	if (w->capture)
+		w->capture->now_ns = now_ns;
 	proxy_begin_turn(w->proxy, snap, now_ns);
 	bool fired =
 		twheel_advance(w->wheel, now_ns); // timers deliver kept bytes: requests may begin
 	any |= take_commands(w);
 	any |= receive(w);
 	proxy_end_turn(w->proxy);
-	any |= host_flush(w->host);
+	any |= transmit(w);
 	return any ? TURN_WORK : fired ? TURN_TIMERS : TURN_EMPTY;
 }
 
@@ -421,7 +461,7 @@ static int run(void *arg)
 		now = clock_ns();
 		account(w, did != TURN_EMPTY, now - then);
 	}
-	host_flush(w->host);
+	transmit(w);
 	lb_slot_reader_stop();
 	__atomic_store_n(&w->state, WORKER_ENDED, __ATOMIC_RELEASE); // pairs with worker_join()
 	return 0;

@@ -227,6 +227,9 @@ void proxy_command(struct proxy *p, const struct lb_command *c)
 	case LB_COMMAND_INFLIGHT:
 		proxy_inflight_begin(p);
 		return;
+	case LB_COMMAND_CAPTURE: // the worker's
+	case LB_COMMAND_CAPTURE_END:
+		return;
 	}
 }
 

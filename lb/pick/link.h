@@ -11,6 +11,7 @@
 #include "lb/base/time.h"
 #include "lb/pick/access.h"
 #include "lb/pick/answer.h"
+#include "lb/pick/capture.h"
 #include "lb/pick/cause.h"
 #include "lb/pick/endpoint.h"
 #include "lb/pick/failures.h"
@@ -33,6 +34,8 @@ enum lb_command_kind {
 	// frontend: accept connections there again; who has been told to leave may take his time
 	LB_COMMAND_RETURN,
 	LB_COMMAND_INFLIGHT, // answer what lb_link.inflight asks, in parts
+	LB_COMMAND_CAPTURE, // copy the frames that lb_link.capture asks for
+	LB_COMMAND_CAPTURE_END, // no longer
 };
 struct lb_command {
 	enum lb_command_kind kind;
@@ -183,6 +186,8 @@ struct lb_link {
 	struct lb_failures *failures; // w: worker, r: ctrl
 	struct lb_inflight *inflight; // owned; w: as it says
 	struct lb_access *access; // owned; NULL = no access log. Set before the worker starts
+	// owned; NULL = there are no captures. Set before the worker starts
+	struct lb_capture *capture;
 	struct lb_shared *shared; // borrowed
 	// Filled before the worker starts, constant afterwards: each module's own counters, by
 	// name.

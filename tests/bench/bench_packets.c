@@ -5,12 +5,15 @@
 // an operation is a frame received and one sent, by either end.
 //
 // io: rx_burst, tx_burst. shunt: Ethernet, IP, TCP on two hosts (dataplane/host.h); 64 connections
-// each carry 128 bytes to and fro, so that each frame carries data and an acknowledgement.
+// each carry 128 bytes to and fro, so that each frame carries data and an acknowledgement. captured:
+// the same while both hosts copy all frames for a packet capture, whose reader only throws them
+// away: what writes them to a file is another thread.
 #include "dataplane/eal.h"
 #include "dataplane/host.h"
 #include "dataplane/port.h"
 #include "lb/base/check.h"
 #include "lb/base/time.h"
+#include "lb/pick/capture.h"
 #include "tests/bench/tcp_end.h"
 #include "tests/bench/ways.h"
 
@@ -39,6 +42,7 @@ struct io {
 struct hosts {
 	struct host *hosts[2]; // a client and a server
 	struct tcp_end ends[2];
+	struct lb_capture *captures[2]; // NULL = none
 	uint64_t now_ns; // for both
 };
 
@@ -121,6 +125,25 @@ static uint64_t n_frames(struct hosts *w)
 	return w->ends[0].n_received / MESSAGE + w->ends[1].n_received / MESSAGE;
 }
 
+// As a worker does it, but for the command.
+static void begin_capture(struct hosts *w, unsigned i)
+{
+	w->captures[i] = lb_capture_new(LB_CAPTURE_RING);
+	CHECK(w->captures[i]);
+	w->captures[i]->ask = (struct lb_capture_ask){.ways = (1u << LB_CAPTURE_WAYS) - 1,
+		.interfaces = 1,
+		.snaplen = LB_CAPTURE_SNAPLEN};
+	host_tap(w->hosts[i], w->captures[i]);
+}
+
+static void end_turn(struct lb_capture *c)
+{
+	uint32_t len;
+	lb_capture_publish(c);
+	while (record_ring_peek(&c->ring, &len))
+		record_ring_pass(&c->ring);
+}
+
 static void turn(struct hosts *w)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -128,6 +151,8 @@ static void turn(struct hosts *w)
 		w->now_ns = RTE_MIN(now, w->now_ns + TURN_MAX_NS);
 		host_receive(w->hosts[i], w->now_ns);
 		host_flush(w->hosts[i]);
+		if (w->captures[i])
+			end_turn(w->captures[i]);
 	}
 }
 
@@ -139,7 +164,8 @@ static void hosts_run(void *ctx, uint64_t n_ops)
 		turn(w);
 }
 
-static struct hosts *hosts_new(void)
+// first: of its ends
+static struct hosts *hosts_new(unsigned first)
 {
 	struct hosts *w = calloc(1, sizeof(*w));
 	struct lb_err err;
@@ -149,7 +175,7 @@ static struct hosts *hosts_new(void)
 	struct ip_addr *addresses[2] = {&flow.local, &flow.remote};
 	for (unsigned i = 0; i < 2; i++) {
 		*addresses[i] = ip_from_v4(0x0a000001 + i);
-		struct host_port port = {.device = memif(device, sizeof(device), 2 + i),
+		struct host_port port = {.device = memif(device, sizeof(device), first + i),
 			.addresses = {{*addresses[i], 24}},
 			.n_addresses = 1};
 		struct host_conf conf = {.ports = &port,
@@ -200,12 +226,17 @@ int main(int argc, char **argv)
 {
 	int core = first_core();
 	struct eal_conf conf = {
-		.args = {.memory_mib = 256, .cores = &core, .n_cores = 1}, .log = quiet};
+		.args = {.memory_mib = 384, .cores = &core, .n_cores = 1}, .log = quiet};
 	struct lb_err err;
 	if (eal_start(&conf, &err) != 0)
 		die(&err);
-	static struct bench_way ways[2]; // static: leak checkers find the worlds by it
+	static struct bench_way ways[3]; // static: leak checkers find the worlds by it
 	ways[0] = (struct bench_way){"io", "memif", N_FRAMES, io_run, io_new(), FRAME_LEN};
-	ways[1] = (struct bench_way){"shunt", "memif", N_FRAMES, hosts_run, hosts_new(), FRAME_LEN};
-	return bench_ways("packets", ways, 2, argc, argv);
+	ways[1] =
+		(struct bench_way){"shunt", "memif", N_FRAMES, hosts_run, hosts_new(2), FRAME_LEN};
+	struct hosts *captured = hosts_new(4);
+	for (unsigned i = 0; i < 2; i++)
+		begin_capture(captured, i);
+	ways[2] = (struct bench_way){"captured", "memif", N_FRAMES, hosts_run, captured, FRAME_LEN};
+	return bench_ways("packets", ways, 3, argc, argv);
 }

@@ -79,14 +79,18 @@ static void on_too_big(void *ctx, const struct tcp_flow *flow, uint32_t seq, uin
 	w->too_big_mtu = mtu;
 }
 
+struct net_device world_device(struct world *w, uint32_t port)
+{
+	return (struct net_device){device_reserve, device_send, device_cancel, &w->ports[port]};
+}
+
 int world_setup_ports(void **state, struct net_port_conf ports[2])
 {
 	struct world *w = calloc(1, sizeof(*w));
 	for (uint32_t i = 0; i < 2; i++) {
 		w->ports[i] = (struct world_port){.world = w, .index = i};
 		memcpy(ports[i].mac, world_mac[i], 6);
-		ports[i].device = (struct net_device){
-			device_reserve, device_send, device_cancel, &w->ports[i]};
+		ports[i].device = world_device(w, i);
 	}
 	w->wheel = twheel_new(5 * NS_PER_SECOND);
 	w->net = net_new(ports, 2, WORLD_NEIGHBORS, w->wheel, 42);

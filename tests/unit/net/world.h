@@ -53,6 +53,7 @@ struct world {
 int world_setup(void **state); // cmocka's
 int world_setup_ports(void **state, struct net_port_conf ports[2]); // devices and MACs are ours
 int world_teardown(void **state);
+struct net_device world_device(struct world *, uint32_t port); // what its frames go out by
 
 extern const uint8_t world_mac[2][6]; // of our ports
 extern const uint8_t peer_mac[6]; // 02:00:00:00:00:aa

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/pick/capture.h"
+#include "tests/support/check.h"
+
+#include <string.h>
+
+static struct lb_capture *make(uint32_t ring_size, uint32_t snaplen)
+{
+	struct lb_capture *c = lb_capture_new(ring_size);
+	assert_non_null(c);
+	c->ask.snaplen = snaplen;
+	return c;
+}
+
+static void a_frame_is_cut_to_what_is_kept_of_it(void **state)
+{
+	struct lb_capture *c = make(4096, 100);
+	c->now_ns = 77;
+	struct lb_capture_record *r = lb_capture_place(c, 3, LB_CAPTURE_TX, 1500);
+	assert_int_equal(r->len, 1500);
+	assert_int_equal(r->kept, 100);
+	assert_int_equal(r->at_ns, 77);
+	assert_int_equal(r->interface, 3);
+	assert_int_equal(r->way, LB_CAPTURE_TX);
+	assert_int_equal(r->cause.layer, LB_CAPTURE_TAKEN);
+	assert_int_equal(lb_capture_place(c, 3, LB_CAPTURE_TX, 60)->kept, 60);
+	lb_capture_free(c);
+}
+
+// OPS-103
+static void frames_that_find_no_room_are_counted_and_told_with_the_next_one(void **state)
+{
+	struct lb_capture *c = make(1024, 200);
+	uint32_t n = 0, len;
+	while (lb_capture_place(c, 1, LB_CAPTURE_RX, 200))
+		n++;
+	assert_true(n > 1);
+	assert_null(lb_capture_place(c, 1, LB_CAPTURE_RX, 200));
+	assert_null(lb_capture_place(c, 0, LB_CAPTURE_RX, 200));
+	assert_int_equal(c->n_frames[1], n + 2);
+	assert_int_equal(c->n_dropped[1], 2);
+	assert_int_equal(c->n_dropped[0], 1);
+	lb_capture_publish(c);
+	for (uint32_t i = 0; i < n; i++) {
+		assert_non_null(record_ring_peek(&c->ring, &len));
+		record_ring_pass(&c->ring);
+	}
+	assert_int_equal(lb_capture_place(c, 1, LB_CAPTURE_RX, 200)->n_lost, 2);
+	assert_int_equal(lb_capture_place(c, 1, LB_CAPTURE_RX, 200)->n_lost, 0);
+	assert_int_equal(lb_capture_place(c, 0, LB_CAPTURE_RX, 200)->n_lost, 1);
+	lb_capture_free(c);
+}
+
+RUN_SUITE("lb/pick/capture", cmocka_unit_test(a_frame_is_cut_to_what_is_kept_of_it),
+	cmocka_unit_test(frames_that_find_no_room_are_counted_and_told_with_the_next_one))
