@@ -6,6 +6,7 @@
 #include "ctrl/assemble/drains.h"
 #include "ctrl/assemble/load_report.h"
 #include "ctrl/assemble/workers.h"
+#include "ctrl/capture/capture.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/dns/lookup_ares.h"
 #include "ctrl/dns/names.h"
@@ -61,6 +62,7 @@ struct control_plane {
 	struct drains *drains;
 	struct xds_federation *xds;
 	struct frontends *frontends; // NULL = they are not made yet
+	struct capture *capture; // NULL = there are none
 	struct show *show;
 	struct stats_server *stats;
 	struct status_server *status; // NULL = off
@@ -97,6 +99,7 @@ static void on_tick(void *arg)
 	struct control_plane *p = arg;
 	workers_poll(p->workers);
 	assembler_tick(p->assembler);
+	capture_tick(p->capture);
 	if (!p->ready && !p->shutdown.begun && assembler_ready(p->assembler)) {
 		p->ready = true;
 		show_set_state(p->show, "ready");
@@ -364,6 +367,10 @@ static int start_xds(struct control_plane *p, struct lb_err *err)
 
 static int start_show(struct control_plane *p, struct lb_err *err)
 {
+	const struct capture_conf captures = {
+		p->conf.config, p->workers, p->conf.ports, loop_clock_ns, loop_wall_ns};
+	if (p->conf.config->capture && !(p->capture = capture_new(&captures)))
+		return lb_err_set(err, "out of memory");
 	struct show_conf conf = {
 		.config = p->conf.config,
 		.config_path = p->conf.config_path,
@@ -375,6 +382,7 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 		.certs = trust_certs(p->trust),
 		.credentials = trust_credentials(p->trust),
 		.access_log = p->signals.access_log,
+		.capture = p->capture,
 		.events = p->conf.events,
 		.wall_ns = loop_wall_ns,
 		.wheel = loop_wheel(p->loop),
@@ -474,6 +482,7 @@ void control_plane_free(struct control_plane *p)
 	if (!p)
 		return;
 	access_log_free(p->signals.access_log);
+	capture_free(p->capture);
 	struct assembler *assembler = p->assembler;
 	p->assembler = NULL;
 	assembler_free(assembler);

@@ -252,7 +252,10 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 		if (c->access_log)
 			d->links[i]->access =
 				lb_access_new(c->access_log->path ? &c->access_filter : NULL);
-		if (c->access_log && !d->links[i]->access)
+		if (c->capture)
+			d->links[i]->capture = lb_capture_new(LB_CAPTURE_RING);
+		if ((c->access_log && !d->links[i]->access) ||
+			(c->capture && !d->links[i]->capture))
 			return lb_err_set(err, "out of memory for worker %u", i);
 		struct worker_conf conf = {
 			.index = i,

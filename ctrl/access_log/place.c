@@ -14,6 +14,11 @@
 #define FLAGS (O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 #define MODE 0640
 
+static int flags_of(const struct access_place *p)
+{
+	return p->is_new ? FLAGS | O_EXCL : FLAGS;
+}
+
 const char *access_place_name(const struct access_place *p)
 {
 	switch (p->kind) {
@@ -86,7 +91,7 @@ static int why_not(int fd, int own_fd)
 static int open_below(const struct access_place *p, int own_fd)
 {
 	const struct open_how how = {
-		.flags = FLAGS,
+		.flags = (unsigned)flags_of(p),
 		.mode = MODE,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
 	};
@@ -110,7 +115,7 @@ static int open_below(const struct access_place *p, int own_fd)
 int access_place_open(const struct access_place *p, int own_fd)
 {
 	if (p->kind == ACCESS_FILE)
-		return p->below ? open_below(p, own_fd) : open(p->path, FLAGS, MODE);
+		return p->below ? open_below(p, own_fd) : open(p->path, flags_of(p), MODE);
 	return fcntl(p->kind == ACCESS_STDOUT ? STDOUT_FILENO : STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 }
 

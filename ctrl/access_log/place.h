@@ -7,6 +7,8 @@
 
 #include "lb/base/err.h"
 
+#include <stdbool.h>
+
 enum access_place_kind { ACCESS_FILE, ACCESS_STDOUT, ACCESS_STDERR };
 
 struct access_place {
@@ -16,6 +18,7 @@ struct access_place {
 	// anywhere. No link is followed below it, and what is there must be a regular file that has
 	// no other name and is none of ours.
 	const char *below;
+	bool is_new; // FILE: one that is there already is refused (EEXIST)
 };
 
 #define ACCESS_PATH_MAX 1024

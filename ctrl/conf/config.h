@@ -154,6 +154,10 @@ struct config_access_log {
 	bool xds_stdout; // listeners may log to stdout and stderr
 };
 
+struct config_capture {
+	char *directory; // where operators may have packet captures
+};
+
 struct config_sessions {
 	bool use_ejected; // sessions stay with ejected endpoints (A75-O22)
 };
@@ -212,6 +216,7 @@ struct config {
 	struct config_csds *csds; // NULL = absent: no status port
 	struct config_metrics *metrics; // NULL = absent: no metrics' port
 	struct config_access_log *access_log; // NULL = absent: none
+	struct config_capture *capture; // NULL = absent: no captures
 	struct config_sessions *sessions; // NULL = absent
 	struct config_xds *xds; // NULL = absent
 	struct config_tls *tls; // NULL = absent

@@ -333,18 +333,26 @@ static int check_access_filter(struct config *c, struct lb_err *reterr)
 	return check_causes(given, &f->causes, reterr);
 }
 
-// Paths below it are compared as text. A log of our own there could be written to by xDS servers.
+// Paths below it are compared as text.
+static int check_directory(const char *field, const char *folder, struct lb_err *reterr)
+{
+	if (folder[0] == '/' && folder[strlen(folder) - 1] != '/')
+		return 0;
+	return lb_err_set(reterr,
+		"%s: '%s' is not a path from the root to a directory below it, without / at its "
+		"end",
+		field, folder);
+}
+
+// A log of our own there could be written to by xDS servers.
 static int check_access_directory(const struct config_access_log *a, struct lb_err *reterr)
 {
 	const char *folder = a->xds_directory;
 	size_t len = folder ? strlen(folder) : 0;
 	if (!folder)
 		return 0;
-	if (folder[0] != '/' || folder[len - 1] == '/')
-		return lb_err_set(reterr,
-			"access_log.xds_directory: '%s' is not a path from the root to a "
-			"directory below it, without / at its end",
-			folder);
+	if (check_directory("access_log.xds_directory", folder, reterr))
+		return -EINVAL;
 	if (a->path && strncmp(a->path, folder, len) == 0 && a->path[len] == '/')
 		return lb_err_set(reterr,
 			"access_log.path: '%s' is below access_log.xds_directory, where xDS "
@@ -381,6 +389,13 @@ static int check_access_log(struct config *c, struct lb_err *reterr)
 	if (check_own_access_log(c->access_log, reterr))
 		return -EINVAL;
 	return check_access_directory(c->access_log, reterr);
+}
+
+static int check_capture(const struct config *c, struct lb_err *reterr)
+{
+	if (!c->capture)
+		return 0;
+	return check_directory("capture.directory", c->capture->directory, reterr);
 }
 
 static int check_limits(struct config *c, struct lb_err *reterr)
@@ -452,7 +467,8 @@ int config_check(struct config *c, struct lb_err *reterr)
 {
 	if (check_stats(c, reterr) || check_workers(c, reterr) || check_dns(c, reterr) ||
 		check_csds(c, reterr) || check_metrics(c, reterr) || check_limits(c, reterr) ||
-		check_access_log(c, reterr) || check_retries(c, reterr) ||
+		check_access_log(c, reterr) || check_capture(c, reterr) ||
+		check_retries(c, reterr) ||
 		check_peers(CONFIG_CLIENT_USER_TIMEOUT, c->clients, &c->client_silence, reterr) ||
 		check_peers(
 			CONFIG_BACKEND_USER_TIMEOUT, c->backends, &c->backend_silence, reterr) ||

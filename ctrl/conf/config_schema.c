@@ -190,6 +190,11 @@ static const cyaml_schema_field_t access_log_fields[] = {
 	CYAML_FIELD_BOOL("xds_stdout", CYAML_FLAG_OPTIONAL, struct config_access_log, xds_stdout),
 	CYAML_FIELD_END,
 };
+static const cyaml_schema_field_t capture_fields[] = {
+	CYAML_FIELD_STRING_PTR(
+		"directory", CYAML_FLAG_POINTER, struct config_capture, directory, 2, 512),
+	CYAML_FIELD_END,
+};
 static const cyaml_schema_field_t sessions_fields[] = {
 	CYAML_FIELD_BOOL("use_ejected", CYAML_FLAG_OPTIONAL, struct config_sessions, use_ejected),
 	CYAML_FIELD_END,
@@ -269,6 +274,8 @@ static const cyaml_schema_field_t top_fields[] = {
 		"metrics", OPTIONAL_POINTER, struct config, metrics, metrics_fields),
 	CYAML_FIELD_MAPPING_PTR(
 		"access_log", OPTIONAL_POINTER, struct config, access_log, access_log_fields),
+	CYAML_FIELD_MAPPING_PTR(
+		"capture", OPTIONAL_POINTER, struct config, capture, capture_fields),
 	CYAML_FIELD_MAPPING_PTR(
 		"sessions", OPTIONAL_POINTER, struct config, sessions, sessions_fields),
 	CYAML_FIELD_MAPPING_PTR("tls", OPTIONAL_POINTER, struct config, tls, tls_fields),

@@ -25,6 +25,13 @@ const struct show_action show_actions[] = {
 	{"set log level", "error | warn | info | debug",
 		"the least severe lines that are logged, until a reload", STATS_OPERATOR, true,
 		show_set_log_level},
+	{"capture start",
+		"FILE [host=ADDRESS] [port=N] [direction=rx|tx] [interface=N] [snaplen=BYTES] "
+		"[count=N] [seconds=N] [size=MB]",
+		"copies frames into a pcapng file below capture.directory", STATS_ADMIN, true,
+		show_capture_start},
+	{"capture stop", NULL, "ends it; what is in the file", STATS_ADMIN, true,
+		show_capture_stop},
 	{"reload", NULL, "reads shunt.yaml again, as SIGHUP does; what needs a restart",
 		STATS_ADMIN, true, show_reload},
 	{NULL, NULL, NULL, STATS_ADMIN, false, NULL},

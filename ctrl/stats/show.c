@@ -162,6 +162,9 @@ static const struct command commands[] = {
 		show_workers, NULL, NULL},
 	{"show pools", NULL, "each worker's pools: objects in all, free, in use, most ever in use",
 		show_pools, NULL, NULL},
+	{"show capture", NULL,
+		"the packet capture at hand, or the last one: file, frames, drops, why it ended",
+		show_capture, NULL, NULL},
 	{"show ports", NULL, "each port: device, link, steering, frames of all workers", show_ports,
 		NULL, NULL},
 };
@@ -261,10 +264,10 @@ static char *act(
 	if (has_rest(a->usage, args))
 		return answer_error("unexpected argument '%s', try help", args->words[0]);
 	json_t *tree = a->build(s, args);
+	if (a->changes && (tree || args->follow))
+		tell_action(args->caller, line);
 	if (!tree)
 		return no_answer(args);
-	if (a->changes)
-		tell_action(args->caller, line);
 	char *text = answer_tree(tree, args->json);
 	json_decref(tree);
 	return text;

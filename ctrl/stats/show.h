@@ -10,6 +10,7 @@
 
 struct access_log;
 struct assembler;
+struct capture;
 struct certs;
 struct credentials;
 struct events;
@@ -34,6 +35,7 @@ struct show_conf { // all borrowed, outlives it
 	const struct certs *certs; // NULL = none
 	const struct credentials *credentials; // likewise
 	const struct access_log *access_log; // NULL = none
+	struct capture *capture; // NULL = there are none
 	struct events *events; // NULL = none are kept
 	uint64_t (*wall_ns)(void); // since 1970; of certificates
 	const struct twheel *wheel;

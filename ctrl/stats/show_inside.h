@@ -81,6 +81,9 @@ json_t *show_set_endpoint(const struct show *, struct show_args *);
 json_t *show_unset_endpoint(const struct show *, struct show_args *);
 json_t *show_overrides(const struct show *, struct show_args *);
 json_t *show_set_log_level(const struct show *, struct show_args *);
+json_t *show_capture(const struct show *, struct show_args *);
+json_t *show_capture_start(const struct show *, struct show_args *);
+json_t *show_capture_stop(const struct show *, struct show_args *);
 json_t *show_reload(const struct show *, struct show_args *);
 
 // Why the frontend is unreachable: the port with its address is down. "" = it is up.

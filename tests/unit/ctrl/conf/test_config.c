@@ -339,6 +339,27 @@ static void groups_are_named_or_numbered(void **state)
 	config_free(c);
 }
 
+// OPS-105
+static void captures_need_a_directory_from_the_root_on(void **state)
+{
+	static const char *const wrong[] = {"captures", "/captures/", "//"};
+	struct lb_err err = {0};
+	char *text = with("log: ", "capture: {directory: /var/captures}\nlog: ");
+	struct config *c = load(text, &err);
+	free(text);
+	assert_non_null(c);
+	assert_string_equal(c->capture->directory, "/var/captures");
+	config_free(c);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char more[64];
+		snprintf(more, sizeof(more), "capture: {directory: %s}\nlog: ", wrong[i]);
+		text = with("log: ", more);
+		assert_null(load(text, &err));
+		assert_non_null(strstr(err.text, "capture.directory: '"));
+		free(text);
+	}
+}
+
 // OPS-43
 static void listeners_may_log_where_shunt_yaml_says_and_nowhere_else(void **state)
 {
@@ -757,6 +778,7 @@ static void missing_empty_and_incomplete_files_are_errors(void **state)
 RUN_SUITE("ctrl/config", cmocka_unit_test(every_field_of_the_documented_shape_is_read),
 	cmocka_unit_test(what_is_left_out_gets_its_default),
 	cmocka_unit_test(the_status_port_is_on_loopback_unless_said_otherwise),
+	cmocka_unit_test(captures_need_a_directory_from_the_root_on),
 	cmocka_unit_test(listeners_may_log_where_shunt_yaml_says_and_nowhere_else),
 	cmocka_unit_test(name_servers_stand_in_place_of_those_of_resolv_conf),
 	cmocka_unit_test(drain_of_zero_seconds_is_no_default),

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/capture/capture.h"
+
+#include "ctrl/access_log/place.h"
+#include "ctrl/assemble/workers.h"
+#include "ctrl/base/show_port.h"
+#include "ctrl/conf/config.h"
+#include "lb/base/log.h"
+#include "lb/base/time.h"
+#include "lb/pick/link.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(CONFIG_MAX_PORTS <= LB_CAPTURE_PORTS, "ports");
+
+struct capture {
+	struct capture_conf conf;
+	struct capture_writer *writer; // NULL = off
+	bool begun, ending; // workers have been told to begin; to end, or that they need not begin
+	uint32_t n_sent; // commands to each worker, ever
+	char file[ACCESS_PATH_MAX + 1];
+	bool has_last;
+	struct capture_numbers last;
+};
+
+struct capture *capture_new(const struct capture_conf *conf)
+{
+	struct capture *c = calloc(1, sizeof(*c));
+	if (c)
+		c->conf = *conf;
+	return c;
+}
+
+void capture_free(struct capture *c)
+{
+	if (!c)
+		return;
+	if (c->writer)
+		capture_writer_finish(c->writer);
+	capture_writer_free(c->writer);
+	free(c);
+}
+
+static const char *end_of(const struct capture_numbers *n)
+{
+	static const char *const names[] = {
+		[CAPTURE_STOPPED] = "stopped",
+		[CAPTURE_COUNT] = "count",
+		[CAPTURE_SIZE] = "size",
+		[CAPTURE_SECONDS] = "seconds",
+	};
+	return n->end == CAPTURE_FAILED ? strerror(n->error) : names[n->end];
+}
+
+static bool is_over(enum capture_phase phase)
+{
+	return phase == CAPTURE_OVER || phase == CAPTURE_DONE;
+}
+
+struct capture_report capture_report(const struct capture *c)
+{
+	struct capture_report r = {.state = "off", .file = c->file, .ended = ""};
+	bool over = c->has_last;
+	r.numbers = c->last;
+	if (c->writer) {
+		enum capture_phase phase = capture_writer_phase(c->writer);
+		over = is_over(phase);
+		r.state = over || c->ending ? "ending" : phase == CAPTURE_RUNS ? "on" : "opening";
+		r.numbers = capture_writer_numbers(c->writer);
+	}
+	if (over)
+		r.ended = end_of(&r.numbers);
+	return r;
+}
+
+static int name_file(struct capture *c, const char *path, struct lb_err *reterr)
+{
+	const char *below = c->conf.config->capture->directory;
+	struct access_place place = {.kind = ACCESS_FILE, .path = c->file, .below = below};
+	bool from_root = path[0] == '/';
+	int n = snprintf(c->file, sizeof(c->file), "%s%s%s", from_root ? "" : below,
+		from_root ? "" : "/", path);
+	if (n >= (int)sizeof(c->file))
+		return lb_err_set(reterr, "the path has more than %d bytes", ACCESS_PATH_MAX);
+	return access_place_check(&place, reterr);
+}
+
+static struct counter_set names_of(const struct lb_link *link, const char *group)
+{
+	for (uint32_t i = 0; i < link->n_groups; i++)
+		if (strcmp(link->groups[i].name, group) == 0)
+			return link->groups[i].set;
+	return (struct counter_set){0};
+}
+
+static void read_mac(const char *text, uint8_t ret[6])
+{
+	unsigned b[6] = {0};
+	(void)sscanf(text, "%x:%x:%x:%x:%x:%x", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5]);
+	for (int i = 0; i < 6; i++)
+		ret[i] = (uint8_t)b[i];
+}
+
+static struct capture_writer *start_writer(struct capture *c, const struct capture_ask *ask)
+{
+	const struct config *config = c->conf.config;
+	const struct lb_link *first = workers_link(c->conf.workers, 0);
+	struct access_place place = {.kind = ACCESS_FILE,
+		.path = c->file,
+		.below = config->capture->directory,
+		.is_new = true};
+	struct lb_capture *workers[LB_MAX_WORKERS];
+	struct capture_port ports[LB_CAPTURE_PORTS] = {0};
+	char names[LB_CAPTURE_PORTS][16];
+	for (uint32_t i = 0; i < workers_count(c->conf.workers); i++)
+		workers[i] = workers_link(c->conf.workers, i)->capture;
+	for (uint32_t i = 0; i < config->n_ports; i++) {
+		snprintf(names[i], sizeof(names[i]), "port%u", i);
+		ports[i].name = names[i];
+		ports[i].device = config->ports[i].device;
+		read_mac(c->conf.ports[i].mac, ports[i].mac);
+	}
+	const struct capture_writer_conf conf = {
+		.place = &place,
+		.application = "shuntd " SHUNT_VERSION,
+		.comment = ask->words,
+		.workers = workers,
+		.n_workers = workers_count(c->conf.workers),
+		.ports = ports,
+		.n_ports = config->n_ports,
+		.net = names_of(first, "net"),
+		.tcp = names_of(first, "tcp"),
+		.bounds = ask->bounds,
+		.snaplen = ask->frames.snaplen,
+		.clock_ns = c->conf.clock_ns,
+		.wall_ns = c->conf.wall_ns,
+	};
+	return capture_writer_new(&conf);
+}
+
+int capture_start(struct capture *c, const struct capture_ask *ask, struct lb_err *reterr)
+{
+	if (c->writer)
+		return lb_err_set(reterr, "there is a capture already, try show capture");
+	if (name_file(c, ask->path, reterr)) {
+		c->file[0] = 0;
+		c->has_last = false;
+		return -EINVAL;
+	}
+	c->last = (struct capture_numbers){0};
+	c->has_last = c->begun = c->ending = false;
+	c->writer = start_writer(c, ask);
+	if (!c->writer)
+		return lb_err_set(reterr, "out of memory, or no thread is to be had");
+	for (uint32_t i = 0; i < workers_count(c->conf.workers); i++)
+		workers_link(c->conf.workers, i)->capture->ask = ask->frames;
+	return 0;
+}
+
+static void send(struct capture *c, enum lb_command_kind kind)
+{
+	const struct lb_command command = {.kind = kind};
+	workers_send_all(c->conf.workers, &command);
+	c->n_sent++;
+}
+
+static bool all_heard(const struct capture *c)
+{
+	for (uint32_t i = 0; i < workers_count(c->conf.workers); i++) {
+		const struct lb_capture *w = workers_link(c->conf.workers, i)->capture;
+		if (__atomic_load_n(&w->n_heard, __ATOMIC_ACQUIRE) != c->n_sent)
+			return false;
+	}
+	return true;
+}
+
+static void end(struct capture *c)
+{
+	if (c->begun)
+		send(c, LB_COMMAND_CAPTURE_END);
+	c->ending = true;
+}
+
+int capture_stop(struct capture *c, struct lb_err *reterr)
+{
+	if (!c->writer)
+		return lb_err_set(reterr, "there is no capture");
+	if (!c->ending)
+		end(c);
+	return 0;
+}
+
+static void close_writer(struct capture *c)
+{
+	c->last = capture_writer_numbers(c->writer);
+	c->has_last = true;
+	capture_writer_free(c->writer);
+	c->writer = NULL;
+	if (!c->begun)
+		return;
+	log_info("capture ended",
+		"file=%s frames=%" PRIu64 " bytes=%" PRIu64 " dropped=%" PRIu64 " end=%s",
+		log_quote(c->file), c->last.n_frames, c->last.n_bytes, c->last.n_dropped,
+		log_quote(end_of(&c->last)));
+}
+
+void capture_tick(struct capture *c)
+{
+	if (!c || !c->writer)
+		return;
+	enum capture_phase phase = capture_writer_phase(c->writer);
+	if (phase == CAPTURE_RUNS && !c->begun && !c->ending) {
+		send(c, LB_COMMAND_CAPTURE);
+		c->begun = true;
+		log_info("capture begins", "file=%s", log_quote(c->file));
+	}
+	if (is_over(phase) && !c->ending)
+		end(c);
+	if (phase == CAPTURE_DONE)
+		close_writer(c);
+	else if (c->ending && all_heard(c))
+		capture_writer_finish(c->writer);
+}

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/capture/writer.h"
+
+#include "ctrl/access_log/place.h"
+#include "ctrl/capture/pcapng.h"
+#include "lb/base/time.h"
+#include "lb/pick/limits.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define LOOK_MS 5 // until rings are looked at again
+#define END_MS 2000
+#define BUFFER (256u << 10)
+#define BLOCK_MOST (LB_CAPTURE_SNAPLEN + PCAPNG_PACKET_MORE)
+_Static_assert(BUFFER >= (1 + LB_CAPTURE_PORTS) * PCAPNG_BLOCK_MAX, "a file's head");
+
+struct capture_writer {
+	struct capture_writer_conf conf; // its texts and lists are owned
+	struct access_place place; // likewise
+	struct lb_capture *workers[LB_MAX_WORKERS];
+	struct capture_port ports[LB_CAPTURE_PORTS];
+	uint64_t seen_frames[LB_CAPTURE_PORTS], seen_dropped[LB_CAPTURE_PORTS]; // before
+	pthread_t thread;
+	bool started;
+	int wake_fd; // w: ctrl, r: thread
+	int done_fd; // w: thread, r: ctrl: it has ended
+	atomic_bool finish; // w: ctrl, r: thread
+	atomic_int phase, end, error; // w: thread, r: ctrl
+	atomic_uint_fast64_t n_frames, n_bytes; // likewise: in the buffer, too
+	atomic_uint_fast64_t from_ns, to_ns; // likewise; 0 = not yet
+	// The thread's.
+	int fd;
+	uint64_t wall_offset_ns; // from the workers' clock
+	size_t len; // of buf
+	uint8_t buf[BUFFER + BLOCK_MOST];
+};
+
+static void signal_fd(int fd)
+{
+	uint64_t one = 1;
+	(void)!write(fd, &one, sizeof(one)); // a full counter is readable anyway
+}
+
+static void count(
+	const struct capture_writer *w, uint32_t port, uint64_t *ret_frames, uint64_t *ret_dropped)
+{
+	uint64_t n_frames = 0, n_dropped = 0;
+	for (uint32_t i = 0; i < w->conf.n_workers; i++) {
+		n_frames += counter_read(&w->workers[i]->n_frames[port]);
+		n_dropped += counter_read(&w->workers[i]->n_dropped[port]);
+	}
+	*ret_frames = n_frames - w->seen_frames[port];
+	*ret_dropped = n_dropped - w->seen_dropped[port];
+}
+
+// The thread.
+
+static bool is_over(const struct capture_writer *w)
+{
+	return atomic_load_explicit(&w->phase, memory_order_relaxed) != CAPTURE_RUNS;
+}
+
+static void set_phase(struct capture_writer *w, enum capture_phase phase)
+{
+	atomic_store_explicit(&w->phase, phase, memory_order_release);
+}
+
+static void set_over(struct capture_writer *w, enum capture_end end, int error)
+{
+	if (is_over(w))
+		return;
+	atomic_store_explicit(&w->end, end, memory_order_relaxed);
+	atomic_store_explicit(&w->error, error, memory_order_relaxed);
+	atomic_store_explicit(&w->to_ns, w->conf.clock_ns(), memory_order_relaxed);
+	set_phase(w, CAPTURE_OVER);
+}
+
+static uint32_t word_at(const struct capture_writer *w, size_t at)
+{
+	uint32_t x;
+	memcpy(&x, w->buf + at, sizeof(x));
+	return x;
+}
+
+// Of the buffer's blocks some are not on the disk whole: the file ends before them.
+static void cut(struct capture_writer *w, size_t n_written, int error)
+{
+	size_t whole = 0;
+	while (whole < w->len && whole + word_at(w, whole + 4) <= n_written)
+		whole += word_at(w, whole + 4);
+	uint64_t n_frames = 0;
+	for (size_t at = whole; at < w->len; at += word_at(w, at + 4))
+		n_frames += pcapng_is_packet(w->buf + at);
+	atomic_fetch_sub_explicit(&w->n_frames, n_frames, memory_order_relaxed);
+	uint64_t n_bytes =
+		atomic_fetch_sub_explicit(&w->n_bytes, w->len - whole, memory_order_relaxed);
+	(void)!ftruncate(w->fd, (off_t)(n_bytes - (w->len - whole)));
+	set_over(w, CAPTURE_FAILED, error);
+}
+
+static void flush(struct capture_writer *w)
+{
+	size_t done = 0;
+	while (done < w->len) {
+		ssize_t n = write(w->fd, w->buf + done, w->len - done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			cut(w, done, n < 0 ? errno : EIO);
+			break;
+		}
+		done += (size_t)n;
+	}
+	w->len = 0;
+}
+
+// There is always room for one more, and for all that are no packets.
+static uint8_t *place_block(struct capture_writer *w)
+{
+	return w->buf + w->len;
+}
+
+static void placed(struct capture_writer *w, size_t len)
+{
+	w->len += len;
+	atomic_fetch_add_explicit(&w->n_bytes, len, memory_order_relaxed);
+}
+
+static void tell_cause(
+	const struct capture_writer *w, struct lb_capture_cause cause, char *text, size_t size)
+{
+	const struct counter_set *set = cause.layer == LB_CAPTURE_NET   ? &w->conf.net
+	                                : cause.layer == LB_CAPTURE_TCP ? &w->conf.tcp
+	                                                                : NULL;
+	text[0] = 0;
+	if (set && cause.counter < set->n)
+		snprintf(text, size, "dropped: %s.%s",
+			cause.layer == LB_CAPTURE_NET ? "net" : "tcp", set->names[cause.counter]);
+}
+
+static void put_frame(struct capture_writer *w, uint32_t worker, const struct lb_capture_record *r)
+{
+	const struct capture_bounds *b = &w->conf.bounds;
+	if (w->len >= BUFFER)
+		flush(w);
+	uint64_t n_frames = atomic_load_explicit(&w->n_frames, memory_order_relaxed);
+	uint64_t n_bytes = atomic_load_explicit(&w->n_bytes, memory_order_relaxed);
+	uint64_t at_end = (uint64_t)w->conf.n_ports * PCAPNG_BLOCK_MAX;
+	if (n_bytes + r->kept + PCAPNG_PACKET_MORE + at_end > b->n_bytes)
+		set_over(w, CAPTURE_SIZE, 0);
+	if (r->at_ns >= w->from_ns + b->ns)
+		set_over(w, CAPTURE_SECONDS, 0);
+	if (is_over(w))
+		return;
+	char comment[PCAPNG_TEXT_MAX];
+	tell_cause(w, r->cause, comment, sizeof(comment));
+	const struct pcapng_packet p = {
+		.interface = r->interface,
+		.queue = worker,
+		.direction = r->way == LB_CAPTURE_RX ? PCAPNG_IN : PCAPNG_OUT,
+		.at_ns = r->at_ns + w->wall_offset_ns,
+		.bytes = r->bytes,
+		.kept = r->kept,
+		.len = r->len,
+		.n_lost = r->n_lost,
+		.comment = comment,
+	};
+	placed(w, pcapng_packet(place_block(w), &p));
+	atomic_store_explicit(&w->n_frames, n_frames + 1, memory_order_relaxed);
+	if (n_frames + 1 == b->n_frames)
+		set_over(w, CAPTURE_COUNT, 0);
+}
+
+// Of all rings' next records the oldest; its worker. n_workers = there is none.
+static uint32_t find_oldest(struct capture_writer *w, const struct lb_capture_record **ret)
+{
+	uint32_t oldest = w->conf.n_workers, len;
+	for (uint32_t i = 0; i < w->conf.n_workers; i++) {
+		const struct lb_capture_record *r = record_ring_peek(&w->workers[i]->ring, &len);
+		if (!r || (oldest < w->conf.n_workers && r->at_ns >= (*ret)->at_ns))
+			continue;
+		oldest = i;
+		*ret = r;
+	}
+	return oldest;
+}
+
+static void take_frames(struct capture_writer *w)
+{
+	const struct lb_capture_record *r = NULL;
+	uint32_t worker = find_oldest(w, &r);
+	while (worker < w->conf.n_workers) {
+		put_frame(w, worker, r);
+		record_ring_pass(&w->workers[worker]->ring);
+		worker = find_oldest(w, &r);
+	}
+}
+
+static void put_head(struct capture_writer *w)
+{
+	placed(w, pcapng_section(place_block(w), w->conf.application, w->conf.comment));
+	for (uint32_t i = 0; i < w->conf.n_ports; i++) {
+		const struct capture_port *p = &w->ports[i];
+		const struct pcapng_interface about = {p->name, p->device, p->mac, w->conf.snaplen};
+		placed(w, pcapng_interface(place_block(w), &about));
+	}
+}
+
+static void put_statistics(struct capture_writer *w)
+{
+	for (uint32_t i = 0; i < w->conf.n_ports; i++) {
+		struct pcapng_statistics s = {.interface = i,
+			.start_ns = w->from_ns + w->wall_offset_ns,
+			.end_ns = w->to_ns + w->wall_offset_ns};
+		count(w, i, &s.n_received, &s.n_dropped);
+		placed(w, pcapng_statistics(place_block(w), &s));
+	}
+}
+
+static void wait_a_little(struct capture_writer *w)
+{
+	struct pollfd fd = {.fd = w->wake_fd, .events = POLLIN};
+	uint64_t n;
+	if (poll(&fd, 1, LOOK_MS) > 0)
+		(void)!read(w->wake_fd, &n, sizeof(n));
+}
+
+static void write_all(struct capture_writer *w)
+{
+	uint64_t now_ns = w->conf.clock_ns();
+	w->wall_offset_ns = w->conf.wall_ns() - now_ns;
+	w->from_ns = now_ns;
+	set_phase(w, CAPTURE_RUNS);
+	put_head(w);
+	flush(w);
+	for (;;) {
+		bool finish = atomic_load_explicit(&w->finish, memory_order_acquire);
+		take_frames(w);
+		flush(w);
+		if (finish)
+			break;
+		if (w->conf.clock_ns() - w->from_ns >= w->conf.bounds.ns)
+			set_over(w, CAPTURE_SECONDS, 0);
+		wait_a_little(w);
+	}
+	set_over(w, CAPTURE_STOPPED, 0);
+	if (w->end != CAPTURE_FAILED)
+		put_statistics(w);
+	flush(w);
+}
+
+static void *writer_main(void *arg)
+{
+	struct capture_writer *w = arg;
+	w->fd = access_place_open(&w->place, -1);
+	if (w->fd >= 0) {
+		write_all(w);
+		close(w->fd);
+	} else {
+		atomic_store_explicit(&w->error, errno, memory_order_relaxed);
+		atomic_store_explicit(&w->end, CAPTURE_FAILED, memory_order_relaxed);
+	}
+	set_phase(w, CAPTURE_DONE);
+	signal_fd(w->done_fd);
+	return NULL;
+}
+
+// The owner's side.
+
+static char *copy(const char *text, bool *ok)
+{
+	char *to = text ? strdup(text) : NULL;
+	*ok &= !text || to;
+	return to;
+}
+
+static bool copy_conf(struct capture_writer *w, const struct capture_writer_conf *conf)
+{
+	bool ok = true;
+	w->conf = *conf;
+	w->conf.application = copy(conf->application, &ok);
+	w->conf.comment = copy(conf->comment, &ok);
+	w->place = *conf->place;
+	w->place.path = copy(conf->place->path, &ok);
+	w->place.below = copy(conf->place->below, &ok);
+	memcpy(w->workers, conf->workers, conf->n_workers * sizeof(w->workers[0]));
+	for (uint32_t i = 0; i < conf->n_ports; i++) {
+		w->ports[i] = conf->ports[i];
+		w->ports[i].name = copy(conf->ports[i].name, &ok);
+		w->ports[i].device = copy(conf->ports[i].device, &ok);
+		count(w, i, &w->seen_frames[i], &w->seen_dropped[i]);
+	}
+	return ok;
+}
+
+// Signals are the control thread's.
+static bool start_thread(struct capture_writer *w)
+{
+	sigset_t all;
+	pthread_attr_t attr;
+	sigfillset(&all);
+	if (pthread_attr_init(&attr) != 0)
+		return false;
+	w->started = pthread_attr_setsigmask_np(&attr, &all) == 0 &&
+	             pthread_create(&w->thread, &attr, writer_main, w) == 0;
+	pthread_attr_destroy(&attr);
+	return w->started;
+}
+
+struct capture_writer *capture_writer_new(const struct capture_writer_conf *conf)
+{
+	struct capture_writer *w = calloc(1, sizeof(*w));
+	if (!w)
+		return NULL;
+	w->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	w->done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (copy_conf(w, conf) && w->wake_fd >= 0 && w->done_fd >= 0 && start_thread(w))
+		return w;
+	capture_writer_free(w);
+	return NULL;
+}
+
+enum capture_phase capture_writer_phase(const struct capture_writer *w)
+{
+	return (enum capture_phase)atomic_load_explicit(&w->phase, memory_order_acquire);
+}
+
+void capture_writer_finish(struct capture_writer *w)
+{
+	atomic_store_explicit(&w->finish, true, memory_order_release);
+	signal_fd(w->wake_fd);
+}
+
+static void drop_text(const char *text)
+{
+	free((void *)(uintptr_t)text);
+}
+
+void capture_writer_free(struct capture_writer *w)
+{
+	if (!w)
+		return;
+	if (w->started) {
+		struct pollfd done = {.fd = w->done_fd, .events = POLLIN};
+		// One that hangs in a write to a dead disk keeps what it has.
+		if (poll(&done, 1, END_MS) != 1) {
+			pthread_detach(w->thread);
+			return;
+		}
+		pthread_join(w->thread, NULL);
+	}
+	for (uint32_t i = 0; i < w->conf.n_ports; i++) {
+		drop_text(w->ports[i].name);
+		drop_text(w->ports[i].device);
+	}
+	drop_text(w->conf.application);
+	drop_text(w->conf.comment);
+	drop_text(w->place.path);
+	drop_text(w->place.below);
+	if (w->wake_fd >= 0)
+		close(w->wake_fd);
+	if (w->done_fd >= 0)
+		close(w->done_fd);
+	free(w);
+}
+
+struct capture_numbers capture_writer_numbers(const struct capture_writer *w)
+{
+	uint64_t from_ns = atomic_load_explicit(&w->from_ns, memory_order_relaxed);
+	uint64_t to_ns = atomic_load_explicit(&w->to_ns, memory_order_relaxed);
+	if (!to_ns)
+		to_ns = w->conf.clock_ns();
+	struct capture_numbers n = {
+		.n_frames = atomic_load_explicit(&w->n_frames, memory_order_relaxed),
+		.n_bytes = atomic_load_explicit(&w->n_bytes, memory_order_relaxed),
+		.ns = from_ns ? to_ns - from_ns : 0,
+		.end = (enum capture_end)atomic_load_explicit(&w->end, memory_order_relaxed),
+		.error = atomic_load_explicit(&w->error, memory_order_relaxed),
+	};
+	for (uint32_t i = 0; i < w->conf.n_ports; i++) {
+		uint64_t n_frames, n_dropped;
+		count(w, i, &n_frames, &n_dropped);
+		n.n_dropped += n_dropped;
+	}
+	return n;
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// `capture start`, `capture stop` and `show capture` (docs/capture.md). The first two answer once
+// the file is open, and once it is whole: opening and writing take as long as the disk does.
+#include "ctrl/capture/capture.h"
+#include "ctrl/conf/config.h"
+#include "ctrl/stats/answer.h"
+#include "ctrl/stats/show_inside.h"
+#include "ctrl/stats/show_json.h"
+#include "ctrl/stats/stats_server.h"
+#include "lb/base/container_of.h"
+#include "lb/base/str.h"
+#include "lb/base/twheel.h"
+
+#include <event2/buffer.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PATIENCE_S 30
+#define WORDS_MAX 256
+#define LEAST_SNAPLEN 64 // addresses and ports, even with tags
+#define BYTES_OF_MB UINT64_C(1000000)
+
+struct capture_wait {
+	struct stats_follow follow;
+	const struct show *show;
+	const char *until_not; // the state that is waited for to end
+	uint64_t until_ns;
+	bool json;
+};
+
+static json_t *build(const struct capture_report *r)
+{
+	json_t *o = json_object();
+	show_set_text(o, "state", r->state);
+	show_set_text(o, "file", r->file);
+	show_set_u64(o, "frames", r->numbers.n_frames);
+	show_set_u64(o, "bytes", r->numbers.n_bytes);
+	show_set_u64(o, "dropped", r->numbers.n_dropped);
+	json_object_set_new(o, "seconds", json_real(show_seconds(r->numbers.ns)));
+	show_set_text(o, "ended", r->ended);
+	return o;
+}
+
+static bool has_failed(const struct capture_report *r)
+{
+	return r->ended[0] && r->numbers.end == CAPTURE_FAILED;
+}
+
+static bool more(struct stats_follow *f, struct evbuffer *out)
+{
+	struct capture_wait *w = CONTAINER_OF(f, struct capture_wait, follow);
+	const struct capture_report r = capture_report(w->show->conf.capture);
+	struct lb_err err = {.text = ""};
+	if (strcmp(r.state, w->until_not) == 0) {
+		if (twheel_now(w->show->conf.wheel) < w->until_ns)
+			return true;
+		lb_err_set(&err, "still %s after %d s, try show capture", r.state, PATIENCE_S);
+	} else if (has_failed(&r)) {
+		lb_err_set(&err, "%s: %s", r.file, r.ended);
+	}
+	json_t *tree = err.text[0] ? NULL : build(&r);
+	char *text = tree ? answer_tree(tree, w->json) : answer_error("%s", err.text);
+	if (text)
+		evbuffer_add(out, text, strlen(text));
+	free(text);
+	json_decref(tree);
+	return false;
+}
+
+static void wait_free(struct stats_follow *f)
+{
+	free(CONTAINER_OF(f, struct capture_wait, follow));
+}
+
+static void wait_while(const struct show *s, struct show_args *args, const char *state)
+{
+	struct capture_wait *w = malloc(sizeof(*w));
+	if (!w)
+		return; // out of memory is the answer
+	*w = (struct capture_wait){
+		.follow = {.more = more, .free = wait_free, .is_soon = true},
+		.show = s,
+		.until_not = state,
+		.until_ns = twheel_now(s->conf.wheel) + PATIENCE_S * NS_PER_SECOND,
+		.json = args->json,
+	};
+	args->follow = &w->follow;
+}
+
+static bool is_there(const struct show *s, struct show_args *args)
+{
+	if (!s->conf.capture)
+		lb_err_set(&args->err, "there is no capture.directory in shunt.yaml");
+	return s->conf.capture;
+}
+
+static bool read_direction(const char *word, struct lb_capture_ask *ret)
+{
+	bool rx = strcmp(word, "rx") == 0;
+	ret->ways = 1u << (rx ? LB_CAPTURE_RX : LB_CAPTURE_TX);
+	return rx || strcmp(word, "tx") == 0;
+}
+
+// A number from least to most. False = it is none.
+static bool read_number(const char *word, uint64_t least, uint64_t most, uint64_t *ret)
+{
+	return str_number(str_from(word), most, ret) && *ret >= least;
+}
+
+static bool read_filter(
+	const struct show *s, const char *key, const char *value, struct lb_capture_ask *ret)
+{
+	uint64_t n = 0;
+	bool ok;
+	if (strcmp(key, "host") == 0)
+		return ip_parse(value, &ret->host) && !ip_is_none(&ret->host);
+	if (strcmp(key, "direction") == 0)
+		return read_direction(value, ret);
+	if (strcmp(key, "port") == 0) {
+		ok = read_number(value, 1, UINT16_MAX, &n);
+		ret->port = (uint16_t)n;
+		return ok;
+	}
+	if (strcmp(key, "interface") == 0) {
+		ok = read_number(value, 0, s->conf.config->n_ports - 1, &n);
+		ret->interfaces = (uint8_t)(1u << n);
+		return ok;
+	}
+	ok = strcmp(key, "snaplen") == 0 &&
+	     read_number(value, LEAST_SNAPLEN, LB_CAPTURE_SNAPLEN, &n);
+	ret->snaplen = (uint32_t)n;
+	return ok;
+}
+
+static bool read_bound(const char *key, const char *value, struct capture_bounds *ret)
+{
+	uint64_t n = 0;
+	if (strcmp(key, "count") == 0 && read_number(value, 1, CAPTURE_FRAMES_MOST, &n))
+		ret->n_frames = n;
+	else if (strcmp(key, "seconds") == 0 && read_number(value, 1, CAPTURE_SECONDS_MOST, &n))
+		ret->ns = n * NS_PER_SECOND;
+	else if (strcmp(key, "size") == 0 && read_number(value, 1, CAPTURE_MB_MOST, &n))
+		ret->n_bytes = n * BYTES_OF_MB;
+	return n;
+}
+
+static bool is_bound(const char *key)
+{
+	return strcmp(key, "count") == 0 || strcmp(key, "seconds") == 0 || strcmp(key, "size") == 0;
+}
+
+// One of `KEY=VALUE`. False = args->err says what is wrong.
+static bool read_word(
+	const struct show *s, struct show_args *args, const char *word, struct capture_ask *ret)
+{
+	char key[16];
+	size_t len = strcspn(word, "=");
+	snprintf(key, sizeof(key), "%.*s", (int)(len < sizeof(key) ? len : 0), word);
+	bool ok = word[len] == '=';
+	ok = ok && (is_bound(key) ? read_bound(key, word + len + 1, &ret->bounds)
+				  : read_filter(s, key, word + len + 1, &ret->frames));
+	if (!ok)
+		lb_err_set(&args->err, "'%s' is no such condition, or out of its range, try help",
+			word);
+	return ok;
+}
+
+// `PATH [KEY=VALUE]...`. False = args->err says what is wrong.
+static bool read_words(const struct show *s, struct show_args *args, struct capture_ask *ret,
+	char words[WORDS_MAX])
+{
+	if (!args->n || !args->words[0][0]) {
+		lb_err_set(&args->err, "the path of a file must follow");
+		return false;
+	}
+	*ret = (struct capture_ask){.path = args->words[0],
+		.words = words,
+		.frames = {.ways = (1u << LB_CAPTURE_WAYS) - 1,
+			.interfaces = (uint8_t)((1u << s->conf.config->n_ports) - 1),
+			.snaplen = LB_CAPTURE_SNAPLEN},
+		.bounds = {.n_frames = UINT64_MAX,
+			.n_bytes = CAPTURE_MB_FALLBACK * BYTES_OF_MB,
+			.ns = CAPTURE_SECONDS_FALLBACK * NS_PER_SECOND}};
+	words[0] = 0;
+	for (unsigned i = 1; i < args->n; i++) {
+		size_t len = strlen(words);
+		if (!read_word(s, args, args->words[i], ret))
+			return false;
+		snprintf(words + len, WORDS_MAX - len, "%s%s", len ? " " : "", args->words[i]);
+	}
+	return true;
+}
+
+json_t *show_capture_start(const struct show *s, struct show_args *args)
+{
+	struct capture_ask ask;
+	char words[WORDS_MAX];
+	if (is_there(s, args) && read_words(s, args, &ask, words) &&
+		capture_start(s->conf.capture, &ask, &args->err) == 0)
+		wait_while(s, args, "opening");
+	return NULL;
+}
+
+json_t *show_capture_stop(const struct show *s, struct show_args *args)
+{
+	if (is_there(s, args) && capture_stop(s->conf.capture, &args->err) == 0)
+		wait_while(s, args, "ending");
+	return NULL;
+}
+
+json_t *show_capture(const struct show *s, struct show_args *args)
+{
+	if (!is_there(s, args))
+		return NULL;
+	const struct capture_report r = capture_report(s->conf.capture);
+	return build(&r);
+}
