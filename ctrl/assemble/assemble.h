@@ -174,6 +174,9 @@ bool assembler_session_endpoint(
 bool assembler_dump_tree(const struct assembler *, const char *cluster, struct lb_dump *);
 void assembler_each_endpoint(const struct assembler *, const char *cluster,
 	void (*fn)(void *ctx, const struct assembler_endpoint_info *), void *ctx);
+// The same for n of them from this place on, for walks with pauses. Returns how many there were.
+uint32_t assembler_some_endpoints(const struct assembler *, const char *cluster, uint32_t from,
+	uint32_t n, void (*fn)(void *ctx, const struct assembler_endpoint_info *), void *ctx);
 // Calls fn for each endpoint (lb/pick/endpoint.h) at an address of the cluster, NULL = of each
 // cluster in order of name; one that several have comes for each.
 void assembler_each_endpoint_id(const struct assembler *, const char *cluster,

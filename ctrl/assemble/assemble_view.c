@@ -31,6 +31,7 @@ struct endpoint_walk {
 	const struct assembler *a;
 	void (*fn)(void *ctx, const struct assembler_endpoint_info *);
 	void *ctx;
+	uint32_t n_skipped, n_left; // before the first one; of those that are told
 };
 
 static uint64_t connections_to(const struct assembler *a, const struct ip_port *address)
@@ -51,9 +52,16 @@ static const char *health_name(enum lb_leaf_health health)
 	return health < sizeof(names) / sizeof(names[0]) ? names[health] : "UNKNOWN";
 }
 
-static void tell_endpoint(const struct endpoint_walk *w, const struct leaf_source *s,
+static void tell_endpoint(struct endpoint_walk *w, const struct leaf_source *s,
 	const struct lb_leaf *leaf, uint32_t i, struct assembler_endpoint_info *info)
 {
+	if (w->n_skipped) {
+		w->n_skipped--;
+		return;
+	}
+	if (!w->n_left)
+		return;
+	w->n_left--;
 	const struct lb_leaf_endpoint e = lb_leaf_endpoints_at(s->list, i);
 	const struct lb_member *m = leaf ? lb_leaf_member(leaf, e.addresses, e.n_addresses) : NULL;
 	info->leaf = s->name;
@@ -99,8 +107,18 @@ static void tell_leaf(void *ctx, const struct leaf_source *s, const struct lb_le
 static void each_endpoint(const struct assembler *a, const struct cluster *c,
 	void (*fn)(void *ctx, const struct assembler_endpoint_info *), void *ctx)
 {
-	struct endpoint_walk w = {a, fn, ctx};
+	struct endpoint_walk w = {a, fn, ctx, 0, UINT32_MAX};
 	cluster_tree_each_leaf(c->tree, tell_leaf, &w);
+}
+
+uint32_t assembler_some_endpoints(const struct assembler *a, const char *cluster, uint32_t from,
+	uint32_t n, void (*fn)(void *ctx, const struct assembler_endpoint_info *), void *ctx)
+{
+	struct endpoint_walk w = {a, fn, ctx, from, n};
+	const struct cluster *c = cluster_set_find(a->clusters, cluster);
+	if (c)
+		cluster_tree_each_leaf(c->tree, tell_leaf, &w);
+	return n - w.n_left;
 }
 
 void assembler_each_endpoint(const struct assembler *a, const char *cluster,

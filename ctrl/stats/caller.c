@@ -97,3 +97,11 @@ const char *stats_caller_print(const struct stats_caller *c, char text[STATS_WHO
 	snprintf(text, STATS_WHO_MAX, "user=%s uid=%u pid=%d", log_quote(name), c->uid, c->pid);
 	return text;
 }
+
+void stats_caller_tell(const struct stats_caller *c, const char *command)
+{
+	char who[STATS_WHO_MAX];
+	// Who first: a long command is cut where events are kept.
+	log_info("operator's action", "%s command=%s", stats_caller_print(c, who),
+		log_quote(command));
+}

@@ -38,3 +38,6 @@ struct stats_caller stats_caller_of(int fd, const struct stats_groups *);
 // "user=… uid=… pid=…", for a line of the log. The name is that of /etc/passwd alone, since a
 // directory might keep the control thread waiting; "" = it is not there. Returns text.
 const char *stats_caller_print(const struct stats_caller *, char text[STATS_WHO_MAX]);
+// Tells the log, and so the events, who did what, once it is done (OPS-71). What it led to has
+// lines of its own.
+void stats_caller_tell(const struct stats_caller *, const char *command);

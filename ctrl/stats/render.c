@@ -82,16 +82,22 @@ static void print_scalar(FILE *out, const json_t *v)
 }
 
 // RFC 4180, 2.6 and 2.7.
+void render_print_csv(FILE *out, const char *text)
+{
+	bool is_quoted = text[0] == '#' || strpbrk(text, ",\""); // '#' begins a comment
+	if (is_quoted)
+		fputc('"', out);
+	print_string(out, text, is_quoted);
+	if (is_quoted)
+		fputc('"', out);
+}
+
 static void print_csv_cell(FILE *out, const json_t *v)
 {
-	const char *text = json_string_value(v);
-	if (!text || !strpbrk(text, ",\"")) {
+	if (json_is_string(v))
+		render_print_csv(out, json_string_value(v));
+	else
 		print_scalar(out, v);
-		return;
-	}
-	fputc('"', out);
-	print_string(out, text, true);
-	fputc('"', out);
 }
 
 // In characters: bytes that continue one take no room.

@@ -16,6 +16,8 @@ json_t *render_string(const char *text);
 json_t *render_str(struct str); // likewise; NULs are kept
 // For custom text forms: the string with its control characters escaped.
 void render_print(FILE *, const char *text);
+// The same as a cell of CSV, quoted where necessary.
+void render_print_csv(FILE *, const char *text);
 
 // Writes "key: value" lines for scalars, aligned columns for arrays of objects, and a titled
 // section for nested objects. Escapes control characters, so that each row is one line. From

@@ -241,15 +241,6 @@ static char *answer(const struct show *s, const struct command *c, struct show_a
 	return text;
 }
 
-// Who did what, once it is done. What it led to has lines of its own.
-static void tell_action(const struct stats_caller *caller, const char *line)
-{
-	char who[STATS_WHO_MAX];
-	// Who first: a long command is cut where events are kept.
-	log_info("operator's action", "%s command=%s", stats_caller_print(caller, who),
-		log_quote(line));
-}
-
 static char *act(
 	const struct show *s, const struct show_action *a, struct show_args *args, const char *line)
 {
@@ -265,7 +256,7 @@ static char *act(
 		return answer_error("unexpected argument '%s', try help", args->words[0]);
 	json_t *tree = a->build(s, args);
 	if (a->changes && (tree || args->follow))
-		tell_action(args->caller, line);
+		stats_caller_tell(args->caller, line);
 	if (!tree)
 		return no_answer(args);
 	char *text = answer_tree(tree, args->json);
