@@ -32,7 +32,10 @@ struct client {
 	struct stats_server *server;
 	struct bufferevent *bev; // owned
 	struct stats_caller caller;
-	bool eof; // the client said all it wants
+	bool eof; // nothing more is read: the client said all it wants, or we close
+	bool is_prompted; // STATS_HAPROXY: lines may follow
+	char *line; // owned; STATS_HAPROXY: whose commands are answered; NULL = none
+	char *rest; // of the line; NULL = all its commands are answered
 	struct stats_follow *follow; // owned; NULL = commands are answered
 };
 
@@ -42,12 +45,14 @@ struct stats_server {
 	struct event *accept_again; // timer
 	struct event *follow_event; // timer, armed while somebody follows
 	int fd;
+	enum stats_framing framing;
 	char path[108];
 	struct stats_groups groups;
 	stats_answer_fn answer;
 	void *ctx;
 	struct client *clients;
 	unsigned n_clients;
+	uint32_t n_turns; // of clients that wait
 };
 
 static void client_free(struct client *c)
@@ -60,6 +65,7 @@ static void client_free(struct client *c)
 	if (c->follow)
 		c->follow->free(c->follow);
 	bufferevent_free(c->bev);
+	free(c->line);
 	free(c);
 }
 
@@ -87,12 +93,17 @@ static void set_timeouts(struct client *c)
 	bufferevent_set_timeouts(c->bev, &timeout, &timeout);
 }
 
+static void end_answer(struct client *c)
+{
+	evbuffer_add_printf(bufferevent_get_output(c->bev), c->is_prompted ? "\n> " : "\n");
+}
+
 // The answer is whole, and further commands are taken.
 static void end_following(struct client *c)
 {
 	c->follow->free(c->follow);
 	c->follow = NULL;
-	evbuffer_add(bufferevent_get_output(c->bev), "\n", 1);
+	end_answer(c);
 	set_timeouts(c);
 	client_run(c);
 }
@@ -115,12 +126,31 @@ static void follow_again(struct stats_server *s)
 		follow_in(s, soon);
 }
 
+static bool is_awaited(const struct client *c)
+{
+	return c->follow && c->follow->is_soon;
+}
+
+// Of those whom somebody waits for, one after the other: each may take all the time of a turn.
+static const struct client *whose_turn(struct stats_server *s)
+{
+	uint32_t n = 0, at = 0;
+	for (const struct client *c = s->clients; c; c = c->next)
+		n += is_awaited(c);
+	uint32_t turn = n ? s->n_turns++ % n : 0;
+	for (const struct client *c = s->clients; c; c = c->next)
+		if (is_awaited(c) && at++ == turn)
+			return c;
+	return NULL;
+}
+
 static void on_follow(evutil_socket_t fd, short what, void *arg)
 {
 	struct stats_server *s = arg;
+	const struct client *awaited = whose_turn(s);
 	for (struct client *c = s->clients, *next; c; c = next) {
 		next = c->next;
-		if (!c->follow)
+		if (!c->follow || (is_awaited(c) && c != awaited))
 			continue;
 		if (is_gone(c)) {
 			client_free(c);
@@ -139,13 +169,74 @@ static void client_answer(struct client *c, const char *command)
 	struct evbuffer *out = bufferevent_get_output(c->bev);
 	struct stats_server *s = c->server;
 	char *text = s->answer(s->ctx, &c->caller, command, &c->follow);
-	if (text)
-		evbuffer_add_printf(out, c->follow ? "%s" : "%s\n", text);
-	else
-		evbuffer_add_printf(out, STATS_ERROR "out of memory\n\n");
+	evbuffer_add_printf(out, "%s", text ? text : STATS_ERROR "out of memory\n");
 	free(text);
 	if (c->follow)
 		begin_following(c);
+	else
+		end_answer(c);
+}
+
+// What follows is no command.
+static void stop_reading(struct client *c)
+{
+	struct evbuffer *in = bufferevent_get_input(c->bev);
+	evbuffer_drain(in, evbuffer_get_length(in));
+	bufferevent_disable(c->bev, EV_READ);
+	c->eof = true;
+}
+
+// Ends the command at its `;`. Returns the command behind it; NULL = it is the line's last.
+static char *cut_command(char *command)
+{
+	for (char *at = command; *at; at++) {
+		if (*at == ';') {
+			*at = 0;
+			return at + 1;
+		}
+		if (*at == '\\' && at[1])
+			at++;
+	}
+	return NULL;
+}
+
+static bool is_word(const char *command, const char *word)
+{
+	size_t blanks = strspn(command, " \t"), len = strlen(word);
+	return strncmp(command + blanks, word, len) == 0 &&
+	       command[blanks + len + strspn(command + blanks + len, " \t")] == 0;
+}
+
+// One of the line's commands.
+static void run_chained(struct client *c)
+{
+	char *command = c->rest;
+	c->rest = cut_command(command);
+	bool quits = is_word(command, "quit");
+	if (is_word(command, "prompt")) {
+		c->is_prompted = !c->is_prompted;
+		end_answer(c);
+	} else if (!quits) {
+		client_answer(c, command);
+	}
+	if (quits || (!c->rest && !c->is_prompted))
+		stop_reading(c);
+	if (quits || !c->rest) {
+		free(c->line);
+		c->line = c->rest = NULL;
+	}
+}
+
+// A command, or the first of its line. Takes the line.
+static void take_line(struct client *c, char *line)
+{
+	if (c->server->framing == STATS_HAPROXY) {
+		c->line = c->rest = line;
+		return;
+	}
+	if (line[0])
+		client_answer(c, line);
+	free(line);
 }
 
 // Runs the commands that are complete, as far as the client reads its answers.
@@ -154,23 +245,22 @@ static void client_run(struct client *c)
 	struct evbuffer *in = bufferevent_get_input(c->bev);
 	struct evbuffer *out = bufferevent_get_output(c->bev);
 	while (!c->follow && evbuffer_get_length(out) < OUTPUT_HIGH_WATER) {
-		size_t len = 0;
-		char *line = evbuffer_readln(in, &len, EVBUFFER_EOL_CRLF);
+		if (c->rest) {
+			run_chained(c);
+			continue;
+		}
+		char *line = evbuffer_readln(in, NULL, EVBUFFER_EOL_CRLF);
 		if (!line) {
 			if (evbuffer_get_length(in) < STATS_MAX_COMMAND)
 				break;
 			evbuffer_add_printf(out, STATS_ERROR "command longer than %d bytes\n\n",
 				STATS_MAX_COMMAND);
-			evbuffer_drain(in, evbuffer_get_length(in));
-			bufferevent_disable(c->bev, EV_READ); // what follows is no command
-			c->eof = true;
+			stop_reading(c);
 			break;
 		}
-		if (len > 0)
-			client_answer(c, line);
-		free(line);
+		take_line(c, line);
 	}
-	if (c->eof && !c->follow && evbuffer_get_length(out) == 0)
+	if (c->eof && !c->follow && !c->rest && evbuffer_get_length(out) == 0)
 		client_free(c);
 }
 
@@ -301,6 +391,7 @@ struct stats_server *stats_server_new(const struct stats_server_conf *conf, stru
 	}
 	s->base = conf->base;
 	s->fd = -1;
+	s->framing = conf->framing;
 	s->groups = conf->groups;
 	s->answer = conf->answer;
 	s->ctx = conf->ctx;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stats socket: accepts, splits lines, writes answers; ctrl/stats/show.h has the commands.
+// A socket for operators and their tools: accepts, finds commands in what comes, writes answers.
+// ctrl/stats/show.h has the commands of the stats socket, ctrl/stats/haproxy.h those of HAProxy's.
 // Memory for slow or many clients is bounded.
 // Thread: ctrl.
 #pragma once
@@ -32,8 +33,21 @@ struct stats_follow {
 typedef char *(*stats_answer_fn)(void *ctx, const struct stats_caller *, const char *command,
 	struct stats_follow **ret_follow);
 
+// Where commands begin and end, and who closes.
+enum stats_framing {
+	// docs/stats.md: a command is a line, an answer ends with an empty line, and the client
+	// closes.
+	STATS_LINES,
+	// HAProxy's management guide, 9.3: a line is commands with `;` between them, each answer
+	// ends with an empty line, and the server closes behind the first line. `prompt` changes
+	// that: each answer then ends with "> ", and lines may follow until `quit` or another
+	// `prompt`. A backslash keeps the `;` behind it from ending a command, and stays.
+	STATS_HAPROXY,
+};
+
 struct stats_server_conf {
 	struct event_base *base; // borrowed, outlives it
+	enum stats_framing framing;
 	const char *path;
 	unsigned mode; // of the socket's file
 	struct stats_groups groups; // who may do more than look

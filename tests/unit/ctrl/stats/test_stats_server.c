@@ -78,10 +78,13 @@ static char *answer(void *ctx, const struct stats_caller *caller, const char *co
 	return asprintf(&text, "you said %s\n", command) < 0 ? NULL : text;
 }
 
+static enum stats_framing framing; // of the servers to come
+
 static struct stats_server *serve(const struct fixture *f, const char *path, struct lb_err *reterr)
 {
 	const struct stats_server_conf conf = {
 		.base = f->base,
+		.framing = framing,
 		.path = path,
 		.mode = 0640,
 		.groups = {-1, -1},
@@ -103,6 +106,14 @@ static int set_up(void **state)
 	assert_string_equal(err.text, "");
 	*state = f;
 	return 0;
+}
+
+static int set_up_haproxys(void **state)
+{
+	framing = STATS_HAPROXY;
+	int ret = set_up(state);
+	framing = STATS_LINES;
+	return ret;
 }
 
 static int tear_down(void **state)
@@ -406,7 +417,90 @@ static void a_file_that_is_no_socket_is_left_alone(void **state)
 	unlink(path);
 }
 
+// What comes of these lines until the server closes, which it must do by itself.
+static void assert_talk(const struct fixture *f, const char *lines, const char *answers)
+{
+	char out[512];
+	size_t len = 0;
+	int fd = dial(f);
+	assert_int_equal(write(fd, lines, strlen(lines)), strlen(lines));
+	ssize_t n = -1;
+	for (int i = 0; i < 500 && n != 0; i++) {
+		turn_for(f, 10);
+		n = read(fd, out + len, sizeof(out) - len - 1);
+		len += n > 0 ? (size_t)n : 0;
+	}
+	out[len] = 0;
+	assert_int_equal(n, 0);
+	if (strcmp(out, answers) != 0)
+		fail_msg("%s answered '%s', not '%s'", lines, out, answers);
+	close(fd);
+}
+
+// OPS-110
+static void of_haproxys_a_line_is_answered_and_then_it_closes(void **state)
+{
+	static const char *const rows[][2] = {
+		{"one\n", "you said one\n\n"},
+		{"one;two ;three\r\n", "you said one\n\nyou said two \n\nyou said three\n\n"},
+		{"one\\;two\n", "you said one\\;two\n\n"},
+		{"one\\\\;two\n", "you said one\\\\\n\nyou said two\n\n"},
+		{"one;later;two\n", "you said one\n\nword 0\n\nyou said two\n\n"},
+		{"later\n", "word 0\n\n"},
+		{"one;quit;two\n", "you said one\n\n"},
+		{"quit\n", ""},
+		{"\n", "you said \n\n"},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_talk(*state, rows[i][0], rows[i][1]);
+}
+
+// OPS-110
+static void of_haproxys_who_wants_a_prompt_may_go_on(void **state)
+{
+	static const char *const rows[][2] = {
+		{"prompt\none\ntwo;three\nquit\n",
+			"\n> you said one\n\n> you said two\n\n> you said three\n\n> "},
+		{"prompt;one\nlater\n quit \nnever\n", "\n> you said one\n\n> word 0\n\n> "},
+		{"prompt\none\nprompt;two\nnever\n", "\n> you said one\n\n> \nyou said two\n\n"},
+		{"prompts\nnever\n", "you said prompts\n\n"},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_talk(*state, rows[i][0], rows[i][1]);
+}
+
+// OPS-110
+static void of_haproxys_a_line_without_end_is_refused(void **state)
+{
+	const struct fixture *f = *state;
+	char out[256], junk[STATS_MAX_COMMAND];
+	memset(junk, ';', sizeof(junk));
+	int fd = dial(f);
+	assert_int_equal(write(fd, junk, sizeof(junk)), sizeof(junk));
+	read_all(f, fd, out, sizeof(out));
+	assert_non_null(strstr(out, "command longer than"));
+	close(fd);
+}
+
+// OPS-117: none of them waits for the others to have it all.
+static void those_that_wait_have_turns(void **state)
+{
+	const struct fixture *f = *state;
+	int fds[3];
+	char out[64];
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(write(fds[i] = dial(f), "later\n", 6), 6);
+	turn_for(f, 600);
+	for (int i = 0; i < 3; i++) {
+		shutdown(fds[i], SHUT_WR);
+		assert_true(read_all(f, fds[i], out, sizeof(out)) > 0);
+		close(fds[i]);
+	}
+	assert_int_equal(n_chatters, 0);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define HAPROXYS(test) cmocka_unit_test_setup_teardown(test, set_up_haproxys, tear_down)
 
 RUN_SUITE("ctrl/stats_server", CASE(each_line_gets_an_answer_that_ends_with_an_empty_line),
 	CASE(a_command_without_end_is_refused), CASE(nothing_after_a_command_too_long_is_answered),
@@ -419,4 +513,7 @@ RUN_SUITE("ctrl/stats_server", CASE(each_line_gets_an_answer_that_ends_with_an_e
 	CASE(clients_beyond_the_cap_are_turned_away_and_others_stay),
 	CASE(the_socket_has_the_mode_asked_for), CASE(a_command_comes_with_who_sent_it),
 	CASE(a_file_that_is_no_socket_is_left_alone),
-	CASE(a_socket_in_use_is_an_error_and_a_stale_one_is_replaced))
+	CASE(a_socket_in_use_is_an_error_and_a_stale_one_is_replaced),
+	HAPROXYS(of_haproxys_a_line_is_answered_and_then_it_closes),
+	HAPROXYS(of_haproxys_who_wants_a_prompt_may_go_on),
+	HAPROXYS(of_haproxys_a_line_without_end_is_refused), CASE(those_that_wait_have_turns))
