@@ -21,7 +21,7 @@
 #include "ctrl/shutdown.h"
 #include "ctrl/signals.h"
 #include "ctrl/stats/show.h"
-#include "ctrl/stats/stats_server.h"
+#include "ctrl/stats_start.h"
 #include "ctrl/status/status_server.h"
 #include "ctrl/status_start.h"
 #include "ctrl/trust.h"
@@ -64,7 +64,7 @@ struct control_plane {
 	struct frontends *frontends; // NULL = they are not made yet
 	struct capture *capture; // NULL = there are none
 	struct show *show;
-	struct stats_server *stats;
+	struct stats_sockets *stats;
 	struct status_server *status; // NULL = off
 	struct metrics_server *metrics; // NULL = off
 	struct twheel_timer watch_timer; // every second
@@ -398,17 +398,9 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 	p->show = show_new(&conf);
 	if (!p->show)
 		return lb_err_set(err, "out of memory");
-	const struct config_stats *stats = p->conf.config->stats;
-	const struct stats_server_conf server = {
-		.base = loop_base(p->loop),
-		.path = stats->socket,
-		.mode = stats->mode_bits,
-		.groups = {stats->operators_gid, stats->admins_gid},
-		.answer = show_answer,
-		.ctx = p->show,
-	};
-	p->stats = stats_server_new(&server, err);
-	return p->stats ? 0 : lb_err_within(err, "stats.socket");
+	const struct slice slice = {.clock_ns = loop_clock_ns, .len_ns = SLICE_NS};
+	p->stats = stats_start(p->conf.config->stats, p->show, p->loop, &slice, err);
+	return p->stats ? 0 : -EINVAL;
 }
 
 static int start_metrics(struct control_plane *p, struct lb_err *err)
@@ -464,7 +456,7 @@ void control_plane_stop(struct control_plane *p)
 		return;
 	metrics_server_free(p->metrics);
 	status_server_free(p->status);
-	stats_server_free(p->stats);
+	stats_stop(p->stats);
 	show_free(p->show);
 	struct frontends *frontends = p->frontends;
 	p->frontends = NULL; // a tree that asks for addresses while they go finds none

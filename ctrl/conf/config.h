@@ -106,6 +106,7 @@ struct config_frontend {
 
 struct config_stats {
 	char *socket; // default STATS_DEFAULT_SOCKET
+	char *haproxy_socket; // for HAProxy's tools; NULL = there is none
 	char *mode; // octal digits, default "0660"
 	unsigned mode_bits;
 	char *operators, *admins; // groups, by name or number; NULL = nobody

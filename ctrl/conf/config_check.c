@@ -203,6 +203,9 @@ static int check_stats(struct config *c, struct lb_err *reterr)
 		c->stats->mode = strdup("0660");
 	if (!c->stats->socket || !c->stats->mode)
 		return lb_err_set(reterr, "out of memory");
+	if (c->stats->haproxy_socket && strcmp(c->stats->haproxy_socket, c->stats->socket) == 0)
+		return lb_err_set(reterr, "stats.haproxy_socket: is stats.socket, which is spoken "
+					  "to in another way");
 	char *end;
 	unsigned long bits = strtoul(c->stats->mode, &end, 8);
 	if (*end || bits > 0777)

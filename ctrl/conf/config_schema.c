@@ -135,6 +135,8 @@ static const cyaml_schema_value_t frontend_value = {
 
 static const cyaml_schema_field_t stats_fields[] = {
 	CYAML_FIELD_STRING_PTR("socket", OPTIONAL_POINTER, struct config_stats, socket, 1, 107),
+	CYAML_FIELD_STRING_PTR(
+		"haproxy_socket", OPTIONAL_POINTER, struct config_stats, haproxy_socket, 1, 107),
 	CYAML_FIELD_STRING_PTR("mode", OPTIONAL_POINTER, struct config_stats, mode, 3, 4),
 	CYAML_FIELD_STRING_PTR(
 		"operators", OPTIONAL_POINTER, struct config_stats, operators, 1, 64),

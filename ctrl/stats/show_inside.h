@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands of the stats socket, for show.c, which dispatches, and for the files with one or two
-// commands each: show_*.c and explain.c. Private to them.
+// commands each: show_*.c and explain.c; and what they tell of, for haproxy*.c. Private to them.
 // Thread: ctrl.
 #pragma once
 

@@ -17,7 +17,7 @@ static uint64_t failures(const struct cluster_totals *t)
 	return n;
 }
 
-// show stat: rows like HAProxy's, so that its tools and people's habits work.
+// show stat: rows like HAProxy's, for people's habits; its tools have haproxy_stat.c.
 
 const char *const show_stat_columns[] = {"pxname", "svname", "qcur", "qmax", "scur", "smax", "slim",
 	"stot", "bin", "bout", "dreq", "dresp", "ereq", "econ", "eresp", "wretr", "wredis",

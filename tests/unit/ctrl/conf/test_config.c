@@ -300,6 +300,7 @@ static void an_error_names_file_field_and_reason(void **state)
 		{"workers: [0]", "workers: [4000]", "workers[0]: this machine has no core 4000"},
 		{"workers: [0]", "workers: [0, 0]", "workers[1]: core 0 has workers[0] already"},
 		{"mode: \"0600\"", "mode: \"0999\"", "stats.mode: '0999' is not an octal mode"},
+		{"mode: \"0600\"", "haproxy_socket: /run/shunt/stats.sock", "haproxy_socket: is "},
 		{"mode: \"0600\"", "operators: no-such-group",
 			"stats.operators: /etc/group has no 'no-such-group'"},
 		{"mode: \"0600\"", "admins: 4294967295",
