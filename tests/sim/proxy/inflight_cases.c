@@ -231,6 +231,22 @@ static void ops_60_one_that_is_delivered_is_not_told_with_anothers_endpoint(void
 	world_free(w);
 }
 
+// Its client goes on sending what nobody waits for.
+static void ops_60_one_that_was_answered_here_is_not_in_flight(void **state)
+{
+	struct world *w = ready_world(NULL);
+	struct ask *a = world_ask(w, "one", KIND_HANG, 10 << 20);
+	a->timeout = "500m";
+	client_ask(&w->clients[0], a);
+	world_run(w, 100 * MS);
+	assert_int_equal(the_request(w)->request.n_attempts, 1);
+	world_run(w, SECOND);
+	assert_reply(a, 4);
+	assert_int_equal(look(w, LB_INFLIGHT_REQUESTS)->n_all, 0);
+	finish(w);
+	world_free(w);
+}
+
 static void ops_62_connections_of_both_sides_are_told(void **state)
 {
 	struct world *w = ready_world(NULL);
@@ -491,6 +507,7 @@ RUN_SUITE("proxy/inflight",
 	cmocka_unit_test(ops_60_one_whose_client_still_sends_is_sending),
 	cmocka_unit_test(ops_60_one_whose_client_does_not_read_is_answering_or_delivering),
 	cmocka_unit_test(ops_60_one_that_is_delivered_is_not_told_with_anothers_endpoint),
+	cmocka_unit_test(ops_60_one_that_was_answered_here_is_not_in_flight),
 	cmocka_unit_test(ops_62_connections_of_both_sides_are_told),
 	cmocka_unit_test(ops_62_a_connection_that_nobody_answers_is_connecting),
 	cmocka_unit_test(ops_63_segments_sent_again_are_told_for_each_connection),
