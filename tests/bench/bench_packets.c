@@ -5,9 +5,9 @@
 // an operation is a frame received and one sent, by either end.
 //
 // io: rx_burst, tx_burst. shunt: Ethernet, IP, TCP on two hosts (dataplane/host.h); 64 connections
-// each carry 128 bytes to and fro, so that each frame carries data and an acknowledgement. captured:
-// the same while both hosts copy all frames for a packet capture, whose reader only throws them
-// away: what writes them to a file is another thread.
+// each carry 128 bytes to and fro, so that each frame carries data and an acknowledgement.
+// captured: the same while both hosts copy all frames for a packet capture, whose reader only
+// throws them away: what writes them to a file is another thread.
 #include "dataplane/eal.h"
 #include "dataplane/host.h"
 #include "dataplane/port.h"
