@@ -285,16 +285,11 @@ static void tap(struct worker *w, struct lb_capture *to)
 
 static void carry_out(struct worker *w, const struct lb_command *command)
 {
-	switch (command->kind) {
-	case LB_COMMAND_CAPTURE:
-		tap(w, w->link->capture);
-		return;
-	case LB_COMMAND_CAPTURE_END:
-		tap(w, NULL);
-		return;
-	default:
+	bool begins = command->kind == LB_COMMAND_CAPTURE;
+	if (begins || command->kind == LB_COMMAND_CAPTURE_END)
+		tap(w, begins ? w->link->capture : NULL);
+	else
 		proxy_command(w->proxy, command);
-	}
 }
 
 static bool take_commands(struct worker *w)
