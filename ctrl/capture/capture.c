@@ -61,6 +61,23 @@ static bool is_over(enum capture_phase phase)
 	return phase == CAPTURE_OVER || phase == CAPTURE_DONE;
 }
 
+static bool all_heard(const struct capture *c)
+{
+	for (uint32_t i = 0; i < workers_count(c->conf.workers); i++) {
+		const struct lb_capture *w = workers_link(c->conf.workers, i)->capture;
+		if (__atomic_load_n(&w->n_heard, __ATOMIC_ACQUIRE) != c->n_sent)
+			return false;
+	}
+	return true;
+}
+
+static const char *state_of(const struct capture *c, enum capture_phase phase)
+{
+	if (is_over(phase) || c->ending)
+		return "ending";
+	return c->begun && all_heard(c) ? "on" : "opening";
+}
+
 struct capture_report capture_report(const struct capture *c)
 {
 	struct capture_report r = {.state = "off", .file = c->file, .ended = ""};
@@ -69,7 +86,7 @@ struct capture_report capture_report(const struct capture *c)
 	if (c->writer) {
 		enum capture_phase phase = capture_writer_phase(c->writer);
 		over = is_over(phase);
-		r.state = over || c->ending ? "ending" : phase == CAPTURE_RUNS ? "on" : "opening";
+		r.state = state_of(c, phase);
 		r.numbers = capture_writer_numbers(c->writer);
 	}
 	if (over)
@@ -166,16 +183,6 @@ static void send(struct capture *c, enum lb_command_kind kind)
 	const struct lb_command command = {.kind = kind};
 	workers_send_all(c->conf.workers, &command);
 	c->n_sent++;
-}
-
-static bool all_heard(const struct capture *c)
-{
-	for (uint32_t i = 0; i < workers_count(c->conf.workers); i++) {
-		const struct lb_capture *w = workers_link(c->conf.workers, i)->capture;
-		if (__atomic_load_n(&w->n_heard, __ATOMIC_ACQUIRE) != c->n_sent)
-			return false;
-	}
-	return true;
 }
 
 static void end(struct capture *c)

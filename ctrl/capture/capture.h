@@ -38,7 +38,8 @@ struct capture_ask {
 };
 
 struct capture_report {
-	const char *state; // "off", "opening", "on", "ending"; static
+	// "off", "opening" until all workers copy frames, "on", "ending"; static
+	const char *state;
 	const char *file; // of the capture at hand, or of the last one; "" = there was none
 	const char *ended; // why it did; "" = it has not, or there was none; static
 	struct capture_numbers numbers; // all 0 = there was none

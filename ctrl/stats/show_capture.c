@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `capture start`, `capture stop` and `show capture` (docs/capture.md). The first two answer once
-// the file is open, and once it is whole: opening and writing take as long as the disk does.
+// all workers copy frames, and once the file is whole: that takes as long as the disk does.
 #include "ctrl/capture/capture.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/answer.h"

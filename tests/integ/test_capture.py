@@ -44,12 +44,10 @@ def ask(bed, *words):
 
 
 def start(bed, *words, name="a.pcapng"):
-    """Once the workers copy, which is a moment after the answer; the file's path."""
+    """The file's path. All workers copy by now."""
     answer = ask(bed, "capture", "start", name, *words)
     path = pathlib.Path(answer["file"])
     assert path == bed.captures / name, answer
-    wait_until(lambda: ask(bed, "show", "capture")["state"] != "opening", TIMEOUT_S, "a capture")
-    time.sleep(0.05)
     return path
 
 
@@ -95,12 +93,20 @@ def kernels_capture(bed):
         process.wait(TIMEOUT_S)
 
 
+def is_quiet(path):
+    """Nothing comes any more, of connections that are over."""
+    n = len(tshark(path, "frame.len"))
+    time.sleep(0.7)
+    return n == len(tshark(path, "frame.len"))
+
+
 def test_ops_100_a_capture_has_the_frames_that_the_other_end_has(bed):
     """Those of connections that began and ended meanwhile, each once, in both directions."""
     with kernels_capture(bed) as kernel:
         path = start(bed, "interface=0", f"port={PORT}", f"host={VIP}")
         assert bed.run_h2load(requests=50, clients=4).perfect
-        time.sleep(0.5)  # the last acknowledgements
+        for file in (path, kernel):
+            wait_until(lambda file=file: is_quiet(file), TIMEOUT_S, f"the last frames in {file}")
         answer = stop(bed)
     ours, theirs = tshark(path, *SEGMENT), tshark(kernel, *SEGMENT)
     assert len(ours) == answer["frames"] and path.stat().st_size == answer["bytes"]

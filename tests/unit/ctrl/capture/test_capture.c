@@ -70,9 +70,11 @@ static void wait_for_state(const char *state)
 // The worker finds this command, and carries it out.
 static void hears(uint32_t worker, enum lb_command_kind kind)
 {
-	struct lb_command c;
-	capture_tick(capture);
-	assert_true(spsc_read(&links[worker]->commands, &c));
+	struct lb_command c = {.kind = LB_COMMAND_DRAIN};
+	for (int i = 0; i < 10000 && !spsc_read(&links[worker]->commands, &c); i++) {
+		capture_tick(capture);
+		nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
+	}
 	assert_int_equal(c.kind, kind);
 	lb_capture_heard(links[worker]->capture);
 }
@@ -88,11 +90,12 @@ static void begin(const struct capture_ask *a)
 {
 	struct lb_err err;
 	assert_int_equal(capture_start(capture, a, &err), 0);
-	wait_for_state("on");
 	for (uint32_t i = 0; i < 2; i++) {
 		assert_int_equal(links[i]->capture->ask.snaplen, 100);
+		assert_string_equal(capture_report(capture).state, "opening");
 		hears(i, LB_COMMAND_CAPTURE);
 	}
+	assert_string_equal(capture_report(capture).state, "on");
 }
 
 static void copies_one(uint32_t worker)
