@@ -10,13 +10,13 @@
 #include "ctrl/assemble/regex_cache.h"
 #include "ctrl/assemble/route_compile.h"
 #include "ctrl/assemble/workers.h"
-#include "ctrl/certs/credentials.h"
 #include "ctrl/conf/config.h"
 #include "lb/base/log.h"
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/cluster.h"
 #include "lb/member/connectivity.h"
+#include "lb/member/probes.h"
 #include "lb/pick/breaker.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/link.h"
@@ -45,17 +45,6 @@ static void on_cluster_change(void *ctx, struct lb_cluster *cluster)
 	draft_set_cluster(&a->draft, cluster->id, cluster);
 }
 
-// A context that is being made, or waits to be published, is waited for; where there is none the
-// worker says so.
-static bool must_wait(const struct assembler *a, const struct lb_endpoint *e)
-{
-	uint32_t id = lb_endpoint_credential(e);
-	const struct credentials *all = a->conf.credentials;
-	if (id == LB_PLAIN_TEXT || !all || draft_has_published(&a->draft, id))
-		return false;
-	return credentials_is_new(all, id) || credentials_at(all, id);
-}
-
 // False = out of memory.
 static bool park(struct assembler *a, uint32_t endpoint)
 {
@@ -75,7 +64,7 @@ static void on_connect(void *ctx, struct lb_endpoint *endpoint)
 {
 	struct assembler *a = ctx;
 	uint32_t n = workers_count(a->conf.workers);
-	if (must_wait(a, endpoint) && park(a, endpoint->id))
+	if (assembler_awaits_context(a, lb_endpoint_credential(endpoint)) && park(a, endpoint->id))
 		return;
 	struct lb_command c = {.kind = LB_COMMAND_CONNECT, .endpoint = endpoint};
 	workers_send(a->conf.workers, lb_endpoint_anchor(endpoint->id, n), &c);
@@ -128,6 +117,7 @@ static bool make_tree_env(struct assembler *a)
 	};
 	const struct config_sessions *sessions = a->conf.config->sessions;
 	a->connectivity = lb_connectivity_new(&env);
+	a->probes = assembler_make_probes(a);
 	a->orca = lb_orca_table_new();
 	a->breakers = lb_breakers_new();
 	a->members = a->orca ? members_new(a->conf.workers, a->orca, a->conf.wheel) : NULL;
@@ -139,6 +129,7 @@ static bool make_tree_env(struct assembler *a)
 		.leaf_ids = &a->leaf_ids,
 		.breakers = a->breakers,
 		.orca = a->orca,
+		.probes = a->probes,
 		.member_loads = workers_link(a->conf.workers, 0)->shared->loads,
 		.loads = a->conf.loads,
 		.overrides = overrides_new(),
@@ -150,7 +141,7 @@ static bool make_tree_env(struct assembler *a)
 		.ctx = a,
 	};
 	cluster_tree_env_init(&a->tree_env);
-	return a->connectivity && a->members && a->breakers && a->tree_env.overrides &&
+	return a->connectivity && a->probes && a->members && a->breakers && a->tree_env.overrides &&
 	       ids_init(&a->leaf_ids, LB_MAX_LEAVES, LEAVES_REST_NS) == 0;
 }
 
@@ -220,6 +211,7 @@ void assembler_free(struct assembler *a)
 	members_free(a->members);
 	lb_breakers_free(a->breakers);
 	lb_orca_table_free(a->orca);
+	lb_probes_free(a->probes);
 	lb_connectivity_free(a->connectivity);
 	ids_fini(&a->leaf_ids);
 	assembler_give_credentials(a);
@@ -280,6 +272,10 @@ void assembler_event(struct assembler *a, uint32_t worker, const struct lb_event
 	case LB_EVENT_METRIC:
 		if (a->conf.loads)
 			load_report_event(a->conf.loads, event);
+		return;
+	case LB_EVENT_PROBED:
+	case LB_EVENT_PROBE_ENDED:
+		lb_probes_event(a->probes, event);
 		return;
 	case LB_EVENT_RELEASED:
 		a->transitions[event->endpoint_id] = TRANSITION_NONE;

@@ -117,16 +117,17 @@ struct assembler_endpoint_info { // texts are borrowed for the call
 	const struct ip_port *addresses; // in the order of the resource
 	uint32_t n_addresses; // >= 1
 	// As in the resource, or as operators say.
-	const char *health;
+	const char *health; // "UNHEALTHY" if its active health checks fail, too
 	uint32_t priority, weight;
 	struct override override; // what they say
 	struct str locality; // its name, as in the resource's list
 	uint32_t locality_weight;
 	enum lb_state state; // of its connection
-	// as policies see it: an attempt failed since it was READY, or it is ejected
+	bool is_up; // READY as policies see it
+	// likewise: an attempt failed since it was READY, or it is ejected or unhealthy
 	bool is_failing;
 	bool is_ejected;
-	struct lb_leaf_record record; // of outlier detection and weights
+	struct lb_leaf_record record; // of outlier detection, health checks and weights
 	uint64_t connections; // of all workers, for all clusters
 	struct member_totals totals;
 	const char *last_error; // "" = none
@@ -139,7 +140,9 @@ struct assembler_cluster_info {
 		*tls; // "" = plain text, "tls", "mtls" (we show a certificate); of an aggregate ""
 	const char *detail; // why it fails, or a problem although it serves; "" = none
 	bool leaving; // in no configuration, waits for its last request
-	uint32_t n_endpoints, n_ready, n_failing, n_ejected; // failing: ejected ones, too
+	// failing: ejected and unhealthy ones, too
+	uint32_t n_endpoints, n_ready, n_failing, n_ejected, n_unhealthy;
+	struct lb_health_counts checks; // of health
 	uint64_t connections; // to its endpoints, those of other clusters included
 	uint32_t in_flight,
 		max_requests; // of its circuit breaker; an aggregate's: of its leaf in use

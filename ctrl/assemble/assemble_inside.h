@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The assembler's state, for its four files only: assemble.c (events, ticks), assemble_overrides.c
-// (what operators say of endpoints), assemble_tls.c (TLS of frontends) and assemble_view.c
-// (display).
+// The assembler's state, for its five files only: assemble.c (events, ticks), assemble_checks.c
+// (health checks), assemble_overrides.c (what operators say of endpoints), assemble_tls.c (TLS)
+// and assemble_view.c (display).
 // Thread: ctrl.
 #pragma once
 
@@ -16,6 +16,7 @@ struct assembler {
 	struct rand rand;
 	struct lb_connectivity *connectivity;
 	struct lb_orca_table *orca;
+	struct lb_probes *probes;
 	struct members *members;
 	struct lb_breakers *breakers;
 	struct ids leaf_ids;
@@ -47,3 +48,8 @@ struct assembler {
 void assembler_take_credentials(struct assembler *);
 void assembler_draft_credentials(struct assembler *); // all that there are, anew
 void assembler_give_credentials(struct assembler *);
+// The TLS context of this id is being made, or waits to be published.
+bool assembler_awaits_context(const struct assembler *, uint32_t credential);
+
+// Implemented by assemble_checks.c. NULL = out of memory.
+struct lb_probes *assembler_make_probes(struct assembler *);

@@ -87,3 +87,13 @@ const char *assembler_frontend_tls_error(const struct assembler *a, uint32_t fro
 	               ? ""
 	               : credentials_error(a->conf.credentials, id);
 }
+
+// A context that is being made, or waits to be published, is waited for; where there is none the
+// worker says so.
+bool assembler_awaits_context(const struct assembler *a, uint32_t id)
+{
+	const struct credentials *all = a->conf.credentials;
+	if (id == LB_PLAIN_TEXT || !all || draft_has_published(&a->draft, id))
+		return false;
+	return credentials_is_new(all, id) || credentials_at(all, id);
+}

@@ -27,6 +27,8 @@
 
 // Endpoints.
 
+#define CHECK_ERROR_MAX (LB_PROBE_WHY_MAX + 32)
+
 struct endpoint_walk {
 	const struct assembler *a;
 	void (*fn)(void *ctx, const struct assembler_endpoint_info *);
@@ -52,6 +54,15 @@ static const char *health_name(enum lb_leaf_health health)
 	return health < sizeof(names) / sizeof(names[0]) ? names[health] : "UNKNOWN";
 }
 
+// What an operator reads of one that is connected and gets no requests.
+static const char *check_error(const struct lb_health_record *r, char text[CHECK_ERROR_MAX])
+{
+	if (r->health != LB_MEMBER_UNHEALTHY)
+		return "";
+	snprintf(text, CHECK_ERROR_MAX, "failed active health check: %s", r->why);
+	return text;
+}
+
 static void tell_endpoint(struct endpoint_walk *w, const struct leaf_source *s,
 	const struct lb_leaf *leaf, uint32_t i, struct assembler_endpoint_info *info)
 {
@@ -64,6 +75,7 @@ static void tell_endpoint(struct endpoint_walk *w, const struct leaf_source *s,
 	w->n_left--;
 	const struct lb_leaf_endpoint e = lb_leaf_endpoints_at(s->list, i);
 	const struct lb_member *m = leaf ? lb_leaf_member(leaf, e.addresses, e.n_addresses) : NULL;
+	char error[CHECK_ERROR_MAX];
 	info->leaf = s->name;
 	info->addresses = e.addresses;
 	info->n_addresses = e.n_addresses;
@@ -72,12 +84,17 @@ static void tell_endpoint(struct endpoint_walk *w, const struct leaf_source *s,
 	info->override =
 		overrides_find(w->a->tree_env.overrides, s->name, e.addresses, e.n_addresses);
 	info->state = m ? lb_member_raw_state(m) : LB_IDLE;
+	info->is_up = m && lb_member_state(m) == LB_READY;
 	info->is_failing = m && lb_member_state(m) == LB_TRANSIENT_FAILURE;
 	info->is_ejected = m && lb_member_is_ejected(m);
 	info->last_error = m ? lb_member_last_error(m) : "";
 	info->record = (struct lb_leaf_record){0};
 	if (m)
 		lb_leaf_look(leaf, m, &info->record);
+	if (info->record.health.health == LB_MEMBER_UNHEALTHY)
+		info->health = health_name(LB_LEAF_UNHEALTHY);
+	if (!*info->last_error)
+		info->last_error = check_error(&info->record.health, error);
 	info->totals = (struct member_totals){0};
 	info->connections = 0;
 	if (m)
@@ -262,10 +279,17 @@ static void count_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 {
 	struct assembler_cluster_info *info = ctx;
 	info->n_endpoints++;
-	info->n_ready += e->state == LB_READY && !e->is_ejected;
+	info->n_ready += e->is_up;
 	info->n_failing += e->is_failing;
 	info->n_ejected += e->is_ejected;
+	info->n_unhealthy += e->record.health.health == LB_MEMBER_UNHEALTHY;
 	info->connections += e->connections;
+}
+
+static void count_checks(void *ctx, const struct leaf_source *s, const struct lb_leaf *leaf)
+{
+	if (leaf)
+		lb_leaf_count_checks(leaf, ctx);
 }
 
 // What a request would hear.
@@ -300,6 +324,7 @@ static void describe(
 	if (!*ret->detail)
 		ret->detail = cluster_tree_tls_error(c->tree);
 	each_endpoint(a, c, count_endpoint, ret);
+	cluster_tree_each_leaf(c->tree, count_checks, &ret->checks);
 	workers_cluster_totals(a->conf.workers, c->id, &ret->totals);
 	if (c->before)
 		cluster_totals_since(&ret->totals, &c->before->totals);

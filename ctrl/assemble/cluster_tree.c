@@ -86,6 +86,11 @@ static uint64_t last_used(void *ctx, uint32_t member)
 	return members_last_used(((struct cluster_tree_env *)ctx)->members, member);
 }
 
+static bool is_used(void *ctx, uint32_t member)
+{
+	return members_is_used(((struct cluster_tree_env *)ctx)->members, member);
+}
+
 static void reresolve(void *ctx)
 {
 	const struct cluster_tree_env *env = ctx;
@@ -109,6 +114,8 @@ void cluster_tree_env_init(struct cluster_tree_env *env)
 		.slot_give = slot_give,
 		.harvest = harvest,
 		.last_used = last_used,
+		.probes = env->probes,
+		.is_used = is_used,
 		.reresolve = reresolve,
 		.ctx = env,
 	};

@@ -18,6 +18,7 @@ struct credentials;
 struct lb_breakers;
 struct lb_cluster;
 struct lb_dump;
+struct lb_probes;
 struct leaf_source;
 struct load_report;
 struct members;
@@ -36,6 +37,7 @@ struct cluster_tree_env {
 	struct ids *leaf_ids;
 	struct lb_breakers *breakers;
 	struct lb_orca_table *orca;
+	struct lb_probes *probes; // NULL = no health checks
 	uint32_t *member_loads; // lb_shared.loads
 	struct load_report *loads; // NULL = no load reports
 	struct overrides *overrides; // NULL = none

@@ -195,6 +195,7 @@ static int update(struct leaf_source *s, const struct cluster_tree_env *env, str
 		.max_requests = c->max_requests,
 		.eds_service_name = c->eds_service_name,
 		.outlier = c->outlier,
+		.check = c->check,
 		.session_health = c->session_health,
 		.idle_timeout_ns = c->idle_timeout_ns,
 		.timers = c->timers,

@@ -178,3 +178,10 @@ void members_totals(const struct members *m, uint32_t member, struct member_tota
 	// Read one after the other.
 	ret->active = now.issued > ended(&now) ? now.issued - ended(&now) : 0;
 }
+
+bool members_is_used(const struct members *m, uint32_t member)
+{
+	struct member_totals totals;
+	members_totals(m, member, &totals);
+	return totals.issued > 0;
+}

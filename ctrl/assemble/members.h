@@ -5,6 +5,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct lb_orca_table;
@@ -37,3 +38,4 @@ struct member_totals {
 	uint64_t active;
 };
 void members_totals(const struct members *, uint32_t member, struct member_totals *ret);
+bool members_is_used(const struct members *, uint32_t member); // a request was sent to it

@@ -38,11 +38,21 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 	X(CLUSTER_ENDPOINTS, GAUGE, "shunt_cluster_endpoints", "cluster",                          \
 		"Endpoints that it has.")                                                          \
 	X(CLUSTER_READY, GAUGE, "shunt_cluster_endpoints_ready", "cluster",                        \
-		"Endpoints that are connected and not ejected.")                                   \
+		"Endpoints that are connected, and neither ejected nor unhealthy.")                \
 	X(CLUSTER_FAILING, GAUGE, "shunt_cluster_endpoints_failing", "cluster",                    \
-		"Endpoints that cannot be connected to, or are ejected.")                          \
+		"Endpoints that cannot be connected to, or are ejected or unhealthy.")             \
 	X(CLUSTER_EJECTED, GAUGE, "shunt_cluster_endpoints_ejected", "cluster",                    \
 		"Endpoints that outlier detection has ejected.")                                   \
+	X(CLUSTER_UNHEALTHY, GAUGE, "shunt_cluster_endpoints_unhealthy", "cluster",                \
+		"Endpoints that fail their active health checks.")                                 \
+	X(CHECKS, COUNTER, "shunt_cluster_health_check_attempts", "cluster",                       \
+		"Active health checks of its endpoints.")                                          \
+	X(CHECKS_PASSED, COUNTER, "shunt_cluster_health_check_successes", "cluster",               \
+		"Of these, those that passed.")                                                    \
+	X(CHECKS_FAILED, COUNTER, "shunt_cluster_health_check_failures", "cluster",                \
+		"Of these, those that failed.")                                                    \
+	X(CHECKS_UNANSWERED, COUNTER, "shunt_cluster_health_check_network_failures", "cluster",    \
+		"Of those that failed, those without a connection, or an answer in time.")         \
 	X(CLUSTER_CONNECTIONS, GAUGE, "shunt_cluster_connections", "cluster",                      \
 		"Connections to its endpoints.")                                                   \
 	X(CLUSTER_REQUESTS, COUNTER, "shunt_cluster_requests", "cluster",                          \
@@ -66,9 +76,11 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 	X(CLUSTER_ADDED_TIME, HISTOGRAM, "shunt_cluster_added_duration_seconds", "cluster",        \
 		"The part of a request's time that neither backend nor client took.")              \
 	X(ENDPOINT_UP, GAUGE, "shunt_endpoint_up", "cluster leaf endpoint",                        \
-		"1 while it is connected and not ejected.")                                        \
+		"1 while it is connected, and neither ejected nor unhealthy.")                     \
 	X(ENDPOINT_EJECTED, GAUGE, "shunt_endpoint_ejected", "cluster leaf endpoint",              \
 		"1 while outlier detection has ejected it.")                                       \
+	X(ENDPOINT_UNHEALTHY, GAUGE, "shunt_endpoint_unhealthy", "cluster leaf endpoint",          \
+		"1 while it fails its active health checks.")                                      \
 	X(ENDPOINT_CONNECTIONS, GAUGE, "shunt_endpoint_connections", "cluster leaf endpoint",      \
 		"Connections to it, those for other clusters included.")                           \
 	X(ENDPOINT_REQUESTS, COUNTER, "shunt_endpoint_requests", "cluster leaf endpoint",          \

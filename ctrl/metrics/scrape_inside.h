@@ -13,14 +13,15 @@ struct scrape_endpoint {
 	uint32_t cluster; // index
 	char *leaf; // owned: the cluster itself, or a leaf of the aggregate
 	char address[IP_PORT_TEXT_MAX];
-	bool is_up, is_ejected;
+	bool is_up, is_ejected, is_unhealthy;
 	uint64_t connections, issued, failed;
 };
 
 struct scrape_cluster {
 	char *name; // owned
 	bool is_up;
-	uint32_t n_endpoints, n_ready, n_failing, n_ejected, in_flight, max_requests;
+	uint32_t n_endpoints, n_ready, n_failing, n_ejected, n_unhealthy, in_flight, max_requests;
+	struct lb_health_counts checks;
 	uint64_t connections;
 	struct cluster_totals totals;
 	uint64_t answers[LB_N_ANSWERS];

@@ -109,6 +109,16 @@ static double cluster_number(const struct scrape_cluster *c, enum metric_id id)
 		return c->n_failing;
 	case METRIC_ID_CLUSTER_EJECTED:
 		return c->n_ejected;
+	case METRIC_ID_CLUSTER_UNHEALTHY:
+		return c->n_unhealthy;
+	case METRIC_ID_CHECKS:
+		return (double)c->checks.attempts;
+	case METRIC_ID_CHECKS_PASSED:
+		return (double)c->checks.passed;
+	case METRIC_ID_CHECKS_FAILED:
+		return (double)c->checks.failed;
+	case METRIC_ID_CHECKS_UNANSWERED:
+		return (double)c->checks.network_failures;
 	case METRIC_ID_CLUSTER_CONNECTIONS:
 		return (double)c->connections;
 	case METRIC_ID_CLUSTER_REQUESTS:
@@ -164,6 +174,8 @@ static double endpoint_number(const struct scrape_endpoint *e, enum metric_id id
 		return e->is_up;
 	case METRIC_ID_ENDPOINT_EJECTED:
 		return e->is_ejected;
+	case METRIC_ID_ENDPOINT_UNHEALTHY:
+		return e->is_unhealthy;
 	case METRIC_ID_ENDPOINT_CONNECTIONS:
 		return (double)e->connections;
 	case METRIC_ID_ENDPOINT_REQUESTS:
@@ -208,6 +220,11 @@ const struct scrape_family scrape_requests[] = {
 	OF_CLUSTERS(CLUSTER_READY, tell_cluster),
 	OF_CLUSTERS(CLUSTER_FAILING, tell_cluster),
 	OF_CLUSTERS(CLUSTER_EJECTED, tell_cluster),
+	OF_CLUSTERS(CLUSTER_UNHEALTHY, tell_cluster),
+	OF_CLUSTERS(CHECKS, tell_cluster),
+	OF_CLUSTERS(CHECKS_PASSED, tell_cluster),
+	OF_CLUSTERS(CHECKS_FAILED, tell_cluster),
+	OF_CLUSTERS(CHECKS_UNANSWERED, tell_cluster),
 	OF_CLUSTERS(CLUSTER_CONNECTIONS, tell_cluster),
 	OF_CLUSTERS(CLUSTER_REQUESTS, tell_cluster),
 	OF_CLUSTERS(CLUSTER_IN_FLIGHT, tell_cluster),
@@ -221,6 +238,7 @@ const struct scrape_family scrape_requests[] = {
 	OF_CLUSTERS(CLUSTER_ADDED_TIME, tell_cluster_time),
 	OF_ENDPOINTS(ENDPOINT_UP, tell_endpoint),
 	OF_ENDPOINTS(ENDPOINT_EJECTED, tell_endpoint),
+	OF_ENDPOINTS(ENDPOINT_UNHEALTHY, tell_endpoint),
 	OF_ENDPOINTS(ENDPOINT_CONNECTIONS, tell_endpoint),
 	OF_ENDPOINTS(ENDPOINT_REQUESTS, tell_endpoint),
 	OF_ENDPOINTS(ENDPOINT_FAILURES, tell_endpoint),

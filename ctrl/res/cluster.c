@@ -4,11 +4,13 @@
 #include "ctrl/res/common.h"
 #include "ctrl/res/discovery.h"
 #include "ctrl/res/endpoints.h"
+#include "ctrl/res/health_check.h"
 #include "ctrl/res/outlier.h"
 #include "ctrl/res/policy.h"
 #include "ctrl/res/tls.h"
 #include "ctrl/res/upstream.h"
 #include "envoy/config/cluster/v3/cluster.pb-c.h"
+#include "lb/pick/check.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -130,13 +132,31 @@ static int read_reports(struct res_reader *rd, const Cluster *m, struct res_clus
 // ENV-02, ENV-04: what Envoy would do besides.
 static void warn_of_ignored(struct res_reader *rd, const Cluster *m)
 {
-	if (m->n_health_checks)
-		res_warn(rd, "health_checks are ignored: health is what the endpoints come with");
 	if (m->max_requests_per_connection)
 		res_warn(rd, "max_requests_per_connection is ignored");
 	if (m->common_lb_config && m->common_lb_config->healthy_panic_threshold &&
 		m->common_lb_config->healthy_panic_threshold->value > 0)
 		res_warn(rd, "common_lb_config: healthy_panic_threshold is ignored");
+}
+
+static bool is_pick_first(const struct lb_policy_spec *spec)
+{
+	while (spec->kind == LB_POLICY_WRR_LOCALITY)
+		spec = spec->child;
+	return spec->kind == LB_POLICY_PICK_FIRST;
+}
+
+// AHC-10. Of an aggregate, the clusters below it have their own.
+static int read_checks(struct res_reader *rd, const Cluster *m, struct res_cluster *c)
+{
+	int rc = res_health_check_read(rd, m, c->tls, &c->check);
+	if (rc || !c->check)
+		return rc;
+	if (c->kind == RES_CLUSTER_AGGREGATE)
+		res_warn(rd, "health_checks are ignored: the cluster is an aggregate");
+	else if (is_pick_first(c->spec))
+		res_warn(rd, "health_checks are ignored: the policy is pick_first");
+	return 0;
 }
 
 static int read_cluster(struct res_reader *rd, const Cluster *m, struct res_cluster *c)
@@ -156,6 +176,8 @@ static int read_cluster(struct res_reader *rd, const Cluster *m, struct res_clus
 		if (rc == -EINVAL)
 			lb_err_within(rd->err, "outlier_detection");
 	}
+	if (!rc)
+		rc = read_checks(rd, m, c);
 	if (rc)
 		return rc;
 	read_breakers(rd, m, c);
@@ -180,6 +202,11 @@ static struct xds_res *new_cluster(
 	return NULL;
 }
 
+static void release(struct xds_res *r)
+{
+	lb_check_put(res_cluster_from(r)->check);
+}
+
 static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 {
 	Cluster *m = proto_unpack(
@@ -199,4 +226,5 @@ const struct xds_type res_type_cluster = {
 	.full_state = true,
 	.origin = XDS_ORIGIN_SERVER,
 	.decode = decode,
+	.release = release,
 };

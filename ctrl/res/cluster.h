@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lb_check;
 struct lb_outlier_conf;
 struct res_tls;
 
@@ -35,6 +36,7 @@ struct res_cluster {
 	// resource.
 	const struct lb_policy_spec *spec; // never NULL
 	const struct lb_outlier_conf *outlier; // NULL = none
+	struct lb_check *check; // of health, counted; NULL = none
 	const struct res_tls *tls; // NULL = plain text
 	// lrs_report_endpoint_metrics (gRFC A85): "cpu_utilization", "named_metrics.*", …
 	const char *const *metrics;

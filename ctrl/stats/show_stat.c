@@ -75,7 +75,7 @@ static void stat_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 	struct stat_ctx *c = ctx;
 	char address[IP_PORT_TEXT_MAX];
 	json_t *row = stat_row(c, c->cluster, ip_port_print(&e->addresses[0], address),
-		STAT_TYPE_SERVER, e->state == LB_READY && !e->is_ejected ? "UP" : "DOWN");
+		STAT_TYPE_SERVER, e->is_up ? "UP" : "DOWN");
 	show_set_u64(row, "scur", e->totals.active);
 	show_set_u64(row, "stot", e->totals.issued);
 	show_set_u64(row, "lbtot", e->totals.issued);

@@ -198,6 +198,16 @@ static void set_reported(json_t *row, const struct lb_leaf_record *r)
 		r->standing == LB_ORCA_WEIGHT ? json_real(r->weight) : json_null());
 }
 
+// "" = it is not checked.
+static const char *check_text(const struct lb_health_record *r)
+{
+	if (!r->is_checked)
+		return "";
+	if (r->health == LB_MEMBER_UNCHECKED)
+		return "pending";
+	return *r->why ? r->why : "passed";
+}
+
 static void add_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 {
 	struct endpoints_ctx *c = ctx;
@@ -212,6 +222,7 @@ static void add_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 	show_set_u64(row, "ejections", e->record.ejection.multiplier);
 	show_set_u64(row, "ejected_ms", e->record.ejection.left_ns / NS_PER_MS);
 	show_set_text(row, "health", e->health);
+	show_set_text(row, "health_check", check_text(&e->record.health));
 	show_set_u64(row, "priority", e->priority);
 	json_object_set_new(row, "locality", locality_json(e->locality));
 	show_set_u64(row, "locality_weight", e->locality_weight);

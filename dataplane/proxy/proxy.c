@@ -11,6 +11,7 @@
 #include "dataplane/proxy/listen.h"
 #include "dataplane/proxy/peer.h"
 #include "dataplane/proxy/pressure.h"
+#include "dataplane/proxy/probe.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
@@ -32,7 +33,8 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 	if (pool_init(&p->requests, sizeof(struct proxy_request), p->conf.max_requests) ||
 		pool_init(&p->clients, sizeof(struct proxy_client), p->conf.max_clients) ||
 		proxy_client_headers_init(p) ||
-		pool_init(&p->upstreams, sizeof(struct proxy_upstream), h2->max_conns))
+		pool_init(&p->upstreams, sizeof(struct proxy_upstream), h2->max_conns) ||
+		proxy_probes_init(p, h2->max_conns))
 		return -1;
 	if (p->link->access && pool_init(&p->access_records, sizeof(struct lb_access_record),
 				       p->conf.max_requests))
@@ -149,6 +151,7 @@ static void free_conns(struct proxy *p)
 		proxy_client_abort(c);
 	for (uint32_t i = 0; p->upstreams.n_used && i < LB_MAX_ENDPOINTS; i++)
 		proxy_backend_abort(&p->backends[i]);
+	proxy_probes_abort(p);
 	proxy_conn_abort_lingering(p);
 	proxy_conn_flush_all(p);
 }
@@ -177,6 +180,7 @@ void proxy_free(struct proxy *p)
 	pool_fini(&p->clients);
 	pool_fini(&p->client_headers);
 	pool_fini(&p->upstreams);
+	proxy_probes_fini(p);
 	proxy_sources_fini(&p->sources);
 	proxy_shares_fini(&p->shares);
 	proxy_lines_fini(&p->lines);
@@ -227,6 +231,12 @@ void proxy_command(struct proxy *p, const struct lb_command *c)
 	case LB_COMMAND_INFLIGHT:
 		proxy_inflight_begin(p);
 		return;
+	case LB_COMMAND_PROBE:
+		proxy_probe_begin(p, c->probe);
+		return;
+	case LB_COMMAND_PROBE_END:
+		proxy_probe_end(p, c->probe);
+		return;
 	case LB_COMMAND_CAPTURE: // the worker's
 	case LB_COMMAND_CAPTURE_END:
 		return;
@@ -243,8 +253,8 @@ static void ask_for_a_turn(struct proxy *p)
 	uint64_t at = twheel_now(p->wheel);
 	if (STAILQ_EMPTY(&p->queues.walks) && !p->drain.next && !p->drain.look_at) {
 		bool drained_untold = p->drain.step == PROXY_DRAIN_DONE && !p->drain.answered;
-		bool is_told =
-			STAILQ_EMPTY(&p->tell) && !p->notices.connects.head && !p->notices.due.head;
+		bool is_told = STAILQ_EMPTY(&p->tell) && list_empty(&p->probes.to_tell) &&
+		               !p->notices.connects.head && !p->notices.due.head;
 		if ((is_told && !drained_untold) || twheel_armed(&p->again))
 			return;
 		at += TWHEEL_NS_PER_TICK; // the control thread reads its ring when it can
@@ -281,6 +291,7 @@ void proxy_end_turn(struct proxy *p)
 		}
 	} while (proxy_conn_flush_all(p));
 	proxy_backend_tell_all(p);
+	proxy_probe_tell_all(p);
 	if (!proxy_notice_tell_all(p, &p->notices))
 		proxy_count(p, PROXY_events_delayed);
 	lb_quota_cache_tidy(&p->quota_cache);
@@ -327,6 +338,7 @@ void proxy_list_pools(const struct proxy *p, struct pool_list *l)
 	if (p->client_headers.n_total)
 		pool_list_add(l, "client_headers", &p->client_headers);
 	pool_list_add(l, "upstreams", &p->upstreams);
+	pool_list_add(l, "health_checks", &p->probes.conns);
 	pool_list_add(l, "sources", &p->sources.pool);
 	pool_list_add(l, "shares", &p->shares.pool);
 	pool_list_add(l, "lines", &p->lines.pool);

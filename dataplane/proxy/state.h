@@ -13,6 +13,7 @@
 #include "dataplane/proxy/line.h"
 #include "dataplane/proxy/notice.h"
 #include "dataplane/proxy/pressure.h"
+#include "dataplane/proxy/probe.h"
 #include "dataplane/proxy/queue.h"
 #include "dataplane/proxy/scratch.h"
 #include "dataplane/proxy/share.h"
@@ -93,6 +94,7 @@ struct proxy {
 	struct proxy_scratch scratch;
 	bool freeing; // nothing new is started
 	struct proxy_drain drain;
+	struct proxy_probes probes; // health checks
 	struct proxy_inflight inflight; // what an operator asked for
 	struct proxy_pressure pressure; // on the chunks
 	struct proxy_listener listeners[LB_MAX_FRONTENDS];

@@ -30,7 +30,7 @@ static struct lb_endpoint_counters *counters(const struct proxy_upstream *u)
 	return &u->conn.proxy->link->endpoints[u->endpoint_id];
 }
 
-static const char *reason_text(enum tcp_close_reason reason)
+const char *proxy_upstream_close_reason(enum tcp_close_reason reason)
 {
 	switch (reason) {
 	case TCP_CLOSE_DONE:
@@ -378,7 +378,7 @@ static void on_unanswered(struct tcp_conn *tcp, void *user)
 static void on_tcp_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reason reason)
 {
 	struct proxy_upstream *u = user;
-	gone(u, reason_text(reason), false);
+	gone(u, proxy_upstream_close_reason(reason), false);
 }
 
 static const struct tcp_conn_ops tcp_ops = {.on_established = on_established,

@@ -56,5 +56,7 @@ bool proxy_upstream_has_room(struct proxy_upstream *);
 	struct proxy_upstream *, struct proxy_request *, const struct h2_message *);
 // Opens no new streams; closes the connection when the last stream is closed.
 void proxy_upstream_retire(struct proxy_upstream *, const char *why);
+// Why TCP ended a connection to a backend, for operators.
+const char *proxy_upstream_close_reason(enum tcp_close_reason);
 // Sends RST at once.
 void proxy_upstream_abort(struct proxy_upstream *);

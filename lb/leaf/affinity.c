@@ -50,13 +50,17 @@ static struct lb_cell cell_of(
 	const struct lb_affinity *a, const struct lb_affinity_members *l, uint32_t at)
 {
 	const struct lb_member *m = lb_affinity_members_at(l, at);
+	enum lb_member_health health = lb_member_health(m);
+	enum lb_state state = lb_member_raw_state(m);
+	bool is_unchecked = health == LB_MEMBER_UNCHECKED && state == LB_READY;
 	return (struct lb_cell){
-		.endpoint = lb_member_endpoint(m),
+		.endpoint = is_unchecked ? NULL : lb_member_endpoint(m),
 		.member = lb_member_id(m),
-		.state = (uint8_t)lb_member_raw_state(m),
+		.state = (uint8_t)(is_unchecked ? LB_CONNECTING : state),
 		.is_target = l->flags[at] & LB_AFFINITY_TARGET,
 		.has_connection = l->flags[at] & (LB_AFFINITY_IN_CHILD | LB_AFFINITY_OWNED),
-		.is_barred = lb_member_is_ejected(m) && !a->env.uses_ejected,
+		.is_barred = (lb_member_is_ejected(m) && !a->env.uses_ejected) ||
+	                     health == LB_MEMBER_UNHEALTHY,
 	};
 }
 

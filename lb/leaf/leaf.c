@@ -28,6 +28,7 @@ struct lb_leaf {
 	struct lb_leaf_members members; // and the layout, which is owned here
 	struct lb_leaf_children children; // the policies of its priorities
 	struct lb_ejection *ejection; // owned; NULL = nobody is to be (A50-E01)
+	struct lb_health *health; // owned; NULL = there are no checks
 	struct lb_leaf_layer layer; // what updates say of it; the rest is each picker's
 	// Of the newest update, for lists that could not be made at once.
 	uint64_t idle_timeout_ns;
@@ -37,7 +38,8 @@ struct lb_leaf {
 	uint8_t session_health; // of the newest update
 	bool publish_owed; // out of memory
 	bool configs_owed; // to the policies, of which some took those of an update that failed
-	bool lists_owed; // to ejection and affinity
+	bool lists_owed; // to ejection, health and affinity
+	bool served_unchecked; // members that there are serve until a check fails (AHC-05)
 	struct twheel_timer later; // what is owed, and members that policies made
 	char name[];
 };
@@ -49,6 +51,17 @@ static int give_ejection(struct lb_leaf *leaf)
 	const struct lb_leaf_layout *l = leaf->members.layout;
 	return leaf->ejection ? lb_ejection_update(leaf->ejection, l->roster->members, l->roster->n)
 	                      : 0;
+}
+
+static int give_health(struct lb_leaf *leaf)
+{
+	const struct lb_leaf_layout *l = leaf->members.layout;
+	int err = 0;
+	if (leaf->health)
+		err = lb_health_update(
+			leaf->health, l->roster->members, l->roster->n, leaf->served_unchecked);
+	leaf->served_unchecked &= err != 0;
+	return err;
 }
 
 // A55-O02, A55-O03
@@ -87,6 +100,7 @@ static int give_affinity(struct lb_leaf *leaf)
 static void give_lists(struct lb_leaf *leaf)
 {
 	bool is_owed = give_affinity(leaf);
+	is_owed |= give_health(leaf) != 0;
 	leaf->lists_owed = give_ejection(leaf) || is_owed;
 }
 
@@ -234,6 +248,7 @@ void lb_leaf_free(struct lb_leaf *leaf)
 	lb_affinity_free(leaf->members.affinity);
 	leaf->members.affinity = NULL;
 	lb_ejection_free(leaf->ejection);
+	lb_health_free(leaf->health);
 	lb_leaf_layout_free(leaf->members.layout);
 	lb_leaf_members_fini(&leaf->members);
 	lb_picker_put(leaf->picker);
@@ -247,11 +262,36 @@ struct plan {
 	struct lb_leaf_leaving leaving;
 	struct lb_leaf_layer layer;
 	struct lb_ejection *ejection; // owned; NULL = there is one, or is to be none
+	struct lb_health *health; // likewise
 };
 
 static bool has_outlier(const struct lb_leaf_config *config)
 {
 	return config->outlier && lb_outlier_counts(config->outlier);
+}
+
+// pick_first makes members of its own, which nobody checks.
+static bool has_check(const struct lb_leaf *leaf, const struct lb_leaf_config *config)
+{
+	const struct lb_policy_spec *spec = config->spec;
+	while (spec->kind == LB_POLICY_WRR_LOCALITY)
+		spec = spec->child;
+	return config->check && leaf->env->probes && spec->kind != LB_POLICY_PICK_FIRST;
+}
+
+static struct lb_health *health_new(struct lb_leaf *leaf)
+{
+	const struct lb_health_env env = {
+		.wheel = leaf->env->wheel,
+		.rand = leaf->env->rand,
+		.probes = leaf->env->probes,
+		.security = leaf->members.env.security,
+		.security_ctx = leaf->members.env.ctx,
+		.is_used = leaf->env->is_used,
+		.ctx = leaf->env->ctx,
+		.cluster = leaf->name,
+	};
+	return lb_health_new(&env);
 }
 
 static int plan_make(struct lb_leaf *leaf, const struct lb_leaf_config *config, struct plan *p)
@@ -268,7 +308,11 @@ static int plan_make(struct lb_leaf *leaf, const struct lb_leaf_config *config, 
 	bool begins = has_outlier(config) && !leaf->ejection;
 	if (begins)
 		p->ejection = lb_ejection_new(&ejection);
-	return err || layer_err || (begins && !p->ejection) ? -ENOMEM : 0;
+	bool checks_begin = has_check(leaf, config) && !leaf->health;
+	if (checks_begin)
+		p->health = health_new(leaf);
+	bool lacks = (begins && !p->ejection) || (checks_begin && !p->health);
+	return err || layer_err || lacks ? -ENOMEM : 0;
 }
 
 static void plan_drop(struct plan *p)
@@ -277,6 +321,7 @@ static void plan_drop(struct plan *p)
 	lb_leaf_layout_free(p->layout);
 	lb_leaf_layer_fini(&p->layer);
 	lb_ejection_free(p->ejection);
+	lb_health_free(p->health);
 }
 
 static void end_ejection(struct lb_leaf *leaf)
@@ -285,6 +330,14 @@ static void end_ejection(struct lb_leaf *leaf)
 		lb_ejection_end(leaf->ejection);
 	lb_ejection_free(leaf->ejection);
 	leaf->ejection = NULL;
+}
+
+static void end_health(struct lb_leaf *leaf)
+{
+	if (leaf->health)
+		lb_health_end(leaf->health);
+	lb_health_free(leaf->health);
+	leaf->health = NULL;
 }
 
 static void plan_commit(
@@ -300,6 +353,10 @@ static void plan_commit(
 		leaf->ejection = p->ejection;
 	if (has_outlier(config))
 		lb_ejection_configure(leaf->ejection, config->outlier);
+	if (p->health)
+		leaf->health = p->health;
+	if (has_check(leaf, config))
+		lb_health_configure(leaf->health, config->check);
 	leaf->session_health = (uint8_t)config->session_health; // six bits
 	leaf->idle_timeout_ns = config->idle_timeout_ns;
 	lb_leaf_layout_book(p->layout, leaf->env->loads, config->locality_loads);
@@ -333,11 +390,14 @@ int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
 		err = give_configs(leaf);
 	if (!err) {
 		plan_commit(leaf, &plan, config);
+		leaf->served_unchecked = plan.health && before;
 		lb_leaf_layout_free(before);
 		lb_leaf_leaving_prune(&leaf->members.leaving);
 		give_lists(leaf);
 		if (!has_outlier(config))
 			end_ejection(leaf);
+		if (!has_check(leaf, config))
+			end_health(leaf);
 	} else {
 		set_layout(leaf, before);
 		leaf->configs_owed = false;
@@ -390,6 +450,8 @@ void lb_leaf_look(const struct lb_leaf *leaf, const struct lb_member *m, struct 
 	*ret = (struct lb_leaf_record){0};
 	if (leaf->ejection)
 		(void)lb_ejection_find(leaf->ejection, m, &ret->ejection);
+	if (leaf->health)
+		(void)lb_health_find(leaf->health, m, &ret->health);
 	while (spec && spec->kind == LB_POLICY_WRR_LOCALITY)
 		spec = spec->child;
 	if (!spec || spec->kind != LB_POLICY_WEIGHTED_ROUND_ROBIN || !leaf->env->orca)
@@ -399,6 +461,12 @@ void lb_leaf_look(const struct lb_leaf *leaf, const struct lb_member *m, struct 
 	ret->is_weighed = true;
 	ret->standing = lb_orca_look(leaf->env->orca, lb_member_id(m), &conf,
 		twheel_now(leaf->env->wheel), &ret->weight);
+}
+
+void lb_leaf_count_checks(const struct lb_leaf *leaf, struct lb_health_counts *ret)
+{
+	if (leaf->health)
+		lb_health_count(leaf->health, ret);
 }
 
 // A75-T01
@@ -411,10 +479,14 @@ void lb_leaf_dump(const struct lb_leaf *leaf, struct lb_dump *d)
 	lb_dump_number(d, "ejected", leaf->ejection ? lb_ejection_n_ejected(leaf->ejection) : 0);
 	if (leaf->ejection)
 		lb_ejection_dump(leaf->ejection, d);
+	if (leaf->health) {
+		d->enter(d, "health_checks", "");
+		lb_health_dump(leaf->health, d);
+	}
 	lb_leaf_layer_dump(&leaf->layer, d);
 	d->enter(d, "xds_override_host", "");
 	lb_affinity_dump(leaf->members.affinity, d);
 	lb_priority_dump(leaf->children.priority, d);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 4 + (leaf->health != NULL); i++)
 		lb_dump_leave(d);
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The balancing of one leaf cluster (gRFC A75; A75-T01, A75-T03, A74-T06, A74-C07 to A74-C09,
 // A27-I02, A74-I12): its members over all updates, its priorities with their policies, and the
-// layers above: session affinity, drops, the circuit breaker, outlier detection. It does not know
-// the cluster resource; lb/leaf/aggregate.h chooses among leaves.
+// layers above: session affinity, drops, the circuit breaker, outlier detection, health checks. It
+// does not know the cluster resource; lb/leaf/aggregate.h chooses among leaves.
 // Thread: ctrl. lb/pick/leaf_picker.h has what workers read of a leaf.
 #pragma once
 
 #include "lb/leaf/ejection.h"
+#include "lb/leaf/health.h"
 #include "lb/leaf/outlier.h"
 #include "lb/pick/drop.h"
 #include "lb/pick/orca.h"
@@ -42,6 +43,7 @@ struct lb_leaf_config {
 	uint32_t max_requests;
 	const char *eds_service_name;
 	const struct lb_outlier_conf *outlier; // NULL = none
+	struct lb_check *check; // of health, counted by the leaf; NULL = none. Not for pick_first
 	uint32_t session_health; // 1 << each enum lb_leaf_health that sessions may use (A55-O02)
 	uint64_t idle_timeout_ns; // for connections that only sessions need
 	struct lb_timers timers; // of the endpoints' connections
@@ -68,6 +70,8 @@ struct lb_leaf_env {
 	// As in lb_ejection_env and lb_affinity_env.
 	void (*harvest)(void *ctx, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed);
 	uint64_t (*last_used)(void *ctx, uint32_t member);
+	struct lb_probes *probes; // that do health checks; NULL = there are none
+	bool (*is_used)(void *ctx, uint32_t member); // as in lb_health_env
 	// As for a node: asks to resolve every LOGICAL_DNS cluster of the configuration again
 	// (A74-C06). May be NULL.
 	void (*reresolve)(void *ctx);
@@ -110,8 +114,11 @@ struct lb_member *lb_leaf_member(
 // What the layers store about a member, for display.
 struct lb_leaf_record {
 	struct lb_ejection_record ejection;
+	struct lb_health_record health;
 	bool is_weighed; // the policy weighs it by backends' reports (gRFC A58)
 	enum lb_orca_standing standing; // likewise
 	double weight; // 0 = the mean weight is used
 };
+// What its health checks have counted is added.
+void lb_leaf_count_checks(const struct lb_leaf *, struct lb_health_counts *ret);
 void lb_leaf_look(const struct lb_leaf *, const struct lb_member *, struct lb_leaf_record *ret);

@@ -258,6 +258,8 @@ void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const str
 	case LB_EVENT_ORCA:
 	case LB_EVENT_METRIC:
 	case LB_EVENT_NEIGHBOR:
+	case LB_EVENT_PROBED:
+	case LB_EVENT_PROBE_ENDED:
 		break;
 	}
 }

@@ -204,9 +204,16 @@ enum lb_state lb_member_raw_state(const struct lb_member *m)
 
 enum lb_state lb_member_state(const struct lb_member *m)
 {
-	if (m->is_ejected || m->phase == PHASE_FAILED)
+	if (m->is_ejected || m->health == LB_MEMBER_UNHEALTHY || m->phase == PHASE_FAILED)
 		return LB_TRANSIENT_FAILURE;
+	if (m->health == LB_MEMBER_UNCHECKED && m->raw == LB_READY)
+		return LB_CONNECTING;
 	return (enum lb_state)m->raw;
+}
+
+enum lb_member_health lb_member_health(const struct lb_member *m)
+{
+	return (enum lb_member_health)m->health;
 }
 
 bool lb_member_wants_resolution(const struct lb_member *m)

@@ -81,7 +81,8 @@ bool lb_member_same_set(const struct lb_member *, const struct ip_port *, uint32
 // True = the first address changed.
 bool lb_member_reorder(struct lb_member *, const struct ip_port *);
 
-// TRANSIENT_FAILURE while ejected. Sticky: after a failure it stays TRANSIENT_FAILURE until READY
+// TRANSIENT_FAILURE while ejected or unhealthy; CONNECTING in place of READY before its first
+// health check. Sticky: after a failure it stays TRANSIENT_FAILURE until READY
 // (ST-02, PF-05).
 enum lb_state lb_member_state(const struct lb_member *);
 // The connection's state without ejection and stickiness: for sessions and display.
@@ -112,6 +113,10 @@ bool lb_member_ask_again(struct lb_member *);
 bool lb_member_expedite(struct lb_member *);
 void lb_member_set_ejected(struct lb_member *, bool);
 bool lb_member_is_ejected(const struct lb_member *);
+// What active health checks say of it, apart from ejection (AHC-06).
+enum lb_member_health { LB_MEMBER_SERVES, LB_MEMBER_UNCHECKED, LB_MEMBER_UNHEALTHY };
+void lb_member_set_health(struct lb_member *, enum lb_member_health);
+enum lb_member_health lb_member_health(const struct lb_member *);
 // The env has other timers: connections made from now on have them.
 void lb_member_apply_timers(struct lb_member *);
 // True if what it has of connections, and of attempts to get some, is secured as fits() says.

@@ -442,6 +442,16 @@ void lb_member_set_ejected(struct lb_member *m, bool ejected)
 	end(m);
 }
 
+void lb_member_set_health(struct lb_member *m, enum lb_member_health health)
+{
+	if (health == lb_member_health(m))
+		return;
+	begin(m);
+	m->health = (uint8_t)health;
+	m->has_news = true;
+	end(m);
+}
+
 void lb_member_apply_timers(struct lb_member *m)
 {
 	for (uint32_t i = 0; i < lb_leg_count(m); i++)

@@ -55,6 +55,7 @@ struct lb_member {
 	uint32_t is_linked : 1; // several watchers
 	uint8_t n_busy; // changes in progress: watchers are told when they are over
 	uint8_t number; // in its slab
+	uint8_t health; // enum lb_member_health
 	union {
 		struct lb_member_watcher *watcher; // NULL = none
 		struct lb_member_link *links; // of all watchers, newest first

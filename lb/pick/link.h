@@ -18,6 +18,7 @@
 #include "lb/pick/inflight.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/orca.h"
+#include "lb/pick/probe.h"
 #include "lb/pick/timers.h"
 
 // ctrl → worker
@@ -36,11 +37,17 @@ enum lb_command_kind {
 	LB_COMMAND_INFLIGHT, // answer what lb_link.inflight asks, in parts
 	LB_COMMAND_CAPTURE, // copy the frames that lb_link.capture asks for
 	LB_COMMAND_CAPTURE_END, // no longer
+	// probe: do its check; answer PROBED once, unless PROBE_END comes before
+	LB_COMMAND_PROBE,
+	LB_COMMAND_PROBE_END, // probe: let go of its connection; answer PROBE_ENDED once
 };
 struct lb_command {
 	enum lb_command_kind kind;
 	uint32_t frontend; // LEAVE, RETURN: of shunt.yaml
-	struct lb_endpoint *endpoint; // CONNECT, RELEASE
+	union {
+		struct lb_endpoint *endpoint; // CONNECT, RELEASE
+		struct lb_probe *probe; // PROBE, PROBE_END
+	};
 	// DRAIN, LEAVE: monotonic; streams still open then are reset
 	uint64_t deadline_ns;
 };
@@ -62,6 +69,8 @@ enum lb_event_kind {
 	LB_EVENT_METRIC, // one value of one request, for load reports (LR-10)
 	// a neighbor that was unknown on a link was seen, or announced itself again
 	LB_EVENT_NEIGHBOR,
+	LB_EVENT_PROBED, // a health check is over
+	LB_EVENT_PROBE_ENDED,
 };
 struct lb_event {
 	enum lb_event_kind kind;
@@ -69,12 +78,17 @@ struct lb_event {
 		uint32_t endpoint_id;
 		uint32_t member; // CONNECT_REQUEST, ORCA
 		uint32_t load; // METRIC: of the locality
+		uint32_t probe; // PROBED, PROBE_ENDED: its id
 		uint32_t n_cut; // DRAINED: requests that the deadline ended
 	};
 	union {
 		char why[64]; // FAILED to SHORT_LIVED: "refused", "connect timeout", …
 		struct ip_addr neighbor; // NEIGHBOR
 		struct lb_orca_report orca;
+		struct {
+			uint8_t result; // enum lb_probe_result
+			char why[LB_PROBE_WHY_MAX];
+		} probed; // PROBED
 		struct {
 			double value;
 			uint32_t list; // lb_metrics.list that the index refers to

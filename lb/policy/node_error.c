@@ -8,14 +8,17 @@
 
 void lb_node_member_error(const struct lb_member *m, char text[LB_NODE_ERROR_MAX])
 {
-	const char *error = lb_member_last_error(m);
+	const char *error = lb_member_last_error(m), *why = "unavailable";
+	if (lb_member_health(m) == LB_MEMBER_UNHEALTHY)
+		why = "fails its health check";
+	else if (lb_member_is_ejected(m))
+		why = "ejected by outlier detection";
 	char address[IP_PORT_TEXT_MAX];
 	if (*error)
 		snprintf(text, LB_NODE_ERROR_MAX, "%s", error);
 	else
 		snprintf(text, LB_NODE_ERROR_MAX, "%s: %s",
-			ip_port_print(lb_member_address(m, 0), address),
-			lb_member_is_ejected(m) ? "ejected by outlier detection" : "unavailable");
+			ip_port_print(lb_member_address(m, 0), address), why);
 }
 
 void lb_node_reresolve(const struct lb_node_env *env, const struct lb_member *m)

@@ -101,9 +101,23 @@ static void on_event(void *ctx, uint32_t worker, const struct lb_event *event)
 	assembler_event(w->assembler, worker, event);
 }
 
+// The worker's health checks: likewise.
+static void answer_probe(const struct lb_command *c)
+{
+	bool is_end = c->kind == LB_COMMAND_PROBE_END, passes = c->probe->addr.port % 2 == 0;
+	struct lb_event e = {.kind = is_end ? LB_EVENT_PROBE_ENDED : LB_EVENT_PROBED,
+		.probe = c->probe->id,
+		.probed = {.result = passes ? LB_PROBE_PASSED : LB_PROBE_NETWORK, .why = "no"}};
+	CHECK(spsc_write(&link->events, &e));
+}
+
 // The worker: endpoints of even ports connect, the others fail.
 static void carry_out(struct world *w, const struct lb_command *c)
 {
+	if (c->kind == LB_COMMAND_PROBE || c->kind == LB_COMMAND_PROBE_END) {
+		answer_probe(c);
+		return;
+	}
 	uint32_t id = c->endpoint->id;
 	struct lb_event e = {.endpoint_id = id, .why = "refused"};
 	CHECK(id < LB_MAX_ENDPOINTS);

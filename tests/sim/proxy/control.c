@@ -5,6 +5,7 @@
 #include "lb/cluster.h"
 #include "lb/leaf/leaf.h"
 #include "lb/member/connectivity.h"
+#include "lb/member/probes.h"
 #include "lb/pick/breaker.h"
 #include "lb/pick/loads.h"
 #include "lb/pick/metrics.h"
@@ -251,6 +252,7 @@ static void init_leaf(struct control *c, uint32_t id)
 		.slot_give = rests,
 		.harvest = harvest,
 		.last_used = last_used,
+		.probes = c->probes,
 		.ctx = l};
 	l->leaf = lb_leaf_new(&l->env, (struct lb_leaf_parent){on_publish, l}, names[id], id);
 	l->breaker = lb_breakers_get(c->breakers, names[id], "");
@@ -324,6 +326,7 @@ void control_update(struct control *c, uint32_t cluster)
 		.max_requests = l->max_requests,
 		.eds_service_name = "",
 		.outlier = l->outlier,
+		.check = l->check,
 		.security = l->control->security,
 		.session_health = l->no_sessions ? 0 : SESSION_HEALTH,
 		.idle_timeout_ns = l->idle_timeout_ns,
@@ -336,6 +339,14 @@ void control_leave(struct control *c, uint32_t cluster)
 	const struct lb_cluster *now = lb_snapshot_cluster(c->snapshot, cluster);
 	c->leaves[cluster].is_leaving = true;
 	set_picker(c, cluster, now->state, lb_picker_get(now->picker));
+}
+
+static bool send_probe(void *ctx, struct lb_probe *probe, bool is_end)
+{
+	const struct lb_command command = {
+		.kind = is_end ? LB_COMMAND_PROBE_END : LB_COMMAND_PROBE, .probe = probe};
+	control_command(ctx, &command);
+	return true;
 }
 
 void control_init(struct control *c, struct wire *w, struct lb_link *link, uint32_t n_workers)
@@ -356,9 +367,13 @@ void control_init(struct control *c, struct wire *w, struct lb_link *link, uint3
 	c->connectivity = lb_connectivity_new(&env);
 	c->breakers = lb_breakers_new();
 	c->orca = lb_orca_table_new();
+	const struct lb_probes_env probes = {
+		.wheel = c->wheel, .max_under_way = 4, .send = send_probe, .ctx = c};
+	c->probes = lb_probes_new(&probes);
 	c->harvested = calloc(LB_MAX_MEMBERS, sizeof(*c->harvested));
 	c->snapshot = lb_snapshot_new(LAST_FRONTEND + 1, "not configured");
-	CHECK(c->wheel && c->connectivity && c->breakers && c->orca && c->harvested && c->snapshot);
+	CHECK(c->wheel && c->connectivity && c->probes && c->breakers && c->orca && c->harvested &&
+		c->snapshot);
 	c->member_env = (struct lb_member_env){c->connectivity, 250 * MS};
 	set_routes(c);
 	control_set_filters(c, 0, NULL, 0, LB_NO_TIMEOUT, 0);
@@ -402,6 +417,7 @@ void control_fini(struct control *c)
 	lb_breakers_free(c->breakers);
 	lb_orca_table_free(c->orca);
 	free(c->harvested);
+	lb_probes_free(c->probes);
 	lb_connectivity_free(c->connectivity);
 	twheel_free(c->wheel);
 }
@@ -445,6 +461,10 @@ static void on_event(struct control *c, uint32_t worker, const struct lb_event *
 	case LB_EVENT_RELEASED:
 	case LB_EVENT_NEIGHBOR:
 		lb_connectivity_event(c->connectivity, worker, e);
+		return;
+	case LB_EVENT_PROBED:
+	case LB_EVENT_PROBE_ENDED:
+		lb_probes_event(c->probes, e);
 		return;
 	}
 }

@@ -33,7 +33,9 @@ struct lb_cluster;
 struct lb_connectivity;
 struct lb_filter;
 struct lb_metrics;
+struct lb_check;
 struct lb_orca_table;
+struct lb_probes;
 struct lb_snapshot;
 
 // What is known of the cluster's endpoints: those of the list are backends of this host.
@@ -62,6 +64,7 @@ struct control_leaf {
 	uint32_t n_drops;
 	uint32_t max_requests;
 	const struct lb_outlier_conf *outlier;
+	struct lb_check *check; // borrowed; NULL = no health checks
 	uint32_t load; // of its locality, index of lb_link.loads
 	struct lb_loads *loads; // counted; NULL = none
 	uint64_t idle_timeout_ns;
@@ -81,6 +84,7 @@ struct control {
 	struct lb_member_env member_env;
 	struct lb_breakers *breakers;
 	struct lb_orca_table *orca;
+	struct lb_probes *probes; // all are the first worker's
 	struct control_leaf leaves[N_CLUSTERS];
 	uint32_t n_members, n_slots; // numbers given
 	struct lb_member_counters *harvested; // owned; by member, as of the last time

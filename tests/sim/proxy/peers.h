@@ -2,7 +2,8 @@
 // The two ends: clients that ask and check every byte of the answer, backends that answer as the
 // path says. Both on the real h2/ and tcp/.
 //
-// Paths are /<route>/<kind>/<id>/<size>. Bodies are a pattern of id and offset.
+// Paths are /<route>/<kind>/<id>/<size>; /check/… are the proxy's own checks. Bodies are a pattern
+// of id and offset.
 // Thread: one.
 #pragma once
 

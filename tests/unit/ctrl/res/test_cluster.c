@@ -281,8 +281,6 @@ static void what_is_ignored(void **state)
 				"'dnsLookupFamily':'V4_ONLY','altStatName':'x',"
 				"'commonLbConfig':{'localityWeightedLbConfig':{}}"),
 			NULL},
-		{"health checks", EDS_AND("'healthChecks':[{}]"), NULL,
-			"health_checks are ignored: health is what the endpoints come with"},
 		{"requests per connection", EDS_AND("'maxRequestsPerConnection':5"), NULL,
 			"max_requests_per_connection is ignored"},
 		{"ENV-02 panic", EDS_AND("'commonLbConfig':{'healthyPanicThreshold':{'value':5}}"),
@@ -424,7 +422,8 @@ static void the_first_default_threshold_limits_requests(void **state)
 static void everything_ignored_is_told_once(void **state)
 {
 	struct xds_res *r = res_decode(&res_type_cluster,
-		EDS_AND("'healthChecks':[{},{}],'maxRequestsPerConnection':5,"
+		EDS_AND("'healthChecks':[{'customHealthCheck':{'name':'x'}}],"
+			"'maxRequestsPerConnection':5,"
 			"'circuitBreakers':{'thresholds':[{'maxRetries':1},{'maxRetries':1}]},"
 			"'outlierDetection':{'consecutive5xx':1,'enforcingConsecutive5xx':1}"));
 	const struct res_warnings *w = &res_cluster_from(r)->warnings;

@@ -99,6 +99,9 @@ static void each_allocation_may_fail(void **state)
 
 static void each_allocation_of_each_kind_of_cluster_may_fail(void **state)
 {
+#define CHECKED(how)                                                                               \
+	EDS_AND("'healthChecks':[{'timeout':'1s','interval':'1s','unhealthyThreshold':1,"          \
+		"'healthyThreshold':1," how "}]")
 	static const char *const JSON[] = {
 		CLUSTER(OF("'a','b'") ",'lbPolicy':'CLUSTER_PROVIDED'"),
 		CLUSTER(DNS_AT(
@@ -114,11 +117,17 @@ static void each_allocation_of_each_kind_of_cluster_may_fail(void **state)
 			"'childPolicy':[{'ring_hash_experimental':{'minRingSize':5,"
 			"'requestHashHeader':'X'}}]"))),
 		EDS_AND("'lrsServer':{'self':{}},'lrsReportEndpointMetrics':['a','b'],"
-			"'outlierDetection':{'interval':'0s','consecutive5xx':1},'healthChecks':"
-			"[{}],'circuitBreakers':{'thresholds':[{'maxRetries':1}]},'transportSocket'"
+			"'outlierDetection':{'interval':'0s','consecutive5xx':1},"
+			"'circuitBreakers':{'thresholds':[{'maxRetries':1}]},'transportSocket'"
 			":{'typedConfig':" ANY("envoy.extensions.transport_sockets.raw_buffer.v3."
 					       "RawBuffer",
 				"") "}"),
+		CHECKED("'tcpHealthCheck':{'send':{'text':'00'},'receive':[{'text':'01'}]}"),
+		CHECKED("'grpcHealthCheck':{'serviceName':'a','initialMetadata':[{'header':"
+			"{'key':'k','value':'v'}}]}"),
+		CHECKED("'tlsOptions':{},'httpHealthCheck':{'path':'/','method':'HEAD',"
+			"'send':{'binary':'AAE='},'retriableStatuses':[{'start':500,'end':501}],"
+			"'requestHeadersToAdd':[{'header':{'key':'k','value':'v'}}]}"),
 	};
 	for (size_t i = 0; i < sizeof(JSON) / sizeof(JSON[0]); i++) {
 		size_t len;
