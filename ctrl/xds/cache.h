@@ -7,6 +7,7 @@
 #include "ctrl/xds/client.h"
 
 struct xds_entry;
+struct xds_standby;
 struct xds_subs;
 
 struct xds_cache {
@@ -19,11 +20,16 @@ struct xds_cache {
 	struct xds_entry *news; // entries with news, in order
 	struct xds_entry *news_last;
 	bool unsettled; // watchers were told of events since the hooks last ran
+	struct xds_standby *standby; // NULL = nothing was kept of it
+	bool stands_by; // the server has not spoken, and what was kept of it counts
+	size_t n_stale; // entries with a value from there
 	// Timer callbacks of an entry. No answer came in time (FM-04).
 	void (*on_silence)(struct xds_entry *);
 	void (*on_expiry)(struct xds_entry *); // the TTL of its value has expired (RS-04)
 };
 
+// The client's, for what belongs to it.
+struct xds_cache *xds_client_cache(struct xds_client *);
 // Logs one line.
 void xds_cache_log(const struct xds_cache *, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -8,6 +8,7 @@
 #include "ctrl/xds/news.h"
 #include "ctrl/xds/protocol.h"
 #include "ctrl/xds/respond.h"
+#include "ctrl/xds/standby.h"
 #include "ctrl/xds/subs.h"
 #include "ctrl/xds/verdict.h"
 #include "ctrl/xds/wildcard.h"
@@ -83,6 +84,8 @@ static void on_silence(struct xds_entry *e)
 	xds_client_begin(c);
 	if (xds_entry_is_wildcard(e))
 		xds_wildcard_answered(e);
+	else if (e->is_stale && c->cache.stands_by)
+		xds_entry_await(e); // silence that began before it ever spoke says nothing
 	else
 		xds_entry_silent(e);
 	xds_news_tell(&c->cache, ++c->cache.n_events);
@@ -140,8 +143,10 @@ int xds_client_watch_locator(struct xds_client *c, const struct xds_type *type, 
 	xds_client_begin(c);
 	struct xds_subs *subs = &c->cache.subs[t];
 	struct xds_entry *e = xds_subs_find(subs, name, params);
-	if (!e)
+	if (!e) {
 		e = xds_subs_add(subs, &c->cache, t, name, params);
+		xds_standby_watched(c->cache.standby, t);
+	}
 	if (e) {
 		if (!w->by_wildcard && e->n_asking++ == 0)
 			xds_subs_want(subs, e, c->conf.protocol->asks_again);
@@ -225,6 +230,7 @@ static int owner_on_response(
 	void *ctx, uint32_t type, struct xds_response *r, struct slice *slice, char **ret_nack)
 {
 	struct xds_client *c = ctx;
+	xds_standby_end(c->cache.standby);
 	if (!c->round)
 		c->round = xds_round_new(&c->cache, type, r);
 	if (!c->round)
@@ -303,6 +309,7 @@ static void owner_on_recovered(void *ctx)
 {
 	struct xds_client *c = ctx;
 	c->cache.unsettled = true;
+	xds_standby_end(c->cache.standby);
 	if (!c->cache.failure)
 		return;
 	free(c->cache.failure);
@@ -345,7 +352,7 @@ static bool init_cache(struct xds_client *c)
 	bool ok = c->cache.subs;
 	for (uint32_t t = 0; c->cache.subs && t < conf->n_types; t++)
 		ok &= xds_subs_init(&c->cache.subs[t], conf->types[t], conf->protocol) == 0;
-	return ok;
+	return ok && xds_standby_new(&c->cache, conf->state, &c->cache.standby) == 0;
 }
 
 struct xds_client *xds_client_new(const struct xds_client_conf *conf)
@@ -389,12 +396,18 @@ void xds_client_free(struct xds_client *c)
 	if (!c)
 		return;
 	xds_ads_free(c->ads);
+	xds_standby_free(c->cache.standby);
 	for (uint32_t t = 0; c->cache.subs && t < c->conf.n_types; t++)
 		xds_subs_fini(&c->cache.subs[t]);
 	free(c->cache.subs);
 	xds_node_fini(&c->node);
 	free(c->cache.failure);
 	free(c);
+}
+
+struct xds_cache *xds_client_cache(struct xds_client *c)
+{
+	return &c->cache;
 }
 
 // For operators
@@ -468,6 +481,7 @@ void xds_client_server(const struct xds_client *c, struct xds_server_info *ret)
 	xds_ads_info(c->ads, ret);
 	ret->connected = !c->cache.failure && ret->state != XDS_SERVER_IDLE;
 	ret->n_failures = c->n_failures;
+	ret->n_stale = c->cache.n_stale;
 	for (uint32_t t = 0; t < c->conf.n_types; t++) {
 		struct xds_variants_counts counts;
 		xds_variants_counts(c->cache.subs[t].variants, &counts);

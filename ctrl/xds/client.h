@@ -22,6 +22,7 @@ struct xds_client;
 struct xds_constraints;
 struct xds_params;
 struct xds_server_conf;
+struct xds_state;
 struct xds_variant;
 
 // Canonical gRPC status codes that errors carry.
@@ -52,6 +53,8 @@ struct xds_client_conf {
 	const char *user_agent_version; // "0.1.0"
 	struct xds_limits limits;
 	struct slice slice; // how much of a response is done before the wheel moves on
+	// What earlier runs kept of servers (standby.h), borrowed; NULL = nothing.
+	const struct xds_state *state;
 	// Writes one log line (a rejected resource, a lost server); may be NULL.
 	void (*log)(void *ctx, const char *line);
 	void *log_ctx;
@@ -147,6 +150,7 @@ struct xds_entry_info {
 	struct xds_refused // the rejected resource, borrowed; NULL = none, or not kept
 		*refused; // what was rejected, borrowed; NULL = nothing, or it is not kept
 	uint64_t error_ns; // time of the error
+	bool is_stale; // the value was kept by an earlier run; its server says nothing of it yet
 };
 void xds_client_each(
 	const struct xds_client *, void (*fn)(void *ctx, const struct xds_entry_info *), void *ctx);
@@ -164,6 +168,9 @@ struct xds_word {
 	struct xds_constraints *constraints; // NULL = all
 };
 void xds_watcher_word(const struct xds_watcher *, struct xds_word *ret);
+// Its value is stale, or it may get one that is: what an earlier run kept is not looked up yet.
+bool xds_watcher_is_stale(const struct xds_watcher *);
+bool xds_watcher_waits(const struct xds_watcher *);
 // The client that it watches at; NULL = not watching.
 struct xds_client *xds_watcher_client(const struct xds_watcher *);
 // Another server has provided a newer value: forgets the cached value of this one, so that its next
@@ -193,6 +200,7 @@ struct xds_server_info {
 	// gRFC A78 (CS-09). Nothing has failed since its streams last worked.
 	bool connected;
 	uint64_t n_failures; // times that the server became unreachable
+	size_t n_stale; // resources in use whose value was kept by an earlier run
 	struct xds_server_updates {
 		uint64_t n_valid, n_invalid; // received resources, changed or not
 	} updates[XDS_MAX_TYPES]; // by index in xds_client_conf.types

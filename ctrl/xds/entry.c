@@ -47,6 +47,7 @@ struct xds_entry *xds_entry_new(struct xds_cache *cache, uint32_t type)
 
 void xds_entry_free(struct xds_entry *e)
 {
+	xds_entry_set_stale(e, false);
 	xds_res_put(e->value);
 	xds_version_put(e->version);
 	xds_entry_clear_trouble(e);
@@ -99,7 +100,7 @@ uint64_t xds_entry_patience_ns(const struct xds_entry *e)
 void xds_entry_await(struct xds_entry *e)
 {
 	// What is cached needs no answer (FM-05, DL-13), and "*" is nothing that may be absent.
-	if (is_held(e) || e->value || e->answered || xds_entry_is_wildcard(e) ||
+	if (is_held(e) || (e->value && !e->is_stale) || e->answered || xds_entry_is_wildcard(e) ||
 		e->status == XDS_STATUS_DOES_NOT_EXIST || twheel_armed(&e->absent))
 		return;
 	twheel_arm(wheel_of(e), &e->absent, twheel_now(wheel_of(e)) + xds_entry_patience_ns(e));
@@ -125,13 +126,36 @@ void xds_entry_drop_value(struct xds_entry *e)
 	xds_version_put(e->version);
 	e->version = NULL;
 	e->updated_ns = 0;
+	xds_entry_set_stale(e, false);
 	xds_entry_hold_for_good(e);
+}
+
+void xds_entry_set_stale(struct xds_entry *e, bool is_stale)
+{
+	e->cache->n_stale += is_stale;
+	e->cache->n_stale -= e->is_stale;
+	e->is_stale = is_stale;
 }
 
 static void lease_over(struct twheel_timer *t)
 {
 	struct xds_entry *e = CONTAINER_OF(t, struct xds_ttl, timer)->entry;
 	e->cache->on_expiry(e);
+}
+
+bool xds_entry_waits(const struct xds_entry *e)
+{
+	return e->cache->stands_by && !e->is_looked_up && !e->value;
+}
+
+bool xds_watcher_is_stale(const struct xds_watcher *w)
+{
+	return w->entry && w->entry->is_stale;
+}
+
+bool xds_watcher_waits(const struct xds_watcher *w)
+{
+	return w->entry && xds_entry_waits(w->entry);
 }
 
 int xds_entry_hold_until(struct xds_entry *e, uint64_t expires_ns)
@@ -258,6 +282,7 @@ void xds_entry_info(const struct xds_entry *e, struct xds_entry_info *ret)
 		.error_version = text_or_empty(t->error_version),
 		.refused = t->refused,
 		.error_ns = t->error_ns,
+		.is_stale = e->is_stale,
 	};
 }
 

@@ -72,6 +72,8 @@ struct xds_entry {
 	bool ignores_deletion : 1; // the value was deleted but stays in use (A53)
 	bool ambient : 1; // the watchers know of a problem besides the value
 	bool dead : 1; // dropped while its watchers were being told
+	bool is_stale : 1; // the value was kept by an earlier run (standby.h)
+	bool is_looked_up : 1; // and there is no other
 	// On this stream:
 	bool asked : 1; // requests sent so far subscribe to it
 	bool answered : 1; // a response mentioned it
@@ -104,9 +106,13 @@ uint64_t xds_entry_patience_ns(const struct xds_entry *);
 void xds_entry_forget(struct xds_entry *);
 
 void xds_entry_drop_value(struct xds_entry *); // requires a value
+void xds_entry_set_stale(struct xds_entry *, bool is_stale); // which the cache counts
 // The value expires at this time. Returns 0 or -ENOMEM.
 [[nodiscard]] int xds_entry_hold_until(struct xds_entry *, uint64_t expires_ns);
 void xds_entry_hold_for_good(struct xds_entry *);
+
+// It may yet get a value that an earlier run kept, so that its server's failure is not told yet.
+bool xds_entry_waits(const struct xds_entry *);
 
 // Never NULL: an entry without problems has an empty one.
 const struct xds_trouble *xds_entry_trouble(const struct xds_entry *);

@@ -90,13 +90,13 @@ static void climb(struct xds_fallback *fb)
 	mark_all(fb);
 }
 
-// Somebody waits for a resource of which no server has said anything (FB-01).
+// Somebody waits for a resource of which no server has said anything (FB-01) since we started.
 static bool is_wanting(const struct xds_fallback *fb)
 {
 	for (const struct list_link *c = fb->all.next; c != &fb->all; c = c->next) {
 		const struct xds_fallback_entry *e =
 			CONTAINER_OF(c, struct xds_fallback_entry, all);
-		if (!e->value && !e->error)
+		if (!e->error && (!e->value || xds_fallback_entry_is_stale(e)))
 			return true;
 	}
 	return false;

@@ -51,7 +51,17 @@ void xds_fallback_entry_leave(struct xds_fallback_entry *e)
 	if (e->value && e->ttl_ns)
 		twheel_arm(wheel, &e->ttl, e->ttl_ns);
 	e->left = e->source;
+	e->left_stale = xds_fallback_entry_is_stale(e);
 	e->source = XDS_FALLBACK_NO_SOURCE;
+}
+
+bool xds_fallback_entry_is_stale(const struct xds_fallback_entry *e)
+{
+	if (!e->value)
+		return false;
+	return e->source == XDS_FALLBACK_NO_SOURCE
+	               ? e->left_stale
+	               : xds_watcher_is_stale(&e->inner[e->source].watcher);
 }
 
 // The word of the active server
@@ -65,7 +75,8 @@ static void set_value(struct xds_fallback_entry *e, struct xds_res *value)
 		e->inner[i].watcher.held = value;
 }
 
-static void take_value(struct xds_fallback_entry *e, const struct xds_entry_info *in)
+static void take_value(
+	struct xds_fallback_entry *e, uint32_t source, const struct xds_entry_info *in)
 {
 	struct xds_fallback *fb = e->fallback;
 	if (!e->value || !xds_res_eq(e->value, in->res)) { // SW-16
@@ -75,11 +86,11 @@ static void take_value(struct xds_fallback_entry *e, const struct xds_entry_info
 	xds_fallback_set_text(&e->version, in->version);
 	e->updated_ns = in->updated_ns;
 	twheel_cancel(fb->conf.wheel, &e->ttl);
-	if (e->source == fb->active)
+	if (e->source == source)
 		return;
-	e->source = fb->active;
+	e->source = source;
 	// What the servers before this one gave is out of date: it counts when they give it again.
-	for (uint32_t i = 0; i < fb->active; i++)
+	for (uint32_t i = 0; i < source; i++)
 		if (e->inner[i].watcher.entry)
 			xds_client_forget(xds_fallback_client(fb, i), &e->inner[i].watcher);
 }
@@ -163,6 +174,22 @@ static void drop_value(struct xds_fallback_entry *e, const struct xds_entry_info
 	end_value(e);
 }
 
+// What an earlier run kept of a server is better than nothing, and no more. A server behind others
+// was asked last.
+static void take_stale(struct xds_fallback_entry *e)
+{
+	for (uint32_t i = e->fallback->active + 1; i-- > 0;) {
+		struct xds_entry_info in = {.res = NULL};
+		if (e->inner[i].watcher.entry)
+			xds_watcher_info(&e->inner[i].watcher, &in);
+		if (!in.res || !in.is_stale)
+			continue;
+		if (!e->value || (xds_fallback_entry_is_stale(e) && e->source != i))
+			take_value(e, i, &in);
+		return;
+	}
+}
+
 void xds_fallback_entry_merge(struct xds_fallback_entry *e)
 {
 	struct xds_fallback *fb = e->fallback;
@@ -174,11 +201,14 @@ void xds_fallback_entry_merge(struct xds_fallback_entry *e)
 		return;
 	}
 	xds_watcher_info(&e->inner[fb->active].watcher, &in);
-	if (!in.res && !*in.error)
-		return; // it has not spoken yet
-	if (in.res)
-		take_value(e, &in);
-	else
+	bool is_silent = in.is_stale && !*in.error;
+	if ((!in.res && !*in.error) || is_silent) { // it has not spoken yet
+		take_stale(e);
+		return;
+	}
+	if (in.res && !in.is_stale)
+		take_value(e, fb->active, &in);
+	else if (!in.res)
 		drop_value(e, &in);
 	take_error(e, &in);
 }
@@ -239,11 +269,22 @@ void xds_fallback_entry_drop(struct xds_fallback_entry *e)
 
 // Events
 
+// What an earlier run kept of one of its servers is not looked up yet.
+static bool waits(const struct xds_fallback_entry *e)
+{
+	for (uint32_t i = 0; i <= e->fallback->active; i++)
+		if (xds_watcher_waits(&e->inner[i].watcher))
+			return true;
+	return false;
+}
+
 uint64_t xds_fallback_entry_trouble(const struct xds_fallback_entry *e)
 {
 	const struct xds_fallback *fb = e->fallback;
 	if (e->error)
 		return e->error_serial;
+	if (!e->value && waits(e))
+		return 0;
 	return e->value || xds_fallback_is_failing(fb) ? fb->failure_serial : 0;
 }
 
@@ -332,5 +373,6 @@ void xds_fallback_entry_info(const struct xds_fallback_entry *e, struct xds_entr
 		.error_version = xds_fallback_text(e->error_version),
 		.refused = e->refused,
 		.error_ns = e->error_ns,
+		.is_stale = xds_fallback_entry_is_stale(e),
 	};
 }

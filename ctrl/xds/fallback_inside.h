@@ -38,6 +38,7 @@ struct xds_fallback_entry {
 	struct twheel_timer ttl; // expiry of a value whose server is no longer in use (RS-04)
 	uint64_t ttl_ns; // when ttl fires, while armed
 	uint32_t left; // the server no longer in use
+	bool left_stale; // and the value was stale
 	char *version; // of the value; NULL = none
 	uint64_t updated_ns;
 	char *error; // the last server's error for it; NULL = none
@@ -96,6 +97,8 @@ void xds_fallback_entry_cancel(struct xds_fallback_entry *, uint32_t server);
 // The server that gave its value is no longer in use. The value stays until its TTL expires
 // (RS-04).
 void xds_fallback_entry_leave(struct xds_fallback_entry *);
+// Its value was kept by an earlier run, and no server has said anything since.
+bool xds_fallback_entry_is_stale(const struct xds_fallback_entry *);
 // Merges what the active server reported.
 void xds_fallback_entry_merge(struct xds_fallback_entry *);
 // Serial of the problem that its watchers must know of; 0 = none. A name without a value can wait

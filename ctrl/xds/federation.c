@@ -447,6 +447,14 @@ void xds_federation_each_server(const struct xds_federation *f,
 	}
 }
 
+void xds_federation_each_client(
+	struct xds_federation *f, void (*fn)(void *ctx, struct xds_client *), void *ctx)
+{
+	for (uint32_t i = 0; i < f->n_servers; i++)
+		if (f->servers[i].client)
+			fn(ctx, f->servers[i].client);
+}
+
 void xds_federation_server(const struct xds_federation *f, struct xds_server_info *ret)
 {
 	const struct authority *a = &f->authorities[0];

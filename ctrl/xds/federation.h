@@ -41,5 +41,8 @@ void xds_federation_each(const struct xds_federation *,
 // Texts are valid until the next call into the federation.
 void xds_federation_each_server(const struct xds_federation *,
 	void (*fn)(void *ctx, const struct xds_server_info *), void *ctx);
+// The clients of the servers in use.
+void xds_federation_each_client(
+	struct xds_federation *, void (*fn)(void *ctx, struct xds_client *), void *ctx);
 // The server in use for old-style names.
 void xds_federation_server(const struct xds_federation *, struct xds_server_info *ret);

@@ -67,7 +67,7 @@ void xds_news_tell(struct xds_cache *c, uint64_t event)
 void xds_news_tell_new(struct xds_entry *e, struct xds_watcher *w)
 {
 	struct xds_cache *c = e->cache;
-	bool trouble = e->error_code != XDS_OK || c->failure;
+	bool trouble = e->error_code != XDS_OK || (c->failure && !xds_entry_waits(e));
 	if (!e->value && !trouble)
 		return;
 	c->unsettled = true;

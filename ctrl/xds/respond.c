@@ -203,6 +203,8 @@ static char *name_of_part(struct xds_round *r, struct xds_decoded *d)
 static void take_wanted(struct xds_round *r, const char *name, const struct xds_decoded *d)
 {
 	const struct xds_open_part *in = &r->open;
+	if (r->is_kept && xds_variants_find(r->variants, name, in->constraints))
+		return;
 	struct xds_item item = {.name = keep_text(r, name)};
 	if (*d->err.text) {
 		item.why = keep_text(r, d->err.text);
@@ -350,7 +352,7 @@ static bool lists_all(const struct xds_round *r)
 {
 	bool has_more = r->n_resources == 0 || r->n_heartbeats < r->n_resources;
 	return r->cache->conf->protocol->lists_all && xds_round_type(r)->full_state && has_more &&
-	       !r->nameless;
+	       !r->nameless && !r->is_kept;
 }
 
 static void take_effect(struct xds_round *r)
@@ -360,14 +362,17 @@ static void take_effect(struct xds_round *r)
 	r->changing = false;
 	if (r->out_of_memory || r->twice) {
 		xds_variants_abort(r->variants);
-		if (!r->out_of_memory)
+		if (!r->out_of_memory && !r->is_kept)
 			xds_round_refuse_all(r);
 		return;
 	}
 	if (lists_all(r))
 		xds_variants_set_full(r->variants);
 	xds_variants_commit(r->variants);
-	xds_round_settle(r);
+	if (r->is_kept)
+		xds_round_settle_kept(r);
+	else
+		xds_round_settle(r);
 }
 
 static char *take_text(struct xds_round *r)
@@ -400,9 +405,9 @@ int xds_round_step(struct xds_round *r, struct slice *slice, char **ret_nack)
 	take_effect(r);
 	*ret_nack = take_text(r);
 	if (*ret_nack)
-		xds_cache_log(r->cache, "NACK of %s version \"%s\" from xDS server %s: %s",
-			xds_round_type(r)->label, r->response->version, r->cache->server->uri,
-			*ret_nack);
+		xds_cache_log(r->cache, "%s of %s version \"%s\" from xDS server %s: %s",
+			r->is_kept ? "no use on disk" : "NACK", xds_round_type(r)->label,
+			r->response->version, r->cache->server->uri, *ret_nack);
 	return r->out_of_memory ? -ENOMEM : 0;
 }
 
@@ -423,6 +428,15 @@ struct xds_round *xds_round_new(struct xds_cache *c, uint32_t type, struct xds_r
 	}
 	xds_variants_begin(r->variants, XDS_CHANGE_LISTED);
 	r->changing = true;
+	return r;
+}
+
+struct xds_round *xds_round_new_kept(
+	struct xds_cache *c, uint32_t type, struct xds_response *response)
+{
+	struct xds_round *r = xds_round_new(c, type, response);
+	if (r)
+		r->is_kept = true;
 	return r;
 }
 

@@ -18,6 +18,9 @@ struct xds_round;
 // Begins to apply a response whose head was read; borrowed. One at a time. Returns NULL if out of
 // memory.
 struct xds_round *xds_round_new(struct xds_cache *, uint32_t type, struct xds_response *);
+// The same of what is not the server's word but was kept of it (standby.h), in delta's form: it
+// gives a value to those who have none and heard nothing. Its NACK is only logged.
+struct xds_round *xds_round_new_kept(struct xds_cache *, uint32_t type, struct xds_response *);
 // Returns -EAGAIN if the slice is over and more is to be done. 0: the response has taken effect,
 // the watchers are not told yet (news.h), and *ret_nack is NULL for an ACK, or the text of a NACK,
 // which the caller frees. -ENOMEM: the server must send it again.

@@ -41,6 +41,7 @@ struct xds_round {
 	struct xds_variants *variants;
 	bool takes_all; // somebody subscribes to "*"
 	bool changing; // the change has begun
+	bool is_kept; // by an earlier run: not the server's word
 
 	// The part at hand, while its resource is decoded.
 	struct xds_decoding *decoding;
@@ -83,5 +84,7 @@ bool xds_round_may_pass_over(struct xds_round *, const struct xds_part *, bool *
 
 // The change has taken effect: those who are concerned see it.
 void xds_round_settle(struct xds_round *);
+// The same of a round that is_kept.
+void xds_round_settle_kept(struct xds_round *);
 // Nothing of it is used, since something is listed twice.
 void xds_round_refuse_all(struct xds_round *);

@@ -120,6 +120,16 @@ void xds_round_settle(struct xds_round *r)
 	xds_wildcard_settle(r->cache, r->type);
 }
 
+// What the server says on its next stream takes their place, whatever its constraints.
+void xds_round_settle_kept(struct xds_round *r)
+{
+	struct xds_variants_event event;
+	while (xds_variants_drain(r->variants, &event))
+		if (event.after)
+			xds_entry_restore(event.sub->owner, event.after);
+	xds_variants_age(r->variants);
+}
+
 static void settle_refused(void *ctx, struct xds_sub *sub)
 {
 	const struct about *a = ctx;

@@ -60,6 +60,7 @@ void xds_entry_accept(struct xds_entry *e, const struct xds_variant *v)
 	}
 	xds_entry_end_deletion(e, "is there again");
 	e->ambient = false;
+	xds_entry_set_stale(e, false);
 	e->status = XDS_STATUS_ACKED;
 	e->updated_ns = twheel_now(e->cache->conf->wheel);
 	xds_version_put(e->version);
@@ -67,6 +68,17 @@ void xds_entry_accept(struct xds_entry *e, const struct xds_variant *v)
 	xds_entry_clear_trouble(e);
 	e->error_code = XDS_OK;
 	e->error_is_data = false;
+}
+
+void xds_entry_restore(struct xds_entry *e, const struct xds_variant *v)
+{
+	if (e->value || e->error_code != XDS_OK)
+		return;
+	e->value = xds_res_get(v->content);
+	e->version = xds_version_get(v->version);
+	xds_entry_set_stale(e, true);
+	e->ambient = e->cache->failure;
+	xds_news_add(e, e->ambient ? XDS_NEWS_RESOURCE_AMBIENT : XDS_NEWS_RESOURCE);
 }
 
 void xds_entry_refuse(
@@ -205,6 +217,8 @@ void xds_entry_silent(struct xds_entry *e)
 		"%s \"%s\": no answer from xDS server %s within %" PRIu64 " s (node id \"%s\")",
 		c->conf->types[e->type]->label, e->sub->name, c->server->uri,
 		xds_entry_patience_ns(e) / NS_PER_SECOND, c->conf->bootstrap->node_id);
+	if (!transient && drops_value(e) && !c->server->ignore_resource_deletion) // it is stale
+		xds_entry_drop_value(e);
 	if (transient)
 		xds_entry_fail(e, XDS_STATUS_TIMEOUT, XDS_UNAVAILABLE, false);
 	else
@@ -225,6 +239,8 @@ void xds_entry_expired(struct xds_entry *e)
 
 void xds_entry_server_failed(struct xds_entry *e)
 {
+	if (xds_entry_waits(e))
+		return;
 	e->ambient = e->value;
 	xds_news_add(e, e->value ? XDS_NEWS_AMBIENT : XDS_NEWS_ERROR);
 }

@@ -63,3 +63,14 @@ int xds_wire_add_locator(Envoy__Service__Discovery__V3__ResourceLocator ***list,
 	(*list)[(*n)++] = l;
 	return 0;
 }
+
+int xds_wire_locator(
+	const struct xds_params *params, const char *name, uint8_t **ret, size_t *ret_len)
+{
+	struct lb_arena arena = {0};
+	Envoy__Service__Discovery__V3__ResourceLocator *l =
+		xds_params_locator(params, name, &arena);
+	int rc = l ? proto_pack(&l->base, ret, ret_len) : -ENOMEM;
+	lb_arena_fini(&arena);
+	return rc;
+}

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct xds_node;
+struct xds_params;
 struct xds_sub;
 
 // Replaces each byte that is not UTF-8 by '?', in place: error texts quote names from servers and
@@ -27,5 +28,8 @@ void xds_wire_head_fini(struct xds_wire_head *); // call after packing the reque
 // Appends one of at most `room` locators, in the arena. Returns 0 or -ENOMEM.
 [[nodiscard]] int xds_wire_add_locator(Envoy__Service__Discovery__V3__ResourceLocator ***list,
 	size_t *n, size_t room, const struct xds_sub *, struct lb_arena *);
+// A locator's bytes; the caller frees *ret. Returns 0 or -ENOMEM.
+[[nodiscard]] int xds_wire_locator(
+	const struct xds_params *, const char *name, uint8_t **ret, size_t *ret_len);
 // protobuf-c's structs have no const; packing only reads them.
 char *xds_wire_text(const char *);

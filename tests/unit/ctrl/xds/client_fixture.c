@@ -75,7 +75,7 @@ static void on_log(void *ctx, const char *line)
 }
 
 static void init(struct fixture *f, const struct xds_protocol *protocol, const char *features,
-	const char *params, bool drops_deleted)
+	const char *params, bool drops_deleted, const struct xds_state *state)
 {
 	*f = (struct fixture){.now_ns = 1000 * S};
 	char *json;
@@ -104,6 +104,7 @@ static void init(struct fixture *f, const struct xds_protocol *protocol, const c
 		.slice = fake_ads_slice(),
 		.rand = &f->rand,
 		.user_agent_version = "1.2.3",
+		.state = state,
 		.log = on_log,
 		.log_ctx = f,
 	});
@@ -112,23 +113,29 @@ static void init(struct fixture *f, const struct xds_protocol *protocol, const c
 
 void fixture_init(struct fixture *f, const char *features)
 {
-	init(f, NULL, features, "", false);
+	init(f, NULL, features, "", false, NULL);
 }
 
 void fixture_init_delta(struct fixture *f, const char *features)
 {
-	init(f, &xds_protocol_delta, features, "", false);
+	init(f, &xds_protocol_delta, features, "", false, NULL);
 }
 
 void fixture_init_params(struct fixture *f, const struct xds_protocol *protocol, const char *params)
 {
-	init(f, protocol, "", params, false);
+	init(f, protocol, "", params, false, NULL);
 }
 
 void fixture_init_dropping(
 	struct fixture *f, const struct xds_protocol *protocol, const char *features)
 {
-	init(f, protocol, features, "", true);
+	init(f, protocol, features, "", true, NULL);
+}
+
+void fixture_init_kept(struct fixture *f, const struct xds_protocol *protocol, const char *features,
+	const struct xds_state *state)
+{
+	init(f, protocol, features, "", false, state);
 }
 
 void fixture_fini(struct fixture *f)

@@ -40,6 +40,9 @@ void fixture_init_delta(struct fixture *, const char *features); // speaks incre
 void fixture_init_params(struct fixture *, const struct xds_protocol *, const char *params);
 // Drops what was deleted (gRFC A53).
 void fixture_init_dropping(struct fixture *, const struct xds_protocol *, const char *features);
+// An earlier run kept this.
+void fixture_init_kept(struct fixture *, const struct xds_protocol *, const char *features,
+	const struct xds_state *);
 void fixture_fini(struct fixture *);
 void pass_time(struct fixture *, uint64_t ns);
 

@@ -27,7 +27,8 @@ static void on_log(void *ctx, const char *line)
 	snprintf(w->logged + len, sizeof(w->logged) - len, "%s\n", line);
 }
 
-static void init(struct world *w, const char *bootstrap, bool drops_deleted)
+static void init(
+	struct world *w, const char *bootstrap, bool drops_deleted, const struct xds_state *state)
 {
 	*w = (struct world){.now_ns = 1000 * S};
 	char *json = strdup(bootstrap);
@@ -54,6 +55,7 @@ static void init(struct world *w, const char *bootstrap, bool drops_deleted)
 		.rand = &w->rand,
 		.user_agent_version = "1.2.3",
 		.slice = fake_ads_slice(),
+		.state = state,
 		.log = on_log,
 		.log_ctx = w,
 	});
@@ -62,12 +64,17 @@ static void init(struct world *w, const char *bootstrap, bool drops_deleted)
 
 void world_init(struct world *w, const char *bootstrap)
 {
-	init(w, bootstrap, false);
+	init(w, bootstrap, false, NULL);
+}
+
+void world_init_kept(struct world *w, const char *bootstrap, const struct xds_state *state)
+{
+	init(w, bootstrap, false, state);
 }
 
 void world_init_dropping(struct world *w, const char *bootstrap)
 {
-	init(w, bootstrap, true);
+	init(w, bootstrap, true, NULL);
 }
 
 void world_fini(struct world *w)

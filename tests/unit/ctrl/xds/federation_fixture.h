@@ -27,6 +27,7 @@ struct world {
 // bootstrap: JSON with "'" for "\"".
 void world_init(struct world *, const char *bootstrap);
 void world_init_dropping(struct world *, const char *bootstrap); // what was deleted (gRFC A53)
+void world_init_kept(struct world *, const char *bootstrap, const struct xds_state *);
 void world_fini(struct world *);
 void world_pass(struct world *, uint64_t ns);
 void world_listen(struct world *, const struct xds_type *, const char *name, struct ear *);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What xDS servers sent, as a file holds it for a start without them: pure, from and to bytes, no
+// disk (docs/decisions/cold-start.md).
+// A head of 32 bytes, numbers in little endian: "SHUNTXDS", the version (4 bytes), zero (4), the
+// length of the body (8), and XXH64 of the body with that of the 24 bytes before as seed (8). The
+// body is a protobuf message:
+//   1 node id, string; 2 time of writing, seconds since 1970; 3 sections, messages:
+//     1 URI of the server, string; 2 URL of the type, string; 3 its resources, a
+//     DeltaDiscoveryResponse; 4 for each wildcard that was answered, its ResourceLocator.
+// So a section is read as a response of its server is, by the same code.
+// Thread: any, one owner.
+#pragma once
+
+#include "lb/base/err.h"
+#include "lb/base/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define XDS_STATE_VERSION 1
+#define XDS_STATE_MAX_LEN                                                                          \
+	((size_t)256 << 20) // of a file: what is larger is neither written nor read
+
+struct xds_state_section {
+	struct str server, type_url; // text
+	struct str response; // not looked into
+	struct str all; // the section itself
+};
+
+// A file that was read. Zeroed is an empty one.
+struct xds_state {
+	uint8_t *bytes; // owned
+	struct str node_id;
+	uint64_t written_s; // since 1970
+	struct xds_state_section *sections; // owned
+	size_t n_sections;
+};
+
+// Takes the bytes (malloc), even on failure. Returns 0, -ENOMEM, or -EINVAL with what is wrong.
+[[nodiscard]] int xds_state_parse(
+	uint8_t *bytes, size_t len, struct xds_state *ret, struct lb_err *reterr);
+void xds_state_fini(struct xds_state *); // leaves an empty one
+// The wildcard with this ResourceLocator was answered: the section has all that it stands for.
+bool xds_state_lists_all(const struct xds_state_section *, struct str locator);
+
+// One resource to be written. All borrowed.
+struct xds_state_item {
+	struct str name, version;
+	struct str constraints; // encoded; empty = none
+	struct str bytes;
+};
+struct xds_state_part {
+	const char *server;
+	// NULL: all sections of the server are those of the file before.
+	const char *type_url;
+	const struct xds_state_item *items; // each (name, constraints) once
+	size_t n_items;
+	const struct str *wildcards; // ResourceLocators
+	size_t n_wildcards;
+};
+struct xds_state_image {
+	const char *node_id;
+	uint64_t written_s;
+	const struct xds_state_part *parts;
+	size_t n_parts;
+};
+// `before` may be empty. Returns 0, -ENOMEM, or -EFBIG: *ret_len is what it would have, and nothing
+// was made. The caller frees *ret.
+[[nodiscard]] int xds_state_encode(const struct xds_state_image *, const struct xds_state *before,
+	uint8_t **ret, size_t *ret_len);
