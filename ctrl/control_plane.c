@@ -16,7 +16,6 @@
 #include "ctrl/loop.h"
 #include "ctrl/metrics/metrics_server.h"
 #include "ctrl/metrics_start.h"
-#include "ctrl/res/types.h"
 #include "ctrl/service.h"
 #include "ctrl/shutdown.h"
 #include "ctrl/signals.h"
@@ -27,7 +26,9 @@
 #include "ctrl/trust.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/federation.h"
+#include "ctrl/xds/keeper.h"
 #include "ctrl/xds/transport_grpc.h"
+#include "ctrl/xds_start.h"
 #include "lb/base/container_of.h"
 #include "lb/base/log.h"
 #include "lb/base/rand.h"
@@ -61,6 +62,7 @@ struct control_plane {
 	struct assembler *assembler;
 	struct drains *drains;
 	struct xds_federation *xds;
+	struct xds_keeper *keeper; // NULL = off
 	struct frontends *frontends; // NULL = they are not made yet
 	struct capture *capture; // NULL = there are none
 	struct show *show;
@@ -265,17 +267,13 @@ static int start_trust(struct control_plane *p, struct lb_err *err)
 	return p->trust ? 0 : lb_err_set(err, "out of memory");
 }
 
-static size_t max_response_len(const struct control_plane *p)
-{
-	return (size_t)p->conf.config->max_xds_response_mib << 20;
-}
-
 static int start_transport(struct control_plane *p, struct lb_err *err)
 {
 	gpr_set_log_function(on_grpc_log);
 	p->grpc = xds_grpc_new();
 	if (p->grpc)
-		xds_grpc_set_max_len(p->grpc, MESSAGE_PER_RESPONSE * max_response_len(p));
+		xds_grpc_set_max_len(
+			p->grpc, MESSAGE_PER_RESPONSE * xds_max_response_len(p->conf.config));
 	if (!p->grpc || loop_watch_fd(p->loop, xds_grpc_fd(p->grpc), on_grpc_ready, p))
 		return lb_err_set(err, "out of memory");
 	struct load_report_conf conf = {
@@ -333,24 +331,16 @@ static int start_assembler(struct control_plane *p, struct lb_err *err)
 
 static int start_xds(struct control_plane *p, struct lb_err *err)
 {
-	const struct config_xds *xds = p->conf.config->xds;
-	bool delta = xds && xds->protocol == CONFIG_XDS_DELTA;
-	struct xds_client_conf conf = {
+	struct xds_start_conf conf = {
+		.config = p->conf.config,
 		.bootstrap = p->conf.bootstrap,
-		.protocol = delta ? &xds_protocol_delta : &xds_protocol_sotw,
-		.drops_deleted = xds && xds->deleted == CONFIG_XDS_DROP,
-		.types = res_types,
-		.n_types = RES_N_TYPES,
 		.transport = xds_grpc_factory(p->grpc),
-		.wheel = loop_wheel(p->loop),
+		.loop = p->loop,
 		.rand = &p->rand,
-		.user_agent_version = SHUNT_VERSION,
-		.limits = {p->conf.config->max_xds_resources, max_response_len(p)},
-		.slice = {.clock_ns = loop_clock_ns, .len_ns = SLICE_NS},
+		.slice_ns = SLICE_NS,
 		.log = on_xds_log,
 	};
-	p->xds = xds_federation_new(&conf);
-	if (!p->xds)
+	if (xds_start(&conf, &p->xds, &p->keeper))
 		return lb_err_set(err, "out of memory");
 	struct frontends_conf frontends = {
 		.config = p->conf.config,
@@ -377,6 +367,7 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 		.workers = p->workers,
 		.assembler = p->assembler,
 		.xds = p->xds,
+		.keeper = p->keeper,
 		.drains = p->drains,
 		.loads = p->loads,
 		.certs = trust_certs(p->trust),
@@ -454,6 +445,7 @@ void control_plane_stop(struct control_plane *p)
 {
 	if (!p)
 		return;
+	xds_keeper_finish(p->keeper); // while all are watched still
 	metrics_server_free(p->metrics);
 	status_server_free(p->status);
 	stats_stop(p->stats);
@@ -462,6 +454,7 @@ void control_plane_stop(struct control_plane *p)
 	p->frontends = NULL; // a tree that asks for addresses while they go finds none
 	frontends_free(frontends);
 	xds_federation_free(p->xds);
+	xds_keeper_free(p->keeper);
 	if (p->dns)
 		p->dns->ops->free(p->dns);
 	if (p->lookups)

@@ -224,6 +224,7 @@ struct config {
 	struct config_limits *limits; // NULL = absent
 	struct config_peers *clients, *backends; // NULL = absent
 	struct config_retries *retries; // NULL = absent
+	char *state_dir; // where what serves is kept for the next start; NULL = nowhere
 	// All servers, separated by commas; NULL = those of resolv.conf. Not read by libcyaml.
 	char *dns_servers;
 	enum log_level log_level; // as given, or the default

@@ -466,6 +466,13 @@ static int check_drains(struct config *c, struct lb_err *reterr)
 		CONFIG_LISTENER_DRAIN, c->listener_drain, &c->listener_drain_s, reterr);
 }
 
+static int check_state_dir(const struct config *c, struct lb_err *reterr)
+{
+	if (!c->state_dir || c->state_dir[0] == '/')
+		return 0;
+	return lb_err_set(reterr, "state_dir: '%s' is not a path from the root", c->state_dir);
+}
+
 int config_check(struct config *c, struct lb_err *reterr)
 {
 	if (check_stats(c, reterr) || check_workers(c, reterr) || check_dns(c, reterr) ||
@@ -475,8 +482,8 @@ int config_check(struct config *c, struct lb_err *reterr)
 		check_peers(CONFIG_CLIENT_USER_TIMEOUT, c->clients, &c->client_silence, reterr) ||
 		check_peers(
 			CONFIG_BACKEND_USER_TIMEOUT, c->backends, &c->backend_silence, reterr) ||
-		check_tls(c, reterr) || check_drains(c, reterr) || check_ports(c, reterr) ||
-		config_check_vips(c, reterr))
+		check_tls(c, reterr) || check_state_dir(c, reterr) || check_drains(c, reterr) ||
+		check_ports(c, reterr) || config_check_vips(c, reterr))
 		return -EINVAL;
 	return config_check_frontends(c, reterr);
 }

@@ -146,6 +146,12 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 	X(XDS_NACKS, COUNTER, "shunt_xds_nacks", "grpc_xds_server", "Responses refused.")          \
 	X(XDS_SINCE, GAUGE, "shunt_xds_server_state_seconds", "grpc_xds_server state",             \
 		"How long the stream has been in this state.")                                     \
+	X(XDS_STALE, GAUGE, "shunt_xds_stale_resources", "grpc_xds_server",                        \
+		"Resources that serve from disk, until the server says something of them.")        \
+	X(XDS_KEPT, COUNTER, "shunt_xds_state_writes", "result",                                   \
+		"Attempts to write the file in state_dir.")                                        \
+	X(XDS_KEPT_AGE, GAUGE, "shunt_xds_state_age_seconds", "",                                  \
+		"Time since that file was written by this process.")                               \
 	X(XDS_CONNECTED, GAUGE, "grpc_xds_client_connected", "grpc_xds_server",                    \
 		"Whether or not the xDS client currently has a working ADS stream to the xDS "     \
 		"server.")                                                                         \

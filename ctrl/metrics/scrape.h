@@ -21,6 +21,7 @@ struct show_port;
 struct twheel;
 struct workers;
 struct xds_federation;
+struct xds_keeper;
 
 // Bounds of one reading (OPS-11); what is above is counted in shunt_metrics_left_out. Clusters have
 // one of LB_MAX_CLUSTERS, frontends one of LB_MAX_FRONTENDS.
@@ -34,6 +35,7 @@ struct scrape_conf { // all borrowed, outlives the scrapes
 	const struct workers *workers;
 	const struct assembler *assembler;
 	const struct xds_federation *xds; // NULL = its metrics are not told
+	const struct xds_keeper *keeper; // NULL = nothing is kept of it
 	const struct drains *drains; // NULL = nothing drains
 	const struct certs *certs; // NULL = none
 	const struct credentials *credentials; // likewise

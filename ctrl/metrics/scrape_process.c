@@ -4,6 +4,7 @@
 #include "ctrl/base/show_port.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/metrics/scrape_inside.h"
+#include "ctrl/xds/keeper.h"
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
 
@@ -240,8 +241,24 @@ static void tell_xds_server(struct scrape *s, enum metric_id id, uint32_t unused
 		               : id == METRIC_ID_XDS_NACKS     ? (double)info->n_nacks
 		               : id == METRIC_ID_XDS_CONNECTED ? (double)info->connected
 		               : id == METRIC_ID_XDS_FAILURES  ? (double)info->n_failures
+		               : id == METRIC_ID_XDS_STALE     ? (double)info->n_stale
 		                                               : age_s(s, info->since_ns);
 		scrape_tell(s, id, value, LABELS(server->uri, xds_server_state_name(info->state)));
+	}
+}
+
+static void tell_xds_state(struct scrape *s, enum metric_id id, uint32_t unused)
+{
+	struct xds_keeper_info info;
+	if (!s->conf.keeper)
+		return;
+	xds_keeper_info(s->conf.keeper, &info);
+	if (id == METRIC_ID_XDS_KEPT) {
+		scrape_tell(s, id, (double)info.n_written, LABELS("written"));
+		scrape_tell(s, id, (double)info.n_failed, LABELS("failed"));
+		scrape_tell(s, id, (double)info.n_too_large, LABELS("too_large"));
+	} else if (info.written_ns) {
+		scrape_tell(s, id, age_s(s, info.written_ns), NULL);
 	}
 }
 
@@ -324,6 +341,9 @@ const struct scrape_family scrape_process[] = {
 	ONCE(XDS_ACKS, tell_xds_server),
 	ONCE(XDS_NACKS, tell_xds_server),
 	ONCE(XDS_SINCE, tell_xds_server),
+	ONCE(XDS_STALE, tell_xds_server),
+	ONCE(XDS_KEPT, tell_xds_state),
+	ONCE(XDS_KEPT_AGE, tell_xds_state),
 	ONCE(XDS_CONNECTED, tell_xds_server),
 	ONCE(XDS_FAILURES, tell_xds_server),
 	ONCE(XDS_VALID, tell_xds_updates),

@@ -55,6 +55,7 @@ struct show *show_new(const struct show_conf *conf)
 		.workers = conf->workers,
 		.assembler = conf->assembler,
 		.xds = conf->xds,
+		.keeper = conf->keeper,
 		.drains = conf->drains,
 		.wheel = conf->wheel,
 		.ports = conf->ports,

@@ -23,6 +23,7 @@ struct stats_follow;
 struct twheel;
 struct workers;
 struct xds_federation;
+struct xds_keeper;
 
 struct show_conf { // all borrowed, outlives it
 	struct config *config; // `reload` changes it
@@ -30,6 +31,7 @@ struct show_conf { // all borrowed, outlives it
 	struct workers *workers;
 	struct assembler *assembler;
 	const struct xds_federation *xds;
+	const struct xds_keeper *keeper; // NULL = nothing is kept of it
 	struct drains *drains; // NULL = nothing drains
 	const struct load_report *loads; // NULL = no load reports
 	const struct certs *certs; // NULL = none

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A start without the management server: what served before serves again, from state_dir."""
+
+import pytest
+
+from lab import command, wait_until
+from test_xds import wait_for_split
+from world import ROUTES, split_of
+
+WAIT_S = 30
+FILE = "xds-state"
+
+
+@pytest.fixture(name="folder")
+def fixture_folder(lab):
+    folder = lab.dir / "state"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(name="kept_world")
+def fixture_kept_world(make_world, folder):
+    world = make_world()
+    world.bed.settings = f"state_dir: {folder}\n"
+    return world
+
+
+def state_of(bed):
+    return bed.show("xds")["state"]
+
+
+def wait_written(bed, n=1):
+    wait_until(lambda: state_of(bed)["written"] >= n, WAIT_S, "the file in state_dir")
+
+
+def stop_daemon(bed):
+    assert bed.daemon.stop(WAIT_S) == 0, bed.daemon.output()
+
+
+def states(bed):
+    return {(r["type"], r["name"]): r["state"] for r in bed.show("xds")["resources"]}
+
+
+def metric(bed, name):
+    """The values of a metric's samples."""
+    lines = bed.shuntctl("show", "metrics").splitlines()
+    return [float(line.split()[-1]) for line in lines if line.startswith(name)]
+
+
+@pytest.mark.parametrize("protocol", ["sotw", "delta"])
+def test_daemon_starts_without_its_server_and_believes_it_once_it_is_back(kept_world, protocol):
+    """OPS-90, OPS-94, OPS-96, OPS-98."""
+    world, bed = kept_world, kept_world.bed
+    bed.settings += f"xds: {{protocol: {protocol}}}\n"
+    world.start()
+    wait_written(bed)
+    assert metric(bed, "shunt_xds_stale_resources") == [0]
+    bed.xds.kill()
+    stop_daemon(bed)
+    bed.start_daemon()
+    report = bed.run_h2load(requests=4000)
+    assert report.perfect, report
+    blue, green = split_of(report)
+    assert blue > 0 and green > 0
+    assert set(states(bed).values()) == {"STALE"}
+    assert metric(bed, "shunt_xds_stale_resources") == [len(states(bed))]
+    assert "from disk" in bed.daemon.output()
+    assert state_of(bed)["read_age_s"] >= 0
+    world.set_weights(0, 100)
+    load = bed.start_h2load("load", requests=12_000, clients=8, streams=8, rate=600)
+    bed.start_xds()
+    wait_for_split(bed, 0, timeout=WAIT_S)
+    report = bed.h2load_report(load)
+    assert report.perfect, report
+    wait_until(lambda: set(states(bed).values()) == {"ACKED"}, WAIT_S, "the server's own word")
+    assert metric(bed, "shunt_xds_stale_resources") == [0]
+    wait_written(bed)
+
+
+def test_what_the_server_changed_while_we_were_away_is_never_served_stale(kept_world):
+    """OPS-94: a server that is there is asked alone."""
+    world, bed = kept_world, kept_world.bed
+    world.start()
+    wait_written(bed)
+    stop_daemon(bed)
+    world.set_weights(0, 100)
+    bed.start_daemon()
+    blue, _ = split_of(bed.run_h2load(requests=1000))
+    assert blue == 0
+    assert "from disk" not in bed.daemon.output()
+
+
+def test_file_that_is_broken_is_set_aside_and_the_start_goes_on(kept_world, folder):
+    """OPS-92."""
+    bed = kept_world.bed
+    (folder / FILE).write_bytes(b"SHUNTXDS, but no more")
+    kept_world.start()
+    assert bed.run_h2load(requests=500).perfect
+    assert (folder / f"{FILE}.corrupt").exists()
+    assert "xds state set aside" in bed.daemon.output()
+    assert any("set aside" in line for line in bed.shuntctl("show", "events").splitlines())
+    assert state_of(bed)["set_aside"] == 1
+    wait_written(bed)
+    assert (folder / FILE).read_bytes().startswith(b"SHUNTXDS\x01")
+    assert (folder / FILE).stat().st_mode & 0o777 == 0o600
+
+
+def test_full_disk_is_said_and_harms_nothing_else(kept_world, folder):
+    """OPS-93."""
+    bed = kept_world.bed
+    command(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(folder)])
+    try:
+        with pytest.raises(OSError), open(folder / "filler", "wb", buffering=0) as filler:
+            while True:
+                filler.write(bytes(1024))
+        kept_world.start()
+        wait_until(lambda: state_of(bed)["failed"] >= 1, WAIT_S, "the failure")
+        assert "No space left" in state_of(bed)["error"]
+        assert metric(bed, 'shunt_xds_state_writes_total{result="failed"}')[0] >= 1
+        assert bed.run_h2load(requests=2000).perfect
+        assert not (folder / FILE).exists() and not (folder / f"{FILE}.new").exists()
+        (folder / "filler").unlink()
+        stop_daemon(bed)  # writes what is not written yet
+        assert (folder / FILE).exists()
+        bed.start_daemon()
+    finally:
+        command(["umount", "-l", str(folder)])
+
+
+def test_routes_that_came_with_the_last_change_are_written_at_the_end(kept_world):
+    """OPS-91."""
+    world, bed = kept_world, kept_world.bed
+    world.start()
+    wait_written(bed)
+    world.set_weights(100, 0)
+    wait_for_split(bed, 100)
+    bed.xds.kill()
+    stop_daemon(bed)
+    bed.start_daemon()
+    assert {state for (_, name), state in states(bed).items() if name == ROUTES} == {"STALE"}
+    _, green = split_of(bed.run_h2load(requests=1000))
+    assert green == 0
