@@ -127,9 +127,9 @@ class Serve(Server):
 class Proxy(Server):
     """It stands before another one."""
 
-    def __init__(self, path, upstream, protocol="sotw", grace_s=60, max_request_mib=4):
+    def __init__(self, path, upstream, protocol="sotw", grace_s=60, max_request_mib=4, words=()):
         self.options = ["--protocol", protocol, "--grace", str(grace_s),
-                        "--max-request", str(max_request_mib), "--verbose"]
+                        "--max-request", str(max_request_mib), "--verbose", *words]
         self.file = path / "upstream.json"
         self.file.write_text(json.dumps(upstream.bootstrap("proxy")))
         super().__init__(path / "proxy.log")

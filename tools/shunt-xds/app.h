@@ -19,6 +19,7 @@ struct app_options {
 	bool is_delta; // proxy: protocol towards its server
 	uint64_t grace_ns; // proxy
 	size_t request_max; // proxy: bytes
+	const char *state_dir; // proxy; NULL = nothing is kept
 	bool verbose;
 };
 

@@ -15,7 +15,7 @@
 #define MAX_WORDS 2
 
 enum { GROUP_BOTH, GROUP_SERVE, GROUP_PROXY };
-enum { OPTION_CERTIFICATE = 256, OPTION_KEY, OPTION_CLIENT_CA };
+enum { OPTION_CERTIFICATE = 256, OPTION_KEY, OPTION_CLIENT_CA, OPTION_STATE_DIR };
 
 static const struct argp_option options[] = {
 	{"listen", 'l', "ADDRESS", 0, "Address to listen on, as 127.0.0.1:18000 or [::1]:18000",
@@ -43,6 +43,8 @@ static const struct argp_option options[] = {
 		"Longest message that the server accepts (default 4). A client with more names "
 		"than fit is disconnected",
 		GROUP_PROXY},
+	{"state-dir", OPTION_STATE_DIR, "DIR", 0,
+		"Keep what the server sent here, for a start while it is unreachable", GROUP_PROXY},
 	{0},
 };
 
@@ -101,15 +103,17 @@ static void check(struct reading *r, struct argp_state *state)
 	else if (is_proxy && o->descriptors)
 		argp_error(state, "--descriptors is for serve");
 	else if (!is_proxy && r->has_proxy_option)
-		argp_error(
-			state, "--upstream, --protocol, --grace and --max-request are for proxy");
+		argp_error(state,
+			"--upstream, --protocol, --grace, --max-request and --state-dir are "
+			"for proxy");
 }
 
 static error_t take_arg(int key, char *arg, struct argp_state *state)
 {
 	struct reading *r = state->input;
 	struct app_options *o = &r->to;
-	r->has_proxy_option |= key == 'u' || key == 'p' || key == 'g' || key == 'm';
+	r->has_proxy_option |=
+		key == 'u' || key == 'p' || key == 'g' || key == 'm' || key == OPTION_STATE_DIR;
 	switch (key) {
 	case 'l':
 		o->listen = arg;
@@ -137,6 +141,9 @@ static error_t take_arg(int key, char *arg, struct argp_state *state)
 		break;
 	case 'm':
 		o->request_max = read_number(state, "max-request", arg, 1, REQUEST_MAX_MIB) << 20;
+		break;
+	case OPTION_STATE_DIR:
+		o->state_dir = arg;
 		break;
 	case 'v':
 		o->verbose = true;

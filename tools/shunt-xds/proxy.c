@@ -3,11 +3,13 @@
 // loop: signals, the server above, the clients.
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/client.h"
+#include "ctrl/xds/keeper.h"
 #include "ctrl/xds/protocol.h"
 #include "ctrl/xds/transport_grpc.h"
 #include "lb/base/err.h"
 #include "lb/base/log.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "tools/shunt-xds/ads_service.h"
 #include "tools/shunt-xds/app.h"
@@ -17,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 // Of a request, for all that is not names: the node, a refusal's text.
 #define REQUEST_REST (128 << 10)
@@ -27,6 +30,7 @@ struct app {
 	struct rand rand;
 	struct xds_grpc *grpc;
 	struct catalog *catalog;
+	struct xds_keeper *keeper; // NULL = off
 	struct upstream *upstream;
 	struct ads_service *service;
 };
@@ -76,6 +80,28 @@ static int load_bootstrap(struct app *app, const char *path)
 	return 0;
 }
 
+static uint64_t wall_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
+}
+
+// Clients that are not back yet want what is kept for them for as long as what they left.
+static int open_keeper(struct app *app, const struct app_options *o)
+{
+	if (!o->state_dir)
+		return 0;
+	app->keeper = xds_keeper_new(&(struct xds_keeper_conf){
+		.directory = o->state_dir,
+		.bootstrap = app->bootstrap,
+		.wheel = app->wheel,
+		.wall_ns = wall_ns,
+		.hold_ns = o->grace_ns,
+	});
+	return app->keeper ? 0 : -ENOMEM;
+}
+
 static int open_upstream(struct app *app, const struct app_options *o)
 {
 	uint64_t seed = app_now_ns();
@@ -88,6 +114,8 @@ static int open_upstream(struct app *app, const struct app_options *o)
 	app->catalog = catalog_new(protocol->newest_wins);
 	if (!app->wheel || !app->grpc || !app->catalog)
 		return -ENOMEM;
+	if (open_keeper(app, o))
+		return -ENOMEM;
 	app->upstream = upstream_new(
 		&(struct upstream_conf){
 			.bootstrap = app->bootstrap,
@@ -98,6 +126,7 @@ static int open_upstream(struct app *app, const struct app_options *o)
 			.user_agent_version = SHUNT_VERSION,
 			.grace_ns = o->grace_ns,
 			.names_max = o->request_max - REQUEST_REST,
+			.keeper = app->keeper,
 			.log = upstream_says,
 		},
 		app->catalog);
@@ -136,8 +165,10 @@ int app_proxy(const struct app_options *o, int signals)
 		run(&app, signals);
 		log_info("stopping", "%s", "");
 	}
+	xds_keeper_finish(app.keeper); // while clients' subscriptions are there
 	ads_service_free(app.service);
 	upstream_free(app.upstream);
+	xds_keeper_free(app.keeper);
 	catalog_free(app.catalog);
 	if (app.grpc)
 		xds_grpc_free(app.grpc);

@@ -3,6 +3,7 @@
 #include "tools/shunt-xds/upstream.h"
 
 #include "ctrl/xds/bootstrap/bootstrap.h"
+#include "ctrl/xds/keeper.h"
 #include "ctrl/xds/raw.h"
 #include "ctrl/xds/variants/constraints.h"
 #include "ctrl/xds/variants/params.h"
@@ -296,6 +297,12 @@ void upstream_end(struct upstream *up)
 	xds_client_end(up->client);
 }
 
+static void each_client(void *of, void (*fn)(void *ctx, struct xds_client *), void *ctx)
+{
+	const struct upstream *up = of;
+	fn(ctx, up->client);
+}
+
 struct upstream *upstream_new(const struct upstream_conf *conf, struct catalog *catalog)
 {
 	struct upstream *up = calloc(1, sizeof(*up));
@@ -329,6 +336,7 @@ struct upstream *upstream_new(const struct upstream_conf *conf, struct catalog *
 		.rand = conf->rand,
 		.user_agent_version = conf->user_agent_version,
 		.limits = {.n_resources = RESOURCES_MAX},
+		.state = conf->keeper ? xds_keeper_state(conf->keeper) : NULL,
 		.log = conf->log,
 		.log_ctx = conf->log_ctx,
 	});
@@ -336,6 +344,9 @@ struct upstream *upstream_new(const struct upstream_conf *conf, struct catalog *
 		free(up);
 		return NULL;
 	}
+	if (conf->keeper)
+		xds_client_add_settled(
+			up->client, xds_keeper_follow(conf->keeper, each_client, up));
 	catalog_set_source(catalog, &up->source);
 	return up;
 }

@@ -17,6 +17,7 @@
 struct rand;
 struct twheel;
 struct xds_bootstrap;
+struct xds_keeper;
 struct xds_protocol;
 struct upstream;
 
@@ -31,6 +32,7 @@ struct upstream_conf {
 	// Limit of the bytes that the names of a type may take in a request; one client may use
 	// half. A longer request would make the server end the stream for all clients.
 	size_t names_max;
+	struct xds_keeper *keeper; // keeps what the server sends; borrowed; NULL = nobody does
 	void (*log)(void *ctx, const char *line); // may be NULL
 	void *log_ctx;
 };
