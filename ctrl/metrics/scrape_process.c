@@ -141,10 +141,13 @@ static void tell_own(struct scrape *s, enum metric_id id, uint32_t unused)
 // What goes up and down is no event, and is told elsewhere.
 static bool is_gauge(const char *group, const char *name)
 {
-	static const char *const gauges[] = {"requests", "requests_waiting", "requests_paused",
-		"clients", "upstreams", "spare_places"};
+	static const struct {
+		const char *group, *name;
+	} gauges[] = {{"proxy", "requests"}, {"proxy", "requests_waiting"},
+		{"proxy", "requests_paused"}, {"proxy", "clients"}, {"proxy", "upstreams"},
+		{"proxy", "spare_places"}, {"net", "gateways_silent"}};
 	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
-		if (strcmp(group, "proxy") == 0 && strcmp(name, gauges[i]) == 0)
+		if (strcmp(group, gauges[i].group) == 0 && strcmp(name, gauges[i].name) == 0)
 			return true;
 	return false;
 }

@@ -33,7 +33,8 @@
 // another station or a group. eth_ip6: on a port without an IPv6 address. arp_asked, arp_answered:
 // requests and replies sent. arp_learned: neighbors that became or stayed reachable. arp_not_ours:
 // neither for us nor a reply to us. arp_conflict: another host claims our address. arp_off_link:
-// sender outside of the port's prefixes. hold_full, hold_dropped: frames that could not wait for a
+// sender outside of the port's prefixes. gateways_silent: a gauge of those that left the last
+// question without an answer. hold_full, hold_dropped: frames that could not wait for a
 // neighbor, or waited in vain. eth_vlan: of a VLAN, which the port has none of. ip_total_length:
 // longer than the frame, which the device cut or whose length is wrong. ip_broadcast: unicast
 // packet in a broadcast frame. icmp_forged: quotes a packet that we never sent. ip6_extension: too
@@ -62,6 +63,7 @@
 	X(neigh_full)                                                                              \
 	X(neigh_evicted)                                                                           \
 	X(neigh_failed)                                                                            \
+	X(gateways_silent)                                                                         \
 	X(hold_full)                                                                               \
 	X(hold_dropped)                                                                            \
 	X(ip_short)                                                                                \
@@ -174,6 +176,7 @@ struct net_port {
 	} addresses[NET_MAX_ADDRESSES];
 	uint32_t n_addresses;
 	struct ip_addr gateway, gateway6; // all zero = none
+	bool gateway_silent, gateway6_silent; // the last question had no answer
 	struct net_mld mld;
 	struct net_ra ra;
 	struct ip_addr link_local; // ours; all zero = no IPv6 on this port

@@ -298,10 +298,27 @@ bool neigh_may_defend(struct net *net)
 	return true;
 }
 
+// Of a gateway, whether it answers counts for all that is behind it.
+static void note_gateway(const struct neigh *n, bool silent)
+{
+	struct net *net = n->net;
+	struct net_port *port = &net->ports[n->port];
+	bool v4 = ip_is_v4(&n->ip);
+	bool *was = v4 ? &port->gateway_silent : &port->gateway6_silent;
+	if (*was == silent || !ip_eq(&n->ip, v4 ? &port->gateway : &port->gateway6))
+		return;
+	*was = silent;
+	if (silent)
+		counter_add(&net->counters[NET_gateways_silent], 1);
+	else
+		counter_sub(&net->counters[NET_gateways_silent], 1);
+}
+
 void neigh_hear(struct neigh *n, const uint8_t mac[6], bool asked)
 {
 	uint64_t now = twheel_now(n->net->wheel);
 	bool asking = n->state == NEIGH_INCOMPLETE || n->state == NEIGH_PROBE;
+	note_gateway(n, false);
 	if ((asked && asking && n->n_asks > 0) || n->state == NEIGH_INCOMPLETE) {
 		memcpy(n->eth, mac, ETH_ADDRESS);
 		n->changed_ns = now;
@@ -370,6 +387,7 @@ static void give_up(struct neigh *n)
 	struct neigh_held *held = n->head;
 	n->head = NULL;
 	net_count(net, NET_neigh_failed);
+	note_gateway(n, true);
 	release(n);
 	while (held) {
 		struct neigh_held *next = held->next;

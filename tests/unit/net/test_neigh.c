@@ -74,6 +74,31 @@ static void question_is_repeated_once_a_second_whatever_is_sent(void **state)
 	assert_int_equal(n_requests(w, PEER), 3);
 }
 
+static void nobody_answers(struct world *w)
+{
+	for (int i = 0; i < 4; i++)
+		world_advance(w, NS_PER_SECOND + NS_PER_MS);
+}
+
+// OPS-137
+static void a_gateway_is_silent_from_a_question_without_answer_to_the_next_word(void **state)
+{
+	struct world *w = *state;
+	const uint32_t far = IP(203, 0, 113, 1), gateway = IP(10, 0, 0, 254);
+	assert_true(world_send(w, OURS, far, "x"));
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_int_equal(world_count(w, "gateways_silent"), 0);
+	nobody_answers(w);
+	assert_int_equal(world_count(w, "neigh_failed"), 2); // of which one is the gateway
+	assert_int_equal(world_count(w, "gateways_silent"), 1);
+	assert_true(world_send(w, OURS, far, "x"));
+	nobody_answers(w);
+	assert_int_equal(world_count(w, "gateways_silent"), 1);
+	assert_true(world_send(w, OURS, far, "x"));
+	world_resolve(w, 0, gateway, peer_mac);
+	assert_int_equal(world_count(w, "gateways_silent"), 0);
+}
+
 static const uint8_t new_mac[6] = {2, 0, 0, 0, 0, 0xcc};
 
 static void another_device_of_a_port_sends_as_itself_and_asks_the_link_anew(void **state)
@@ -559,6 +584,7 @@ static void held_frame_without_a_buffer_is_counted(void **state)
 #define CASE(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 RUN_SUITE("net/neigh", CASE(frames_wait_for_the_answer_and_leave_in_order),
 	CASE(question_is_repeated_once_a_second_whatever_is_sent),
+	CASE(a_gateway_is_silent_from_a_question_without_answer_to_the_next_word),
 	CASE(another_device_of_a_port_sends_as_itself_and_asks_the_link_anew),
 	CASE(frames_that_waited_leave_as_the_new_device),
 	CASE(silence_drops_the_frames_and_tells_their_flow),
