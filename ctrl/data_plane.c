@@ -3,8 +3,14 @@
 
 #include "ctrl/conf/config_numbers.h"
 #include "dataplane/buf/buf.h"
+#include "dataplane/pci_device.h"
+#include "dataplane/remedy.h"
 #include "dataplane/vlan.h"
 #include "lb/base/time.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 // What config.h lets through must fit the data plane, which it does not know.
 _Static_assert(CONFIG_MAX_PORTS <= NET_MAX_PORTS, "ports");
@@ -16,6 +22,109 @@ _Static_assert(CONFIG_MAX_VLAN <= VLAN_MAX, "vlan");
 // Of all workers; of one source a quarter. Each takes some 40 KiB.
 #define MAX_HANDSHAKES 4096
 #define CHUNKS_OF_MIB ((1u << 20) / BUF_CHUNK_SIZE)
+
+// Packet buffers of one port's queue take about 20 MiB.
+#define QUEUE_MIB 24
+#define LEAST_MIB 512
+
+struct eal_conf data_plane_describe_eal(
+	const struct config *c, struct data_plane_eal_lists *ret_lists)
+{
+	uint32_t memory = LEAST_MIB / 4 + c->n_workers * c->n_ports * QUEUE_MIB;
+	bool wants_pa = false;
+	for (unsigned i = 0; i < c->n_workers; i++)
+		ret_lists->cores[i] = c->workers[i];
+	for (unsigned i = 0; i < c->n_ports; i++) {
+		ret_lists->devices[i] = c->ports[i].device;
+		wants_pa |= port_wants_pa(c->ports[i].device);
+	}
+	return (struct eal_conf){
+		.args = {.given = (const char *const *)c->eal,
+			.n_given = c->n_eal,
+			.devices = ret_lists->devices,
+			.n_devices = c->n_ports,
+			.wants_pa = wants_pa,
+			.memory_mib = memory > LEAST_MIB ? memory : LEAST_MIB,
+			.cores = ret_lists->cores,
+			.n_cores = c->n_workers},
+	};
+}
+
+char *data_plane_print_eal(const struct config *c, struct lb_err *reterr)
+{
+	struct data_plane_eal_lists lists;
+	struct eal_conf conf = data_plane_describe_eal(c, &lists);
+	return eal_describe(&conf, reterr);
+}
+
+int data_plane_check_eal(const struct config *c, struct lb_err *reterr)
+{
+	struct data_plane_eal_lists lists;
+	struct eal_conf conf = data_plane_describe_eal(c, &lists);
+	struct eal_args args = {0};
+	memset(&conf.args.usable, 0xff, sizeof(conf.args.usable));
+	int ret = eal_args_make(&conf.args, &args, reterr);
+	eal_args_fini(&args);
+	return ret;
+}
+
+static bool wants_hugepages(const struct config *c)
+{
+	return eal_args_want_hugepages((const char *const *)c->eal, c->n_eal);
+}
+
+static void describe_card(const struct config *c, const char *root, const struct pci_addr *addr,
+	struct doctor_device *ret)
+{
+	struct pci_device card;
+	char name[PCI_ADDR_TEXT_MAX], remedy[REMEDY_MAX];
+	_Static_assert(REMEDY_MAX <= DOCTOR_MAX_REMEDY, "a remedy has room");
+	pci_device_look(root, addr, &card);
+	ret->kind = DOCTOR_DEVICE_PCI;
+	ret->pins = card.is_vfio;
+	strcpy(ret->name, pci_addr_print(addr, name));
+	strcpy(ret->remedy, remedy_for_device(root, addr, wants_hugepages(c), remedy));
+}
+
+void data_plane_describe_devices(
+	const struct config *c, const char *root, struct doctor_device ret[CONFIG_MAX_PORTS])
+{
+	for (unsigned i = 0; i < c->n_ports; i++) {
+		const char *device = c->ports[i].device, *name = strstr(device, "iface=");
+		struct doctor_device *d = &ret[i];
+		struct pci_addr addr;
+		*d = (struct doctor_device){.kind = DOCTOR_DEVICE_OTHER};
+		if (pci_addr_parse(device, &addr)) {
+			describe_card(c, root, &addr, d);
+			continue;
+		}
+		if (strncmp(device, "net_af_packet", strlen("net_af_packet")) == 0)
+			d->kind = DOCTOR_DEVICE_PACKET;
+		else if (strncmp(device, "net_af_xdp", strlen("net_af_xdp")) == 0)
+			d->kind = DOCTOR_DEVICE_XDP;
+		name = name ? name + strlen("iface=") : device;
+		snprintf(d->name, sizeof(d->name), "%.*s", (int)strcspn(name, ","), name);
+	}
+}
+
+struct doctor_memory data_plane_describe_memory(const struct config *c)
+{
+	static const char *const files[] = {"--huge-dir", "--huge-unlink", "--legacy-mem"};
+	struct data_plane_eal_lists lists;
+	struct doctor_memory m = {.hugepages = wants_hugepages(c), .in_memory = true};
+	if (!m.hugepages)
+		m.mib = data_plane_describe_eal(c, &lists).args.memory_mib;
+	for (unsigned i = 0; i < c->n_eal; i++) {
+		const char *arg = c->eal[i];
+		for (size_t k = 0; k < sizeof(files) / sizeof(files[0]); k++)
+			m.in_memory &= strncmp(arg, files[k], strlen(files[k])) != 0;
+		if (strncmp(arg, "-m", 2) != 0 || (!arg[2] && i + 1 == c->n_eal))
+			continue;
+		m.mib = (uint32_t)strtoul(arg[2] ? arg + 2 : c->eal[i + 1], NULL, 10);
+		m.is_given = true;
+	}
+	return m;
+}
 
 static void describe_ports(
 	const struct config *c, struct port *const *ports, struct worker_conf *conf)

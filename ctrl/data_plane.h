@@ -4,9 +4,30 @@
 #pragma once
 
 #include "ctrl/conf/config.h"
+#include "ctrl/doctor/host.h"
+#include "dataplane/eal.h"
 #include "dataplane/port.h"
 #include "dataplane/worker.h"
+#include "lb/pick/limits.h"
 #include "tlshs/threads.h"
+
+// Lists of what data_plane_describe_eal() returns; the caller's.
+struct data_plane_eal_lists {
+	int cores[LB_MAX_WORKERS];
+	const char *devices[NET_MAX_PORTS];
+};
+// What DPDK is told; without a log. The texts are borrowed from the configuration.
+struct eal_conf data_plane_describe_eal(
+	const struct config *, struct data_plane_eal_lists *ret_lists);
+// The same in shell syntax, from malloc; NULL with reterr.
+char *data_plane_print_eal(const struct config *, struct lb_err *reterr);
+// Whether `eal` can be had so, whatever cores this process may use: 0, or -EINVAL or -ENOMEM with
+// reterr.
+[[nodiscard]] int data_plane_check_eal(const struct config *, struct lb_err *reterr);
+// Of each port, what an examination of the host is to know; root: in front of /sys and /dev.
+void data_plane_describe_devices(
+	const struct config *, const char *root, struct doctor_device ret[CONFIG_MAX_PORTS]);
+struct doctor_memory data_plane_describe_memory(const struct config *);
 
 // Sets what the configuration says of every worker; the caller has set what is the worker's own.
 // ports: those of the configuration, borrowed.

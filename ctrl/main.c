@@ -2,7 +2,7 @@
 // shuntd: the order in which everything is born, and its mirror image. It and data_plane.c are the
 // only files that see both the control plane and the data plane.
 #include "ctrl/base/events.h"
-#include "ctrl/certs/certs.h"
+#include "ctrl/check.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/control_plane.h"
 #include "ctrl/data_plane.h"
@@ -60,64 +60,14 @@ static void log_eal(void *ctx, int level, const char *line)
 	log_write(ours, "dpdk", "text=%s", log_quote(line));
 }
 
-// Packet buffers of one port's queue take about 20 MiB.
-#define QUEUE_MIB 24
-#define LEAST_MIB 512
-
-// What EAL is told; lists are the daemon's.
-struct eal_lists {
-	int cores[LB_MAX_WORKERS];
-	const char *devices[NET_MAX_PORTS];
-};
-
-static struct eal_conf describe_eal(const struct config *c, struct eal_lists *lists)
-{
-	uint32_t memory = LEAST_MIB / 4 + c->n_workers * c->n_ports * QUEUE_MIB;
-	bool wants_pa = false;
-	for (unsigned i = 0; i < c->n_workers; i++)
-		lists->cores[i] = c->workers[i];
-	for (unsigned i = 0; i < c->n_ports; i++) {
-		lists->devices[i] = c->ports[i].device;
-		wants_pa |= port_wants_pa(c->ports[i].device);
-	}
-	return (struct eal_conf){
-		.args = {.given = (const char *const *)c->eal,
-			.n_given = c->n_eal,
-			.devices = lists->devices,
-			.n_devices = c->n_ports,
-			.wants_pa = wants_pa,
-			.memory_mib = memory > LEAST_MIB ? memory : LEAST_MIB,
-			.cores = lists->cores,
-			.n_cores = c->n_workers},
-		.log = log_eal,
-	};
-}
-
 static int start_eal(struct daemon *d, struct lb_err *err)
 {
-	struct eal_lists lists;
-	struct eal_conf conf = describe_eal(d->config, &lists);
+	struct data_plane_eal_lists lists;
+	struct eal_conf conf = data_plane_describe_eal(d->config, &lists);
+	conf.log = log_eal;
 	int ret = eal_start(&conf, err);
 	d->eal_started = ret == 0;
 	return ret;
-}
-
-// --check: what a start would do.
-static int print_check(const struct daemon *d, const char *path, struct lb_err *err)
-{
-	const struct config *c = d->config;
-	int ret = certs_check(d->bootstrap, c->tls ? c->tls->crl_directory : NULL,
-		c->tls ? c->tls->ticket_secret : NULL, err);
-	if (ret)
-		return ret;
-	struct eal_lists lists;
-	struct eal_conf conf = describe_eal(c, &lists);
-	char *args = eal_describe(&conf, err);
-	if (!args)
-		return -EINVAL;
-	printf("%s: configuration OK\nDPDK starts with: %s\n", path, args);
-	free(args);
-	return 0;
 }
 
 static int make_steering(struct daemon *d, struct lb_err *err)
@@ -410,13 +360,18 @@ static int run(struct daemon *d, struct lb_err *err)
 
 struct args {
 	const char *config;
-	bool check;
+	bool check, device, json;
 };
 
 static const struct argp_option options[] = {
 	{"config", 'c', "FILE", 0, "The configuration (shunt.yaml)", 0},
 	{"check", 'k', NULL, 0,
 		"Check the configuration and the bootstrap, touch no device, and exit", 0},
+	{"device", 'd', NULL, 0,
+		"With --check: examine this host, too: devices, cores, memory, servers, clocks. "
+		"Exit status: 0 all is well, 1 warnings, 2 errors",
+		0},
+	{"json", 'j', NULL, 0, "With --check --device: in JSON", 0},
 	{0},
 };
 
@@ -430,9 +385,17 @@ static error_t take_arg(int key, char *arg, struct argp_state *state)
 	case 'k':
 		a->check = true;
 		return 0;
+	case 'd':
+		a->device = true;
+		return 0;
+	case 'j':
+		a->json = true;
+		return 0;
 	case ARGP_KEY_END:
 		if (!a->config)
 			argp_error(state, "-c FILE is needed");
+		if (a->device ? !a->check : a->json)
+			argp_error(state, "--device needs --check, and --json both");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -455,6 +418,8 @@ int main(int argc, char **argv)
 	struct args args = {0};
 	heap_trim_begin();
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
+	if (args.device)
+		return check_host(args.config, args.json);
 	if (!args.check)
 		signals_block_harmless();
 	log_file_begin();
@@ -471,7 +436,8 @@ int main(int argc, char **argv)
 		if (ret == 0)
 			ret = frontends_check_providers(d.config, d.bootstrap, &err);
 		if (ret == 0)
-			ret = args.check ? print_check(&d, args.config, &err) : run(&d, &err);
+			ret = args.check ? check_print(d.config, d.bootstrap, args.config, &err)
+			                 : run(&d, &err);
 		if (ret != 0 && err.text[0])
 			lb_err_within(&err, "%s", args.config); // the fields it names are there
 	}

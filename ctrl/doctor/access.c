@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operators reach the daemon by, and what it writes: files, sockets, logs.
+#include "ctrl/conf/config.h"
+#include "ctrl/doctor/look.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// Of libgrpc, DPDK, devices, the stats socket's and the metrics' clients, certificates and logs.
+#define LEAST_FILES 1024
+
+void check_files(const struct doctor_host *h)
+{
+	uint64_t limit = h->ops->limit(h->ctx, RLIMIT_NOFILE);
+	if (limit >= LEAST_FILES)
+		return;
+	doctor_find(h->report, DOCTOR_WARNING,
+		"%" PRIu64 " files may be open, and %d may be needed; operators, metrics or logs "
+		"are refused then",
+		limit, LEAST_FILES);
+	doctor_fix(h->report, "ulimit -n 65536, LimitNOFILE=65536 of the unit");
+}
+
+// A folder in which something is to be made. parent_will_do: shuntd makes the last one itself.
+static void look_at_folder(
+	const struct doctor_host *h, const char *field, const char *folder, bool parent_will_do)
+{
+	char path[PATH_MAX], up[PATH_MAX];
+	struct stat st;
+	look_path(h, path, "%s%s", folder[0] == '/' ? "" : "/", folder);
+	if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode)) {
+		doctor_find(h->report, DOCTOR_ERROR, "%s: %s is no directory; it stays shut", field,
+			folder);
+		doctor_fix(h->report, "%s: another path", field);
+	} else if (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) != 0) {
+		look_folder(path, up);
+		if (parent_will_do && faccessat(AT_FDCWD, up, W_OK, AT_EACCESS) == 0)
+			return;
+		doctor_find(h->report, DOCTOR_ERROR,
+			"%s: there is no directory %s; nothing can be made there", field, folder);
+		doctor_fix(h->report, "mkdir -p %s", folder);
+	} else if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) != 0) {
+		doctor_find(h->report, DOCTOR_ERROR,
+			"%s: this user may not write to %s; nothing can be made there", field,
+			folder);
+		doctor_fix(h->report, "chown USER %s, where USER runs shuntd", folder);
+	}
+}
+
+// A relative path is below the working directory, which no root stands in front of.
+static const char *socket_path(const struct doctor_host *h, char path[PATH_MAX])
+{
+	const char *socket = h->config->stats->socket;
+	if (socket[0] != '/')
+		return strcpy(path, socket);
+	return look_path(h, path, "%s", socket);
+}
+
+void check_socket(const struct doctor_host *h)
+{
+	char path[PATH_MAX], folder[PATH_MAX];
+	const char *socket = h->config->stats->socket;
+	struct stat st;
+	if (lstat(socket_path(h, path), &st) != 0) {
+		if (socket[0] == '/')
+			look_at_folder(h, "stats.socket", look_folder(socket, folder), true);
+		return;
+	}
+	if (!S_ISSOCK(st.st_mode)) {
+		doctor_find(h->report, DOCTOR_ERROR,
+			"stats.socket: %s is there and no socket; the start fails", socket);
+		doctor_fix(h->report, "rm %s, or another path", socket);
+		return;
+	}
+	int rc = h->ops->dial(h->ctx, path);
+	if (rc == -ECONNREFUSED) {
+		doctor_find(h->report, DOCTOR_NOTE,
+			"stats.socket: nobody listens at %s; a process died and left it, and "
+			"shuntd removes it when it starts",
+			socket);
+		doctor_fix(h->report, "start shuntd, or rm %s", socket);
+	} else if (rc) {
+		doctor_find(h->report, DOCTOR_WARNING, "stats.socket: %s: %s; shuntctl is refused",
+			socket, strerror(-rc));
+		doctor_fix(h->report, "become root, or a member of its group (ls -l %s)", socket);
+	}
+}
+
+void check_socket_mode(const struct doctor_host *h)
+{
+	const struct config_stats *s = h->config->stats;
+	if (!(s->mode_bits & 0006))
+		return;
+	doctor_find(h->report, DOCTOR_WARNING,
+		"stats.mode: \"%s\": each user of this host may ask for requests and configuration",
+		s->mode);
+	doctor_fix(h->report, "stats: {mode: \"0660\"}");
+}
+
+static void look_at_listener(const struct doctor_host *h, const char *field, const char *text)
+{
+	struct ip_port place;
+	if (!ip_port_parse(str_from(text), &place))
+		return;
+	int rc = h->ops->listen(h->ctx, &place);
+	if (rc == 0)
+		return;
+	doctor_find(
+		h->report, DOCTOR_ERROR, "%s: %s: %s; the start fails", field, text, strerror(-rc));
+	if (rc == -EADDRINUSE)
+		doctor_fix(h->report, "end who has it (ss -ltnp sport = %u), or another port",
+			place.port);
+	else if (rc == -EADDRNOTAVAIL)
+		doctor_fix(h->report, "%s: an address of ip -br addr", field);
+	else if (rc == -EACCES)
+		doctor_fix(h->report, "%s: a port from 1024 on", field);
+}
+
+void check_listen(const struct doctor_host *h)
+{
+	if (h->config->csds)
+		look_at_listener(h, "csds.listen", h->config->csds->listen);
+	if (h->config->metrics)
+		look_at_listener(h, "metrics.listen", h->config->metrics->listen);
+}
+
+void check_log_directory(const struct doctor_host *h)
+{
+	const struct config_access_log *a = h->config->access_log;
+	char folder[PATH_MAX];
+	if (a && a->path && a->path[0] == '/')
+		look_at_folder(h, "access_log.path", look_folder(a->path, folder), false);
+	if (a && a->xds_directory)
+		look_at_folder(h, "access_log.xds_directory", a->xds_directory, false);
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/doctor/live.h"
+
+#include "ctrl/assemble/assemble.h"
+#include "ctrl/base/show_port.h"
+#include "ctrl/certs/certs.h"
+#include "ctrl/certs/material.h"
+#include "ctrl/conf/config.h"
+#include "ctrl/xds/federation.h"
+#include "lb/base/time.h"
+#include "lb/base/twheel.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SILENT_NS (15 * NS_PER_SECOND) // as long as a resource may take (gRFC A57)
+#define SOON_S (INT64_C(7) * 24 * 3600)
+
+struct look {
+	const struct doctor_live *live;
+	const char *uri; // of the server in use
+	bool wants_refusal; // of those that end streams for what we are
+};
+
+// A status by which a server says that it does not like us, rather than that it has a fault.
+static bool is_refusal(const char *error)
+{
+	static const char *const names[] = {"PERMISSION_DENIED", "UNAUTHENTICATED",
+		"INVALID_ARGUMENT", "FAILED_PRECONDITION", "NOT_FOUND"};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(error, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+static void look_at_server(void *ctx, const struct xds_server_info *s)
+{
+	const struct look *k = ctx;
+	struct doctor_report *r = k->live->report;
+	bool in_use = k->uri && strcmp(s->uri, k->uri) == 0;
+	enum doctor_severity severity = in_use ? DOCTOR_ERROR : DOCTOR_WARNING;
+	uint64_t for_ns = twheel_now(k->live->wheel) - s->since_ns;
+	bool fails = !s->connected && s->error[0];
+	bool is_silent = s->state == XDS_SERVER_CONNECTING && s->since_ns && for_ns > SILENT_NS;
+	if (s->state == XDS_SERVER_IDLE || s->state == XDS_SERVER_CONNECTED ||
+		k->wants_refusal != (fails && is_refusal(s->error)))
+		return;
+	if (k->wants_refusal) {
+		doctor_find(r, severity,
+			"xDS server %s refuses this node: %s; what serves is not "
+			"updated",
+			s->uri, s->error);
+		doctor_fix(r, "node (id, cluster, metadata) and channel_creds in the bootstrap, or "
+			      "what the server knows of this node");
+	} else if (fails) {
+		doctor_find(r, severity, "xDS server %s: %s; what serves is not updated", s->uri,
+			s->error);
+		doctor_fix(r, "start the server, or open the way to it; server_uri in the "
+			      "bootstrap");
+	} else if (is_silent) {
+		doctor_find(r, severity,
+			"xDS server %s has not answered for %.0f s; what serves is "
+			"not updated",
+			s->uri, (double)for_ns / (double)NS_PER_SECOND);
+		doctor_fix(r, "the server's log: what it has for this node's id");
+	}
+}
+
+static void look_at_servers(const struct doctor_live *l, bool wants_refusal)
+{
+	struct xds_server_info active;
+	char uri[512];
+	xds_federation_server(l->xds, &active);
+	snprintf(uri, sizeof(uri), "%s", active.uri ? active.uri : "");
+	struct look k = {.live = l, .uri = uri, .wants_refusal = wants_refusal};
+	xds_federation_each_server(l->xds, look_at_server, &k);
+}
+
+static void check_stream(const struct doctor_live *l)
+{
+	look_at_servers(l, false);
+}
+
+static void check_node(const struct doctor_live *l)
+{
+	look_at_servers(l, true);
+}
+
+static void look_at_resource(void *ctx, const struct xds_entry_info *e)
+{
+	const struct doctor_live *l = ctx;
+	bool serves = e->res;
+	if (e->status == XDS_STATUS_REQUESTED || e->status == XDS_STATUS_ACKED)
+		return;
+	doctor_find(l->report, serves ? DOCTOR_WARNING : DOCTOR_ERROR, "%s %s is %s: %s; %s",
+		e->type->label, e->name, xds_status_name(e->status), e->error,
+		serves ? "its last good version serves" : "what needs it fails");
+	if (e->status == XDS_STATUS_NACKED)
+		doctor_fix(l->report, "the resource on the xDS server: docs/xds.md has each field");
+	else
+		doctor_fix(l->report, "the name, or the resource on the xDS server");
+}
+
+static void check_resources(const struct doctor_live *l)
+{
+	xds_federation_each(l->xds, look_at_resource, (void *)(uintptr_t)l);
+}
+
+static void check_frontends(const struct doctor_live *l)
+{
+	for (uint32_t i = 0; i < l->config->n_frontends; i++) {
+		const char *name = l->config->frontends[i].name;
+		const char *error = assembler_frontend_error(l->assembler, i);
+		const char *tls = assembler_frontend_tls_error(l->assembler, i);
+		const char *refusal = assembler_frontend_refusal(l->assembler, i);
+		const char *waits = assembler_frontend_waiting(l->assembler, i);
+		refusal = refusal[0] ? refusal : l->refused(l->ctx, i);
+		if (error[0] || tls[0]) {
+			doctor_find(l->report, DOCTOR_ERROR,
+				"frontend %s fails: %s; its requests are answered 14/503, or its "
+				"clients refused",
+				name, error[0] ? error : tls);
+			doctor_fix(l->report, "shuntctl show xds, shuntctl show certs");
+		} else if (refusal[0]) {
+			doctor_find(l->report, DOCTOR_WARNING,
+				"frontend %s: its newest configuration was refused: %s; the one "
+				"before serves",
+				name, refusal);
+			doctor_fix(l->report, "the resource on the xDS server");
+		}
+		waits = waits[0] ? waits : l->waiting(l->ctx, i);
+		if (waits[0]) {
+			doctor_find(l->report, DOCTOR_WARNING,
+				"frontend %s waits for %s; its next configuration comes no sooner",
+				name, waits);
+			doctor_fix(l->report, "shuntctl show xds");
+		}
+	}
+}
+
+static void check_ports(const struct doctor_live *l)
+{
+	for (uint32_t i = 0; i < l->config->n_ports; i++) {
+		const struct show_port *p = &l->ports[i];
+		const char *device = l->config->ports[i].device;
+		if (p->link == SHOW_LINK_GONE) {
+			doctor_find(l->report, DOCTOR_ERROR,
+				"port %u: %s is gone%s%s; its frontends are down", i, device,
+				p->error[0] ? ": " : "", p->error);
+			doctor_fix(l->report, "put it back, bound as docs/devices.md has it");
+		} else if (p->link == SHOW_LINK_DOWN) {
+			doctor_find(l->report, DOCTOR_ERROR,
+				"port %u: %s has no link; its frontends are down", i, device);
+			doctor_fix(l->report, "ip link set ... up at both ends; the cable, or the "
+					      "switch's port");
+		}
+	}
+}
+
+static void look_at_dates(
+	const struct doctor_live *l, const char *name, const struct cert_list *list)
+{
+	const struct cert_info *c = cert_list_first_to_end(list);
+	int64_t left_s = c ? c->not_after_s - l->now_s : 0;
+	if (!c || left_s > SOON_S)
+		return;
+	bool is_over = left_s <= 0;
+	doctor_find(l->report, is_over ? DOCTOR_ERROR : DOCTOR_WARNING,
+		"certificate provider %s: %s %s %.1f days%s; peers refuse it%s", name, c->subject,
+		is_over ? "expired" : "expires in", (double)(is_over ? -left_s : left_s) / 86400,
+		is_over ? " ago" : "", is_over ? "" : " then");
+	doctor_fix(l->report, "a new certificate in its file: it is read by itself");
+}
+
+static void look_at_certificates(void *ctx, const struct certs_info *i)
+{
+	const struct doctor_live *l = ctx;
+	const char *name = i->source->name;
+	if (i->error[0]) {
+		doctor_find(l->report, i->material ? DOCTOR_WARNING : DOCTOR_ERROR,
+			"certificate provider %s: %s; %s", name, i->error,
+			i->material ? "what was read before is used" : "what needs it is refused");
+		doctor_fix(l->report, "the file: docs/certificates.md says what it has to be");
+	}
+	if (!i->material)
+		return;
+	look_at_dates(l, name, &i->material->chain);
+	if (i->material->cas.n == 1) // of many some may be old, and others count
+		look_at_dates(l, name, &i->material->cas);
+}
+
+static void check_certificates(const struct doctor_live *l)
+{
+	if (l->certs)
+		certs_each(l->certs, look_at_certificates, (void *)(uintptr_t)l);
+}
+
+const struct doctor_live_check doctor_live_checks[] = {
+	{"xds-stream",
+		"each xDS server that is needed: whether it answers; a warning of one that "
+		"is not in use",
+		DOCTOR_ERROR, check_stream},
+	{"xds-node", "the same: whether it refuses this node", DOCTOR_ERROR, check_node},
+	{"xds-resource",
+		"resources that were refused or are not there; a warning while an older "
+		"version serves",
+		DOCTOR_ERROR, check_resources},
+	{"frontend", "each frontend: whether it serves, and what its next configuration waits for",
+		DOCTOR_ERROR, check_frontends},
+	{"port", "each port: whether device and link are there", DOCTOR_ERROR, check_ports},
+	{"gateway",
+		"whether a gateway has left our last question (ARP, neighbor discovery) "
+		"without an answer",
+		DOCTOR_ERROR, live_check_gateway},
+	{"worker", "workers that hang, and turns of more than 1 ms", DOCTOR_ERROR,
+		live_check_worker},
+	{"pool", "pools that are nine tenths full", DOCTOR_WARNING, live_check_pools},
+	{"loss", "what ports, TCP and the proxy lost within a second, by cause", DOCTOR_WARNING,
+		live_check_losses},
+	{"ending", "requests that Shunt ended within a second for want of a backend or of room",
+		DOCTOR_WARNING, live_check_endings},
+	{"access-log", "whether lines are lost, and the log can be written", DOCTOR_WARNING,
+		live_check_log},
+	{"certificate-served", "certificate providers: errors, and dates as above", DOCTOR_ERROR,
+		check_certificates},
+	{NULL, NULL, DOCTOR_NOTE, NULL},
+};
+
+void doctor_live_examine(const struct doctor_live *l)
+{
+	for (const struct doctor_live_check *c = doctor_live_checks; c->id; c++) {
+		doctor_report_begin(l->report, c->id);
+		c->look(l);
+	}
+}
