@@ -384,6 +384,7 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 		.ports = p->conf.ports,
 		.steering = p->conf.steering,
 		.ctx_ports = p->conf.ctx_ports,
+		.examiner = "/proc/self/exe", // this version, whatever its file is by now
 		.started_s = (double)loop_wall_ns() / (double)NS_PER_SECOND,
 	};
 	p->show = show_new(&conf);

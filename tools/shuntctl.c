@@ -3,6 +3,7 @@
 // what there is, the daemon says (`shuntctl help`).
 #include "ctrl/base/stats_proto.h"
 #include "lb/base/words.h"
+#include "tools/shuntctl_doctor.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -81,7 +82,7 @@ static const struct argp argp = {
 	       "Options stand before the command, but for --json. Words with blanks reach the "
 	       "daemon as they are.\n\n"
 	       "Exit status: 0 answered, 1 the daemon refused the command, 2 it could not be "
-	       "asked.",
+	       "asked. Of doctor: 0 all is well, 1 warnings, 2 errors.",
 };
 
 static int dial(const char *path)
@@ -121,8 +122,8 @@ static void wait_for_ever(int fd)
 	setlinebuf(stdout);
 }
 
-// Prints the answer but for the empty line that ends it. 0, 1 as the exit status, -1 with errno.
-static int print_answer(int fd)
+// Prints the answer but for the empty line that ends it. The exit status, or -1 with errno.
+static int print_answer(int fd, bool by_doctor)
 {
 	FILE *in = fdopen(fd, "r");
 	if (!in)
@@ -130,6 +131,7 @@ static int print_answer(int fd)
 	char *line = NULL;
 	size_t room = 0;
 	bool first = true, refused = false, ended = false;
+	int status = 0;
 	errno = 0;
 	while (!ended && getline(&line, &room, in) > 0) {
 		ended = strcmp(line, "\n") == 0;
@@ -137,12 +139,14 @@ static int print_answer(int fd)
 		first = false;
 		if (!ended)
 			fputs(line, refused ? stderr : stdout);
+		if (by_doctor)
+			status = doctor_status(line, status);
 	}
 	int err = errno;
 	free(line);
 	fclose(in);
 	if (ended)
-		return refused ? 1 : 0;
+		return refused ? 1 : status;
 	errno = err ? err : EPIPE;
 	return -1;
 }
@@ -152,6 +156,7 @@ int main(int argc, char **argv)
 	struct args args = {.socket = getenv("SHUNT_SOCKET")};
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args);
+	bool by_doctor = doctor_is_asked(args.command);
 	if (!args.socket)
 		args.socket = STATS_DEFAULT_SOCKET;
 	if (args.json)
@@ -165,10 +170,12 @@ int main(int argc, char **argv)
 	if (status == 0 && args.follows)
 		wait_for_ever(fd);
 	if (status == 0)
-		status = print_answer(fd);
+		status = print_answer(fd, by_doctor);
 	if (status < 0) {
 		fprintf(stderr, "shuntctl: %s: %s\n", args.socket,
 			errno == EAGAIN ? "no answer in time" : strerror(errno));
+		if (by_doctor)
+			doctor_hint();
 		return 2;
 	}
 	return status;

@@ -7,6 +7,7 @@
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/answer.h"
+#include "ctrl/stats/host_look.h"
 #include "ctrl/stats/inflight_ask.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_inside.h"
@@ -69,7 +70,8 @@ struct show *show_new(const struct show_conf *conf)
 	};
 	s->scratch = lb_route_scratch_new(workers_count(conf->workers), MAX_TEXT);
 	s->inflight = inflight_desk_new(conf->workers);
-	if (s->scratch && s->inflight)
+	s->host = conf->examiner ? host_look_new(conf->examiner, conf->config_path) : NULL;
+	if (s->scratch && s->inflight && (s->host || !conf->examiner))
 		return s;
 	show_free(s);
 	return NULL;
@@ -81,6 +83,7 @@ void show_free(struct show *s)
 		return;
 	lb_route_scratch_free(s->scratch);
 	inflight_desk_free(s->inflight);
+	host_look_free(s->host);
 	free(s);
 }
 
@@ -100,6 +103,8 @@ static json_t *build_help(const struct show *, struct show_args *);
 
 static const struct command commands[] = {
 	{"help", NULL, "this list", build_help, NULL, NULL},
+	{"doctor", NULL, "what is wrong with this daemon and its host, and what mends it",
+		show_doctor, NULL, NULL},
 	{"show info", NULL, "version, state, frontends, xDS server", show_info, NULL, NULL},
 	{"show listeners", NULL,
 		"with listeners: wildcard, every socket Listener: state, addresses, chains, why it "

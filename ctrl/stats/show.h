@@ -55,6 +55,7 @@ struct show_conf { // all borrowed, outlives it
 	const char *(*steering)(void *ctx, uint32_t port);
 	void *ctx_ports;
 	double started_s; // Unix time of the start
+	const char *examiner; // the program that examines the host for `doctor`; NULL = none
 };
 
 struct scrape_conf;

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct config;
+struct host_look;
 struct inflight_desk;
 struct lb_route_scratch;
 struct stats_follow;
@@ -27,6 +28,7 @@ struct show {
 	struct scrape_conf scrape;
 	struct lb_route_scratch *scratch; // owned; of lookups on ctrl
 	struct inflight_desk *inflight; // owned; who asks the workers
+	struct host_look *host; // owned; NULL = the host is not examined
 };
 
 // The arguments of a command.
@@ -84,6 +86,7 @@ json_t *show_set_log_level(const struct show *, struct show_args *);
 json_t *show_capture(const struct show *, struct show_args *);
 json_t *show_capture_start(const struct show *, struct show_args *);
 json_t *show_capture_stop(const struct show *, struct show_args *);
+json_t *show_doctor(const struct show *, struct show_args *);
 json_t *show_reload(const struct show *, struct show_args *);
 
 // Why the frontend is unreachable: the port with its address is down. "" = it is up.

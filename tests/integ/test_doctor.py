@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with a host and a daemon (docs/doctor.md): faults that are planted for real, one at a time, into a
+set-up that is well; and that nothing is said of the latter."""
+
+import contextlib
+import json
+import os
+import socket
+import sys
+
+import pytest
+
+import resources
+from lab import LabError, command, wait_until
+from testbed import BUILD, EXAMPLE, HERE, Testbed, VIP, XDS_ADDRESS
+from world import ROUTES
+
+SHUNTD = BUILD / "ctrl" / "shuntd"
+BOOTSTRAP = EXAMPLE / "bootstrap.json"
+TIMEOUT_S = 60
+DOCTOR_S = 30
+# What any machine may lack on which the tests run, whoever set up the lab.
+OF_THE_MACHINE = {"clock-source", "clock-synchronised", "core-control", "cpu-quota", "memory", "memory-limit"}
+FAR_GATEWAY = "10.82.0.99"
+
+
+def told(done):
+    """(exit status, findings) of an examination in JSON."""
+    said = json.loads(done.stdout)
+    said = said.get("data", said)
+    assert said["status"] == done.returncode, (done.stdout, done.stderr)
+    return done.returncode, said["findings"]
+
+
+def examine(bed, edits=(), env=None, prefix=()):
+    """shuntd --check --device in the balancer's namespace, with the bed's shunt.yaml after these edits."""
+    text = bed.config_text()
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    path = bed.lab.dir / "examined.yaml"
+    path.write_text(text)
+    env = {"GRPC_XDS_BOOTSTRAP": BOOTSTRAP, **(env or {})}
+    words = ["env", *(f"{name}={value}" for name, value in env.items()), *prefix, SHUNTD, "-c", path]
+    return told(bed.lab.exec("lb", [*map(str, words), "--check", "--device", "--json"], timeout=TIMEOUT_S,
+                             check=False))
+
+
+def doctor(bed):
+    return told(command(bed.shuntctl_argv("--json", "doctor"), timeout=TIMEOUT_S, check=False))
+
+
+def of_check(findings, check):
+    return [f for f in findings if f["check"] == check]
+
+
+def faults(findings):
+    """Those that are the set-up's own."""
+    return [f for f in findings if f["severity"] != "note" and f["check"] not in OF_THE_MACHINE]
+
+
+# Each yields what else the examination is to get.
+
+@contextlib.contextmanager
+def merging_is_on(bed):
+    bed.lab.set_offloads("lb", "lb-c", "on", ("gro",))
+    try:
+        yield {}
+    finally:
+        bed.lab.set_offloads("lb", "lb-c", "off", ("gro",))
+
+
+@contextlib.contextmanager
+def veth_here(bed):
+    """Both ends in the balancer's namespace, as the kernel makes them."""
+    bed.lab.ip("lb", "link", "add", "near0", "type", "veth", "peer", "name", "far0")
+    for name in ("near0", "far0"):
+        bed.lab.ip("lb", "link", "set", name, "up")
+    try:
+        yield {"edits": [("net_af_packet0,iface=lb-c", "net_af_packet0,iface=near0")]}
+    finally:
+        bed.lab.ip("lb", "link", "del", "near0")
+
+
+@contextlib.contextmanager
+def checksums_are_left_to_hardware(bed):
+    with veth_here(bed):
+        yield {"edits": [("net_af_packet0,iface=lb-c", "net_af_xdp0,iface=near0")]}
+
+
+@contextlib.contextmanager
+def mtu_is_short(bed):
+    bed.lab.ip("lb", "link", "set", "lb-c", "mtu", "1400")
+    try:
+        yield {}
+    finally:
+        bed.lab.ip("lb", "link", "set", "lb-c", "mtu", "1500")
+
+
+@contextlib.contextmanager
+def interface_is_down(bed):
+    bed.lab.ip("lb", "link", "set", "lb-c", "down")
+    try:
+        yield {}
+    finally:
+        bed.lab.ip("lb", "link", "set", "lb-c", "up")
+
+
+@contextlib.contextmanager
+def other_end_is_down(bed):
+    bed.lab.ip("client", "link", "set", "c0", "down")
+    try:
+        yield {}
+    finally:
+        bed.lab.ip("client", "link", "set", "c0", "up")
+
+
+@contextlib.contextmanager
+def kernel_has_the_address(bed):
+    bed.lab.address("lb", "lb-b", f"{VIP}/32")
+    try:
+        yield {}
+    finally:
+        bed.lab.ip("lb", "addr", "del", f"{VIP}/32", "dev", "lb-b")
+
+
+@contextlib.contextmanager
+def socket_is_left_over(bed):
+    left = socket.socket(socket.AF_UNIX)
+    left.bind(str(bed.stats_socket))
+    left.close()
+    try:
+        yield {}
+    finally:
+        bed.stats_socket.unlink()
+
+
+@contextlib.contextmanager
+def socket_is_a_file(bed):
+    bed.stats_socket.write_text("")
+    try:
+        yield {}
+    finally:
+        bed.stats_socket.unlink()
+
+
+@contextlib.contextmanager
+def server_says_nothing(bed):
+    """Nobody at the veth's other end has its address."""
+    with veth_here(bed):
+        bed.lab.address("lb", "near0", "192.0.2.2/24")
+        yield {"env": {"GRPC_XDS_BOOTSTRAP": bootstrap_for(bed, "192.0.2.1:18000")}}
+
+
+@contextlib.contextmanager
+def server_is_away(bed):
+    yield {"env": {"GRPC_XDS_BOOTSTRAP": bootstrap_for(bed, "127.0.0.1:18001")}}
+
+
+def bootstrap_for(bed, uri):
+    path = bed.lab.dir / "bootstrap.json"
+    path.write_text(BOOTSTRAP.read_text().replace(XDS_ADDRESS, uri))
+    return path
+
+
+@contextlib.contextmanager
+def certificate_has_expired(bed):
+    folder = bed.lab.dir
+    command(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+             "-subj", "/CN=old.example", "-days", "1", "-keyout", folder / "key.pem", "-out", folder / "cert.pem"])
+    bootstrap = json.loads(BOOTSTRAP.read_text())
+    bootstrap["certificate_providers"] = {"old": {"plugin_name": "file_watcher", "config": {
+        "certificate_file": str(folder / "cert.pem"), "private_key_file": str(folder / "key.pem")}}}
+    path = folder / "bootstrap.json"
+    path.write_text(json.dumps(bootstrap))
+    yield {"env": {"GRPC_XDS_BOOTSTRAP": path}}
+
+
+def settings(**given):
+    """Of what the configuration or the process alone are to be."""
+    @contextlib.contextmanager
+    def plant(_):
+        yield given
+    return plant
+
+
+def edited(old, new):
+    return settings(edits=[(old, new)])
+
+
+EAL = 'eal: [--in-memory, --no-huge, -m, "512"]'
+# (check, severity, words of what and fix, how it is planted)
+PLANTED = (
+    ("config", "error", ("examined.yaml", "workers[0]", "999"), edited("workers: [1]", "workers: [999]")),
+    ("config", "error", ("eal[0]: --lcores=1",), edited("--in-memory", "--lcores=1")),
+    ("core-usable", "error", ("may not run on core 1", "AllowedCPUs="), settings(prefix=("taskset", "-c", "0"))),
+    ("hugepages", "error", ("hugepages are asked for", "vm.nr_hugepages"),
+     edited(EAL, "eal: [--in-memory]")),
+    ("dpdk-memory", "error", ("DPDK gets 20 MiB", "-m"), edited('"512"', '"20"')),
+    ("device", "error", ("no interface nosuch0", "ip -br link"), edited("iface=lb-c", "iface=nosuch0")),
+    ("device", "error", ("0000:ff:1f.7", "no such device"), edited("net_af_packet0,iface=lb-c", "0000:ff:1f.7")),
+    ("link", "error", ("lb-c is down", "ip link set lb-c up"), interface_is_down),
+    ("link", "error", ("lb-c has no carrier", "veth's other end"), other_end_is_down),
+    ("mtu", "error", ("1500, and that of lb-c is 1400", "ip link set lb-c mtu 1500"), mtu_is_short),
+    ("offloads", "note", ("lb-c merges", "ethtool -K lb-c gro off"), merging_is_on),
+    ("offloads", "note", ("far0", "ethtool -K far0 tso off"), veth_here),
+    ("offloads", "error", ("far0", "ethtool -K far0 tx off"), checksums_are_left_to_hardware),
+    ("kernel-address", "error", (f"the kernel has {VIP}/24, too, on lb-b", "dev lb-b"), kernel_has_the_address),
+    ("files", "warning", ("256 files may be open", "ulimit -n"), settings(prefix=("prlimit", "--nofile=256"))),
+    ("socket", "note", ("nobody listens", "rm "), socket_is_left_over),
+    ("socket", "error", ("no socket", "rm "), socket_is_a_file),
+    ("socket", "error", ("no directory /no/such", "mkdir -p /no/such"),
+     lambda bed: edited(str(bed.stats_socket), "/no/such/stats.sock")(bed)),
+    ("socket-mode", "warning", ('"0666"', "0660"), edited('mode: "0660"', 'mode: "0666"')),
+    ("listen", "error", ("metrics.listen", "Address already in use", "18000"),
+     edited("log:", f"metrics: {{listen: '{XDS_ADDRESS}'}}\nlog:")),
+    ("log-directory", "error", ("access_log.path", "mkdir -p /no/such"),
+     edited("log:", "access_log: {path: /no/such/access.log}\nlog:")),
+    ("bootstrap", "error", ("/no/such.json",), settings(env={"GRPC_XDS_BOOTSTRAP": "/no/such.json"})),
+    ("xds-server", "error", ("127.0.0.1:18001", "Connection refused"), server_is_away),
+    ("xds-server", "error", ("192.0.2.1:18000", "no answer within 2 s"), server_says_nothing),
+    ("certificate-dates", "warning", ("old.example", "expires in", "cert.pem"), certificate_has_expired),
+)
+
+
+@pytest.fixture(name="bed", scope="module")
+def fixture_bed(module_lab):
+    """The lab's links and an xDS server, without a daemon."""
+    bed = Testbed(module_lab, workers=(1,))
+    bed.start_xds()
+    return bed
+
+
+def test_ops_132_of_a_lab_that_is_well_set_up_nothing_is_said(bed):
+    status, findings = examine(bed)
+    assert not faults(findings), findings
+    assert status < 2, findings
+
+
+@pytest.mark.parametrize("check, severity, words, plant", PLANTED, ids=[f"{p[0]}-{n}" for n, p in enumerate(PLANTED)])
+def test_ops_131_a_planted_fault_is_named_with_its_fix(bed, check, severity, words, plant):
+    if check == "hugepages" and hugepages_are_free():
+        pytest.skip("this machine has hugepages")
+    with plant(bed) as more:
+        status, findings = examine(bed, **more)
+    named = of_check(findings, check)
+    assert any(f["severity"] == severity and all(w in f["what"] + f["fix"] for w in words) for f in named), findings
+    assert status == {"error": 2, "warning": 1}.get(severity, status), findings
+    # Nothing else is accused.
+    assert all(f["check"] == check for f in faults(findings)), findings
+
+
+def hugepages_are_free():
+    with open("/proc/meminfo", encoding="ascii") as lines:
+        return any(line.startswith("HugePages_Free:") and int(line.split()[1]) for line in lines)
+
+
+def test_ops_130_text_is_a_line_a_finding_and_a_count(bed):
+    with interface_is_down(bed):
+        path = bed.lab.dir / "examined.yaml"
+        path.write_text(bed.config_text())
+        done = bed.lab.exec("lb", ["env", f"GRPC_XDS_BOOTSTRAP={BOOTSTRAP}", SHUNTD, "-c", path, "--check", "--device"],
+                            check=False)
+    *lines, last = done.stdout.splitlines()
+    assert done.returncode == 2 and last.startswith("1 error, "), done
+    assert lines[0].startswith("error    ports[0].device: lb-c is down; ") and "; fix: ip link set" in lines[0], done
+
+
+def test_without_a_daemon_the_other_command_is_named(bed):
+    done = command(bed.shuntctl_argv("doctor"), check=False)
+    assert done.returncode == 2 and "--check --device" in done.stderr, done
+
+
+# -- the daemon
+
+def wait_for(bed, check, *words):
+    """Until an examination names that with these words; returns the finding."""
+    def named():
+        _, findings = doctor(bed)
+        return next((f for f in of_check(findings, check)
+                     if all(w in f["what"] + f["fix"] for w in words)), None)
+    return wait_until(named, DOCTOR_S, f"{check}: {words}")
+
+
+def test_ops_132_of_a_daemon_that_is_well_nothing_is_said(world):
+    bed = world.bed
+    status, findings = doctor(bed)
+    assert not faults(findings) and status < 2, findings
+    # Nor by the other command, beside it: what it has taken is no fault.
+    status, findings = examine(bed)
+    assert not faults(findings) and status < 2, findings
+    # And requests go on while it is examined.
+    load = bed.start_h2load("load", requests=2_000, clients=2, streams=4, rate=500)
+    _, findings = doctor(bed)
+    assert not faults(findings), findings
+    report = bed.h2load_report(load)
+    assert report.perfect, report
+
+
+def test_ops_135_what_happens_to_a_running_daemon_is_named(world):
+    bed = world.bed
+    bad = world.routes(75, 25)
+    bad["virtual_hosts"][0]["routes"].append({"route": {"cluster": "blue"}})  # no match
+    world.folder.put(bad)
+    found = wait_for(bed, "xds-resource", ROUTES, "NACKED", "its last good version serves")
+    assert found["severity"] == "warning"
+    world.set_weights(0, 100)
+    bed.lab.ip("client", "link", "set", "c0", "down")
+    assert wait_for(bed, "port", "has no link")["severity"] == "error"
+    assert of_check(doctor(bed)[1], "link"), "the host's half says so, too"
+    bed.lab.ip("client", "link", "set", "c0", "up")
+    bed.xds.kill()
+    assert wait_for(bed, "xds-stream", XDS_ADDRESS)["severity"] == "error"
+    bed.start_xds()
+    wait_until(lambda: not faults(doctor(bed)[1]), DOCTOR_S, "all is well again")
+
+
+def test_ops_137_a_gateway_that_does_not_answer_is_named(make_world):
+    far = [resources.cluster("far"), resources.endpoints("far", ("10.99.0.1", 80))]
+    world = make_world(extra=far, extra_routes=[resources.route("/far", "far")])
+    world.bed.port_settings[1] = [f"gateway: {FAR_GATEWAY}"]
+    bed = world.start().bed
+    found = wait_for(bed, "gateway", FAR_GATEWAY, "does not answer ARP")
+    assert found["severity"] == "error"
+    bed.lab.address("backends", "b0", f"{FAR_GATEWAY}/32")
+    wait_until(lambda: not of_check(doctor(bed)[1], "gateway"), DOCTOR_S, "its answer")
+
+
+def test_ops_135_a_server_that_refuses_the_node_is_named(make_world):
+    world = make_world()
+    bed = world.start([sys.executable, HERE / "refusing_xds.py", XDS_ADDRESS], wait=False).bed
+
+    def answers():
+        with contextlib.suppress(LabError):
+            return bed.show("info")
+        return None
+    wait_until(answers, DOCTOR_S, "the stats socket")
+    found = wait_for(bed, "xds-node", "PERMISSION_DENIED", "no such node here", "node (id")
+    assert found["severity"] == "error"
+
+
+def test_two_examinations_at_once_are_not_made(world):
+    bed = world.bed
+    with contextlib.ExitStack() as stack:
+        clients = []
+        for _ in range(2):
+            client = stack.enter_context(socket.socket(socket.AF_UNIX))
+            client.settimeout(DOCTOR_S)
+            client.connect(str(bed.stats_socket))
+            client.sendall(b"doctor\n")
+            clients.append(client)
+        answers = [client.makefile().readline() for client in clients]
+    assert sum("another examination is under way" in a for a in answers) == 1, answers
+    # Nothing is left of the process.
+    wait_until(lambda: not children(bed.daemon.pid), DOCTOR_S, "its end")
+
+
+def children(pid):
+    """Whichever thread's they are, and whether or not they run."""
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(FileNotFoundError):
+            with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as pids:
+                found += pids.read().split()
+    return found
