@@ -386,6 +386,7 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 		.ctx_ports = p->conf.ctx_ports,
 		.examiner = "/proc/self/exe", // this version, whatever its file is by now
 		.started_s = (double)loop_wall_ns() / (double)NS_PER_SECOND,
+		.slice = {.clock_ns = loop_clock_ns, .len_ns = SLICE_NS},
 	};
 	p->show = show_new(&conf);
 	if (!p->show)

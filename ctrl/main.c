@@ -358,6 +358,8 @@ static int run(struct daemon *d, struct lb_err *err)
 
 // Command line.
 
+#define KEY_COMMANDS 1000 // has no letter
+
 struct args {
 	const char *config;
 	bool check, device, json;
@@ -372,6 +374,8 @@ static const struct argp_option options[] = {
 		"Exit status: 0 all is well, 1 warnings, 2 errors",
 		0},
 	{"json", 'j', NULL, 0, "With --check --device: in JSON", 0},
+	{"commands", KEY_COMMANDS, NULL, 0,
+		"Print what the stats socket answers, as a section of a manual page, and exit", 0},
 	{0},
 };
 
@@ -391,6 +395,9 @@ static error_t take_arg(int key, char *arg, struct argp_state *state)
 	case 'j':
 		a->json = true;
 		return 0;
+	case KEY_COMMANDS:
+		show_print_manual(stdout);
+		exit(0);
 	case ARGP_KEY_END:
 		if (!a->config)
 			argp_error(state, "-c FILE is needed");

@@ -156,10 +156,16 @@ void assembler_each_cluster(const struct assembler *,
 // False = there is none.
 bool assembler_next_cluster(
 	const struct assembler *, const char *after, struct assembler_cluster_info *ret);
+// The name of that cluster alone, which costs nothing of its endpoints; borrowed until clusters
+// come or go. NULL = there is none.
+const char *assembler_cluster_after(const struct assembler *, const char *after);
 // Its answers and times since it was added, of all workers. False = there is no such cluster.
 bool assembler_cluster_times(
 	const struct assembler *, const char *cluster, struct lb_cluster_times *ret);
 bool assembler_find_cluster(
+	const struct assembler *, const char *name, struct assembler_cluster_info *ret);
+// Likewise at a bounded cost: what is summed over its endpoints is 0.
+bool assembler_find_without_endpoints(
 	const struct assembler *, const char *name, struct assembler_cluster_info *ret);
 // What the cluster's picker returns on a worker with connections to all endpoints; borrowed. hash:
 // the request's, from its route.

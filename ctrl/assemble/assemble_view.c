@@ -66,13 +66,6 @@ static const char *check_error(const struct lb_health_record *r, char text[CHECK
 static void tell_endpoint(struct endpoint_walk *w, const struct leaf_source *s,
 	const struct lb_leaf *leaf, uint32_t i, struct assembler_endpoint_info *info)
 {
-	if (w->n_skipped) {
-		w->n_skipped--;
-		return;
-	}
-	if (!w->n_left)
-		return;
-	w->n_left--;
 	const struct lb_leaf_endpoint e = lb_leaf_endpoints_at(s->list, i);
 	const struct lb_member *m = leaf ? lb_leaf_member(leaf, e.addresses, e.n_addresses) : NULL;
 	char error[CHECK_ERROR_MAX];
@@ -104,6 +97,17 @@ static void tell_endpoint(struct endpoint_walk *w, const struct leaf_source *s,
 	w->fn(w->ctx, info);
 }
 
+// n endpoints that stand one behind the other.
+static void tell_run(struct endpoint_walk *w, const struct leaf_source *s,
+	const struct lb_leaf *leaf, uint32_t first, uint32_t n,
+	struct assembler_endpoint_info *info)
+{
+	uint32_t skip = n < w->n_skipped ? n : w->n_skipped;
+	w->n_skipped -= skip;
+	for (uint32_t k = skip; k < n && w->n_left; k++, w->n_left--)
+		tell_endpoint(w, s, leaf, first + k, info);
+}
+
 static void tell_leaf(void *ctx, const struct leaf_source *s, const struct lb_leaf *leaf)
 {
 	const struct lb_leaf_endpoints *e = s->endpoints ? s->list : NULL;
@@ -114,10 +118,8 @@ static void tell_leaf(void *ctx, const struct leaf_source *s, const struct lb_le
 			info.priority++;
 		info.locality = span->name;
 		info.locality_weight = span->weight;
-		for (uint32_t k = 0; k < span->n_serving + span->n_draining; k++)
-			tell_endpoint(ctx, s, leaf, span->first + k, &info);
-		for (uint32_t k = 0; k < span->n_unused; k++)
-			tell_endpoint(ctx, s, leaf, span->first_unused + k, &info);
+		tell_run(ctx, s, leaf, span->first, span->n_serving + span->n_draining, &info);
+		tell_run(ctx, s, leaf, span->first_unused, span->n_unused, &info);
 	}
 }
 
@@ -302,7 +304,8 @@ static const char *why_failing(const struct assembler *a, const struct lb_cluste
 	return pick.kind == LB_PICK_FAIL ? pick.text : "";
 }
 
-static void describe(
+// But for its endpoints.
+static void describe_cluster(
 	const struct assembler *a, const struct cluster *c, struct assembler_cluster_info *ret)
 {
 	const struct lb_cluster *now = cluster_tree_object(c->tree);
@@ -323,11 +326,17 @@ static void describe(
 		ret->detail = cluster_tree_trouble(c->tree);
 	if (!*ret->detail)
 		ret->detail = cluster_tree_tls_error(c->tree);
-	each_endpoint(a, c, count_endpoint, ret);
 	cluster_tree_each_leaf(c->tree, count_checks, &ret->checks);
 	workers_cluster_totals(a->conf.workers, c->id, &ret->totals);
 	if (c->before)
 		cluster_totals_since(&ret->totals, &c->before->totals);
+}
+
+static void describe(
+	const struct assembler *a, const struct cluster *c, struct assembler_cluster_info *ret)
+{
+	describe_cluster(a, c, ret);
+	each_endpoint(a, c, count_endpoint, ret);
 }
 
 void assembler_each_cluster(const struct assembler *a,
@@ -350,6 +359,12 @@ bool assembler_next_cluster(
 	return true;
 }
 
+const char *assembler_cluster_after(const struct assembler *a, const char *after)
+{
+	uint32_t i = cluster_set_after(a->clusters, after);
+	return i < cluster_set_count(a->clusters) ? cluster_set_at(a->clusters, i)->name : NULL;
+}
+
 bool assembler_cluster_times(
 	const struct assembler *a, const char *name, struct lb_cluster_times *ret)
 {
@@ -368,6 +383,15 @@ bool assembler_find_cluster(
 	const struct cluster *c = cluster_set_find(a->clusters, name);
 	if (c)
 		describe(a, c, ret);
+	return c;
+}
+
+bool assembler_find_without_endpoints(
+	const struct assembler *a, const char *name, struct assembler_cluster_info *ret)
+{
+	const struct cluster *c = cluster_set_find(a->clusters, name);
+	if (c)
+		describe_cluster(a, c, ret);
 	return c;
 }
 

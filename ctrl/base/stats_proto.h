@@ -7,5 +7,6 @@
 
 #define STATS_DEFAULT_SOCKET "/run/shunt/stats.sock"
 #define STATS_MAX_COMMAND 4096
+#define STATS_HUMAN "human" // before a command: numbers with units, where the answer is text
 #define STATS_ERROR "error: "
 #define STATS_SCHEMA_VERSION 1

@@ -34,7 +34,7 @@ char *answer_json(json_t *tree)
 	return text;
 }
 
-char *answer_tree(json_t *tree, bool json)
+char *answer_tree(json_t *tree, bool json, bool human)
 {
-	return json ? answer_json(tree) : render_text(tree);
+	return json ? answer_json(tree) : render_text(tree, human);
 }

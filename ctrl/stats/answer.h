@@ -11,4 +11,4 @@
 // fmt has one %s at most.
 char *answer_error(const char *fmt, const char *what);
 char *answer_json(json_t *tree);
-char *answer_tree(json_t *tree, bool json); // else as render_text() has it
+char *answer_tree(json_t *tree, bool json, bool human); // without json as render_text() has it

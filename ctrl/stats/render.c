@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/stats/render.h"
 
+#include "ctrl/stats/render_table.h"
 #include "proto/wire.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MAX_COLUMNS 64
 
 json_t *render_str(struct str text)
 {
@@ -58,8 +57,61 @@ void render_print(FILE *out, const char *text)
 	print_string(out, text, false);
 }
 
-static void print_scalar(FILE *out, const json_t *v)
+// "1.5s", "2m05s", "3h12m", "5d02h".
+static void print_duration(FILE *out, double s)
 {
+	long whole = (long)s;
+	if (s < 60)
+		fprintf(out, "%.*fs", s < 10 ? 2 : 1, s);
+	else if (s < 3600)
+		fprintf(out, "%ldm%02lds", whole / 60, whole % 60);
+	else if (s < 86400)
+		fprintf(out, "%ldh%02ldm", whole / 3600, whole / 60 % 60);
+	else
+		fprintf(out, "%ldd%02ldh", whole / 86400, whole / 3600 % 24);
+}
+
+// "812B", "1.5KiB", "3.2GiB".
+static void print_bytes(FILE *out, double n)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+	size_t i = 0;
+	for (; n >= 1024 && i + 1 < sizeof(units) / sizeof(units[0]); i++)
+		n /= 1024;
+	fprintf(out, "%.*f%s", i ? 1 : 0, n, units[i]);
+}
+
+static bool counts_bytes(const char *key)
+{
+	static const char *const others[] = {"cwnd", "waiting"}; // of connections
+	size_t len = strlen(key);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(key, others[i]) == 0)
+			return true;
+	return strncmp(key, "bytes", 5) == 0 || (len > 6 && strcmp(key + len - 6, "_bytes") == 0);
+}
+
+// Numbers that people would have to divide, by what their names say they are. False = no such one.
+static bool print_with_unit(FILE *out, const char *key, double x)
+{
+	size_t len = strlen(key);
+	bool is_duration =
+		(len > 2 && strcmp(key + len - 2, "_s") == 0) || strcmp(key, "seconds_left") == 0;
+	if (!(x >= 0) || x >= (double)INT64_MAX)
+		return false;
+	if (is_duration)
+		print_duration(out, x);
+	else if (counts_bytes(key))
+		print_bytes(out, x);
+	else
+		return false;
+	return true;
+}
+
+void render_scalar(FILE *out, const char *unit_of, const json_t *v)
+{
+	if (unit_of && json_is_number(v) && print_with_unit(out, unit_of, json_number_value(v)))
+		return;
 	switch (json_typeof(v)) {
 	case JSON_STRING:
 		print_string(out, json_string_value(v), false);
@@ -97,24 +149,7 @@ static void print_csv_cell(FILE *out, const json_t *v)
 	if (json_is_string(v))
 		render_print_csv(out, json_string_value(v));
 	else
-		print_scalar(out, v);
-}
-
-// In characters: bytes that continue one take no room.
-static int scalar_width(const json_t *v)
-{
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-	if (!f)
-		return 0;
-	print_scalar(f, v);
-	fclose(f);
-	int width = 0;
-	for (size_t i = 0; i < len; i++)
-		width += (text[i] & 0xc0) != 0x80;
-	free(text);
-	return width;
+		render_scalar(out, NULL, v);
 }
 
 static bool is_nested(const json_t *v)
@@ -122,84 +157,58 @@ static bool is_nested(const json_t *v)
 	return json_is_object(v) || json_is_array(v);
 }
 
-static void print_cell(FILE *out, const json_t *v, int width, bool last)
+// False = out of memory.
+static bool print_table(FILE *out, const json_t *rows, const char *indent, bool human)
 {
-	int used = 1;
-	if (v) {
-		print_scalar(out, v);
-		used = scalar_width(v);
-	} else {
-		fputc('-', out);
+	struct render_table table;
+	size_t n = json_array_size(rows), n_taken = 0;
+	char **cells = calloc(n, sizeof(*cells));
+	render_table_init(&table, human);
+	while (cells && n_taken < n &&
+		(cells[n_taken] = render_table_take(&table, json_array_get(rows, n_taken))))
+		n_taken++;
+	bool is_whole = cells && n_taken == n;
+	if (is_whole)
+		render_table_print_names(&table, out, indent);
+	for (size_t i = 0; i < n_taken; i++) {
+		if (is_whole)
+			render_table_print(&table, out, indent, cells[i]);
+		free(cells[i]);
 	}
-	if (!last)
-		fprintf(out, "%*s", width - used + 2, "");
+	free(cells);
+	render_table_fini(&table);
+	return is_whole;
 }
 
-// Rows are objects; the first one names the columns. Nested members do not fit a cell: left to
-// json.
-static void print_table(FILE *out, const json_t *rows, const char *indent)
-{
-	const char *names[MAX_COLUMNS];
-	int widths[MAX_COLUMNS];
-	size_t n = 0, i;
-	const char *key;
-	const json_t *row;
-	json_t *value;
-	json_object_foreach(json_array_get(rows, 0), key, value)
-	{
-		if (is_nested(value) || n == MAX_COLUMNS)
-			continue;
-		names[n] = key;
-		widths[n] = (int)strlen(key);
-		json_array_foreach(rows, i, row)
-		{
-			const json_t *cell = json_object_get(row, key);
-			int width = cell && !is_nested(cell) ? scalar_width(cell) : 1;
-			widths[n] = width > widths[n] ? width : widths[n];
-		}
-		n++;
-	}
-	fputs(indent, out);
-	for (size_t c = 0; c < n; c++)
-		fprintf(out, "%-*s%s", c + 1 < n ? widths[c] + 2 : 0, names[c],
-			c + 1 < n ? "" : "\n");
-	json_array_foreach(rows, i, row)
-	{
-		fputs(indent, out);
-		for (size_t c = 0; c < n; c++)
-			print_cell(out, json_object_get(row, names[c]), widths[c], c + 1 == n);
-		fputc('\n', out);
-	}
-}
-
-static void print_list(FILE *out, const json_t *list, const char *indent)
+// Likewise, and so the next two.
+static bool print_list(FILE *out, const json_t *list, const char *indent, bool human)
 {
 	size_t i;
 	const json_t *item;
-	if (json_is_object(json_array_get(list, 0))) {
-		print_table(out, list, indent);
-		return;
-	}
+	if (json_is_object(json_array_get(list, 0)))
+		return print_table(out, list, indent, human);
 	json_array_foreach(list, i, item)
 	{
 		fputs(indent, out);
-		print_scalar(out, item);
+		render_scalar(out, NULL, item);
 		fputc('\n', out);
 	}
+	return true;
 }
 
 // The tree is our own and at most four deep.
-static void print_object(FILE *out, json_t *object, const char *indent)
+static bool print_object(FILE *out, json_t *object, const char *indent, bool human)
 {
 	const char *key;
 	json_t *value;
 	char deeper[16];
+	bool is_whole = true;
 	snprintf(deeper, sizeof(deeper), "%s  ", indent);
 	json_object_foreach(object, key, value)
 	{
 		if (!is_nested(value)) {
 			fprintf(out, "%s%s: ", indent, key);
-			print_scalar(out, value);
+			render_scalar(out, human ? key : NULL, value);
 			fputc('\n', out);
 			continue;
 		}
@@ -207,30 +216,31 @@ static void print_object(FILE *out, json_t *object, const char *indent)
 		                                  : json_object_size(value) == 0;
 		fprintf(out, "%s%s:%s\n", indent, key, empty ? " none" : "");
 		if (json_is_object(value))
-			print_object(out, value, deeper);
+			is_whole &= print_object(out, value, deeper, human);
 		else if (!empty)
-			print_list(out, value, deeper);
+			is_whole &= print_list(out, value, deeper, human);
 	}
+	return is_whole;
 }
 
-char *render_text(json_t *tree)
+char *render_text(json_t *tree, bool human)
 {
 	char *text = NULL;
 	size_t len = 0;
+	bool is_whole = true;
 	FILE *out = open_memstream(&text, &len);
 	if (!out)
 		return NULL;
 	if (json_is_object(tree))
-		print_object(out, tree, "");
+		is_whole = print_object(out, tree, "", human);
 	else if (json_array_size(tree) > 0)
-		print_list(out, tree, "");
+		is_whole = print_list(out, tree, "", human);
 	else
 		fputs("none\n", out);
-	if (fclose(out) != 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	if (fclose(out) == 0 && is_whole)
+		return text;
+	free(text);
+	return NULL;
 }
 
 char *render_json(json_t *tree)

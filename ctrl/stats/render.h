@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 
 // A JSON string of any text, or JSON null for NULL. Bytes that are not UTF-8 (a text cut inside a
@@ -19,10 +20,14 @@ void render_print(FILE *, const char *text);
 // The same as a cell of CSV, quoted where necessary.
 void render_print_csv(FILE *, const char *text);
 
+// A scalar as tables have it. unit_of: the name of its column, for durations (…_s) and bytes with
+// units that people read; NULL = the number as it is.
+void render_scalar(FILE *, const char *unit_of, const json_t *);
+
 // Writes "key: value" lines for scalars, aligned columns for arrays of objects, and a titled
-// section for nested objects. Escapes control characters, so that each row is one line. From
-// malloc; NULL = out of memory.
-char *render_text(json_t *tree);
+// section for nested objects. Escapes control characters, so that each row is one line.
+// human: with units. From malloc; NULL = out of memory.
+char *render_text(json_t *tree, bool human);
 // Compact JSON on one line. From malloc; NULL = out of memory.
 char *render_json(json_t *tree);
 // Writes comma-separated lines: a header "# a,b,c" from `columns` (NULL-terminated) and a line for

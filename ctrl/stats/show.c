@@ -9,7 +9,9 @@
 #include "ctrl/stats/answer.h"
 #include "ctrl/stats/host_look.h"
 #include "ctrl/stats/inflight_ask.h"
+#include "ctrl/stats/listing.h"
 #include "ctrl/stats/render.h"
+#include "ctrl/stats/row_query.h"
 #include "ctrl/stats/show_inside.h"
 #include "lb/base/log.h"
 #include "lb/base/twheel.h"
@@ -32,6 +34,9 @@ struct command {
 	json_t *(*build)(const struct show *, struct show_args *);
 	const char *const *csv; // columns of the text form
 	char *(*text)(json_t *); // the text form; neither = render_text()
+	bool has_rows; // conditions choose among them (ctrl/stats/row_query.h)
+	struct listing_source *(*list)(
+		const struct show *, struct show_args *); // in place of build
 };
 
 static bool is_ready(void *ctx)
@@ -97,30 +102,32 @@ void show_set_state(struct show *s, const char *state)
 	s->state = state;
 }
 
-// help and dispatch
-
-static json_t *build_help(const struct show *, struct show_args *);
+// The commands.
 
 static const struct command commands[] = {
-	{"help", NULL, "this list", build_help, NULL, NULL},
+	{"help", NULL, "this list", show_help, NULL, NULL, true},
 	{"doctor", NULL, "what is wrong with this daemon and its host, and what mends it",
 		show_doctor, NULL, NULL},
 	{"show info", NULL, "version, state, frontends, xDS server", show_info, NULL, NULL},
 	{"show listeners", NULL,
 		"with listeners: wildcard, every socket Listener: state, addresses, chains, why it "
 		"does not serve",
-		show_listeners, NULL, NULL},
+		show_listeners, NULL, NULL, true},
 	{"show stat", NULL, "frontends, clusters and endpoints with counters, as HAProxy's CSV",
-		show_stat, show_stat_columns, NULL},
+		show_stat, show_stat_columns, NULL, true},
 	{"show clusters", NULL, "clusters and their endpoints: state, requests, last error",
-		show_clusters, NULL, NULL},
+		show_clusters, NULL, NULL, true},
 	{"show tree", "[CLUSTER]", "how clusters balance: policies, states, priorities, ejections",
 		show_tree, NULL, show_tree_text},
 	{"show endpoints", "[CLUSTER]",
 		"each endpoint: state, health, priority, locality, weights, counters, last error",
-		show_endpoints, NULL, NULL},
+		NULL, NULL, NULL, true, show_endpoints},
+	{"show load", NULL,
+		"workers, frontends and clusters: requests, connections, how busy; in JSON also "
+		"times and endings",
+		NULL, NULL, NULL, true, show_load},
 	{"show overrides", NULL, "what operators have set of endpoints, and whether it is applied",
-		show_overrides, NULL, NULL},
+		show_overrides, NULL, NULL, true},
 	{"show routes", "[--frontend F] [--authority A]",
 		"each frontend's routes and actions, as gRFC A28 prints them", show_routes, NULL,
 		show_routes_text},
@@ -132,18 +139,18 @@ static const struct command commands[] = {
 		"[cluster=C] [frontend=F] [source=ADDRESS[/BITS]] [state=S] [older=SECONDS] "
 		"[limit=N]",
 		"requests in flight, the oldest first: state, route, endpoint, age, bytes",
-		show_requests, NULL, NULL},
+		show_requests, NULL, NULL, true},
 	{"show conns",
 		"[cluster=C] [frontend=F] [source=ADDRESS[/BITS]] [state=S] [older=SECONDS] "
 		"[limit=N]",
 		"connections of clients and to backends, the oldest first: state, protocol, "
 		"streams, bytes, round trip",
-		show_conns, NULL, NULL},
+		show_conns, NULL, NULL, true},
 	{"show failures", "[N] [cause=C] [cluster=C] [frontend=F]",
 		"the last requests that shuntd answered or cut itself, and why", show_failures,
-		NULL, NULL},
+		NULL, NULL, true},
 	{"show errors", "[N] [cause=C] [cluster=C] [frontend=F]", "the same", show_failures, NULL,
-		NULL},
+		NULL, true},
 	{"why", "ID",
 		"all that is known of a request that failed, by its x-request-id: route, "
 		"attempts, times, cause",
@@ -151,59 +158,61 @@ static const struct command commands[] = {
 	{"show events", "[N] [-w]",
 		"the last changes of endpoints, configuration, certificates, ports; -w: and what "
 		"comes from now on",
-		show_events, NULL, show_events_text},
+		show_events, NULL, show_events_text, true},
 	{"log", "[N] [-f] [cause=C] [cluster=C] [frontend=F] [path=PREFIX] [status=LEAST]",
 		"the last lines of the access log; -f: and what comes from now on", show_log, NULL,
 		show_log_text},
 	{"show xds", NULL,
 		"the xDS server, how many resources are in which state, and every resource: state, "
 		"version, age, error",
-		show_xds, NULL, NULL},
+		show_xds, NULL, NULL, true},
 	{"show certs", NULL,
 		"certificate providers: version, last error, every certificate with its dates",
-		show_certs, NULL, NULL},
+		show_certs, NULL, NULL, true},
 	{"show metrics", NULL, "what the metrics' port tells, as Prometheus reads it", show_metrics,
 		NULL, show_metrics_text},
 	{"show workers", NULL, "each worker: load, requests by ending, counters of every layer",
 		show_workers, NULL, NULL},
 	{"show pools", NULL, "each worker's pools: objects in all, free, in use, most ever in use",
-		show_pools, NULL, NULL},
+		show_pools, NULL, NULL, true},
 	{"show capture", NULL,
 		"the packet capture at hand, or the last one: file, frames, drops, why it ended",
 		show_capture, NULL, NULL},
 	{"show ports", NULL, "each port: device, link, steering, frames of all workers", show_ports,
-		NULL, NULL},
+		NULL, NULL, true},
+	{"complete", "WORD...", "what the last of the words may be, for shells: one a line",
+		show_complete, NULL, show_complete_text},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static void add_help(
-	json_t *rows, const char *name, const char *usage, const char *help, enum stats_level level)
+bool show_usage_at(size_t i, struct show_usage *ret)
 {
-	char text[256];
-	snprintf(text, sizeof(text), "%s%s%s", help, usage ? ": " : "", usage ? usage : "");
-	json_array_append_new(rows, json_pack("{ss ss ss}", "command", name, "level",
-					    stats_level_name(level), "help", text));
+	if (i < N_COMMANDS) {
+		const struct command *c = &commands[i];
+		*ret = (struct show_usage){
+			c->name, c->usage ? c->usage : "", c->help, STATS_USER, c->has_rows};
+		return true;
+	}
+	const struct show_action *a = show_actions;
+	for (i -= N_COMMANDS; i && a->name; i--)
+		a++;
+	if (!a->name)
+		return false;
+	*ret = (struct show_usage){a->name, a->usage ? a->usage : "", a->help, a->level, false};
+	return true;
 }
 
-static json_t *build_help(const struct show *s, struct show_args *args)
-{
-	json_t *rows = json_array();
-	for (size_t i = 0; rows && i < N_COMMANDS; i++)
-		add_help(rows, commands[i].name, commands[i].usage, commands[i].help, STATS_USER);
-	for (const struct show_action *a = show_actions; rows && a->name; a++)
-		add_help(rows, a->name, a->usage, a->help, a->level);
-	return rows;
-}
+// Dispatch.
 
 // How many words the command's name has, if the line starts with it; else 0.
-static unsigned words_of(const char *command, const struct words *line)
+static unsigned words_of(const char *command, const struct show_args *line)
 {
 	char name[64];
 	char *save = NULL;
 	unsigned n = 0;
 	snprintf(name, sizeof(name), "%s", command);
 	for (char *w = strtok_r(name, " ", &save); w; w = strtok_r(NULL, " ", &save), n++)
-		if (n == line->n || strcmp(line->list[n], w) != 0)
+		if (n == line->n || strcmp(line->words[n], w) != 0)
 			return 0;
 	return n;
 }
@@ -230,19 +239,64 @@ static void take_json(struct show_args *args)
 	args->n--;
 }
 
+// Some commands have conditions of their own, which their usage names: `[cluster=C]`.
+static bool is_own(const char *usage, const char *word)
+{
+	size_t len = strcspn(word, "=");
+	char own[32];
+	if (!usage || word[len] != '=' || len + sizeof("[=") > sizeof(own))
+		return false;
+	snprintf(own, sizeof(own), "[%.*s=", (int)len, word);
+	return strstr(usage, own);
+}
+
+// Moves conditions from the words, of which `rest` gets the others, to args->query. False =
+// args->err, or no memory.
+static bool take_conditions(const char *usage, struct show_args *args, char *rest[WORDS_MAX])
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < args->n; i++) {
+		char *word = args->words[i];
+		if (!row_query_is_condition(word) || is_own(usage, word)) {
+			rest[n++] = word;
+			continue;
+		}
+		if (!args->query)
+			args->query = row_query_new();
+		if (!args->query || row_query_add(args->query, word, &args->err) != 0)
+			return false;
+	}
+	args->words = rest;
+	args->n = n;
+	return true;
+}
+
+static char *text_of(const struct command *c, const struct show_args *args, json_t *tree)
+{
+	return args->json ? answer_json(tree)
+	       : c->csv   ? render_csv(tree, c->csv)
+	       : c->text  ? c->text(tree)
+	                  : answer_tree(tree, false, args->human);
+}
+
 static char *answer(const struct show *s, const struct command *c, struct show_args *args)
 {
+	char *rest[WORDS_MAX];
+	if (c->has_rows && !take_conditions(c->usage, args, rest))
+		return no_answer(args);
 	if (!c->usage)
 		take_json(args);
 	if (has_rest(c->usage, args))
 		return answer_error("unexpected argument '%s', try help", args->words[0]);
+	if (c->list) {
+		struct listing_source *source = c->list(s, args);
+		return source ? listing_answer(s, args, source) : no_answer(args);
+	}
 	json_t *tree = c->build(s, args);
 	if (!tree)
 		return no_answer(args);
-	char *text = args->json ? answer_json(tree)
-	             : c->csv   ? render_csv(tree, c->csv)
-	             : c->text  ? c->text(tree)
-	                        : answer_tree(tree, false);
+	bool is_chosen = !args->query || row_query_apply(args->query, &tree, &args->err) == 0;
+	char *text = is_chosen ? text_of(c, args, tree) : no_answer(args);
 	json_decref(tree);
 	return text;
 }
@@ -265,30 +319,33 @@ static char *act(
 		stats_caller_tell(args->caller, line);
 	if (!tree)
 		return no_answer(args);
-	char *text = answer_tree(tree, args->json);
+	char *text = answer_tree(tree, args->json, args->human);
 	json_decref(tree);
 	return text;
 }
 
-static char *dispatch(
-	const struct show *s, const struct words *words, struct show_args *args, const char *line)
+// Takes the command's name, if the words begin with it.
+static bool take_name(const char *command, struct show_args *args)
 {
-	for (size_t i = 0; i < N_COMMANDS; i++) {
-		unsigned n = words_of(commands[i].name, words);
-		if (!n)
-			continue;
-		args->words = words->list + n;
-		args->n = words->n - n;
-		return answer(s, &commands[i], args);
+	unsigned n = words_of(command, args);
+	args->words += n;
+	args->n -= n;
+	return n > 0;
+}
+
+static char *dispatch(const struct show *s, struct show_args *args, const char *line)
+{
+	args->human = take_name(STATS_HUMAN, args);
+	if (args->human) { // is no part of what was done
+		line = strstr(line, STATS_HUMAN) + strlen(STATS_HUMAN);
+		line += strspn(line, " \t");
 	}
-	for (const struct show_action *a = show_actions; a->name; a++) {
-		unsigned n = words_of(a->name, words);
-		if (!n)
-			continue;
-		args->words = words->list + n;
-		args->n = words->n - n;
-		return act(s, a, args, line);
-	}
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		if (take_name(commands[i].name, args))
+			return answer(s, &commands[i], args);
+	for (const struct show_action *a = show_actions; a->name; a++)
+		if (take_name(a->name, args))
+			return act(s, a, args, line);
 	return answer_error("unknown command '%s', try help", line);
 }
 
@@ -302,7 +359,10 @@ char *show_answer(void *ctx, const struct stats_caller *caller, const char *line
 	const char *wrong = words_split(copy, &words);
 	if (wrong)
 		return answer_error("%s", wrong);
-	char *text = dispatch(ctx, &words, &args, line);
+	args.words = words.list;
+	args.n = words.n;
+	char *text = dispatch(ctx, &args, line);
+	row_query_free(args.query);
 	*ret_follow = args.follow;
 	return text;
 }

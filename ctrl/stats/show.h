@@ -4,9 +4,11 @@
 #pragma once
 
 #include "ctrl/base/show_port.h"
+#include "ctrl/base/slice.h"
 #include "ctrl/stats/caller.h"
 
 #include <stdint.h>
+#include <stdio.h>
 
 struct access_log;
 struct assembler;
@@ -56,6 +58,7 @@ struct show_conf { // all borrowed, outlives it
 	void *ctx_ports;
 	double started_s; // Unix time of the start
 	const char *examiner; // the program that examines the host for `doctor`; NULL = none
+	struct slice slice; // how much of a long answer is made in a turn
 };
 
 struct scrape_conf;
@@ -65,6 +68,8 @@ void show_free(struct show *); // NULL is fine
 void show_set_state(struct show *, const char *state);
 // What metrics are read from; borrowed.
 const struct scrape_conf *show_scrape_conf(const struct show *);
+// All commands, for the manual page of shuntctl: a section of help2man's.
+void show_print_manual(FILE *);
 // A stats_answer_fn (ctrl/stats/stats_server.h); ctx is the show.
 char *show_answer(void *ctx, const struct stats_caller *, const char *command,
 	struct stats_follow **ret_follow);

@@ -60,7 +60,7 @@ static bool more(struct stats_follow *f, struct evbuffer *out)
 		lb_err_set(&err, "%s: %s", r.file, r.ended);
 	}
 	json_t *tree = err.text[0] ? NULL : build(&r);
-	char *text = tree ? answer_tree(tree, w->json) : answer_error("%s", err.text);
+	char *text = tree ? answer_tree(tree, w->json, false) : answer_error("%s", err.text);
 	if (text)
 		evbuffer_add(out, text, strlen(text));
 	free(text);

@@ -2,6 +2,7 @@
 // show events: the last lines of the log as events, the oldest first, and with -w those that come.
 #include "ctrl/base/events.h"
 #include "ctrl/stats/render.h"
+#include "ctrl/stats/row_query.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
 #include "ctrl/stats/stats_server.h"
@@ -21,6 +22,7 @@ struct watch {
 	struct stats_follow follow;
 	struct events *events;
 	uint64_t next; // number of the first one that was not told
+	struct row_query *query; // owned; NULL = all
 	bool json;
 };
 
@@ -76,7 +78,10 @@ char *show_events_text(json_t *rows)
 static void add_line(const struct watch *w, const struct event_entry *e, struct evbuffer *out)
 {
 	json_t *row = row_of(e), *rows = json_pack("[O]", row);
-	char *text = w->json ? render_json(row) : rows ? show_events_text(rows) : NULL;
+	char *text = !row_query_matches(w->query, row) ? NULL
+	             : w->json                         ? render_json(row)
+	             : rows                            ? show_events_text(rows)
+	                                               : NULL;
 	if (text)
 		evbuffer_add_printf(out, "%s", text);
 	free(text);
@@ -107,7 +112,9 @@ static bool more(struct stats_follow *f, struct evbuffer *out)
 
 static void watch_free(struct stats_follow *f)
 {
-	free(CONTAINER_OF(f, struct watch, follow));
+	struct watch *w = CONTAINER_OF(f, struct watch, follow);
+	row_query_free(w->query);
+	free(w);
 }
 
 static json_t *last(struct events *events, uint64_t n_rows, uint64_t *ret_next)
@@ -141,12 +148,21 @@ static bool read_words(struct show_args *args, uint64_t *ret_rows, bool *ret_wat
 	return true;
 }
 
+// What is yet to come has no order, and no number.
+static bool check_query(struct show_args *args)
+{
+	if (!args->query || (!row_query_sort(args->query) && !row_query_limit(args->query)))
+		return true;
+	lb_err_set(&args->err, "with -w there is no sort and no limit");
+	return false;
+}
+
 // `[N] [-w] [json]`.
 json_t *show_events(const struct show *s, struct show_args *args)
 {
 	uint64_t n_rows = FALLBACK;
 	bool watches = false;
-	if (!read_words(args, &n_rows, &watches))
+	if (!read_words(args, &n_rows, &watches) || (watches && !check_query(args)))
 		return NULL;
 	struct watch *w = watches ? calloc(1, sizeof(*w)) : NULL;
 	uint64_t next = 0;
@@ -155,10 +171,17 @@ json_t *show_events(const struct show *s, struct show_args *args)
 		free(w);
 		return rows;
 	}
+	if (args->query && row_query_apply(args->query, &rows, &args->err) != 0) {
+		free(w);
+		json_decref(rows);
+		return NULL;
+	}
 	*w = (struct watch){.follow = {more, watch_free},
 		.events = s->conf.events,
 		.next = next,
+		.query = args->query,
 		.json = args->json};
+	args->query = NULL;
 	args->follow = &w->follow;
 	return rows;
 }

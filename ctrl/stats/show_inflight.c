@@ -8,6 +8,7 @@
 #include "ctrl/stats/endpoint_clusters.h"
 #include "ctrl/stats/inflight_args.h"
 #include "ctrl/stats/inflight_ask.h"
+#include "ctrl/stats/row_query.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
 #include "ctrl/stats/stats_server.h"
@@ -27,7 +28,8 @@ struct inflight_answer {
 	const struct show *show;
 	struct inflight_ask *ask; // owned
 	enum lb_inflight_kind kind;
-	bool json;
+	struct row_query *query; // owned; NULL = no conditions but those that workers know
+	bool json, human;
 };
 
 // Rows.
@@ -173,11 +175,29 @@ static json_t *build(const struct inflight_answer *a)
 
 // The answer.
 
+static int choose(const struct inflight_answer *a, json_t **tree, struct lb_err *err)
+{
+	const char *key = a->kind == LB_INFLIGHT_REQUESTS ? "requests" : "connections";
+	// The list of silent workers is no table of rows.
+	json_t *rows = json_incref(json_object_get(*tree, key));
+	int ret = row_query_apply(a->query, &rows, err);
+	if (ret == 0) {
+		show_set_u64(*tree, "shown", json_array_size(rows));
+		json_object_set(*tree, key, rows);
+	}
+	json_decref(rows);
+	return ret;
+}
+
 // NULL = out of memory.
 static char *text_of(const struct inflight_answer *a)
 {
+	struct lb_err err = {.text = ""};
 	json_t *tree = build(a);
-	char *text = tree ? answer_tree(tree, a->json) : NULL;
+	int ret = tree && a->query ? choose(a, &tree, &err) : 0;
+	char *text = tree && ret == 0 ? answer_tree(tree, a->json, a->human)
+	             : err.text[0]    ? answer_error("%s", err.text)
+	                              : NULL;
 	json_decref(tree);
 	return text;
 }
@@ -199,7 +219,21 @@ static void answer_free(struct stats_follow *f)
 {
 	struct inflight_answer *a = CONTAINER_OF(f, struct inflight_answer, follow);
 	inflight_ask_free(a->ask);
+	row_query_free(a->query);
 	free(a);
+}
+
+// Before anybody is asked: all rows have the columns of any. 0, or -EINVAL with err.
+static int check_columns(
+	const struct inflight_answer *a, struct row_query *query, struct lb_err *err)
+{
+	static const struct lb_inflight_row any;
+	const struct inflight_told told = {.row = &any};
+	json_t *row =
+		a->kind == LB_INFLIGHT_REQUESTS ? request_row(a, &told, 0) : conn_row(a, &told, 0);
+	row_query_matches(query, row);
+	json_decref(row);
+	return row_query_check(query, err);
 }
 
 // NULL with args->follow: the answer is yet to come.
@@ -208,6 +242,10 @@ static json_t *ask(const struct show *s, struct show_args *args, enum lb_infligh
 	struct lb_inflight_query query;
 	if (inflight_args_read(s, kind, args, &query))
 		return NULL;
+	if (args->query) { // which chooses among as many as there may be
+		row_query_bound(args->query, query.limit);
+		query.limit = LB_INFLIGHT_ROWS;
+	}
 	struct inflight_answer *a = calloc(1, sizeof(*a));
 	if (!a)
 		return NULL;
@@ -215,11 +253,15 @@ static json_t *ask(const struct show *s, struct show_args *args, enum lb_infligh
 		.show = s,
 		.ask = inflight_ask_new(s->inflight, &query, twheel_now(s->conf.wheel)),
 		.kind = kind,
-		.json = args->json};
-	if (a->ask)
-		args->follow = &a->follow;
-	else
-		free(a);
+		.json = args->json,
+		.human = args->human};
+	if (!a->ask || (args->query && check_columns(a, args->query, &args->err))) {
+		answer_free(&a->follow);
+		return NULL;
+	}
+	a->query = args->query;
+	args->query = NULL;
+	args->follow = &a->follow;
 	return NULL;
 }
 

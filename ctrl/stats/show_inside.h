@@ -19,6 +19,8 @@ struct config;
 struct host_look;
 struct inflight_desk;
 struct lb_route_scratch;
+struct listing_source;
+struct row_query;
 struct stats_follow;
 
 struct show {
@@ -37,6 +39,9 @@ struct show_args {
 	unsigned n;
 	const struct stats_caller *caller;
 	bool json; // JSON is wanted; a builder may find the word itself
+	bool human; // numbers with units
+	// Conditions of rows; NULL = none. Owned; who answers later takes it, and leaves NULL.
+	struct row_query *query;
 	// A builder's, of what is to come; NULL = nothing is. Without data the answer is that
 	// alone.
 	struct stats_follow *follow;
@@ -61,7 +66,6 @@ json_t *show_listeners(const struct show *, struct show_args *);
 json_t *show_stat(const struct show *, struct show_args *);
 json_t *show_clusters(const struct show *, struct show_args *);
 json_t *show_tree(const struct show *, struct show_args *);
-json_t *show_endpoints(const struct show *, struct show_args *);
 json_t *show_routes(const struct show *, struct show_args *);
 json_t *show_pools(const struct show *, struct show_args *);
 json_t *show_ports(const struct show *, struct show_args *);
@@ -89,6 +93,24 @@ json_t *show_capture_stop(const struct show *, struct show_args *);
 json_t *show_doctor(const struct show *, struct show_args *);
 json_t *show_reload(const struct show *, struct show_args *);
 
+// Rows for listing_answer(); likewise.
+struct listing_source *show_endpoints(const struct show *, struct show_args *);
+struct listing_source *show_load(const struct show *, struct show_args *);
+
+// A line of `help`.
+struct show_usage {
+	const char *name, *usage, *help; // usage: "" = nothing may follow
+	enum stats_level level; // that it needs
+	bool has_rows; // conditions may follow (ctrl/stats/row_query.h)
+};
+// Any of all commands. False = there are not so many.
+bool show_usage_at(size_t i, struct show_usage *ret);
+json_t *show_help(const struct show *, struct show_args *);
+json_t *show_complete(const struct show *, struct show_args *);
+
+// For `[CLUSTER] [json]`. False = args->err says what is wrong.
+bool show_cluster_word(const struct show *, struct show_args *, const char **ret_cluster);
+
 // Why the frontend is unreachable: the port with its address is down. "" = it is up.
 const char *show_frontend_down(const struct show *, uint32_t frontend, char *text, size_t size);
 
@@ -98,3 +120,4 @@ char *show_tree_text(json_t *); // likewise
 char *show_events_text(json_t *); // likewise
 char *show_log_text(json_t *); // likewise
 char *show_metrics_text(json_t *); // likewise
+char *show_complete_text(json_t *); // likewise

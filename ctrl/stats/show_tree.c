@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// `show tree` and `show endpoints`: how clusters balance, and what it does with each endpoint.
+// show tree: how clusters balance.
 #include "ctrl/assemble/assemble.h"
-#include "ctrl/res/endpoints.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
 #include "lb/base/container_of.h"
-#include "lb/base/time.h"
 #include "lb/policy/dump.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// `[CLUSTER] [json]`. false = args->err says what is wrong.
-static bool read_words(const struct show *s, struct show_args *args, const char **ret_cluster)
+bool show_cluster_word(const struct show *s, struct show_args *args, const char **ret_cluster)
 {
 	struct assembler_cluster_info info;
 	*ret_cluster = NULL;
@@ -29,7 +26,8 @@ static bool read_words(const struct show *s, struct show_args *args, const char 
 			return false;
 		}
 	}
-	if (!*ret_cluster || assembler_find_cluster(s->conf.assembler, *ret_cluster, &info))
+	if (!*ret_cluster ||
+		assembler_find_without_endpoints(s->conf.assembler, *ret_cluster, &info))
 		return true;
 	lb_err_set(&args->err, "no cluster '%s', try show clusters", *ret_cluster);
 	return false;
@@ -105,7 +103,7 @@ json_t *show_tree(const struct show *s, struct show_args *args)
 {
 	struct tree_writer w = {{on_enter, on_text, on_number, on_leave}, s, NULL, {NULL}, 0};
 	const char *only;
-	if (!read_words(s, args, &only))
+	if (!show_cluster_word(s, args, &only))
 		return NULL;
 	w.trees = json_array();
 	each_cluster(s, only, add_tree, &w);
@@ -149,109 +147,4 @@ char *show_tree_text(json_t *trees)
 		return text;
 	free(text);
 	return NULL;
-}
-
-// show endpoints
-
-struct endpoints_ctx {
-	const struct show *show;
-	json_t *rows;
-	const char *cluster;
-};
-
-static json_t *addresses_json(const struct assembler_endpoint_info *e)
-{
-	char *text = malloc(e->n_addresses * (size_t)IP_PORT_TEXT_MAX);
-	size_t len = 0;
-	for (uint32_t i = 0; text && i < e->n_addresses; i++) {
-		ip_port_print(&e->addresses[i], text + len);
-		len += strlen(text + len);
-		text[len++] = ',';
-	}
-	json_t *list = text ? json_stringn(text, len - 1) : NULL;
-	free(text);
-	return list;
-}
-
-static json_t *locality_json(struct str name)
-{
-	char text[512], *parts = malloc(name.len + 1);
-	if (!parts)
-		return NULL;
-	const struct res_locality l = res_locality_of(name, parts);
-	snprintf(text, sizeof(text), "%s/%s/%s", l.region, l.zone, l.sub_zone);
-	free(parts);
-	return render_string(strcmp(text, "//") == 0 ? "" : text);
-}
-
-// What weighted_round_robin makes of its reports (gRFC A58).
-static void set_reported(json_t *row, const struct lb_leaf_record *r)
-{
-	static const char *const standing[] = {
-		[LB_ORCA_NONE] = "none",
-		[LB_ORCA_BLACKOUT] = "blackout",
-		[LB_ORCA_EXPIRED] = "expired",
-		[LB_ORCA_WEIGHT] = "counts",
-	};
-	show_set_text(row, "report", r->is_weighed ? standing[r->standing] : "");
-	json_object_set_new(row, "report_weight",
-		r->standing == LB_ORCA_WEIGHT ? json_real(r->weight) : json_null());
-}
-
-// "" = it is not checked.
-static const char *check_text(const struct lb_health_record *r)
-{
-	if (!r->is_checked)
-		return "";
-	if (r->health == LB_MEMBER_UNCHECKED)
-		return "pending";
-	return *r->why ? r->why : "passed";
-}
-
-static void add_endpoint(void *ctx, const struct assembler_endpoint_info *e)
-{
-	struct endpoints_ctx *c = ctx;
-	json_t *row = json_object();
-	show_set_text(row, "cluster", c->cluster);
-	if (strcmp(c->cluster, e->leaf) != 0)
-		show_set_text(row, "leaf", e->leaf);
-	json_object_set_new(row, "endpoint", addresses_json(e));
-	show_set_text(row, "state", lb_state_name(e->state));
-	json_object_set_new(row, "failing", json_boolean(e->is_failing));
-	json_object_set_new(row, "ejected", json_boolean(e->is_ejected));
-	show_set_u64(row, "ejections", e->record.ejection.multiplier);
-	show_set_u64(row, "ejected_ms", e->record.ejection.left_ns / NS_PER_MS);
-	show_set_text(row, "health", e->health);
-	show_set_text(row, "health_check", check_text(&e->record.health));
-	show_set_u64(row, "priority", e->priority);
-	json_object_set_new(row, "locality", locality_json(e->locality));
-	show_set_u64(row, "locality_weight", e->locality_weight);
-	show_set_u64(row, "weight", e->weight);
-	show_set_override(row, &e->override);
-	set_reported(row, &e->record);
-	show_set_u64(row, "connections", e->connections);
-	show_set_u64(row, "active", e->totals.active);
-	show_set_u64(row, "requests", e->totals.issued);
-	show_set_u64(row, "ok", e->totals.ok);
-	show_set_u64(row, "failed", e->totals.failed);
-	show_set_text(row, "error", e->last_error);
-	show_set_tls_result(row, e->last_error);
-	json_array_append_new(c->rows, row);
-}
-
-static void add_endpoints(void *ctx, const struct assembler_cluster_info *info)
-{
-	struct endpoints_ctx *c = ctx;
-	c->cluster = info->name;
-	assembler_each_endpoint(c->show->conf.assembler, info->name, add_endpoint, c);
-}
-
-json_t *show_endpoints(const struct show *s, struct show_args *args)
-{
-	const char *only;
-	if (!read_words(s, args, &only))
-		return NULL;
-	struct endpoints_ctx c = {s, json_array(), NULL};
-	each_cluster(s, only, add_endpoints, &c);
-	return c.rows;
 }

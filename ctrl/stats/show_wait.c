@@ -173,7 +173,7 @@ static bool more(struct stats_follow *f, struct evbuffer *out)
 		lb_err_within(&why, "not within %.0f s", show_seconds(w->until_ns - w->begun_ns));
 	}
 	json_t *tree = outcome == WAIT_MET ? waited(w) : NULL;
-	char *text = tree ? answer_tree(tree, w->json) : answer_error("%s", why.text);
+	char *text = tree ? answer_tree(tree, w->json, false) : answer_error("%s", why.text);
 	if (text)
 		evbuffer_add(out, text, strlen(text));
 	free(text);

@@ -10,7 +10,7 @@ static void check_text(const char *json, const char *expected)
 {
 	json_t *tree = json_loads(json, 0, NULL);
 	assert_non_null(tree);
-	char *text = render_text(tree);
+	char *text = render_text(tree, false);
 	assert_string_equal(text, expected);
 	free(text);
 	json_decref(tree);
@@ -63,7 +63,7 @@ static void text_cannot_end_an_answer_or_steer_a_terminal(void **state)
 	json_object_set_new(tree, "error",
 		render_string("a\n\nstate: fine\r\x1b[2J\x7f\xc2\x9b"
 			      "1m\tz"));
-	char *text = render_text(tree);
+	char *text = render_text(tree, false);
 	assert_string_equal(text, "error: a\\n\\nstate: fine\\x0d\\x1b[2J\\x7f\\x9b1m\\x09z\n");
 	free(text);
 	text = render_json(tree); // where nothing is lost
@@ -117,6 +117,30 @@ static void columns_are_aligned_by_characters(void **state)
 		"name  x\ngr\u00fcn  1\nblue  2\n");
 }
 
+static void ops_128_people_get_units(void **state)
+{
+	json_t *tree = json_loads(
+		"[{\"age_s\":1.234,\"bytes\":812,\"rx_bytes\":1536,\"cwnd\":10485760,\"requests\":"
+		"123456},"
+		"{\"age_s\":75.9,\"bytes\":0,\"rx_bytes\":1048576,\"cwnd\":1,\"requests\":1},"
+		"{\"age_s\":11520,\"bytes\":1024,\"rx_bytes\":1,\"cwnd\":1,\"requests\":1},"
+		"{\"age_s\":439200,\"bytes\":null,\"rx_bytes\":1,\"cwnd\":1,\"requests\":1}]",
+		0, NULL);
+	char *text = render_text(tree, true);
+	assert_string_equal(text, "age_s  bytes   rx_bytes  cwnd     requests\n"
+				  "1.23s  812B    1.5KiB    10.0MiB  123456\n"
+				  "1m15s  0B      1.0MiB    1B       1\n"
+				  "3h12m  1.0KiB  1B        1B       1\n"
+				  "5d02h  -       1B        1B       1\n");
+	free(text);
+	json_decref(tree);
+	tree = json_loads("{\"uptime_s\":65.0,\"speed_mbps\":100}", 0, NULL);
+	text = render_text(tree, true);
+	assert_string_equal(text, "uptime_s: 1m05s\nspeed_mbps: 100\n");
+	free(text);
+	json_decref(tree);
+}
+
 RUN_SUITE("ctrl/render", cmocka_unit_test(an_object_is_lines_of_key_and_value),
 	cmocka_unit_test(an_array_of_objects_is_an_aligned_table),
 	cmocka_unit_test(nested_parts_become_titled_sections),
@@ -125,4 +149,5 @@ RUN_SUITE("ctrl/render", cmocka_unit_test(an_object_is_lines_of_key_and_value),
 	cmocka_unit_test(text_cannot_end_an_answer_or_steer_a_terminal),
 	cmocka_unit_test(csv_cells_are_quoted_where_they_must_be),
 	cmocka_unit_test(text_cut_in_a_character_is_still_json),
-	cmocka_unit_test(columns_are_aligned_by_characters))
+	cmocka_unit_test(columns_are_aligned_by_characters),
+	cmocka_unit_test(ops_128_people_get_units))

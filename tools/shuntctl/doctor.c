@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/shuntctl_doctor.h"
+#include "tools/shuntctl/doctor.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +9,9 @@ static bool begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-bool doctor_is_asked(const char *command)
+bool doctor_is_asked(const char *words)
 {
-	return strcmp(command, "doctor") == 0 || strcmp(command, "doctor json") == 0;
+	return strcmp(words, "doctor") == 0;
 }
 
 int doctor_status(const char *line, int so_far)
