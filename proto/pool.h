@@ -16,8 +16,8 @@ struct lb_err;
 struct proto_pool;
 
 // 0, -ENOMEM or -EINVAL: reterr names the type that is wrong. Sets may stand one behind the other;
-// of a type that is there twice the first counts. A field of a type that is not there is left out,
-// so that it is as unknown as its type. The well-known types need not be there.
+// of duplicate definitions of a type the first counts. A field of a type that is not there is left
+// out, so that it is as unknown as its type. The well-known types need not be there.
 [[nodiscard]] int proto_pool_new(
 	const uint8_t *bytes, size_t len, struct proto_pool **ret, struct lb_err *reterr);
 void proto_pool_free(struct proto_pool *); // NULL is fine; no message of it is left

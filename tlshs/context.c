@@ -113,7 +113,7 @@ static int set_bundles(
 	for (uint32_t i = 0; i < conf->n_bundles; i++) {
 		struct tlshs_trust *t = &c->bundles[c->n_bundles++];
 		if (!is_name(conf->bundles[i].trust_domain))
-			return lb_err_set(err, "bundles[%u].trust_domain: is no name", i);
+			return lb_err_set(err, "bundles[%u].trust_domain: is not a name", i);
 		t->domain = copy(conf->bundles[i].trust_domain);
 		if (!t->domain)
 			return no_memory(err);

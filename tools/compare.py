@@ -63,7 +63,7 @@ def build(targets):
                                         capture_output=True, text=True).stdout)
     values = {o["name"]: o["value"] for o in options}
     if values["buildtype"] != "release" or values["b_sanitize"] != "none" or values["b_ndebug"] == "false":
-        sys.exit(f"{BUILD} is no release build: remove it")
+        sys.exit(f"{BUILD} is not a release build: remove it")
     subprocess.run(["ninja", "-C", str(BUILD), *targets], check=True, stdout=sys.stderr)
 
 
@@ -227,7 +227,7 @@ def main():
     if args.svg:
         args.svg.write_text(compare_print.svg(rows))
     if n_failed:
-        sys.exit(f"{n_failed} requests failed, as told above: the figures are of the rest")
+        sys.exit(f"{n_failed} requests failed (see each run): the figures are of the rest")
 
 
 if __name__ == "__main__":

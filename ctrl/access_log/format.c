@@ -100,13 +100,12 @@ static int read_operator(
 	}
 	if (!name_len || *at != '%')
 		return lb_err_set(reterr,
-			"'%%%.64s' begins no operator, like %%REQ(X)%% or %%REQ(X):10%% "
+			"'%%%.64s' does not begin an operator, like %%REQ(X)%% or %%REQ(X):10%% "
 			"(%%%% is a percent sign)",
 			start);
 	p->op = find(start, name_len);
 	if (!p->op)
-		return lb_err_set(
-			reterr, "%%%.*s%% is no operator that is known", (int)name_len, start);
+		return lb_err_set(reterr, "%%%.*s%% is not a known operator", (int)name_len, start);
 	*ret_end = at + 1;
 	return read_arg(p, arg, arg_len, reterr);
 }
@@ -275,7 +274,7 @@ int access_format_new_json(
 	if (!f)
 		rc = -ENOMEM;
 	else if (!json_is_object(json))
-		lb_err_set(reterr, "it is no object of JSON");
+		lb_err_set(reterr, "it is not a JSON object");
 	else
 		rc = add_object(f, json, is_typed, reterr);
 	json_decref(json);

@@ -74,7 +74,7 @@ static int read_time(struct access_arg *a, struct lb_err *reterr)
 		bool part = form[1] >= '1' && form[1] <= '9' && form[2] == 'f';
 		if (!part &&
 			(!form[1] || !strchr("aAbBcCdDeFfgGhHIjmMnprRsStTuUVwWxXyYzZ%", form[1])))
-			return lb_err_set(reterr, "'%.8s' is no part of a time", form);
+			return lb_err_set(reterr, "'%.8s' is not a time specifier", form);
 	}
 	return 0;
 }

@@ -194,7 +194,7 @@ static const char *why_refused(const struct lb_leaf_layer *layer)
 	else if (layer && lb_breaker_in_flight(layer->breaker) >= layer->max_requests)
 		snprintf(text, sizeof(text),
 			"cluster %s: circuit breaker drop: %u requests are in flight or have their "
-			"places kept by workers, as many as may",
+			"places kept by workers, the maximum",
 			layer->name, layer->max_requests);
 	else
 		return NULL;

@@ -173,7 +173,7 @@ int overrides_set(struct overrides *o, const char *cluster, const struct ip_port
 	if (!e && is_none(&what))
 		return 0;
 	if (!e && o->n == OVERRIDES_MAX)
-		return lb_err_set(reterr, "there are %d overrides, as many as may", OVERRIDES_MAX);
+		return lb_err_set(reterr, "there are %d overrides, the maximum", OVERRIDES_MAX);
 	if (!e && !(e = add_to(o, c, cluster, address)))
 		return lb_err_set(reterr, "out of memory");
 	c = c ? c : find_cluster(o, cluster);

@@ -75,8 +75,8 @@ bool workers_send(struct workers *w, uint32_t worker, const struct lb_command *c
 		return true;
 	struct pending *p = malloc(sizeof(*p));
 	if (!p) {
-		log_error("command to a worker lost", "worker=%u kind=%d reason=memory", worker,
-			command->kind);
+		log_error("a command to a worker was lost", "worker=%u kind=%d reason=memory",
+			worker, command->kind);
 		return false;
 	}
 	*p = (struct pending){.command = *command};

@@ -174,7 +174,7 @@ static int lend_bundles(const struct cert_bundles *b, struct loan *l,
 	conf->bundles = l->bundles;
 	if (conf->n_bundles)
 		return 0;
-	lb_err_set(err, "the SPIFFE map trusts nobody");
+	lb_err_set(err, "the SPIFFE map has no CAs");
 	return -EACCES;
 }
 
@@ -209,7 +209,7 @@ static int lend_crls(const struct credential_parts *p, struct loan *l,
 	const struct cert_material *m = p->crls;
 	size_t len = 0;
 	if (p->awaits_crls)
-		return lb_err_set(err, "crl_directory: has not been read without a bad file yet");
+		return lb_err_set(err, "crl_directory: has not been read completely yet");
 	if (!m || !m->crls.n)
 		return 0;
 	FILE *f = open_memstream(&l->crls, &len);

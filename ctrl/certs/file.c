@@ -19,7 +19,7 @@ static int check(int fd, bool is_secret, size_t *ret_len, struct lb_err *err)
 	if (!S_ISREG(st.st_mode))
 		return lb_err_set(err, "is not a regular file");
 	if (is_secret && (st.st_mode & S_IWOTH))
-		return lb_err_set(err, "anybody may write it (mode %04o)", st.st_mode & 07777);
+		return lb_err_set(err, "is writable by everybody (mode %04o)", st.st_mode & 07777);
 	if (st.st_size < 0 || (uint64_t)st.st_size > CERT_FILE_MAX)
 		return lb_err_set(err, "is larger than %zu MiB", CERT_FILE_MAX >> 20);
 	*ret_len = (size_t)st.st_size;

@@ -189,7 +189,7 @@ int cert_list_add_der(struct cert_list *l, const uint8_t *der, size_t len, struc
 	ERR_clear_error();
 	if (!x || end != der + len) {
 		X509_free(x);
-		return lb_err_set(err, "is no certificate in DER");
+		return lb_err_set(err, "is not a DER certificate");
 	}
 	int rc = add(l, x);
 	X509_free(x);

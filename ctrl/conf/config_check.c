@@ -176,7 +176,7 @@ static int read_group(const char *text, const char *field, int64_t *ret, struct 
 		errno = 0;
 		unsigned long long n = strtoull(text, NULL, 10);
 		if (errno || n >= (gid_t)-1)
-			return lb_err_set(reterr, "%s: %s is no group's number", field, text);
+			return lb_err_set(reterr, "%s: %s is not a valid group id", field, text);
 		*ret = (int64_t)n;
 		return 0;
 	}

@@ -68,8 +68,8 @@ static int check_frontend_tls(const struct config_frontend_tls *t, struct lb_err
 	for (unsigned i = 0; t && i < t->n_sni; i++)
 		if (!is_server_name(t->sni[i]))
 			return lb_err_set(reterr,
-				"tls.sni[%u]: '%s' is no host name, like a.example or *.example", i,
-				t->sni[i]);
+				"tls.sni[%u]: '%s' is not a host name, like a.example or *.example",
+				i, t->sni[i]);
 	if (t && t->require_client_certificate && !t->ca)
 		return lb_err_set(reterr,
 			"tls.require_client_certificate: needs a ca, to judge certificates by");
@@ -93,7 +93,7 @@ static int check_proxy_protocol(struct config_proxy_protocol *p, struct lb_err *
 static int add_by_listeners(struct config *c, struct lb_err *reterr)
 {
 	if (!c->n_frontends && c->listeners != CONFIG_LISTENERS_WILDCARD)
-		return lb_err_set(reterr, "frontends: there are none, and no listeners: wildcard");
+		return lb_err_set(reterr, "frontends: one is needed, or `listeners: wildcard`");
 	if (c->listeners != CONFIG_LISTENERS_WILDCARD)
 		return 0;
 	if (!c->n_vips)

@@ -50,7 +50,7 @@ static int read_change(const struct show_args *args, struct override *what, stru
 		return lb_err_set(
 			reterr, "CLUSTER/ADDRESS and drain, down, up or 'weight N' must follow");
 	if (!str_number(str_from(args->words[2]), OVERRIDE_MAX_WEIGHT, &weight) || weight == 0)
-		return lb_err_set(reterr, "'%s' is no weight from 1 to %d", args->words[2],
+		return lb_err_set(reterr, "'%s' is not a weight from 1 to %d", args->words[2],
 			OVERRIDE_MAX_WEIGHT);
 	what->weight = (uint32_t)weight;
 	return 0;

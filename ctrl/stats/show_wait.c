@@ -212,8 +212,8 @@ static bool read_words(struct show_args *args, struct wait *w, uint64_t *ret_s)
 		return true;
 	if (args->n == n + 1 && str_number(str_from(args->words[n]), MOST_S, ret_s) && *ret_s)
 		return true;
-	lb_err_set(
-		&args->err, "'%s' is no time from 1 to %d s, or too much", args->words[n], MOST_S);
+	lb_err_set(&args->err, "'%s' is not a time from 1 to %d s, or too much follows",
+		args->words[n], MOST_S);
 	return false;
 }
 

@@ -42,7 +42,7 @@ struct proxy_pick proxy_pick_overflow(
 	if (layer->loads)
 		count_refusal(p, layer->loads->breaker);
 	const char *what = cause == LB_CAUSE_OVERFLOW
-	                           ? "requests are in flight, as many as may"
+	                           ? "requests are in flight, the maximum"
 	                           : "requests may be in flight, and this client has its share";
 	snprintf(p->scratch.refusal, sizeof(p->scratch.refusal),
 		"cluster %s: circuit breaker drop: %u %s", layer->name, layer->max_requests, what);

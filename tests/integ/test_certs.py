@@ -62,7 +62,7 @@ PLANTED = (
     ("map that is no JSON", MAP, lambda made: "{", "line 1 column 1"),
     ("map without domains", MAP, lambda made: "{}", "trust_domains: is not an object"),
     ("map of another use", MAP, lambda made: der_map(made, use="jwt-svid"), 'use: is not "x509-svid"'),
-    ("map with a bad certificate", MAP, lambda made: der_map(made, x5c=["AAAA"]), "x5c: is no certificate in DER"),
+    ("map with a bad certificate", MAP, lambda made: der_map(made, x5c=["AAAA"]), "x5c: is not a DER certificate"),
 )
 
 
@@ -109,7 +109,7 @@ def test_check_names_a_key_that_anybody_may_write(tmp_path, made):
     path.write_text(made.key("leaf"))
     path.chmod(0o666)
     done = check_files(tmp_path, **{**good_files(made), KEY: path})
-    assert done.returncode == 1 and f"{path}: anybody may write it (mode 0666)" in done.stderr, done.stderr
+    assert done.returncode == 1 and f"{path}: is writable by everybody (mode 0666)" in done.stderr, done.stderr
 
 
 def test_check_names_a_bad_file_for_an_xds_server(tmp_path, made):

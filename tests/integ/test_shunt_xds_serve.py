@@ -78,7 +78,7 @@ def test_bad_file_is_named_and_changes_nothing(serve):
         bad = serve.folder.path / "bad.json"
         bad.write_text('{"@type": "%s",\n "name": 3}' % resources.CLUSTER)
         serve.wait_log('file="bad.json" error="name: not text"')
-        serve.wait_log("what they were is served")
+        serve.wait_log("their last good versions are served")
         assert set(count_answers(call, 40)) == {"blue", "green"}
 
 

@@ -193,7 +193,7 @@ def test_nobody_is_accepted_before_the_crls_were_read(refusals):
     w.crls.rmdir()
     w.start()
     assert w.ask("/mark")[0] != 0
-    error = "crl_directory: has not been read without a bad file yet"
+    error = "crl_directory: has not been read completely yet"
     shown = w.bed.show("certs")
     assert {c["state"] for c in shown["contexts"]} == {"refusing"}, shown["contexts"]
     assert all(error in c["error"] for c in shown["contexts"]), shown["contexts"]

@@ -46,7 +46,7 @@ static void on_status_line(struct h1_answer *a, struct str line)
 static void on_content_length(struct h1_answer *a, struct str value)
 {
 	if (a->has_length || !str_number(value, INT64_MAX, &a->left))
-		spoil(a, "HTTP/1.1: content-length is no number, or repeated");
+		spoil(a, "HTTP/1.1: content-length is not a number, or repeated");
 	a->has_length = true;
 }
 
@@ -70,7 +70,7 @@ static void on_field(struct h1_answer *a, struct str line)
 {
 	struct str name = str_until(line, ':');
 	if (name.len == line.len || !h1_text_is(name, H1_TEXT_TOKEN)) {
-		spoil(a, "HTTP/1.1: a line that is no field");
+		spoil(a, "HTTP/1.1: a line that is not a field");
 		return;
 	}
 	struct str value = {line.p + name.len + 1, line.len - name.len - 1};
@@ -132,7 +132,7 @@ static void on_chunk_size(struct h1_answer *a, struct str line)
 	bool ok =
 		rest.len == 0 ? n == line.len : rest.p[0] == ';' && h1_text_is(rest, H1_TEXT_VALUE);
 	if (n == 0 || n > MAX_DIGITS || !ok) {
-		spoil(a, "HTTP/1.1: a chunk's size is no number");
+		spoil(a, "HTTP/1.1: a chunk's size is not a number");
 		return;
 	}
 	a->n_section = 0;

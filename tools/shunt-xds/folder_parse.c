@@ -121,11 +121,11 @@ static int check_wrapper(const wrapper_message *m, struct lb_err *err)
 	if (m->version[0])
 		return lb_err_set(err, "version: is made of the content, leave it out");
 	if (m->n_aliases > 0)
-		return lb_err_set(err, "aliases: not served");
+		return lb_err_set(err, "aliases: not supported");
 	if (m->ttl)
-		return lb_err_set(err, "ttl: not served");
+		return lb_err_set(err, "ttl: not supported");
 	if (m->metadata)
-		return lb_err_set(err, "metadata: not served");
+		return lb_err_set(err, "metadata: not supported");
 	if (!m->resource)
 		return lb_err_set(err, "resource: missing");
 	return 0;

@@ -55,11 +55,11 @@ static void reload(struct app *app)
 {
 	int r = folder_load(&app->folder, app->catalog, complain, NULL);
 	if (r == -EINVAL)
-		log_warn("files are not taken, as told above; what they were is served",
+		log_warn("bad files are not loaded: their last good versions are served",
 			"folder=%s", log_quote(app->folder.path));
 	else if (r < 0)
-		log_error("cannot load the folder; what it was is served", "folder=%s error=%s",
-			log_quote(app->folder.path), log_quote(strerror(-r)));
+		log_error("cannot load the folder: its last good version is served",
+			"folder=%s error=%s", log_quote(app->folder.path), log_quote(strerror(-r)));
 	log_catalog(app->catalog, app->versions);
 	ads_service_publish(app->service, app_now_ns());
 }
@@ -154,8 +154,7 @@ static int load(struct app *app, const char *path)
 	int r = app->catalog ? folder_load(&app->folder, app->catalog, complain, NULL) : -ENOMEM;
 	if (r < 0)
 		log_error("cannot load the folder", "folder=%s error=%s", log_quote(path),
-			log_quote(r == -EINVAL ? "its files are wrong, as told above"
-					       : strerror(-r)));
+			log_quote(r == -EINVAL ? "some of its files are bad" : strerror(-r)));
 	return r;
 }
 

@@ -158,7 +158,7 @@ static void a32_i06_the_breaker_holds_at_exactly_max_requests(void **state)
 	finish_of(w, plain);
 	assert_reply(refused, 14);
 	assert_string_equal(refused->message,
-		"cluster zero: circuit breaker drop: 3 requests are in flight, as many as may");
+		"cluster zero: circuit breaker drop: 3 requests are in flight, the maximum");
 	assert_int_equal(plain->http_status, 503);
 	assert_int_equal(world_ended(w, LB_CAUSE_OVERFLOW), 2);
 	assert_int_equal(world_counter(w, "retries"), 0);

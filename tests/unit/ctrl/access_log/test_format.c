@@ -194,15 +194,15 @@ static void operators_are_written_as_envoy_writes_them(void **state)
 static const struct {
 	const char *format, *says;
 } refused[] = {
-	{"%TRACE_ID%", "%TRACE_ID% is no operator that is known"},
+	{"%TRACE_ID%", "%TRACE_ID% is not a known operator"},
 	{"%PATH(ORIG)%", "%PATH%: 'ORIG' is not one of"},
 	{"%PATH(NQ:ORIG)%", "%PATH%: 'NQ:ORIG' is not one of"},
-	{"%UPSTREAM_TLS_VERSION%", "%UPSTREAM_TLS_VERSION% is no operator"},
-	{"%duration%", "'%duration%' begins no operator"},
-	{"100% of them", "'% of them' begins no operator"},
-	{"%", "begins no operator"},
-	{"%DURATION", "'%DURATION' begins no operator"},
-	{"%REQ(:PATH%", "begins no operator"},
+	{"%UPSTREAM_TLS_VERSION%", "%UPSTREAM_TLS_VERSION% is not a known operator"},
+	{"%duration%", "'%duration%' does not begin an operator"},
+	{"100% of them", "'% of them' does not begin an operator"},
+	{"%", "does not begin an operator"},
+	{"%DURATION", "'%DURATION' does not begin an operator"},
+	{"%REQ(:PATH%", "does not begin an operator"},
 	{"%REQ(:PATH):%", "is not a number"},
 	{"%REQ(:PATH):0%", "is not a number from 1 to"},
 	{"%REQ(:PATH):x%", "is not a number"},
@@ -215,8 +215,8 @@ static const struct {
 	{"%TRAILER(X)%", "%TRAILER%: 'X' is not kept"},
 	{"%DURATION(X)%", "%DURATION% takes nothing in parentheses"},
 	{"%GRPC_STATUS(UPPER)%", "%GRPC_STATUS%: 'UPPER' is not one of"},
-	{"%START_TIME(%Q)%", "%START_TIME%: '%Q' is no part of a time"},
-	{"%START_TIME(%3g)%", "%START_TIME%: '%3g' is no part of a time"},
+	{"%START_TIME(%Q)%", "%START_TIME%: '%Q' is not a time specifier"},
+	{"%START_TIME(%3g)%", "%START_TIME%: '%3g' is not a time specifier"},
 };
 
 // OPS-35
@@ -386,9 +386,9 @@ static void forms_of_json_stay_json(void **state)
 // OPS-44
 static void a_form_of_json_that_is_none_is_an_error(void **state)
 {
-	static const char *const wrong[][2] = {{"", "no object"}, {"[]", "no object"},
-		{"{\"a\":", "no object"},
-		{"{\"a\":{\"b\":\"%X%\"}}", "a: b: %X% is no operator that is known"}};
+	static const char *const wrong[][2] = {{"", "not a JSON object"},
+		{"[]", "not a JSON object"}, {"{\"a\":", "not a JSON object"},
+		{"{\"a\":{\"b\":\"%X%\"}}", "a: b: %X% is not a known operator"}};
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		struct access_format *f;
 		struct lb_err err = {.text = ""};

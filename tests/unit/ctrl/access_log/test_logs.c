@@ -286,7 +286,7 @@ static void a_format_that_is_wrong_leaves_the_others(void **state)
 	const struct access_want wants[] = {
 		file(below(w, "a"), "%COOKIE%"), file(below(w, "a"), "%PROTOCOL%")};
 	struct lb_access_set *s = want(w, wants, 2);
-	assert_string_equal(w->told, "0: format: %COOKIE% is no operator that is known\n");
+	assert_string_equal(w->told, "0: format: %COOKIE% is not a known operator\n");
 	assert_false(w->passes);
 	assert_int_equal(s->n, 1);
 	lb_access_set_put(s);

@@ -631,7 +631,7 @@ static void a_refusal_above_the_endpoints_says_whose_it_is(void **state)
 	give(w);
 	assert_string_equal(pick_text(w, "web"),
 		"cluster web: circuit breaker drop: 0 requests are in flight or have their places "
-		"kept by workers, as many as may");
+		"kept by workers, the maximum");
 }
 
 static void eject_first(void *ctx, const struct leaf_source *s, const struct lb_leaf *leaf)

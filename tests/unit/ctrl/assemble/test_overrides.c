@@ -160,7 +160,7 @@ static void there_are_only_so_many(void **state)
 		assert_int_equal(overrides_set(o, name, &a, drain, &err), 0);
 	}
 	assert_int_equal(overrides_set(o, "blue", &addresses[1], drain, &err), -EINVAL);
-	assert_string_equal(err.text, "there are 1024 overrides, as many as may");
+	assert_string_equal(err.text, "there are 1024 overrides, the maximum");
 	struct ip_port first = {addresses[0].ip, 1};
 	assert_int_equal(overrides_set(o, "c0", &first, up, &err), 0); // there already
 	assert_int_equal(overrides_set(o, "c0", &first, none, &err), 0);

@@ -374,7 +374,7 @@ static void an_empty_map_of_trust_domains_ends_trust(void **state)
 	pki_write("map", "{\"trust_domains\":{}}");
 	wait_told();
 	assert_null(stands[c]);
-	assert_string_equal(credentials_error(all, c), "the SPIFFE map trusts nobody");
+	assert_string_equal(credentials_error(all, c), "the SPIFFE map has no CAs");
 }
 
 // TLS-124
@@ -426,7 +426,7 @@ static void nobody_is_judged_before_the_crls_were_read(void **state)
 	for (int i = 0; i < 2; i++) {
 		assert_null(stands[ids[i]]);
 		assert_string_equal(credentials_error(all, ids[i]),
-			"crl_directory: has not been read without a bad file yet");
+			"crl_directory: has not been read completely yet");
 	}
 	assert_int_equal(mkdir(pki_path("crls"), 0755), 0);
 	pki_write("crls/ca.pem", pki_crl_pem(&ca, 5));

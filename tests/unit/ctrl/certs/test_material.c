@@ -146,7 +146,7 @@ static void tls_105_files_that_cannot_be_read_are_named(void **state)
 	assert_int_equal(chmod(pki_path("open"), 0666), 0);
 	f = all();
 	f.key = path("open");
-	expect_bad(&f, KEY, "open", "anybody may write it (mode 0666)");
+	expect_bad(&f, KEY, "open", "is writable by everybody (mode 0666)");
 }
 
 static void tls_105_files_of_others_are_named(void **state)
@@ -291,7 +291,7 @@ static void tls_108_one_bad_entry_makes_a_map_bad(void **state)
 		{"a", "EC", "x509-svid", twice, KEY0 "x5c: is not a list of one certificate"},
 		{"a", "EC", "x509-svid", "7", KEY0 "x5c: is not a list of one certificate"},
 		{"a", "EC", "x509-svid", "\"?\"", KEY0 "x5c: is not base64"},
-		{"a", "EC", "x509-svid", "\"AAAA\"", KEY0 "x5c: is no certificate in DER"},
+		{"a", "EC", "x509-svid", "\"AAAA\"", KEY0 "x5c: is not a DER certificate"},
 	};
 	struct xds_cert_files f = {.spiffe = path("map")};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

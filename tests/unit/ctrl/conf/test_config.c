@@ -304,7 +304,7 @@ static void an_error_names_file_field_and_reason(void **state)
 		{"mode: \"0600\"", "operators: no-such-group",
 			"stats.operators: /etc/group has no 'no-such-group'"},
 		{"mode: \"0600\"", "admins: 4294967295",
-			"stats.admins: 4294967295 is no group's number"},
+			"stats.admins: 4294967295 is not a valid group id"},
 		{"eal: [--in-memory", "eal: [[x]", ":1: eal[0]: must be a single value"},
 		{"workers: [0]", "workers: 0", ": workers: must be a list"},
 		{"log: {level: debug}", "log: debug", ": log: must be a mapping"},
@@ -673,7 +673,7 @@ static void a_wildcard_of_listeners_is_a_frontend_of_its_own(void **state)
 		free(text);
 	}
 	assert_null(load("ports: [{device: net_tap0, addresses: [10.0.0.1/8]}]\n", &err));
-	assert_non_null(strstr(err.text, "frontends: there are none"));
+	assert_non_null(strstr(err.text, "frontends: one is needed"));
 	char *text = with_frontends(LB_MAX_FRONTENDS - 1, NULL), *more = NULL;
 	assert_true(asprintf(&more, "%svips: [{prefix: 11.9.0.0/24}]\nlisteners: wildcard\n",
 			    text) > 0);
@@ -742,13 +742,13 @@ static void tls_that_cannot_be_is_an_error_of_its_field(void **state)
 			": frontends[0]: tls.require_client_certificate: needs a ca, to judge "
 			"certificates by"},
 		{"{certificate: a, sni: [\"a b\"]}",
-			": frontends[0]: tls.sni[0]: 'a b' is no host name, like a.example or "
+			": frontends[0]: tls.sni[0]: 'a b' is not a host name, like a.example or "
 			"*.example"},
 		{"{certificate: a, sni: [a.example, 10.0.0.1]}",
-			"tls.sni[1]: '10.0.0.1' is no host"},
-		{"{certificate: a, sni: [\"*.\"]}", "tls.sni[0]: '*.' is no host"},
-		{"{certificate: a, sni: [a..b]}", "tls.sni[0]: 'a..b' is no host"},
-		{"{certificate: a, sni: [\"a.*.b\"]}", "tls.sni[0]: 'a.*.b' is no host"},
+			"tls.sni[1]: '10.0.0.1' is not a host name"},
+		{"{certificate: a, sni: [\"*.\"]}", "tls.sni[0]: '*.' is not a host name"},
+		{"{certificate: a, sni: [a..b]}", "tls.sni[0]: 'a..b' is not a host name"},
+		{"{certificate: a, sni: [\"a.*.b\"]}", "tls.sni[0]: 'a.*.b' is not a host name"},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct lb_err err = {0};
