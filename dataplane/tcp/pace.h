@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pacing: what is in flight beyond the initial window leaves at a rate a little above cwnd a round
 // trip, in small bursts, so that queues on the way need not hold what an ACK, or an owner, lets out
-// at once. On short ways cwnd alone decides: the wheel's tick is too coarse for them. Rates and
+// at once. On short paths cwnd alone decides: the wheel's tick is too coarse for them. Rates and
 // bursts: docs/decisions/pacing.md.
 // Thread: the owning worker.
 #pragma once

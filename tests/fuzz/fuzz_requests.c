@@ -36,8 +36,8 @@ static const char *const NAMES[N_NAMES] = {"a", "b", "xdstp://x/T/c", ""};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-// What one client has asked for of one type on its stream.
-struct wishes {
+// What one client has subscribed to of one type on its stream.
+struct subscribed {
 	bool open; // by wildcards, other names, or bytes: nothing is known
 	bool started; // an empty list is no wildcard any more
 	bool named[N_NAMES][N_PARAMS];
@@ -48,7 +48,7 @@ struct wishes {
 struct client {
 	enum ads_protocol protocol;
 	struct ads_stream *stream;
-	struct wishes types[N_RESOURCE_TYPES];
+	struct subscribed types[N_RESOURCE_TYPES];
 	uint64_t last_nonce;
 };
 
@@ -103,7 +103,7 @@ static char *text_of(const char *s)
 // Responses
 
 // TP2-S01, TP2-S02: somebody asked for it with parameters that it is for.
-static void check_wanted(const struct wishes *w, int name, enum variant v)
+static void check_wanted(const struct subscribed *w, int name, enum variant v)
 {
 	bool wanted = false;
 	for (int k = 0; k < N_PARAMS; k++)
@@ -111,7 +111,7 @@ static void check_wanted(const struct wishes *w, int name, enum variant v)
 	CHECK(wanted || w->open);
 }
 
-static void check_given(struct wishes *w, const char *text,
+static void check_given(struct subscribed *w, const char *text,
 	const Envoy__Service__Discovery__V3__DynamicParameterConstraints *m,
 	bool seen[N_NAMES][N_VARIANTS])
 {
@@ -130,7 +130,7 @@ static void check_given(struct wishes *w, const char *text,
 }
 
 static void check_wrapper(
-	struct wishes *w, const Wrapper *r, const char *url, bool seen[N_NAMES][N_VARIANTS])
+	struct subscribed *w, const Wrapper *r, const char *url, bool seen[N_NAMES][N_VARIANTS])
 {
 	CHECK(r->resource && strcmp(r->resource->type_url, url) == 0);
 	CHECK(!*r->name == !!r->resource_name);
@@ -144,7 +144,7 @@ static void check_wrapper(
 // To clients that do not read wrappers a variant comes like this, too. Its body begins with the
 // number of its name.
 static void check_bare(
-	struct wishes *w, const Google__Protobuf__Any *any, bool seen[N_NAMES][N_VARIANTS])
+	struct subscribed *w, const Google__Protobuf__Any *any, bool seen[N_NAMES][N_VARIANTS])
 {
 	CHECK(any->value.len == 2 && any->value.data[0] < N_NAMES);
 	int name = any->value.data[0];
@@ -153,7 +153,7 @@ static void check_bare(
 	seen[name][VARIANT_PLAIN] = true;
 }
 
-static void check_sotw(struct client *c, struct wishes *w, const Response *m)
+static void check_sotw(struct client *c, struct subscribed *w, const Response *m)
 {
 	bool seen[N_NAMES][N_VARIANTS] = {{false}};
 	for (size_t i = 0; i < m->n_resources; i++) {
@@ -170,14 +170,14 @@ static void check_sotw(struct client *c, struct wishes *w, const Response *m)
 	}
 }
 
-static void check_removed(struct wishes *w, int name, enum variant v)
+static void check_removed(struct subscribed *w, int name, enum variant v)
 {
 	// What never was is told as absent, once, and without constraints.
 	CHECK(w->open || w->given[name][v] || v == VARIANT_PLAIN);
 	w->given[name][v] = false;
 }
 
-static void check_delta(struct client *c, struct wishes *w, const DeltaResponse *m)
+static void check_delta(struct client *c, struct subscribed *w, const DeltaResponse *m)
 {
 	bool seen[N_NAMES][N_VARIANTS] = {{false}};
 	for (size_t i = 0; i < m->n_removed_resources; i++) {
@@ -251,8 +251,8 @@ struct made {
 	size_t n_names, n_locators;
 };
 
-// Names, "*" and names of nothing; some with parameters. `wished` says what it means for them.
-static void make(struct play *p, struct made *m, struct wishes *w, bool wished)
+// Names, "*" and names of nothing; some with parameters. `subscribes` says what it means for them.
+static void make(struct play *p, struct made *m, struct subscribed *w, bool subscribes)
 {
 	m->n_names = m->n_locators = 0;
 	for (unsigned n = take(p) % MAX_LISTED; n > 0; n--) {
@@ -260,7 +260,7 @@ static void make(struct play *p, struct made *m, struct wishes *w, bool wished)
 		int name = byte % (N_NAMES + 1), k = byte >> 4 & 1;
 		const char *text = name < N_NAMES ? NAMES[name] : byte & 128 ? "*" : "z";
 		if (name < N_NAMES)
-			w->named[name][k] = wished;
+			w->named[name][k] = subscribes;
 		else
 			w->open = true;
 		if (!k) {
@@ -282,7 +282,7 @@ static void make(struct play *p, struct made *m, struct wishes *w, bool wished)
 }
 
 // The nonce of the last response, of none, or another.
-static char *nonce_of(struct play *p, const struct wishes *w, char text[24])
+static char *nonce_of(struct play *p, const struct subscribed *w, char text[24])
 {
 	uint8_t byte = take(p);
 	snprintf(text, 24, "%" PRIu64, w->nonce + (byte % 8 == 0));
@@ -305,7 +305,7 @@ static void feed_delta(struct play *p, struct client *c, const DeltaRequest *m)
 
 static void ask_sotw(struct play *p, struct client *c, uint32_t type)
 {
-	struct wishes *w = &c->types[type], before = *w;
+	struct subscribed *w = &c->types[type], before = *w;
 	struct made made;
 	char nonce[24];
 	Request m;
@@ -334,7 +334,7 @@ static void ask_sotw(struct play *p, struct client *c, uint32_t type)
 
 static void ask_delta(struct play *p, struct client *c, uint32_t type)
 {
-	struct wishes *w = &c->types[type];
+	struct subscribed *w = &c->types[type];
 	struct made add, drop;
 	char nonce[24];
 	DeltaRequest m;

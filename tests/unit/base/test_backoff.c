@@ -57,5 +57,5 @@ static void success_starts_over(void **state)
 	assert_true(backoff_next_ns(&b, &r) <= 1200000000);
 }
 
-RUN_SUITE("lb/base/backoff", cmocka_unit_test(waits_grow_as_the_document_says),
+RUN_SUITE("base/backoff", cmocka_unit_test(waits_grow_as_the_document_says),
 	cmocka_unit_test(jitter_is_even), cmocka_unit_test(success_starts_over))

@@ -45,5 +45,5 @@ static void too_much_is_refused(void **state)
 	assert_null(cacheline_alloc(1, SIZE_MAX - 70));
 }
 
-RUN_SUITE("base/lines", cmocka_unit_test(no_line_is_anybody_elses),
+RUN_SUITE("base/cacheline", cmocka_unit_test(no_line_is_anybody_elses),
 	cmocka_unit_test(too_much_is_refused))

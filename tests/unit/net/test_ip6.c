@@ -28,7 +28,7 @@ static void segments_reach_tcp_without_padding(void **state)
 	assert_true(ip_eq(&w->segment_local, &local) && ip_eq(&w->segment_remote, &remote));
 }
 
-// IP6-01: the short way for an address that is known, and the long one, say the same
+// IP6-01: the fast path for an address that is known, and the slow one, say the same
 static void a_peer_that_is_known_is_heard_as_before(void **state)
 {
 	struct world *w = *state;

@@ -114,7 +114,7 @@ void peer_reopen(struct peer *p)
 }
 
 // Names and locators of a request.
-struct wishes {
+struct listed {
 	char words[N_NAMES_MAX][WORD_MAX];
 	char *names[N_NAMES_MAX];
 	size_t n_names;
@@ -123,7 +123,7 @@ struct wishes {
 	param_message params[N_NAMES_MAX][4], *param_lists[N_NAMES_MAX][4];
 };
 
-static void add_locator(struct wishes *w, char *word, char *params)
+static void add_locator(struct listed *w, char *word, char *params)
 {
 	char *rest;
 	size_t i = w->n_locators++;
@@ -141,7 +141,7 @@ static void add_locator(struct wishes *w, char *word, char *params)
 	}
 }
 
-static void add_wish(struct wishes *w, const char *text)
+static void list_resource(struct listed *w, const char *text)
 {
 	char *word = w->words[w->n_names + w->n_locators];
 	snprintf(word, WORD_MAX, "%s", text);
@@ -164,13 +164,13 @@ void peer_ask(struct peer *p, char letter, const char *names, const char *nonce,
 	google__rpc__status__init(&error);
 	Envoy__Config__Core__V3__Node node;
 	envoy__config__core__v3__node__init(&node);
-	struct wishes w = {.n_names = 0};
+	struct listed w = {.n_names = 0};
 	char url[128], own_nonce[32], text[256], *rest;
 	snprintf(url, sizeof(url), "%s", resource_type_info(type_of(letter))->url);
 	snprintf(own_nonce, sizeof(own_nonce), "%s", nonce);
 	snprintf(text, sizeof(text), "%s", names);
 	for (char *name = strtok_r(text, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
-		add_wish(&w, name);
+		list_resource(&w, name);
 	m.type_url = url;
 	m.response_nonce = own_nonce;
 	m.resource_names = w.names;
@@ -216,7 +216,7 @@ void peer_change(struct peer *p, char letter, const char *changes, const char *n
 	envoy__service__discovery__v3__delta_discovery_request__init(&m);
 	Google__Rpc__Status error;
 	google__rpc__status__init(&error);
-	struct wishes add = {.n_names = 0}, remove = {.n_names = 0};
+	struct listed add = {.n_names = 0}, remove = {.n_names = 0};
 	version_message messages[HELD_MAX], *versions[HELD_MAX];
 	enum resource_type type = type_of(letter);
 	char url[128], own_nonce[32], text[256], *rest;
@@ -224,7 +224,7 @@ void peer_change(struct peer *p, char letter, const char *changes, const char *n
 	snprintf(own_nonce, sizeof(own_nonce), "%s", nonce);
 	snprintf(text, sizeof(text), "%s", changes);
 	for (char *name = strtok_r(text, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
-		add_wish(name[0] == '+' ? &add : &remove, name + 1);
+		list_resource(name[0] == '+' ? &add : &remove, name + 1);
 	m.type_url = url;
 	m.response_nonce = own_nonce;
 	m.resource_names_subscribe = add.names;

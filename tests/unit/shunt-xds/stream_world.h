@@ -53,7 +53,7 @@ void peer_change(struct peer *, char letter, const char *changes, const char *no
 const char *peer_nonce(const struct peer *, char letter); // of the last response
 // Accepts the last response; names are SotW's, or delta's changes.
 void peer_ack(struct peer *, char letter, const char *names);
-// As the first or a new wish: without a nonce.
+// As the first or a new subscription: without a nonce.
 void peer_subscribe(struct peer *, char letter, const char *names);
 
 // The next response, as it is decoded: "C blue=1 r=2{env=prod} -green -r{NOT env=prod}": type,

@@ -35,15 +35,15 @@ static const char *const cuts[][3] = {
 };
 #define N_CUTS (sizeof(cuts) / sizeof(cuts[0]))
 
-// What a client wants: names with parameters.
-struct wish {
+// What a client has subscribed to: names with parameters.
+struct subscribed {
 	bool named[N_RESOURCE_TYPES][N_NAMES][N_PARAMS];
 };
 
 struct world {
 	struct server server;
 	struct peer peers[N_PEERS];
-	struct wish wishes[N_PEERS];
+	struct subscribed subscribed[N_PEERS];
 	struct xds_params *params[N_PARAMS];
 	struct rand rand;
 	unsigned n_responses;
@@ -91,7 +91,7 @@ static void forget_unwanted(struct world *w, int i)
 		bool is_wanted = false;
 		for (int n = 0; n < N_NAMES; n++)
 			for (int q = 0; q < N_PARAMS && strcmp(h->name, names[n]) == 0; q++)
-				is_wanted |= w->wishes[i].named[h->type][n][q] &&
+				is_wanted |= w->subscribed[i].named[h->type][n][q] &&
 				             held_matches(h, w->params[q]);
 		if (is_wanted)
 			k++;
@@ -100,17 +100,17 @@ static void forget_unwanted(struct world *w, int i)
 	}
 }
 
-static void change_wishes(struct world *w, int i)
+static void change_subscribed(struct world *w, int i)
 {
 	int t = (int)rand_below(&w->rand, N_RESOURCE_TYPES);
 	int params = (int)rand_below(&w->rand, N_PARAMS);
 	char text[256] = "";
 	for (int n = 0; n < N_NAMES; n++) {
-		bool *wish = &w->wishes[i].named[t][n][params];
+		bool *is_subscribed = &w->subscribed[i].named[t][n][params];
 		if (rand_below(&w->rand, 2))
 			continue;
-		add_change(text, sizeof(text), *wish ? '-' : '+', n, params);
-		*wish = !*wish;
+		add_change(text, sizeof(text), *is_subscribed ? '-' : '+', n, params);
+		*is_subscribed = !*is_subscribed;
 	}
 	if (text[0])
 		peer_change(&w->peers[i], letters[t], text, "", false);
@@ -148,7 +148,7 @@ static void come_back(struct world *w, int i)
 		char text[512] = "";
 		for (int n = 0; n < N_NAMES; n++)
 			for (int q = 0; q < N_PARAMS; q++)
-				if (w->wishes[i].named[t][n][q])
+				if (w->subscribed[i].named[t][n][q])
 					add_change(text, sizeof(text), '+', n, q);
 		if (text[0])
 			peer_change(p, letters[t], text, "", false);
@@ -180,7 +180,7 @@ static bool take_next(struct world *w, int i)
 	w->n_responses++;
 	for (int n = 0; n < N_NAMES; n++)
 		for (int q = 0; q < N_PARAMS; q++)
-			if (w->wishes[i].named[type_of(text[0])][n][q])
+			if (w->subscribed[i].named[type_of(text[0])][n][q])
 				(void)held_for(w, i, (int)type_of(text[0]), n, q);
 	// Refused endpoints hold nothing up.
 	bool refuses = text[0] == 'E' && rand_below(&w->rand, 8) == 0;
@@ -212,7 +212,7 @@ static void check_settled(struct world *w)
 		for (int t = 0; t < N_RESOURCE_TYPES; t++) {
 			for (int n = 0; n < N_NAMES; n++) {
 				for (int q = 0; q < N_PARAMS; q++) {
-					if (!w->wishes[i].named[t][n][q])
+					if (!w->subscribed[i].named[t][n][q])
 						continue;
 					const struct held *h = held_for(w, i, t, n, q);
 					const struct xds_variant *v = xds_variants_match(
@@ -247,7 +247,7 @@ static void clients_converge_to_the_server(void **state)
 		if (what < 10)
 			publish(w);
 		else if (what < 30)
-			change_wishes(w, i);
+			change_subscribed(w, i);
 		else if (what < 33)
 			come_back(w, i);
 		else if (what < 90)

@@ -52,14 +52,14 @@ static void publish(struct world *w, const char *letters)
 	server_publish(&w->server, words);
 }
 
-struct wishes {
+struct locators {
 	struct locator list[64];
 	char names[64][2];
 	size_t n;
 };
 
 // One-letter names; capitals are the same with parameters, '+' is "*" with them.
-static void wish(struct world *w, struct wishes *ret, const char *letters)
+static void list_locators(struct world *w, struct locators *ret, const char *letters)
 {
 	for (ret->n = 0; letters[ret->n]; ret->n++) {
 		char c = letters[ret->n];
@@ -72,8 +72,8 @@ static void wish(struct world *w, struct wishes *ret, const char *letters)
 
 static int try_set(struct world *w, const char *letters, bool empty_is_wildcard)
 {
-	struct wishes list;
-	wish(w, &list, letters);
+	struct locators list;
+	list_locators(w, &list, letters);
 	return subscription_set(&w->s, w->type, list.list, list.n, empty_is_wildcard);
 }
 
@@ -84,9 +84,9 @@ static void set(struct world *w, const char *letters, bool empty_is_wildcard)
 
 static int try_change(struct world *w, const char *add, const char *remove)
 {
-	struct wishes more, less;
-	wish(w, &more, add);
-	wish(w, &less, remove);
+	struct locators more, less;
+	list_locators(w, &more, add);
+	list_locators(w, &less, remove);
 	return subscription_change(&w->s, w->type, more.list, more.n, less.list, less.n);
 }
 

@@ -36,7 +36,7 @@ static const char *const cuts[][3] = {
 struct world {
 	struct proxy_world proxy;
 	struct peer peers[N_PEERS];
-	bool wishes[N_PEERS][N_RESOURCE_TYPES][N_NAMES][N_PARAMS];
+	bool subscribed[N_PEERS][N_RESOURCE_TYPES][N_NAMES][N_PARAMS];
 	struct xds_params *params[N_PARAMS];
 	struct rand rand;
 	unsigned n_responses, n_cuts;
@@ -77,7 +77,7 @@ static bool matches(const char *version, const struct xds_params *params)
 static bool wants(const struct world *w, int i, int t, const char *name, int q)
 {
 	for (int n = 0; n < N_NAMES; n++)
-		if (w->wishes[i][t][n][q] &&
+		if (w->subscribed[i][t][n][q] &&
 			(strcmp(names[n], name) == 0 || strcmp(names[n], "*") == 0))
 			return true;
 	return false;
@@ -99,17 +99,17 @@ static void forget_unwanted(struct world *w, int i)
 	}
 }
 
-static void change_wishes(struct world *w, int i)
+static void change_subscribed(struct world *w, int i)
 {
 	int t = (int)rand_below(&w->rand, N_RESOURCE_TYPES);
 	int q = (int)rand_below(&w->rand, N_PARAMS);
 	char text[256] = "";
 	for (int n = 0; n < N_NAMES; n++) {
-		bool *wish = &w->wishes[i][t][n][q];
+		bool *is_subscribed = &w->subscribed[i][t][n][q];
 		if (rand_below(&w->rand, n == N_NAMES - 1 ? 8 : 2))
 			continue;
-		add_change(text, sizeof(text), *wish ? '-' : '+', n, q);
-		*wish = !*wish;
+		add_change(text, sizeof(text), *is_subscribed ? '-' : '+', n, q);
+		*is_subscribed = !*is_subscribed;
 	}
 	// The first request of listeners or clusters is no empty one: it would be a wildcard.
 	if (text[0])
@@ -144,7 +144,7 @@ static void come_back(struct world *w, int i)
 		char text[512] = "";
 		for (int n = 0; n < N_NAMES; n++)
 			for (int q = 0; q < N_PARAMS; q++)
-				if (w->wishes[i][t][n][q])
+				if (w->subscribed[i][t][n][q])
 					add_change(text, sizeof(text), '+', n, q);
 		if (text[0])
 			peer_change(p, letters[t], text, "", false);
@@ -233,7 +233,7 @@ static void check_peer(const struct world *w, int i, int t, int q)
 static void check_settled(struct world *w)
 {
 	struct upstream_counts counts;
-	size_t n_wishes = 0;
+	size_t n_subscribed = 0;
 	for (int t = 0; t < N_RESOURCE_TYPES; t++) {
 		for (int q = 0; q < N_PARAMS; q++) {
 			for (int i = 0; i < N_PEERS; i++)
@@ -241,19 +241,19 @@ static void check_settled(struct world *w)
 			for (int n = 0; n < N_NAMES; n++) {
 				bool is_any = false;
 				for (int i = 0; i < N_PEERS; i++)
-					is_any |= w->wishes[i][t][n][q];
-				n_wishes += is_any;
+					is_any |= w->subscribed[i][t][n][q];
+				n_subscribed += is_any;
 			}
 		}
 	}
 	upstream_counts(w->proxy.upstream, &counts);
-	assert_int_equal(counts.n_subscriptions, n_wishes);
+	assert_int_equal(counts.n_subscriptions, n_subscribed);
 	assert_int_equal(counts.n_idle, 0);
 	// Words, one for each: what the server sees.
 	size_t n_seen = 0;
 	for (const char *c = proxy_asked(&w->proxy); *c; c++)
 		n_seen += *c == ':';
-	assert_int_equal(n_seen, n_wishes);
+	assert_int_equal(n_seen, n_subscribed);
 }
 
 static void step(struct world *w)
@@ -263,7 +263,7 @@ static void step(struct world *w)
 	if (what < 10)
 		publish(w);
 	else if (what < 25)
-		change_wishes(w, i);
+		change_subscribed(w, i);
 	else if (what < 28)
 		come_back(w, i);
 	else if (what < 31)

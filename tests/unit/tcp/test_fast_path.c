@@ -182,9 +182,9 @@ static void a_wrong_checksum_does_not(void **state)
 	assert_int_equal(rig.n_got, 0);
 }
 
-RUN_SUITE("tcp/plain", CASE(data_in_order_takes_it), CASE(an_acknowledgement_with_data_takes_it),
-	CASE(anything_else_does_not), CASE(a_connection_with_something_rare_does_not),
-	CASE(timestamps_may_wrap), CASE(its_owner_may_abort),
-	CASE(its_owner_may_abort_when_told_of_room),
+RUN_SUITE("tcp/fast_path", CASE(data_in_order_takes_it),
+	CASE(an_acknowledgement_with_data_takes_it), CASE(anything_else_does_not),
+	CASE(a_connection_with_something_rare_does_not), CASE(timestamps_may_wrap),
+	CASE(its_owner_may_abort), CASE(its_owner_may_abort_when_told_of_room),
 	CASE(an_acknowledgement_after_a_timeout_does_not), CASE(data_beyond_the_window_does_not),
 	CASE(data_after_a_silence_does_not), CASE(a_wrong_checksum_does_not))

@@ -255,7 +255,8 @@ static void want_of_memory_is_got_over(void **state)
 	assert_true(nth > 2);
 }
 
-RUN_SUITE("deps/meanwhile", cmocka_unit_test(endpoints_go_live_though_routes_wait_for_a_cluster),
+RUN_SUITE("deps/deps_meanwhile",
+	cmocka_unit_test(endpoints_go_live_though_routes_wait_for_a_cluster),
 	cmocka_unit_test(endpoints_go_live_though_routes_change_faster_than_the_server_answers),
 	cmocka_unit_test(cluster_that_new_routes_do_not_name_is_followed_as_long_as_it_serves),
 	cmocka_unit_test(cluster_that_new_routes_do_not_name_stays_for_requests_of_meanwhile),

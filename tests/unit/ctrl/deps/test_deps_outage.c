@@ -331,7 +331,7 @@ static void a_listener_that_goes_without_memory_is_not_taken_for_a_lost_server(v
 	assert_true(nth > 8);
 }
 
-RUN_SUITE("deps/outage", cmocka_unit_test(routes_that_need_a_lost_server_wait_for_it),
+RUN_SUITE("deps/deps_outage", cmocka_unit_test(routes_that_need_a_lost_server_wait_for_it),
 	cmocka_unit_test(a_server_that_is_back_and_silent_has_failed_the_cluster),
 	cmocka_unit_test(a_listener_whose_routes_a_lost_server_has_takes_nothing_away),
 	cmocka_unit_test(a_lost_authority_does_not_hold_up_the_others_for_long),

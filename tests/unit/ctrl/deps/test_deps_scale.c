@@ -299,5 +299,5 @@ static void a_thousand_endpoint_updates_a_second_are_taken_together(void **state
 	free_list(&endpoints);
 }
 
-RUN_SUITE("deps/scale", cmocka_unit_test(ten_times_as_many_clusters_cost_ten_times_as_much),
+RUN_SUITE("deps/deps_scale", cmocka_unit_test(ten_times_as_many_clusters_cost_ten_times_as_much),
 	cmocka_unit_test(a_thousand_endpoint_updates_a_second_are_taken_together))

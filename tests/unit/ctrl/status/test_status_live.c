@@ -624,7 +624,7 @@ static void the_end_of_the_server_ends_every_kind_of_call(void **state)
 
 #define LIVE(test) cmocka_unit_test_setup_teardown(test, world_init, world_fini)
 
-RUN_SUITE("status/live", LIVE(CS_01_fetch_answers_once_and_ends),
+RUN_SUITE("status/status_live", LIVE(CS_01_fetch_answers_once_and_ends),
 	LIVE(CS_01_stream_answers_each_request_once_and_pushes_nothing),
 	LIVE(requests_that_came_before_the_half_close_are_answered),
 	LIVE(CS_01_node_matchers_are_an_invalid_argument),

@@ -357,7 +357,7 @@ static void workers_at_once_never_pass_the_limit(void **state)
 	limit_race_free(&race);
 }
 
-RUN_SUITE("lb/leases", cmocka_unit_test(requests_that_come_and_go_leave_the_line_alone),
+RUN_SUITE("lb/quota_cache", cmocka_unit_test(requests_that_come_and_go_leave_the_line_alone),
 	cmocka_unit_test(all_is_given_back_in_the_second_quiet_turn),
 	cmocka_unit_test(all_of_the_limit_can_be_used_and_no_more),
 	cmocka_unit_test(lower_limit_counts_requests_and_not_what_the_worker_keeps),

@@ -93,4 +93,4 @@ static void after_running_out_of_memory_it_accepts_calls_again(void **state)
 	rpc_server_free(server);
 }
 
-RUN_SUITE("ctrl/rpc/server", cmocka_unit_test(after_running_out_of_memory_it_accepts_calls_again))
+RUN_SUITE("rpc/server", cmocka_unit_test(after_running_out_of_memory_it_accepts_calls_again))
