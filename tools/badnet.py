@@ -7,22 +7,24 @@
     tools/badnet --family both            each over IPv4 and over IPv6
     tools/badnet --calls                  how long 10,000 small calls take where packets are lost
 
-A cell is a condition (loss, bursts, reordering, a short queue, a small path MTU, a blackout, …), the side of the balancer
-that has it, the way that bodies go, and over how many connections (tests/integ/badnet_cells.py). For each cell and
-seed both start anew between the same client and backend, whose TCP is the kernel's, too, and what becomes of the n-th
-packet is the same for both. Bodies are hashed where they arrive.
+A cell is a condition (loss, bursts, reordering, a short queue, a small path MTU, a blackout, …), the side of the
+balancer that has it, the way that bodies go, and over how many connections (tests/integ/badnet_cells.py). For each cell
+and seed both start anew between the same client and backend, whose TCP is the kernel's, too, and what becomes of the
+n-th packet is the same for both. Bodies are hashed where they arrive.
 
-The calls are requests of 200 bytes (`up`), or with answers of as many (`down`), on ten connections at once, one after the
-other on each: HTTP/2, by the same client in Python, whose own half millisecond is part of each latency. Their ratio is
-that of the 99th percentiles, so that less is better. Where packets of the client are lost, too, that one hangs by its
-kernel, which repeats one request of a hundred after 200 ms and more: hence the cells in which all is lost `from us`.
+The calls are requests of 200 bytes (`up`), or with answers of as many (`down`), on ten connections at once, one after
+the other on each: HTTP/2, by the same client in Python, whose own half millisecond is part of each latency. Their ratio
+is that of the 99th percentiles, so that less is better. Where packets of the client are lost, too, that one hangs by
+its kernel, which repeats one request of a hundred after 200 ms and more: hence the cells in which all is lost `from
+us`.
 
-A goodput is that of the bodies that arrived whole, until the last one did; a ratio is the median over the seeds. Ends with
-1 if a transfer through shuntd failed where HAProxy's did not, or if one was altered.
+A goodput is that of the bodies that arrived whole, until the last one did; a ratio is the median over the seeds. Ends
+with 1 if a transfer through shuntd failed where HAProxy's did not, or if one was altered.
 
-Needs root and haproxy (`tools/setup compare`), and makes a release build in build-rel-eal, unless SHUNT_BUILD names another
-build, which is taken as it is. --json FILE writes {"machine", "cells": [{"cell", "condition", "side", "way", "connections",
-"family", "ratio", "shunt": [{"goodput", "failed", "altered", "counters", "p50_ms", "p99_ms"} for each seed], "haproxy": […]}]}.
+Needs root and haproxy (`tools/setup compare`), and makes a release build in build-rel-eal, unless SHUNT_BUILD names
+another build, which is taken as it is. --json FILE writes {"machine", "cells": [{"cell", "condition", "side", "way",
+"connections", "family", "ratio", "shunt": [{"goodput", "failed", "altered", "counters", "p50_ms", "p99_ms"} for each
+seed], "haproxy": […]}]}.
 """
 
 import argparse
@@ -127,7 +129,8 @@ def main():
     cells = [c for c in cells if not args.only or any(text in str(c) for text in args.only)]
     subjects = ["shunt"] if args.alone else ["shunt", "haproxy"]
     about, told, n_bad = machine(), [], 0
-    print(f"{about['cpu']}, {about['cpus']} CPUs, Linux {about['kernel']} with CUBIC, load {about['load']}, seeds {args.seeds}")
+    print(f"{about['cpu']}, {about['cpus']} CPUs, Linux {about['kernel']} with CUBIC, load {about['load']}, "
+          f"seeds {args.seeds}")
     if args.calls:
         print(f"{'ms':64}{'shunt p50':>9}{'p99':>9}{'haproxy':>9}{'p99':>9}{'ratio':>8}", flush=True)
     else:

@@ -184,7 +184,8 @@ def pick(args):
     wanted = [(f"shunt / alias, miss, {n} endpoints", by["miss", n, "shunt"] / by["miss", n, "alias"], 2, False)
               for n in sorted({n for _, n, _ in by})]
     if ("miss", 100, "shunt") in by and ("miss", 100000, "shunt") in by:
-        wanted.append(("100000 / 100 endpoints, miss", by["miss", 100000, "shunt"] / by["miss", 100, "shunt"], 4, False))
+        times = by["miss", 100000, "shunt"] / by["miss", 100, "shunt"]
+        wanted.append(("100000 / 100 endpoints, miss", times, 4, False))
     target_table(wanted)
 
 
@@ -215,8 +216,8 @@ def update(args):
 def instructions(program, i, n_ops):
     """Of one operation of the program's way i; callgrind watches bench_counted() of tests/bench/ways.c alone."""
     with tempfile.NamedTemporaryFile(prefix="callgrind.") as out:
-        command = ["valgrind", "--tool=callgrind", "--toggle-collect=bench_counted*", f"--callgrind-out-file={out.name}",
-                   str(program), "count", str(i), str(n_ops)]
+        command = ["valgrind", "--tool=callgrind", "--toggle-collect=bench_counted*",
+                   f"--callgrind-out-file={out.name}", str(program), "count", str(i), str(n_ops)]
         done = subprocess.run(command, capture_output=True, text=True)
         total = re.search(r"^(?:summary|totals): (\d+)", pathlib.Path(out.name).read_text(), re.MULTILINE)
     if done.returncode or not total:
@@ -292,12 +293,14 @@ def testpmd(frame_len):
         return None
     memif = f"socket-abstract=yes,socket=shunt-testpmd-{os.getpid()}"
     cores = sorted(os.sched_getaffinity(0))
-    command = ["dpdk-testpmd", "--no-huge", "--no-pci", "--no-telemetry", "-m", "256", f"--file-prefix=testpmd-{os.getpid()}",
-               "--lcores", f"0@{cores[0]},1@{cores[-1]}", f"--vdev=net_memif0,role=server,{memif}",
+    command = ["dpdk-testpmd", "--no-huge", "--no-pci", "--no-telemetry", "-m", "256",
+               f"--file-prefix=testpmd-{os.getpid()}", "--lcores", f"0@{cores[0]},1@{cores[-1]}",
+               f"--vdev=net_memif0,role=server,{memif}",
                f"--vdev=net_memif1,role=client,{memif}", "--", "-i", "--forward-mode=io", "--nb-cores=1",
                "--total-num-mbufs=8192", "--burst=32", f"--txpkts={frame_len}", "--no-mlockall", "--mbuf-size=2176"]
     atexit.register(shutil.rmtree, f"/run/dpdk/testpmd-{os.getpid()}", ignore_errors=True)  # which DPDK leaves
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True) as p:
 
         def say(line):
             p.stdin.write(line + "\n")
@@ -358,7 +361,8 @@ def workers(args):
     rows = run("bench_workers", each=shower(args))
     if args.json:
         return
-    table(["case", "two workers", "requests/s of one", "of two", "times", "ns of CPU a request, one", "two", "times by CPU"],
+    table(["case", "two workers", "requests/s of one", "of two", "times", "ns of CPU a request, one", "two",
+           "times by CPU"],
           [[r["case"], r["impl"], number(r["one_s"]), number(r["two_s"]), f"{r['times']:.2f}", number(r["one_ns"]),
             number(r["two_ns"]), f"{r['cpu_times']:.2f}"] for r in rows])
     target_table([(f"two workers / one, {r['case']}", r["times"], 1.9, True) for r in rows if r["impl"] == "shared"])

@@ -81,8 +81,9 @@ def methods_schemes_and_paths_that_are_none_reach_no_backend(a):
     """TH-19."""
     def of(method, scheme, path):
         return h2.fields((":method", method), (":scheme", scheme), (":path", path), (":authority", "victim.test"))
-    smuggle(a, of("GET / HTTP/1.1\r\n", "http", "/smuggled"), of("G T", "http", "/smuggled"), of("", "http", "/smuggled"),
-            of("GET", "ht tp", "/smuggled"), of("GET", "", "/smuggled"), of("GET", "http", ""))
+    smuggle(a, of("GET / HTTP/1.1\r\n", "http", "/smuggled"), of("G T", "http", "/smuggled"),
+            of("", "http", "/smuggled"), of("GET", "ht tp", "/smuggled"), of("GET", "", "/smuggled"),
+            of("GET", "http", ""))
 
 
 def wrong_frames(a, *frames):
@@ -115,7 +116,8 @@ def frames_of_wrong_lengths_end_their_connection(a):
     wrong_frames(a, h2.frame(h2.PING, 0, 0, bytes(7)), h2.frame(h2.SETTINGS, 0, 0, bytes(5)),
                  h2.frame(h2.SETTINGS, 1, 0, bytes(6)), h2.frame(h2.RST, 0, 1, bytes(3)),
                  h2.frame(h2.WINDOW, 0, 0, bytes(3)), h2.frame(h2.GOAWAY, 0, 0, bytes(7)),
-                 h2.frame(h2.DATA, h2.PADDED, 1, b"\xff"), h2.frame(h2.HEADERS, 4 | h2.PADDED, 3, b"\xff" + h2.request()),
+                 h2.frame(h2.DATA, h2.PADDED, 1, b"\xff"),
+                 h2.frame(h2.HEADERS, 4 | h2.PADDED, 3, b"\xff" + h2.request()),
                  h2.frame(h2.DATA, 0, 1, bytes(16385)), h2.frame(0xee, 0, 0, b"", length=0xffffff))
 
 

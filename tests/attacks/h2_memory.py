@@ -57,7 +57,8 @@ def header_lists_that_one_entry_makes_are_bounded_towards_an_honest_backend(a):
     """TH-87."""
     first = h2.request("/mark") + h2.literal("x-big", BIG_VALUE, 0x40) + BIG_INDEX * 13
     later = h2.request("/mark") + BIG_INDEX * 14
-    a.send_each(a.connect(8, reads=False), b"".join(h2.headers(1 + 2 * i, later if i else first) for i in range(STREAMS)), STREAMS)
+    frames = b"".join(h2.headers(1 + 2 * i, later if i else first) for i in range(STREAMS))
+    a.send_each(a.connect(8, reads=False), frames, STREAMS)
     a.hold()
 
 

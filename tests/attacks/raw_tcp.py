@@ -185,7 +185,8 @@ def peers(link, a, n, **how):
     """n peers, connected; each from an address and a port that this attack has not used."""
     made = []
     for number in range(a.connections, a.connections + n):
-        made.append(Peer(link, NET.format(1, 1 + number // 200 % 250), FIRST_PORT + number % 200 + 200 * a.shift, **how))
+        address = NET.format(1, 1 + number // 200 % 250)
+        made.append(Peer(link, address, FIRST_PORT + number % 200 + 200 * a.shift, **how))
         made[-1].seq = made[-1].first = a.random.getrandbits(32)
     for peer in made:
         if not peer.connect():

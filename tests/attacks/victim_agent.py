@@ -5,10 +5,10 @@
 usage: victim_agent.py SOCKET [CA]
 
 Three connections that stay, and one request in four on a connection of its own, fifty a second together: small GETs,
-POSTs, which no proxy may repeat, and now and then a page of 100 kB. Each answer must be there within TIMEOUT_S and whole.
-As any client it leaves a connection that says GOAWAY, and asks once more what came too late for that (RFC 9113 6.8).
-With the file of a CA all of it is over TLS. Asked for anything, it tells `ended`, what has since it was asked last: [began, seconds, error or None], and the
-`ports` of the connections that stay."""
+POSTs, which no proxy may repeat, and now and then a page of 100 kB. Each answer must be there within TIMEOUT_S and
+whole. As any client it leaves a connection that says GOAWAY, and asks once more what came too late for that (RFC 9113
+6.8). With the file of a CA all of it is over TLS. Asked for anything, it tells `ended`, what has since it was asked
+last: [began, seconds, error or None], and the `ports` of the connections that stay."""
 
 import itertools
 import socket

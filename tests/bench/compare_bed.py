@@ -194,8 +194,8 @@ class Subject:
         yield from self.latency_figures(seconds, rate)
 
     def way_figures(self, seconds):
-        """What a way of speaking costs: requests, and with TLS or to compare with it also connections. What these cost is
-        no part of requests: it is measured by a load of one request each."""
+        """What a way of speaking costs: requests, and with TLS or to compare with it also connections. What these cost
+        is no part of requests: it is measured by a load of one request each."""
         for shape, size in SHAPES.items():
             if not self.way.http1 or size[1] == 1:  # HTTP/1.1 has one request at a time
                 opened, sample = self.seen(self.measure_opening(size[0])), self.seen(self.measure(*size, seconds))
@@ -244,7 +244,8 @@ class Subject:
                 yield f"bytes per second, {name}", "MB/s", sample.per_second * BODY / 1e6
                 yield f"CPU per GB, {name}", "s", 1e3 * sample.subject_s / megabytes
                 if sample.others_s:
-                    yield f"whole-machine CPU per GB, {name}", "s", sample.whole_us() * sample.requests / megabytes / 1e3
+                    whole_ms = sample.whole_us() * sample.requests / 1e3
+                    yield f"whole-machine CPU per GB, {name}", "s", whole_ms / megabytes
 
     def more_figures(self, _seconds):
         """What only one kind has."""
@@ -392,7 +393,8 @@ class OnVeth(Subject):
         done = load()
         reports = [report for report, _ in done]
         ok = sum(r.status_2xx for r in reports)
-        why = {kind: sum(getattr(r, kind) for r in reports) for kind in ("failed", "errored", "timeout", "succeeded", "status_2xx")}
+        why = {kind: sum(getattr(r, kind) for r in reports)
+               for kind in ("failed", "errored", "timeout", "succeeded", "status_2xx")}
         others = sum(s for _, s in done) + cpu_s(self.backend.pid) - before_backend
         return Sample(ok, cpu_s(self.process.pid) - before, others, ok / sum(r.seconds for r in reports),
                       sum(r.total for r in reports) - ok, why=why)
@@ -409,7 +411,8 @@ class OnVeth(Subject):
         return self._counted(lambda: [self._load(clients, 1, clients)])
 
     def measure_bodies(self, way, clients, streams, seconds):
-        what = {"body": self.large} if way == "POST" else {"file": "/" + str(self.large.relative_to(self.large.parents[1]))}
+        page = "/" + str(self.large.relative_to(self.large.parents[1]))
+        what = {"body": self.large} if way == "POST" else {"file": page}
         at_once = clients * streams
         guess, _ = self._load(clients, streams, max(at_once, 16), **what)
         requests = max(1, round(guess.rate * seconds / at_once)) * at_once

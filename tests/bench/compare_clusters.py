@@ -35,7 +35,8 @@ def figures(build, names):
     if not PYTHON.exists():
         print("no Python of the tests (tools/setup): 10,000 clusters are left out", file=sys.stderr)
         return
-    command = [PYTHON, ROOT / "tests/bench/scale.py", build, "clusters", "--clusters", N, "--endpoints", ENDPOINTS, *only]
+    command = [PYTHON, ROOT / "tests/bench/scale.py", build, "clusters", "--clusters", N, "--endpoints", ENDPOINTS,
+               *only]
     done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, timeout=TIMEOUT_S, check=True)
     what = f"{N} clusters of {ENDPOINTS} endpoints"
     for row in map(json.loads, done.stdout.splitlines()):

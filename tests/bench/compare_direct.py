@@ -41,8 +41,8 @@ class DirectOnMemif(Subject):
         yield from self.latency_figures(seconds, rate)
 
     def latency(self, seconds, rate=None):
-        near = DEVICES["memif"].format(n=0, interface="direct", folder=self.lab.dir)
-        far = DEVICES["memif"].format(n=1, interface="direct", folder=self.lab.dir).replace("role=server", "role=client")
+        near, far = (DEVICES["memif"].format(n=n, interface="direct", folder=self.lab.dir) for n in range(2))
+        far = far.replace("role=server", "role=client")
         words = ["-d", near, "-a", "10.82.0.1/16", "-t", f"{load_agent.BACKEND}:{load_agent.BACKEND_PORT}",
                  "--echo-device", far, "--echo-address", f"{load_agent.BACKEND}/16",
                  "--listen", str(load_agent.BACKEND_PORT), "--check", "same", "-p", path(self.n_routes),

@@ -59,8 +59,8 @@ class Nghttpx(OnVeth):
         if self.way.front:
             words += [self.credentials.path("front.key"), self.credentials.path("front.pem")]
         return self.lab.start("lb", self.name, first(
-            "nghttpx", f"-f{VIP},{PORT}{'' if self.way.front else ';no-tls'}", "-n1", "--frontend-http2-max-concurrent-streams=1000",
-            f"--conf={config}", *words), cpu=cores()[0], files=FILES)
+            "nghttpx", f"-f{VIP},{PORT}{'' if self.way.front else ';no-tls'}", "-n1",
+            "--frontend-http2-max-concurrent-streams=1000", f"--conf={config}", *words), cpu=cores()[0], files=FILES)
 
 
 class Nginx(OnVeth):

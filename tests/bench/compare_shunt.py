@@ -10,8 +10,9 @@ import statistics
 
 import load_agent
 import resources
-from compare_bed import (ANSWER, BACKEND, BACKEND_PORT, BODY, CHURN, CHURN_FIGURE, RUN_TIMEOUT_S, SHAPES, OnVeth, Sample, Subject, cores, cpu_added,
-                         cpu_per_request, cpu_s, first, latency_words, path, prefer, prefixes, report_of, said, why_of)
+from compare_bed import (ANSWER, BACKEND, BACKEND_PORT, BODY, CHURN, CHURN_FIGURE, RUN_TIMEOUT_S, SHAPES, OnVeth,
+                         Sample, Subject, cores, cpu_added, cpu_per_request, cpu_s, first, latency_words, path, prefer,
+                         prefixes, report_of, said, why_of)
 from testbed import BUILD, Testbed
 
 WORKER = "rte-worker"
@@ -119,8 +120,8 @@ class ShuntOnMemif(Subject):
 
     def churn(self, seconds):
         if self.way.front:  # shunt-load makes its handshakes itself: in a short time there might be none
-            return self._run_beside_others("-c", CHURN, "--requests-per-connection", 1, "-n", round(CHURN + 600 * seconds),
-                                           "-T", 60)
+            return self._run_beside_others("-c", CHURN, "--requests-per-connection", 1,
+                                           "-n", round(CHURN + 600 * seconds), "-T", 60)
         return self._run("-c", CHURN, "--requests-per-connection", 1, "-D", seconds)
 
     def churn_figures(self, seconds):

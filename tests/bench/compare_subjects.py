@@ -14,5 +14,6 @@ def found():
     """(subjects that are here, names of the peers that are not)"""
     peers = [(HAProxy, shutil.which("haproxy")), (Nghttpx, shutil.which("nghttpx")),
              (Nginx, shutil.which("nginx")), (Envoy, ENVOY)]
-    here = [ShuntOnMemif, ShuntOnVeth, LargeFramesOnMemif, LargeFramesOnVeth, *(peer for peer, there in peers if there), DirectOnMemif, DirectOnVeth]
+    here = [ShuntOnMemif, ShuntOnVeth, LargeFramesOnMemif, LargeFramesOnVeth,
+            *(peer for peer, there in peers if there), DirectOnMemif, DirectOnVeth]
     return here, [peer.name for peer, there in peers if not there]

@@ -171,8 +171,8 @@ def row(**words):
 
 def clusters_row(impl, case, n, cpu, wall_s, memory):
     """cpu: (main thread's, all's); memory: (before, when it served, later)."""
-    row(bench="clusters", impl=impl, case=case, n=n, ns_op=round(cpu[0] * 1e9 / n), cpu_s=round(cpu[0], 3), all_cpu_s=round(cpu[1], 3),
-        wall_s=round(wall_s, 3), mib=round((memory[1] - memory[0]) / MIB, 1),
+    row(bench="clusters", impl=impl, case=case, n=n, ns_op=round(cpu[0] * 1e9 / n), cpu_s=round(cpu[0], 3),
+        all_cpu_s=round(cpu[1], 3), wall_s=round(wall_s, 3), mib=round((memory[1] - memory[0]) / MIB, 1),
         mib_later=round((memory[2] - memory[0]) / MIB, 1), mib_empty=round(memory[0] / MIB, 1))
 
 

@@ -20,7 +20,8 @@ AGENT = [sys.executable, HERE / "transfer_agent.py"]
 VIPS = {4: VIP, 6: VIP6}
 BACKENDS = {4: ("10.82.0.1", 8080), 6: ("fd82::1", 8080)}
 # (namespace, interface, addresses) of what is a kernel's; those in `lb` are shuntd's without HAProxy.
-ENDS = [("client", "c0", {4: "10.81.0.1/24", 6: "fd81::1/64"}), ("backends", "b0", {4: "10.82.0.1/16", 6: "fd82::1/64"})]
+ENDS = [("client", "c0", {4: "10.81.0.1/24", 6: "fd81::1/64"}),
+        ("backends", "b0", {4: "10.82.0.1/16", 6: "fd82::1/64"})]
 BALANCER_ENDS = [("lb", "lb-c", {4: f"{VIP}/24", 6: f"{VIP6}/64"}),
                  ("lb", "lb-b", {4: "10.82.255.254/16", 6: "fd82::fe/64"})]
 FILES = 16384  # descriptors

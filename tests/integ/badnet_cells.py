@@ -88,8 +88,9 @@ CALL_LENGTH = 200
 
 def calls(loss, rtt_ms, connections, requests):
     """Cells of calls of 200 bytes, whose latencies are what counts."""
-    condition = Condition(f"calls of {CALL_LENGTH} bytes, loss {loss}, RTT {rtt_ms} ms", rtt_ms, f"loss={loss.replace(' ', '')}",
-                          length=CALL_LENGTH * connections * requests, limit_s=120, requests=requests)
+    condition = Condition(f"calls of {CALL_LENGTH} bytes, loss {loss}, RTT {rtt_ms} ms", rtt_ms,
+                          f"loss={loss.replace(' ', '')}", length=CALL_LENGTH * connections * requests, limit_s=120,
+                          requests=requests)
     return [Cell(condition, side, way, connections) for side in SIDES for way in WAYS]
 
 

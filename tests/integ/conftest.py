@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures: a fresh world for each test; its daemon's end is checked (lab_fixtures.check_end) unless a test that ends it
-on purpose marks itself with ends_daemon."""
+"""Fixtures: a fresh world for each test; its daemon's end is checked (lab_fixtures.check_end) unless a test that ends
+it on purpose marks itself with ends_daemon."""
 
 import pytest
 

@@ -7,8 +7,8 @@ usage: grpc_server.py NAME IP:PORT [xds]
 With xds its listener, and who it is, come from the xDS server of its bootstrap (A36, A29).
 
 Every answer has `x-backend: NAME` in its initial metadata, and gives request metadata whose key
-starts with x-echo back as trailing metadata (for x-echo-pad with blanks around), and x-load-bin as the backend's own report of its load
-(ORCA). /shunt.test.Echo/... has the methods below; any other service answers every method with the
+starts with x-echo back as trailing metadata (for x-echo-pad with blanks around), and x-load-bin as the backend's own
+report of its load (ORCA). /shunt.test.Echo/... has the methods below; any other service answers every method with the
 backend's name, and lacks all methods called Missing.
 
 Those others obey `x-script: step,step,...`, a step for each attempt of the call, the last one for

@@ -7,8 +7,8 @@ usage: hostile_xds.py IP:PORT BACKEND_IP:PORT PIPE
 
 Takes commands by the line from PIPE: `unknown N`, clusters that nobody asked for, beside the one
 that serves; `empty N`, resources without anything in them; `vhosts N`, the routes again, of so many
-virtual hosts; `inline N`, the listener again, with them in it. Says {"sent": command, "len": bytes}, then, when the client has answered,
-{"answer": command, "error": text}, "" for an ACK.
+virtual hosts; `inline N`, the listener again, with them in it. Says {"sent": command, "len": bytes}, then, when the
+client has answered, {"answer": command, "error": text}, "" for an ACK.
 """
 
 import concurrent.futures

@@ -16,7 +16,8 @@ LAXER = by_row(
      ["dots in the path", "percent in the path"]),
     ("H1-08", "Envoy's bound is 100 by default; ours is HTTP/2's", ["128 fields"]),
     ("H1-09", "Envoy answers two of three that come at once", ["pipelined"]),
-    ("H1-09", "Envoy never keeps a connection of HTTP/1.0; RFC 9112 C.2.2 lets it be kept", ["HTTP/1.0 with keep-alive"]),
+    ("H1-09", "Envoy never keeps a connection of HTTP/1.0; RFC 9112 C.2.2 lets it be kept", [
+        "HTTP/1.0 with keep-alive"]),
     ("H1-16", "RFC 9110 7.8 lets a server ignore an upgrade, as nginx does", ["websocket"]),
 )
 
@@ -42,7 +43,8 @@ STRICTER = by_row(
     ("H1-13", "RFC 9110 6.5.1: never in trailers", ["Content-Length", "Transfer-Encoding", "Host"]),
     ("H1-13", "trailers are lines as a head's are", ["obs-fold", "bare LF", "too many"]),
     ("H1-14", "RFC 9110 7.6.1: no option may name a field of the whole way", [
-        "names Content-Length", "names Transfer-Encoding", "names Authorization", "names Cookie", "names Content-Type"]),
+        "names Content-Length", "names Transfer-Encoding", "names Authorization", "names Cookie",
+        "names Content-Type"]),
     ("H1-14", "RFC 9110 7.6.1: options are tokens", ["has a blank in a name", "quoted"]),
     ("H1-15", "RFC 9110 10.1.1: 417 for what is not known", ["another expectation", "two expectations"]),
 )

@@ -161,8 +161,8 @@ class Lab:
         self.exec(ns, ["ethtool", "-K", interface, *(word for name in names for word in (name, state))])
 
     def enable_ip6(self, ns, interface):
-        """Namespaces have no IPv6, which would send by itself, unless an interface of theirs shall. Libraries take it for
-        absent where the loopback has none."""
+        """Namespaces have no IPv6, which would send by itself, unless an interface of theirs shall. Libraries take it
+        for absent where the loopback has none."""
         for name in ("lo", interface):
             self.exec(ns, ["sysctl", "-qw", f"net.ipv6.conf.{name}.disable_ipv6=0"])
 

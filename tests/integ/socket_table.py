@@ -199,7 +199,8 @@ def match_rows():
     yield apart("raw_buffer and none (A36-25)", RAW, {})
     yield apart("two behind raw_buffer (A36-25)", RAW, {}, {})
     yield same("two before raw_buffer (A36-25)", {}, {}, RAW)
-    yield apart("raw_buffer with application_protocols first (A36-25)", {**RAW, "application_protocols": ["h2"]}, {}, {})
+    yield apart("raw_buffer with application_protocols first (A36-25)",
+                {**RAW, "application_protocols": ["h2"]}, {}, {})
 
 
 def socket_rows():

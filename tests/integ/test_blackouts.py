@@ -68,8 +68,8 @@ def ended(bed, cause):
 
 
 def through_the_dark(bed, side, dark_s, asks):
-    """Reports of a download and an upload that are under way when it gets dark on that side, and of the requests made at
-    these times on a connection of their own, the first before the dark."""
+    """Reports of a download and an upload that are under way when it gets dark on that side, and of the requests made
+    at these times on a connection of their own, the first before the dark."""
     limit_s = round(BEGIN_S) + dark_s + PATIENCE_S
     other = "backend" if side == "client" else "client"
     jobs = Jobs(bed.lab)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Endpoints with an address of either family (gRFC A61), of which one family leads nowhere: Happy Eyeballs (RFC 8305)."""
+"""Endpoints with an address of either family (gRFC A61), of which one family leads nowhere: Happy Eyeballs (RFC
+8305)."""
 
 import json
 import sys

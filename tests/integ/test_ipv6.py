@@ -98,8 +98,8 @@ def test_a_router_that_advertises_itself_is_the_gateway(lab):
 
 def curl(bed, *words):
     """The status and the headers of the answer."""
-    return bed.lab.exec("client", ["curl", "-sS", "-g", "--http2-prior-knowledge", "--max-time", "20", "-o", "/dev/null",
-                                   "-D", "-", *words, URL6 + "/mark"], timeout=30).stdout
+    return bed.lab.exec("client", ["curl", "-sS", "-g", "--http2-prior-knowledge", "--max-time", "20",
+                                   "-o", "/dev/null", "-D", "-", *words, URL6 + "/mark"], timeout=30).stdout
 
 
 def requests_of(bed):
@@ -129,8 +129,8 @@ def test_curl_keeps_a_session_with_an_ipv6_backend(make_world):
         answer = curl(bed, "-b", cookie)
         assert answer.startswith("HTTP/2 200") and "set-cookie" not in answer, answer
     wait_until(lambda: [now - then for now, then in zip(requests_of(bed), before)] == [0, 20], 10, "the counters")
-    explained = json.loads(bed.shuntctl("--json", "explain", "--frontend", "web6", "--authority", "x", "--path", "/mark",
-                                        "-H", f"cookie: {cookie}"))["data"]
+    explained = json.loads(bed.shuntctl("--json", "explain", "--frontend", "web6", "--authority", "x",
+                                        "--path", "/mark", "-H", f"cookie: {cookie}"))["data"]
     assert [row["endpoint"] for row in explained["sessions"]] == [BLUE[1]], explained
 
 

@@ -19,9 +19,9 @@ NAMES = ["web.example"]
 EXPIRED, EARLY = (-3, -1), (1, 3)
 JUDGES = ("-alpn", "h2", "-Verify", "4", "-verify_return_error")  # of s_server: wants a certificate
 
-# What is wrong with a backend: (name, options of openssl's s_server, its certificate, whether we show one of ours, A118's
-# word). The certificate's words are those of Pki.issue(), of the authority "ca" unless it says another. Without options
-# there is no s_server, but something that hangs up.
+# What is wrong with a backend: (name, options of openssl's s_server, its certificate, whether we show one of ours,
+# A118's word). The certificate's words are those of Pki.issue(), of the authority "ca" unless it says another. Without
+# options there is no s_server, but something that hangs up.
 BACKENDS = (
     ("authority", (), {"authority": "strangers"}, True, "CERTIFICATE_AUTHORITY_INVALID"),
     ("name", (), {"sans": "DNS:other.example"}, True, "CERTIFICATE_HOSTNAME_MISMATCH"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that come back with a ticket, those of OpenSSL as Python has it, of 1.2 and 1.3 and with a certificate: whoever
-has the same secret resumes their sessions, and nobody does once the CAs have changed."""
+"""Clients that come back with a ticket, those of OpenSSL as Python has it, of 1.2 and 1.3 and with a certificate:
+whoever has the same secret resumes their sessions, and nobody does once the CAs have changed."""
 
 import concurrent.futures
 import ctypes

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificate, CAs, CRL and the secret of tickets, all of them new each second, under load: no request fails, and what is
-new counts. SHUNT_ROTATIONS=60 is the long form."""
+"""Certificate, CAs, CRL and the secret of tickets, all of them new each second, under load: no request fails, and what
+is new counts. SHUNT_ROTATIONS=60 is the long form."""
 
 import os
 import time

@@ -92,7 +92,8 @@ def test_testssl_finds_nothing_weak(secured):
     path = secured.folder / "testssl.json"
     secured.bed.lab.exec("client", [
         "testssl", "--quiet", "--warnings", "off", "--color", "0", "--nodns", "none", "--jsonfile", str(path),
-        "--protocols", "--std", "--fs", "--server-defaults", "--vulnerable", f"{VIP}:{PORT}"], timeout=LONG_S, check=False)
+        "--protocols", "--std", "--fs", "--server-defaults", "--vulnerable", f"{VIP}:{PORT}"],
+        timeout=LONG_S, check=False)
     found = json.loads(path.read_text())
     weak = {one["id"]: one["finding"] for one in found if one["severity"] not in HARMLESS}
     assert set(weak) <= OUR_TEST, weak

@@ -7,11 +7,11 @@ usage: transfer_agent.py serve IP PORT [N]
        transfer_agent.py down|up IP PORT LENGTH CONNECTIONS REQUESTS LIMIT_S
        transfer_agent.py ask IP PORT PAUSE_S LIMIT_S AUTHORITY...
 
-`serve` listens on N ports from this one on, by both families if IP is `::`. A GET of /LENGTH is answered with so many bytes of the pattern, a POST with the SHA-256 of its body. `down` and `up` make
-REQUESTS, one after the other, on each of CONNECTIONS at once, and print
-{"bytes", "seconds", "latencies": [s, …], "failed": [why, …], "altered": n}. `ask` makes a small request of each AUTHORITY,
-each so long after the one before, whether that one has its answer or not, all on one connection, and prints
-[[when it began, how long it took, its status or what went wrong], …].
+`serve` listens on N ports from this one on, by both families if IP is `::`. A GET of /LENGTH is answered with so many
+bytes of the pattern, a POST with the SHA-256 of its body. `down` and `up` make REQUESTS, one after the other, on each
+of CONNECTIONS at once, and print {"bytes", "seconds", "latencies": [s, …], "failed": [why, …], "altered": n}. `ask`
+makes a small request of each AUTHORITY, each so long after the one before, whether that one has its answer or not, all
+on one connection, and prints [[when it began, how long it took, its status or what went wrong], …].
 """
 
 import functools

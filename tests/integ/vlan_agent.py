@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vlan_agent.py TCI [STRAYS [FAR NEAR]]: a switch between the interfaces FAR (`far`), whose frames have no tag, and NEAR
-(`near`), whose frames have that one (802.1Q). First it sends STRAYS frames without a tag to NEAR, and as many of VLAN
-8."""
+"""vlan_agent.py TCI [STRAYS [FAR NEAR]]: a switch between the interfaces FAR (`far`), whose frames have no tag, and
+NEAR (`near`), whose frames have that one (802.1Q). First it sends STRAYS frames without a tag to NEAR, and as many of
+VLAN 8."""
 
 import selectors
 import socket

@@ -119,7 +119,8 @@ def affected_parts(parts, base="main"):
         return everything(parts, reasons)
     total = add(parts["lint"]([]), some("build", ["unit", "sim"], files))
     if affected.tests("unit") or affected.tests("sim"):
-        total = add(total, some("build-asan", ["unit", "sim"], files), some("build-tsan", ["threads"], files, "threads"))
+        total = add(total, some("build-asan", ["unit", "sim"], files),
+                    some("build-tsan", ["threads"], files, "threads"))
     if affected.made:
         total = add(total, parts["clang"]([]))
     if affected.programs():

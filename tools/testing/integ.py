@@ -88,8 +88,10 @@ def integ_files(chosen):
         return Counts(failed=1)
     if go_version() < GO_AT_LEAST:
         print("no Go toolchain of at least 1.25: tests with Go programs will be skipped")
-    runs = [("beside tools/compare", "integ-compare.xml", [path for path in chosen if path in BESIDE_COMPARE], None, 2),
-            (f"{AT_ONCE} files at once", "integ.xml", [path for path in chosen if path not in BESIDE_COMPARE], None, AT_ONCE)]
+    beside = [path for path in chosen if path in BESIDE_COMPARE]
+    others = [path for path in chosen if path not in BESIDE_COMPARE]
+    runs = [("beside tools/compare", "integ-compare.xml", beside, None, 2),
+            (f"{AT_ONCE} files at once", "integ.xml", others, None, AT_ONCE)]
     if (os.cpu_count() or 1) >= 2:
         runs.append(("on two workers", "integ-two.xml", [path for path in ON_TWO_WORKERS if path in chosen], "0,1", 2))
     total = Counts()

@@ -28,7 +28,8 @@ subdir('tests')
     "lb/two.c": "int two(void) { return 2; }\n",
     "lb/made.in": "#define MADE 0\n",
     "ctrl/main.c": '#include "../lb/one.h"\n#include "made.h"\nint main(void) { return one() + MADE; }\n',
-    "tests/meson.build": """test('a', executable('a', 'a.c', link_with: one), args: files('server.py'), suite: ['unit', 'threads'])
+    "tests/meson.build": """test('a', executable('a', 'a.c', link_with: one), args: files('server.py'),
+  suite: ['unit', 'threads'])
 test('b', executable('b', 'b.c', link_with: two), args: meson.current_source_dir() / 'corpus', suite: 'unit')
 test('c', executable('c', 'c.c', c_args: '-DTABLE="@0@"'.format(meson.project_source_root() / 'docs/config.md')),
   suite: 'sim')
@@ -63,7 +64,8 @@ ROWS = {
     "tests/integ/lab.py": (set(), False, {"test_http", "test_xds"}),
     "tests/integ/test_xds.py": (set(), False, {"test_xds"}),
 }
-ANYTHING = ["meson.build", "examples/one.yaml", "tests/integ/conftest.py", "tests/integ/new.go", "tests/requirements.txt"]
+ANYTHING = ["meson.build", "examples/one.yaml", "tests/integ/conftest.py", "tests/integ/new.go",
+            "tests/requirements.txt"]
 
 
 def command(*words):
