@@ -18,10 +18,10 @@ second each; needs root).
 
 --changed looks at what is committed since BASE, at what is not committed yet, and at new files. Lint runs always.
 Of unit, sim and sanitize run the programs that ninja would build from a changed file, and those that are given one.
-clang builds if a file of the build has changed. integ and attacks-short run if a program that they start is built from
-a changed file; else only the test files that have changed or that import a changed one, and attacks-short if one of its
-files has. A file that none of this knows may affect
-anything, so then everything runs. So it is, too, when a meson.build has changed.
+clang builds if a file of the build has changed. integ and attacks-short run if a program of ours that they start is
+built from a changed file; else only the test files that have changed, that import a changed one, or that start a
+program of the tests which is built from one, and attacks-short if one of its files has. A file that none of this knows
+may affect anything, so then everything runs. So it is, too, when a meson.build has changed.
 
 Installs what is missing first (tools/setup). The last line is `N passed, N failed[, N skipped]`.
 """

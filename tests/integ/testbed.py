@@ -6,7 +6,7 @@
 The kernel of `lb` has no address on either link: whatever answers there is shuntd. With
 bridges=True a namespace with a bridge stands in the middle of each link, where rules may drop
 frames; those of faultlinks=("client",), say, have nothing between their two interfaces until a
-faultlink (faultlink.py) is started there. With ip6=True all of it is there a second time: client
+wire with faults (Faultlink) is started there. With ip6=True all of it is there a second time: client
 fd81::1, shuntd fd81::10 and fd82::fe, backends fd82::1 and what is added. tools/demo and the tests
 share this module.
 """

@@ -33,6 +33,7 @@ class Affected:
     """By files that have changed, in one build that is up to date."""
 
     def __init__(self, name, files):
+        self._name = name
         self._files = files
         self._tests, self._targets = introspect(name)
         self._graph = Graph(name, [path for target in self._targets.values() for path in target["paths"]])
@@ -48,6 +49,12 @@ class Affected:
     def programs(self):
         """What is no test's own and would be made anew."""
         return [path for path in self.made if not path.startswith("tests/")]
+
+    def helpers(self):
+        """Programs of the tests that no test of Meson's is, and would be made anew: other tests may start them."""
+        own = {os.path.relpath(test["cmd"][0], ROOT / self._name) for test in self._tests}
+        return {path for target in self._targets.values() if target["type"] == "executable" for path in target["paths"]
+                if path in self.made and path.startswith("tests/") and path not in own}
 
     def tests(self, suite):
         """Names of a suite's tests that changed files can affect."""
@@ -67,11 +74,12 @@ def is_given(test, file):
     return not given.isdisjoint([ROOT / file, *(ROOT / file).parents][:-len(ROOT.parents) - 1])
 
 
-def integ_tests(files):
-    """The test files that are among these, or name one of them, or name one that does so: an import and a program
-    that a test starts both name the file's stem."""
+def integ_tests(files, affected):
+    """The test files that are among these, or name one of them or a program made of one, or name a file that does so:
+    an import and a program that a test starts both name the file's stem."""
     text = {path: path.read_text() for path in integ.TESTS.glob("*.py")}
-    reached, waiting = set(), [ROOT / file for file in files]
+    reached = set()
+    waiting = [ROOT / file for file in {*affected.helpers(), *(file for file in files if file.startswith(INTEG))}]
     while waiting:
         path = waiting.pop()
         reached.add(path)
@@ -125,7 +133,7 @@ def affected_parts(parts, base="main"):
         total = add(total, parts["clang"]([]))
     if affected.programs():
         return add(total, parts["integ"]([]), parts["attacks-short"]([]))
-    chosen = integ_tests({file for file in files if file.startswith(INTEG)})
+    chosen = integ_tests(files, affected)
     if chosen:
         total = add(total, integ.integ_files(chosen))
     return add(total, parts["attacks-short"]([])) if any(file.startswith(ATTACKS) for file in files) else total

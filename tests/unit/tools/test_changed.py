@@ -33,19 +33,24 @@ subdir('tests')
 test('b', executable('b', 'b.c', link_with: two), args: meson.current_source_dir() / 'corpus', suite: 'unit')
 test('c', executable('c', 'c.c', c_args: '-DTABLE="@0@"'.format(meson.project_source_root() / 'docs/config.md')),
   suite: 'sim')
+executable('wire', 'wire.c', link_with: static_library('fate', 'fate.c'))
 test('style', find_program('style'), args: meson.project_source_root(), suite: 'lint')
 """,
     "tests/style": "#!/bin/sh\n",
     "tests/a.c": '#include "../lb/one.h"\nint main(void) { return one(); }\n',
     "tests/b.c": "int two(void);\nint main(void) { return two(); }\n",
     "tests/c.c": "int main(void) { return 0; }\n",
+    "tests/fate.c": "int fate(void) { return 0; }\n",
+    "tests/wire.c": "int fate(void);\nint main(void) { return fate(); }\n",
     "tests/server.py": "pass\n",
     "tests/corpus/empty": "",
     "tests/integ/conftest.py": "import lab\n",
     "tests/integ/lab.py": "pass\n",
     "tests/integ/echo_agent.py": "pass\n",
     "tests/integ/bed.py": 'AGENT = "echo_agent.py"\n',
+    "tests/integ/faults.py": 'PROGRAM = BUILD / "tests" / "wire"\n',
     "tests/integ/test_http.py": "import bed\n",
+    "tests/integ/test_loss.py": "import faults\n",
     "tests/integ/test_xds.py": "pass\n",
 }
 # What changes: (tests of unit and sim, whether a program of ours is made anew, integ's test files)
@@ -57,11 +62,12 @@ ROWS = {
     "ctrl/main.c": (set(), True, set()),
     "tests/a.c": ({"a"}, False, set()),
     "tests/server.py": ({"a"}, False, set()),
+    "tests/fate.c": (set(), False, {"test_loss"}),  # a test starts a program that is made of it
     "tests/corpus/another": ({"b"}, False, set()),
     "docs/config.md": ({"c"}, False, set()),
     "README.md": (set(), False, set()),
     "tests/integ/echo_agent.py": (set(), False, {"test_http"}),
-    "tests/integ/lab.py": (set(), False, {"test_http", "test_xds"}),
+    "tests/integ/lab.py": (set(), False, {"test_http", "test_loss", "test_xds"}),
     "tests/integ/test_xds.py": (set(), False, {"test_xds"}),
 }
 ANYTHING = ["meson.build", "examples/one.yaml", "tests/integ/conftest.py", "tests/integ/new.go",
@@ -102,8 +108,7 @@ class Changed(unittest.TestCase):
                 self.assertEqual(self.changed.unknown({file}, affected), set())
                 self.assertEqual({*affected.tests("unit"), *affected.tests("sim")}, tests)
                 self.assertEqual(bool(affected.programs()), programs)
-                self.assertEqual({path.stem for path in self.changed.integ_tests(
-                    {file} if file.startswith("tests/integ/") else set())}, integ)
+                self.assertEqual({path.stem for path in self.changed.integ_tests({file}, affected)}, integ)
 
     def test_a_file_that_nothing_is_known_of_affects_anything(self):
         for file in ANYTHING:
