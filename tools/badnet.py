@@ -8,7 +8,7 @@
     tools/badnet --calls                  how long 10,000 small calls take where packets are lost
 
 A cell is a condition (loss, bursts, reordering, a short queue, a small path MTU, a blackout, …), the side of the
-balancer that has it, the way that bodies go, and over how many connections (tests/integ/badnet_cells.py). For each cell
+balancer that has it, the way that bodies go, and over how many connections (tests/integ/badnet_table.py). For each cell
 and seed both start anew between the same client and backend, whose TCP is the kernel's, too, and what becomes of the
 n-th packet is the same for both. Bodies are hashed where they arrive.
 
@@ -84,7 +84,7 @@ def is_bad(results):
 
 def run(cell, subjects, seeds):
     """{subject: [a result for each seed]}"""
-    from badnet_bed import Bed  # pylint: disable=import-outside-toplevel
+    from badnet_world import Bed  # pylint: disable=import-outside-toplevel
     from lab import Lab  # pylint: disable=import-outside-toplevel
     results = {subject: [] for subject in subjects}
     for seed in seeds:
@@ -123,7 +123,7 @@ def main():
         os.environ["SHUNT_BUILD"] = str(BUILD)
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(ROOT / "tests" / "integ"))
-    from badnet_cells import CALLS, CELLS  # pylint: disable=import-outside-toplevel
+    from badnet_table import CALLS, CELLS  # pylint: disable=import-outside-toplevel
     families = [4, 6] if args.family == "both" else [int(args.family)]
     cells = [dataclasses.replace(c, family=family) for family in families for c in (CALLS if args.calls else CELLS)]
     cells = [c for c in cells if not args.only or any(text in str(c) for text in args.only)]

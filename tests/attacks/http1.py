@@ -6,7 +6,7 @@ import itertools
 import time
 
 from attacker import Conn, Cut
-from http1_rows import rows
+from http1_table import rows
 from row import KIB, row
 
 HELD = 512 * KIB  # a head, the windows of one request each way, and what TCP holds of both sides

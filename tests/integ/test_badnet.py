@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from badnet_bed import Bed, Result, quantile_ms
-from badnet_cells import CALLS, CELLS, SHORT, SHORT6, SHORT_CALLS
+from badnet_table import CALLS, CELLS, SHORT, SHORT6, SHORT_CALLS
+from badnet_world import Bed, Result, quantile_ms
 from lab_fixtures import check_end, module_lab_of
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))

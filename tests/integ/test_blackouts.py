@@ -11,7 +11,7 @@ import time
 import pytest
 
 import resources
-from badnet_bed import AGENT, Bed
+from badnet_world import AGENT, Bed
 from lab_fixtures import check_end, module_lab_of
 from testbed import PORT, VIP, Testbed
 

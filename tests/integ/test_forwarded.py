@@ -12,7 +12,7 @@ import time
 import pytest
 
 from envoy_proxy import BINARY
-from forwarded_rows import manager_of, read_rows
+from forwarded_table import manager_of, read_rows
 from resources import HTTP_MANAGER, ROUTER, TYPES
 
 MIN_ROWS = 40

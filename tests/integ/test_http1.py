@@ -6,7 +6,7 @@ import pathlib
 import re
 import sys
 
-from http1_rows import rows
+from http1_table import rows
 from testbed import PORT, VIP
 from testbed import URL as ROOT
 

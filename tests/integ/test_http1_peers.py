@@ -14,7 +14,7 @@ import pytest
 
 from envoy_proxy import BINARY
 from http1_known import LAXER, STRICTER
-from http1_rows import rows
+from http1_table import rows
 from resources import HTTP_MANAGER, ROUTER, TYPES
 
 MIN_ROWS = 200

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the cells of badnet_cells.py are run: shuntd, or HAProxy on the kernel's TCP with CUBIC, between a client and a
+"""Where the cells of badnet_table.py are run: shuntd, or HAProxy on the kernel's TCP with CUBIC, between a client and a
 backend with the same kernel's, and a faultlink on either side."""
 
 import dataclasses
@@ -11,7 +11,7 @@ import time
 
 import haproxy
 import load_agent
-from badnet_cells import SIDES
+from badnet_table import SIDES
 from faultlink import Faultlink
 from testbed import HERE, PORT, VIP, VIP6, Testbed
 
