@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every row of the attacks, beside a victim; docs/testing.md says how a row is written and run."""
+"""Every row of the attacks, beside a victim; docs/attacks.md says how a row is written and run."""
 
 import judge
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bad networks of tools/badnet. A cell is a condition, where it is, which way the bodies go, over how many
-connections, and by which IP. Faults are told in the words of a faultlink (docs/testing.md)."""
+connections, and by which IP. Faults are told in the words of a faultlink (docs/badnet.md)."""
 
 import dataclasses
 

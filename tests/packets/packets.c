@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs packet scripts: what a peer sends to our TCP and what must come back, when, in virtual time.
-// docs/testing.md has the language; a script is a test, its first line the test's name.
+// docs/packet-scripts.md has the language; a script is a test, its first line the test's name.
 #include "tests/packets/notation.h"
 #include "tests/unit/tcp/rig.h"
 
