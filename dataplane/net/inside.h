@@ -7,7 +7,7 @@
 #include "dataplane/net/csum.h"
 #include "dataplane/net/neigh.h"
 #include "dataplane/net/net.h"
-#include "dataplane/net/vip.h"
+#include "dataplane/net/vip_list.h"
 #include "lb/base/container_of.h"
 #include "lb/base/rand.h"
 #include "lb/base/time.h"
@@ -162,6 +162,18 @@ struct net_ra {
 		uint64_t until_ns;
 	} prefixes[NET_MAX_LINK_PREFIXES];
 };
+
+// The advertised router of the highest preference, borrowed; NULL = none.
+static inline const struct ip_addr *ra_gateway(const struct net_ra *ra)
+{
+	const struct net_router *best = NULL;
+	for (uint32_t i = 0; i < NET_MAX_ROUTERS; i++) {
+		const struct net_router *r = &ra->routers[i];
+		if (r->until_ns && (!best || r->preference > best->preference))
+			best = r;
+	}
+	return best ? &best->ip : NULL;
+}
 
 // The two bits of a packet that tell of congestion (RFC 3168 5).
 enum ip_ecn { IP_NOT_ECT = 0, IP_ECT0 = 2, IP_CE = 3 };

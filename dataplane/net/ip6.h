@@ -4,12 +4,7 @@
 // Thread: the owning worker.
 #pragma once
 
-#include "dataplane/net/inside.h"
-
-#define IP6_HEADER 40
-#define IP6_HOP_LIMIT 64
-#define IP6_HOP_LIMIT_ON_LINK 255 // of neighbor discovery: no router has forwarded it
-#define IP_PROTO_ICMP6 58
+#include "dataplane/net/ip6_header.h"
 
 // A received packet whose headers are sound, borrowed.
 struct ip6_packet {
@@ -27,29 +22,6 @@ struct ip6_payload {
 	uint8_t protocol;
 	size_t at; // from the IP header on
 };
-
-struct ip6_fields {
-	struct ip_addr src, dst;
-	uint32_t flow_label;
-	uint8_t protocol;
-	uint8_t hop_limit;
-	enum ip_ecn ecn;
-};
-
-static inline bool ip6_is_group(const struct ip_addr *ip)
-{
-	return ip->b[0] == 0xff;
-}
-
-static inline void ip6_write_header(uint8_t *ip, const struct ip6_fields *f, size_t len)
-{
-	store32(ip, 6u << 28 | (uint32_t)f->ecn << 20 | f->flow_label);
-	store16(ip + 4, (uint16_t)len);
-	ip[6] = f->protocol;
-	ip[7] = f->hop_limit;
-	memcpy(ip + 8, f->src.b, sizeof(f->src.b));
-	memcpy(ip + 24, f->dst.b, sizeof(f->dst.b));
-}
 
 // Where a packet came in.
 struct ip6_origin {
@@ -107,14 +79,3 @@ void ra_fini(struct net *);
 void ra_forget(struct net_port *); // routers and prefixes: its link may be another one
 void ra_ask(struct net_port *); // three times, until one answers that it is a router
 void ra_input(struct net *, const struct ip6_packet *);
-// The advertised router of the highest preference, borrowed; NULL = none.
-static inline const struct ip_addr *ra_gateway(const struct net_ra *ra)
-{
-	const struct net_router *best = NULL;
-	for (uint32_t i = 0; i < NET_MAX_ROUTERS; i++) {
-		const struct net_router *r = &ra->routers[i];
-		if (r->until_ns && (!best || r->preference > best->preference))
-			best = r;
-	}
-	return best ? &best->ip : NULL;
-}

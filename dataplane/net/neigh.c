@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/net/neigh.h"
 
-#include "dataplane/net/ip6.h"
+#include "dataplane/net/ip6_header.h"
 #include "lb/base/cacheline.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"

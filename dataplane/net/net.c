@@ -2,6 +2,7 @@
 // How a worker's network layer is made and freed, what TCP sees of it, and the first look at each
 // frame that arrives: whether it is for us, and what it carries.
 #include "dataplane/net/ip6.h"
+#include "dataplane/net/vip.h"
 #include "lb/base/cacheline.h"
 #include "lb/base/check.h"
 

@@ -2,7 +2,7 @@
 // Which link a destination is on: the prefixes of our addresses, longest first,
 // then the gateways. Also which addresses are ours. Constant after net_new(),
 // but for what routers advertise (ra.c).
-#include "dataplane/net/ip6.h"
+#include "dataplane/net/inside.h"
 
 static void add_route(struct net *net, const struct net_route *route)
 {
