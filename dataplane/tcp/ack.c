@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The peer's acknowledgements and what they tell about losses: window, round trips, fast retransmit
 // and NewReno recovery (RFC 5681, RFC 6582, limited transmit of RFC 3042).
-#include "dataplane/tcp/recovery.h"
+#include "dataplane/tcp/sent.h"
 
 #define HASTE_STEP 2
 #define HASTE_MAX 16

@@ -2,7 +2,7 @@
 // The life of a control block, and what its owner can do to it.
 #include "dataplane/tcp/csum.h"
 #include "dataplane/tcp/mss.h"
-#include "dataplane/tcp/recovery.h"
+#include "dataplane/tcp/sent.h"
 #include "dataplane/tcp/timewait.h"
 #include "lb/base/time.h"
 

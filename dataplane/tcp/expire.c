@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What follows when a deadline of a connection has passed.
 #include "dataplane/tcp/mss.h"
-#include "dataplane/tcp/recovery.h"
+#include "dataplane/tcp/sent.h"
 #include "lb/base/container_of.h"
 
 #define KEEPALIVE_PROBES 8 // at least, in what our patience is

@@ -5,7 +5,7 @@
 // what is here must do exactly what it would do, and tests/sim/tcp and tests/fuzz compare the two.
 #include "dataplane/tcp/build.h"
 #include "dataplane/tcp/pace.h"
-#include "dataplane/tcp/recovery.h"
+#include "dataplane/tcp/sent.h"
 
 // What a plain segment says.
 struct plain {

@@ -4,7 +4,7 @@
 #include "dataplane/tcp/build.h"
 #include "dataplane/tcp/mss.h"
 #include "dataplane/tcp/pace.h"
-#include "dataplane/tcp/recovery.h"
+#include "dataplane/tcp/sent.h"
 
 #define UNUSED_MS (300 * 1000) // RFC 7661 4.4.3's non-validated period
 

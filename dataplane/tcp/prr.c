@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proportional rate reduction (RFC 9937): in recovery cwnd follows what arrives, so that it comes
 // down to ssthresh over a round trip, neither in one pause nor in one burst.
-#include "dataplane/tcp/recovery.h"
+#include "dataplane/tcp/sent.h"
 
 void tcp_prr_begin(struct tcp_conn *c, uint32_t flight)
 {

@@ -2,7 +2,7 @@
 // RACK (RFC 8985 6): what was sent before something that has arrived is lost once it is late by a
 // window that reordering widens. It works on the runs of the log, which are what segments are to
 // the RFC.
-#include "dataplane/tcp/recovery.h"
+#include "dataplane/tcp/sent.h"
 
 #define PERSIST 16 // recoveries without DSACK, until the window is as at first
 #define MIN_RTT_NS (300 * NS_PER_SECOND) // how long a smallest round trip holds

@@ -2,7 +2,7 @@
 // The peer's reports of what it has beyond a hole (RFC 2018) and of what it got twice (RFC 2883),
 // written into the log of what was sent. What finds no record there is forgotten, which costs a
 // needless retransmission at worst.
-#include "dataplane/tcp/recovery.h"
+#include "dataplane/tcp/sent.h"
 
 // RFC 2883 4: the first block, if it lies below the acknowledgement or within the second one.
 static bool is_dsack(const struct tcp_opts *o, uint32_t ack)

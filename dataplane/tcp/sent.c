@@ -3,7 +3,7 @@
 // in order. All that one flush sends has one time, so that a run for each turn says all that RFC
 // 8985 asks of each segment. The last run is part of the connection, the others are pooled; a
 // connection that sends now and then, or in one turn, needs none of them.
-#include "dataplane/tcp/recovery.h"
+#include "dataplane/tcp/sent.h"
 
 #include <limits.h>
 

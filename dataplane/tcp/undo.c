@@ -2,7 +2,7 @@
 // Recoveries and timeouts that were needless, since the segments were late and not lost: found by
 // timestamps (Eifel, RFC 3522), by what the peer got twice (RFC 3708), and after a timeout by what
 // arrives that was sent once (F-RTO, RFC 5682 3). What they took from cwnd comes back (RFC 4015 3).
-#include "dataplane/tcp/recovery.h"
+#include "dataplane/tcp/sent.h"
 
 void tcp_undo_begin(struct tcp_conn *c)
 {

@@ -4,7 +4,7 @@
 // Thread: any.
 #pragma once
 
-#include "dataplane/tcp/recovery.h"
+#include "dataplane/tcp/sent.h"
 
 static inline uint64_t digest_u64(uint64_t h, uint64_t x)
 {

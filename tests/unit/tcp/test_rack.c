@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/tcp/recovery.h"
+#include "dataplane/tcp/sent.h"
 #include "lb/base/time.h"
 #include "tests/unit/tcp/rig.h"
 
