@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/pressure.h"
 
+#include "dataplane/proxy/client.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/time.h"

@@ -15,6 +15,7 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
+#include "dataplane/proxy/work.h"
 #include "lb/base/cacheline.h"
 #include "lb/base/check.h"
 #include "lb/pick/link.h"

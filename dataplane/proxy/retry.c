@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/retry.h"
 
+#include "dataplane/proxy/client.h"
 #include "dataplane/proxy/local_reply.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"

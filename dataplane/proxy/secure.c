@@ -4,6 +4,7 @@
 #include "dataplane/h2/h2.h"
 #include "dataplane/proxy/peer.h"
 #include "dataplane/proxy/state.h"
+#include "dataplane/proxy/work_turn.h"
 #include "dataplane/tcp/tcp.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"

@@ -2,6 +2,7 @@
 #include "dataplane/proxy/window.h"
 
 #include "dataplane/proxy/client_buffer.h"
+#include "dataplane/proxy/conn.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 

@@ -8,49 +8,15 @@
 // Thread: the owning worker.
 #pragma once
 
-#include "dataplane/proxy/source.h"
-#include "lb/base/list.h"
-
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct proxy;
 struct proxy_client;
-
-// In about an instruction each (h2_conn_set_allowance): some 400 requests, and 13.
-#define PROXY_WORK_TURN (2 << 20)
-#define PROXY_WORK_QUANTUM (64 << 10)
-#define PROXY_WORK_ACCEPT (5 << 10) // a connection without a frame
-#define PROXY_WORK_RECORD 256 // of TLS, beside its bytes
-
-struct proxy_work {
-	struct list_link line; // of sources, the next one first
-	uint64_t turn; // a number for each
-	int64_t allowance; // of whoever is served now; all clients' connections charge it
-};
+struct proxy_source;
+struct proxy_work;
 
 void proxy_work_init(struct proxy_work *);
-
-static inline void proxy_work_begin_turn(struct proxy_work *w)
-{
-	w->turn++;
-	w->allowance = PROXY_WORK_TURN;
-}
-
-// The source's input is bounded by more than the turn's allowance.
-static inline bool proxy_work_is_short(const struct proxy_work *w, const struct proxy_source *s)
-{
-	return w->allowance <= 0 || list_linked(&s->line);
-}
-
-// A record of TLS with so many bytes of plaintext has been opened for whoever is served now. It is
-// charged afterwards, so that whoever is let in gets on, however little is left.
-static inline void proxy_work_charge_record(struct proxy_work *w, size_t len)
-{
-	w->allowance -= PROXY_WORK_RECORD + (int64_t)(len / 2);
-}
-
 // What the source may have then: before its input is served, that becomes w->allowance, and what is
 // left of it is s->allowance again afterwards.
 int64_t proxy_work_grant(const struct proxy_work *, struct proxy_source *);

@@ -4,7 +4,7 @@
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/peer.h"
 #include "dataplane/proxy/state.h"
-#include "dataplane/proxy/work.h"
+#include "dataplane/proxy/work_turn.h"
 #include "dataplane/tls/counters.h"
 #include "lb/pick/credential.h"
 #include "lb/pick/security.h"

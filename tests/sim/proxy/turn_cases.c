@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clients that send more than a turn can serve, beside others (TH-84, dataplane/proxy/work.h). The
 // wire delays all alike, so that what is sent at one instant comes in one turn.
-#include "dataplane/proxy/work.h"
+#include "dataplane/proxy/work_turn.h"
 #include "lb/pick/link.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
