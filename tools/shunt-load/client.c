@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_PROBE_NS (20 * NS_PER_MS)
-
 static const char *const outcome_names[N_OUTCOMES] = {
 	"ok", "lost", "timed_out", "altered", "doubled", "status", "reset", "refused", "cut"};
 
@@ -53,12 +51,6 @@ static bool issue_on(struct client *c, struct client_conn *k)
 	if (c->conf.per_conn && k->n_issued == c->conf.per_conn)
 		client_leave(c, k);
 	return true;
-}
-
-void client_probed(struct client *c, bool well)
-{
-	c->next_probe_ns = well ? 0 : c->now_ns + RETRY_PROBE_NS;
-	c->probed |= well;
 }
 
 static bool send_probe(struct client *c)

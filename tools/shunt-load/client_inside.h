@@ -135,9 +135,6 @@ void client_leave(struct client *, struct client_conn *);
 // A request on it ended: it may have room, or may be finished.
 void client_conn_freed(struct client *, struct client_conn *);
 
-// client.c. A probe ended, successfully or not.
-void client_probed(struct client *, bool well);
-
 // request.c. Returns NULL if out of memory.
 struct request *client_request_new(struct client *, uint64_t planned_ns, bool is_probe);
 // False = it cannot be sent now: it waits at the front of `resend`.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request's life: sent, answered or not, judged.
 #include "lb/base/check.h"
+#include "lb/base/time.h"
 #include "tools/shunt-load/client_inside.h"
 
 #include <stdlib.h>
 
 #define MAX_SENDS 10
+#define RETRY_PROBE_NS (20 * NS_PER_MS)
 #define GRPC_NONE (-1)
 
 struct request *client_request_new(struct client *c, uint64_t planned_ns, bool is_probe)
@@ -36,7 +38,9 @@ static void finish(struct request *r, enum outcome outcome)
 {
 	struct client *c = r->client;
 	if (r->is_probe) {
-		client_probed(c, outcome == OUTCOME_OK);
+		bool well = outcome == OUTCOME_OK;
+		c->next_probe_ns = well ? 0 : c->now_ns + RETRY_PROBE_NS;
+		c->probed |= well;
 		c->n_live--;
 		pool_put(&c->requests, r);
 		return;
