@@ -4,6 +4,7 @@
 #include "lb/slot.h"
 
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/snapshot.h"
 
 #include <urcu-qsbr.h>
@@ -102,7 +103,8 @@ const struct lb_snapshot *lb_slot_read(const struct lb_slot *slot)
 // On the helper's thread.
 static void on_grace_period(struct rcu_head *head)
 {
-	struct lb_snapshot *s = (void *)((char *)head - offsetof(struct lb_snapshot, retire.rcu));
+	void *(*room)[2] = (void *)head; // snapshot.h knows no struct rcu_head
+	struct lb_snapshot *s = CONTAINER_OF(room, struct lb_snapshot, retire.rcu);
 	ALL_READERS_ARE_DONE();
 	// Pairs with the acquire in lb_slot_reclaim(): whoever read the snapshot is done with it.
 	__atomic_store_n(&s->retire.passed, true, __ATOMIC_RELEASE);
