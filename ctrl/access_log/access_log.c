@@ -305,7 +305,7 @@ static void tell_output(void *ctx, struct access_output *o)
 	struct news *news = ctx;
 	if (is_quiet(o->told_ns, news->now_ns))
 		return;
-	uint64_t cut = atomic_load_explicit(&o->n_cut, memory_order_relaxed);
+	uint64_t cut = counter_read(&o->n_cut);
 	uint64_t dropped = cut - o->told_cut + news->n_ring;
 	int error = atomic_load_explicit(&o->error, memory_order_relaxed);
 	if (!dropped && error == o->told_error)

@@ -92,8 +92,8 @@ static void put_output(struct access_logs *l, struct access_output *o)
 	for (unsigned i = 0; i < ACCESS_LOGS; i++)
 		if (l->outputs[i] == o)
 			l->outputs[i] = NULL;
-	l->closed.n_lines += atomic_load_explicit(&o->n_lines, memory_order_relaxed);
-	l->closed.n_cut += atomic_load_explicit(&o->n_cut, memory_order_relaxed);
+	l->closed.n_lines += counter_read(&o->n_lines);
+	l->closed.n_cut += counter_read(&o->n_cut);
 	l->closed.n_cut += access_output_n_waiting(o); // nobody will have them
 	access_output_free(o);
 }
@@ -313,8 +313,8 @@ static void add_up(void *ctx, struct access_output *o)
 {
 	struct access_logs_totals *sum = ctx;
 	int error = atomic_load_explicit(&o->error, memory_order_relaxed);
-	sum->n_lines += atomic_load_explicit(&o->n_lines, memory_order_relaxed);
-	sum->n_cut += atomic_load_explicit(&o->n_cut, memory_order_relaxed);
+	sum->n_lines += counter_read(&o->n_lines);
+	sum->n_cut += counter_read(&o->n_cut);
 	if (error)
 		sum->error = error;
 }

@@ -89,7 +89,7 @@ static void drop_rest_of_line(struct access_output *o)
 	const char *end = memchr(o->buf + o->sent, '\n', o->len - o->sent);
 	o->sent = end ? (size_t)(end - o->buf) + 1 : o->len;
 	o->mid_line = false;
-	atomic_fetch_add_explicit(&o->n_cut, 1, memory_order_relaxed);
+	counter_add(&o->n_cut, 1);
 }
 
 void access_output_open(struct access_output *o, uint64_t now_ns)
@@ -106,7 +106,7 @@ void access_output_open(struct access_output *o, uint64_t now_ns)
 void access_output_close(struct access_output *o)
 {
 	shut(o);
-	atomic_fetch_add_explicit(&o->n_cut, access_output_n_waiting(o), memory_order_relaxed);
+	counter_add(&o->n_cut, access_output_n_waiting(o));
 	o->sent = o->len = 0;
 	o->mid_line = false;
 	o->open_ns = 0;
@@ -154,7 +154,7 @@ static void note_written(struct access_output *o, size_t n)
 	uint64_t n_lines = count_lines(at, end);
 	o->mid_line = end[-1] != '\n';
 	o->sent += n;
-	atomic_fetch_add_explicit(&o->n_lines, n_lines, memory_order_relaxed);
+	counter_add(&o->n_lines, n_lines);
 }
 
 // What is behind stdout may block, but for so little when poll() says that there is room.

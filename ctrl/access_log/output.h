@@ -8,6 +8,7 @@
 #pragma once
 
 #include "ctrl/access_log/place.h"
+#include "lb/base/counter.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -25,9 +26,9 @@ struct access_output {
 	bool is_file; // takes what there is at once
 	bool mid_line; // what was written last is not the end of a line
 	size_t sent, len; // of buf
-	atomic_uint_fast64_t n_lines; // written
-	// Lines of which the rest was lost, and those for which there was no room.
-	atomic_uint_fast64_t n_cut;
+	uint64_t n_lines; // written; w: who uses it (relaxed), r: any (relaxed)
+	// Lines of which the rest was lost, and those for which there was no room: likewise.
+	uint64_t n_cut;
 	atomic_int error; // errno of what fails now; 0 = nothing
 	// The control thread's: how many logs there are of it, and what was told last.
 	uint32_t n_users;
@@ -70,5 +71,5 @@ uint64_t access_output_n_waiting(const struct access_output *);
 // A line for which there is no room.
 static inline void access_output_drop(struct access_output *o)
 {
-	atomic_fetch_add_explicit(&o->n_cut, 1, memory_order_relaxed);
+	counter_add(&o->n_cut, 1);
 }
