@@ -4,8 +4,8 @@
 
 usage: screen_agent.py SOCKET PROGRAM...
 
-Asked for {op}: `look`, the lines of the screen, and which of them have something in reverse; `press` {keys}, which types
-them; `status`, the program's exit status, or null while it runs.
+Asked for {op}: `look`, the lines of the screen, and which of them have something in reverse; `press` {keys}, which
+types them; `status`, the program's exit status, or null while it runs.
 """
 
 import codecs

@@ -108,7 +108,8 @@ def test_ops_113_json_is_built_as_haproxys(bed, haproxy):
     "set timeout cli 9;set timeout cli 8\n"])
 def test_ops_110_a_talk_goes_as_with_haproxy(bed, haproxy, lines):
     theirs = talk(haproxy, lines)
-    assert talk(bed.haproxy_socket, lines.replace("no/such 5", "no/10.0.0.1:1 5").replace("such:1", "10.0.0.1:1")) == theirs
+    ours = lines.replace("no/such 5", "no/10.0.0.1:1 5").replace("such:1", "10.0.0.1:1")
+    assert talk(bed.haproxy_socket, ours) == theirs
 
 
 def test_ops_111_counts_are_those_of_the_client(bed):

@@ -171,7 +171,8 @@ def test_ahc_06_a_verdict_outlives_an_update_and_where_all_fail_requests_do(make
     world = make("http", check(http_health_check={"path": "/healthz"}), 503)
     world.wait_for(0, "UNHEALTHY", "status 503")
     world.wait_for(1, "UNHEALTHY", "status 503")
-    done = world.bed.lab.exec("client", ["curl", "-sS", "--max-time", "10", "--http2-prior-knowledge", "-o", "/dev/null",
+    done = world.bed.lab.exec("client", ["curl", "-sS", "--max-time", "10",
+                                         "--http2-prior-knowledge", "-o", "/dev/null",
                                          "-w", "%{http_code}", f"http://{VIP}:8080/"])
     assert done.stdout == "503", done
     n_checks = world.n_checks(0)
