@@ -35,8 +35,8 @@ static void look_at_folder(
 	struct stat st;
 	look_path(h, path, "%s%s", folder[0] == '/' ? "" : "/", folder);
 	if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode)) {
-		doctor_find(h->report, DOCTOR_ERROR, "%s: %s is no directory; it stays shut", field,
-			folder);
+		doctor_find(h->report, DOCTOR_ERROR, "%s: %s is not a directory; it stays shut",
+			field, folder);
 		doctor_fix(h->report, "%s: another path", field);
 	} else if (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) != 0) {
 		look_folder(path, up);

@@ -78,7 +78,7 @@ static int find(const struct assembler *a, char *const *words, unsigned n, struc
 		return lb_err_set(reterr, "Require 'backend/server'.");
 	if (!ip_port_parse(str_from(slash + 1), &ret->address))
 		return lb_err_set(
-			reterr, "No such server: '%s' is no address and port.", slash + 1);
+			reterr, "No such server: '%s' is not an address with a port.", slash + 1);
 	if (!find_in(a, words[0], (size_t)(slash - words[0]), ret))
 		return lb_err_set(reterr, "No such backend.");
 	return ret->is_found ? 0 : lb_err_set(reterr, "No such server.");
@@ -119,7 +119,7 @@ static int read_weight(const char *word, struct server *s, struct lb_err *reterr
 	size_t len = strlen(word);
 	bool is_percent = len && word[len - 1] == '%';
 	if (!str_number((struct str){word, len - is_percent}, OVERRIDE_MAX_WEIGHT, &n))
-		return lb_err_set(reterr, "'%s' is no weight: 1 to %d, or a percentage.", word,
+		return lb_err_set(reterr, "'%s' is not a weight: 1 to %d, or a percentage.", word,
 			OVERRIDE_MAX_WEIGHT);
 	if (n == 0)
 		return lb_err_set(reterr, "A weight of 0 is not known here: 'set server "

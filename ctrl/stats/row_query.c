@@ -92,7 +92,7 @@ static int add_sort(struct row_query *q, const char *value, struct lb_err *err)
 	if (q->sort)
 		return lb_err_set(err, "sort is there twice");
 	if (!column[0] || column[column_len(column)])
-		return lb_err_set(err, "sort: '%s' is no column, nor -COLUMN", value);
+		return lb_err_set(err, "sort: '%s' is neither a column nor -COLUMN", value);
 	q->descends = descends;
 	q->sort = strdup(column);
 	return q->sort ? 0 : -ENOMEM;
@@ -104,7 +104,7 @@ static int add_limit(struct row_query *q, const char *value, struct lb_err *err)
 		return lb_err_set(err, "limit is there twice");
 	if (str_number(str_from(value), UINT32_MAX, &q->limit) && q->limit)
 		return 0;
-	return lb_err_set(err, "limit: '%s' is no number from 1 to %" PRIu32, value, UINT32_MAX);
+	return lb_err_set(err, "limit: '%s' is not a number from 1 to %" PRIu32, value, UINT32_MAX);
 }
 
 int row_query_add(struct row_query *q, const char *word, struct lb_err *err)
@@ -112,7 +112,7 @@ int row_query_add(struct row_query *q, const char *word, struct lb_err *err)
 	size_t len = column_len(word);
 	int found = find_operator(word + len);
 	if (len == 0 || found < 0)
-		return lb_err_set(err, "'%s' is no condition", word);
+		return lb_err_set(err, "'%s' is not a condition", word);
 	enum comparison op = operators[found].op;
 	const char *value = word + len + strlen(operators[found].text);
 	if (op == EQUAL && strncmp(word, "sort=", 5) == 0)

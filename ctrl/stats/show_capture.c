@@ -161,7 +161,7 @@ static bool read_word(
 	ok = ok && (is_bound(key) ? read_bound(key, word + len + 1, &ret->bounds)
 				  : read_filter(s, key, word + len + 1, &ret->frames));
 	if (!ok)
-		lb_err_set(&args->err, "'%s' is no such condition, or out of its range, try help",
+		lb_err_set(&args->err, "'%s' is not a condition, or is out of its range, try help",
 			word);
 	return ok;
 }

@@ -82,7 +82,7 @@ def test_ops_120_every_listing_has_conditions(world):
 def test_ops_120_an_unknown_column_is_refused_and_named(world):
     with pytest.raises(LabError, match="no column 'color', there are .*locality"):
         world.bed.shuntctl("show", "endpoints", "color=red")
-    with pytest.raises(LabError, match="limit: '0' is no number"):
+    with pytest.raises(LabError, match="limit: '0' is not a number"):
         world.bed.shuntctl("show", "pools", "limit=0")
 
 

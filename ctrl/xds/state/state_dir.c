@@ -49,8 +49,8 @@ static int load(int fd, const char *directory, struct xds_state *ret, struct lb_
 	if (fstat(fd, &st))
 		return fail(err, directory, "cannot look at it");
 	if (!S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size > XDS_STATE_MAX_LEN) {
-		lb_err_set(err, "%s/%s: is no file of at most %zu MiB", directory, XDS_STATE_NAME,
-			XDS_STATE_MAX_LEN >> 20);
+		lb_err_set(err, "%s/%s: is not a file of at most %zu MiB", directory,
+			XDS_STATE_NAME, XDS_STATE_MAX_LEN >> 20);
 		return -EINVAL;
 	}
 	size_t len = (size_t)st.st_size;

@@ -45,7 +45,7 @@ static int check_head(const uint8_t *bytes, size_t len, struct lb_err *err)
 	if (len < HEAD_LEN)
 		return lb_err_set(err, "has %zu bytes, too few for a head", len);
 	if (memcmp(bytes, MAGIC, VERSION_AT) != 0)
-		return lb_err_set(err, "is no such file: it begins otherwise");
+		return lb_err_set(err, "is not such a file: it begins otherwise");
 	uint64_t version = read_number(bytes + VERSION_AT, ZERO_AT - VERSION_AT);
 	if (version != XDS_STATE_VERSION)
 		return lb_err_set(err, "is of version %u, and %u is known", (unsigned)version,

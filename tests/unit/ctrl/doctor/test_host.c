@@ -316,7 +316,7 @@ static const struct row rows[] = {
 		NULL, address_is_not_here},
 	{"log-directory", ERROR_, "access_log.path: there is no directory /var/log/shunt",
 		"mkdir -p /var/log/shunt", NULL, NULL, no_folder_for_logs},
-	{"log-directory", ERROR_, "/var/log/shunt/xds is no directory", "another path", NULL, NULL,
+	{"log-directory", ERROR_, "/var/log/shunt/xds is not a directory", "another path", NULL, NULL,
 		folder_for_listeners_logs_is_a_file},
 	{"clock-source", WARN, "the kernel's clock is hpet", "tsc",
 		"/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n", NULL},

@@ -386,7 +386,7 @@ static void what_is_not_known_is_said(void **state)
 		{"disable server blue/10.0.0.9:80", "No such server."},
 		{"disable server blue/name", "No such server: "},
 		{"set weight blue/10.0.0.1:80 0", "A weight of 0 is not known here"},
-		{"set weight blue/10.0.0.1:80 x", "'x' is no weight"},
+		{"set weight blue/10.0.0.1:80 x", "'x' is not a weight"},
 		{"set weight blue/10.0.0.1:80", "BACKEND/SERVER and a weight must follow."},
 		{"set server blue/10.0.0.1:80 addr 10.0.0.7", "'set server BACKEND/SERVER' knows"},
 		{"set server blue/10.0.0.1:80", "'set server BACKEND/SERVER' knows"},

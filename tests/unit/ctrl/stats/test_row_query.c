@@ -117,11 +117,11 @@ static void ops_120_an_unknown_column_is_an_error_that_lists_them(void **state)
 static void ops_120_what_is_no_condition_is_refused(void **state)
 {
 	assert_string_equal(
-		ids_of("limit=0", ROWS), "limit: '0' is no number from 1 to 4294967295");
+		ids_of("limit=0", ROWS), "limit: '0' is not a number from 1 to 4294967295");
 	assert_string_equal(ids_of("limit=1 limit=2", ROWS), "limit is there twice");
 	assert_string_equal(ids_of("sort=n sort=x", ROWS), "sort is there twice");
-	assert_string_equal(ids_of("sort=", ROWS), "sort: '' is no column, nor -COLUMN");
-	assert_string_equal(ids_of("sort=N", ROWS), "sort: 'N' is no column, nor -COLUMN");
+	assert_string_equal(ids_of("sort=", ROWS), "sort: '' is neither a column nor -COLUMN");
+	assert_string_equal(ids_of("sort=N", ROWS), "sort: 'N' is neither a column nor -COLUMN");
 	assert_string_equal(
 		ids_of("n>0 n>0 n>0 n>0 n>0 n>0 n>0 n>0 n>0 n>0 n>0 n>0 n>0 n>0 n>0 n>0 n>0", ROWS),
 		"more than 16 conditions");

@@ -181,8 +181,8 @@ static void ops_120_errors_say_what_is_wrong_with_a_condition(void **state)
 	assert_non_null(
 		strstr(text, "error: no column 'color', there are cluster, endpoint, state,"));
 	free(text);
-	check_answer(
-		"show clusters limit=x", "error: limit: 'x' is no number from 1 to 4294967295\n");
+	check_answer("show clusters limit=x",
+		"error: limit: 'x' is not a number from 1 to 4294967295\n");
 	check_answer("show tree cluster=blue",
 		"error: no cluster 'cluster=blue', try show clusters\n"); // has no rows
 	check_answer(
