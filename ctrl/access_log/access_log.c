@@ -185,8 +185,10 @@ static int copy_conf(struct access_log *l, const struct access_log_conf *conf)
 	l->conf.workers = workers;
 	if (!frontends || !workers)
 		return -ENOMEM;
-	memcpy(frontends, conf->frontends, conf->n_frontends * sizeof(*frontends));
-	memcpy(workers, conf->workers, conf->n_workers * sizeof(*workers));
+	for (uint32_t i = 0; i < conf->n_frontends; i++)
+		frontends[i] = conf->frontends[i];
+	for (uint32_t i = 0; i < conf->n_workers; i++)
+		workers[i] = conf->workers[i];
 	return 0;
 }
 
