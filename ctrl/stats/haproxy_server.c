@@ -54,13 +54,13 @@ static bool find_in(const struct assembler *a, const char *name, size_t len, str
 	char cluster[OVERRIDE_MAX_CLUSTER];
 	struct assembler_cluster_info info;
 	if (take_part(cluster, sizeof(cluster), name, len) &&
-		assembler_find_cluster(a, cluster, &info)) {
+		assembler_find_without_endpoints(a, cluster, &info)) {
 		assembler_each_endpoint(a, cluster, look, ret);
 		return true;
 	}
 	for (size_t i = 1; i + 1 < len; i++) {
 		if (name[i] != '/' || !take_part(cluster, sizeof(cluster), name, i) ||
-			!assembler_find_cluster(a, cluster, &info) ||
+			!assembler_find_without_endpoints(a, cluster, &info) ||
 			!take_part(ret->leaf, sizeof(ret->leaf), name + i + 1, len - i - 1))
 			continue;
 		assembler_each_endpoint(a, cluster, look, ret);

@@ -39,7 +39,7 @@ struct stat_walk {
 	uint64_t listing;
 	uint32_t n_taken, n_told; // rows that there are, and that are told
 	bool has_begun, has_skipped; // skipped: some cluster
-	bool is_over;
+	bool is_over, has_failed; // all was told; memory ran out
 	// Where it stands.
 	uint32_t frontend;
 	struct assembler_cluster_info cluster; // in whose endpoints; its texts are not kept
@@ -177,13 +177,18 @@ static const char *status_of(const struct assembler_endpoint_info *e)
 	if (e->is_failing || e->is_ejected || strcmp(e->health, "UNHEALTHY") == 0 ||
 		strcmp(e->health, "TIMEOUT") == 0)
 		return "DOWN";
-	return e->state == LB_READY ? "UP" : "no check"; // nothing has been tried
+	return e->is_up ? "UP" : "no check"; // nothing has been tried, or no check has passed yet
 }
 
-// A connection that is kept says what a check would.
-static const char *check_of(enum lb_state state)
+// An active check; else a connection that is kept says what one would.
+static const char *check_of(const struct assembler_endpoint_info *e)
 {
-	switch (state) {
+	const struct lb_health_record *check = &e->record.health;
+	if (check->is_checked)
+		return check->health == LB_MEMBER_UNCHECKED   ? "INI"
+		       : check->health == LB_MEMBER_UNHEALTHY ? "L7STS"
+		                                              : "L7OK";
+	switch (e->state) {
 	case LB_READY:
 		return "L4OK";
 	case LB_CONNECTING:
@@ -216,7 +221,7 @@ static void set_endpoint(struct stat_walk *w, const struct assembler_endpoint_in
 	haproxy_set(&v[STAT_act], e->priority == 0);
 	haproxy_set(&v[STAT_bck], e->priority != 0);
 	haproxy_set(&v[STAT_used_conn_cur], e->connections);
-	haproxy_set_text(&v[STAT_check_status], check_of(e->state));
+	haproxy_set_text(&v[STAT_check_status], check_of(e));
 	haproxy_set_text(&v[STAT_last_chk], e->last_error);
 }
 
@@ -233,7 +238,7 @@ static void tell_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 	set_endpoint(w, e);
 	set_rate(w, STAT_rate, &id->events);
 	haproxy_set_text(&w->values[STAT_addr], ip_port_print(&e->addresses[0], address));
-	bool is_up = e->state == LB_READY && strcmp(status_of(e), "UP") == 0;
+	bool is_up = strcmp(status_of(e), "UP") == 0;
 	w->weight += e->weight;
 	w->n_active += is_up && e->priority == 0;
 	w->n_backup += is_up && e->priority != 0;
@@ -269,8 +274,11 @@ static void set_times(struct stat_walk *w)
 	set_answers(w, times.answers);
 }
 
+// One that went meanwhile is not told: it would have counted nothing.
 static void tell_cluster(struct stat_walk *w)
 {
+	if (!assembler_find_without_endpoints(w->show->conf.assembler, w->name, &w->cluster))
+		return;
 	const struct cluster_totals *t = &w->cluster.totals;
 	struct haproxy_value *v = w->values;
 	uint64_t n_lost = t->ended[LB_CAUSE_UPSTREAM_RESET] + t->ended[LB_CAUSE_UPSTREAM_LOST];
@@ -305,10 +313,14 @@ static void tell_cluster(struct stat_walk *w)
 // Clusters may come and go between two slices: the walk goes on behind the name.
 static bool next_cluster(struct stat_walk *w)
 {
-	char *name = NULL, *group = NULL;
-	if (!assembler_next_cluster(w->show->conf.assembler, w->name ? w->name : "", &w->cluster) ||
-		!(name = strdup(w->cluster.name)) || asprintf(&group, "in %s", name) < 0) {
+	const char *next = assembler_cluster_after(w->show->conf.assembler, w->name ? w->name : "");
+	char *group = NULL;
+	if (!next)
+		return false;
+	char *name = strdup(next);
+	if (!name || asprintf(&group, "in %s", name) < 0) {
 		free(name);
+		w->has_failed = true;
 		return false;
 	}
 	free(w->name);
@@ -366,8 +378,10 @@ static bool tell_some(struct stat_walk *w)
 	do {
 		if (step(w))
 			continue;
-		w->is_over = true;
-		if (w->ask.form == HAPROXY_JSON)
+		w->is_over = !w->has_failed;
+		if (w->has_failed)
+			fputs("Out of memory: the list is cut short.\n", w->out);
+		else if (w->ask.form == HAPROXY_JSON)
 			fputs("]\n", w->out);
 		return false;
 	} while (!slice_over(&w->slice));

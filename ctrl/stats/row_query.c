@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +91,7 @@ static int add_sort(struct row_query *q, const char *value, struct lb_err *err)
 	bool descends = value[0] == '-';
 	const char *column = value + descends;
 	if (q->sort)
-		return lb_err_set(err, "sort is there twice");
+		return lb_err_set(err, "duplicate sort");
 	if (!column[0] || column[column_len(column)])
 		return lb_err_set(err, "sort: '%s' is neither a column nor -COLUMN", value);
 	q->descends = descends;
@@ -101,7 +102,7 @@ static int add_sort(struct row_query *q, const char *value, struct lb_err *err)
 static int add_limit(struct row_query *q, const char *value, struct lb_err *err)
 {
 	if (q->limit)
-		return lb_err_set(err, "limit is there twice");
+		return lb_err_set(err, "duplicate limit");
 	if (str_number(str_from(value), UINT32_MAX, &q->limit) && q->limit)
 		return 0;
 	return lb_err_set(err, "limit: '%s' is not a number from 1 to %" PRIu32, value, UINT32_MAX);
@@ -127,7 +128,7 @@ int row_query_add(struct row_query *q, const char *word, struct lb_err *err)
 	c->column = strndup(word, len);
 	c->value = strdup(value);
 	c->number = strtod(value, &end);
-	c->has_number = end != value && !*end;
+	c->has_number = end != value && !*end && isfinite(c->number);
 	return c->column && c->value ? 0 : -ENOMEM;
 }
 

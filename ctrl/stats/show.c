@@ -335,11 +335,6 @@ static bool take_name(const char *command, struct show_args *args)
 
 static char *dispatch(const struct show *s, struct show_args *args, const char *line)
 {
-	args->human = take_name(STATS_HUMAN, args);
-	if (args->human) { // is no part of what was done
-		line = strstr(line, STATS_HUMAN) + strlen(STATS_HUMAN);
-		line += strspn(line, " \t");
-	}
 	for (size_t i = 0; i < N_COMMANDS; i++)
 		if (take_name(commands[i].name, args))
 			return answer(s, &commands[i], args);
@@ -349,12 +344,24 @@ static char *dispatch(const struct show *s, struct show_args *args, const char *
 	return answer_error("unknown command '%s', try help", line);
 }
 
+// Units for people are asked for in front of the command, as it stands there: they are no part of
+// what is done. Returns the command.
+static const char *take_human(const char *line, bool *ret_human)
+{
+	static const char blanks[] = " \t";
+	const char *word = line + strspn(line, blanks);
+	size_t len = strcspn(word, blanks);
+	*ret_human = len == strlen(STATS_HUMAN) && memcmp(word, STATS_HUMAN, len) == 0;
+	return *ret_human ? word + len + strspn(word + len, blanks) : line;
+}
+
 char *show_answer(void *ctx, const struct stats_caller *caller, const char *line,
 	struct stats_follow **ret_follow)
 {
 	char copy[STATS_MAX_COMMAND + 1];
 	struct words words;
 	struct show_args args = {.caller = caller};
+	line = take_human(line, &args.human);
 	snprintf(copy, sizeof(copy), "%s", line);
 	const char *wrong = words_split(copy, &words);
 	if (wrong)

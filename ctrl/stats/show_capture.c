@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define PATIENCE_S 30
-#define WORDS_MAX 256
+#define CONDITIONS_TEXT_MAX 256
 #define LEAST_SNAPLEN 64 // addresses and ports, even with tags
 #define BYTES_OF_MB UINT64_C(1000000)
 
@@ -168,7 +168,7 @@ static bool read_word(
 
 // `PATH [KEY=VALUE]...`. False = args->err says what is wrong.
 static bool read_words(const struct show *s, struct show_args *args, struct capture_ask *ret,
-	char words[WORDS_MAX])
+	char words[CONDITIONS_TEXT_MAX])
 {
 	if (!args->n || !args->words[0][0]) {
 		lb_err_set(&args->err, "the path of a file must follow");
@@ -187,7 +187,8 @@ static bool read_words(const struct show *s, struct show_args *args, struct capt
 		size_t len = strlen(words);
 		if (!read_word(s, args, args->words[i], ret))
 			return false;
-		snprintf(words + len, WORDS_MAX - len, "%s%s", len ? " " : "", args->words[i]);
+		snprintf(words + len, CONDITIONS_TEXT_MAX - len, "%s%s", len ? " " : "",
+			args->words[i]);
 	}
 	return true;
 }
@@ -195,7 +196,7 @@ static bool read_words(const struct show *s, struct show_args *args, struct capt
 json_t *show_capture_start(const struct show *s, struct show_args *args)
 {
 	struct capture_ask ask;
-	char words[WORDS_MAX];
+	char words[CONDITIONS_TEXT_MAX];
 	if (is_there(s, args) && read_words(s, args, &ask, words) &&
 		capture_start(s->conf.capture, &ask, &args->err) == 0)
 		wait_while(s, args, "opening");

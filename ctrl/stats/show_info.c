@@ -31,37 +31,39 @@ static void set_loads(json_t *o, const struct load_report *loads)
 }
 
 // What an operator does with it goes before what becomes of it.
-static const char *state_of(const struct drain_info *drain, const char *down, const char *error)
+void show_frontend_state(const struct show *s, uint32_t i, struct show_frontend_state *ret)
 {
-	if (drain->phase != DRAIN_NONE)
-		return drain_phase_name(drain->phase);
-	return down[0] ? "down" : error[0] ? "failing" : "serving";
+	const char *error = assembler_frontend_error(s->conf.assembler, i);
+	drains_look(s->conf.drains, i, &ret->drain);
+	show_frontend_down(s, i, ret->down, sizeof(ret->down));
+	ret->error = ret->down[0] ? ret->down : error;
+	if (ret->drain.phase != DRAIN_NONE)
+		ret->name = drain_phase_name(ret->drain.phase);
+	else
+		ret->name = ret->down[0] ? "down" : error[0] ? "failing" : "serving";
 }
 
 static json_t *frontend_json(const struct show *s, uint32_t i)
 {
 	const struct config_frontend *f = &s->conf.config->frontends[i];
-	const char *error = assembler_frontend_error(s->conf.assembler, i);
-	struct drain_info drain;
-	char down[256];
-	show_frontend_down(s, i, down, sizeof(down));
-	drains_look(s->conf.drains, i, &drain);
+	struct show_frontend_state state;
+	show_frontend_state(s, i, &state);
 	json_t *row = json_object();
 	show_set_text(row, "name", f->name);
 	show_set_text(row, "address", f->address);
 	show_set_u64(row, "port", f->port);
 	show_set_text(row, "target", f->target ? f->target : f->listener ? f->listener : "");
-	show_set_text(row, "state", state_of(&drain, down, error));
-	bool drains = drain.phase != DRAIN_NONE;
-	json_object_set_new(
-		row, "drain_left_s", drains ? json_real(show_seconds(drain.left_ns)) : json_null());
+	show_set_text(row, "state", state.name);
+	bool drains = state.drain.phase != DRAIN_NONE;
+	json_object_set_new(row, "drain_left_s",
+		drains ? json_real(show_seconds(state.drain.left_ns)) : json_null());
 	json_object_set_new(row, "clients_left",
-		drains ? json_integer((json_int_t)drain.n_clients) : json_null());
+		drains ? json_integer((json_int_t)state.drain.n_clients) : json_null());
 	const char *waiting = assembler_frontend_waiting(s->conf.assembler, i);
 	show_set_text(row, "waiting", waiting[0] ? waiting : s->conf.waiting(s->conf.ctx, i));
 	const char *refusal = assembler_frontend_refusal(s->conf.assembler, i);
 	show_set_text(row, "refused", refusal[0] ? refusal : s->conf.refused(s->conf.ctx, i));
-	show_set_text(row, "error", down[0] ? down : error);
+	show_set_text(row, "error", state.error);
 	show_set_text(row, "tls", !f->tls ? "" : f->tls->ca ? "mtls" : "tls");
 	show_set_text(row, "tls_error", assembler_frontend_tls_error(s->conf.assembler, i));
 	return row;

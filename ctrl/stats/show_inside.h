@@ -4,6 +4,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/assemble/drains.h"
 #include "ctrl/metrics/scrape.h"
 #include "ctrl/stats/caller.h"
 #include "ctrl/stats/show.h"
@@ -110,6 +111,15 @@ json_t *show_complete(const struct show *, struct show_args *);
 
 // For `[CLUSTER] [json]`. False = args->err says what is wrong.
 bool show_cluster_word(const struct show *, struct show_args *, const char **ret_cluster);
+
+// What becomes of a frontend of shunt.yaml, and what an operator does with it.
+struct show_frontend_state {
+	const char *name; // "serving", "failing", "down", or the phase of its drain
+	const char *error; // why it does not serve; "" = it does
+	struct drain_info drain;
+	char down[256]; // why it is unreachable; "" = it is not
+};
+void show_frontend_state(const struct show *, uint32_t frontend, struct show_frontend_state *ret);
 
 // Why the frontend is unreachable: the port with its address is down. "" = it is up.
 const char *show_frontend_down(const struct show *, uint32_t frontend, char *text, size_t size);

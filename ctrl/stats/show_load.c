@@ -94,7 +94,7 @@ static void count_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 {
 	struct walk *w = ctx;
 	w->at++;
-	w->n_ready += e->state == LB_READY && !e->is_ejected;
+	w->n_ready += e->is_up;
 	w->connections += e->connections;
 }
 
@@ -149,9 +149,11 @@ static bool tell_frontend(struct walk *w, struct listing *to)
 	if (i >= s->conf.config->n_frontends)
 		return false;
 	struct lb_frontend_times times;
+	struct show_frontend_state state;
+	show_frontend_state(s, i, &state);
 	struct load load = {.kind = "frontend",
 		.name = s->conf.config->frontends[i].name,
-		.state = assembler_frontend_error(s->conf.assembler, i)[0] ? "failing" : "serving",
+		.state = state.name,
 		.ended = times.ended,
 		.times = &times.request};
 	workers_frontend_times(s->conf.workers, i, &times);

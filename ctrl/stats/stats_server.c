@@ -250,9 +250,10 @@ static void client_run(struct client *c)
 			continue;
 		}
 		char *line = evbuffer_readln(in, NULL, EVBUFFER_EOL_CRLF);
-		if (!line) {
-			if (evbuffer_get_length(in) < STATS_MAX_COMMAND)
-				break;
+		if (!line && evbuffer_get_length(in) < STATS_MAX_COMMAND)
+			break;
+		if (!line || strlen(line) > STATS_MAX_COMMAND) {
+			free(line);
 			evbuffer_add_printf(out, STATS_ERROR "command longer than %d bytes\n\n",
 				STATS_MAX_COMMAND);
 			stop_reading(c);

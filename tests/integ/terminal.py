@@ -93,5 +93,8 @@ class Terminal:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"it still runs after {timeout} s, on\n{self.text}")
             self.look()
-        self.look()
+        seen = -1
+        while len(self.raw) > seen:  # a read takes some of it
+            seen = len(self.raw)
+            self.look()
         return self.status

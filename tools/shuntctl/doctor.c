@@ -11,7 +11,7 @@ static bool begins(const char *text, const char *with)
 
 bool doctor_is_asked(const char *words)
 {
-	return strcmp(words, "doctor") == 0;
+	return begins(words, "doctor") && strchr(" ", words[strlen("doctor")]);
 }
 
 int doctor_status(const char *line, int so_far)

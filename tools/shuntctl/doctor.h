@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 
-// words: the command's, without how it is to be answered.
 bool doctor_is_asked(const char *words);
 // The exit status by a line of the answer, text or JSON, if it is worse than so_far.
 int doctor_status(const char *line, int so_far);

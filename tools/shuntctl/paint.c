@@ -17,10 +17,10 @@ static const struct {
 	{"up", GREEN}, {"UP", GREEN}, {"OPEN", GREEN}, {"served", GREEN}, {"applied", GREEN},
 	{"HEALTHY", GREEN}, {"CONNECTING", YELLOW}, {"starting", YELLOW}, {"draining", YELLOW},
 	{"lame_duck", YELLOW}, {"drained", YELLOW}, {"waiting", YELLOW}, {"REQUESTED", YELLOW},
-	{"DRAINING", YELLOW}, {"warn", YELLOW}, {"TRANSIENT_FAILURE", RED}, {"NACKED", RED},
-	{"DOES_NOT_EXIST", RED}, {"RECEIVED_ERROR", RED}, {"TIMEOUT", RED}, {"failing", RED},
-	{"down", RED}, {"DOWN", RED}, {"gone", RED}, {"refusing", RED}, {"UNHEALTHY", RED},
-	{"error", RED}};
+	{"DRAINING", YELLOW}, {"warn", YELLOW}, {"warning", YELLOW}, {"TRANSIENT_FAILURE", RED},
+	{"NACKED", RED}, {"DOES_NOT_EXIST", RED}, {"RECEIVED_ERROR", RED}, {"TIMEOUT", RED},
+	{"failing", RED}, {"down", RED}, {"DOWN", RED}, {"gone", RED}, {"refusing", RED},
+	{"UNHEALTHY", RED}, {"error", RED}};
 #define N_STATES (sizeof(states) / sizeof(states[0]))
 
 bool paint_wanted(FILE *f)

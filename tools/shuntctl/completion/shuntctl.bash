@@ -26,7 +26,9 @@ _shuntctl() {
   fi
   COMPREPLY=()
   while read -r word; do
-    COMPREPLY+=("${word#"$cut"}")
+    # Names come from xDS servers: what the shell would run or split is quoted.
+    printf -v word '%q' "${word#"$cut"}"
+    COMPREPLY+=("$word")
   done < <("${COMP_WORDS[0]}" "${options[@]}" complete "${words[@]}" 2>/dev/null)
   if [[ ${#words[@]} -eq 1 && top == "$last"* ]]; then
     COMPREPLY+=(top)

@@ -70,6 +70,8 @@ static void ops_120_conditions_choose_rows(void **state)
 		{"n>=10", "1 3"},
 		{"n~0", "1 3"},
 		{"n=nine", ""},
+		{"n=nan", ""},
+		{"n<inf", ""},
 		{"n!=nine", "1 2 3 4"},
 		{"x>1.3", "1 4"},
 		{"x<0", "2"},
@@ -118,8 +120,8 @@ static void ops_120_what_is_no_condition_is_refused(void **state)
 {
 	assert_string_equal(
 		ids_of("limit=0", ROWS), "limit: '0' is not a number from 1 to 4294967295");
-	assert_string_equal(ids_of("limit=1 limit=2", ROWS), "limit is there twice");
-	assert_string_equal(ids_of("sort=n sort=x", ROWS), "sort is there twice");
+	assert_string_equal(ids_of("limit=1 limit=2", ROWS), "duplicate limit");
+	assert_string_equal(ids_of("sort=n sort=x", ROWS), "duplicate sort");
 	assert_string_equal(ids_of("sort=", ROWS), "sort: '' is neither a column nor -COLUMN");
 	assert_string_equal(ids_of("sort=N", ROWS), "sort: 'N' is neither a column nor -COLUMN");
 	assert_string_equal(

@@ -238,6 +238,15 @@ static void ops_128_human_is_a_word_before_the_command(void **state)
 	check_answer("human", "error: unknown command '', try help\n");
 }
 
+// What is logged of an action is its raw line, without the word.
+static void ops_128_human_stands_there_as_it_is(void **state)
+{
+	check_answer("\"human\" help", "error: unknown command '\"human\" help', try help\n");
+	check_answer("\"hu\"man help", "error: unknown command '\"hu\"man help', try help\n");
+	check_answer(
+		"\"\\x68uman\" help", "error: unknown command '\"\\x68uman\" help', try help\n");
+}
+
 struct row_list {
 	char names[128][IP_PORT_TEXT_MAX + 8]; // with the priority
 	unsigned n;
@@ -311,4 +320,5 @@ RUN_SUITE("ctrl/stats/show_complete",
 	IN_WORLD(ops_120_conditions_of_clusters_choose_in_both_tables),
 	IN_WORLD(ops_122_endpoints_told_in_parts_are_all_of_them),
 	IN_WORLD(load_has_a_row_of_each_worker_frontend_and_cluster),
-	IN_WORLD(ops_128_human_is_a_word_before_the_command))
+	IN_WORLD(ops_128_human_is_a_word_before_the_command),
+	IN_WORLD(ops_128_human_stands_there_as_it_is))
