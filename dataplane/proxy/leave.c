@@ -129,17 +129,26 @@ static uint64_t rest_of(const struct proxy *p)
 	return p->conf.listener_drain_ns / TELLING_SHARE * (TELLING_SHARE - 1);
 }
 
+// One more reason of its own. False = there was an earlier deadline.
+static bool bring_forward(struct proxy_leave *l, uint64_t by_ns)
+{
+	if (l->own_by_ns && l->own_by_ns <= by_ns)
+		return false;
+	l->own_by_ns = by_ns;
+	return true;
+}
+
 bool proxy_leave_now(struct proxy_client *c)
 {
 	struct proxy *p = c->conn.proxy;
-	if (c->leave.own_by_ns)
+	bool has_reason = c->leave.own_by_ns;
+	if (!bring_forward(&c->leave, twheel_now(p->wheel) + rest_of(p)))
 		return false;
-	c->leave.own_by_ns = twheel_now(p->wheel) + rest_of(p);
 	if (c->leave.told)
 		hurry(c);
 	else
 		tell(c);
-	return true;
+	return !has_reason;
 }
 
 // Those who are told late have as long as the others, and are cut apart as well.
@@ -147,11 +156,9 @@ void proxy_leave_listener(struct proxy_client *c)
 {
 	struct proxy *p = c->conn.proxy;
 	struct proxy_leave *l = &c->leave;
-	if (l->own_by_ns)
-		return;
 	if (proxy_leave_begun(l)) {
-		l->own_by_ns = twheel_now(p->wheel) + rest_of(p);
-		hurry(c);
+		if (bring_forward(l, twheel_now(p->wheel) + rest_of(p)))
+			hurry(c);
 	} else {
 		l->own_by_ns =
 			tell_within(c, p->conf.listener_drain_ns / TELLING_SHARE) + rest_of(p);

@@ -15,6 +15,7 @@ static struct world *aging_world(uint64_t grace_ns)
 	conf.max_age_ns = AGE;
 	conf.max_age_grace_ns = grace_ns;
 	struct world *w = world_new(&conf);
+	control_set_filters(&w->control, 0, NULL, 0, LB_NO_TIMEOUT, 1);
 	use_backends(w, 0x3);
 	for (uint32_t i = 0; i < N_CLIENTS; i++)
 		world_open_client(w, i, 0);
@@ -130,8 +131,23 @@ static void ops_150_who_stayed_after_a_drain_still_has_an_age(void **state)
 	world_free(w);
 }
 
+// OPS-150, FLT-11: the earlier deadline counts, whichever reason came first.
+static void ops_150_a_changed_listener_does_not_wait_for_the_grace(void **state)
+{
+	struct world *w = aging_world(86400 * SECOND);
+	struct ask *busy = ask_of(w, 0, KIND_HANG);
+	world_run(w, 2 * AGE);
+	assert_true(w->clients[0].goaway);
+	assert_false(busy->closed);
+	control_set_filters(&w->control, 0, NULL, 0, LB_NO_TIMEOUT, 2);
+	world_run(w, 602 * SECOND); // listener_drain_ns
+	assert_true(busy->closed && w->clients[0].over);
+	world_free(w);
+}
+
 #define CASE(f) cmocka_unit_test(f)
 RUN_SUITE("sim/proxy_age", CASE(ops_150_clients_of_one_moment_go_one_by_one_at_their_age),
 	CASE(ops_150_streams_take_as_long_as_they_do), CASE(ops_150_or_as_long_as_the_grace),
 	CASE(ops_150_a_request_meanwhile_is_answered),
-	CASE(ops_150_who_stayed_after_a_drain_still_has_an_age))
+	CASE(ops_150_who_stayed_after_a_drain_still_has_an_age),
+	CASE(ops_150_a_changed_listener_does_not_wait_for_the_grace))
