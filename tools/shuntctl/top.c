@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -83,8 +84,18 @@ static void look(struct top *t)
 	t->now = s;
 }
 
+// The signal that tells of another size may have come where nobody asked for keys.
+static void take_size(void)
+{
+	struct winsize s;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &s) == 0 && s.ws_row && s.ws_col &&
+		is_term_resized(s.ws_row, s.ws_col))
+		resizeterm(s.ws_row, s.ws_col);
+}
+
 static void draw(struct top *t)
 {
+	take_size();
 	struct rates rates;
 	double seconds = (double)(t->now.at_ns - t->before.at_ns) / (double)NS_PER_SECOND;
 	if (!rates_init(&rates, t->before.load, t->now.load, seconds))
