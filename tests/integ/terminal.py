@@ -24,11 +24,12 @@ class Terminal:
         self.stream = pyte.ByteStream(self.screen)
         self.raw = b""  # all that came
         self.status = None  # of the exit
+        environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             with contextlib.suppress(OSError):
                 os.execvpe(str(argv[0]), [str(word) for word in argv],
-                           {**os.environ, "TERM": "linux", "LC_ALL": "C.UTF-8", **(env or {})})
+                           {**environment, "TERM": "linux", "LC_ALL": "C.UTF-8", **(env or {})})
             os._exit(127)
         self._set_size(rows, columns)
 
