@@ -150,7 +150,8 @@ struct xds_entry_info {
 	struct xds_refused // the rejected resource, borrowed; NULL = none, or not kept
 		*refused; // what was rejected, borrowed; NULL = nothing, or it is not kept
 	uint64_t error_ns; // time of the error
-	bool is_stale; // the value was kept by an earlier run; its server says nothing of it yet
+	bool is_kept; // the value was kept by an earlier run
+	bool is_stale; // and its server says nothing of it yet
 };
 void xds_client_each(
 	const struct xds_client *, void (*fn)(void *ctx, const struct xds_entry_info *), void *ctx);

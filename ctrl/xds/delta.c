@@ -48,7 +48,7 @@ static int list_changes(Request *m, const struct xds_subs *subs, struct lb_arena
 // where a name does not say which variant is held (TP2-T10).
 static bool is_held(const struct xds_subs *subs, const struct xds_entry *e)
 {
-	return !TAILQ_EMPTY(&e->watchers) && e->value && !e->is_stale && e->version &&
+	return !TAILQ_EMPTY(&e->watchers) && e->value && !e->is_kept && e->version &&
 	       e->sub->variant &&
 	       (e->status == XDS_STATUS_ACKED || e->status == XDS_STATUS_NACKED) &&
 	       xds_variants_sole(subs->variants, e->sub->name);

@@ -126,6 +126,7 @@ void xds_entry_drop_value(struct xds_entry *e)
 	xds_version_put(e->version);
 	e->version = NULL;
 	e->updated_ns = 0;
+	e->is_kept = false;
 	xds_entry_set_stale(e, false);
 	xds_entry_hold_for_good(e);
 }
@@ -282,6 +283,7 @@ void xds_entry_info(const struct xds_entry *e, struct xds_entry_info *ret)
 		.error_version = text_or_empty(t->error_version),
 		.refused = t->refused,
 		.error_ns = t->error_ns,
+		.is_kept = e->is_kept,
 		.is_stale = e->is_stale,
 	};
 }

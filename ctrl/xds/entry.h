@@ -72,7 +72,8 @@ struct xds_entry {
 	bool ignores_deletion : 1; // the value was deleted but stays in use (A53)
 	bool ambient : 1; // the watchers know of a problem besides the value
 	bool dead : 1; // dropped while its watchers were being told
-	bool is_stale : 1; // the value was kept by an earlier run (standby.h)
+	bool is_kept : 1; // the value was kept by an earlier run (standby.h)
+	bool is_stale : 1; // and the server has said nothing of it yet
 	bool is_looked_up : 1; // and there is no other
 	// On this stream:
 	bool asked : 1; // requests sent so far subscribe to it

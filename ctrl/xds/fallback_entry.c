@@ -182,7 +182,7 @@ static void take_stale(struct xds_fallback_entry *e)
 		struct xds_entry_info in = {.res = NULL};
 		if (e->inner[i].watcher.entry)
 			xds_watcher_info(&e->inner[i].watcher, &in);
-		if (!in.res || !in.is_stale)
+		if (!in.res || !in.is_kept)
 			continue;
 		if (!e->value || (xds_fallback_entry_is_stale(e) && e->source != i))
 			take_value(e, i, &in);
@@ -201,12 +201,11 @@ void xds_fallback_entry_merge(struct xds_fallback_entry *e)
 		return;
 	}
 	xds_watcher_info(&e->inner[fb->active].watcher, &in);
-	bool is_silent = in.is_stale && !*in.error;
-	if ((!in.res && !*in.error) || is_silent) { // it has not spoken yet
+	if (in.is_stale || (!in.res && !*in.error)) { // it has not spoken yet
 		take_stale(e);
 		return;
 	}
-	if (in.res && !in.is_stale)
+	if (in.res && !in.is_kept) // what was kept never takes the place of what a server said
 		take_value(e, fb->active, &in);
 	else if (!in.res)
 		drop_value(e, &in);

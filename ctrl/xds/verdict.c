@@ -21,6 +21,7 @@ void xds_entry_fail(struct xds_entry *e, enum xds_status status, enum xds_code c
 	e->status = status;
 	e->error_code = code;
 	e->error_is_data = is_data;
+	xds_entry_set_stale(e, false); // though the value stays: this is its server's word
 	if (e->trouble)
 		e->trouble->error_ns = twheel_now(e->cache->conf->wheel);
 	if (e->value && is_data && e->cache->server->fail_on_data_errors)
@@ -59,7 +60,7 @@ void xds_entry_accept(struct xds_entry *e, const struct xds_variant *v)
 		xds_news_add(e, XDS_NEWS_CLEAR);
 	}
 	xds_entry_end_deletion(e, "is there again");
-	e->ambient = false;
+	e->ambient = e->is_kept = false;
 	xds_entry_set_stale(e, false);
 	e->status = XDS_STATUS_ACKED;
 	e->updated_ns = twheel_now(e->cache->conf->wheel);
@@ -76,6 +77,7 @@ void xds_entry_restore(struct xds_entry *e, const struct xds_variant *v)
 		return;
 	e->value = xds_res_get(v->content);
 	e->version = xds_version_get(v->version);
+	e->is_kept = true;
 	xds_entry_set_stale(e, true);
 	e->ambient = e->cache->failure;
 	xds_news_add(e, e->ambient ? XDS_NEWS_RESOURCE_AMBIENT : XDS_NEWS_RESOURCE);
@@ -125,6 +127,7 @@ static void ignore_deletion(struct xds_entry *e)
 		xds_cache_log(e->cache, "%s \"%s\" was deleted by xDS server %s, which is ignored",
 			c->conf->types[e->type]->label, e->sub->name, c->server->uri);
 	e->ignores_deletion = true;
+	xds_entry_set_stale(e, false);
 }
 
 void xds_entry_end_deletion(struct xds_entry *e, const char *why)

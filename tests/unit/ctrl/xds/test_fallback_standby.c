@@ -121,6 +121,27 @@ static void ops_96_a_server_that_returns_does_not_bring_back_what_is_stale(void 
 	end(&w);
 }
 
+static void ops_96_a_bad_word_of_a_server_that_returns_does_not_bring_it_back_either(void **state)
+{
+	struct world w;
+	struct ear x;
+	begin(&w, 1);
+	w.at[0].server.refuse = true;
+	world_listen(&w, &toy_cluster, "x", &x);
+	expect_request(&w.at[1], &toy_cluster, "x", "", "");
+	respond(&w.at[1], &toy_cluster, "7", "n1", "x=live", NULL);
+	fake_ads_settle(&w.at[1].server);
+	assert_string_equal(heard(&x), "=live");
+	wait_ns(&w, 4 * S);
+	w.at[0].server.refuse = false;
+	wait_ns(&w, 5 * S);
+	fake_ads_settle(&w.at[0].server);
+	respond(&w.at[0], &toy_cluster, "8", "n1", "x=BAD", NULL);
+	assert_string_equal(heard(&x), "~3");
+	assert_false(is_stale(&w));
+	end(&w);
+}
+
 static void fb_01_what_is_stale_keeps_nobody_from_asking_the_next_server(void **state)
 {
 	struct world w;
@@ -144,4 +165,5 @@ RUN_SUITE("xds/fallback_standby",
 	cmocka_unit_test(with_all_servers_away_the_last_one_that_was_used_counts),
 	cmocka_unit_test(what_only_the_first_server_left_is_used_too),
 	cmocka_unit_test(ops_96_a_server_that_returns_does_not_bring_back_what_is_stale),
+	cmocka_unit_test(ops_96_a_bad_word_of_a_server_that_returns_does_not_bring_it_back_either),
 	cmocka_unit_test(fb_01_what_is_stale_keeps_nobody_from_asking_the_next_server))

@@ -203,6 +203,40 @@ static void a_silent_server_changes_nothing_of_the_file(void **state)
 	assert_true(file_has("a=1"));
 }
 
+// OPS-98
+static void a_name_that_the_server_no_longer_has_does_not_keep_the_file_as_it_was(void **state)
+{
+	struct xds_state kept;
+	struct fixture f;
+	struct ear a, b;
+	struct lb_err err;
+	fixture_init(&f, "");
+	struct xds_keeper *k = keeper_of(&f, 0);
+	listen_to(&f, &toy_cluster, "a", &a);
+	listen_to(&f, &toy_cluster, "b", &b);
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_cluster, "v1", "n1", "a=1", "b=1", NULL);
+	wait_written(&f, k, 1);
+	end(&f, k);
+
+	assert_int_equal(xds_state_load(directory, &kept, &err), 0);
+	fixture_init_kept(&f, NULL, "", &kept);
+	k = keeper_of(&f, 0);
+	listen_to(&f, &toy_cluster, "a", &a);
+	listen_to(&f, &toy_cluster, "b", &b);
+	fake_ads_settle(&f.server);
+	for (int i = 0; i < 30; i++) // each turn of a slice takes one
+		pass_time(&f, 100 * NS_PER_MS);
+	assert_string_equal(heard(&b), "=1");
+	respond(&f, &toy_cluster, "v2", "n1", "a=2", NULL);
+	assert_string_equal(heard(&b), "~5");
+	pass_time(&f, 5 * S);
+	wait_written(&f, k, 1);
+	assert_true(file_has("a=2") && file_has("b=1")); // it serves (A88)
+	end(&f, k);
+	xds_state_fini(&kept);
+}
+
 // OPS-95
 static void what_another_node_left_is_not_used(void **state)
 {
@@ -250,5 +284,6 @@ static void ops_93_a_failure_is_counted_and_tried_again(void **state)
 RUN_SUITE("xds/keeper", TEST(ops_91_half_a_configuration_is_not_written),
 	TEST(ops_91_changes_in_a_row_make_one_file_and_the_last_is_written_at_the_end),
 	TEST(ops_99_what_was_read_is_held_for_who_is_not_back_yet),
-	TEST(a_silent_server_changes_nothing_of_the_file), TEST(what_another_node_left_is_not_used),
-	TEST(ops_93_a_failure_is_counted_and_tried_again))
+	TEST(a_silent_server_changes_nothing_of_the_file),
+	TEST(a_name_that_the_server_no_longer_has_does_not_keep_the_file_as_it_was),
+	TEST(what_another_node_left_is_not_used), TEST(ops_93_a_failure_is_counted_and_tried_again))
