@@ -15,13 +15,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define FIRST_NS NS_PER_SECOND // changes that follow one another make one file
 #define REST_NS (5 * NS_PER_SECOND) // between files, and for each MiB of one a second more
 #define REST_OF_MIB_NS NS_PER_SECOND
 #define RETRY_NS (30 * NS_PER_SECOND)
 #define LOOK_NS (100 * NS_PER_MS) // whether the writer is done
-#define FINISH_MS 5000
+#define FINISH_NS (5 * NS_PER_SECOND) // in all: a watchdog may be looking on
 
 struct xds_keeper {
 	struct xds_keeper_conf conf;
@@ -230,15 +231,30 @@ struct xds_settled *xds_keeper_follow(struct xds_keeper *k, xds_each_client_fn e
 	return &k->hook;
 }
 
+// The wheel's time stands still meanwhile.
+static uint64_t clock_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
+}
+
+static void wait_until(struct xds_keeper *k, uint64_t end_ns)
+{
+	uint64_t at_ns = clock_ns(), left_ns = end_ns > at_ns ? end_ns - at_ns : 0;
+	take_back(k, xds_state_writer_wait(k->writer, (int)(left_ns / NS_PER_MS)));
+}
+
 void xds_keeper_finish(struct xds_keeper *k)
 {
 	if (!k || !k->each)
 		return;
+	uint64_t end_ns = clock_ns() + FINISH_NS;
 	twheel_cancel(k->conf.wheel, &k->timer);
 	if (k->out)
-		take_back(k, xds_state_writer_wait(k->writer, FINISH_MS));
+		wait_until(k, end_ns);
 	if (!k->out && k->is_dirty && now(k) >= k->held_until_ns && give(k))
-		take_back(k, xds_state_writer_wait(k->writer, FINISH_MS));
+		wait_until(k, end_ns);
 	if (k->out)
 		log_warn("xds state not written", "error=\"the disk does not answer\"");
 }
@@ -249,7 +265,8 @@ void xds_keeper_free(struct xds_keeper *k)
 	if (!k)
 		return;
 	twheel_cancel(k->conf.wheel, &k->timer);
-	xds_state_writer_free(k->writer);
+	if (xds_state_writer_free(k->writer))
+		xds_gathered_free(k->out);
 	xds_state_fini(&k->state);
 	free(k->error);
 	free(k);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -84,6 +85,20 @@ static void *writer_main(void *arg)
 	return NULL;
 }
 
+// Signals are the owner's.
+static bool start_thread(struct xds_state_writer *w)
+{
+	sigset_t all;
+	pthread_attr_t attr;
+	sigfillset(&all);
+	if (pthread_attr_init(&attr) != 0)
+		return false;
+	bool ok = pthread_attr_setsigmask_np(&attr, &all) == 0 &&
+	          pthread_create(&w->thread, &attr, writer_main, w) == 0;
+	pthread_attr_destroy(&attr);
+	return ok;
+}
+
 struct xds_state_writer *xds_state_writer_new(const char *directory)
 {
 	struct xds_state_writer *w = calloc(1, sizeof(*w));
@@ -93,11 +108,10 @@ struct xds_state_writer *xds_state_writer_new(const char *directory)
 	pthread_cond_init(&w->news, NULL);
 	w->done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	w->directory = strdup(directory);
-	w->runs = w->directory && w->done_fd >= 0 &&
-	          pthread_create(&w->thread, NULL, writer_main, w) == 0;
+	w->runs = w->directory && w->done_fd >= 0 && start_thread(w);
 	if (w->runs)
 		return w;
-	xds_state_writer_free(w);
+	(void)xds_state_writer_free(w);
 	return NULL;
 }
 
@@ -131,13 +145,13 @@ struct xds_state_job *xds_state_writer_wait(struct xds_state_writer *w, int max_
 	return xds_state_writer_take(w);
 }
 
-void xds_state_writer_free(struct xds_state_writer *w)
+bool xds_state_writer_free(struct xds_state_writer *w)
 {
 	if (!w)
-		return;
+		return true;
 	if (w->runs && w->has_job && !xds_state_writer_take(w)) {
 		pthread_detach(w->thread);
-		return;
+		return false;
 	}
 	if (w->runs) {
 		pthread_mutex_lock(&w->lock);
@@ -152,4 +166,5 @@ void xds_state_writer_free(struct xds_state_writer *w)
 	pthread_mutex_destroy(&w->lock);
 	free(w->directory);
 	free(w);
+	return true;
 }

@@ -24,5 +24,6 @@ void xds_state_writer_give(struct xds_state_writer *, struct xds_state_job *);
 struct xds_state_job *xds_state_writer_take(struct xds_state_writer *);
 // The same, after up to this long. NULL = it is not done, or there is none.
 struct xds_state_job *xds_state_writer_wait(struct xds_state_writer *, int max_ms);
-// One that hangs in the disk is left behind with its job: the process ends. NULL is fine.
-void xds_state_writer_free(struct xds_state_writer *);
+// False = it hangs in the disk, and is left behind with its job: the process ends. Else a job that
+// was not taken back is the owner's again. NULL is fine.
+bool xds_state_writer_free(struct xds_state_writer *);
