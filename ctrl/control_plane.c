@@ -340,8 +340,8 @@ static int start_xds(struct control_plane *p, struct lb_err *err)
 		.slice_ns = SLICE_NS,
 		.log = on_xds_log,
 	};
-	if (xds_start(&conf, &p->xds, &p->keeper))
-		return lb_err_set(err, "out of memory");
+	if (xds_start(&conf, &p->xds, &p->keeper, err))
+		return -1;
 	struct frontends_conf frontends = {
 		.config = p->conf.config,
 		.listener_names = p->conf.listener_names,

@@ -6,6 +6,7 @@
 #include "ctrl/res/types.h"
 #include "ctrl/xds/federation.h"
 #include "ctrl/xds/keeper.h"
+#include "lb/base/err.h"
 
 #include <errno.h>
 
@@ -19,7 +20,8 @@ static void each_client(void *of, void (*fn)(void *ctx, struct xds_client *), vo
 	xds_federation_each_client(of, fn, ctx);
 }
 
-static int start_keeper(const struct xds_start_conf *in, struct xds_keeper **ret)
+static int start_keeper(
+	const struct xds_start_conf *in, struct xds_keeper **ret, struct lb_err *err)
 {
 	if (!in->config->state_dir)
 		return 0;
@@ -29,19 +31,22 @@ static int start_keeper(const struct xds_start_conf *in, struct xds_keeper **ret
 		.wheel = loop_wheel(in->loop),
 		.wall_ns = loop_wall_ns,
 	};
-	*ret = xds_keeper_new(&conf);
-	return *ret ? 0 : -ENOMEM;
+	int rc = xds_keeper_new(&conf, ret, err);
+	if (rc)
+		lb_err_within(err, "state_dir");
+	return rc;
 }
 
 int xds_start(const struct xds_start_conf *in, struct xds_federation **ret,
-	struct xds_keeper **ret_keeper)
+	struct xds_keeper **ret_keeper, struct lb_err *err)
 {
 	const struct config_xds *xds = in->config->xds;
 	bool delta = xds && xds->protocol == CONFIG_XDS_DELTA;
 	*ret = NULL;
 	*ret_keeper = NULL;
-	if (start_keeper(in, ret_keeper))
-		return -ENOMEM;
+	int rc = start_keeper(in, ret_keeper, err);
+	if (rc)
+		return rc;
 	struct xds_client_conf conf = {
 		.bootstrap = in->bootstrap,
 		.protocol = delta ? &xds_protocol_delta : &xds_protocol_sotw,
@@ -58,8 +63,10 @@ int xds_start(const struct xds_start_conf *in, struct xds_federation **ret,
 		.log = in->log,
 	};
 	*ret = xds_federation_new(&conf);
-	if (!*ret)
+	if (!*ret) {
+		lb_err_set(err, "out of memory");
 		return -ENOMEM;
+	}
 	if (*ret_keeper)
 		xds_federation_add_settled(*ret, xds_keeper_follow(*ret_keeper, each_client, *ret));
 	return 0;

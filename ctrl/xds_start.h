@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct config;
+struct lb_err;
 struct loop;
 struct rand;
 struct xds_bootstrap;
@@ -27,7 +28,8 @@ struct xds_start_conf { // all borrowed, outlives both
 
 // What a response may have.
 size_t xds_max_response_len(const struct config *);
-// Reads the state_dir, if there is one. Returns 0, with *ret_keeper NULL if there is none, or
-// -ENOMEM: both are the caller's either way. The client is freed before the keeper.
-[[nodiscard]] int xds_start(
-	const struct xds_start_conf *, struct xds_federation **ret, struct xds_keeper **ret_keeper);
+// Reads the state_dir, if there is one. Returns 0, with *ret_keeper NULL if there is none,
+// -ENOMEM, or -EWOULDBLOCK if another process has the state_dir; reterr says so. Both are the
+// caller's either way. The client is freed before the keeper.
+[[nodiscard]] int xds_start(const struct xds_start_conf *, struct xds_federation **ret,
+	struct xds_keeper **ret_keeper, struct lb_err *reterr);

@@ -32,6 +32,7 @@ struct xds_keeper {
 	struct xds_state state; // what was read; empty once it is of no use any more
 	struct xds_state_writer *writer;
 	struct xds_gathered *out; // the writer's; NULL = none
+	int claim; // of the directory; negative = it cannot be claimed
 	struct twheel_timer timer; // for whatever is next
 	bool is_dirty; // something has changed since the last file
 	uint64_t not_before_ns; // the next file
@@ -200,23 +201,39 @@ static void on_settled(struct xds_settled *hook)
 
 // The owner's side
 
-struct xds_keeper *xds_keeper_new(const struct xds_keeper_conf *conf)
+// A directory that cannot be claimed for another reason than a process that has it (it is not there
+// yet, say) is none for us to refuse: the file's own failures are told.
+static int claim(struct xds_keeper *k, struct lb_err *err)
+{
+	k->claim = xds_state_claim(k->conf.directory, err);
+	return k->claim == -EWOULDBLOCK ? -EWOULDBLOCK : 0;
+}
+
+int xds_keeper_new(const struct xds_keeper_conf *conf, struct xds_keeper **ret, struct lb_err *err)
 {
 	struct xds_keeper *k = calloc(1, sizeof(*k));
-	if (!k)
-		return NULL;
+	*ret = NULL;
+	if (!k) {
+		lb_err_set(err, "out of memory");
+		return -ENOMEM;
+	}
 	k->conf = *conf;
 	k->hook.fn = on_settled;
 	k->timer.fire = on_timer;
-	k->writer = xds_state_writer_new(conf->directory);
-	if (!k->writer) {
-		free(k);
-		return NULL;
+	int rc = claim(k, err);
+	if (!rc && !(k->writer = xds_state_writer_new(conf->directory))) {
+		lb_err_set(err, "out of memory");
+		rc = -ENOMEM;
+	}
+	if (rc) {
+		xds_keeper_free(k);
+		return rc;
 	}
 	read_state(k);
 	if (k->info.read_s)
 		k->not_before_ns = k->held_until_ns = now(k) + conf->hold_ns;
-	return k;
+	*ret = k;
+	return 0;
 }
 
 const struct xds_state *xds_keeper_state(const struct xds_keeper *k)
@@ -259,14 +276,16 @@ void xds_keeper_finish(struct xds_keeper *k)
 		log_warn("xds state not written", "error=\"the disk does not answer\"");
 }
 
-// What the writer still has is left to it: the process ends.
+// What the writer still has is left to it, and the claim with that: the process ends.
 void xds_keeper_free(struct xds_keeper *k)
 {
 	if (!k)
 		return;
 	twheel_cancel(k->conf.wheel, &k->timer);
-	if (xds_state_writer_free(k->writer))
+	if (xds_state_writer_free(k->writer)) {
 		xds_gathered_free(k->out);
+		xds_state_release(k->claim);
+	}
 	xds_state_fini(&k->state);
 	free(k->error);
 	free(k);

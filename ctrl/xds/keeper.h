@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct lb_err;
 struct twheel;
 struct xds_keeper;
 
@@ -23,8 +24,10 @@ struct xds_keeper_conf {
 };
 
 // Reads the directory: the one call that waits for the disk. A file that cannot be used is logged,
-// and one that is broken set aside. Returns NULL if out of memory.
-struct xds_keeper *xds_keeper_new(const struct xds_keeper_conf *);
+// and one that is broken set aside. Returns 0, -ENOMEM, or -EWOULDBLOCK if another process has the
+// directory, with *ret NULL; reterr says so.
+[[nodiscard]] int xds_keeper_new(
+	const struct xds_keeper_conf *, struct xds_keeper **ret, struct lb_err *reterr);
 // For the clients' conf. Lasts until xds_keeper_free().
 const struct xds_state *xds_keeper_state(const struct xds_keeper *);
 // The clients to write of, and the hook to be added to them (settled.h).

@@ -92,14 +92,18 @@ static int open_keeper(struct app *app, const struct app_options *o)
 {
 	if (!o->state_dir)
 		return 0;
-	app->keeper = xds_keeper_new(&(struct xds_keeper_conf){
+	struct lb_err err = {""};
+	struct xds_keeper_conf conf = {
 		.directory = o->state_dir,
 		.bootstrap = app->bootstrap,
 		.wheel = app->wheel,
 		.wall_ns = wall_ns,
 		.hold_ns = o->grace_ns,
-	});
-	return app->keeper ? 0 : -ENOMEM;
+	};
+	int rc = xds_keeper_new(&conf, &app->keeper, &err);
+	if (rc)
+		log_error("cannot keep state", "error=%s", log_quote(err.text));
+	return rc;
 }
 
 static int open_upstream(struct app *app, const struct app_options *o)
@@ -114,8 +118,9 @@ static int open_upstream(struct app *app, const struct app_options *o)
 	app->catalog = catalog_new(protocol->newest_wins);
 	if (!app->wheel || !app->grpc || !app->catalog)
 		return -ENOMEM;
-	if (open_keeper(app, o))
-		return -ENOMEM;
+	int rc = open_keeper(app, o);
+	if (rc)
+		return rc;
 	app->upstream = upstream_new(
 		&(struct upstream_conf){
 			.bootstrap = app->bootstrap,

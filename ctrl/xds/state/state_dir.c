@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,24 @@ static int open_directory(const char *directory, struct lb_err *err)
 {
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? fail(err, directory, "cannot open its directory") : fd;
+}
+
+int xds_state_claim(const char *directory, struct lb_err *err)
+{
+	int dir = open_directory(directory, err);
+	if (dir < 0 || flock(dir, LOCK_EX | LOCK_NB) == 0)
+		return dir;
+	int rc = -errno;
+	lb_err_set(err, "%s: %s", directory,
+		rc == -EWOULDBLOCK ? "another process keeps its state there" : strerror(-rc));
+	close(dir);
+	return rc;
+}
+
+void xds_state_release(int claim)
+{
+	if (claim >= 0)
+		close(claim);
 }
 
 // Reading

@@ -8,6 +8,12 @@
 
 #define XDS_STATE_NAME "xds-state"
 
+// Makes the directory this process's, until it ends or releases it: two would write one file.
+// Nothing in the directory is changed. Returns the claim (>= 0), -EWOULDBLOCK if another one has
+// it, or another negative errno; reterr says why.
+[[nodiscard]] int xds_state_claim(const char *directory, struct lb_err *reterr);
+void xds_state_release(int claim); // a negative one is fine
+
 // Returns 0, -ENOENT if there is no file, -ENOMEM, -EINVAL if it is none of ours, or another
 // negative errno; reterr says why, and names the path.
 [[nodiscard]] int xds_state_load(

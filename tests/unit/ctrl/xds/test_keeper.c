@@ -8,6 +8,7 @@
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/xds/client_fixture.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,16 +50,24 @@ static void each_client(void *of, void (*fn)(void *ctx, struct xds_client *), vo
 	fn(ctx, of);
 }
 
-static struct xds_keeper *keeper_of(struct fixture *f, uint64_t hold_ns)
+static int try_keeper(
+	struct fixture *f, uint64_t hold_ns, struct xds_keeper **ret, struct lb_err *err)
 {
-	struct xds_keeper *k = xds_keeper_new(&(struct xds_keeper_conf){
+	struct xds_keeper_conf conf = {
 		.directory = directory,
 		.bootstrap = f->bootstrap,
 		.wheel = f->wheel,
 		.wall_ns = wall_ns,
 		.hold_ns = hold_ns,
-	});
-	assert_non_null(k);
+	};
+	return xds_keeper_new(&conf, ret, err);
+}
+
+static struct xds_keeper *keeper_of(struct fixture *f, uint64_t hold_ns)
+{
+	struct xds_keeper *k;
+	struct lb_err err;
+	assert_int_equal(try_keeper(f, hold_ns, &k, &err), 0);
 	xds_client_add_settled(f->client, xds_keeper_follow(k, each_client, f->client));
 	return k;
 }
@@ -237,6 +246,22 @@ static void a_name_that_the_server_no_longer_has_does_not_keep_the_file_as_it_wa
 	xds_state_fini(&kept);
 }
 
+// OPS-91
+static void a_second_keeper_of_a_directory_is_refused_until_the_first_ends(void **state)
+{
+	struct fixture f;
+	struct xds_keeper *k, *second;
+	struct lb_err err;
+	fixture_init(&f, "");
+	k = keeper_of(&f, 0);
+	assert_int_equal(try_keeper(&f, 0, &second, &err), -EWOULDBLOCK);
+	assert_null(second);
+	assert_non_null(strstr(err.text, directory));
+	end(&f, k);
+	fixture_init(&f, "");
+	end(&f, keeper_of(&f, 0));
+}
+
 // OPS-95
 static void what_another_node_left_is_not_used(void **state)
 {
@@ -285,5 +310,6 @@ RUN_SUITE("xds/keeper", TEST(ops_91_half_a_configuration_is_not_written),
 	TEST(ops_91_changes_in_a_row_make_one_file_and_the_last_is_written_at_the_end),
 	TEST(ops_99_what_was_read_is_held_for_who_is_not_back_yet),
 	TEST(a_silent_server_changes_nothing_of_the_file),
+	TEST(a_second_keeper_of_a_directory_is_refused_until_the_first_ends),
 	TEST(a_name_that_the_server_no_longer_has_does_not_keep_the_file_as_it_was),
 	TEST(what_another_node_left_is_not_used), TEST(ops_93_a_failure_is_counted_and_tried_again))

@@ -141,9 +141,28 @@ static void ops_93_what_is_too_large_is_not_read(void **state)
 	assert_non_null(strstr(err.text, "256 MiB"));
 }
 
+// OPS-91
+static void a_directory_has_one_process_at_a_time(void **state)
+{
+	const struct place *p = *state;
+	struct lb_err err;
+	int first = xds_state_claim(p->directory, &err);
+	assert_true(first >= 0);
+	assert_int_equal(xds_state_claim(p->directory, &err), -EWOULDBLOCK);
+	assert_non_null(strstr(err.text, p->directory));
+	assert_non_null(strstr(err.text, "another process"));
+	save(p, "one"); // the file is another one then, the claim is the same
+	assert_int_equal(xds_state_claim(p->directory, &err), -EWOULDBLOCK);
+	xds_state_release(first);
+	int second = xds_state_claim(p->directory, &err);
+	assert_true(second >= 0);
+	xds_state_release(second);
+	assert_int_equal(xds_state_claim(path_of(p, "nowhere"), &err), -ENOENT);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, drop_place)
 
 RUN_SUITE("xds/state_dir", TEST(ops_91_a_file_is_replaced_and_only_its_owner_reads_it),
 	TEST(a_file_that_is_not_there_is_told_from_a_directory_that_is_not),
 	TEST(ops_92_a_broken_file_is_set_aside_and_one_is_kept), TEST(what_is_no_file_is_not_read),
-	TEST(ops_93_what_is_too_large_is_not_read))
+	TEST(a_directory_has_one_process_at_a_time), TEST(ops_93_what_is_too_large_is_not_read))
