@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A start without the management server: what served before serves again, from state_dir."""
 
+import fcntl
+import os
+
 import pytest
 
 from lab import command, wait_until
@@ -103,6 +106,20 @@ def test_file_that_is_broken_is_set_aside_and_the_start_goes_on(kept_world, fold
     wait_written(bed)
     assert (folder / FILE).read_bytes().startswith(b"SHUNTXDS\x01")
     assert (folder / FILE).stat().st_mode & 0o777 == 0o600
+
+
+def test_directory_of_another_process_is_refused_at_the_start(kept_world, folder):
+    """OPS-91."""
+    bed = kept_world.bed
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        daemon = bed.start_daemon(wait=False)
+        wait_until(lambda: not daemon.alive(), WAIT_S, "the end of shuntd")
+        assert f"state_dir: {folder}: another process" in daemon.output()
+    finally:
+        os.close(fd)
+    kept_world.start()
 
 
 def test_full_disk_is_said_and_harms_nothing_else(kept_world, folder):
