@@ -94,6 +94,7 @@ static void cut(struct proxy_probe *c)
 {
 	let_go(c);
 	drop_stream(c);
+	c->is_under_way = false;
 	proxy_conn_gone(&c->conn, H2_NO_ERROR, true);
 }
 
@@ -156,13 +157,6 @@ static void lose(struct proxy_probe *c, struct proxy_verdict v, bool abort)
 static const struct proxy_verdict passed = {.result = LB_PROBE_PASSED};
 static const struct proxy_verdict no_memory = {LB_PROBE_UNJUDGED, "out of memory"};
 
-static struct proxy_verdict failed(const char *why)
-{
-	struct proxy_verdict v = {.result = LB_PROBE_NETWORK};
-	snprintf(v.why, sizeof(v.why), "%s", why);
-	return v;
-}
-
 static void on_timeout(struct twheel_timer *t)
 {
 	struct proxy_probe *c = probe_of(proxy_conn_of_timer(t));
@@ -189,23 +183,30 @@ static bool send_request(struct proxy_probe *c)
 	if (!c->stream)
 		return false;
 	proxy_conn_touch(&c->conn);
-	return !k->body.len ||
-	       h2_stream_send_data(c->stream, (const uint8_t *)k->body.p, k->body.len, true);
+	const uint8_t *body = (const uint8_t *)k->body.p;
+	if (k->body.len && !h2_stream_send_data(c->stream, body, k->body.len, true))
+		drop_stream(c); // it goes with the connection, and means nothing until then
+	return c->stream;
 }
 
 static void ask(struct proxy_probe *c)
 {
 	if (c->of->check->kind == LB_CHECK_TCP)
 		return; // it is the handshake of TLS that counts
-	if (!h2_conn_stream_room(c->conn.h2))
-		settle(c, failed("no stream is allowed"));
-	else if (!send_request(c))
-		settle(c, no_memory);
+	bool is_full = !h2_conn_stream_room(c->conn.h2);
+	if (!is_full && send_request(c))
+		return;
+	c->leaves = true;
+	proxy_conn_touch(&c->conn); // one that was kept and is full: on_flushed()
+	if (!is_full || !c->is_kept)
+		settle(c, is_full ? proxy_verdict_failed("no stream is allowed") : no_memory);
 }
 
 static void judge(struct proxy_probe *c)
 {
 	struct proxy_verdict v = proxy_probe_judge(c->of->check, &c->answer);
+	// A body that nobody takes would hold its stream for as long as the connection is kept.
+	c->leaves |= c->stream && h2_stream_queued(c->stream);
 	drop_stream(c);
 	settle(c, v);
 }
@@ -243,7 +244,8 @@ static void on_closed(
 	if (unprocessed && c->is_kept)
 		c->leaves = true; // on_flushed()
 	else
-		settle(c, failed(h2_stream_malformed(s) ? "protocol error" : "stream reset"));
+		settle(c, proxy_verdict_failed(
+				  h2_stream_malformed(s) ? "protocol error" : "stream reset"));
 	proxy_conn_touch(&c->conn);
 }
 
@@ -279,9 +281,9 @@ static void on_flushed(struct proxy_conn *conn)
 	struct proxy_probe *c = probe_of(conn);
 	enum h2_error code;
 	if (h2_conn_failed(conn->h2, &code))
-		lose(c, failed("protocol error"), true);
+		lose(c, proxy_verdict_failed("protocol error"), true);
 	else if (c->leaves && c->is_under_way && !c->stream && c->is_settled)
-		lose(c, failed("GOAWAY"), true);
+		lose(c, proxy_verdict_failed("GOAWAY"), true);
 	else if (c->leaves && !c->is_under_way)
 		close_gracefully(c);
 }
@@ -295,12 +297,12 @@ static void on_secured(struct proxy_conn *conn)
 
 static void on_broken(struct proxy_conn *conn, const char *why, bool by_peer)
 {
-	lose(probe_of(conn), failed(why), true);
+	lose(probe_of(conn), proxy_verdict_failed(why), true);
 }
 
 static void on_eof(struct proxy_conn *conn)
 {
-	lose(probe_of(conn), failed("closed by peer"), true);
+	lose(probe_of(conn), proxy_verdict_failed("closed by peer"), true);
 }
 
 static void on_worn(struct proxy_conn *conn)
@@ -320,7 +322,7 @@ static const struct proxy_conn_ops conn_ops = {.on_send_room = on_send_room,
 static void on_closed_by_tcp(struct tcp_conn *tcp, void *user, enum tcp_close_reason reason)
 {
 	struct proxy_probe *c = user;
-	lose(c, failed(proxy_upstream_close_reason(reason)), false);
+	lose(c, proxy_verdict_failed(proxy_upstream_close_reason(reason)), false);
 }
 
 static void on_established(struct tcp_conn *tcp, void *user)
@@ -365,7 +367,7 @@ static size_t on_plain_data(struct tcp_conn *tcp, void *user, const uint8_t *dat
 	if (lb_check_finds(c->of->check, proxy_probe_answer_bytes(&c->answer)))
 		settle_plain(c, passed);
 	else if (!fits)
-		settle_plain(c, failed("unexpected answer"));
+		settle_plain(c, proxy_verdict_failed("unexpected answer"));
 	return len;
 }
 
@@ -377,7 +379,7 @@ static void on_plain_eof(struct tcp_conn *tcp, void *user)
 {
 	struct proxy_probe *c = user;
 	if (c->is_under_way)
-		settle_plain(c, failed("closed by peer"));
+		settle_plain(c, proxy_verdict_failed("closed by peer"));
 }
 
 static const struct tcp_conn_ops plain_ops = {.on_established = on_plain_established,
@@ -421,7 +423,7 @@ static void connect(struct proxy *p, struct lb_probe *l, uint64_t until_ns)
 	struct tcp_flow flow = {.remote = l->addr.ip, .remote_port = l->addr.port};
 	const char *why = p->conf.source_for(p->conf.source_ctx, &flow.remote, &flow.local);
 	if (why) {
-		report(p, l, failed(why));
+		report(p, l, proxy_verdict_failed(why));
 		return;
 	}
 	struct proxy_probe *c = pool_take(&p->probes.conns);

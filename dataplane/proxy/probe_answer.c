@@ -25,6 +25,13 @@ static uint32_t read_number(struct str s)
 	return n;
 }
 
+struct proxy_verdict proxy_verdict_failed(const char *why)
+{
+	struct proxy_verdict v = {.result = LB_PROBE_NETWORK};
+	snprintf(v.why, sizeof(v.why), "%s", why);
+	return v;
+}
+
 void proxy_probe_answer_head(struct proxy_probe_answer *a, const struct h2_message *m)
 {
 	if (m->kind == H2_RESPONSE)

@@ -28,6 +28,9 @@ struct proxy_verdict {
 	char why[LB_PROBE_WHY_MAX]; // "" if it passed
 };
 
+// Of a check that got no answer to judge.
+struct proxy_verdict proxy_verdict_failed(const char *why);
+
 // A response's head, or its trailers.
 void proxy_probe_answer_head(struct proxy_probe_answer *, const struct h2_message *);
 // False = there is more than is kept; that is dropped.
