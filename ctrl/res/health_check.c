@@ -17,6 +17,7 @@
 #define MAX_FIELDS 64 // that a check adds
 #define MAX_VALUE 4096 // bytes of a field's value, or of what is sent
 #define MAX_BLOCKS 64 // of what is received
+#define MAX_RANGES 64 // of statuses; a worker looks through them for each answer
 #define GRPC_PREFIX 5
 #define USER_AGENT "Shunt/HC"
 
@@ -31,6 +32,7 @@ typedef Envoy__Config__Core__V3__HeaderValueOption HeaderOption;
 typedef Envoy__Type__V3__Int64Range Range;
 typedef Google__Protobuf__Duration Duration;
 #define CHECKER(x) ENVOY__CONFIG__CORE__V3__HEALTH_CHECK__HEALTH_CHECKER_##x
+#define ACTION(x) ENVOY__CONFIG__CORE__V3__HEADER_VALUE_OPTION__HEADER_APPEND_ACTION__##x
 #define METHOD(x) ENVOY__CONFIG__CORE__V3__REQUEST_METHOD__##x
 
 // What is read, and where it goes: memory is the check's own, since workers outlive the resource.
@@ -149,12 +151,22 @@ static bool is_reserved(struct str name)
 	return false;
 }
 
-static struct field *field_of(struct lb_check *c, struct field *list, struct str name)
+static bool is_among(const struct field *list, uint32_t n, struct str name)
 {
-	for (uint32_t i = 0; i < c->n_fields; i++)
+	for (uint32_t i = 0; i < n; i++)
 		if (str_eq_fold(list[i].name, name))
-			return &list[i];
-	return NULL;
+			return true;
+	return false;
+}
+
+static void remove_field(struct lb_check *c, struct str name)
+{
+	struct field *list = (struct field *)(uintptr_t)c->fields; // of its own arena
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < c->n_fields; i++)
+		if (!str_eq_fold(list[i].name, name))
+			list[n++] = list[i];
+	c->n_fields = n;
 }
 
 // In lower case, as HTTP/2 wants it.
@@ -167,8 +179,23 @@ static int copy_name(struct reader *r, struct str name, struct str *ret)
 	return rc;
 }
 
-// What is there by default is replaced, unless it is to be kept.
-static int add_field(struct reader *r, const HeaderOption *o, struct field *list)
+// As append_action says; but what is there by default can be there only once, so it is replaced by
+// what were to stand beside it.
+static bool has_place(struct lb_check *c, const HeaderOption *o, struct str name, bool is_default)
+{
+	bool exists = is_among(c->fields, c->n_fields, name);
+	bool appends = o->append_action == ACTION(APPEND_IF_EXISTS_OR_ADD) &&
+	               (!o->append || o->append->value);
+	if (exists ? o->append_action == ACTION(ADD_IF_ABSENT)
+		   : o->append_action == ACTION(OVERWRITE_IF_EXISTS))
+		return false;
+	if (is_default || !appends)
+		remove_field(c, name);
+	return true;
+}
+
+static int add_field(struct reader *r, const HeaderOption *o, struct field *list,
+	const struct field *defaults, uint32_t n_defaults)
 {
 	const Envoy__Config__Core__V3__HeaderValue *h = o->header;
 	struct str name = str_from(h ? h->key : ""), value = str_from(h ? h->value : "");
@@ -180,13 +207,9 @@ static int add_field(struct reader *r, const HeaderOption *o, struct field *list
 		return lb_err_set(r->rd->err, "header: the value of %.64s cannot be sent", h->key);
 	if (!value.len && !o->keep_empty_value)
 		return 0;
-	struct field *to = field_of(r->check, list, name);
-	if (to &&
-		o->append_action ==
-			ENVOY__CONFIG__CORE__V3__HEADER_VALUE_OPTION__HEADER_APPEND_ACTION__ADD_IF_ABSENT)
+	if (!has_place(r->check, o, name, is_among(defaults, n_defaults, name)))
 		return 0;
-	if (!to)
-		to = &list[r->check->n_fields++];
+	struct field *to = &list[r->check->n_fields++];
 	int rc = copy_name(r, name, &to->name);
 	return rc ? rc : copy(r, value, &to->value);
 }
@@ -204,23 +227,13 @@ static int read_fields(struct reader *r, HeaderOption *const *options, size_t n,
 	r->check->n_fields = n_defaults;
 	r->check->fields = list;
 	for (size_t i = 0; i < n; i++) {
-		int rc = add_field(r, options[i], list);
+		int rc = add_field(r, options[i], list, defaults, n_defaults);
 		if (rc == -EINVAL)
 			return lb_err_within(r->rd->err, "[%zu]", i);
 		if (rc)
 			return rc;
 	}
 	return 0;
-}
-
-static void remove_field(struct lb_check *c, struct str name)
-{
-	struct field *list = (struct field *)(uintptr_t)c->fields; // of its own arena
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < c->n_fields; i++)
-		if (!str_eq_fold(list[i].name, name))
-			list[n++] = list[i];
-	c->n_fields = n;
 }
 
 // Without one it is the cluster's name, as with Envoy, if that can be one.
@@ -270,6 +283,8 @@ static int read_receive(struct reader *r, Payload *const *blocks, size_t n)
 static int read_ranges(struct reader *r, Range *const *ranges, size_t n, const char *field,
 	struct lb_status_ranges *ret)
 {
+	if (n > MAX_RANGES)
+		return lb_err_set(r->rd->err, "%s: has more than %d entries", field, MAX_RANGES);
 	struct lb_status_range *list = lb_arena_alloc(&r->check->arena, n, sizeof(*list));
 	if (!list)
 		return -ENOMEM;

@@ -26,6 +26,10 @@ static void fields_are_checked(void **state)
 #define AT "=health_checks[0]: "
 #define HTTP_AT AT "http_health_check: "
 #define RANGES(name, start, end) HTTP(",'" name "':[{'start':" start ",'end':" end "}]")
+#define RANGE "{'start':500,'end':501}"
+#define RANGES_4 RANGE "," RANGE "," RANGE "," RANGE
+#define RANGES_16 RANGES_4 "," RANGES_4 "," RANGES_4 "," RANGES_4
+#define RANGES_64 RANGES_16 "," RANGES_16 "," RANGES_16 "," RANGES_16
 #define ADDED(fields) HTTP(",'requestHeadersToAdd':[{" fields "}]")
 	static const struct res_row rows[] = {
 		{"nothing in it", CHECKS("{}"), AT "timeout: must be set"},
@@ -68,6 +72,10 @@ static void fields_are_checked(void **state)
 			HTTP_AT "retriable_statuses[0]: must be in [100, 600)"},
 		{"HTTP, no status", RANGES("expectedStatuses", "200", "200"),
 			HTTP_AT "expected_statuses[0]: must be in [100, 600)"},
+		{"HTTP, 64 ranges of statuses", HTTP(",'retriableStatuses':[" RANGES_64 "]"), NULL},
+		{"HTTP, 65 ranges of statuses",
+			HTTP(",'retriableStatuses':[" RANGES_64 "," RANGE "]"),
+			HTTP_AT "retriable_statuses: has more than 64 entries"},
 		{"HTTP, method", HTTP(",'method':'HEAD'"), NULL},
 		{"HTTP, CONNECT", HTTP(",'method':'CONNECT'"),
 			HTTP_AT "method: CONNECT is not supported"},
@@ -206,10 +214,31 @@ static void a_request_by_http_is_as_the_resource_says(void **state)
 	assert_true(lb_status_is_in(c->retriable, 504));
 	assert_false(lb_status_is_in(c->retriable, 505));
 	assert_int_equal(c->n_fields, 2);
-	assert_text(c->fields[0].name, "user-agent");
-	assert_text(c->fields[0].value, "me");
-	assert_text(c->fields[1].name, "x-check");
-	assert_text(c->fields[1].value, "1");
+	assert_text(c->fields[0].name, "x-check");
+	assert_text(c->fields[0].value, "1");
+	assert_text(c->fields[1].name, "user-agent");
+	assert_text(c->fields[1].value, "me");
+	xds_res_put(r);
+}
+
+#define FIELD(name, value, rest) "{'header':{'key':'" name "','value':'" value "'}" rest "}"
+#define AS(x) ",'appendAction':'" x "'"
+
+static void fields_of_one_name_are_added_as_their_actions_say(void **state)
+{
+	static const char *const values[] = {"1", "2", "5", "7", "9"};
+	const struct lb_check *c;
+	struct xds_res *r = decode(
+		HTTP(",'requestHeadersToRemove':['user-agent'],'requestHeadersToAdd':[" FIELD("a",
+			"1", "") "," FIELD("A", "2", "") "," FIELD("b", "3", "") "," FIELD("b", "4",
+			"") "," FIELD("b", "5", AS("OVERWRITE_IF_EXISTS_OR_ADD")) "," FIELD("c",
+			"6", AS("OVERWRITE_IF_EXISTS")) "," FIELD("d", "7",
+			AS("ADD_IF_ABSENT")) "," FIELD("e", "8", "") "," FIELD("e", "9",
+			",'append':false") "]"),
+		&c);
+	assert_int_equal(c->n_fields, 5);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_text(c->fields[i].value, values[i]);
 	xds_res_put(r);
 }
 
@@ -253,5 +282,6 @@ static void blocks_are_found_one_after_the_other(void **state)
 RUN_SUITE("res/health_check", cmocka_unit_test(fields_are_checked),
 	cmocka_unit_test(unset_fields_have_envoys_defaults), cmocka_unit_test(set_times_are_kept),
 	cmocka_unit_test(a_request_by_http_is_as_the_resource_says),
+	cmocka_unit_test(fields_of_one_name_are_added_as_their_actions_say),
 	cmocka_unit_test(a_request_by_grpc_names_its_service),
 	cmocka_unit_test(blocks_are_found_one_after_the_other))
