@@ -289,8 +289,7 @@ static bool list_hosts(
 
 static void begin(struct host *host, bool serves_already)
 {
-	if (!serves_already)
-		lb_member_set_health(host->member, LB_MEMBER_UNCHECKED);
+	lb_member_set_health(host->member, serves_already ? LB_MEMBER_SERVES : LB_MEMBER_UNCHECKED);
 	arm(host, up_to(host->health, host->health->check->initial_jitter_ns));
 }
 

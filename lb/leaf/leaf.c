@@ -53,13 +53,15 @@ static int give_ejection(struct lb_leaf *leaf)
 	                      : 0;
 }
 
+// Without checks, a member that left with a verdict and came back before it was freed loses it.
 static int give_health(struct lb_leaf *leaf)
 {
-	const struct lb_leaf_layout *l = leaf->members.layout;
+	const struct lb_roster *r = leaf->members.layout->roster;
 	int err = 0;
 	if (leaf->health)
-		err = lb_health_update(
-			leaf->health, l->roster->members, l->roster->n, leaf->served_unchecked);
+		err = lb_health_update(leaf->health, r->members, r->n, leaf->served_unchecked);
+	for (uint32_t i = 0; !leaf->health && i < r->n; i++)
+		lb_member_set_health(r->members[i], LB_MEMBER_SERVES);
 	leaf->served_unchecked &= err != 0;
 	return err;
 }

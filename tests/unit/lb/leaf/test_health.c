@@ -301,6 +301,17 @@ static void a_verdict_outlives_an_update_and_ends_with_the_checks(void **state)
 	fini(&f);
 }
 
+// AHC-05: one that an earlier update's checks called unhealthy.
+static void an_endpoint_that_comes_back_has_no_older_verdict(void **state)
+{
+	struct fixture f;
+	init(&f);
+	lb_member_set_health(f.members[0], LB_MEMBER_UNHEALTHY);
+	update(&f, 0, 1, true);
+	assert_int_equal(health_of(&f, 0), LB_MEMBER_SERVES);
+	fini(&f);
+}
+
 // AHC-06: what policies see of it.
 static void a_member_is_ready_only_while_its_checks_pass(void **state)
 {
@@ -424,6 +435,7 @@ RUN_SUITE("lb/health", cmocka_unit_test(a_new_endpoint_serves_after_its_first_ch
 	cmocka_unit_test(without_traffic_checks_are_rare),
 	cmocka_unit_test(jitter_is_added_within_its_bounds),
 	cmocka_unit_test(a_verdict_outlives_an_update_and_ends_with_the_checks),
+	cmocka_unit_test(an_endpoint_that_comes_back_has_no_older_verdict),
 	cmocka_unit_test(a_member_is_ready_only_while_its_checks_pass),
 	cmocka_unit_test(no_more_checks_are_under_way_than_may_be),
 	cmocka_unit_test(a_check_that_our_memory_ended_says_nothing),

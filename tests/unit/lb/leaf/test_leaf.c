@@ -106,6 +106,24 @@ static void endpoint_is_the_same_member_in_any_order_of_addresses(void **state)
 	leaves_fini(&f);
 }
 
+// AHC-06: a member that left unhealthy may come back while it still serves an older list, when
+// there are no checks any more.
+static void a_verdict_ends_where_there_are_no_checks(void **state)
+{
+	static struct leaves f;
+	struct leaves_plan p;
+	leaves_init(&f, fake_ops_of);
+	leaves_plan_init(&p, 0);
+	f.config.spec = &leaves_whole;
+	leaves_update(&f, &p, 1);
+	struct lb_member *m = lb_leaf_member(f.leaf, &p.addresses[0], 1);
+	lb_member_set_health(m, LB_MEMBER_UNHEALTHY);
+	leaves_update(&f, &p, 1);
+	assert_ptr_equal(lb_leaf_member(f.leaf, &p.addresses[0], 1), m);
+	assert_int_equal(lb_member_health(m), LB_MEMBER_SERVES);
+	leaves_fini(&f);
+}
+
 // A55-O01, A55-O03
 static void draining_endpoint_is_for_sessions_only(void **state)
 {
@@ -666,6 +684,7 @@ RUN_SUITE("lb/leaf", cmocka_unit_test(nobody_is_looked_at_without_an_algorithm),
 	cmocka_unit_test(next_priority_is_made_when_the_first_fails),
 	cmocka_unit_test(priorities_that_swap_localities_swap_their_children),
 	cmocka_unit_test(endpoint_is_the_same_member_in_any_order_of_addresses),
+	cmocka_unit_test(a_verdict_ends_where_there_are_no_checks),
 	cmocka_unit_test(draining_endpoint_is_for_sessions_only),
 	cmocka_unit_test(cluster_that_drops_everything_is_ready_without_endpoints),
 	cmocka_unit_test(limit_and_drops_change_above_the_policies),
