@@ -288,12 +288,6 @@ static void count_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 	info->connections += e->connections;
 }
 
-static void count_checks(void *ctx, const struct leaf_source *s, const struct lb_leaf *leaf)
-{
-	if (leaf)
-		lb_leaf_count_checks(leaf, ctx);
-}
-
 // What a request would hear.
 static const char *why_failing(const struct assembler *a, const struct lb_cluster *c)
 {
@@ -326,7 +320,7 @@ static void describe_cluster(
 		ret->detail = cluster_tree_trouble(c->tree);
 	if (!*ret->detail)
 		ret->detail = cluster_tree_tls_error(c->tree);
-	cluster_tree_each_leaf(c->tree, count_checks, &ret->checks);
+	cluster_tree_count_checks(c->tree, &ret->checks);
 	workers_cluster_totals(a->conf.workers, c->id, &ret->totals);
 	if (c->before)
 		cluster_totals_since(&ret->totals, &c->before->totals);

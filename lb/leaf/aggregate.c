@@ -34,7 +34,8 @@ static void *child_create(void *ctx, struct lb_priority_child *place, const char
 	if (!c)
 		return NULL;
 	*c = (struct child){.aggregate = a, .place = place};
-	const struct lb_leaf_parent parent = {on_leaf, c, a->env.parent.owner};
+	const struct lb_leaf_parent parent = {
+		on_leaf, c, a->env.parent.owner, a->env.parent.checks};
 	c->leaf = lb_leaf_new(a->env.leaf, parent, name, a->env.leaf_id(a->env.parent.ctx, name));
 	if (!c->leaf) {
 		free(c);

@@ -37,7 +37,6 @@ struct lb_health {
 	struct host **hosts; // owned; [n], by the member's id
 	uint32_t n;
 	bool is_used; // requests were sent to some member
-	struct lb_health_counts counts;
 };
 
 static void on_timer(struct twheel_timer *);
@@ -177,9 +176,12 @@ static bool conclude(struct host *host, enum lb_probe_result result)
 
 static void count(struct lb_health *h, enum lb_probe_result result)
 {
-	h->counts.passed += result == LB_PROBE_PASSED;
-	h->counts.failed += result != LB_PROBE_PASSED;
-	h->counts.network_failures += result == LB_PROBE_NETWORK || result == LB_PROBE_TIMEOUT;
+	struct lb_health_counts *n = h->env.counts;
+	if (!n)
+		return;
+	n->passed += result == LB_PROBE_PASSED;
+	n->failed += result != LB_PROBE_PASSED;
+	n->network_failures += result == LB_PROBE_NETWORK || result == LB_PROBE_TIMEOUT;
 }
 
 // What members hear of may change the leaf, but not free this.
@@ -223,7 +225,8 @@ static void on_timer(struct twheel_timer *t)
 		arm(host, AGAIN_NS);
 		return;
 	}
-	h->counts.attempts++;
+	if (h->env.counts)
+		h->env.counts->attempts++;
 	lb_probes_ask(h->env.probes, host->probe, h->check);
 }
 
@@ -358,14 +361,6 @@ bool lb_health_find(
 		ret->since_ns = twheel_now(h->env.wheel) - host->told_ns;
 	snprintf(ret->why, sizeof(ret->why), "%s", host->why);
 	return true;
-}
-
-void lb_health_count(const struct lb_health *h, struct lb_health_counts *ret)
-{
-	ret->attempts += h->counts.attempts;
-	ret->passed += h->counts.passed;
-	ret->failed += h->counts.failed;
-	ret->network_failures += h->counts.network_failures;
 }
 
 void lb_health_dump(const struct lb_health *h, struct lb_dump *d)

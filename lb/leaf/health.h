@@ -20,6 +20,12 @@ struct lb_security;
 struct rand;
 struct twheel;
 
+// Envoy's health_check.attempt, .success, .failure and .network_failure.
+struct lb_health_counts {
+	uint64_t attempts, passed, failed;
+	uint64_t network_failures; // of those that failed: no connection, or no answer in time
+};
+
 struct lb_health_env {
 	struct twheel *wheel;
 	struct rand *rand;
@@ -31,12 +37,7 @@ struct lb_health_env {
 	bool (*is_used)(void *ctx, uint32_t member);
 	void *ctx;
 	const char *cluster; // for log lines
-};
-
-// Envoy's health_check.attempt, .success, .failure and .network_failure.
-struct lb_health_counts {
-	uint64_t attempts, passed, failed;
-	uint64_t network_failures; // of those that failed: no connection, or no answer in time
+	struct lb_health_counts *counts; // added to, outlives it; NULL = nothing is counted
 };
 
 struct lb_health *lb_health_new(const struct lb_health_env *); // NULL = out of memory
@@ -62,5 +63,4 @@ struct lb_health_record {
 // Returns false if the member is not listed.
 bool lb_health_find(
 	const struct lb_health *, const struct lb_member *, struct lb_health_record *ret);
-void lb_health_count(const struct lb_health *, struct lb_health_counts *ret); // adds to *ret
 void lb_health_dump(const struct lb_health *, struct lb_dump *);

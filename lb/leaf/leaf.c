@@ -292,6 +292,7 @@ static struct lb_health *health_new(struct lb_leaf *leaf)
 		.is_used = leaf->env->is_used,
 		.ctx = leaf->env->ctx,
 		.cluster = leaf->name,
+		.counts = leaf->parent.checks,
 	};
 	return lb_health_new(&env);
 }
@@ -463,12 +464,6 @@ void lb_leaf_look(const struct lb_leaf *leaf, const struct lb_member *m, struct 
 	ret->is_weighed = true;
 	ret->standing = lb_orca_look(leaf->env->orca, lb_member_id(m), &conf,
 		twheel_now(leaf->env->wheel), &ret->weight);
-}
-
-void lb_leaf_count_checks(const struct lb_leaf *leaf, struct lb_health_counts *ret)
-{
-	if (leaf->health)
-		lb_health_count(leaf->health, ret);
 }
 
 // A75-T01

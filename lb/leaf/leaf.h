@@ -89,6 +89,9 @@ struct lb_leaf_parent {
 	int (*publish)(void *ctx, enum lb_state, struct lb_picker *);
 	void *ctx;
 	void *owner; // owner of the leaf's members, for member_take
+	// What health checks count is added here. Outlives the leaf, since totals must not fall
+	// when checks end. NULL = is not counted.
+	struct lb_health_counts *checks;
 };
 
 // Publishes nothing until the first update. Copies the name; id distinguishes leaves in a request's
@@ -119,6 +122,4 @@ struct lb_leaf_record {
 	enum lb_orca_standing standing; // likewise
 	double weight; // 0 = the mean weight is used
 };
-// What its health checks have counted is added.
-void lb_leaf_count_checks(const struct lb_leaf *, struct lb_health_counts *ret);
 void lb_leaf_look(const struct lb_leaf *, const struct lb_member *, struct lb_leaf_record *ret);

@@ -254,7 +254,9 @@ static void init_leaf(struct control *c, uint32_t id)
 		.last_used = last_used,
 		.probes = c->probes,
 		.ctx = l};
-	l->leaf = lb_leaf_new(&l->env, (struct lb_leaf_parent){on_publish, l}, names[id], id);
+	l->leaf = lb_leaf_new(&l->env,
+		(struct lb_leaf_parent){.publish = on_publish, .ctx = l, .checks = &l->checks},
+		names[id], id);
 	l->breaker = lb_breakers_get(c->breakers, names[id], "");
 	CHECK(l->leaf && l->breaker);
 	set_picker(c, id, LB_CONNECTING, lb_picker_queue());

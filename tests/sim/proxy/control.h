@@ -65,6 +65,7 @@ struct control_leaf {
 	uint32_t max_requests;
 	const struct lb_outlier_conf *outlier;
 	struct lb_check *check; // borrowed; NULL = no health checks
+	struct lb_health_counts checks;
 	uint32_t load; // of its locality, index of lb_link.loads
 	struct lb_loads *loads; // counted; NULL = none
 	uint64_t idle_timeout_ns;
