@@ -123,7 +123,7 @@ static void isolated(const struct doctor_host *h, cpu_set_t *ret)
 
 void check_core_isolated(const struct doctor_host *h)
 {
-	cpu_set_t ours, alone, shared;
+	cpu_set_t ours, alone, shared, all;
 	char text[256];
 	cores_of_workers(h->config, &ours);
 	isolated(h, &alone);
@@ -136,6 +136,8 @@ void check_core_isolated(const struct doctor_host *h)
 		"workers: cores %s are not isolated; whatever else runs there delays requests by "
 		"milliseconds",
 		text);
+	CPU_OR(&all, &ours, &alone); // those that are isolated already are to stay so
+	print_cores(&all, text, sizeof(text));
 	doctor_fix(h->report, "isolcpus=%s nohz_full=%s on the kernel's command line", text, text);
 }
 

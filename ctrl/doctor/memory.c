@@ -29,7 +29,8 @@ static uint32_t packet_mib(const struct config *c)
 }
 
 struct hugepages {
-	unsigned long n_all, free_mib, kib; // kib: of one, the smallest size with pages
+	unsigned long free_mib; // of all sizes
+	unsigned long n, kib; // of the smallest size with pages: how many, and of one
 };
 
 static void count_hugepages(const struct doctor_host *h, struct hugepages *ret)
@@ -46,9 +47,10 @@ static void count_hugepages(const struct doctor_host *h, struct hugepages *ret)
 		unsigned long n = (unsigned long)look_number(path, 0);
 		look_path(h, path, "%s/%s/free_hugepages", base, e->d_name);
 		ret->free_mib += (unsigned long)look_number(path, 0) * kib / 1024;
-		ret->n_all += n;
-		if (n && (!ret->kib || kib < ret->kib))
+		if (n && (!ret->kib || kib < ret->kib)) {
+			ret->n = n;
 			ret->kib = kib;
+		}
 	}
 	if (dir)
 		closedir(dir);
@@ -64,7 +66,7 @@ void check_hugepages(const struct doctor_host *h)
 	if (pages.free_mib >= wanted)
 		return;
 	unsigned long kib = pages.kib ? pages.kib : 2048;
-	unsigned long n = pages.n_all + ((wanted - pages.free_mib) * 1024 + kib - 1) / kib;
+	unsigned long n = pages.n + ((wanted - pages.free_mib) * 1024 + kib - 1) / kib;
 	doctor_find(h->report, DOCTOR_ERROR,
 		"eal: hugepages are asked for, %lu MiB of them are free, and %u workers on %u "
 		"ports need %u; the start fails",
