@@ -20,8 +20,11 @@ _Static_assert(CONFIG_MAX_PORTS <= LB_CAPTURE_PORTS, "ports");
 struct capture {
 	struct capture_conf conf;
 	struct capture_writer *writer; // NULL = off
-	bool begun, ending; // workers have been told to begin; to end, or that they need not begin
-	uint32_t n_sent; // commands to each worker, ever
+	bool begun, ending; // workers are to begin; to end, or they need not begin
+	struct {
+		bool copies; // as it was told last
+		uint32_t n_sent; // commands, ever
+	} told[LB_MAX_WORKERS];
 	char file[ACCESS_PATH_MAX + 1];
 	bool has_last;
 	struct capture_numbers last;
@@ -35,16 +38,6 @@ struct capture *capture_new(const struct capture_conf *conf)
 	return c;
 }
 
-void capture_free(struct capture *c)
-{
-	if (!c)
-		return;
-	if (c->writer)
-		capture_writer_finish(c->writer);
-	capture_writer_free(c->writer);
-	free(c);
-}
-
 static const char *end_of(const struct capture_numbers *n)
 {
 	static const char *const names[] = {
@@ -56,16 +49,47 @@ static const char *end_of(const struct capture_numbers *n)
 	return n->end == CAPTURE_FAILED ? strerror(n->error) : names[n->end];
 }
 
+static void close_writer(struct capture *c)
+{
+	c->last = capture_writer_close(c->writer);
+	c->has_last = true;
+	c->writer = NULL;
+	if (!c->begun)
+		return;
+	log_info("capture ended",
+		"file=%s frames=%" PRIu64 " bytes=%" PRIu64 " dropped=%" PRIu64 " end=%s",
+		log_quote(c->file), c->last.n_frames, c->last.n_bytes, c->last.n_dropped,
+		log_quote(end_of(&c->last)));
+}
+
+void capture_free(struct capture *c)
+{
+	if (!c)
+		return;
+	if (c->writer) {
+		capture_writer_finish(c->writer);
+		close_writer(c);
+	}
+	free(c);
+}
+
 static bool is_over(enum capture_phase phase)
 {
 	return phase == CAPTURE_OVER || phase == CAPTURE_DONE;
 }
 
+static bool is_wanted(const struct capture *c)
+{
+	return c->begun && !c->ending;
+}
+
+// All know whether they are to copy frames.
 static bool all_heard(const struct capture *c)
 {
 	for (uint32_t i = 0; i < workers_count(c->conf.workers); i++) {
 		const struct lb_capture *w = workers_link(c->conf.workers, i)->capture;
-		if (__atomic_load_n(&w->n_heard, __ATOMIC_ACQUIRE) != c->n_sent)
+		if (c->told[i].copies != is_wanted(c) ||
+			__atomic_load_n(&w->n_heard, __ATOMIC_ACQUIRE) != c->told[i].n_sent)
 			return false;
 	}
 	return true;
@@ -178,41 +202,27 @@ int capture_start(struct capture *c, const struct capture_ask *ask, struct lb_er
 	return 0;
 }
 
-static void send(struct capture *c, enum lb_command_kind kind)
+// A command that is lost for want of memory is sent again at the next tick.
+static void tell(struct capture *c)
 {
-	const struct lb_command command = {.kind = kind};
-	workers_send_all(c->conf.workers, &command);
-	c->n_sent++;
-}
-
-static void end(struct capture *c)
-{
-	if (c->begun)
-		send(c, LB_COMMAND_CAPTURE_END);
-	c->ending = true;
+	bool wanted = is_wanted(c);
+	const struct lb_command command = {
+		.kind = wanted ? LB_COMMAND_CAPTURE : LB_COMMAND_CAPTURE_END};
+	for (uint32_t i = 0; i < workers_count(c->conf.workers); i++) {
+		if (c->told[i].copies == wanted || !workers_send(c->conf.workers, i, &command))
+			continue;
+		c->told[i].copies = wanted;
+		c->told[i].n_sent++;
+	}
 }
 
 int capture_stop(struct capture *c, struct lb_err *reterr)
 {
 	if (!c->writer)
 		return lb_err_set(reterr, "there is no capture");
-	if (!c->ending)
-		end(c);
+	c->ending = true;
+	tell(c);
 	return 0;
-}
-
-static void close_writer(struct capture *c)
-{
-	c->last = capture_writer_numbers(c->writer);
-	c->has_last = true;
-	capture_writer_free(c->writer);
-	c->writer = NULL;
-	if (!c->begun)
-		return;
-	log_info("capture ended",
-		"file=%s frames=%" PRIu64 " bytes=%" PRIu64 " dropped=%" PRIu64 " end=%s",
-		log_quote(c->file), c->last.n_frames, c->last.n_bytes, c->last.n_dropped,
-		log_quote(end_of(&c->last)));
 }
 
 void capture_tick(struct capture *c)
@@ -221,12 +231,12 @@ void capture_tick(struct capture *c)
 		return;
 	enum capture_phase phase = capture_writer_phase(c->writer);
 	if (phase == CAPTURE_RUNS && !c->begun && !c->ending) {
-		send(c, LB_COMMAND_CAPTURE);
 		c->begun = true;
 		log_info("capture begins", "file=%s", log_quote(c->file));
 	}
-	if (is_over(phase) && !c->ending)
-		end(c);
+	if (is_over(phase))
+		c->ending = true;
+	tell(c);
 	if (phase == CAPTURE_DONE)
 		close_writer(c);
 	else if (c->ending && all_heard(c))

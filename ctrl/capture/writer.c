@@ -345,34 +345,6 @@ static void drop_text(const char *text)
 	free((void *)(uintptr_t)text);
 }
 
-void capture_writer_free(struct capture_writer *w)
-{
-	if (!w)
-		return;
-	if (w->started) {
-		struct pollfd done = {.fd = w->done_fd, .events = POLLIN};
-		// One that hangs in a write to a dead disk keeps what it has.
-		if (poll(&done, 1, END_MS) != 1) {
-			pthread_detach(w->thread);
-			return;
-		}
-		pthread_join(w->thread, NULL);
-	}
-	for (uint32_t i = 0; i < w->conf.n_ports; i++) {
-		drop_text(w->ports[i].name);
-		drop_text(w->ports[i].device);
-	}
-	drop_text(w->conf.application);
-	drop_text(w->conf.comment);
-	drop_text(w->place.path);
-	drop_text(w->place.below);
-	if (w->wake_fd >= 0)
-		close(w->wake_fd);
-	if (w->done_fd >= 0)
-		close(w->done_fd);
-	free(w);
-}
-
 struct capture_numbers capture_writer_numbers(const struct capture_writer *w)
 {
 	uint64_t from_ns = atomic_load_explicit(&w->from_ns, memory_order_relaxed);
@@ -392,4 +364,39 @@ struct capture_numbers capture_writer_numbers(const struct capture_writer *w)
 		n.n_dropped += n_dropped;
 	}
 	return n;
+}
+
+struct capture_numbers capture_writer_close(struct capture_writer *w)
+{
+	struct capture_numbers numbers;
+	if (w->started) {
+		struct pollfd done = {.fd = w->done_fd, .events = POLLIN};
+		// One that hangs in a write to a dead disk keeps what it has.
+		if (poll(&done, 1, END_MS) != 1) {
+			pthread_detach(w->thread);
+			return capture_writer_numbers(w);
+		}
+		pthread_join(w->thread, NULL);
+	}
+	numbers = capture_writer_numbers(w);
+	for (uint32_t i = 0; i < w->conf.n_ports; i++) {
+		drop_text(w->ports[i].name);
+		drop_text(w->ports[i].device);
+	}
+	drop_text(w->conf.application);
+	drop_text(w->conf.comment);
+	drop_text(w->place.path);
+	drop_text(w->place.below);
+	if (w->wake_fd >= 0)
+		close(w->wake_fd);
+	if (w->done_fd >= 0)
+		close(w->done_fd);
+	free(w);
+	return numbers;
+}
+
+void capture_writer_free(struct capture_writer *w)
+{
+	if (w)
+		(void)capture_writer_close(w);
 }

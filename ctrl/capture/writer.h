@@ -65,3 +65,5 @@ struct capture_numbers {
 	int error; // errno; FAILED
 };
 struct capture_numbers capture_writer_numbers(const struct capture_writer *);
+// Frees it likewise, and tells what it had written by its end.
+struct capture_numbers capture_writer_close(struct capture_writer *);
