@@ -38,6 +38,13 @@ static void look_at_folder(
 		doctor_find(h->report, DOCTOR_ERROR, "%s: %s is not a directory; it stays shut",
 			field, folder);
 		doctor_fix(h->report, "%s: another path", field);
+	} else if (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) != 0 && errno == EACCES) {
+		doctor_find(h->report, DOCTOR_ERROR,
+			"%s: this user may not search a directory above %s; nothing can be made "
+			"there",
+			field, folder);
+		doctor_fix(
+			h->report, "chmod a+x the directory that namei -m %s shows shut", folder);
 	} else if (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) != 0) {
 		look_folder(path, up);
 		if (parent_will_do && faccessat(AT_FDCWD, up, W_OK, AT_EACCESS) == 0)
@@ -54,42 +61,48 @@ static void look_at_folder(
 }
 
 // A relative path is below the working directory, which no root stands in front of.
-static const char *socket_path(const struct doctor_host *h, char path[PATH_MAX])
+static const char *socket_path(const struct doctor_host *h, const char *socket, char path[PATH_MAX])
 {
-	const char *socket = h->config->stats->socket;
 	if (socket[0] != '/')
 		return strcpy(path, socket);
 	return look_path(h, path, "%s", socket);
 }
 
-void check_socket(const struct doctor_host *h)
+static void look_at_socket(const struct doctor_host *h, const char *field, const char *socket)
 {
 	char path[PATH_MAX], folder[PATH_MAX];
-	const char *socket = h->config->stats->socket;
 	struct stat st;
-	if (lstat(socket_path(h, path), &st) != 0) {
+	if (lstat(socket_path(h, socket, path), &st) != 0) {
 		if (socket[0] == '/')
-			look_at_folder(h, "stats.socket", look_folder(socket, folder), true);
+			look_at_folder(h, field, look_folder(socket, folder), true);
 		return;
 	}
 	if (!S_ISSOCK(st.st_mode)) {
 		doctor_find(h->report, DOCTOR_ERROR,
-			"stats.socket: %s is there and no socket; the start fails", socket);
+			"%s: %s is there and no socket; the start fails", field, socket);
 		doctor_fix(h->report, "rm %s, or another path", socket);
 		return;
 	}
 	int rc = h->ops->dial(h->ctx, path);
 	if (rc == -ECONNREFUSED) {
 		doctor_find(h->report, DOCTOR_NOTE,
-			"stats.socket: nobody listens at %s; a process died and left it, and "
+			"%s: nobody listens at %s; a process died and left it, and "
 			"shuntd removes it when it starts",
-			socket);
+			field, socket);
 		doctor_fix(h->report, "start shuntd, or rm %s", socket);
 	} else if (rc) {
-		doctor_find(h->report, DOCTOR_WARNING, "stats.socket: %s: %s; shuntctl is refused",
-			socket, strerror(-rc));
+		doctor_find(h->report, DOCTOR_WARNING, "%s: %s: %s; who asks there is refused",
+			field, socket, strerror(-rc));
 		doctor_fix(h->report, "become root, or a member of its group (ls -l %s)", socket);
 	}
+}
+
+void check_socket(const struct doctor_host *h)
+{
+	const struct config_stats *s = h->config->stats;
+	look_at_socket(h, "stats.socket", s->socket);
+	if (s->haproxy_socket)
+		look_at_socket(h, "stats.haproxy_socket", s->haproxy_socket);
 }
 
 void check_socket_mode(const struct doctor_host *h)
@@ -138,4 +151,13 @@ void check_log_directory(const struct doctor_host *h)
 		look_at_folder(h, "access_log.path", look_folder(a->path, folder), false);
 	if (a && a->xds_directory)
 		look_at_folder(h, "access_log.xds_directory", a->xds_directory, false);
+}
+
+void check_directory(const struct doctor_host *h)
+{
+	const struct config *c = h->config;
+	if (c->state_dir)
+		look_at_folder(h, "state_dir", c->state_dir, false);
+	if (c->capture && c->capture->directory && c->capture->directory[0] == '/')
+		look_at_folder(h, "capture.directory", c->capture->directory, false);
 }

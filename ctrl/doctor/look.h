@@ -57,6 +57,7 @@ void check_socket(const struct doctor_host *);
 void check_socket_mode(const struct doctor_host *);
 void check_listen(const struct doctor_host *);
 void check_log_directory(const struct doctor_host *);
+void check_directory(const struct doctor_host *);
 void check_clock_source(const struct doctor_host *); // clocks.c
 void check_clock_synchronised(const struct doctor_host *);
 void check_clock_date(const struct doctor_host *);
