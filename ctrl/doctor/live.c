@@ -7,6 +7,7 @@
 #include "ctrl/certs/material.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/xds/federation.h"
+#include "ctrl/xds/keeper.h"
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
 
@@ -104,6 +105,37 @@ static void look_at_resource(void *ctx, const struct xds_entry_info *e)
 static void check_resources(const struct doctor_live *l)
 {
 	xds_federation_each(l->xds, look_at_resource, (void *)(uintptr_t)l);
+}
+
+static void count_stale(void *ctx, const struct xds_entry_info *e)
+{
+	unsigned *n = ctx;
+	*n += e->is_stale;
+}
+
+static void check_state(const struct doctor_live *l)
+{
+	struct xds_keeper_info i;
+	unsigned n_stale = 0;
+	if (!l->keeper)
+		return;
+	xds_keeper_info(l->keeper, &i);
+	if (i.error[0]) {
+		doctor_find(l->report, DOCTOR_WARNING,
+			"state_dir: %s: %s; a start without the xDS servers has what was written "
+			"before, or nothing",
+			i.directory, i.error);
+		doctor_fix(l->report, "the directory, and room on its disk (df %s)", i.directory);
+	}
+	xds_federation_each(l->xds, count_stale, &n_stale);
+	if (n_stale) {
+		doctor_find(l->report, DOCTOR_WARNING,
+			"state_dir: %u resources serve as an earlier run kept them; their xDS "
+			"server has not confirmed them",
+			n_stale);
+		doctor_fix(l->report, "shuntctl show xds: the servers, and the resources that are "
+				      "stale");
+	}
 }
 
 static void check_frontends(const struct doctor_live *l)
@@ -205,6 +237,10 @@ const struct doctor_live_check doctor_live_checks[] = {
 		"resources that were refused or are not there; a warning while an older "
 		"version serves",
 		DOCTOR_ERROR, check_resources},
+	{"xds-state",
+		"the state kept in `state_dir`: whether it is written, and what serves from it "
+                "still",
+		DOCTOR_WARNING, check_state},
 	{"frontend", "each frontend: whether it serves, and what its next configuration waits for",
 		DOCTOR_ERROR, check_frontends},
 	{"port", "each port: whether device and link are there", DOCTOR_ERROR, check_ports},

@@ -17,6 +17,7 @@ struct show_port;
 struct twheel;
 struct workers;
 struct xds_federation;
+struct xds_keeper;
 
 #define DOCTOR_MAX_LOSSES 32
 
@@ -34,6 +35,7 @@ struct doctor_live { // all borrowed
 	const struct workers *workers;
 	const struct assembler *assembler;
 	const struct xds_federation *xds;
+	const struct xds_keeper *keeper; // NULL = no state is kept
 	const struct certs *certs; // NULL = none
 	const struct access_log *access_log; // NULL = none
 	const struct show_port *ports; // of the configuration

@@ -87,6 +87,7 @@ static struct doctor_live live_of(const struct show *s, struct doctor_report *re
 		.workers = c->workers,
 		.assembler = c->assembler,
 		.xds = c->xds,
+		.keeper = c->keeper,
 		.certs = c->certs,
 		.access_log = c->access_log,
 		.ports = c->ports,
