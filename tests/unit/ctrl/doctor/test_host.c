@@ -194,6 +194,19 @@ static void no_folder_for_logs(struct fixture *f)
 	fixture_remove(f, "/var/log/shunt");
 }
 
+static void nobody_may_search_above_the_logs(struct fixture *f)
+{
+	char path[PATH_MAX];
+	f->log.xds_directory = NULL;
+	assert_int_equal(chmod(fixture_path(f, path, "/var/log"), 0700), 0);
+}
+
+static void no_folder_for_the_state(struct fixture *f)
+{
+	static char folder[] = "/var/lib/shunt";
+	f->config.state_dir = folder;
+}
+
 static void folder_for_listeners_logs_is_a_file(struct fixture *f)
 {
 	fixture_remove(f, "/var/log/shunt/xds");
@@ -319,6 +332,10 @@ static const struct row rows[] = {
 		NULL, address_is_not_here},
 	{"log-directory", ERROR_, "access_log.path: there is no directory /var/log/shunt",
 		"mkdir -p /var/log/shunt", NULL, NULL, no_folder_for_logs},
+	{"log-directory", ERROR_, "may not search a directory above /var/log/shunt", "namei -m",
+		NULL, NULL, nobody_may_search_above_the_logs},
+	{"directory", ERROR_, "state_dir: there is no directory /var/lib/shunt",
+		"mkdir -p /var/lib/shunt", NULL, NULL, no_folder_for_the_state},
 	{"log-directory", ERROR_, "/var/log/shunt/xds is not a directory", "another path", NULL,
 		NULL, folder_for_listeners_logs_is_a_file},
 	{"clock-source", WARN, "the kernel's clock is hpet", "tsc",
@@ -368,8 +385,9 @@ static void each_planted_fault_is_named_with_its_fix_and_nothing_else_is(void **
 			fixture_write(f, r->file, r->text);
 		if (r->plant)
 			r->plant(f);
-		// Root may write everywhere.
-		bool drops = is_root && strstr(r->what, "may not") && strstr(r->what, "writ");
+		// Root may write and search everywhere.
+		bool drops = is_root && strstr(r->what, "may not") &&
+		             (strstr(r->what, "writ") || strstr(r->what, "search"));
 		if (drops)
 			assert_int_equal(seteuid(NOBODY), 0);
 		json_t *findings = fixture_examine(f);
