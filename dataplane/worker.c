@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -278,8 +279,10 @@ static void tap(struct worker *w, struct lb_capture *to)
 		lb_capture_publish(w->capture);
 	w->capture = to;
 	host_tap(w->host, to);
-	if (to)
+	if (to) {
 		to->now_ns = twheel_now(w->wheel);
+		memset(to->n_lost, 0, sizeof(to->n_lost)); // of the capture before
+	}
 	lb_capture_heard(w->link->capture);
 }
 

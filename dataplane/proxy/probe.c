@@ -480,8 +480,8 @@ int proxy_probes_init(struct proxy *p, uint32_t max_conns)
 {
 	list_init(&p->probes.live);
 	list_init(&p->probes.to_tell);
-	return pool_init(&p->probes.conns, sizeof(struct proxy_probe),
-		(max_conns + PROXY_PROBES_PART - 1) / PROXY_PROBES_PART);
+	uint32_t n = max_conns / PROXY_PROBES_PART + PROXY_PROBES_MIN;
+	return pool_init(&p->probes.conns, sizeof(struct proxy_probe), n);
 }
 
 // The control thread may have freed its part already.

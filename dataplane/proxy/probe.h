@@ -14,8 +14,9 @@ struct lb_probe;
 struct proxy;
 
 // Of a worker's connections, one in so many may be of health checks, and half of these are kept
-// from one check to the next.
-#define PROXY_PROBES_PART 4
+// from one check to the next: a sixteenth of the quarter that clients leave to backends.
+#define PROXY_PROBES_PART 64
+#define PROXY_PROBES_MIN 8
 
 struct proxy_probes {
 	struct pool conns;
