@@ -239,13 +239,13 @@ const struct doctor_live_check doctor_live_checks[] = {
 		DOCTOR_ERROR, check_resources},
 	{"xds-state",
 		"the state kept in `state_dir`: whether it is written, and what serves from it "
-                "still",
+		"still",
 		DOCTOR_WARNING, check_state},
 	{"frontend", "each frontend: whether it serves, and what its next configuration waits for",
 		DOCTOR_ERROR, check_frontends},
 	{"port", "each port: whether device and link are there", DOCTOR_ERROR, check_ports},
 	{"gateway",
-		"whether a gateway has left our last question (ARP, neighbor discovery) "
+		"whether a port's gateway has left our last question (ARP, neighbor discovery) "
 		"without an answer",
 		DOCTOR_ERROR, live_check_gateway},
 	{"worker", "workers that hang, and turns of more than 1 ms", DOCTOR_ERROR,
