@@ -6,6 +6,7 @@
 #include "ctrl/certs/certs.h"
 #include "ctrl/certs/material.h"
 #include "ctrl/conf/config.h"
+#include "ctrl/doctor/dates.h"
 #include "ctrl/xds/federation.h"
 #include "ctrl/xds/keeper.h"
 #include "lb/base/time.h"
@@ -15,8 +16,6 @@
 #include <string.h>
 
 #define SILENT_NS (15 * NS_PER_SECOND) // as long as a resource may take (gRFC A57)
-#define SOON_S (INT64_C(7) * 24 * 3600)
-
 struct look {
 	const struct doctor_live *live;
 	const char *uri; // of the server in use
@@ -192,16 +191,9 @@ static void check_ports(const struct doctor_live *l)
 static void look_at_dates(
 	const struct doctor_live *l, const char *name, const struct cert_list *list)
 {
-	const struct cert_info *c = cert_list_first_to_end(list);
-	int64_t left_s = c ? c->not_after_s - l->now_s : 0;
-	if (!c || left_s > SOON_S)
-		return;
-	bool is_over = left_s <= 0;
-	doctor_find(l->report, is_over ? DOCTOR_ERROR : DOCTOR_WARNING,
-		"certificate provider %s: %s %s %.1f days%s; peers refuse it%s", name, c->subject,
-		is_over ? "expired" : "expires in", (double)(is_over ? -left_s : left_s) / 86400,
-		is_over ? " ago" : "", is_over ? "" : " then");
-	doctor_fix(l->report, "a new certificate in its file: it is read by itself");
+	char where[128];
+	snprintf(where, sizeof(where), "certificate provider %s", name);
+	doctor_judge_end(l->report, where, list, l->now_s);
 }
 
 static void look_at_certificates(void *ctx, const struct certs_info *i)

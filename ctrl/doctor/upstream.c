@@ -4,6 +4,7 @@
 #include "ctrl/certs/file.h"
 #include "ctrl/certs/pem.h"
 #include "ctrl/conf/config.h"
+#include "ctrl/doctor/dates.h"
 #include "ctrl/doctor/look.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 
@@ -12,8 +13,6 @@
 #include <time.h>
 
 #define MAX_TARGETS 16 // servers beyond are not looked at
-#define SOON_S (INT64_C(7) * 24 * 3600)
-
 void check_bootstrap(const struct doctor_host *h)
 {
 	if (h->bootstrap)
@@ -147,16 +146,7 @@ static void judge_dates(const struct doctor_host *h, const char *path, const str
 			path, list->list[i].subject);
 		doctor_fix(h->report, "the clock (date -u), or the certificate");
 	}
-	const struct cert_info *c = cert_list_first_to_end(list);
-	int64_t left_s = c ? c->not_after_s - h->now_s : 0;
-	if (!c || left_s > SOON_S)
-		return;
-	bool is_over = left_s <= 0;
-	doctor_find(h->report, is_over ? DOCTOR_ERROR : DOCTOR_WARNING,
-		"%s: %s %s %.1f days%s; peers refuse it%s", path, c->subject,
-		is_over ? "expired" : "expires in", (double)(is_over ? -left_s : left_s) / 86400,
-		is_over ? " ago" : "", is_over ? "" : " then");
-	doctor_fix(h->report, "a new certificate in that file: it is read by itself");
+	doctor_judge_end(h->report, path, list, h->now_s);
 }
 
 // Of many CAs some may be old, and others count. What cannot be read check_certificates() tells.
