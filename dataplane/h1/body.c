@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request's body (RFC 9112 6, 7.1): by its length, or in chunks, whose lines are read byte by
-// byte where they lie.
+// A request's body (RFC 9112 6, 7.1): by its length, or in chunks, whose lines are read where they
+// lie.
 #include "dataplane/h1/impl.h"
 #include "dataplane/h1/text.h"
+#include "lb/base/min.h"
+
+#include <string.h>
 
 static size_t pass(struct h1_conn *c, const uint8_t *p, size_t len)
 {
@@ -51,13 +54,23 @@ static enum h1_state on_size(struct h1_conn *c, uint8_t b)
 	return H1_CHUNK_SIZE;
 }
 
-static enum h1_state on_extension(struct h1_conn *c, uint8_t b)
+// Takes what there is of it at once: a client may send much more of it than of a body (TH-123).
+static size_t on_extension(struct h1_conn *c, const uint8_t *p, size_t len)
 {
-	if (b == '\r')
-		return H1_CHUNK_LF;
-	char text = (char)b;
-	bool ok = h1_text_classes((struct str){&text, 1}) & H1_TEXT_VALUE;
-	return ok && ++c->n_extension <= H1_MAX_EXTENSION ? H1_CHUNK_EXTENSION : H1_DROPPING;
+	size_t most = H1_MAX_EXTENSION - c->n_extension;
+	size_t n = min_size(len, most + 1);
+	const uint8_t *end = memchr(p, '\r', n);
+	if (end)
+		n = (size_t)(end - p);
+	if (n > most || (n && !h1_text_is((struct str){(const char *)p, n}, H1_TEXT_VALUE))) {
+		c->state = H1_DROPPING;
+		return n;
+	}
+	c->n_extension += (uint16_t)n;
+	if (!end)
+		return n;
+	c->state = H1_CHUNK_LF;
+	return n + 1;
 }
 
 // RFC 9110 5.6.3: such blanks must be taken, but only where an extension follows.
@@ -84,8 +97,6 @@ static enum h1_state step(struct h1_conn *c, uint8_t b)
 		return on_size(c, b);
 	case H1_CHUNK_BLANK:
 		return on_blank(c, b);
-	case H1_CHUNK_EXTENSION:
-		return on_extension(c, b);
 	case H1_CHUNK_LF:
 		return on_size_end(c, b);
 	case H1_CHUNK_END:
@@ -101,7 +112,10 @@ size_t h1_body_feed(struct h1_conn *c, const uint8_t *p, size_t len)
 		return pass(c, p, len);
 	size_t n = 0;
 	while (n < len && c->state != H1_CHUNK_DATA && c->state != H1_AT_TRAILERS) {
-		c->state = (uint8_t)step(c, p[n++]);
+		if (c->state == H1_CHUNK_EXTENSION)
+			n += on_extension(c, p + n, len - n);
+		else
+			c->state = (uint8_t)step(c, p[n++]);
 		if (c->state == H1_DROPPING) {
 			h1_conn_fail(c, H1_BAD_CHUNK);
 			break;
