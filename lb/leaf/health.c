@@ -18,6 +18,7 @@
 
 #define LEAST_NS NS_PER_MS // between two checks
 #define AGAIN_NS NS_PER_SECOND // after one that our own memory ended
+#define N_FIRST_AT_ONCE 100 // first checks of a list that may begin within a millisecond
 
 struct host {
 	struct lb_probe_user user;
@@ -290,10 +291,12 @@ static bool list_hosts(
 	return true;
 }
 
-static void begin(struct host *host, bool serves_already)
+// The nth of a list's new ones: a turn of the loop is no place for a hundred thousand (AHC-07).
+static void begin(struct host *host, bool serves_already, uint32_t nth)
 {
+	uint64_t jitter_ns = up_to(host->health, host->health->check->initial_jitter_ns);
 	lb_member_set_health(host->member, serves_already ? LB_MEMBER_SERVES : LB_MEMBER_UNCHECKED);
-	arm(host, up_to(host->health, host->health->check->initial_jitter_ns));
+	arm(host, saturating_add(jitter_ns, nth / N_FIRST_AT_ONCE * NS_PER_MS));
 }
 
 // Both in the same order.
@@ -327,9 +330,9 @@ int lb_health_update(
 	drop_others(h, list, n);
 	h->hosts = list;
 	h->n = n;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0, nth = 0; i < n; i++)
 		if (list[i]->is_first && !list[i]->probe && !twheel_armed(&list[i]->timer))
-			begin(list[i], serves_already);
+			begin(list[i], serves_already, nth++);
 	return 0;
 }
 

@@ -361,6 +361,29 @@ static void no_more_checks_are_under_way_than_may_be(void **state)
 	fini(&f);
 }
 
+// AHC-07.
+static void first_checks_of_many_endpoints_begin_a_hundred_a_millisecond(void **state)
+{
+	enum { MANY = 1000 };
+	struct fixture f;
+	struct lb_member *many[MANY];
+	init(&f);
+	for (uint32_t i = 0; i < MANY; i++) {
+		struct ip_port a = world_addr(N + i);
+		many[i] = lb_member_new(&f.member_env, N + i, &a, 1);
+	}
+	assert_int_equal(lb_health_update(f.health, many, MANY, false), 0);
+	for (uint64_t before = 0; before < MANY; before = f.counts.attempts) {
+		world_pass(&f.world, WORLD_MS);
+		assert_in_range(
+			f.counts.attempts, before + 1, before + 200); // of two ticks at most
+	}
+	lb_health_end(f.health);
+	for (uint32_t i = 0; i < MANY; i++)
+		lb_member_put(many[i]);
+	fini(&f);
+}
+
 // AHC-08.
 static void a_check_that_our_memory_ended_says_nothing(void **state)
 {
@@ -436,6 +459,7 @@ RUN_SUITE("lb/health", cmocka_unit_test(a_new_endpoint_serves_after_its_first_ch
 	cmocka_unit_test(an_endpoint_that_comes_back_has_no_older_verdict),
 	cmocka_unit_test(a_member_is_ready_only_while_its_checks_pass),
 	cmocka_unit_test(no_more_checks_are_under_way_than_may_be),
+	cmocka_unit_test(first_checks_of_many_endpoints_begin_a_hundred_a_millisecond),
 	cmocka_unit_test(a_check_that_our_memory_ended_says_nothing),
 	cmocka_unit_test(a_check_waits_until_it_may_begin),
 	cmocka_unit_test(each_allocation_that_fails_leaves_it_as_before),
