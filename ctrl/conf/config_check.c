@@ -8,6 +8,7 @@
 #include "ctrl/conf/config_frontends.h"
 #include "ctrl/conf/config_numbers.h"
 #include "ctrl/conf/config_vips.h"
+#include "ctrl/conf/config_workers.h"
 #include "lb/base/time.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define IP6_MTU_MIN 1280 // RFC 8200 5
 
@@ -140,29 +140,6 @@ uint32_t config_port_of(const struct config *c, const struct ip_addr *ip)
 			if (ip_eq(&c->ports[i].address_ips[j], ip))
 				return i;
 	return i;
-}
-
-static int check_workers(struct config *c, struct lb_err *reterr)
-{
-	if (!c->workers) {
-		c->workers = malloc(sizeof(*c->workers));
-		if (!c->workers)
-			return lb_err_set(reterr, "out of memory");
-		long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
-		c->workers[0] = n_cores > 1 ? (uint16_t)(n_cores - 1) : 0;
-		c->n_workers = 1;
-	}
-	for (unsigned i = 0; i < c->n_workers; i++) {
-		if (c->workers[i] >= sysconf(_SC_NPROCESSORS_ONLN))
-			return lb_err_set(reterr, "workers[%u]: this machine has no core %u", i,
-				c->workers[i]);
-		for (unsigned j = 0; j < i; j++)
-			if (c->workers[i] == c->workers[j])
-				return lb_err_set(reterr,
-					"workers[%u]: core %u has workers[%u] already", i,
-					c->workers[i], j);
-	}
-	return 0;
 }
 
 // A group's number, or a name in /etc/group: no directory is asked, which might keep a reload
@@ -475,7 +452,7 @@ static int check_state_dir(const struct config *c, struct lb_err *reterr)
 
 int config_check(struct config *c, struct lb_err *reterr)
 {
-	if (check_stats(c, reterr) || check_workers(c, reterr) || check_dns(c, reterr) ||
+	if (check_stats(c, reterr) || config_check_workers(c, reterr) || check_dns(c, reterr) ||
 		check_csds(c, reterr) || check_metrics(c, reterr) || check_limits(c, reterr) ||
 		check_access_log(c, reterr) || check_capture(c, reterr) ||
 		check_retries(c, reterr) ||

@@ -115,7 +115,7 @@ static void put_default(char *to, const char *path, const cyaml_schema_value_t *
 	if (strcmp(path, "vips[].arp") == 0)
 		value = true;
 	if (strcmp(path, "workers") == 0)
-		strcpy(to, "the last core");
+		strcpy(to, "the last core that the process may use");
 	else if (v->type == CYAML_UINT)
 		sprintf(to, "`%u`", number_of(path)->fallback);
 	else if (v->type == CYAML_ENUM)
