@@ -193,6 +193,7 @@ static int update(struct leaf_source *s, const struct cluster_tree_env *env, str
 		.loads = s->loads ? load_leaf_drops(s->loads, d.drops, d.n_drops) : NULL,
 		.metrics = s->loads ? load_leaf_metrics(s->loads) : NULL,
 		.max_requests = c->max_requests,
+		.retry_budget = c->retry_budget,
 		.eds_service_name = c->eds_service_name,
 		.outlier = c->outlier,
 		.check = c->check,

@@ -109,6 +109,7 @@ static const struct own {
 	{METRIC_ID_RETRIES_REFUSED, "proxy", "retries_forbidden", "pushback"},
 	{METRIC_ID_RETRIES_REFUSED, "proxy", "retries_abandoned", "body"},
 	{METRIC_ID_RETRIES_REFUSED, "proxy", "retries_overflow", "queue"},
+	{METRIC_ID_RETRIES_REFUSED, "proxy", "retries_over_budget", "budget"},
 	{METRIC_ID_QUEUED, "proxy", "queued_for_pick", "endpoint"},
 	{METRIC_ID_QUEUED, "proxy", "queued_for_stream", "stream"},
 	{METRIC_ID_SESSIONS, "proxy", "sessions_kept", "kept"},

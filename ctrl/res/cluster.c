@@ -22,6 +22,7 @@
 typedef Envoy__Config__Cluster__V3__Cluster Cluster;
 typedef Envoy__Config__Cluster__V3__CircuitBreakers__Thresholds Thresholds;
 typedef Envoy__Config__Core__V3__TransportSocket Socket;
+typedef Envoy__Config__Cluster__V3__CircuitBreakers__Thresholds__RetryBudget RetryBudget;
 typedef Google__Protobuf__UInt32Value Number;
 
 // ENV-04. A number that stands for "no limit" loses nothing.
@@ -31,35 +32,55 @@ static void warn_of_limit(struct res_reader *rd, const char *field, const Number
 		res_warn(rd, "circuit_breakers: %s is ignored", field);
 }
 
-static void read_thresholds(struct res_reader *rd, const Thresholds *t, struct res_cluster *c)
+// CB-07, with Envoy's defaults of a budget's fields.
+static int read_retry_budget(
+	const Thresholds *t, struct res_reader *rd, struct lb_retry_budget *ret)
+{
+	const RetryBudget *in = t->retry_budget;
+	if (!in) {
+		bool is_set = t->max_retries && t->max_retries->value != UINT32_MAX;
+		*ret = (struct lb_retry_budget){is_set, 0, is_set ? t->max_retries->value : 0};
+		return 0;
+	}
+	double percent = in->budget_percent ? in->budget_percent->value : 20;
+	const Number *least = in->min_retry_concurrency;
+	if (!(percent >= 0 && percent <= 100))
+		return lb_err_set(rd->err,
+			"circuit_breakers: retry_budget: budget_percent %g is not from 0 to 100",
+			percent);
+	*ret = (struct lb_retry_budget){true, (uint32_t)(percent * 1e4), least ? least->value : 3};
+	return 0;
+}
+
+static int read_thresholds(struct res_reader *rd, const Thresholds *t, struct res_cluster *c)
 {
 	if (t->max_requests)
 		c->max_requests = t->max_requests->value;
 	warn_of_limit(rd, "max_connections", t->max_connections);
 	warn_of_limit(rd, "max_pending_requests", t->max_pending_requests);
-	warn_of_limit(rd, "max_retries", t->max_retries);
 	warn_of_limit(rd, "max_connection_pools", t->max_connection_pools);
-	if (t->retry_budget)
-		res_warn(rd, "circuit_breakers: retry_budget is ignored");
+	return read_retry_budget(t, rd, &c->retry_budget);
 }
 
 // A32-I05: the first threshold of DEFAULT priority.
-static void read_breakers(struct res_reader *rd, const Cluster *m, struct res_cluster *c)
+static int read_breakers(struct res_reader *rd, const Cluster *m, struct res_cluster *c)
 {
 	bool found = false, others = false;
+	int rc = 0;
 	c->max_requests = DEFAULT_MAX_REQUESTS;
 	for (size_t i = 0; m->circuit_breakers && i < m->circuit_breakers->n_thresholds; i++) {
 		const Thresholds *t = m->circuit_breakers->thresholds[i];
 		if (t->priority != ENVOY__CONFIG__CORE__V3__ROUTING_PRIORITY__DEFAULT)
 			others = true;
 		else if (!found)
-			read_thresholds(rd, t, c);
+			rc = read_thresholds(rd, t, c);
 		found = found || t->priority == ENVOY__CONFIG__CORE__V3__ROUTING_PRIORITY__DEFAULT;
 	}
 	if (others)
 		res_warn(rd, "circuit_breakers: thresholds of priority HIGH are ignored");
 	if (m->circuit_breakers && m->circuit_breakers->n_per_host_thresholds)
 		res_warn(rd, "circuit_breakers: per_host_thresholds are ignored");
+	return rc;
 }
 
 // SA-12.
@@ -178,9 +199,10 @@ static int read_cluster(struct res_reader *rd, const Cluster *m, struct res_clus
 	}
 	if (!rc)
 		rc = read_checks(rd, m, c);
+	if (!rc)
+		rc = read_breakers(rd, m, c);
 	if (rc)
 		return rc;
-	read_breakers(rd, m, c);
 	c->session_health = session_health(m);
 	warn_of_ignored(rd, m);
 	return res_warnings_finish(rd, &c->warnings);

@@ -6,6 +6,7 @@
 #include "ctrl/res/warnings.h"
 #include "ctrl/xds/type.h"
 #include "lb/base/container_of.h"
+#include "lb/pick/breaker.h"
 #include "lb/pick/timers.h"
 #include "lb/policy/policy_spec.h"
 
@@ -44,6 +45,7 @@ struct res_cluster {
 	const char *eds_name; // name of its endpoints: the service name, else the cluster's own
 	const char *eds_service_name; // as given; "" = none (A32-I07, LR-05)
 	uint32_t max_requests; // circuit breaker (CB-01); default 1024
+	struct lb_retry_budget retry_budget; // CB-07
 	// override_host_status: bit set of enum lb_leaf_health (SA-12). 0 = it lists no usable
 	// status: no sessions.
 	uint32_t session_health;

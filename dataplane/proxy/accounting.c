@@ -103,8 +103,7 @@ void proxy_accounting_close(struct proxy_request *r)
 // Which values load reports want, as it stands now. NULL = none.
 static const struct lb_metrics *metrics_of(const struct proxy_request *r)
 {
-	const struct lb_cluster *c = lb_snapshot_cluster(r->proxy->snapshot, r->cluster_id);
-	const struct lb_leaf_layer *layer = c ? lb_leaf_layer(c->picker) : NULL;
+	const struct lb_leaf_layer *layer = proxy_request_layer(r);
 	bool is_leaf = layer && layer->id + 1 == r->accounting.leaf;
 	return is_leaf && r->accounting.load ? layer->metrics : NULL;
 }

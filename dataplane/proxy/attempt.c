@@ -21,11 +21,6 @@ static const struct lb_cluster *cluster_of(const struct proxy_request *r)
 	return lb_snapshot_cluster(r->proxy->snapshot, r->cluster_id);
 }
 
-static const struct lb_leaf_layer *layer_of(const struct lb_cluster *cluster)
-{
-	return cluster ? lb_leaf_layer(cluster->picker) : NULL;
-}
-
 // Stores a newcomer's fields. False = it failed.
 static bool store(struct proxy_request *r, const struct h2_message *head)
 {
@@ -245,7 +240,7 @@ static void pick(struct proxy_request *r, const struct h2_message *head)
 		proxy_request_fail_with(r, LB_CAUSE_NO_CONFIG, STR("no such cluster"));
 		return;
 	}
-	const struct lb_leaf_layer *layer = layer_of(cluster);
+	const struct lb_leaf_layer *layer = lb_leaf_layer(cluster->picker);
 	const struct proxy_pick chosen = proxy_pick(r, cluster, layer, head);
 	r->pick_failed = chosen.kind == PROXY_PICK_FAIL;
 	switch (chosen.kind) {
@@ -310,7 +305,7 @@ bool proxy_attempt_pick_again(struct proxy_request *r)
 
 static void on_room(struct proxy_request *r, struct proxy_upstream *u)
 {
-	const struct lb_leaf_layer *layer = layer_of(cluster_of(r));
+	const struct lb_leaf_layer *layer = proxy_request_layer(r);
 	// An aggregate may have gone over to another leaf meanwhile, whose limits and sessions are
 	// not those of this endpoint.
 	if (r->accounting.leaf != (layer ? layer->id + 1 : 0))

@@ -45,6 +45,7 @@
 	X(retries_forbidden) /* the backend forbade it */                                          \
 	X(retries_abandoned) /* too much of the request's body was already sent */                 \
 	X(retries_overflow) /* too many requests are waiting */                                    \
+	X(retries_over_budget) /* of the cluster (CB-07) */                                        \
 	/* Deadlines that passed, by what the request did then: */                                 \
 	X(deadlines_paused) /* waiting for a delay or a backoff */                                 \
 	X(deadlines_queued) /* waiting for a backend */                                            \

@@ -7,6 +7,7 @@
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
 #include "lb/base/time.h"
+#include "lb/pick/leaf_picker.h"
 
 #define GRPC_UNKNOWN 2
 // A backend that wants more wants no retry: what it parks here takes memory.
@@ -18,6 +19,21 @@ static const struct lb_retry rests = {.base_ns = 25 * NS_PER_MS, .max_ns = 250 *
 static bool may_send_once_more(const struct proxy_request *r)
 {
 	return r->resend.n + 1u < r->proxy->conf.max_attempts;
+}
+
+// CB-07: the cluster has room for one more request that loads it again.
+static bool enter_budget(struct proxy_request *r)
+{
+	const struct lb_leaf_layer *layer = proxy_request_layer(r);
+	proxy_request_end_retries(r);
+	if (!layer || !layer->retry_budget.is_set)
+		return true;
+	if (!lb_breaker_enter_retry(layer->breaker, &layer->retry_budget)) {
+		proxy_count(r->proxy, PROXY_retries_over_budget);
+		return false;
+	}
+	r->retrying_in = layer->breaker;
+	return true;
 }
 
 // The backend did nothing with it (RT-11).
@@ -49,7 +65,7 @@ static bool is_safe(struct proxy_request *r)
 static bool retry_lost(struct proxy_request *r)
 {
 	if (!r->proxy->conf.retry_idempotent || r->is_grpc || r->resend.was_lost || r->was_hinted ||
-		!may_send_once_more(r) || !is_safe(r))
+		!may_send_once_more(r) || !is_safe(r) || !enter_budget(r))
 		return false;
 	r->resend.was_lost = true;
 	r->resend.n++;
@@ -138,6 +154,8 @@ bool proxy_retry_status(struct proxy_request *r, int grpc_status, const struct h
 		proxy_count(p, PROXY_retries_forbidden);
 		return false;
 	}
+	if (!enter_budget(r))
+		return false;
 	r->n_failed++;
 	proxy_count(p, PROXY_retries);
 	return true;

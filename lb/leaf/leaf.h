@@ -9,6 +9,7 @@
 #include "lb/leaf/ejection.h"
 #include "lb/leaf/health.h"
 #include "lb/leaf/outlier.h"
+#include "lb/pick/breaker.h"
 #include "lb/pick/drop.h"
 #include "lb/pick/orca.h"
 #include "lb/pick/timers.h"
@@ -41,6 +42,7 @@ struct lb_leaf_config {
 	// The endpoints come from EDS: re-resolution cannot find newer ones (A56-P14, A74-C06).
 	bool ignores_reresolution;
 	uint32_t max_requests;
+	struct lb_retry_budget retry_budget;
 	const char *eds_service_name;
 	const struct lb_outlier_conf *outlier; // NULL = none
 	struct lb_check *check; // of health, counted by the leaf; NULL = none. Not for pick_first

@@ -16,6 +16,7 @@ int lb_leaf_layer_init(struct lb_leaf_layer *l, const struct lb_leaf_layer *befo
 	*l = (struct lb_leaf_layer){
 		.id = before->id,
 		.max_requests = config->max_requests,
+		.retry_budget = config->retry_budget,
 		.loads = config->loads,
 		.metrics = config->metrics,
 		.name = before->name,
@@ -57,6 +58,11 @@ void lb_leaf_layer_dump(const struct lb_leaf_layer *l, struct lb_dump *d)
 	d->enter(d, "xds_cluster_impl", "");
 	lb_dump_number(d, "max_requests", l->max_requests);
 	lb_dump_number(d, "in_flight", l->breaker ? lb_breaker_in_flight(l->breaker) : 0);
+	if (l->retry_budget.is_set) {
+		lb_dump_number(d, "retries_per_million", l->retry_budget.per_million);
+		lb_dump_number(d, "retries_anyway", l->retry_budget.min_concurrency);
+		lb_dump_number(d, "retrying", l->breaker ? lb_breaker_retrying(l->breaker) : 0);
+	}
 	lb_dump_number(d, "drop_categories", l->drops ? lb_drops_count(l->drops) : 0);
 	dump_drops(l->drops, d);
 }

@@ -76,7 +76,7 @@ static void sweep(struct lb_breakers *t)
 	struct entry *next;
 	for (struct entry *e = t->left; e; e = next) {
 		next = e->next_left;
-		if (lb_breaker_in_flight(&e->base))
+		if (lb_breaker_in_flight(&e->base) || lb_breaker_retrying(&e->base))
 			continue;
 		take_back(e);
 		remove_entry(t, e);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "lb/base/container_of.h"
+#include "lb/pick/breaker.h"
 #include "lb/pick/drop.h"
 #include "lb/pick/picker.h"
 
@@ -13,7 +14,6 @@
 #include <stdint.h>
 
 struct lb_affinity_map;
-struct lb_breaker;
 struct lb_loads;
 struct lb_metrics;
 
@@ -31,6 +31,7 @@ struct lb_leaf_layer {
 	struct lb_affinity_map *affinity;
 	struct lb_loads *loads; // NULL = none
 	struct lb_metrics *metrics; // NULL = none
+	struct lb_retry_budget retry_budget;
 	const char *name; // of the leaf
 };
 // The head of a leaf's picker. It asks layer.picker; a caller that has gone through the layer may

@@ -356,6 +356,9 @@ def breaker_rows():
     yield good("other limits (ENV-04)", limits(
         {"max_pending_requests": 0, "max_connections": 0, "max_retries": 0,
          "max_connection_pools": 0, "retry_budget": {}}))
+    yield bad("a budget of more than all (CB-07)", limits(
+        {"retry_budget": {"budget_percent": {"value": 101}}}), "circuit_breakers",
+        "budget_percent", core="ACK: it does not read it")
     yield good("the first of two (A32-I05)", limits({"max_requests": 9}, {"max_requests": 0}))
 
 

@@ -326,6 +326,7 @@ void control_update(struct control *c, uint32_t cluster)
 		.loads = l->loads,
 		.metrics = l->metrics,
 		.max_requests = l->max_requests,
+		.retry_budget = l->retry_budget,
 		.eds_service_name = "",
 		.outlier = l->outlier,
 		.check = l->check,

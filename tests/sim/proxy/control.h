@@ -63,6 +63,7 @@ struct control_leaf {
 	struct lb_drop_category drops[MAX_DROPS];
 	uint32_t n_drops;
 	uint32_t max_requests;
+	struct lb_retry_budget retry_budget;
 	const struct lb_outlier_conf *outlier;
 	struct lb_check *check; // borrowed; NULL = no health checks
 	struct lb_health_counts checks;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Retries, one situation a test (RT-03..RT-13).
+#include "lb/cluster.h"
 #include "lb/pick/cause.h"
+#include "lb/pick/leaf_picker.h"
 #include "lb/pick/link.h"
+#include "lb/snapshot.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 
@@ -373,6 +376,47 @@ static void paused_requests_count_as_waiting_ones(void **state)
 	world_free(w);
 }
 
+static struct lb_breaker *breaker_of(const struct world *w)
+{
+	const struct lb_cluster *c = lb_snapshot_cluster(w->control.snapshot, 0);
+	return lb_leaf_layer(c->picker)->breaker;
+}
+
+// CB-07: of ten that fail at once three are sent again; the others' failure is their answer.
+static void cb_07_retries_in_sum_are_bounded(void **state)
+{
+	struct world_conf conf = world_conf_default(3);
+	conf.n_clients = 1;
+	struct world *w = ready_world(&conf);
+	const struct lb_route_policy slow = {.retry = {.statuses = 1u << 14,
+						     .max_attempts = 3,
+						     .base_ns = 10 * SECOND,
+						     .max_ns = 10 * SECOND}};
+	control_set_policy(&w->control, ROUTE_ONE, &slow);
+	w->control.leaves[0].retry_budget = (struct lb_retry_budget){true, 0, 3};
+	use_backends(w, 7);
+	world_run(w, 20 * MS);
+	struct ask *asks[10];
+	for (int i = 0; i < 10; i++)
+		asks[i] = ask_with(w, KIND_ECHO, 100, NULL, "1 status 14");
+	world_run(w, SECOND);
+	assert_int_equal(world_counter(w, "retries"), 3);
+	assert_int_equal(world_counter(w, "retries_over_budget"), 7);
+	assert_int_equal(lb_breaker_retrying(breaker_of(w)), 3); // while they wait
+	finish(w);
+	uint32_t n_ok = 0;
+	for (int i = 0; i < 10; i++) {
+		n_ok += asks[i]->grpc_status == 0;
+		assert_true(asks[i]->grpc_status == 0 || asks[i]->grpc_status == 14);
+	}
+	assert_int_equal(n_ok, 3);
+	assert_int_equal(lb_breaker_retrying(breaker_of(w)), 0);
+	struct ask *next = ask_with(w, KIND_ECHO, 100, NULL, "1 status 14");
+	finish(w);
+	assert_ok(w, next); // there is room again
+	world_free(w);
+}
+
 // RT-11: what never left this host cannot have been seen.
 static void rt_11_what_was_never_sent_goes_elsewhere(void **state)
 {
@@ -505,7 +549,7 @@ RUN_SUITE("sim/proxy_retry", CASE(rt_03_the_last_attempts_status_is_the_clients)
 	CASE(rt_11_a_refused_request_is_sent_again_once),
 	CASE(rt_11_refusals_are_free_once_and_then_count),
 	CASE(rt_11_what_was_never_sent_goes_elsewhere), CASE(rt_10_a_told_wait_has_a_bound),
-	CASE(paused_requests_count_as_waiting_ones),
+	CASE(paused_requests_count_as_waiting_ones), CASE(cb_07_retries_in_sum_are_bounded),
 	CASE(rt_12_overflow_and_overload_are_not_retried), CASE(rt_12_failed_picks_are_retried),
 	CASE(rt_13_plain_http_is_not_retried), CASE(a_client_may_leave_during_the_wait),
 	CASE(an_upload_goes_on_through_its_retries))

@@ -291,10 +291,20 @@ static void what_is_ignored(void **state)
 		{"max_connections", LIMITS("'maxConnections':1"), NULL, LIMIT("max_connections")},
 		{"ENV-04 max_pending_requests", LIMITS("'maxPendingRequests':1"), NULL,
 			LIMIT("max_pending_requests")},
-		{"max_retries", LIMITS("'maxRetries':1"), NULL, LIMIT("max_retries")},
+		{"CB-07 max_retries", LIMITS("'maxRetries':1"), NULL},
 		{"max_connection_pools", LIMITS("'maxConnectionPools':1"), NULL,
 			LIMIT("max_connection_pools")},
-		{"retry_budget", LIMITS("'retryBudget':{}"), NULL, LIMIT("retry_budget")},
+		{"CB-07 retry_budget", LIMITS("'retryBudget':{}"), NULL},
+		{"CB-07 a budget of more than all",
+			LIMITS("'retryBudget':{'budgetPercent':{'value':100.5}}"),
+			"circuit_breakers: retry_budget: budget_percent 100.5 is not from 0 to "
+			"100"},
+		{"CB-07 a budget of less than none",
+			LIMITS("'retryBudget':{'budgetPercent':{'value':-1}}"),
+			"circuit_breakers: retry_budget: budget_percent -1 is not from 0 to 100"},
+		{"CB-07 a budget that is no number",
+			LIMITS("'retryBudget':{'budgetPercent':{'value':'NaN'}}"),
+			"circuit_breakers: retry_budget: budget_percent nan is not from 0 to 100"},
 		{"no limits", LIMITS("'maxConnections':4294967295,'maxRetries':4294967295"), NULL},
 		{"the first threshold alone counts",
 			EDS_AND("'circuitBreakers':{'thresholds':[{},{'maxRetries':1}]}"), NULL},
@@ -419,12 +429,40 @@ static void the_first_default_threshold_limits_requests(void **state)
 	}
 }
 
+static void cb_07_the_budget_of_retries_is_envoys(void **state)
+{
+	static const struct {
+		const char *json;
+		struct lb_retry_budget budget;
+	} rows[] = {
+		{CLUSTER(FROM_EDS), {false, 0, 0}},
+		{BREAKERS("{'maxRetries':4294967295}"), {false, 0, 0}},
+		{BREAKERS("{'maxRetries':0}"), {true, 0, 0}},
+		{BREAKERS("{'maxRetries':7}"), {true, 0, 7}},
+		{BREAKERS("{'retryBudget':{}}"), {true, 200000, 3}},
+		{BREAKERS("{'retryBudget':{'budgetPercent':{'value':12.5},"
+			  "'minRetryConcurrency':0},'maxRetries':7}"),
+			{true, 125000, 0}},
+		{BREAKERS("{},{'maxRetries':7}"), {false, 0, 0}},
+		{BREAKERS("{'priority':'HIGH','maxRetries':7}"), {false, 0, 0}},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct xds_res *r = res_decode(&res_type_cluster, rows[i].json);
+		const struct lb_retry_budget *b = &res_cluster_from(r)->retry_budget;
+		assert_int_equal(b->is_set, rows[i].budget.is_set);
+		assert_int_equal(b->per_million, rows[i].budget.per_million);
+		assert_int_equal(b->min_concurrency, rows[i].budget.min_concurrency);
+		xds_res_put(r);
+	}
+}
+
 static void everything_ignored_is_told_once(void **state)
 {
 	struct xds_res *r = res_decode(&res_type_cluster,
 		EDS_AND("'healthChecks':[{'customHealthCheck':{'name':'x'}}],"
 			"'maxRequestsPerConnection':5,"
-			"'circuitBreakers':{'thresholds':[{'maxRetries':1},{'maxRetries':1}]},"
+			"'circuitBreakers':{'thresholds':["
+			"{'maxConnections':1},{'maxConnections':1}]},"
 			"'outlierDetection':{'consecutive5xx':1,'enforcingConsecutive5xx':1}"));
 	const struct res_warnings *w = &res_cluster_from(r)->warnings;
 	assert_int_equal(w->n, 4);
@@ -442,4 +480,5 @@ RUN_SUITE("res/cluster", cmocka_unit_test(where_endpoints_come_from),
 	cmocka_unit_test(an_aggregate_may_leave_balancing_to_its_leaves),
 	cmocka_unit_test(load_is_reported_where_a_server_asks_for_it),
 	cmocka_unit_test(the_first_default_threshold_limits_requests),
+	cmocka_unit_test(cb_07_the_budget_of_retries_is_envoys),
 	cmocka_unit_test(everything_ignored_is_told_once))

@@ -42,6 +42,32 @@ static void lower_limit_refuses_until_enough_have_left(void **state)
 	lb_breakers_free(t);
 }
 
+// CB-07: a tenth of what is in flight, though one at least.
+static void a_budget_of_retries_grows_with_the_requests_in_flight(void **state)
+{
+	const struct lb_retry_budget budget = {true, 100000, 1};
+	struct lb_breakers *t = lb_breakers_new();
+	struct lb_breaker *b = lb_breakers_get(t, "orders", "");
+	assert_true(lb_breaker_enter_retry(b, &budget));
+	assert_false(lb_breaker_enter_retry(b, &budget));
+	for (int i = 0; i < 30; i++)
+		assert_true(lb_breaker_enter(b, 1024));
+	assert_true(lb_breaker_enter_retry(b, &budget));
+	assert_true(lb_breaker_enter_retry(b, &budget));
+	assert_false(lb_breaker_enter_retry(b, &budget));
+	assert_int_equal(lb_breaker_retrying(b), 3);
+	for (int i = 0; i < 30; i++)
+		lb_breaker_leave(b);
+	assert_false(lb_breaker_enter_retry(b, &budget)); // those that there are go on
+	lb_breaker_put(b);
+	assert_int_equal(lb_breakers_count(t), 1); // requests refer to it
+	for (int i = 0; i < 3; i++)
+		lb_breaker_leave_retry(b);
+	lb_breaker_put(lb_breakers_get(t, "other", ""));
+	assert_int_equal(lb_breakers_count(t), 0);
+	lb_breakers_free(t);
+}
+
 // A32-I07
 static void pair_of_cluster_and_service_has_one_counter(void **state)
 {
@@ -157,6 +183,7 @@ static void each_allocation_that_fails_gives_nothing(void **state)
 
 RUN_SUITE("lb/breaker", cmocka_unit_test(limit_is_reached_and_not_passed),
 	cmocka_unit_test(lower_limit_refuses_until_enough_have_left),
+	cmocka_unit_test(a_budget_of_retries_grows_with_the_requests_in_flight),
 	cmocka_unit_test(pair_of_cluster_and_service_has_one_counter),
 	cmocka_unit_test(counter_stays_while_requests_are_in),
 	cmocka_unit_test(many_pairs_are_kept_apart),
