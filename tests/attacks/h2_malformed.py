@@ -140,7 +140,7 @@ def windows_that_become_negative_hold_answers_back(a):
         conn.pump()
         conn.send(h2.settings((h2.INITIAL_WINDOW, 20_000)) + h2.rst(stream))
         a.units += 1
-        a.sleep(0.05)  # within the budget of resets
+        a.sleep(0.25)  # within the budgets of resets and of SETTINGS
 
 
 @row(counter="h2.conn_errors")

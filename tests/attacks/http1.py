@@ -9,7 +9,8 @@ from attacker import Conn, Cut
 from http1_table import rows
 from row import KIB, row
 
-HELD = 512 * KIB  # a head, the windows of one request each way, and what TCP holds of both sides
+# A head, the windows of one request each way, and what TCP holds of both sides. In the long form windows grow.
+HELD = 512 * KIB
 HEAD = "{} {} HTTP/1.1\r\nHost: a.test\r\n{}\r\n"
 CHUNKED = "Transfer-Encoding: chunked\r\n"
 CHUNK = b"1\r\na\r\n"
@@ -92,7 +93,7 @@ def chunks_of_one_byte_disturb_nobody(a):
     flood(a, request("/hostile/silent", CHUNKED, "POST"), CHUNK * BATCH, BATCH, n=8)
 
 
-@row(counter="h1.requests_chunked", held=HELD)
+@row(counter="h1.requests_chunked")
 def extensions_of_chunks_are_dropped_at_little_cost(a):
     """TH-123: 250 bytes of them for one of body."""
     flood(a, request("/hostile/silent", CHUNKED, "POST"), (b"1;" + b"e" * 250 + b"\r\na\r\n") * 100, 100, n=8)
@@ -112,7 +113,7 @@ def pipelined_requests_in_number_disturb_nobody(a):
     flood(a, b"", request("/mark") * BATCH, BATCH)
 
 
-@row(counter="h1.requests", held=HELD)
+@row(counter="h1.requests")
 def pipelined_requests_whose_answers_nobody_reads_hold_one_answer(a):
     """TH-124: the rest of them stays in TCP, whose window closes."""
     conns = plain(a, 20, reads=False)

@@ -48,10 +48,10 @@ def _serve_one(peer, handler):
 class Agent:
     """The test's side. The program is a file of this folder; its first argument is the socket."""
 
-    def __init__(self, lab, ns, name, program, *arguments, env=None, cpu=SUPPORT_CPU):
+    def __init__(self, lab, ns, name, program, *arguments, env=None, cpu=SUPPORT_CPU, nice=0):
         path = str(lab.dir / f"{name}.agent")
         argv = [sys.executable, os.path.join(HERE, program), path, *arguments]
-        self.process = lab.start(ns, name, argv, env=env, cpu=cpu)
+        self.process = lab.start(ns, name, argv, env=env, cpu=cpu, nice=nice)
         self._path = path
         self._open()
 

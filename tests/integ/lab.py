@@ -197,13 +197,14 @@ class Lab:
         """Runs a command in ns to its end."""
         return command(["ip", "netns", "exec", self.ns(ns), *argv], timeout=timeout, check=check)
 
-    def start(self, ns, name, argv, env=None, cpu=SUPPORT_CPU, files=4096):
+    def start(self, ns, name, argv, env=None, cpu=SUPPORT_CPU, files=4096, nice=0):
         """Starts a process in ns, its output in NAME.log of the run directory. cpu None leaves all
         cores to it; files: descriptors that it may have."""
         pin = [] if cpu is None else ["taskset", "-c", str(cpu)]
+        share = [] if nice == 0 else ["nice", "-n", str(nice)]
         leash = [] if not self._leashed else ["setpriv", "--pdeathsig", "KILL"]
         full = ["ip", "netns", "exec", self.ns(ns), "prlimit", "--core=0", f"--nofile={files}",
-                *leash, *pin, *map(str, argv)]
+                *leash, *pin, *share, *map(str, argv)]
         log_path = self.dir / f"{name}.log"
         with open(log_path, "ab") as log:
             popen = subprocess.Popen(full, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
