@@ -3,6 +3,7 @@
 
 #include "dataplane/pci_addr.h"
 #include "lb/base/check.h"
+#include "lb/base/printout.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -288,9 +289,8 @@ static void print_quoted(FILE *f, const char *arg)
 
 char *eal_args_print(const struct eal_args *a)
 {
-	char *text = NULL;
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
+	struct printout p;
+	FILE *f = printout_begin(&p);
 	if (!f)
 		return NULL;
 	for (int i = 1; i < a->n; i++) {
@@ -298,8 +298,5 @@ char *eal_args_print(const struct eal_args *a)
 			fputc(' ', f);
 		print_quoted(f, a->list[i]);
 	}
-	if (fclose(f) == 0)
-		return text;
-	free(text);
-	return NULL;
+	return printout_end(&p);
 }

@@ -2,6 +2,7 @@
 #include "dataplane/remedy.h"
 
 #include "dataplane/pci_device.h"
+#include "lb/base/path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -36,25 +37,12 @@ static bool answer(struct question *q, const char *fmt, ...)
 	return true;
 }
 
-static const char *under_root(const struct question *q, char path[PATH_MAX], const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static const char *under_root(const struct question *q, char path[PATH_MAX], const char *fmt, ...)
-{
-	va_list args;
-	size_t n = (size_t)snprintf(path, PATH_MAX, "%s", q->root);
-	va_start(args, fmt);
-	if (n < PATH_MAX)
-		vsnprintf(path + n, PATH_MAX - n, fmt, args);
-	va_end(args);
-	return path;
-}
-
 // Whether the device's file /dev/NAME may be used; else the answer.
 static bool is_shut(struct question *q, const char *name)
 {
 	char path[PATH_MAX];
-	if (faccessat(AT_FDCWD, under_root(q, path, "/dev/%s", name), R_OK | W_OK, AT_EACCESS) == 0)
+	if (faccessat(AT_FDCWD, path_under(q->root, path, "/dev/%s", name), R_OK | W_OK,
+		    AT_EACCESS) == 0)
 		return false;
 	if (errno == ENOENT)
 		return answer(q, "there is no /dev/%s: a container has to be given it", name);
@@ -89,7 +77,7 @@ static bool has_foreign_sibling(struct question *q)
 {
 	char path[PATH_MAX];
 	DIR *dir = opendir(
-		under_root(q, path, "/sys/bus/pci/devices/%s/iommu_group/devices", q->name));
+		path_under(q->root, path, "/sys/bus/pci/devices/%s/iommu_group/devices", q->name));
 	bool found = false;
 	for (struct dirent *e; dir && !found && (e = readdir(dir));) {
 		struct pci_addr addr;
@@ -111,8 +99,9 @@ static bool has_foreign_sibling(struct question *q)
 static bool is_shut_by_vfio(struct question *q)
 {
 	char path[PATH_MAX], target[PATH_MAX], group[64];
-	ssize_t n = readlink(under_root(q, path, "/sys/bus/pci/devices/%s/iommu_group", q->name),
-		target, sizeof(target) - 1);
+	ssize_t n =
+		readlink(path_under(q->root, path, "/sys/bus/pci/devices/%s/iommu_group", q->name),
+			target, sizeof(target) - 1);
 	if (n <= 0)
 		return answer(q, "vfio-pci has it, but there is no IOMMU: switch it on (BIOS, "
 				 "intel_iommu=on), "
@@ -134,7 +123,7 @@ static bool is_shut_by_uio(struct question *q)
 		return answer(q,
 			"on %s it " WANTS_HUGEPAGES " (or bind it to vfio-pci, with an IOMMU)",
 			q->device.driver);
-	DIR *dir = opendir(under_root(q, path, "/sys/bus/pci/devices/%s/uio", q->name));
+	DIR *dir = opendir(path_under(q->root, path, "/sys/bus/pci/devices/%s/uio", q->name));
 	bool shut = false;
 	for (struct dirent *e; dir && !shut && (e = readdir(dir));)
 		shut = strncmp(e->d_name, "uio", 3) == 0 && is_shut(q, e->d_name);
@@ -180,14 +169,15 @@ const char *remedy_for_memory(const char *root, bool hugepages, char ret[REMEDY_
 		(void)answer(&q, "give it more memory (-m in eal)");
 		return ret;
 	}
-	DIR *dir = opendir(under_root(&q, path, "/sys/kernel/mm/hugepages"));
+	DIR *dir = opendir(path_under(q.root, path, "/sys/kernel/mm/hugepages"));
 	for (struct dirent *e; dir && (e = readdir(dir));) {
 		if (sscanf(e->d_name, "hugepages-%lukB", &kib) != 1)
 			continue;
 		const char *base = "/sys/kernel/mm/hugepages/";
-		unsigned long n =
-			read_number(under_root(&q, path, "%s%s/free_hugepages", base, e->d_name));
-		n_all += read_number(under_root(&q, path, "%s%s/nr_hugepages", base, e->d_name));
+		unsigned long n = read_number(
+			path_under(q.root, path, "%s%s/free_hugepages", base, e->d_name));
+		n_all +=
+			read_number(path_under(q.root, path, "%s%s/nr_hugepages", base, e->d_name));
 		n_free += n;
 		free_mib += n * kib / 1024;
 	}

@@ -6,6 +6,7 @@
 #include "google/protobuf/struct.pb-c.h"
 #include "lb/base/arena.h"
 #include "lb/base/err.h"
+#include "lb/base/grow.h"
 #include "proto/registry.h"
 #include "proto/wire.h"
 
@@ -45,7 +46,8 @@ struct proto_pool {
 	struct lb_arena arena;
 	set_message *set; // names are its
 	struct node *nodes; // by name
-	size_t n, room, n_messages;
+	size_t n, n_messages;
+	uint32_t room;
 };
 
 // Listing
@@ -62,14 +64,8 @@ static const char *join(struct proto_pool *p, const char *scope, const char *nam
 // NULL = no memory.
 static struct node *add_node(struct proto_pool *p, const char *scope, const char *name)
 {
-	if (p->n == p->room) {
-		size_t room = p->room ? 2 * p->room : 256;
-		struct node *nodes = realloc(p->nodes, room * sizeof(*nodes));
-		if (!nodes)
-			return NULL;
-		p->nodes = nodes;
-		p->room = room;
-	}
+	if (!grow(&p->nodes, p->n, &p->room, sizeof(p->nodes[0])))
+		return NULL;
 	struct node *node = &p->nodes[p->n];
 	*node = (struct node){.name = join(p, scope, name ? name : ""), .order = p->n};
 	if (!node->name)

@@ -6,6 +6,7 @@
 #include "ctrl/res/route.h"
 #include "lb/base/arena.h"
 #include "lb/base/container_of.h"
+#include "lb/base/grow.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -142,14 +143,8 @@ static const char *spell(struct actions_job *w, uint32_t n, bool weights)
 static struct entry *entry_new(struct actions_job *w, uint32_t n, size_t size)
 {
 	struct actions *a = w->a;
-	if (a->n == a->room) {
-		uint32_t room = a->room ? 2 * a->room : 16;
-		struct entry **list = realloc(a->list, room * sizeof(struct entry *));
-		if (!list)
-			return NULL;
-		a->list = list;
-		a->room = room;
-	}
+	if (!grow(&a->list, a->n, &a->room, sizeof(a->list[0])))
+		return NULL;
 	struct entry *e = lb_arena_alloc(&a->arena, 1, size);
 	struct action_target *targets = lb_arena_alloc(&a->arena, n, sizeof(*targets));
 	if (!e || !targets)

@@ -11,6 +11,7 @@
 #include "ctrl/assemble/route_compile.h"
 #include "ctrl/assemble/workers.h"
 #include "ctrl/conf/config.h"
+#include "lb/base/grow.h"
 #include "lb/base/log.h"
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
@@ -48,14 +49,8 @@ static void on_cluster_change(void *ctx, struct lb_cluster *cluster)
 // False = out of memory.
 static bool park(struct assembler *a, uint32_t endpoint)
 {
-	if (a->n_parked == a->parked_room) {
-		uint32_t room = a->parked_room ? 2 * a->parked_room : 64;
-		uint32_t *list = realloc(a->parked, room * sizeof(*list));
-		if (!list)
-			return false;
-		a->parked = list;
-		a->parked_room = room;
-	}
+	if (!grow(&a->parked, a->n_parked, &a->parked_room, sizeof(a->parked[0])))
+		return false;
 	a->parked[a->n_parked++] = endpoint;
 	return true;
 }

@@ -4,6 +4,7 @@
 #include "ctrl/assemble/cluster_tree.h"
 #include "ctrl/assemble/ids.h"
 #include "lb/base/container_of.h"
+#include "lb/base/grow.h"
 #include "lb/pick/limits.h"
 
 #include <stddef.h>
@@ -96,19 +97,6 @@ struct cluster *cluster_set_find(const struct cluster_set *s, const char *name)
 	return l ? CONTAINER_OF(l, struct cluster, by_name) : NULL;
 }
 
-static bool make_room(struct cluster_set *s)
-{
-	if (s->n < s->room)
-		return true;
-	uint32_t room = s->room ? 2 * s->room : 16;
-	struct cluster **list = realloc(s->sorted, room * sizeof(struct cluster *));
-	if (!list)
-		return false;
-	s->sorted = list;
-	s->room = room;
-	return true;
-}
-
 static struct cluster *cluster_new(struct cluster_set *s, const char *name, uint32_t id)
 {
 	size_t size = strlen(name) + 1;
@@ -136,7 +124,9 @@ struct cluster *cluster_set_obtain(struct cluster_set *s, const char *name, stru
 		lb_err_set(reterr, "cluster '%s': more than %d clusters", name, LB_MAX_CLUSTERS);
 		return NULL;
 	}
-	struct cluster *c = make_room(s) ? cluster_new(s, name, id) : NULL;
+	struct cluster *c = grow(&s->sorted, s->n, &s->room, sizeof(s->sorted[0]))
+	                            ? cluster_new(s, name, id)
+	                            : NULL;
 	if (c && strmap_add(&s->by_name, &c->by_name, c->name)) {
 		cluster_free(c);
 		c = NULL;

@@ -3,6 +3,7 @@
 
 #include "ctrl/base/strmap.h"
 #include "lb/base/container_of.h"
+#include "lb/base/grow.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -116,23 +117,10 @@ static struct cluster_overrides *add_cluster(struct overrides *o, const char *na
 	return c;
 }
 
-static bool make_room(struct cluster_overrides *c)
-{
-	uint32_t room = c->room ? 2 * c->room : 8;
-	if (c->n < c->room)
-		return true;
-	struct entry **sorted = realloc(c->sorted, room * sizeof(struct entry *));
-	if (!sorted)
-		return false;
-	c->sorted = sorted;
-	c->room = room;
-	return true;
-}
-
 // False = out of memory; nothing has changed.
 static bool add(struct overrides *o, struct cluster_overrides *c, struct entry *e)
 {
-	if (!make_room(c))
+	if (!grow(&c->sorted, c->n, &c->room, sizeof(c->sorted[0])))
 		return false;
 	uint32_t at = place_of(c, &e->address);
 	memmove(c->sorted + at + 1, c->sorted + at, (c->n - at) * sizeof(struct entry *));

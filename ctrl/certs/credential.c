@@ -2,6 +2,7 @@
 #include "ctrl/certs/credential.h"
 
 #include "ctrl/certs/material.h"
+#include "lb/base/printout.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -66,9 +67,8 @@ static void print_text(FILE *f, const char *text)
 
 char *credential_want_key(const struct credential_want *w)
 {
-	char *key = NULL;
-	size_t len;
-	FILE *f = open_memstream(&key, &len);
+	struct printout p;
+	FILE *f = printout_begin(&p);
 	if (!f)
 		return NULL;
 	fprintf(f, "%d%d%d%d", w->role, w->system_roots, w->require_peer_certificate,
@@ -82,10 +82,7 @@ char *credential_want_key(const struct credential_want *w)
 	}
 	for (uint32_t i = 0; i < w->n_server_names; i++)
 		print_text(f, w->server_names[i]);
-	if (fclose(f) == 0)
-		return key;
-	free(key);
-	return NULL;
+	return printout_end(&p);
 }
 
 // Whom to accept by name: looked at by handshakes' threads, several at a time.

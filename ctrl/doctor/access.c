@@ -2,6 +2,7 @@
 // What operators reach the daemon by, and what it writes: files, sockets, logs.
 #include "ctrl/conf/config.h"
 #include "ctrl/doctor/look.h"
+#include "lb/base/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,7 @@ static void look_at_folder(
 {
 	char path[PATH_MAX], up[PATH_MAX];
 	struct stat st;
-	look_path(h, path, "%s%s", folder[0] == '/' ? "" : "/", folder);
+	path_under(h->root, path, "%s%s", folder[0] == '/' ? "" : "/", folder);
 	if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode)) {
 		doctor_find(h->report, DOCTOR_ERROR, "%s: %s is not a directory; it stays shut",
 			field, folder);
@@ -65,7 +66,7 @@ static const char *socket_path(const struct doctor_host *h, const char *socket, 
 {
 	if (socket[0] != '/')
 		return strcpy(path, socket);
-	return look_path(h, path, "%s", socket);
+	return path_under(h->root, path, "%s", socket);
 }
 
 static void look_at_socket(const struct doctor_host *h, const char *field, const char *socket)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The clocks: what they cost, and whether they are right.
 #include "ctrl/doctor/look.h"
+#include "lb/base/path.h"
 
 #include <string.h>
 #include <time.h>
@@ -21,7 +22,8 @@ static bool is_slow(const char *source)
 void check_clock_source(const struct doctor_host *h)
 {
 	char path[PATH_MAX], source[64];
-	if (!look_line(look_path(h, path, CLOCK_FILE), source, sizeof(source)) || !is_slow(source))
+	if (!look_line(path_under(h->root, path, CLOCK_FILE), source, sizeof(source)) ||
+		!is_slow(source))
 		return;
 	doctor_find(h->report, DOCTOR_WARNING,
 		"the kernel's clock is %s; each look at it costs a worker about a microsecond",

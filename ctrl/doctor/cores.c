@@ -2,6 +2,7 @@
 // The workers' cores: whether they are there, whose they are besides, and how far from the devices.
 #include "ctrl/conf/config.h"
 #include "ctrl/doctor/look.h"
+#include "lb/base/path.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ static void cores_of_workers(const struct config *c, cpu_set_t *ret)
 static bool online(const struct doctor_host *h, cpu_set_t *ret)
 {
 	char path[PATH_MAX];
-	return look_cores(look_path(h, path, CPU_DIR "online"), ret);
+	return look_cores(path_under(h->root, path, CPU_DIR "online"), ret);
 }
 
 // Of the cores without a worker the first; -1 = there is none.
@@ -88,7 +89,8 @@ void check_core_sibling(const struct doctor_host *h)
 	for (unsigned i = 0; i < c->n_workers; i++) {
 		char path[PATH_MAX];
 		cpu_set_t siblings;
-		look_path(h, path, CPU_DIR "cpu%u/topology/thread_siblings_list", c->workers[i]);
+		path_under(h->root, path, CPU_DIR "cpu%u/topology/thread_siblings_list",
+			c->workers[i]);
 		if (!look_cores(path, &siblings))
 			continue;
 		for (unsigned j = i + 1; j < c->n_workers; j++) {
@@ -117,7 +119,7 @@ static const char *print_cores(const cpu_set_t *set, char *ret, size_t size)
 static void isolated(const struct doctor_host *h, cpu_set_t *ret)
 {
 	char path[PATH_MAX];
-	if (!look_cores(look_path(h, path, CPU_DIR "isolated"), ret))
+	if (!look_cores(path_under(h->root, path, CPU_DIR "isolated"), ret))
 		CPU_ZERO(ret);
 }
 
@@ -158,9 +160,10 @@ static bool is_irq_bound(const struct doctor_host *h, const char *number, const 
 {
 	char path[PATH_MAX];
 	cpu_set_t allowed, there;
-	if (!is_irq_used(look_path(h, path, "/proc/irq/%s", number)))
+	if (!is_irq_used(path_under(h->root, path, "/proc/irq/%s", number)))
 		return false;
-	if (!look_cores(look_path(h, path, "/proc/irq/%s/smp_affinity_list", number), &allowed))
+	if (!look_cores(
+		    path_under(h->root, path, "/proc/irq/%s/smp_affinity_list", number), &allowed))
 		return false;
 	CPU_AND(&there, &allowed, cores);
 	return CPU_COUNT(&there) > 0 && CPU_EQUAL(&there, &allowed);
@@ -171,7 +174,7 @@ static void find_irqs(const struct doctor_host *h, const cpu_set_t *cores,
 {
 	char path[PATH_MAX], list[128] = "", text[128], last[32] = "";
 	unsigned n = 0;
-	DIR *dir = opendir(look_path(h, path, "/proc/irq"));
+	DIR *dir = opendir(path_under(h->root, path, "/proc/irq"));
 	for (const struct dirent *e; dir && (e = readdir(dir));) {
 		if (e->d_name[0] < '0' || e->d_name[0] > '9' || !is_irq_bound(h, e->d_name, cores))
 			continue;
@@ -216,13 +219,13 @@ static long node_of_device(const struct doctor_host *h, const struct doctor_devi
 	const char *folder = d->kind == DOCTOR_DEVICE_PCI ? "bus/pci/devices" : "class/net";
 	const char *below = d->kind == DOCTOR_DEVICE_PCI ? "" : "device/";
 	return look_number(
-		look_path(h, path, "/sys/%s/%s/%snuma_node", folder, d->name, below), -1);
+		path_under(h->root, path, "/sys/%s/%s/%snuma_node", folder, d->name, below), -1);
 }
 
 static bool is_core_of_node(const struct doctor_host *h, unsigned core, long node)
 {
 	char path[PATH_MAX];
-	return access(look_path(h, path, CPU_DIR "cpu%u/node%ld", core, node), F_OK) == 0;
+	return access(path_under(h->root, path, CPU_DIR "cpu%u/node%ld", core, node), F_OK) == 0;
 }
 
 void check_core_numa(const struct doctor_host *h)

@@ -3,6 +3,7 @@
 
 #include "ctrl/conf/config.h"
 #include "ctrl/doctor/look.h"
+#include "lb/base/path.h"
 
 #include <limits.h>
 
@@ -91,7 +92,7 @@ static bool is_served(const struct doctor_host *h)
 	char path[PATH_MAX];
 	const char *socket = h->config->stats->socket;
 	if (socket[0] == '/')
-		socket = look_path(h, path, "%s", socket);
+		socket = path_under(h->root, path, "%s", socket);
 	return h->ops->dial(h->ctx, socket) == 0;
 }
 

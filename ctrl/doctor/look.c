@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/doctor/look.h"
 
-#include <stdarg.h>
+#include "lb/base/path.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char *look_path(const struct doctor_host *h, char ret[PATH_MAX], const char *fmt, ...)
-{
-	va_list args;
-	size_t n = (size_t)snprintf(ret, PATH_MAX, "%s", h->root);
-	va_start(args, fmt);
-	if (n < PATH_MAX)
-		vsnprintf(ret + n, PATH_MAX - n, fmt, args);
-	va_end(args);
-	return ret;
-}
 
 bool look_line(const char *path, char *ret, size_t size)
 {
@@ -90,7 +80,7 @@ const char *look_folder(const char *path, char ret[PATH_MAX])
 static bool own_cgroup(const struct doctor_host *h, char ret[LOOK_GROUP_MAX])
 {
 	char path[PATH_MAX], line[LOOK_GROUP_MAX];
-	FILE *f = fopen(look_path(h, path, "/proc/self/cgroup"), "re");
+	FILE *f = fopen(path_under(h->root, path, "/proc/self/cgroup"), "re");
 	bool found = false;
 	while (f && !found && fgets(line, sizeof(line), f)) {
 		found = strncmp(line, "0::/", 4) == 0;
@@ -111,7 +101,7 @@ bool look_cgroups(const struct doctor_host *h, const char *file, double (*read)(
 	if (!own_cgroup(h, group))
 		return false;
 	do {
-		double value = read(look_path(h, path, "/sys/fs/cgroup%s/%s", group, file));
+		double value = read(path_under(h->root, path, "/sys/fs/cgroup%s/%s", group, file));
 		if (value >= 0 && (!found || value < *ret)) {
 			found = true;
 			*ret = value;

@@ -11,9 +11,6 @@
 
 #define LOOK_GROUP_MAX 256
 
-// root and path into ret; returns ret.
-const char *look_path(const struct doctor_host *, char ret[PATH_MAX], const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
 // The file's first line, without its end. False = it can't be read.
 bool look_line(const char *path, char *ret, size_t size);
 // The number that the file begins with; fallback = there is none.

@@ -2,6 +2,7 @@
 // Memory for packet buffers and workers: hugepages or ordinary pages, and what bounds them.
 #include "ctrl/conf/config.h"
 #include "ctrl/doctor/look.h"
+#include "lb/base/path.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -38,14 +39,14 @@ static void count_hugepages(const struct doctor_host *h, struct hugepages *ret)
 	char path[PATH_MAX];
 	unsigned long kib;
 	*ret = (struct hugepages){0};
-	DIR *dir = opendir(look_path(h, path, "/sys/kernel/mm/hugepages"));
+	DIR *dir = opendir(path_under(h->root, path, "/sys/kernel/mm/hugepages"));
 	for (const struct dirent *e; dir && (e = readdir(dir));) {
 		if (sscanf(e->d_name, "hugepages-%lukB", &kib) != 1)
 			continue;
 		const char *base = "/sys/kernel/mm/hugepages";
-		look_path(h, path, "%s/%s/nr_hugepages", base, e->d_name);
+		path_under(h->root, path, "%s/%s/nr_hugepages", base, e->d_name);
 		unsigned long n = (unsigned long)look_number(path, 0);
-		look_path(h, path, "%s/%s/free_hugepages", base, e->d_name);
+		path_under(h->root, path, "%s/%s/free_hugepages", base, e->d_name);
 		ret->free_mib += (unsigned long)look_number(path, 0) * kib / 1024;
 		if (n && (!ret->kib || kib < ret->kib)) {
 			ret->n = n;
@@ -83,13 +84,13 @@ static void look_for_mounts(const struct doctor_host *h, char ret_shut[PATH_MAX]
 {
 	char path[PATH_MAX];
 	struct mntent *m;
-	FILE *f = setmntent(look_path(h, path, "/proc/mounts"), "re");
+	FILE *f = setmntent(path_under(h->root, path, "/proc/mounts"), "re");
 	ret_shut[0] = '\0';
 	*ret_open = false;
 	while (f && !*ret_open && (m = getmntent(f))) {
 		if (strcmp(m->mnt_type, "hugetlbfs") != 0)
 			continue;
-		*ret_open = faccessat(AT_FDCWD, look_path(h, path, "%s", m->mnt_dir), W_OK,
+		*ret_open = faccessat(AT_FDCWD, path_under(h->root, path, "%s", m->mnt_dir), W_OK,
 				    AT_EACCESS) == 0;
 		snprintf(ret_shut, PATH_MAX, "%s", m->mnt_dir);
 	}
@@ -144,7 +145,7 @@ static uint64_t wanted_mib(const struct doctor_host *h)
 void check_memory(const struct doctor_host *h)
 {
 	char path[PATH_MAX];
-	long kib = look_field(look_path(h, path, "/proc/meminfo"), "MemAvailable");
+	long kib = look_field(path_under(h->root, path, "/proc/meminfo"), "MemAvailable");
 	uint64_t wanted = wanted_mib(h);
 	if (kib < 0 || (uint64_t)kib / 1024 >= wanted)
 		return;

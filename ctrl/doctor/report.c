@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/doctor/report.h"
 
+#include "lb/base/printout.h"
 #include "proto/wire.h"
 
 #include <stdarg.h>
@@ -149,10 +150,10 @@ static void print_count(FILE *out, const json_t *tree, const char *key, const ch
 
 char *doctor_report_text(const json_t *tree)
 {
-	char *text = NULL;
-	size_t len = 0, i;
+	size_t i;
 	const json_t *finding;
-	FILE *out = open_memstream(&text, &len);
+	struct printout p;
+	FILE *out = printout_begin(&p);
 	if (!out)
 		return NULL;
 	json_array_foreach(json_object_get(tree, "findings"), i, finding)
@@ -169,8 +170,5 @@ char *doctor_report_text(const json_t *tree)
 	print_count(out, tree, "errors", ", ");
 	print_count(out, tree, "warnings", ", ");
 	print_count(out, tree, "notes", "\n");
-	if (fclose(out) == 0)
-		return text;
-	free(text);
-	return NULL;
+	return printout_end(&p);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/metrics/scrape_inside.h"
+#include "lb/base/grow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,19 +12,6 @@ static const char *last_name(const struct scrape *s)
 	return s->n_clusters ? s->clusters[s->n_clusters - 1].name : "";
 }
 
-static bool make_room(struct scrape *s)
-{
-	if (s->n_clusters < s->room)
-		return true;
-	uint32_t room = s->room ? 2 * s->room : 64;
-	struct scrape_cluster *more = realloc(s->clusters, room * sizeof(*more));
-	if (!more)
-		return false;
-	s->clusters = more;
-	s->room = room;
-	return true;
-}
-
 static void note_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 {
 	struct scrape *s = ctx;
@@ -31,17 +19,9 @@ static void note_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 		s->n_endpoints_left_out++;
 		return;
 	}
-	if (s->n_endpoints == s->endpoint_room) {
-		uint32_t room = s->endpoint_room ? 2 * s->endpoint_room : 64;
-		struct scrape_endpoint *more = realloc(s->endpoints, room * sizeof(*more));
-		if (!more) {
-			s->n_endpoints_left_out++;
-			return;
-		}
-		s->endpoints = more;
-		s->endpoint_room = room;
-	}
-	char *leaf = strdup(e->leaf);
+	char *leaf = grow(&s->endpoints, s->n_endpoints, &s->endpoint_room, sizeof(s->endpoints[0]))
+	                     ? strdup(e->leaf)
+	                     : NULL;
 	if (!leaf) {
 		s->n_endpoints_left_out++;
 		return;
@@ -80,7 +60,9 @@ static int note_times(struct scrape *s, struct scrape_cluster *c, uint32_t id)
 
 static int note_cluster(struct scrape *s, const struct assembler_cluster_info *info)
 {
-	char *name = make_room(s) ? strdup(info->name) : NULL;
+	char *name = grow(&s->clusters, s->n_clusters, &s->room, sizeof(s->clusters[0]))
+	                     ? strdup(info->name)
+	                     : NULL;
 	if (!name)
 		return -ENOMEM;
 	struct scrape_cluster *c = &s->clusters[s->n_clusters++];

@@ -2,6 +2,7 @@
 #include "ctrl/metrics/xds_note.h"
 
 #include "ctrl/xds/bootstrap/name.h"
+#include "lb/base/grow.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -106,16 +107,9 @@ static char *uri_of(const struct xds_note *n, const char *uri)
 static void note_server(void *ctx, const struct xds_server_info *i)
 {
 	struct xds_note *n = ctx;
-	if (n->n_servers == n->room) {
-		uint32_t room = n->room ? 2 * n->room : 4;
-		struct xds_note_server *more = realloc(n->servers, room * sizeof(*more));
-		n->failed = n->failed || !more;
-		if (!more)
-			return;
-		n->servers = more;
-		n->room = room;
-	}
-	char *uri = uri_of(n, i->uri);
+	char *uri = grow(&n->servers, n->n_servers, &n->room, sizeof(n->servers[0]))
+	                    ? uri_of(n, i->uri)
+	                    : NULL;
 	n->failed = n->failed || !uri;
 	if (uri)
 		n->servers[n->n_servers++] = (struct xds_note_server){uri, *i};

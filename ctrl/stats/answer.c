@@ -3,15 +3,19 @@
 
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/stats/render.h"
+#include "lb/base/printout.h"
+
+#include <event2/buffer.h>
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 char *answer_error(const char *fmt, const char *what)
 {
-	char *text = NULL, *raw = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
+	char *raw = NULL;
+	struct printout p;
+	FILE *f = printout_begin(&p);
 	if (!f)
 		return NULL;
 	fputs(STATS_ERROR, f);
@@ -20,10 +24,7 @@ char *answer_error(const char *fmt, const char *what)
 		free(raw);
 	}
 	fputc('\n', f);
-	if (fclose(f) == 0)
-		return text;
-	free(text);
-	return NULL;
+	return printout_end(&p);
 }
 
 char *answer_json(json_t *tree)
@@ -37,4 +38,18 @@ char *answer_json(json_t *tree)
 char *answer_tree(json_t *tree, bool json, bool human)
 {
 	return json ? answer_json(tree) : render_text(tree, human);
+}
+
+char *answer_either(json_t *tree, bool json, const char *why)
+{
+	char *text = tree ? answer_tree(tree, json, false) : answer_error("%s", why);
+	json_decref(tree);
+	return text;
+}
+
+void answer_append(struct evbuffer *out, char *text)
+{
+	if (text)
+		evbuffer_add(out, text, strlen(text));
+	free(text);
 }

@@ -2,6 +2,7 @@
 #include "ctrl/stats/endpoint_clusters.h"
 
 #include "lb/base/check.h"
+#include "lb/base/printout.h"
 #include "lb/pick/limits.h"
 
 #include <stdbool.h>
@@ -64,15 +65,11 @@ static void print(const struct naming *n, FILE *to)
 
 char *endpoint_clusters_text(const struct endpoint_clusters *c, uint32_t id)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *to = open_memstream(&text, &len);
+	struct printout p;
+	FILE *to = printout_begin(&p);
 	if (!to)
 		return NULL;
 	if (id < LB_MAX_ENDPOINTS && c->at[id])
 		print(&c->list[c->at[id] - 1], to);
-	if (fclose(to) == 0)
-		return text;
-	free(text);
-	return NULL;
+	return printout_end(&p);
 }

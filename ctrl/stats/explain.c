@@ -13,6 +13,7 @@
 #include "ctrl/stats/route_json.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
+#include "lb/base/printout.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/picker.h"
 #include "lb/route/header_value.h"
@@ -62,9 +63,9 @@ static void print_value(FILE *f, struct explanation *e, struct str name)
 // Why a route does not match, or that it does. NULL = out of memory.
 static json_t *verdict(struct explanation *e, const struct lb_route_step *s)
 {
-	char *text = NULL, *header = NULL, percent[32];
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
+	char *header = NULL, percent[32];
+	struct printout p;
+	FILE *f = printout_begin(&p);
 	if (!f)
 		return NULL;
 	const struct res_route *r = &e->found.vhost->routes[s->route_index];
@@ -86,8 +87,8 @@ static json_t *verdict(struct explanation *e, const struct lb_route_step *s)
 		break;
 	}
 	free(header);
-	fclose(f);
-	json_t *string = render_string(text);
+	char *text = printout_end(&p);
+	json_t *string = text ? render_string(text) : NULL;
 	free(text);
 	return string;
 }

@@ -8,6 +8,7 @@
 #include "ctrl/stats/haproxy_stat.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_inside.h"
+#include "lb/base/printout.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,9 +104,8 @@ static void print_commands(FILE *out)
 
 static char *print_help(const char *line)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct printout p;
+	FILE *out = printout_begin(&p);
 	if (!out)
 		return NULL;
 	if (line) {
@@ -116,10 +116,7 @@ static char *print_help(const char *line)
 	fputs("Of HAProxy's commands these are known:\n", out);
 	print_commands(out);
 	fputs("All others are shuntctl's, at the stats socket.\n", out);
-	if (fclose(out) == 0)
-		return text;
-	free(text);
-	return NULL;
+	return printout_end(&p);
 }
 
 static char *help(struct call *c)
@@ -168,17 +165,13 @@ static unsigned names(const char *name, char *const *words, unsigned n)
 
 static char *sentence(const struct call *c)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct printout p;
+	FILE *out = printout_begin(&p);
 	if (!out)
 		return NULL;
 	render_print(out, c->err.text);
 	fputc('\n', out);
-	if (fclose(out) == 0)
-		return text;
-	free(text);
-	return NULL;
+	return printout_end(&p);
 }
 
 static void act(struct call *c, const struct command *command, const struct stats_caller *caller,

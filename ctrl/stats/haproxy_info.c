@@ -6,6 +6,7 @@
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/haproxy_ids.h"
 #include "ctrl/stats/show_inside.h"
+#include "lb/base/printout.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/link.h"
 
@@ -133,8 +134,7 @@ static void print_uptime(uint64_t s, char *text, size_t size)
 char *haproxy_info(const struct show *s, struct haproxy_ids *ids, enum haproxy_form form)
 {
 	struct haproxy_value values[N_FIELDS] = {0};
-	char uptime[64], node[65] = "", *text = NULL;
-	size_t len = 0;
+	char uptime[64], node[65] = "";
 	uint64_t uptime_s = (twheel_now(s->conf.wheel) - s->started_ns) / NS_PER_SECOND;
 	print_uptime(uptime_s, uptime, sizeof(uptime));
 	gethostname(node, sizeof(node) - 1);
@@ -143,15 +143,13 @@ char *haproxy_info(const struct show *s, struct haproxy_ids *ids, enum haproxy_f
 	haproxy_set_text(&values[INFO_Uptime], uptime);
 	haproxy_set(&values[INFO_Uptime_sec], uptime_s);
 	haproxy_set_text(&values[INFO_node], node[0] ? node : "unknown");
-	FILE *out = open_memstream(&text, &len);
+	struct printout p;
+	FILE *out = printout_begin(&p);
 	if (!out)
 		return NULL;
 	const struct haproxy_row row = {fields, values, N_FIELDS, NULL, 0, 0};
 	haproxy_row_print(out, &row, form);
 	if (form == HAPROXY_JSON)
 		fputc('\n', out);
-	if (fclose(out) == 0)
-		return text;
-	free(text);
-	return NULL;
+	return printout_end(&p);
 }

@@ -8,6 +8,7 @@
 #include "ctrl/stats/row_query.h"
 #include "ctrl/stats/stats_server.h"
 #include "lb/base/container_of.h"
+#include "lb/base/printout.h"
 
 #include <event2/buffer.h>
 
@@ -103,20 +104,17 @@ static bool gather(struct listing *l, FILE *out)
 // A slice. True = there is more to do; *ret_text: from malloc, NULL = out of memory.
 static bool run(struct listing *l, char **ret_text)
 {
-	size_t len = 0;
 	bool more;
+	struct printout p;
 	*ret_text = NULL;
-	FILE *out = open_memstream(ret_text, &len);
+	FILE *out = printout_begin(&p);
 	if (!out)
 		return true;
 	slice_begin(&l->slice);
 	do
 		more = l->step(l, out);
 	while (more && !slice_over(&l->slice) && ftell(out) < (long)STATS_FOLLOW_UNREAD);
-	if (fclose(out) != 0) {
-		free(*ret_text);
-		*ret_text = NULL;
-	}
+	*ret_text = printout_end(&p);
 	return more;
 }
 
@@ -125,9 +123,7 @@ static bool more(struct stats_follow *f, struct evbuffer *out)
 	struct listing *l = CONTAINER_OF(f, struct listing, follow);
 	char *text;
 	bool is_more = run(l, &text);
-	if (text)
-		evbuffer_add(out, text, strlen(text));
-	free(text);
+	answer_append(out, text);
 	return is_more;
 }
 

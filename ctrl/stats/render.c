@@ -2,6 +2,7 @@
 #include "ctrl/stats/render.h"
 
 #include "ctrl/stats/render_table.h"
+#include "lb/base/printout.h"
 #include "proto/wire.h"
 
 #include <stdbool.h>
@@ -225,10 +226,9 @@ static bool print_object(FILE *out, json_t *object, const char *indent, bool hum
 
 char *render_text(json_t *tree, bool human)
 {
-	char *text = NULL;
-	size_t len = 0;
 	bool is_whole = true;
-	FILE *out = open_memstream(&text, &len);
+	struct printout p;
+	FILE *out = printout_begin(&p);
 	if (!out)
 		return NULL;
 	if (json_is_object(tree))
@@ -237,7 +237,8 @@ char *render_text(json_t *tree, bool human)
 		is_whole = print_list(out, tree, "", human);
 	else
 		fputs("none\n", out);
-	if (fclose(out) == 0 && is_whole)
+	char *text = printout_end(&p);
+	if (is_whole)
 		return text;
 	free(text);
 	return NULL;
@@ -256,10 +257,10 @@ char *render_json(json_t *tree)
 
 char *render_csv(const json_t *rows, const char *const *columns)
 {
-	char *text = NULL;
-	size_t len = 0, i;
+	size_t i;
 	const json_t *row;
-	FILE *out = open_memstream(&text, &len);
+	struct printout p;
+	FILE *out = printout_begin(&p);
 	if (!out)
 		return NULL;
 	fputs("# ", out);
@@ -276,9 +277,5 @@ char *render_csv(const json_t *rows, const char *const *columns)
 		}
 		fputc('\n', out);
 	}
-	if (fclose(out) != 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	return printout_end(&p);
 }

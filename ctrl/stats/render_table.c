@@ -2,6 +2,7 @@
 #include "ctrl/stats/render_table.h"
 
 #include "ctrl/stats/render.h"
+#include "lb/base/printout.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,11 +53,10 @@ static void take_names(struct render_table *t, const json_t *row)
 
 char *render_table_take(struct render_table *t, const json_t *row)
 {
-	char *cells = NULL;
-	size_t len = 0;
+	struct printout p;
 	if (!t->n)
 		take_names(t, row);
-	FILE *out = open_memstream(&cells, &len);
+	FILE *out = printout_begin(&p);
 	if (!out)
 		return NULL;
 	for (int i = 0; i < t->n; i++) {
@@ -67,12 +67,9 @@ char *render_table_take(struct render_table *t, const json_t *row)
 			fputc('-', out);
 		fputc('\0', out);
 	}
-	if (fclose(out) != 0) {
-		free(cells);
-		return NULL;
-	}
+	char *cells = printout_end(&p);
 	const char *at = cells;
-	for (int i = 0; i < t->n; i++, at += strlen(at) + 1) {
+	for (int i = 0; at && i < t->n; i++, at += strlen(at) + 1) {
 		int width = width_of(at);
 		t->widths[i] = width > t->widths[i] ? width : t->widths[i];
 	}

@@ -3,6 +3,7 @@
 
 #include "ctrl/res/route.h"
 #include "ctrl/stats/render.h"
+#include "lb/base/printout.h"
 #include "lb/base/time.h"
 #include "lb/route/rbac.h"
 
@@ -146,16 +147,12 @@ static void print_matchers(FILE *f, const json_t *route)
 
 static char *printed(void (*print)(FILE *, const json_t *), const json_t *what)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
+	struct printout p;
+	FILE *f = printout_begin(&p);
 	if (!f)
 		return NULL;
 	print(f, what);
-	if (fclose(f) == 0)
-		return text;
-	free(text);
-	return NULL;
+	return printout_end(&p);
 }
 
 char *route_text_matchers(const json_t *route)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/stats/row_order.h"
 
+#include "lb/base/grow.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,25 +102,12 @@ bool row_order_wants(const struct row_order *o, const json_t *row)
 	return !o->limit || o->n < o->limit || is_before(o, &r, &o->rows[0]);
 }
 
-static bool make_room(struct row_order *o)
-{
-	if (o->n < o->room)
-		return true;
-	size_t room = o->room ? 2 * o->room : 16;
-	struct row_order_row *rows = realloc(o->rows, room * sizeof(*rows));
-	if (!rows)
-		return false;
-	o->rows = rows;
-	o->room = room;
-	return true;
-}
-
 int row_order_add(struct row_order *o, const json_t *row, void *item)
 {
 	struct row_order_row r = row_of(o, row, item);
 	o->n_seen++;
 	bool is_full = o->limit && o->n == o->limit;
-	if (!is_full && !make_room(o)) {
+	if (!is_full && !grow(&o->rows, o->n, &o->room, sizeof(o->rows[0]))) {
 		o->drop(item);
 		return -ENOMEM;
 	}

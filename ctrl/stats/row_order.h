@@ -25,7 +25,8 @@ struct row_order {
 	struct row_order_row *rows;
 	size_t n;
 	// Inside:
-	size_t room, n_heap; // heaped: all while rows come, fewer and fewer while they are sorted
+	uint32_t room;
+	size_t n_heap; // heaped: all while rows come, fewer and fewer while they are sorted
 	uint64_t n_seen;
 };
 

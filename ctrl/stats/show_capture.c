@@ -59,12 +59,7 @@ static bool more(struct stats_follow *f, struct evbuffer *out)
 	} else if (has_failed(&r)) {
 		lb_err_set(&err, "%s: %s", r.file, r.ended);
 	}
-	json_t *tree = err.text[0] ? NULL : build(&r);
-	char *text = tree ? answer_tree(tree, w->json, false) : answer_error("%s", err.text);
-	if (text)
-		evbuffer_add(out, text, strlen(text));
-	free(text);
-	json_decref(tree);
+	answer_append(out, answer_either(err.text[0] ? NULL : build(&r), w->json, err.text));
 	return false;
 }
 

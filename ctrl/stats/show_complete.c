@@ -5,6 +5,7 @@
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_inside.h"
+#include "lb/base/printout.h"
 #include "lb/pick/cause.h"
 
 #include <stdio.h>
@@ -172,10 +173,10 @@ json_t *show_complete(const struct show *s, struct show_args *args)
 
 char *show_complete_text(json_t *words)
 {
-	char *text = NULL;
-	size_t len = 0, i;
+	size_t i;
 	const json_t *word;
-	FILE *out = open_memstream(&text, &len);
+	struct printout p;
+	FILE *out = printout_begin(&p);
 	if (!out)
 		return NULL;
 	json_array_foreach(words, i, word)
@@ -183,8 +184,5 @@ char *show_complete_text(json_t *words)
 		render_print(out, json_string_value(word));
 		fputc('\n', out);
 	}
-	if (fclose(out) == 0)
-		return text;
-	free(text);
-	return NULL;
+	return printout_end(&p);
 }

@@ -63,10 +63,7 @@ static bool more(struct stats_follow *f, struct evbuffer *out)
 		return true;
 	doctor_live_sample(&d->live, &d->live.now);
 	doctor_live_examine(&d->live);
-	char *text = print(d);
-	if (text)
-		evbuffer_add(out, text, strlen(text));
-	free(text);
+	answer_append(out, print(d));
 	return false;
 }
 

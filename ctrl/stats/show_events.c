@@ -7,6 +7,7 @@
 #include "ctrl/stats/show_json.h"
 #include "ctrl/stats/stats_server.h"
 #include "lb/base/container_of.h"
+#include "lb/base/printout.h"
 #include "lb/base/str.h"
 
 #include <event2/buffer.h>
@@ -62,17 +63,13 @@ static void print_row(FILE *f, json_t *row)
 
 char *show_events_text(json_t *rows)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
+	struct printout p;
+	FILE *f = printout_begin(&p);
 	if (!f)
 		return NULL;
 	for (size_t i = 0; i < json_array_size(rows); i++)
 		print_row(f, json_array_get(rows, i));
-	if (fclose(f) == 0)
-		return text;
-	free(text);
-	return NULL;
+	return printout_end(&p);
 }
 
 static void add_line(const struct watch *w, const struct event_entry *e, struct evbuffer *out)

@@ -5,6 +5,7 @@
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
+#include "lb/base/printout.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +13,14 @@
 // One text, which tables have room for.
 static void set_addresses(json_t *row, const struct show_listener *i)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct printout p;
+	FILE *out = printout_begin(&p);
 	for (uint32_t a = 0; out && a < i->n_addresses; a++) {
 		char address[IP_PORT_TEXT_MAX];
 		fprintf(out, "%s%s", a ? " " : "", ip_port_print(&i->addresses[a], address));
 	}
-	if (out && fclose(out) == 0)
+	char *text = out ? printout_end(&p) : NULL;
+	if (text)
 		show_set_text(row, "addresses", text);
 	free(text);
 }

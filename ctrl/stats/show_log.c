@@ -8,6 +8,7 @@
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/stats_server.h"
 #include "lb/base/container_of.h"
+#include "lb/base/printout.h"
 
 #include <event2/buffer.h>
 
@@ -97,19 +98,15 @@ static void log_watch_free(struct stats_follow *f)
 
 char *show_log_text(json_t *rows)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
+	struct printout p;
+	FILE *f = printout_begin(&p);
 	if (!f)
 		return NULL;
 	for (size_t i = 0; i < json_array_size(rows); i++) {
 		render_print(f, json_string_value(json_array_get(rows, i)));
 		fputc('\n', f);
 	}
-	if (fclose(f) == 0)
-		return text;
-	free(text);
-	return NULL;
+	return printout_end(&p);
 }
 
 // The last n_rows of the wanted ones.

@@ -12,6 +12,7 @@
 #include "ctrl/stats/route_json.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
+#include "lb/base/printout.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -297,10 +298,10 @@ static void print_vhost(FILE *out, json_t *vhost)
 
 char *show_routes_text(json_t *frontends)
 {
-	char *text = NULL;
-	size_t len = 0, i, k;
+	size_t i, k;
 	json_t *frontend, *vhost;
-	FILE *out = open_memstream(&text, &len);
+	struct printout p;
+	FILE *out = printout_begin(&p);
 	if (!out)
 		return NULL;
 	json_array_foreach(frontends, i, frontend)
@@ -315,8 +316,5 @@ char *show_routes_text(json_t *frontends)
 		json_array_foreach(json_object_get(frontend, "virtual_hosts"), k, vhost)
 			print_vhost(out, vhost);
 	}
-	if (fclose(out) == 0)
-		return text;
-	free(text);
-	return NULL;
+	return printout_end(&p);
 }

@@ -5,6 +5,7 @@
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
 #include "lb/base/container_of.h"
+#include "lb/base/printout.h"
 #include "lb/policy/dump.h"
 
 #include <stdio.h>
@@ -136,15 +137,12 @@ static void print_layer(FILE *out, json_t *layer, unsigned depth)
 
 char *show_tree_text(json_t *trees)
 {
-	char *text = NULL;
-	size_t len = 0, i;
+	size_t i;
 	json_t *tree;
-	FILE *out = open_memstream(&text, &len);
+	struct printout p;
+	FILE *out = printout_begin(&p);
 	if (!out)
 		return NULL;
 	json_array_foreach(trees, i, tree) print_layer(out, tree, 0);
-	if (fclose(out) == 0)
-		return text;
-	free(text);
-	return NULL;
+	return printout_end(&p);
 }

@@ -172,12 +172,8 @@ static bool more(struct stats_follow *f, struct evbuffer *out)
 			return true;
 		lb_err_within(&why, "not within %.0f s", show_seconds(w->until_ns - w->begun_ns));
 	}
-	json_t *tree = outcome == WAIT_MET ? waited(w) : NULL;
-	char *text = tree ? answer_tree(tree, w->json, false) : answer_error("%s", why.text);
-	if (text)
-		evbuffer_add(out, text, strlen(text));
-	free(text);
-	json_decref(tree);
+	answer_append(
+		out, answer_either(outcome == WAIT_MET ? waited(w) : NULL, w->json, why.text));
 	return false;
 }
 

@@ -7,6 +7,7 @@
 #include "ctrl/xds/wire.h"
 #include "envoy/service/status/v3/csds.pb-c.h"
 #include "lb/base/check.h"
+#include "lb/base/grow.h"
 #include "lb/base/time.h"
 
 #include <errno.h>
@@ -44,7 +45,8 @@ struct csds_dump {
 	struct item *next; // the first that is not encoded yet
 	bool begun, failed;
 	struct rpc_part *parts; // [0] is the frame, made last
-	size_t n_parts, cap_parts;
+	size_t n_parts;
+	uint32_t parts_room;
 	size_t len; // of the parts
 };
 
@@ -191,15 +193,8 @@ static size_t frame_len(size_t len)
 // A block of this length at the end of the list. NULL = out of memory.
 static uint8_t *add_part(struct csds_dump *d, size_t len)
 {
-	if (d->n_parts == d->cap_parts) {
-		size_t cap = d->cap_parts ? 2 * d->cap_parts : 8;
-		struct rpc_part *more = reallocarray(d->parts, cap, sizeof(*more));
-		if (!more)
-			return NULL;
-		d->parts = more;
-		d->cap_parts = cap;
-	}
-	uint8_t *bytes = malloc(len);
+	bool has_room = grow(&d->parts, d->n_parts, &d->parts_room, sizeof(d->parts[0]));
+	uint8_t *bytes = has_room ? malloc(len) : NULL;
 	if (!bytes)
 		return NULL;
 	d->parts[d->n_parts++] = (struct rpc_part){bytes, len};

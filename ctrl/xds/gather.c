@@ -8,11 +8,10 @@
 #include "ctrl/xds/variants/version.h"
 #include "ctrl/xds/wire.h"
 #include "lb/base/container_of.h"
+#include "lb/base/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define FIRST_ROOM 16
 
 // What an item borrows from.
 struct held {
@@ -27,9 +26,11 @@ struct xds_gathered_part {
 	char *type_url; // a copy: a proxy's types change; NULL = the file's sections stay
 	struct xds_state_item *items;
 	struct held *held; // as many
-	size_t n, room;
+	size_t n;
+	uint32_t room;
 	struct str *wildcards; // their bytes are owned
-	size_t n_wildcards, wildcards_room;
+	size_t n_wildcards;
+	uint32_t wildcards_room;
 };
 
 struct gathering {
@@ -37,25 +38,9 @@ struct gathering {
 	const struct xds_cache *cache;
 };
 
-// Room for one more. False = out of memory.
-static bool grow(void **list, size_t n, size_t *room, size_t size)
-{
-	if (n < *room)
-		return true;
-	size_t more = *room ? 2 * *room : FIRST_ROOM;
-	void *grown = reallocarray(*list, more, size);
-	if (!grown)
-		return false;
-	*list = grown;
-	*room = more;
-	return true;
-}
-
 static struct xds_gathered_part *add_part(struct xds_gathered *g, const char *server)
 {
-	void *parts = g->parts;
-	g->failed = g->failed || !grow(&parts, g->n_parts, &g->room, sizeof(*g->parts));
-	g->parts = parts;
+	g->failed = g->failed || !grow(&g->parts, g->n_parts, &g->room, sizeof(*g->parts));
 	if (g->failed)
 		return NULL;
 	struct xds_gathered_part *p = &g->parts[g->n_parts++];
@@ -67,13 +52,9 @@ static struct xds_gathered_part *add_part(struct xds_gathered *g, const char *se
 
 static bool has_room(struct xds_gathered_part *p)
 {
-	size_t room = p->room;
-	void *items = p->items, *held = p->held;
-	bool ok = grow(&items, p->n, &room, sizeof(*p->items));
-	p->items = items;
-	ok = ok && grow(&held, p->n, &p->room, sizeof(*p->held));
-	p->held = held;
-	return ok;
+	uint32_t room = p->room; // of both
+	return grow(&p->items, p->n, &room, sizeof(*p->items)) &&
+	       grow(&p->held, p->n, &p->room, sizeof(*p->held));
 }
 
 static void add(struct xds_gathered *g, const char *name, struct xds_res *res, const char *version,
@@ -117,10 +98,8 @@ static void add_wildcard(struct xds_gathered *g, const struct xds_entry *e)
 	struct xds_gathered_part *p = &g->parts[g->n_parts - 1];
 	uint8_t *bytes;
 	size_t len;
-	void *list = p->wildcards;
 	g->failed = g->failed ||
-	            !grow(&list, p->n_wildcards, &p->wildcards_room, sizeof(*p->wildcards));
-	p->wildcards = list;
+	            !grow(&p->wildcards, p->n_wildcards, &p->wildcards_room, sizeof(*p->wildcards));
 	if (g->failed)
 		return;
 	g->failed = xds_wire_locator(e->sub->params, e->sub->name, &bytes, &len) != 0;

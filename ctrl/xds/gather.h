@@ -12,7 +12,8 @@ struct xds_gathered {
 	size_t n_fresh; // servers of which the file gets what serves now
 	// Private:
 	struct xds_gathered_part *parts;
-	size_t n_parts, room;
+	size_t n_parts;
+	uint32_t room;
 	struct xds_state_part *list;
 	bool failed;
 };

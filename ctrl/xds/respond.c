@@ -10,6 +10,7 @@
 #include "ctrl/xds/variants/constraints.h"
 #include "ctrl/xds/verdict.h"
 #include "ctrl/xds/wildcard.h"
+#include "lb/base/grow.h"
 #include "proto/wire.h"
 
 #include <errno.h>
@@ -47,16 +48,9 @@ static const char *keep_text(struct xds_round *r, const char *text)
 
 static struct xds_item *add_item(struct xds_round *r)
 {
-	if (r->n_items == r->room) {
-		size_t room = r->room ? 2 * r->room : 16;
-		struct xds_item *items = realloc(r->items, room * sizeof(*items));
-		r->out_of_memory |= !items;
-		if (!items)
-			return NULL;
-		r->items = items;
-		r->room = room;
-	}
-	return &r->items[r->n_items++];
+	bool has_room = grow(&r->items, r->n_items, &r->room, sizeof(r->items[0]));
+	r->out_of_memory |= !has_room;
+	return has_room ? &r->items[r->n_items++] : NULL;
 }
 
 static void item_fini(struct xds_item *it)

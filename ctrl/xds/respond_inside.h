@@ -49,7 +49,8 @@ struct xds_round {
 	struct xds_open_part open;
 
 	struct xds_item *items; // owned
-	size_t n_items, room;
+	size_t n_items;
+	uint32_t room;
 	struct lb_arena arena;
 	char *name; // the last one that was looked up; owned
 	size_t name_room;

@@ -2,6 +2,7 @@
 #include "lb/route/header_match.h"
 
 #include "lb/base/arena.h"
+#include "lb/base/grow.h"
 #include "lb/index/string_index.h"
 #include "lb/route/header_value.h"
 #include "lb/route/req.h"
@@ -73,22 +74,6 @@ void lb_header_matchers_free(struct lb_header_matchers *m)
 	free(m->list);
 	lb_arena_fini(&m->arena);
 	free(m);
-}
-
-// Room for one more element. False = out of memory.
-static bool grow(void *list, uint32_t n, uint32_t *room, size_t size)
-{
-	if (n < *room)
-		return true;
-	uint32_t more = *room ? 2 * *room : 4;
-	void *p;
-	memcpy(&p, list, sizeof(p)); // any kind of pointer
-	p = realloc(p, more * size);
-	if (!p)
-		return false;
-	memcpy(list, &p, sizeof(p));
-	*room = more;
-	return true;
 }
 
 // The name's number. LB_STRING_INDEX_NONE = out of memory.

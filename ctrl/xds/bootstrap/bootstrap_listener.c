@@ -3,6 +3,7 @@
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/bootstrap/name.h"
 #include "lb/base/ip.h"
+#include "lb/base/printout.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,9 +16,8 @@ static const char LISTENER_URL[] = "type.googleapis.com/envoy.config.listener.v3
 static char *expand(const char *template, const char *endpoint)
 {
 	bool encode = xds_name_is_xdstp(template);
-	char *text = NULL;
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
+	struct printout printed;
+	FILE *f = printout_begin(&printed);
 	if (!f)
 		return NULL;
 	for (const char *p = template; *p; p++) {
@@ -32,12 +32,7 @@ static char *expand(const char *template, const char *endpoint)
 			else
 				fprintf(f, "%%%02X", (unsigned char)*e);
 	}
-	bool failed = ferror(f);
-	if (fclose(f) != 0 || failed) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	return printout_end(&printed);
 }
 
 // Takes the name over. what: it stands for, in errors.
