@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/operating.md: each command of it is typed, one after the other, into a daemon at which something fails."""
+
+import os
+import re
+import signal
+
+from agent import Agent
+from test_one_request import ask, slow
+from testbed import BUILD, EXAMPLE, PORT, ROOT
+from world import WEB_PORT, split_of
+
+PAGE = ROOT / "docs/operating.md"
+BOUND_S = 150  # the longest that a command of the page waits, and a little
+CONFIG = "/etc/shunt/shunt.yaml"
+# What needs a package and systemd stands on the page whose commands tools/test package runs.
+OF_PACKAGES = ("apt ", "systemctl ")
+
+
+def commands():
+    found = re.findall(r"^    (\S.*)$", PAGE.read_text(), re.MULTILINE)
+    assert len(found) > 30, found
+    return found
+
+
+def version_of(bed):
+    return next(r["version"] for r in bed.show("xds")["resources"] if r["name"] == "web-routes")
+
+
+def id_of_a_failure(bed):
+    answer = ask(Agent(bed.lab, "client", "client", "h2_agent.py"), "/slow")
+    assert answer["status"] == 504, answer
+    return dict(answer["fields"])["x-request-id"]
+
+
+def test_each_command_of_the_page_does_what_it_says(make_world, lab):
+    captures = lab.dir / "captures"
+    captures.mkdir()
+    world = make_world(extra_routes=[slow()])
+    bed = world.bed
+    bed.settings += f"capture: {{directory: {captures}}}\n"
+    world.start()
+    bed.run_calls("unary", count=1)
+    world.backends["rpc-1"].signal(signal.SIGSTOP)
+    words = {"ID": id_of_a_failure(bed), "CLUSTER": "blue", "ENDPOINT": f"10.82.1.1:{WEB_PORT}", "FILE": "slow.pcapng",
+             "AUTHORITY": "web.example", "PATH": "/", "PORT": str(PORT), "VERSION": version_of(bed),
+             CONFIG: str(lab.dir / "shunt.yaml")}
+    shell = ["env", f"GRPC_XDS_BOOTSTRAP={EXAMPLE / 'bootstrap.json'}", f"SHUNT_SOCKET={bed.stats_socket}",
+             f"PATH={BUILD / 'tools'}:{BUILD / 'ctrl'}:{os.environ['PATH']}", "sh", "-c"]
+    package = (ROOT / "docs/package.md").read_text() + (ROOT / "debian/shunt.service").read_text()
+    for typed in commands():
+        if typed.startswith(OF_PACKAGES):
+            assert typed.split()[1] in package, typed
+            continue
+        line = re.sub("|".join(rf"(?<![\w.-]){re.escape(w)}(?![\w-])" for w in words), lambda m: words[m[0]], typed)
+        done = lab.exec("lb", [*shell, line], check=False, timeout=BOUND_S)
+        # Of an examination the status says how bad what it found is.
+        assert done.returncode == 0 or "doctor" in line or "--device" in line, (line, done.stdout, done.stderr)
+        assert "!=ACKED" not in line or "web-routes" not in done.stdout, done.stdout
+        assert done.stdout.strip() or line.startswith("shuntd"), line
+    assert bed.show("overrides") == []
+    assert (captures / "slow.pcapng").stat().st_size > 0
+    world.backends["rpc-1"].signal(signal.SIGCONT)
+    report = bed.run_h2load(requests=100, clients=1, streams=4)
+    assert report.perfect and min(split_of(report)) > 0, report
