@@ -97,6 +97,32 @@ void tcp_stack_set_verified(struct tcp_stack *s, bool verified)
 	s->verified = verified;
 }
 
+void tcp_stack_set_overhead(struct tcp_stack *s, uint32_t overhead)
+{
+	s->overhead = overhead;
+}
+
+// len >= TCP_HEADER_LEN.
+static inline void take_ports(struct tcp_flow *flow, const uint8_t *segment)
+{
+	flow->remote_port = get16(segment + offsetof(struct tcp_header, src_port));
+	flow->local_port = get16(segment + offsetof(struct tcp_header, dst_port));
+}
+
+bool tcp_stack_knows(struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *segment, size_t len)
+{
+	uint32_t hash;
+	if (len < TCP_HEADER_LEN || segment[offsetof(struct tcp_header, flags)] & TCP_SYN)
+		return true;
+	take_ports(flow, segment);
+	if (tcp_conn_find(s, flow, &hash) || tcp_tw_find(s, flow, hash))
+		return true;
+	struct tcp_seg seg = {.seq = get32(segment + offsetof(struct tcp_header, seq)),
+		.ack = get32(segment + offsetof(struct tcp_header, ack)),
+		.flags = segment[offsetof(struct tcp_header, flags)]};
+	return tcp_listener_is_cookie(s, flow, &seg);
+}
+
 static inline __attribute__((always_inline)) void input(
 	struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *segment, size_t len, bool marked)
 {
@@ -106,8 +132,7 @@ static inline __attribute__((always_inline)) void input(
 		tcp_drop(s, TCP_drop_short);
 		return;
 	}
-	flow->remote_port = get16(segment + offsetof(struct tcp_header, src_port));
-	flow->local_port = get16(segment + offsetof(struct tcp_header, dst_port));
+	take_ports(flow, segment);
 	uint32_t hash;
 	struct tcp_conn *c = tcp_conn_find(s, flow, &hash);
 	if (c && !marked && tcp_fast_path_input(c, segment, len))

@@ -125,7 +125,7 @@ static void send_cookie(struct tcp_stack *s, const struct tcp_flow *flow, const 
 		.ack = syn->seq + 1,
 		.wnd = min_u32(s->conf.recv_window, UINT16_MAX),
 		.flags = TCP_SYN | TCP_ACK,
-		.opts = {.has_mss = true, .mss = tcp_mss_of_flow(s, flow)},
+		.opts = {.has_mss = true, .mss = tcp_mss_to_announce(s, flow)},
 	};
 	if (syn->opts.has_ts) {
 		reply.opts.has_ts = true;
@@ -167,18 +167,37 @@ static struct tcp_conn *new_half_open(
 	return c;
 }
 
-bool tcp_listener_cookie(
-	struct tcp_stack *s, const struct tcp_flow *flow, uint32_t hash, struct tcp_seg *seg)
+// What it was told leaves room for a tunnel's headers; what it is sent has none.
+static void spare_overhead(struct tcp_conn *c)
+{
+	if (c->stack->overhead)
+		c->our_mss = tcp_mss_to_announce(c->stack, &c->flow);
+}
+
+static uint32_t mss_index_of(uint32_t iss)
+{
+	return iss >> 24 & 7;
+}
+
+bool tcp_listener_is_cookie(
+	struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_seg *seg)
 {
 	// Only after a flood: 24 bits are few enough to be guessed in the long run.
 	if ((seg->flags & (TCP_SYN | TCP_RST | TCP_ACK)) != TCP_ACK ||
 		tcp_now(s) >= s->cookies_until_ns ||
 		!tcp_listener_find(s, &flow->local, flow->local_port))
 		return false;
-	uint32_t iss = seg->ack - 1, period = cookie_period(s), mss_index = iss >> 24 & 7;
-	if (iss != cookie(s, flow, seg->seq - 1, period, mss_index) &&
-		iss != cookie(s, flow, seg->seq - 1, period - 1, mss_index))
+	uint32_t iss = seg->ack - 1, period = cookie_period(s), mss_index = mss_index_of(iss);
+	return iss == cookie(s, flow, seg->seq - 1, period, mss_index) ||
+	       iss == cookie(s, flow, seg->seq - 1, period - 1, mss_index);
+}
+
+bool tcp_listener_cookie(
+	struct tcp_stack *s, const struct tcp_flow *flow, uint32_t hash, struct tcp_seg *seg)
+{
+	if (!tcp_listener_is_cookie(s, flow, seg))
 		return false;
+	uint32_t iss = seg->ack - 1;
 	struct tcp_conn *c = new_half_open(s, flow, hash);
 	if (!c)
 		return true;
@@ -186,10 +205,11 @@ bool tcp_listener_cookie(
 	struct tcp_seg syn = {.seq = seg->seq - 1,
 		.wnd = seg->wnd,
 		.flags = TCP_SYN,
-		.opts = offered(c, seg, cookie_mss[mss_index])};
+		.opts = offered(c, seg, cookie_mss[mss_index_of(iss)])};
 	c->iss = c->snd_una = c->recover = iss;
 	c->snd_nxt = c->snd_max = iss + 1;
 	tcp_conn_take_syn(c, &syn);
+	spare_overhead(c);
 	tcp_table_add(c);
 	tcp_count(s, TCP_cookies_taken);
 	tcp_conn_hold(c);
@@ -213,6 +233,7 @@ void tcp_listener_syn(struct tcp_stack *s, const struct tcp_flow *flow, uint32_t
 	c->snd_una = c->recover = c->iss;
 	c->snd_nxt = c->snd_max = c->iss + 1;
 	tcp_conn_take_syn(c, seg);
+	spare_overhead(c);
 	c->syn_due = true;
 	tcp_table_add(c);
 	tcp_conn_mark_dirty(c);

@@ -31,6 +31,13 @@ uint16_t tcp_mss_of_flow(const struct tcp_stack *s, const struct tcp_flow *flow)
 								: TCP_MSS_DEFAULT);
 }
 
+uint16_t tcp_mss_to_announce(const struct tcp_stack *s, const struct tcp_flow *flow)
+{
+	uint32_t mss = tcp_mss_of_flow(s, flow);
+	return (uint16_t)(mss > TCP_MSS_DEFAULT + s->overhead ? mss - s->overhead
+							      : TCP_MSS_DEFAULT);
+}
+
 void tcp_mss_set(struct tcp_conn *c, uint16_t link_mss)
 {
 	uint16_t mss = c->peer_mss < link_mss ? c->peer_mss : link_mss;

@@ -15,6 +15,8 @@ struct tcp_flow;
 struct tcp_stack;
 
 uint16_t tcp_mss_of_flow(const struct tcp_stack *, const struct tcp_flow *); // the link's
+// The same, with room for the headers of the tunnel that the peer's segments come by.
+uint16_t tcp_mss_to_announce(const struct tcp_stack *, const struct tcp_flow *);
 // The connection's, with this of its link; or with what the link has now.
 void tcp_mss_set(struct tcp_conn *, uint16_t link_mss);
 void tcp_mss_refresh(struct tcp_conn *);

@@ -118,6 +118,13 @@ void tcp_stack_input_marked(
 // Whether somebody vouches for the segments that come in from now on: their checksum has been
 // verified, or is not needed. At first nobody does.
 void tcp_stack_set_verified(struct tcp_stack *, bool);
+// The packets of what comes in from now on came within others, whose headers took so many bytes:
+// who opens a connection by one hears of an MSS that leaves room for them. What we send has none.
+// 0, as at first: they came by themselves.
+void tcp_stack_set_overhead(struct tcp_stack *, uint32_t);
+// Whether a segment may be one for this stack: of a connection that it has, or had a moment ago, or
+// the beginning of one. Sets the flow's ports, as tcp_stack_input() does.
+bool tcp_stack_knows(struct tcp_stack *, struct tcp_flow *flow, const uint8_t *segment, size_t len);
 // Sends what the turn left to send: data, FINs, acknowledgements and window updates, each
 // connection once. Call at the end of each turn.
 void tcp_stack_flush(struct tcp_stack *);

@@ -284,6 +284,7 @@ struct tcp_stack {
 	uint64_t cookies_until_ns; // ACKs with a SYN cookie are accepted until then
 	uint8_t rcv_wscale;
 	bool verified; // see tcp_stack_set_verified()
+	uint32_t overhead; // see tcp_stack_set_overhead()
 	uint8_t dropped; // enum tcp_counter: why the last segment was; 0 = none, see take_drop()
 	struct tcp_listener listeners[TCP_MAX_LISTENERS];
 	unsigned n_listeners; // listeners ever in use
@@ -419,8 +420,9 @@ struct tcp_listener *tcp_listener_find(struct tcp_stack *, const struct ip_addr 
 // iss_floor: RFC 6191's lower bound of our sequence number, or NULL.
 void tcp_listener_syn(struct tcp_stack *, const struct tcp_flow *, uint32_t hash,
 	const struct tcp_seg *, const uint32_t *iss_floor);
-// An ACK to a listener that belongs to no connection: true = it carries a valid SYN cookie and was
-// accepted.
+// An ACK to a listener that belongs to no connection: true = it carries a valid SYN cookie.
+bool tcp_listener_is_cookie(struct tcp_stack *, const struct tcp_flow *, const struct tcp_seg *);
+// The same, and it was accepted.
 bool tcp_listener_cookie(
 	struct tcp_stack *, const struct tcp_flow *, uint32_t hash, struct tcp_seg *);
 // The handshake of a passive connection completed. False = the connection is closed.

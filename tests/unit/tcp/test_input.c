@@ -382,6 +382,50 @@ static void an_abort_inside_on_data_is_safe(void **state)
 	assert_int_equal(rig.n_eof, 0);
 }
 
+// Whether a bare segment of this client's port may be for us.
+static bool knows(uint16_t port, uint8_t flags, uint32_t seq, uint32_t ack)
+{
+	uint8_t segment[20] = {port >> 8, port & 0xff, 0, 80, [12] = 0x50, flags};
+	put32(segment + 4, PEER_ISS + seq);
+	put32(segment + 8, rig.iss + ack);
+	struct tcp_flow flow = {.local = rig.flow.local, .remote = rig.flow.remote};
+	return tcp_stack_knows(rig.stack, &flow, segment, sizeof(segment));
+}
+
+// FL-38
+static void segments_of_connections_and_what_begins_one_are_known(void **state)
+{
+	uint16_t port = rig.flow.remote_port;
+	assert_true(knows(port, SYN, 0, 0));
+	assert_true(knows(port, SYN | ACK, 0, 1)); // of a connection of ours, or answered by RST
+	assert_false(knows(port, ACK, 1, 1));
+	assert_false(knows(port, RST, 1, 0));
+	rig_accept(PLAIN);
+	assert_true(knows(port, ACK, 1, 1));
+	assert_true(knows(port, RST, 77, 0));
+	assert_false(knows(port + 1, ACK, 1, 1));
+	tcp_conn_shutdown(rig.conn);
+	rig_skip();
+	IN(.flags = FIN | ACK, .seq = 1, .ack = 2);
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 0);
+	assert_true(knows(port, FIN | ACK, 1, 2)); // it waits in TIME_WAIT
+}
+
+// FL-38
+static void the_ack_of_a_cookie_is_known(void **state)
+{
+	assert_false(knows(rig.flow.remote_port, ACK, 1, 1));
+	for (uint16_t port = 1; port <= rig.conf.max_half_open; port++)
+		IN(.flags = SYN, .seq = 0, .from = port, .opts = PLAIN);
+	rig_skip();
+	IN(.flags = SYN, .seq = 0, .opts = PLAIN);
+	rig_skip();
+	assert_true(knows(rig.flow.remote_port, ACK, 1, 1));
+	assert_false(knows(rig.flow.remote_port, ACK, 1, 2));
+	assert_false(knows(rig.flow.remote_port, RST | ACK, 1, 1));
+	assert_int_equal(rig_count(TCP_cookies_taken), 0);
+}
+
 RUN_SUITE("tcp/input", CASE(a_checksum_that_was_never_made_has_a_counter_of_its_own),
 	CASE(a_segment_that_somebody_vouches_for_needs_no_checksum),
 	CASE(malformed_segments_are_dropped_by_cause),
@@ -404,4 +448,6 @@ RUN_SUITE("tcp/input", CASE(a_checksum_that_was_never_made_has_a_counter_of_its_
 	CASE(an_empty_segment_at_the_right_edge_still_acknowledges),
 	CASE(a_repetition_still_acknowledges),
 	CASE(an_ack_in_a_segment_more_than_a_window_old_is_not_taken),
-	CASE(an_abort_inside_on_data_is_safe))
+	CASE(an_abort_inside_on_data_is_safe),
+	CASE(segments_of_connections_and_what_begins_one_are_known),
+	CASE(the_ack_of_a_cookie_is_known))
