@@ -5,7 +5,6 @@
 
 #define MAX_TAGS 2 // IEEE 802.1ad
 #define OFFSET 0x1fff
-#define IP_PROTO_UDP 17
 #define PORTS 4 // bytes of a segment or datagram that hold them
 #define ARP_LEN 28
 #define ARP_SENDER 14

@@ -28,6 +28,8 @@
 #define ETH_TAG 4
 #define IP_PROTO_ICMP 1
 #define IP_PROTO_TCP 6
+#define IP_PROTO_UDP 17
+#define MORE_OR_OFFSET 0x3fff // of a fragment of IPv4
 
 // The list of counters, with the names that operators see. Some need explanation: eth_not_ours: for
 // another station or a group. eth_ip6: on a port without an IPv6 address. arp_asked, arp_answered:
@@ -41,7 +43,12 @@
 // many extension headers, or cut ones. ip6_option: one that we don't know, and may not pass over.
 // ip6_routing: a routing header that leads on. ip6_group: for a group, and no ICMPv6; or for one
 // host in a group's frame. nd_*: as arp_*. mld_asked: queries that name us or all. tcp_absent:
-// segments before net_set_tcp().
+// segments before net_set_tcp(). tunnel_packets: taken out of another one. tunnel_forged: from no
+// configured source. tunnel_malformed: headers that tell of no packet within. tunnel_checksum: of
+// UDP. tunnel_not_vip: what is within is for no address of vips. tunnel_nested: it is a tunnel's
+// packet again. tunnel_congested: marked, and what is within can't be. tunnel_relayed: to the next
+// hop. tunnel_hop_refused: one that is not configured, so that the packet was taken here.
+// tunnel_hop_too_long: lost on the way there.
 #define NET_COUNTERS(X)                                                                            \
 	X(rx_frames)                                                                               \
 	X(tx_frames)                                                                               \
@@ -118,6 +125,16 @@
 	X(ra_heard)                                                                                \
 	X(ra_full)                                                                                 \
 	X(ra_malformed)                                                                            \
+	X(tunnel_packets)                                                                          \
+	X(tunnel_forged)                                                                           \
+	X(tunnel_malformed)                                                                        \
+	X(tunnel_checksum)                                                                         \
+	X(tunnel_not_vip)                                                                          \
+	X(tunnel_nested)                                                                           \
+	X(tunnel_congested)                                                                        \
+	X(tunnel_relayed)                                                                          \
+	X(tunnel_hop_refused)                                                                      \
+	X(tunnel_hop_too_long)                                                                     \
 	X(tcp_segments)                                                                            \
 	X(tcp_absent)
 
@@ -227,6 +244,15 @@ struct net_dst6 { // the same
 	uint32_t neigh;
 };
 
+struct tunnel_packet;
+
+// The end of tunnels (decap.c).
+struct net_decap {
+	const struct net_tunnels *tunnels; // borrowed; NULL = none end here
+	void (*input)(struct net *, const struct tunnel_packet *);
+	bool within; // a packet that one has brought is being processed
+};
+
 // A frame between reserve and emit.
 struct net_open {
 	struct neigh *neigh; // NULL = the frame is discarded
@@ -258,6 +284,7 @@ struct net {
 	uint64_t echo_tokens_ns; // ICMP rate limit: accumulated time
 	uint64_t echo_last_ns;
 	struct net_vips vips;
+	struct net_decap decap;
 	uint64_t defended_ns; // when an address was last defended; 0 = never
 	uint64_t counters[NET_N_COUNTERS];
 	uint8_t dropped; // enum net_counter: why the last frame was; 0 = see net_take_drop()

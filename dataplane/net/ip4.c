@@ -3,8 +3,8 @@
 // for what goes out. Fragments are not reassembled: TCP sends none (DF, MSS), and reassembly is
 // memory that others can fill.
 #include "dataplane/net/packet_out.h"
+#include "dataplane/net/tunnel.h"
 
-#define MORE_OR_OFFSET 0x3fff
 #define NO_OPTIONS 0x45 // the first byte: version and length
 
 // Loose and strict source routes let a stranger choose where our answers go (RFC 7126 4.3, 4.4);
@@ -90,6 +90,20 @@ static inline enum net_counter check(struct net *net, const uint8_t *ip, size_t 
 	return check_addresses(net, ip);
 }
 
+// A packet of another protocol than those of ours may be a tunnel's.
+static APART void input_tunnel(struct net *net, const uint8_t *ip)
+{
+	size_t header = (size_t)(ip[0] & 0xf) * 4;
+	struct tunnel_packet p = {.src = ip_from_v4(load32(ip + 12)),
+		.dst = ip_from_v4(load32(ip + 16)),
+		.protocol = ip[9],
+		.ecn = ip[1] & 3,
+		.payload = ip + header,
+		.len = load16(ip + 2) - header,
+		.header_len = header};
+	net->decap.input(net, &p);
+}
+
 // drop: what check() said of it.
 static APART void input_other(
 	struct net *net, const uint8_t *ip, enum net_counter drop, bool broadcast)
@@ -102,6 +116,8 @@ static APART void input_other(
 		size_t header = (size_t)(ip[0] & 0xf) * 4;
 		icmp_input(net, load32(ip + 16), load32(ip + 12), ip + header,
 			load16(ip + 2) - header);
+	} else if (ip[9] != IP_PROTO_TCP && net->decap.tunnels) {
+		input_tunnel(net, ip);
 	} else {
 		net_drop(net, ip[9] == IP_PROTO_TCP ? NET_tcp_absent : NET_ip_unknown_protocol);
 	}

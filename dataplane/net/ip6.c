@@ -4,6 +4,7 @@
 #include "dataplane/net/ip6.h"
 
 #include "dataplane/net/packet_out.h"
+#include "dataplane/net/tunnel.h"
 
 #define HOP_BY_HOP 0
 #define ROUTING 43
@@ -141,6 +142,19 @@ static void tcp_input(struct net *net, const struct ip_addr *local, const struct
 	net_tcp_input(net, &flow, ip[1] >> 4 & 3, segment, len); // of the traffic class
 }
 
+// A packet of another protocol than those of ours may be a tunnel's.
+static APART void input_tunnel(struct net *net, const uint8_t *ip, const struct ip6_packet *packet)
+{
+	struct tunnel_packet p = {.src = packet->src,
+		.dst = packet->dst,
+		.protocol = packet->protocol,
+		.ecn = ip[1] >> 4 & 3,
+		.payload = packet->payload,
+		.len = packet->len,
+		.header_len = (size_t)(packet->payload - ip)};
+	net->decap.input(net, &p);
+}
+
 static APART void input_other(
 	struct net *net, const struct ip6_origin *from, const uint8_t *ip, size_t len)
 {
@@ -150,6 +164,8 @@ static APART void input_other(
 		net_drop(net, drop);
 	else if (p.protocol == IP_PROTO_ICMP6)
 		icmp6_input(net, &p);
+	else if (p.protocol != IP_PROTO_TCP && net->decap.tunnels)
+		input_tunnel(net, ip, &p);
 	else if (p.protocol != IP_PROTO_TCP)
 		net_drop(net, NET_ip6_unknown_protocol);
 	else if (!net->tcp.input)

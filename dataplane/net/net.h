@@ -11,10 +11,12 @@
 #include "lb/base/pool.h"
 #include "lb/base/twheel.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct net;
+struct net_tunnels;
 
 #define NET_MAX_PORTS 8
 #define NET_MAX_ADDRESSES 16 // of one port
@@ -42,6 +44,12 @@ struct net_tcp {
 	void *ctx;
 	// As input(), of a packet that a router has marked (CE, RFC 3168 5). NULL = input().
 	void (*input_marked)(void *ctx, struct tcp_flow *, const uint8_t *segment, size_t len);
+	// The packets of what comes until the next call came within others, whose headers took so
+	// many bytes; 0 = no longer. NULL = it is not told.
+	void (*through)(void *ctx, uint32_t overhead);
+	// True if a segment may be one for us: of a connection, or the beginning of one. As with
+	// input(), its ports are the stack's to set. NULL = each may be.
+	bool (*knows)(void *ctx, struct tcp_flow *, const uint8_t *segment, size_t len);
 };
 
 struct net_prefix {
@@ -75,6 +83,9 @@ void net_free(struct net *);
 // Copies the prefixes, which overlap nowhere; once, before any frame. n_places: of net_serve().
 // Returns 0 or -ENOMEM.
 [[nodiscard]] int net_set_vips(struct net *, const struct net_vip *, uint32_t n, uint32_t n_places);
+// Tunnels end here, of which at least one is listed; once, before any frame. They are borrowed and
+// outlive it. What they bring is for addresses of those prefixes alone.
+void net_set_tunnels(struct net *, const struct net_tunnels *);
 // At this place that address is served from now on, NULL = none: one in a prefix that answers is
 // announced, if this worker announces, and reported to routers that ask for groups. Places beyond
 // the last one and addresses of no prefix are ignored.

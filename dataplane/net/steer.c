@@ -2,6 +2,7 @@
 #include "dataplane/net/steer.h"
 
 #include "dataplane/net/ip6.h"
+#include "dataplane/net/tunnel.h"
 #include "lb/base/check.h"
 #include "lb/base/rand.h"
 
@@ -10,7 +11,6 @@
 #define TCP_SYN_FLAG 0x02
 #define TCP_HEADER 20
 #define ICMP_HEADER 8
-#define MORE_OR_OFFSET 0x3fff
 #define ENTRIES_EACH 16 // at least, where the table has so many
 #define PERIOD_MIN 128 // most devices have as many, or a multiple
 
@@ -166,7 +166,7 @@ static bool is_error(uint8_t icmp_type)
 	       icmp_type == 12;
 }
 
-static int steer_ip4(const struct steer *s, const uint8_t *ip, size_t len, bool only_begins)
+static int steer_plain_ip4(const struct steer *s, const uint8_t *ip, size_t len, bool only_begins)
 {
 	if (len >= IP4_HEADER && ip[9] == IP_PROTO_ICMP) {
 		size_t header = header_of(ip, len, ICMP_HEADER);
@@ -217,7 +217,7 @@ static int steer_icmp6(const struct steer *s, const uint8_t *message, size_t len
 	return steer_quoted_ip6(s, message + ICMP_HEADER, len - ICMP_HEADER);
 }
 
-static int steer_ip6(const struct steer *s, const uint8_t *ip, size_t len, bool only_begins)
+static int steer_plain_ip6(const struct steer *s, const uint8_t *ip, size_t len, bool only_begins)
 {
 	struct ip6_payload p;
 	if (!find_payload(ip, len, &p))
@@ -230,6 +230,32 @@ static int steer_ip6(const struct steer *s, const uint8_t *ip, size_t len, bool 
 	if (only_begins && !(payload[TCP_FLAGS_AT] & TCP_SYN_FLAG))
 		return STEER_HERE;
 	return (int)owner_of_ip6(s, ip + 8, ip + 24, load16(payload), load16(payload + 2));
+}
+
+// What a tunnel brings belongs to the flow within, whatever the device takes it for. Neighbors are
+// not learned from it.
+static int steer_inner(const struct steer *s, const uint8_t *ip, size_t len)
+{
+	struct tunnel_inner in;
+	if (!tunnel_look(s->tunnels, ip, len, &in))
+		return STEER_HERE;
+	int to = in.v4 ? steer_plain_ip4(s, in.ip, in.len, false)
+	               : steer_plain_ip6(s, in.ip, in.len, false);
+	return to == STEER_ALL ? STEER_HERE : to;
+}
+
+static int steer_ip4(const struct steer *s, const uint8_t *ip, size_t len, bool only_begins)
+{
+	bool may_be_outer = s->tunnels && len >= IP4_HEADER && ip[9] != IP_PROTO_TCP;
+	int to = may_be_outer ? steer_inner(s, ip, len) : STEER_HERE;
+	return to == STEER_HERE ? steer_plain_ip4(s, ip, len, only_begins) : to;
+}
+
+static int steer_ip6(const struct steer *s, const uint8_t *ip, size_t len, bool only_begins)
+{
+	bool may_be_outer = s->tunnels && len >= IP6_HEADER && ip[6] != IP_PROTO_TCP;
+	int to = may_be_outer ? steer_inner(s, ip, len) : STEER_HERE;
+	return to == STEER_HERE ? steer_plain_ip6(s, ip, len, only_begins) : to;
 }
 
 int steer_frame(const struct steer *s, const uint8_t *frame, size_t len, bool only_begins)

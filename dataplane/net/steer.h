@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct net_tunnels;
+
 #define STEER_ENTRIES_MAX 512
 #define STEER_KEY_MAX 64
 
@@ -24,6 +26,7 @@ struct steer {
 	uint8_t owners[STEER_ENTRIES_MAX];
 	uint8_t key[STEER_KEY_MAX];
 	bool settled; // key and owners are final
+	const struct net_tunnels *tunnels; // borrowed, set before workers run; NULL = none
 	// Bit p: port p's device delivers each flow to its worker. w: ctrl while no frames arrive
 	// on it, and a worker that saw a violation (relaxed; clears it until the device is
 	// replaced), r: workers (relaxed).
@@ -63,7 +66,8 @@ uint32_t steer_owner(const struct steer *, const struct tcp_flow *);
 #define STEER_HERE (-1) // to whoever got it
 #define STEER_ALL (-2) // to him, and the others may learn from it
 // or to the worker with this number. Errors that quote a segment belong to its flow. only_begins:
-// the device delivers flows correctly; look only at segments that open one.
+// the device delivers flows correctly; look only at segments that open one, and at what tunnels
+// bring, of which it knows no flow: that belongs to the flow within.
 int steer_frame(const struct steer *, const uint8_t *frame, size_t len, bool only_begins);
 // True if the queue on which a frame arrived is evidence of what the device does: a whole segment
 // in a valid packet without options. A device does not hash what it does not recognize as TCP, and

@@ -5,6 +5,7 @@
 #include "dataplane/net/csum.h"
 #include "dataplane/net/net.h"
 #include "dataplane/net/steer.h"
+#include "dataplane/net/tunnel_list.h"
 #include "dataplane/vlan.h"
 #include "lb/base/check.h"
 
@@ -13,6 +14,20 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct ip_addr ours6 = {{0xfd, [15] = 1}}, router6 = {{0xfe, 0x80, [15] = 0xfe}};
+
+static const struct net_vip vip = {{{{[10] = 0xff, 0xff, 10, 9}}, IP_V4_BITS + 16}, true};
+static const struct net_vip vip6 = {{{{0xfd, 9}}, 16}, true};
+// From 10.0.0.0/24 and fd00::/16.
+static const struct net_tunnels tunnels = {.n = 2,
+	.list = {{.kind = NET_TUNNEL_IPIP,
+			 .from = {{{{[10] = 0xff, 0xff, 10}}, IP_V4_BITS + 24}, {{{0xfd}}, 16}},
+			 .n_from = 2},
+		{.kind = NET_TUNNEL_GUE,
+			.port = 6080,
+			.from = {{{{[10] = 0xff, 0xff, 10}}, IP_V4_BITS + 24}, {{{0xfd}}, 16}},
+			.n_from = 2,
+			.hops = {{{{[10] = 0xff, 0xff, 10}}, IP_V4_BITS + 24}},
+			.n_hops = 1}}};
 
 struct device {
 	bool open;
@@ -52,6 +67,18 @@ static void on_segment(void *ctx, struct tcp_flow *flow, const uint8_t *segment,
 	CHECK(!ip_eq(&flow->local, &flow->remote));
 }
 
+// Any other one.
+static bool knows(void *ctx, struct tcp_flow *flow, const uint8_t *segment, size_t len)
+{
+	CHECK(ip_is_v4(&flow->local) == ip_is_v4(&flow->remote));
+	return len == 0 || segment[len - 1] & 1;
+}
+
+static void on_through(void *ctx, uint32_t overhead)
+{
+	CHECK(overhead < 2048);
+}
+
 static void on_unreachable(void *ctx, const struct tcp_flow *flow)
 {
 	CHECK(ip_is_v4(&flow->local) == ip_is_v4(&flow->remote));
@@ -81,6 +108,16 @@ static void fix_icmp6_checksum(uint8_t *f, size_t len)
 	memcpy(f + at + 2, &field, 2);
 }
 
+static void fix_ip4_checksum(uint8_t *ip, size_t len)
+{
+	size_t header = len >= 20 ? (size_t)(ip[0] & 0xf) * 4 : 0;
+	if (header < 20 || header > len)
+		return;
+	memset(ip + 10, 0, 2);
+	uint16_t sum = csum(ip, header);
+	memcpy(ip + 10, &sum, 2);
+}
+
 static void fix_checksums(uint8_t *f, size_t len)
 {
 	if (len >= 18 && load16(f + 12) == 0x8100) { // what is behind a tag
@@ -88,6 +125,8 @@ static void fix_checksums(uint8_t *f, size_t len)
 		return;
 	}
 	if (len > 21 && load16(f + 12) == 0x86dd) {
+		if (len >= 54 && f[20] == 4) // IPIP
+			fix_ip4_checksum(f + 54, len - 54);
 		fix_icmp6_checksum(f, len);
 		return;
 	}
@@ -100,9 +139,10 @@ static void fix_checksums(uint8_t *f, size_t len)
 		uint16_t sum = csum(f + 14 + header, total - header);
 		memcpy(f + 14 + header + 2, &sum, 2);
 	}
-	memset(f + 24, 0, 2);
-	uint16_t sum = csum(f + 14, header);
-	memcpy(f + 24, &sum, 2);
+	size_t more = f[23] == 4 ? 0 : f[23] == 17 ? 8 : len; // IPIP, variant 1 of GUE
+	if (14 + header + more < len)
+		fix_ip4_checksum(f + 14 + header + more, len - 14 - header - more);
+	fix_ip4_checksum(f + 14, len - 14);
 }
 
 // Where one worker of four takes it, or learns from it, or the next does.
@@ -112,6 +152,7 @@ static void receive(struct net *net, const uint8_t *frame, size_t len, bool by_d
 	static struct steer steer;
 	if (!steer.n_workers)
 		steer_init(&steer, 4, key);
+	steer.tunnels = &tunnels;
 	int to = steer_frame(&steer, frame, len, by_device);
 	CHECK(to == STEER_ALL || to == STEER_HERE || (to >= 0 && to < 4));
 	(void)steer_is_evidence(frame, len);
@@ -163,7 +204,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 	struct net *net = net_new(&port, 1, 16, wheel, 1);
 	struct tcp_io io = net_tcp_io(net);
-	net_set_tcp(net, &(struct net_tcp){on_segment, on_unreachable, on_too_big, &sink});
+	net_set_tcp(net, &(struct net_tcp){on_segment, on_unreachable, on_too_big, &sink, NULL,
+				 on_through, knows});
+	CHECK(net_set_vips(net, (struct net_vip[]){vip, vip6}, 2, 0) == 0);
+	net_set_tunnels(net, &tunnels);
 	while (size >= 2) {
 		uint8_t operation = data[0];
 		size_t len = data[1] < size - 2 ? data[1] : size - 2;

@@ -2,6 +2,7 @@
 // The published vectors of the hash, a device that is followed or not, and where frames belong.
 #include "dataplane/net/csum.h"
 #include "dataplane/net/steer.h"
+#include "dataplane/net/tunnel_list.h"
 #include "lb/base/rand.h"
 #include "tests/support/check.h"
 #include "tests/unit/net/world6.h"
@@ -510,6 +511,52 @@ static void ipv6_errors_belong_to_the_flow_that_they_quote(void **state)
 	assert_int_equal(steer_frame(&s, f, 54 + 51, false), STEER_HERE); // ports cut off
 }
 
+// FL-35: the device hashes what it sees, the outer addresses, whatever else it can.
+static void what_a_tunnel_brings_belongs_to_the_flow_within(void **state)
+{
+	static const struct net_tunnels tunnels = {.n = 2,
+		.list = {{.kind = NET_TUNNEL_IPIP,
+				 .from = {{{{[10] = 0xff, 0xff, 10, 0, 5}}, IP_V4_BITS + 24},
+					 {{{0xfd, 5}}, 16}},
+				 .n_from = 2},
+			{.kind = NET_TUNNEL_GUE,
+				.port = 6080,
+				.from = {{{{[10] = 0xff, 0xff, 10, 0, 5}}, IP_V4_BITS + 24}},
+				.n_from = 1}}};
+	struct steer s = make_steer();
+	for (uint16_t port = 1000; port < 1100; port++) {
+		struct frame inner, f;
+		make_segment(&inner, port, 0x10, 4 * (port % 3));
+		const uint8_t *packet = inner.bytes + 14;
+		size_t len = inner.len - 14;
+		start_frame(&f, 0x0800);
+		add_ip(&f, IP(10, 0, 5, port & 0xff), OURS, port % 2 ? 4 : 17, 4 * (port % 2));
+		if (port % 2 == 0) { // variant 1
+			const uint8_t udp[8] = {
+				0, 0, 6080 >> 8, 6080 & 0xff, 0, (uint8_t)(8 + len)};
+			memcpy(f.bytes + f.len, udp, sizeof(udp));
+			f.len += sizeof(udp);
+		}
+		memcpy(f.bytes + f.len, packet, len);
+		f.len += len;
+		s.tunnels = NULL;
+		assert_int_equal(steer_frame(&s, f.bytes, f.len, false), STEER_HERE);
+		s.tunnels = &tunnels;
+		assert_int_equal(steer_frame(&s, f.bytes, f.len, true), owner(&s, port));
+		assert_false(steer_is_evidence(f.bytes, f.len));
+		store32(f.bytes + 26, IP(10, 0, 6, 1)); // forged
+		assert_int_equal(steer_frame(&s, f.bytes, f.len, true), STEER_HERE);
+		f.len = make_ip6(f.bytes, "fd05::7", OURS6, 4, packet, len);
+		assert_int_equal(steer_frame(&s, f.bytes, f.len, true), owner(&s, port));
+	}
+	// What all learn from comes through no tunnel.
+	uint8_t f[256], advertisement[24] = {136};
+	size_t len = make_ip6(f, PEER6, OURS6, 58, advertisement, sizeof(advertisement));
+	len = make_ip6(
+		f, "fd05::7", OURS6, 41, memcpy((uint8_t[128]){0}, f + 14, len - 14), len - 14);
+	assert_int_equal(steer_frame(&s, f, len, false), STEER_HERE);
+}
+
 // NET-32: Fragments are dropped by whoever gets them, and no device hashes the first one by its
 // ports.
 static void fragments_stay(void **state)
@@ -564,4 +611,5 @@ RUN_SUITE("net/steer", cmocka_unit_test(published_vectors_hold),
 	cmocka_unit_test(only_sound_segments_speak_against_a_device),
 	cmocka_unit_test(errors_belong_to_the_flow_that_they_quote),
 	cmocka_unit_test(the_rest_stays_and_arp_is_for_all), cmocka_unit_test(fragments_stay),
+	cmocka_unit_test(what_a_tunnel_brings_belongs_to_the_flow_within),
 	cmocka_unit_test(any_bytes_get_an_answer))

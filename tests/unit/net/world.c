@@ -51,6 +51,7 @@ static void on_segment(void *ctx, struct tcp_flow *flow, const uint8_t *segment,
 	w->n_segments++;
 	w->segment_local = flow->local;
 	w->segment_remote = flow->remote;
+	w->segment_overhead = w->overhead;
 	w->segment_len = len;
 	memcpy(w->segment, segment, len);
 }
@@ -79,6 +80,16 @@ static void on_too_big(void *ctx, const struct tcp_flow *flow, uint32_t seq, uin
 	w->too_big_mtu = mtu;
 }
 
+static void on_through(void *ctx, uint32_t overhead)
+{
+	((struct world *)ctx)->overhead = overhead;
+}
+
+static bool knows(void *ctx, struct tcp_flow *flow, const uint8_t *segment, size_t len)
+{
+	return !((struct world *)ctx)->knows_none || len < 20 || segment[13] & 2;
+}
+
 struct net_device world_device(struct world *w, uint32_t port)
 {
 	return (struct net_device){device_reserve, device_send, device_cancel, &w->ports[port]};
@@ -95,8 +106,8 @@ int world_setup_ports(void **state, struct net_port_conf ports[2])
 	w->wheel = twheel_new(5 * NS_PER_SECOND);
 	w->net = net_new(ports, 2, WORLD_NEIGHBORS, w->wheel, 42);
 	w->io = net_tcp_io(w->net);
-	net_set_tcp(
-		w->net, &(struct net_tcp){on_segment, on_unreachable, on_too_big, w, on_marked});
+	net_set_tcp(w->net, &(struct net_tcp){on_segment, on_unreachable, on_too_big, w, on_marked,
+				    on_through, knows});
 	*state = w;
 	return 0;
 }

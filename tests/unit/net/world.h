@@ -39,6 +39,9 @@ struct world {
 	uint32_t n_sent;
 	// What TCP heard.
 	uint32_t n_segments, n_marked;
+	uint32_t overhead; // of what is coming, as it was told
+	uint32_t segment_overhead;
+	bool knows_none; // it has no connection
 	struct ip_addr segment_local, segment_remote;
 	size_t segment_len;
 	uint8_t segment[WORLD_FRAME_MAX];

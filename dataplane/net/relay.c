@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/net/relay.h"
+
+#include "dataplane/net/ip6.h"
+
+// The segment in a packet that has one to speak of, and its flow's addresses. NULL = there is none.
+static const uint8_t *find_segment(
+	const struct tunnel_inner *in, struct tcp_flow *ret_flow, size_t *ret_len)
+{
+	size_t at = IP6_HEADER;
+	if (in->v4) {
+		at = (size_t)(in->ip[0] & 0xf) * 4;
+		if (at < IP4_HEADER || in->ip[9] != IP_PROTO_TCP ||
+			load16(in->ip + 6) & MORE_OR_OFFSET)
+			return NULL;
+		ret_flow->remote = ip_from_v4(load32(in->ip + 12));
+		ret_flow->local = ip_from_v4(load32(in->ip + 16));
+	} else {
+		struct ip6_payload p;
+		if (ip6_find_payload(in->ip, in->len, &p) != NET_N_COUNTERS ||
+			p.protocol != IP_PROTO_TCP)
+			return NULL;
+		at = p.at;
+		memcpy(ret_flow->remote.b, in->ip + 8, sizeof(ret_flow->remote.b));
+		memcpy(ret_flow->local.b, in->ip + 24, sizeof(ret_flow->local.b));
+	}
+	if (at > in->len)
+		return NULL;
+	*ret_len = in->len - at;
+	return in->ip + at;
+}
+
+static bool is_known(const struct net *net, const struct tunnel_inner *in)
+{
+	struct tcp_flow flow = {0};
+	size_t len;
+	const uint8_t *segment = find_segment(in, &flow, &len);
+	return !segment || !net->tcp.knows || net->tcp.knows(net->tcp.ctx, &flow, segment, len);
+}
+
+static bool is_hop(const struct net_tunnel *t, const struct ip_addr *ip)
+{
+	for (uint32_t i = 0; i < t->n_hops; i++)
+		if (ip_in_prefix(ip, &t->hops[i].ip, t->hops[i].bits))
+			return true;
+	return false;
+}
+
+// The datagram as it came, but for the number of the next hop, and without a checksum.
+static void send(struct net *net, const struct tunnel_packet *p, const struct tunnel_inner *in)
+{
+	size_t len = load16(p->payload + 4);
+	if (IP4_HEADER + len > ip4_mtu(net, in->next_hop)) {
+		net_drop(net, NET_tunnel_hop_too_long);
+		return;
+	}
+	uint8_t *udp = ip4_reserve(net, in->next_hop, len);
+	if (!udp)
+		return;
+	memcpy(udp, p->payload, len);
+	store16(udp + 6, 0);
+	udp[UDP_HEADER + in->next_at]++;
+	ip4_emit(net, ip_to_v4(&p->dst), in->next_hop, IP_PROTO_UDP, p->ecn, len);
+	net_count(net, NET_tunnel_relayed);
+}
+
+bool relay_input(struct net *net, const struct tunnel_packet *p, const struct tunnel_inner *in)
+{
+	struct ip_addr hop = ip_from_v4(in->next_hop);
+	if (!in->tunnel->n_hops || !ip_is_v4(&p->dst) || is_known(net, in))
+		return false;
+	if (!is_hop(in->tunnel, &hop) || net_is_martian(net, &hop)) {
+		net_count(net, NET_tunnel_hop_refused);
+		return false;
+	}
+	send(net, p, in);
+	return true;
+}
