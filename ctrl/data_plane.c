@@ -3,6 +3,7 @@
 
 #include "ctrl/conf/config_numbers.h"
 #include "dataplane/buf/buf.h"
+#include "dataplane/net/tunnel_list.h"
 #include "dataplane/pci_device.h"
 #include "dataplane/remedy.h"
 #include "dataplane/vlan.h"
@@ -16,6 +17,8 @@
 _Static_assert(CONFIG_MAX_PORTS <= NET_MAX_PORTS, "ports");
 _Static_assert(CONFIG_MAX_ADDRESSES <= NET_MAX_ADDRESSES, "addresses of a port");
 _Static_assert(CONFIG_MAX_VIPS <= NET_MAX_VIPS, "vips");
+_Static_assert(CONFIG_MAX_TUNNELS <= NET_MAX_TUNNELS, "tunnels");
+_Static_assert(CONFIG_MAX_TUNNEL_PREFIXES <= NET_MAX_TUNNEL_PREFIXES, "prefixes of a tunnel");
 _Static_assert(CONFIG_MAX_MTU <= PORT_MAX_MTU, "mtu");
 _Static_assert(CONFIG_MAX_VLAN <= VLAN_MAX, "vlan");
 
@@ -150,6 +153,25 @@ static void describe_vips(const struct config *c, struct worker_conf *conf)
 		const struct config_vip *v = &c->vips[conf->n_vips];
 		conf->vips[conf->n_vips] = (struct net_vip){v->range, v->answers};
 	}
+}
+
+bool data_plane_describe_tunnels(const struct config *c, struct net_tunnels *ret)
+{
+	static const enum net_tunnel_kind kinds[] = {
+		[CONFIG_TUNNEL_IPIP] = NET_TUNNEL_IPIP,
+		[CONFIG_TUNNEL_GUE] = NET_TUNNEL_GUE,
+	};
+	for (; ret->n < c->n_tunnels; ret->n++) {
+		const struct config_tunnel *from = &c->tunnels[ret->n];
+		struct net_tunnel *to = &ret->list[ret->n];
+		to->kind = kinds[from->kind];
+		to->port = from->udp_port;
+		to->n_from = from->n_from;
+		memcpy(to->from, from->sources, from->n_from * sizeof(to->from[0]));
+		to->n_hops = from->n_hops;
+		memcpy(to->hops, from->relays, from->n_hops * sizeof(to->hops[0]));
+	}
+	return ret->n > 0;
 }
 
 static struct worker_limits limits_of(const struct config *c)

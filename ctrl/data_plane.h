@@ -11,6 +11,8 @@
 #include "lb/pick/limits.h"
 #include "tlshs/threads.h"
 
+struct net_tunnels;
+
 // Lists of what data_plane_describe_eal() returns; the caller's.
 struct data_plane_eal_lists {
 	int cores[LB_MAX_WORKERS];
@@ -33,6 +35,8 @@ struct doctor_memory data_plane_describe_memory(const struct config *);
 // ports: those of the configuration, borrowed.
 void data_plane_describe_worker(
 	const struct config *, struct port *const *ports, struct worker_conf *ret);
+// Returns false if none end here.
+bool data_plane_describe_tunnels(const struct config *, struct net_tunnels *ret);
 // Threads that shake hands for all workers, from before the first worker to behind the last. They
 // are there whether anything speaks TLS or not: what does may come with any configuration. NULL =
 // out of memory, or no thread is to be had.

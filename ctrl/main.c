@@ -15,6 +15,7 @@
 #include "dataplane/eal.h"
 #include "dataplane/handover.h"
 #include "dataplane/net/steer.h"
+#include "dataplane/net/tunnel_list.h"
 #include "dataplane/port.h"
 #include "dataplane/worker.h"
 #include "lb/base/log.h"
@@ -38,6 +39,7 @@ struct daemon {
 	char **listener_names; // of the frontends
 	bool eal_started;
 	struct steer steer;
+	struct net_tunnels tunnels; // the steering's, and all workers'
 	struct handover *handover;
 	struct port *ports[NET_MAX_PORTS];
 	struct show_port shown_ports[NET_MAX_PORTS];
@@ -76,6 +78,8 @@ static int make_steering(struct daemon *d, struct lb_err *err)
 	if (getrandom(key, sizeof(key), 0) != sizeof(key))
 		return lb_err_set(err, "getrandom() failed");
 	steer_init(&d->steer, d->config->n_workers, key);
+	if (data_plane_describe_tunnels(d->config, &d->tunnels))
+		d->steer.tunnels = &d->tunnels;
 	d->handover = handover_new(d->config->n_workers, d->config->idle != CONFIG_IDLE_POLL);
 	return d->handover ? 0 : lb_err_set(err, "out of memory");
 }

@@ -53,6 +53,18 @@ static void on_too_big(void *ctx, const struct tcp_flow *flow, uint32_t seq, uin
 	tcp_stack_too_big(ctx, flow, seq, mtu);
 }
 
+// What a device or a kernel says of a checksum is of the outer packet.
+static void on_through(void *ctx, uint32_t overhead)
+{
+	tcp_stack_set_overhead(ctx, overhead);
+	tcp_stack_set_verified(ctx, false);
+}
+
+static bool knows(void *ctx, struct tcp_flow *flow, const uint8_t *segment, size_t len)
+{
+	return tcp_stack_knows(ctx, flow, segment, len);
+}
+
 static uint64_t clock_ns(void)
 {
 	struct timespec ts;
@@ -145,10 +157,14 @@ static int make(struct host *h, const struct host_conf *conf, struct lb_err *ret
 		h->tcp = make_tcp(h, conf, secret, seeds[1]);
 	if (!h->tcp)
 		return lb_err_set(reterr, "out of memory");
+	if (conf->tunnels)
+		net_set_tunnels(h->net, conf->tunnels);
 	struct net_tcp up = {.input = on_segment,
 		.unreachable = on_unreachable,
 		.too_big = on_too_big,
 		.input_marked = on_marked,
+		.through = on_through,
+		.knows = knows,
 		.ctx = h->tcp};
 	net_set_tcp(h->net, &up);
 	return 0;

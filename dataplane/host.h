@@ -35,6 +35,7 @@ struct host_conf {
 	uint32_t n_ports; // 1..NET_MAX_PORTS
 	const struct net_vip *vips; // copied
 	uint32_t n_vips, n_vip_places; // see net_set_vips()
+	const struct net_tunnels *tunnels; // borrowed; NULL = none (net_set_tunnels())
 	uint32_t queue; // of every port
 	uint32_t max_conns; // of any state but TIME_WAIT
 	uint32_t max_half_open, max_passive, max_time_wait; // of TCP connections, see tcp.h

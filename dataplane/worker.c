@@ -58,8 +58,7 @@ struct worker_limits worker_limits_default(void)
 {
 	return (struct worker_limits){
 		.max_queued = 16384,
-		.max_conns_per_endpoint =
-			10, // gRFC A105's cap; more than one only when streams run out
+		.max_conns_per_endpoint = 10, // gRFC A105's cap; more only when streams run out
 		.max_neighbors = 65536,
 		.tcp_send_limit = 256 * 1024,
 		.tcp_recv_window = 256 * 1024,
@@ -108,6 +107,7 @@ static struct host *make_host(
 		.vips = conf->vips,
 		.n_vips = conf->n_vips,
 		.n_vip_places = conf->n_frontends + conf->n_vip_places,
+		.tunnels = conf->steer->tunnels,
 		.queue = conf->index,
 		.max_conns = limits->max_conns,
 		.max_half_open = limits->max_conns / 4,

@@ -18,6 +18,8 @@
 #define CONFIG_MAX_SNI 64 // names of one frontend
 #define CONFIG_MAX_PROXIES 64 // of a frontend: prefixes
 #define CONFIG_MAX_VIPS 64
+#define CONFIG_MAX_TUNNELS 16
+#define CONFIG_MAX_TUNNEL_PREFIXES 16 // of one, in each list
 
 enum config_idle { CONFIG_IDLE_BACKOFF, CONFIG_IDLE_POLL };
 
@@ -49,6 +51,25 @@ struct config_vip {
 	bool *arp; // NULL = absent
 	struct ip_prefix range; // parsed from prefix
 	bool answers; // ARP and neighbor discovery: as given, or true
+};
+
+// How an L4 tier in front of this host wraps clients' packets (docs/l4-tier.md).
+enum config_tunnel_kind {
+	CONFIG_TUNNEL_IPIP, // IP in IP
+	CONFIG_TUNNEL_GUE, // IP in UDP
+};
+
+struct config_tunnel {
+	enum config_tunnel_kind kind;
+	char **from; // "10.0.5.0/24", "fd00:5::/64"
+	unsigned n_from;
+	uint32_t *port; // NULL = absent
+	char **hops; // hosts that a packet may go on to
+	unsigned n_hops;
+	// Parsed from the texts above.
+	struct ip_prefix sources[CONFIG_MAX_TUNNEL_PREFIXES];
+	struct ip_prefix relays[CONFIG_MAX_TUNNEL_PREFIXES];
+	uint16_t udp_port; // 0 = of no UDP
 };
 
 // What header matchers see of a gRPC request (D2).
@@ -205,6 +226,8 @@ struct config {
 	unsigned n_ports;
 	struct config_vip *vips;
 	unsigned n_vips;
+	struct config_tunnel *tunnels;
+	unsigned n_tunnels;
 	enum config_listeners listeners;
 	struct config_frontend *frontends;
 	unsigned n_frontends;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/conf/config_address.h"
 
+#include <errno.h>
 #include <stdio.h>
+
+#define LEAST_LEN 8 // a shorter prefix is a mistake
 
 bool config_is_loopback(const struct ip_addr *ip)
 {
@@ -27,5 +30,32 @@ int config_prefix_parse(const char *text, struct ip_prefix *ret, struct lb_err *
 		return lb_err_set(
 			reterr, "'%s' is not a prefix, like 10.0.0.0/8 or fd00::/8", text);
 	ret->bits = (uint8_t)(len + (ip_is_v4(&ret->ip) ? IP_V4_BITS : 0));
+	return 0;
+}
+
+bool config_prefixes_overlap(const struct ip_prefix *a, const struct ip_prefix *b)
+{
+	return ip_in_prefix(&a->ip, &b->ip, a->bits < b->bits ? a->bits : b->bits);
+}
+
+static bool has_rest(const struct ip_prefix *p)
+{
+	for (unsigned bit = p->bits; bit < 128; bit++)
+		if (p->ip.b[bit / 8] & (0x80 >> bit % 8))
+			return true;
+	return false;
+}
+
+int config_prefix_parse_of_hosts(const char *text, struct ip_prefix *ret, struct lb_err *reterr)
+{
+	static const struct ip_prefix link_local = {{{0xfe, 0x80}}, 10};
+	if (config_prefix_parse(text, ret, reterr))
+		return -EINVAL;
+	unsigned len = ret->bits - (ip_is_v4(&ret->ip) ? IP_V4_BITS : 0u);
+	if (has_rest(ret))
+		return lb_err_set(reterr, "%s has bits behind its length", text);
+	if (len < LEAST_LEN || !config_is_of_host(&ret->ip) ||
+		config_prefixes_overlap(ret, &link_local))
+		return lb_err_set(reterr, "%s is not a prefix of hosts", text);
 	return 0;
 }

@@ -14,3 +14,7 @@ bool config_is_of_host(const struct ip_addr *);
 // "10.0.0.0/8", "fd00::/8". Returns 0, or -EINVAL with reterr, which has the text.
 [[nodiscard]] int config_prefix_parse(
 	const char *text, struct ip_prefix *ret, struct lb_err *reterr);
+// The same of addresses that hosts may have, and without bits behind the prefix's length.
+[[nodiscard]] int config_prefix_parse_of_hosts(
+	const char *text, struct ip_prefix *ret, struct lb_err *reterr);
+bool config_prefixes_overlap(const struct ip_prefix *, const struct ip_prefix *);

@@ -7,6 +7,7 @@
 #include "ctrl/conf/config_address.h"
 #include "ctrl/conf/config_frontends.h"
 #include "ctrl/conf/config_numbers.h"
+#include "ctrl/conf/config_tunnels.h"
 #include "ctrl/conf/config_vips.h"
 #include "ctrl/conf/config_workers.h"
 #include "lb/base/time.h"
@@ -460,7 +461,8 @@ int config_check(struct config *c, struct lb_err *reterr)
 		check_peers(
 			CONFIG_BACKEND_USER_TIMEOUT, c->backends, &c->backend_silence, reterr) ||
 		check_tls(c, reterr) || check_state_dir(c, reterr) || check_drains(c, reterr) ||
-		check_ports(c, reterr) || config_check_vips(c, reterr))
+		check_ports(c, reterr) || config_check_vips(c, reterr) ||
+		config_check_tunnels(c, reterr))
 		return -EINVAL;
 	return config_check_frontends(c, reterr);
 }

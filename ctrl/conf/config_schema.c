@@ -31,6 +31,10 @@ static const cyaml_strval_t steering_names[] = {
 	{"auto", CONFIG_STEERING_AUTO},
 	{"software", CONFIG_STEERING_SOFTWARE},
 };
+static const cyaml_strval_t tunnel_names[] = {
+	{"ipip", CONFIG_TUNNEL_IPIP},
+	{"gue", CONFIG_TUNNEL_GUE},
+};
 static const cyaml_strval_t level_names[] = {
 	{"error", LOG_LEVEL_ERROR},
 	{"warn", LOG_LEVEL_WARN},
@@ -52,6 +56,7 @@ const struct config_choice config_choices[] = {
 	{"wait_for_ready", wait_names, CYAML_ARRAY_LEN(wait_names)},
 	{"listeners", listeners_names, CYAML_ARRAY_LEN(listeners_names)},
 	{"steering", steering_names, CYAML_ARRAY_LEN(steering_names)},
+	{"kind", tunnel_names, CYAML_ARRAY_LEN(tunnel_names)},
 	{"level", level_names, CYAML_ARRAY_LEN(level_names)},
 	{"protocol", protocol_names, CYAML_ARRAY_LEN(protocol_names)},
 	{"deleted", deletion_names, CYAML_ARRAY_LEN(deletion_names)},
@@ -84,6 +89,20 @@ static const cyaml_schema_field_t vip_fields[] = {
 };
 static const cyaml_schema_value_t vip_value = {
 	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_vip, vip_fields),
+};
+
+static const cyaml_schema_field_t tunnel_fields[] = {
+	CYAML_FIELD_ENUM("kind", CYAML_FLAG_DEFAULT, struct config_tunnel, kind, tunnel_names,
+		CYAML_ARRAY_LEN(tunnel_names)),
+	CYAML_FIELD_SEQUENCE_COUNT("from", CYAML_FLAG_POINTER, struct config_tunnel, from, n_from,
+		&string_value, 1, CONFIG_MAX_TUNNEL_PREFIXES),
+	CYAML_FIELD_UINT_PTR("port", OPTIONAL_POINTER, struct config_tunnel, port),
+	CYAML_FIELD_SEQUENCE_COUNT("hops", OPTIONAL_POINTER, struct config_tunnel, hops, n_hops,
+		&string_value, 1, CONFIG_MAX_TUNNEL_PREFIXES),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t tunnel_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_tunnel, tunnel_fields),
 };
 
 static const cyaml_schema_value_t sni_value = {
@@ -263,6 +282,8 @@ static const cyaml_schema_field_t top_fields[] = {
 		&port_value, 1, CONFIG_MAX_PORTS),
 	CYAML_FIELD_SEQUENCE_COUNT("vips", OPTIONAL_POINTER, struct config, vips, n_vips,
 		&vip_value, 1, CONFIG_MAX_VIPS),
+	CYAML_FIELD_SEQUENCE_COUNT("tunnels", OPTIONAL_POINTER, struct config, tunnels, n_tunnels,
+		&tunnel_value, 1, CONFIG_MAX_TUNNELS),
 	CYAML_FIELD_ENUM("listeners", CYAML_FLAG_OPTIONAL, struct config, listeners,
 		listeners_names, CYAML_ARRAY_LEN(listeners_names)),
 	CYAML_FIELD_SEQUENCE_COUNT("frontends", OPTIONAL_POINTER, struct config, frontends,

@@ -6,21 +6,6 @@
 
 #include <errno.h>
 
-#define LEAST_LEN 8 // a shorter prefix is a mistake
-
-static bool overlap(const struct ip_prefix *a, const struct ip_prefix *b)
-{
-	return ip_in_prefix(&a->ip, &b->ip, a->bits < b->bits ? a->bits : b->bits);
-}
-
-static bool has_rest(const struct ip_prefix *p)
-{
-	for (unsigned bit = p->bits; bit < 128; bit++)
-		if (p->ip.b[bit / 8] & (0x80 >> bit % 8))
-			return true;
-	return false;
-}
-
 static bool has_family(const struct config *c, bool v4)
 {
 	for (unsigned i = 0; i < c->n_ports; i++)
@@ -28,18 +13,6 @@ static bool has_family(const struct config *c, bool v4)
 			if (ip_is_v4(&c->ports[i].address_ips[j]) == v4)
 				return true;
 	return false;
-}
-
-static int check_kind(const struct config_vip *v, struct lb_err *reterr)
-{
-	static const struct ip_prefix link_local = {{{0xfe, 0x80}}, 10};
-	const struct ip_prefix *p = &v->range;
-	unsigned len = p->bits - (ip_is_v4(&p->ip) ? IP_V4_BITS : 0u);
-	if (has_rest(p))
-		return lb_err_set(reterr, "%s has bits behind its length", v->prefix);
-	if (len < LEAST_LEN || !config_is_of_host(&p->ip) || overlap(p, &link_local))
-		return lb_err_set(reterr, "%s is not a prefix of hosts", v->prefix);
-	return 0;
 }
 
 // What this host answers for it can't send to.
@@ -58,7 +31,7 @@ static int check_gateways(const struct config *c, const struct config_vip *v, st
 static int check_vip(const struct config *c, unsigned i, struct lb_err *reterr)
 {
 	struct config_vip *v = &c->vips[i];
-	if (config_prefix_parse(v->prefix, &v->range, reterr) || check_kind(v, reterr))
+	if (config_prefix_parse_of_hosts(v->prefix, &v->range, reterr))
 		return -EINVAL;
 	v->answers = !v->arp || *v->arp;
 	bool v4 = ip_is_v4(&v->range.ip);
@@ -66,7 +39,7 @@ static int check_vip(const struct config *c, unsigned i, struct lb_err *reterr)
 		return lb_err_set(
 			reterr, "%s: no port has an %s address", v->prefix, v4 ? "IPv4" : "IPv6");
 	for (unsigned k = 0; k < i; k++)
-		if (overlap(&v->range, &c->vips[k].range))
+		if (config_prefixes_overlap(&v->range, &c->vips[k].range))
 			return lb_err_set(reterr, "%s overlaps vips[%u]: %s", v->prefix, k,
 				c->vips[k].prefix);
 	return check_gateways(c, v, reterr);
