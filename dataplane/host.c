@@ -29,6 +29,7 @@ struct host {
 	struct net_tap taps[NET_MAX_PORTS]; // of those, and of those whose sent ones are
 	struct pool chunks;
 	struct twheel *wheel;
+	const struct net_tunnels *tunnels; // borrowed; NULL = none
 	struct net *net;
 	struct tcp_stack *tcp;
 };
@@ -157,6 +158,7 @@ static int make(struct host *h, const struct host_conf *conf, struct lb_err *ret
 		h->tcp = make_tcp(h, conf, secret, seeds[1]);
 	if (!h->tcp)
 		return lb_err_set(reterr, "out of memory");
+	h->tunnels = conf->tunnels;
 	if (conf->tunnels)
 		net_set_tunnels(h->net, conf->tunnels);
 	struct net_tcp up = {.input = on_segment,
@@ -293,8 +295,11 @@ void host_tap(struct host *h, struct lb_capture *to)
 	for (uint32_t p = 0; p < h->n_ports; p++) {
 		bool wanted = to && to->ask.interfaces >> p & 1;
 		struct net_device device = port_queue_device(h->queues[p]);
-		h->taps[p] = (struct net_tap){
-			.device = device, .to = to, .port = p, .vlan = port_vlan(h->ports[p])};
+		h->taps[p] = (struct net_tap){.device = device,
+			.to = to,
+			.tunnels = h->tunnels,
+			.port = p,
+			.vlan = port_vlan(h->ports[p])};
 		if (wanted && to->ask.ways >> LB_CAPTURE_RX & 1)
 			h->tapped |= 1u << p;
 		if (wanted && to->ask.ways >> LB_CAPTURE_TX & 1)

@@ -2,6 +2,7 @@
 #include "dataplane/net/frame_filter.h"
 
 #include "dataplane/net/ip6.h"
+#include "dataplane/net/tunnel.h"
 
 #define MAX_TAGS 2 // IEEE 802.1ad
 #define OFFSET 0x1fff
@@ -66,7 +67,18 @@ static bool matches_arp(
 	       (len >= ARP_LEN && (is_ip4(a, arp + ARP_SENDER) || is_ip4(a, arp + ARP_TARGET)));
 }
 
-bool frame_filter_matches(const struct lb_capture_ask *a, const uint8_t *frame, size_t len)
+static bool matches_inner(const struct lb_capture_ask *a, const struct net_tunnels *tunnels,
+	bool any_host, const uint8_t *ip, size_t len)
+{
+	struct tunnel_inner in;
+	if (!tunnels || !tunnel_look(tunnels, ip, len, &in))
+		return false;
+	return in.v4 ? matches_ip4(a, any_host, in.ip, in.len)
+	             : matches_ip6(a, any_host, in.ip, in.len);
+}
+
+bool frame_filter_matches(const struct lb_capture_ask *a, const struct net_tunnels *tunnels,
+	const uint8_t *frame, size_t len)
 {
 	bool any_host = ip_is_none(&a->host);
 	if (any_host && !a->port)
@@ -83,9 +95,11 @@ bool frame_filter_matches(const struct lb_capture_ask *a, const uint8_t *frame, 
 	}
 	switch (type) {
 	case ETH_TYPE_IP4:
-		return matches_ip4(a, any_host, frame + at, len - at);
+		return matches_ip4(a, any_host, frame + at, len - at) ||
+		       matches_inner(a, tunnels, any_host, frame + at, len - at);
 	case ETH_TYPE_IP6:
-		return matches_ip6(a, any_host, frame + at, len - at);
+		return matches_ip6(a, any_host, frame + at, len - at) ||
+		       matches_inner(a, tunnels, any_host, frame + at, len - at);
 	case ETH_TYPE_ARP:
 		return matches_arp(a, any_host, frame + at, len - at);
 	default:

@@ -10,7 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct net_tunnels;
+
 // From or to the host, and from or to the port. ARP is of a host if it asks for it or tells of it.
 // A fragment that does not begin its packet, and one of IPv6, has no ports; nor has what ICMP
-// quotes.
-bool frame_filter_matches(const struct lb_capture_ask *, const uint8_t *frame, size_t len);
+// quotes. What a tunnel brings is of the addresses and ports within as well; tunnels: NULL = none.
+bool frame_filter_matches(const struct lb_capture_ask *, const struct net_tunnels *tunnels,
+	const uint8_t *frame, size_t len);

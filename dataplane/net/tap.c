@@ -21,7 +21,7 @@ static void copy_tagged(struct lb_capture_record *r, uint16_t vlan, const uint8_
 struct lb_capture_record *net_tap_take(struct net_tap *t, enum lb_capture_way way,
 	const uint8_t *frame, uint32_t len, uint32_t full_len)
 {
-	if (!frame_filter_matches(&t->to->ask, frame, len))
+	if (!frame_filter_matches(&t->to->ask, t->tunnels, frame, len))
 		return NULL;
 	bool tags = t->vlan && len >= MACS;
 	uint32_t more = tags ? ETH_TAG : 0;

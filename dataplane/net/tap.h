@@ -12,6 +12,7 @@
 struct net_tap {
 	struct net_device device; // the port's own
 	struct lb_capture *to; // borrowed
+	const struct net_tunnels *tunnels; // borrowed; NULL = none
 	uint32_t port; // of shunt.yaml
 	uint16_t vlan; // of the port; 0 = none
 	uint8_t *open; // reserved, not sent yet

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/net/frame_filter.h"
+#include "dataplane/net/tunnel_list.h"
 #include "tests/support/check.h"
 
 #include <stdlib.h>
@@ -30,6 +31,20 @@
 #define ICMP 1
 #define OPTIONS 60
 #define FRAGMENT 44
+
+// From a director, 10.0.5.5 or 10.0.6.5, to 10.0.5.1.
+#define OUTER(protocol, net)                                                                       \
+	0x45, 0, 0, 80, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, net, 5, 10, 0, 5, 1
+#define GUE 0, 1, 0x17, 0xc0, 0, 36, 0, 0, 0, 4, 0, 0 // UDP to port 6080, and its header
+
+static const struct net_tunnels tunnels = {.n = 2,
+	.list = {{.kind = NET_TUNNEL_IPIP,
+			 .from = {{{{[10] = 0xff, 0xff, 10, 0, 5}}, IP_V4_BITS + 24}},
+			 .n_from = 1},
+		{.kind = NET_TUNNEL_GUE,
+			.port = 6080,
+			.from = {{{{[10] = 0xff, 0xff, 10, 0, 5}}, IP_V4_BITS + 24}},
+			.n_from = 1}}};
 
 static const struct row {
 	const char *name;
@@ -89,6 +104,15 @@ static const struct row {
 	ROW("ARP of the host", "10.0.0.7", 0, true, ARP_TYPE, ARP),
 	ROW("ARP of others", "10.0.0.3", 0, false, ARP_TYPE, ARP),
 	ROW("ARP has no ports", NULL, 8080, false, ARP_TYPE, ARP),
+	ROW("FL-30: the host within IPv4", "10.0.0.7", 8080, true, IP4_TYPE, OUTER(4, 5),
+		IP4(TCP, 0), PORTS),
+	ROW("IPv6 within IPv4", "fd00::7", 50000, true, IP4_TYPE, OUTER(41, 5), IP6(TCP), PORTS),
+	ROW("the host within UDP", "10.0.0.1", 8080, true, IP4_TYPE, OUTER(UDP, 5), GUE,
+		IP4(TCP, 0), PORTS),
+	ROW("the tier itself", "10.0.5.5", 0, true, IP4_TYPE, OUTER(4, 5), IP4(TCP, 0), PORTS),
+	ROW("another host within", "10.0.0.3", 0, false, IP4_TYPE, OUTER(4, 5), IP4(TCP, 0), PORTS),
+	ROW("within what no tunnel brings", "10.0.0.7", 0, false, IP4_TYPE, OUTER(4, 6),
+		IP4(TCP, 0), PORTS),
 	ROW("cut ARP", "10.0.0.7", 0, false, ARP_TYPE, 0, 1, 8, 0, 6, 4, 0, 1),
 };
 
@@ -99,7 +123,7 @@ static void each_row_is_chosen_or_not(void **state)
 		const struct row *r = &rows[i];
 		struct lb_capture_ask ask = {.port = r->port};
 		assert_true(!r->host || ip_parse(r->host, &ask.host));
-		if (frame_filter_matches(&ask, r->frame, r->n) != r->matches)
+		if (frame_filter_matches(&ask, &tunnels, r->frame, r->n) != r->matches)
 			fail_msg("%s", r->name);
 	}
 }
@@ -112,7 +136,7 @@ static void a_frame_may_be_cut_anywhere(void **state)
 		for (size_t n = 0; n <= rows[i].n; n++) {
 			uint8_t *exact = malloc(n ? n : 1);
 			memcpy(exact, rows[i].frame, n);
-			assert_false(frame_filter_matches(&ask, exact, n));
+			assert_false(frame_filter_matches(&ask, &tunnels, exact, n));
 			free(exact);
 		}
 }
