@@ -5,6 +5,7 @@
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/assemble/drains.h"
 #include "ctrl/assemble/load_report.h"
+#include "ctrl/assemble/subset_seed.h"
 #include "ctrl/assemble/workers.h"
 #include "ctrl/capture/capture.h"
 #include "ctrl/conf/config.h"
@@ -316,6 +317,8 @@ static int start_assembler(struct control_plane *p, struct lb_err *err)
 		.workers = p->workers,
 		.wheel = loop_wheel(p->loop),
 		.seed = rand_u64(&p->rand),
+		.subset_seed =
+			subset_seed(p->conf.config, p->conf.bootstrap->node_id, rand_u64(&p->rand)),
 		.max_connections = p->conf.max_connections,
 		.slice = {.clock_ns = loop_clock_ns, .len_ns = SLICE_NS},
 		.loads = p->loads,

@@ -20,6 +20,7 @@
 #include "envoy/extensions/load_balancing_policies/cluster_provided/v3/cluster_provided.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/least_request/v3/least_request.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/pick_first/v3/pick_first.pb-c.h"
+#include "envoy/extensions/load_balancing_policies/random_subsetting/v3/random_subsetting.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/ring_hash/v3/ring_hash.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/round_robin/v3/round_robin.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/wrr_locality/v3/wrr_locality.pb-c.h"
@@ -60,6 +61,7 @@ static const ProtobufCMessageDescriptor *const known[] = {
 	&envoy__extensions__load_balancing_policies__cluster_provided__v3__cluster_provided__descriptor,
 	&envoy__extensions__load_balancing_policies__least_request__v3__least_request__descriptor,
 	&envoy__extensions__load_balancing_policies__pick_first__v3__pick_first__descriptor,
+	&envoy__extensions__load_balancing_policies__random_subsetting__v3__random_subsetting__descriptor,
 	&envoy__extensions__load_balancing_policies__ring_hash__v3__ring_hash__descriptor,
 	&envoy__extensions__load_balancing_policies__round_robin__v3__round_robin__descriptor,
 	&envoy__extensions__load_balancing_policies__wrr_locality__v3__wrr_locality__descriptor,

@@ -131,6 +131,7 @@ static bool make_tree_env(struct assembler *a)
 		.credentials = a->conf.credentials,
 		.aggregate_policy = a->conf.aggregate_policy,
 		.sessions_use_ejected = sessions && sessions->use_ejected,
+		.subset_seed = a->conf.subset_seed,
 		.on_change = on_cluster_change,
 		.reresolve = on_reresolve,
 		.ctx = a,

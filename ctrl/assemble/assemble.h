@@ -44,6 +44,7 @@ struct assembler_conf {
 	struct workers *workers;
 	struct twheel *wheel;
 	uint64_t seed;
+	uint64_t subset_seed; // as in lb_leaf_env
 	uint32_t max_connections; // per worker, of all endpoints; 0 = no limit
 	struct load_report *loads; // NULL = no load reports
 	struct credentials *credentials; // NULL = connections by TLS are refused

@@ -109,6 +109,7 @@ void cluster_tree_env_init(struct cluster_tree_env *env)
 		.orca = env->orca,
 		.ops_of = lb_node_ops_of,
 		.sessions_use_ejected = env->sessions_use_ejected,
+		.subset_seed = env->subset_seed,
 		.member_take = member_take,
 		.member_give = member_give,
 		.slot_take = slot_take,

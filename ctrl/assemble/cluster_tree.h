@@ -44,6 +44,7 @@ struct cluster_tree_env {
 	struct credentials *credentials; // NULL = connections by TLS are refused
 	bool aggregate_policy; // leaves of an aggregate use its policy (A75-G08)
 	bool sessions_use_ejected; // A75-O22
+	uint64_t subset_seed; // as in lb_leaf_env
 	// Called for a new state or picker, which a snapshot counts itself. Called from inside
 	// configure() and from events; must not free the tree.
 	void (*on_change)(void *ctx, struct lb_cluster *);

@@ -150,6 +150,7 @@ enum config_xds_deleted { CONFIG_XDS_KEEP, CONFIG_XDS_DROP };
 struct config_xds {
 	enum config_xds_protocol protocol;
 	enum config_xds_deleted deleted; // how to treat deleted resources (gRFC A88, A53)
+	char *subset_seed; // NULL = by chance (A68-04)
 };
 
 struct config_csds {

@@ -177,6 +177,8 @@ static const cyaml_schema_field_t xds_fields[] = {
 		protocol_names, CYAML_ARRAY_LEN(protocol_names)),
 	CYAML_FIELD_ENUM("deleted", CYAML_FLAG_OPTIONAL, struct config_xds, deleted, deletion_names,
 		CYAML_ARRAY_LEN(deletion_names)),
+	CYAML_FIELD_STRING_PTR(
+		"subset_seed", OPTIONAL_POINTER, struct config_xds, subset_seed, 1, 256),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_field_t csds_fields[] = {

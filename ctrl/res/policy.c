@@ -6,6 +6,7 @@
 #include "envoy/extensions/load_balancing_policies/cluster_provided/v3/cluster_provided.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/least_request/v3/least_request.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/pick_first/v3/pick_first.pb-c.h"
+#include "envoy/extensions/load_balancing_policies/random_subsetting/v3/random_subsetting.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/ring_hash/v3/ring_hash.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/round_robin/v3/round_robin.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/wrr_locality/v3/wrr_locality.pb-c.h"
@@ -44,6 +45,7 @@ typedef Envoy__Config__Cluster__V3__LoadBalancingPolicy PolicyList;
 typedef POLICIES(RoundRobin__V3__RoundRobin) RoundRobin;
 typedef POLICIES(ClientSideWeightedRoundRobin__V3__ClientSideWeightedRoundRobin) WeightedRoundRobin;
 typedef POLICIES(LeastRequest__V3__LeastRequest) LeastRequest;
+typedef POLICIES(RandomSubsetting__V3__RandomSubsetting) RandomSubsetting;
 typedef POLICIES(RingHash__V3__RingHash) RingHash;
 typedef POLICIES(PickFirst__V3__PickFirst) PickFirst;
 typedef POLICIES(WrrLocality__V3__WrrLocality) WrrLocality;
@@ -225,14 +227,40 @@ static int read_wrr_locality(
 	return is_said(pr, rc) ? lb_err_within(pr->rd->err, "endpoint_picking_policy") : rc;
 }
 
+// A68-05. It is no policy of its own but what the inner one gets; one within another leaves the
+// fewer.
+int res_policy_set_subset(struct res_policy_reader *pr, uint32_t size, struct lb_policy_spec *s)
+{
+	if (!size)
+		return lb_err_set(pr->rd->err, "subset_size: must be greater than 0");
+	if (!s->subset_size || size < s->subset_size)
+		s->subset_size = size;
+	return 0;
+}
+
+static int read_random_subsetting(
+	struct res_policy_reader *pr, const void *message, struct lb_policy_spec *s)
+{
+	const RandomSubsetting *m = message;
+	if (!m->child_policy)
+		return lb_err_set(pr->rd->err, "no child_policy");
+	pr->depth++;
+	int rc = read_list(pr, m->child_policy, s);
+	pr->depth--;
+	if (rc)
+		return is_said(pr, rc) ? lb_err_within(pr->rd->err, "child_policy") : rc;
+	return res_policy_set_subset(pr, m->subset_size ? m->subset_size->value : 0, s);
+}
+
 static const struct policy_type {
 	const ProtobufCMessageDescriptor *message;
 	const char *name; // in errors
 	enum lb_policy_kind kind;
 	int (*read)(struct res_policy_reader *, const void *message, struct lb_policy_spec *);
+	bool has_child;
 } policy_types[] = {
 	{POLICY_TYPE(wrr_locality__v3__wrr_locality), "wrr_locality", LB_POLICY_WRR_LOCALITY,
-		read_wrr_locality},
+		read_wrr_locality, .has_child = true},
 	{POLICY_TYPE(round_robin__v3__round_robin), "round_robin", LB_POLICY_ROUND_ROBIN,
 		read_round_robin},
 	{POLICY_TYPE(client_side_weighted_round_robin__v3__client_side_weighted_round_robin),
@@ -242,6 +270,9 @@ static const struct policy_type {
 	{POLICY_TYPE(ring_hash__v3__ring_hash), "ring_hash", LB_POLICY_RING_HASH, read_ring_hash},
 	{POLICY_TYPE(pick_first__v3__pick_first), "pick_first", LB_POLICY_PICK_FIRST,
 		read_pick_first},
+	// The inner policy says of which kind it is.
+	{POLICY_TYPE(random_subsetting__v3__random_subsetting), "random_subsetting",
+		.read = read_random_subsetting, .has_child = true},
 };
 
 static const struct policy_type *find_type(const char *type_url)
@@ -304,7 +335,7 @@ static int read_message(
 	s->kind = type->kind;
 	int rc = type->read(pr, m, s);
 	proto_free(m);
-	bool is_innermost = rc == -EINVAL && type->kind != LB_POLICY_WRR_LOCALITY;
+	bool is_innermost = rc == -EINVAL && !type->has_child;
 	return is_innermost || is_said(pr, rc) ? lb_err_within(pr->rd->err, "%s", type->name) : rc;
 }
 

@@ -26,6 +26,8 @@ int res_policy_read_message(struct res_policy_reader *, enum lb_policy_kind, con
 const ProtobufCMessageDescriptor *res_policy_message_of(enum lb_policy_kind);
 struct lb_policy_spec *res_policy_new_child( // NULL = out of memory
 	struct res_policy_reader *, struct lb_policy_spec *parent);
+// Of the policy's endpoints; 0 is refused. Returns 0 or -EINVAL.
+int res_policy_set_subset(struct res_policy_reader *, uint32_t size, struct lb_policy_spec *);
 
 // Reads a policy by its name and JSON in a gRPC service config. Returns 1 for an unknown name; else
 // 0, -EINVAL or -ENOMEM.

@@ -8,16 +8,20 @@
 #include <errno.h>
 #include <string.h>
 
+#define SUBSETTING "random_subsetting_experimental"
+#define WRR_LOCALITY "xds_wrr_locality_experimental"
+
 static const struct {
 	const char *name;
 	enum lb_policy_kind kind;
 } policies[] = {
 	{"least_request_experimental", LB_POLICY_LEAST_REQUEST},
 	{"pick_first", LB_POLICY_PICK_FIRST},
+	{SUBSETTING, LB_POLICY_ROUND_ROBIN}, // until the policy within it says of which kind it is
 	{"ring_hash_experimental", LB_POLICY_RING_HASH},
 	{"round_robin", LB_POLICY_ROUND_ROBIN},
 	{"weighted_round_robin", LB_POLICY_WEIGHTED_ROUND_ROBIN},
-	{"xds_wrr_locality_experimental", LB_POLICY_WRR_LOCALITY},
+	{WRR_LOCALITY, LB_POLICY_WRR_LOCALITY},
 };
 
 // What the API's message calls a field; both mean the same and have the same form.
@@ -128,6 +132,37 @@ static int read_child(struct res_policy_reader *pr, const json_t *config, struct
 	return rc;
 }
 
+// A68-05: of whatever kind the policy within it is.
+static int read_subset(struct res_policy_reader *pr, const json_t *config, struct lb_policy_spec *s)
+{
+	const json_t *size = json_object_get(config, "subsetSize");
+	double n = json_number_value(size); // a Struct's numbers are all of this type
+	if (!json_is_number(size) || n < 0 || n > UINT32_MAX || (double)(uint32_t)n < n)
+		return lb_err_set(pr->rd->err, "subsetSize: must be a whole number");
+	pr->depth++;
+	int rc = read_list(pr, json_object_get(config, "childPolicy"), s);
+	pr->depth--;
+	return rc ? rc : res_policy_set_subset(pr, (uint32_t)n, s);
+}
+
+static bool has_child(const char *name)
+{
+	return strcmp(name, SUBSETTING) == 0 || strcmp(name, WRR_LOCALITY) == 0;
+}
+
+static int read_named(struct res_policy_reader *pr, const char *name, const json_t *config,
+	struct lb_policy_spec *s)
+{
+	if (!json_is_object(config))
+		return lb_err_set(pr->rd->err, "must be an object");
+	if (strcmp(name, SUBSETTING) == 0)
+		return read_subset(pr, config, s);
+	if (s->kind == LB_POLICY_WRR_LOCALITY)
+		return read_child(pr, config, s);
+	int rc = read_as_message(pr, s->kind, config, s);
+	return !rc && s->kind == LB_POLICY_RING_HASH ? read_hash_header(pr, config, s) : rc;
+}
+
 int res_policy_read_json(struct res_policy_reader *pr, const char *name, const json_t *config,
 	struct lb_policy_spec *s)
 {
@@ -137,15 +172,7 @@ int res_policy_read_json(struct res_policy_reader *pr, const char *name, const j
 	if (i == N_OF(policies))
 		return 1;
 	s->kind = policies[i].kind;
-	int rc;
-	if (!json_is_object(config))
-		rc = lb_err_set(pr->rd->err, "must be an object");
-	else if (s->kind == LB_POLICY_WRR_LOCALITY)
-		rc = read_child(pr, config, s);
-	else
-		rc = read_as_message(pr, s->kind, config, s);
-	if (!rc && s->kind == LB_POLICY_RING_HASH)
-		rc = read_hash_header(pr, config, s);
-	bool is_innermost = s->kind != LB_POLICY_WRR_LOCALITY || pr->depth == 1;
+	int rc = read_named(pr, name, config, s);
+	bool is_innermost = !has_child(name) || pr->depth == 1;
 	return rc == -EINVAL && is_innermost ? lb_err_within(pr->rd->err, "%s", name) : rc;
 }

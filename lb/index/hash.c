@@ -13,3 +13,8 @@ uint64_t lb_xxh64(const void *data, size_t len)
 {
 	return XXH64(data, len, 0);
 }
+
+uint64_t lb_xxh64_seeded(uint64_t seed, const void *data, size_t len)
+{
+	return XXH64(data, len, seed);
+}

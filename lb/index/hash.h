@@ -14,6 +14,7 @@
 uint64_t lb_hash(const void *data, size_t len);
 // XXH64 with seed 0: what gRPC and Envoy hash requests and ring entries with (gRFC A42).
 uint64_t lb_xxh64(const void *data, size_t len);
+uint64_t lb_xxh64_seeded(uint64_t seed, const void *data, size_t len);
 
 // Not seeded: strangers can only look up addresses, and the cost depends on those in the list.
 static inline uint64_t lb_address_hash(const struct ip_port *a)

@@ -53,13 +53,24 @@ static int give_ejection(struct lb_leaf *leaf)
 	                      : 0;
 }
 
+// Who has no requests is not asked either (A68-06).
+static int check_members(struct lb_leaf *leaf)
+{
+	const struct lb_leaf_layout *l = leaf->members.layout;
+	uint32_t n;
+	struct lb_member **list = lb_leaf_layout_list(l, &n);
+	int err = list ? lb_health_update(leaf->health, list, n, leaf->served_unchecked) : -ENOMEM;
+	for (uint32_t i = n; !err && i < l->roster->n; i++)
+		lb_member_set_health(list[i], LB_MEMBER_SERVES);
+	free(list);
+	return err;
+}
+
 // Without checks, a member that left with a verdict and came back before it was freed loses it.
 static int give_health(struct lb_leaf *leaf)
 {
 	const struct lb_roster *r = leaf->members.layout->roster;
-	int err = 0;
-	if (leaf->health)
-		err = lb_health_update(leaf->health, r->members, r->n, leaf->served_unchecked);
+	int err = leaf->health ? check_members(leaf) : 0;
 	for (uint32_t i = 0; !leaf->health && i < r->n; i++)
 		lb_member_set_health(r->members[i], LB_MEMBER_SERVES);
 	leaf->served_unchecked &= err != 0;

@@ -82,6 +82,9 @@ struct lb_leaf_env {
 	bool has_sessions;
 	// as gRPC does; false = use other endpoints, as Envoy does (A75-O22)
 	bool sessions_use_ejected;
+	// By which subsets of endpoints are chosen (lb/leaf/subset.h): processes with the same one
+	// choose the same.
+	uint64_t subset_seed;
 	void *ctx;
 };
 

@@ -7,6 +7,8 @@
 #include "lb/leaf/leaf_layout.h"
 #include "lb/leaf/leaf_members.h"
 #include "lb/leaf/roster.h"
+#include "lb/leaf/subset.h"
+#include "lb/policy/dump.h"
 #include "lb/policy/graceful.h"
 #include "lb/policy/priority.h"
 
@@ -70,7 +72,8 @@ void lb_leaf_children_mark(const struct lb_leaf_children *all, uint8_t *uses)
 			continue;
 		for (uint32_t i = 0; i < n; i++)
 			for (uint32_t k = 0; k < spans[i].n_serving; k++)
-				uses[spans[i].first + k] |= LB_AFFINITY_IN_CHILD;
+				if (!lb_leaf_layout_is_out(l, spans[i].first + k))
+					uses[spans[i].first + k] |= LB_AFFINITY_IN_CHILD;
 	}
 }
 
@@ -85,9 +88,10 @@ static void tell_affinity(const struct child *c, bool in_child)
 	uint32_t n;
 	const struct lb_leaf_span *spans = lb_leaf_layout_spans(l, rank, &n);
 	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t k = 0; k < spans[i].n_serving; k++)
-			lb_affinity_set_in_child(members->affinity,
-				l->roster->members[spans[i].first + k], in_child);
+		for (uint32_t k = spans[i].first; k < spans[i].first + spans[i].n_serving; k++)
+			if (!lb_leaf_layout_is_out(l, k))
+				lb_affinity_set_in_child(
+					members->affinity, l->roster->members[k], in_child);
 }
 
 // What the priorities ask for.
@@ -133,10 +137,37 @@ static void child_exit_idle(void *ctx, void *child)
 	lb_graceful_exit_idle(&((struct child *)child)->policy);
 }
 
+// A68-08
+static void dump_subset(const struct lb_leaf_layout *l, uint32_t rank, struct lb_dump *d)
+{
+	uint32_t n, n_serving = 0, n_out = 0;
+	const struct lb_leaf_span *spans = lb_leaf_layout_spans(l, rank, &n);
+	for (uint32_t i = 0; i < n; i++) {
+		n_serving += spans[i].n_serving;
+		for (uint32_t k = 0; k < spans[i].n_serving; k++)
+			n_out += lb_leaf_layout_is_out(l, spans[i].first + k);
+	}
+	if (lb_subset_of_priority(l->spec))
+		lb_dump_number(d, "subset_size", lb_subset_of_priority(l->spec));
+	if (lb_subset_of_locality(l->spec))
+		lb_dump_number(d, "of_each_locality", lb_subset_of_locality(l->spec));
+	lb_dump_number(d, "chosen", n_serving - n_out);
+	lb_dump_number(d, "endpoints", n_serving);
+}
+
 static void child_dump(void *ctx, const void *child, struct lb_dump *d)
 {
-	(void)ctx;
-	lb_graceful_dump(&((const struct child *)child)->policy, d);
+	const struct lb_leaf_layout *l = ((struct lb_leaf_children *)ctx)->members->layout;
+	const struct child *c = child;
+	uint32_t rank = lb_leaf_layout_find(l, lb_priority_child_name(c->place));
+	bool has_subset = l->is_out && rank != UINT32_MAX;
+	if (has_subset) {
+		d->enter(d, "random_subsetting", "");
+		dump_subset(l, rank, d);
+	}
+	lb_graceful_dump(&c->policy, d);
+	if (has_subset)
+		lb_dump_leave(d);
 }
 
 static void child_free(void *ctx, void *child)

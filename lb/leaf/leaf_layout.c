@@ -3,6 +3,7 @@
 
 #include "lb/leaf/child_names.h"
 #include "lb/leaf/leaf_members.h"
+#include "lb/leaf/subset.h"
 #include "lb/member/member.h"
 #include "lb/pick/security.h"
 #include "lb/policy/node.h"
@@ -217,7 +218,8 @@ struct lb_leaf_layout *lb_leaf_layout_new(struct lb_leaf_members *all,
 	l->sni_is_hostname = config->sni_is_hostname;
 	l->roster = take_members(all, l);
 	l->names = choose_names(l, all->layout, exists, ctx);
-	if (!l->roster || !l->names) {
+	int err = lb_subset_choose(l->endpoints, l->spec, all->leaf_env->subset_seed, &l->is_out);
+	if (err || !l->roster || !l->names) {
 		lb_leaf_layout_free(l);
 		return NULL;
 	}
@@ -233,6 +235,7 @@ void lb_leaf_layout_free(struct lb_leaf_layout *l)
 	lb_leaf_endpoints_put(l->endpoints);
 	lb_child_names_free(l->names);
 	lb_security_put(l->security);
+	free(l->is_out);
 	free(l);
 }
 
@@ -243,6 +246,16 @@ bool lb_leaf_layout_reorder(const struct lb_leaf_layout *l)
 	for (uint32_t i = 0; e->firsts && i < e->n; i++) // a single address has but one order
 		is_other |= lb_member_reorder(l->roster->members[i], &e->addresses[e->firsts[i]]);
 	return is_other;
+}
+
+struct lb_member **lb_leaf_layout_list(const struct lb_leaf_layout *l, uint32_t *ret_n)
+{
+	uint32_t n = l->roster->n, first = 0, last = n;
+	struct lb_member **list = malloc((n + (size_t)1) * sizeof(struct lb_member *));
+	for (uint32_t i = 0; list && i < n; i++)
+		list[lb_leaf_layout_is_out(l, i) ? --last : first++] = l->roster->members[i];
+	*ret_n = first;
+	return list;
 }
 
 // What policies are told.
@@ -262,49 +275,77 @@ static uint64_t sum_of(const struct lb_leaf_endpoints *e, uint32_t first, uint32
 	return sum;
 }
 
-static void list_members(const struct lb_leaf_layout *l, const struct lb_leaf_span *span,
-	uint64_t localities, struct lb_node_member *list)
+// The members of a priority's localities, and their keys, as far as they are listed.
+struct lists {
+	struct lb_node_member *members; // the next one's place
+	const char **keys; // likewise; NULL = none has one
+};
+
+// Returns how many there are.
+static uint32_t list_members(const struct lb_leaf_layout *l, const struct lb_leaf_span *span,
+	uint64_t localities, struct lists *to)
 {
 	const struct lb_leaf_endpoints *e = l->endpoints;
 	uint64_t all = sum_of(e, span->first, span->n_serving + span->n_draining);
 	bool is_split = l->spec->kind == LB_POLICY_WRR_LOCALITY; // A42-T09
-	for (uint32_t i = 0; i < span->n_serving; i++) { // A55-O03
-		uint32_t own = lb_leaf_endpoints_weight(e, span->first + i);
-		list[i] = (struct lb_node_member){l->roster->members[span->first + i],
+	uint32_t n = 0;
+	for (uint32_t i = span->first; i < span->first + span->n_serving; i++) { // A55-O03
+		if (lb_leaf_layout_is_out(l, i))
+			continue;
+		uint32_t own = lb_leaf_endpoints_weight(e, i);
+		to->members[n] = (struct lb_node_member){l->roster->members[i],
 			is_split ? own : weight_among_all(span->weight, localities, own, all)};
+		if (to->keys)
+			to->keys[n] = e->hash_keys[i];
+		n++;
 	}
+	to->members += n;
+	to->keys += to->keys ? n : 0;
+	return n;
+}
+
+// With room behind it for all of the priority's localities, members and keys. NULL = out of memory.
+static struct lb_node_config *config_allocate(const struct lb_leaf_layout *l,
+	const struct lb_leaf_span *spans, uint32_t n, struct lists *ret)
+{
+	size_t n_members = 0, n_keys = 0;
+	for (uint32_t i = 0; i < n; i++)
+		n_members += spans[i].n_serving;
+	if (l->endpoints->hash_keys)
+		n_keys = n_members;
+	struct lb_node_config *c =
+		malloc(sizeof(*c) + n * sizeof(struct lb_node_locality) +
+			n_members * sizeof(struct lb_node_member) + n_keys * sizeof(char *));
+	if (!c)
+		return NULL;
+	struct lb_node_locality *localities = (struct lb_node_locality *)(c + 1);
+	*c = (struct lb_node_config){l->spec, localities, n};
+	ret->members = (struct lb_node_member *)(localities + n);
+	ret->keys = n_keys ? (const char **)(ret->members + n_members) : NULL;
+	return c;
 }
 
 struct lb_node_config *lb_leaf_layout_config(const struct lb_leaf_layout *l, uint32_t rank)
 {
 	uint32_t n;
 	const struct lb_leaf_span *spans = lb_leaf_layout_spans(l, rank, &n);
-	size_t n_members = 0;
-	uint64_t sum = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		n_members += spans[i].n_serving;
-		sum += spans[i].weight;
-	}
-	struct lb_node_config *c = malloc(sizeof(*c) + n * sizeof(struct lb_node_locality) +
-					  n_members * sizeof(struct lb_node_member));
+	struct lists lists;
+	struct lb_node_config *c = config_allocate(l, spans, n, &lists);
 	if (!c)
 		return NULL;
 	struct lb_node_locality *localities = (struct lb_node_locality *)(c + 1);
-	struct lb_node_member *members = (struct lb_node_member *)(localities + n);
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < n; i++)
+		sum += spans[i].weight;
 	for (uint32_t i = 0; i < n; i++) {
 		localities[i] = (struct lb_node_locality){
 			.name = spans[i].name,
 			.weight = spans[i].weight,
-			.members = members,
-			.n_members = spans[i].n_serving,
-			.hash_keys = l->endpoints->hash_keys
-		                             ? l->endpoints->hash_keys + spans[i].first
-		                             : NULL,
+			.members = lists.members,
+			.hash_keys = lists.keys,
 		};
-		list_members(l, &spans[i], sum, members);
-		members += spans[i].n_serving;
+		localities[i].n_members = list_members(l, &spans[i], sum, &lists);
 	}
-	*c = (struct lb_node_config){l->spec, localities, n};
 	return c;
 }
 

@@ -19,6 +19,8 @@ struct lb_leaf_layout {
 	struct lb_leaf_endpoints *endpoints; // counted
 	struct lb_roster *roster; // counted; of the endpoints that take part
 	const struct lb_policy_spec *spec; // of all priorities
+	// [endpoints->n], owned: 1 = no policy is given it (lb/leaf/subset.h); NULL = all are
+	uint8_t *is_out;
 	struct lb_security *security; // counted; NULL = plain text
 	bool sni_is_hostname;
 	uint32_t n_priorities; // at least one, without endpoints if EDS has no priorities (A74-C08)
@@ -43,6 +45,13 @@ struct lb_leaf_layout *lb_leaf_layout_new(struct lb_leaf_members *, const struct
 // Applies the order of addresses to the members. True = a member has another first address, which
 // identifies it in rings (RH-01).
 bool lb_leaf_layout_reorder(const struct lb_leaf_layout *);
+// What policies are given of the serving endpoints is a few of them, and not this one.
+static inline bool lb_leaf_layout_is_out(const struct lb_leaf_layout *l, uint32_t i)
+{
+	return l->is_out && l->is_out[i];
+}
+// All members, those that policies are given the first *ret_n. To be freed; NULL = out of memory.
+struct lb_member **lb_leaf_layout_list(const struct lb_leaf_layout *, uint32_t *ret_n);
 // Releases the members. NULL is fine.
 void lb_leaf_layout_free(struct lb_leaf_layout *);
 // True if the policies would get the same configuration (A74-C09).

@@ -29,7 +29,8 @@ static bool same_parameters(const struct lb_policy_spec *a, const struct lb_poli
 bool lb_policy_spec_same(const struct lb_policy_spec *a, const struct lb_policy_spec *b)
 {
 	for (; a && b; a = a->child, b = b->child) {
-		if (a->kind != b->kind || !same_parameters(a, b))
+		if (a->kind != b->kind || a->subset_size != b->subset_size ||
+			!same_parameters(a, b))
 			return false;
 	}
 	return !a && !b;

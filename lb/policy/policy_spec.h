@@ -20,6 +20,9 @@ enum lb_policy_kind {
 // Immutable; outlives the nodes that use it.
 struct lb_policy_spec {
 	enum lb_policy_kind kind;
+	// Of the endpoints that it would be given it gets as many at most, chosen by
+	// lb/leaf/subset.h (gRFC A68); 0 = all.
+	uint32_t subset_size;
 	const struct lb_policy_spec *child; // WRR_LOCALITY
 	union {
 		struct {

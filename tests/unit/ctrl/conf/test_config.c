@@ -33,7 +33,7 @@ static const char *const whole =
 	"limits: {connections: 32768, requests: 1000, buffers_mib: 512, xds_resources: 5000, "
 	"xds_response_mib: 8, idle_timeout_s: 0, stream_idle_timeout_s: 7, "
 	"client_buffer_kib: 2048, streams: 250}\n"
-	"xds: {protocol: delta, deleted: drop}\n"
+	"xds: {protocol: delta, deleted: drop, subset_seed: \"1\"}\n"
 	"retries: {max_attempts: 3, idempotent: false}\n";
 
 // Writes text to a temporary file, loads it, removes it.
@@ -79,6 +79,7 @@ static void every_field_of_the_documented_shape_is_read(void **state)
 	assert_int_equal(c->frontends[0].wait_for_ready, CONFIG_WAIT_HEADER);
 	assert_true(c->frontends[0].reply_details);
 	assert_true(c->sessions->use_ejected); // A75-O22
+	assert_string_equal(c->xds->subset_seed, "1"); // A68-04
 	assert_int_equal(c->max_connections, 32768);
 	assert_int_equal(c->max_requests, 1000);
 	assert_int_equal(c->max_buffers_mib, 512);

@@ -292,6 +292,59 @@ static void weights_by_load(void **state)
 	RUN_ROWS(&res_type_cluster, rows);
 }
 
+// A68-01, A68-05
+static void subsets(void **state)
+{
+#define SUBSET_TYPE LB "random_subsetting.v3.RandomSubsetting"
+#define SUBSET(size, entries)                                                                      \
+	ENTRY(ANY(SUBSET_TYPE, ",'subsetSize':" #size ",'childPolicy':" LIST(entries)))
+#define SUBSET_0 FIRST "random_subsetting: "
+#define NAMED_SUBSET(fields) NAMED("random_subsetting_experimental", fields)
+#define NAMED_0 FIRST "random_subsetting_experimental: "
+#define ROBIN "'childPolicy':[{'round_robin':{}}]"
+#define SIZE_0 "subset_size: must be greater than 0"
+	static const struct res_row rows[] = {
+		{"of localities", BALANCED(SUBSET(20, WRR(ROUND_ROBIN))), NULL},
+		{"of each locality", BALANCED(WRR(SUBSET(1, ROUND_ROBIN))), NULL},
+		{"the largest", BALANCED(SUBSET(4294967295, PICK_FIRST)), NULL},
+		{"of none", BALANCED(SUBSET(0, ROUND_ROBIN)), SUBSET_0 SIZE_0},
+		{"of nobody knows how many",
+			BALANCED(ENTRY(ANY(SUBSET_TYPE, ",'childPolicy':" LIST(ROUND_ROBIN)))),
+			SUBSET_0 SIZE_0},
+		{"for nobody", BALANCED(ENTRY(ANY(SUBSET_TYPE, ",'subsetSize':3"))),
+			SUBSET_0 "no child_policy"},
+		{"for nobody known", BALANCED(SUBSET(3, UNKNOWN)),
+			SUBSET_0 "child_policy: no supported policy"},
+		{"for one that is wrong",
+			BALANCED(SUBSET(3, ENTRY(ANY(LEAST_REQUEST_TYPE, ",'choiceCount':1")))),
+			SUBSET_0 "child_policy: policies[0]: least_request: choice_count: "
+				 "must be at least 2"},
+		{"within localities, of none", BALANCED(WRR(SUBSET(0, ROUND_ROBIN))),
+			FIRST INNER "random_subsetting: " SIZE_0},
+		{"too deep",
+			BALANCED(WRR_4(WRR_4(WRR_4(WRR(WRR(WRR(SUBSET(2, WRR(ROUND_ROBIN))))))))),
+			"nested deeper than 16"},
+		{"named", NAMED_SUBSET("'subsetSize':2," ROBIN), NULL},
+		{"named, of none", NAMED_SUBSET("'subsetSize':0," ROBIN), NAMED_0 SIZE_0},
+		{"named, of nobody knows how many", NAMED_SUBSET(ROBIN),
+			NAMED_0 "subsetSize: must be a whole number"},
+		{"named, of a half", NAMED_SUBSET("'subsetSize':2.5," ROBIN),
+			NAMED_0 "subsetSize: must be a whole number"},
+		{"named, of less than none", NAMED_SUBSET("'subsetSize':-1," ROBIN),
+			NAMED_0 "subsetSize: must be a whole number"},
+		{"named, of too many", NAMED_SUBSET("'subsetSize':4294967296," ROBIN),
+			NAMED_0 "subsetSize: must be a whole number"},
+		{"named, a text", NAMED_SUBSET("'subsetSize':'2'," ROBIN),
+			NAMED_0 "subsetSize: must be a whole number"},
+		{"named, for nobody", NAMED_SUBSET("'subsetSize':2"),
+			NAMED_0 "childPolicy: no supported policy"},
+		{"named, within localities",
+			CHILDREN("[{'random_subsetting_experimental':{'subsetSize':0," ROBIN "}}]"),
+			NAMED_WRR SIZE_0},
+	};
+	RUN_ROWS(&res_type_cluster, rows);
+}
+
 static void rotations(void **state)
 {
 	static const struct res_row rows[] = {
@@ -326,6 +379,16 @@ static const struct {
 	const char *json;
 	struct lb_policy_spec spec;
 } trees[] = {
+	// A68-05: it is the inner policy's; one within another leaves the fewer.
+	{BALANCED(SUBSET(20, WRR(ROUND_ROBIN))),
+		{.kind = LB_POLICY_WRR_LOCALITY,
+			.subset_size = 20,
+			.child = &(const struct lb_policy_spec){.kind = LB_POLICY_ROUND_ROBIN}}},
+	{BALANCED(WRR(SUBSET(5, ROUND_ROBIN))), SPREAD(LB_POLICY_ROUND_ROBIN, .subset_size = 5)},
+	{BALANCED(SUBSET(4, SUBSET(3, SUBSET(5, PICK_FIRST)))),
+		{.kind = LB_POLICY_PICK_FIRST, .subset_size = 3}},
+	{NAMED_SUBSET("'subsetSize':7,'childPolicy':[{'pick_first':{}}]"),
+		{.kind = LB_POLICY_PICK_FIRST, .subset_size = 7}},
 	// A52-L04
 	{CLUSTER(FROM_EDS), SPREAD(LB_POLICY_ROUND_ROBIN)},
 	{EDS_AND("'lbPolicy':'LEAST_REQUEST'"),
@@ -423,6 +486,7 @@ static void each_parameter_tells_two_trees_apart(void **state)
 		RING_OF(2, 2),
 		{.kind = LB_POLICY_RING_HASH, .ring_hash = {1, 2, {"x", 1}}},
 		{.kind = LB_POLICY_RING_HASH, .ring_hash = {1, 2, {"y", 1}}},
+		{.kind = LB_POLICY_RING_HASH, .ring_hash = {1, 2, {"y", 1}}, .subset_size = 1},
 	};
 	size_t n = sizeof(some) / sizeof(some[0]);
 	for (size_t i = 0; i < n; i++)
@@ -434,6 +498,6 @@ RUN_SUITE("res/policy", cmocka_unit_test(which_entry_counts),
 	cmocka_unit_test(policies_of_a_service_config),
 	cmocka_unit_test(an_entry_must_name_a_type_and_hold_it), cmocka_unit_test(rings),
 	cmocka_unit_test(choices), cmocka_unit_test(weights_by_load), cmocka_unit_test(rotations),
-	cmocka_unit_test(a_policy_becomes_a_tree),
+	cmocka_unit_test(subsets), cmocka_unit_test(a_policy_becomes_a_tree),
 	cmocka_unit_test(trees_of_different_policies_differ),
 	cmocka_unit_test(each_parameter_tells_two_trees_apart))
