@@ -16,6 +16,7 @@ import pytest
 
 from balance_case import (UNAVAILABLE, Shares, dead, drop, even, header, keys, limited, only,
                           policies, policy, shown)
+from balance_cases import ROUND_ROBIN
 from balance_policy_cases import by_load, by_percentage, load
 from balance_session_cases import pinned
 from balance_world import BalanceWorld
@@ -200,6 +201,31 @@ def test_session_spans_priorities(world):
     world.settle(c, pinned(1, [("1", False)]))
     c.priorities((2,))
     world.settle(c, pinned(1, [("2", True)]))
+
+
+def test_subset_alone_is_connected_and_hardly_moves(world):
+    """A68-01, A68-02, A68-08."""
+    c = world.case("subset")
+    few = policy("random_subsetting", subset_size=3, child_policy={"policies": [ROUND_ROBIN]})
+    everybody = set(range(1, 9))
+
+    def connected():
+        return {n for n in everybody if world.counts(c, n)["live"]}
+
+    c.simple(*everybody, **policies(few))
+    world.apply()
+    wait_until(lambda: len(connected()) == 3, 10, "three are connected")
+    chosen = connected()
+    world.settle(c, even(*chosen, spread=3))
+    node = find(tree_of(world, c), "random_subsetting")
+    assert (node["subset_size"], node["chosen"], node["endpoints"]) == (3, 3, 8), node
+    gone = min(chosen)
+    c.priorities(tuple(everybody - {gone}))
+    world.apply()
+    wait_until(lambda: gone not in connected() and len(connected()) == 3, 10, "another came")
+    assert len(connected() & chosen) == 2, "one that goes moved others"
+    world.settle(c, even(*connected(), spread=3))
+    assert {n for n in everybody if world.counts(c, n)["connections"]} == chosen | connected()
 
 
 def test_failing_backend_is_ejected_and_returns(world):
