@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/leave.h"
 
+#include "dataplane/proxy/age.h"
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/container_of.h"
@@ -9,8 +10,6 @@
 // The share of the time over which clients are told, one by one: all at once they would all come
 // back at once.
 #define TELLING_SHARE 10
-// What ages differ by, either way, lest those that came at once go at once (gRPC A9).
-#define AGE_JITTER_SHARE 10
 
 void proxy_leave_say_first(struct proxy_client *c)
 {
@@ -105,11 +104,9 @@ static void wait_for_age(struct proxy_client *c)
 void proxy_leave_at_age(struct proxy_client *c)
 {
 	struct proxy *p = c->conn.proxy;
-	uint64_t age_ns = p->conf.max_age_ns, jitter_ns = age_ns / AGE_JITTER_SHARE;
-	if (!age_ns)
+	if (!p->conf.max_age_ns)
 		return;
-	c->leave.old_at_ns =
-		twheel_now(p->wheel) + age_ns - jitter_ns + rand_below(&p->rand, 2 * jitter_ns + 1);
+	c->leave.old_at_ns = twheel_now(p->wheel) + proxy_age_ns(p->conf.max_age_ns, &p->rand);
 	wait_for_age(c);
 }
 
