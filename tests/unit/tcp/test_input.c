@@ -129,6 +129,20 @@ static void strays_of_one_source_are_answered_1000_times_a_second(void **state)
 	assert_int_equal(rig_count(TCP_rsts_out), 1001 + 3000);
 }
 
+// FL-50: what another host had is told at once, a host's worth of clients in one turn.
+static void strays_of_many_sources_are_all_answered(void **state)
+{
+	struct tcp_flow flow = rig.flow;
+	const struct tcp_seg stray = {.flags = TCP_ACK};
+	for (uint32_t i = 0; i < 10000; i++) {
+		flow.remote = ip_from_v4(0x0a010000 + i);
+		tcp_output_rst_reply(rig.stack, &flow, &stray);
+		rig_skip();
+	}
+	assert_int_equal(rig_count(TCP_rsts_out), 10000);
+	assert_int_equal(rig_count(TCP_answers_limited), 0);
+}
+
 // TH-34, TCP-13, RFC 5961 3.2.
 static void only_an_exact_reset_resets(void **state)
 {
@@ -432,6 +446,7 @@ RUN_SUITE("tcp/input", CASE(a_checksum_that_was_never_made_has_a_counter_of_its_
 	CASE(a_segment_from_itself_to_itself_is_dropped),
 	CASE(a_segment_to_nowhere_is_reset_in_kind), CASE(only_an_exact_reset_resets),
 	CASE(strays_of_one_source_are_answered_1000_times_a_second),
+	CASE(strays_of_many_sources_are_all_answered),
 	CASE(challenges_come_at_most_once_in_half_a_second),
 	CASE(a_syn_in_a_connection_is_challenged),
 	CASE(acks_outside_of_the_acceptable_range_carry_no_data_in),

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/check.h"
+#include "tools/fleet-sim/fleet.h"
+
+#define N_HOSTS 10
+#define N_CONNECTIONS 20000
+
+static struct fleet *fleet_of(enum tier_kind kind, uint64_t seed)
+{
+	const struct fleet_conf conf = {seed, N_HOSTS, N_CONNECTIONS, kind};
+	struct fleet *f = fleet_new(&conf, NULL);
+	assert_non_null(f);
+	return f;
+}
+
+static uint32_t sum_of(const struct fleet *f, uint32_t counts[N_HOSTS])
+{
+	uint32_t sum = 0;
+	fleet_count(f, counts);
+	for (uint32_t i = 0; i < N_HOSTS; i++)
+		sum += counts[i];
+	return sum;
+}
+
+// FL-51: no connection is forgotten, none is at a host that is down, and its own are lost.
+static void a_host_that_leaves_loses_its_own(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < TIER_N; kind++) {
+		uint32_t before[N_HOSTS], after[N_HOSTS];
+		struct fleet_cut cut;
+		struct fleet *f = fleet_of((enum tier_kind)kind, 1);
+		assert_int_equal(sum_of(f, before), N_CONNECTIONS);
+		f->is_up[4] = false;
+		assert_true(fleet_change(f, &cut));
+		assert_int_equal(sum_of(f, after), N_CONNECTIONS);
+		assert_int_equal(after[4], 0);
+		assert_int_equal(cut.n_lost, before[4]);
+		assert_true(cut.n_cut > 0 || kind == TIER_RESILIENT || kind == TIER_TRACKED);
+		assert_true(cut.n_cut == 0 || (kind != TIER_RESILIENT && kind != TIER_TRACKED));
+		// All are where the tier has them now.
+		assert_true(fleet_change(f, &cut));
+		assert_int_equal(cut.n_lost + cut.n_cut, 0);
+		fleet_free(f);
+	}
+}
+
+static void who_drains_has_nobody_left(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < TIER_N; kind++) {
+		uint32_t before[N_HOSTS], after[N_HOSTS];
+		bool is_leaving[N_HOSTS] = {[2] = true, [3] = true};
+		struct fleet_cut cut;
+		struct fleet *f = fleet_of((enum tier_kind)kind, 1);
+		fleet_count(f, before);
+		uint64_t n = fleet_drain(f, is_leaving);
+		assert_int_equal(sum_of(f, after), N_CONNECTIONS);
+		assert_int_equal(after[2] + after[3], 0);
+		// A fifth of them comes back to one of the two, and again.
+		assert_in_range(
+			n, (before[2] + before[3]) * 12 / 10, (before[2] + before[3]) * 13 / 10);
+		f->is_up[2] = f->is_up[3] = false;
+		assert_true(fleet_change(f, &cut));
+		assert_int_equal(cut.n_lost, 0);
+		fleet_free(f);
+	}
+}
+
+static void the_seed_decides(void **state)
+{
+	(void)state;
+	uint32_t first[N_HOSTS], again[N_HOSTS], other[N_HOSTS];
+	struct fleet *f = fleet_of(TIER_MAGLEV, 1), *g = fleet_of(TIER_MAGLEV, 1);
+	struct fleet *h = fleet_of(TIER_MAGLEV, 2);
+	fleet_count(f, first);
+	fleet_count(g, again);
+	fleet_count(h, other);
+	assert_memory_equal(first, again, sizeof(first));
+	assert_memory_not_equal(first, other, sizeof(first));
+	fleet_free(f);
+	fleet_free(g);
+	fleet_free(h);
+}
+
+RUN_SUITE("fleet-sim/fleet", cmocka_unit_test(a_host_that_leaves_loses_its_own),
+	cmocka_unit_test(who_drains_has_nobody_left), cmocka_unit_test(the_seed_decides))

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/check.h"
+#include "tools/fleet-sim/options.h"
+
+#define READ(o, ...)                                                                               \
+	options_read((int)(sizeof((char *[]){"", __VA_ARGS__}) / sizeof(char *)),                  \
+		(char *[]){"", __VA_ARGS__}, o)
+
+static void all_tables_unless_some_are_named(void **state)
+{
+	(void)state;
+	struct options o;
+	assert_true(READ(&o, "--seed", "18446744073709551615"));
+	assert_true(o.scale && o.load && o.subsets && o.rolling && o.age);
+	assert_int_equal(o.seed, UINT64_MAX);
+	assert_int_equal(o.hosts, 1000);
+	assert_true(READ(&o, "age", "--hosts", "10", "load"));
+	assert_true(o.load && o.age && !o.scale && !o.subsets && !o.rolling);
+	assert_int_equal(o.hosts, 10);
+}
+
+static void what_is_wrong_is_refused(void **state)
+{
+	(void)state;
+	struct options o;
+	assert_false(READ(&o, "--hosts"));
+	assert_false(READ(&o, "--hosts", "9"));
+	assert_false(READ(&o, "--hosts", "10001"));
+	assert_false(READ(&o, "--hosts", "-1"));
+	assert_false(READ(&o, "--hosts", "1x"));
+	assert_false(READ(&o, "--hosts", ""));
+	assert_false(READ(&o, "--nobodys", "1"));
+	assert_false(READ(&o, "nobodys"));
+}
+
+RUN_SUITE("fleet-sim/options", cmocka_unit_test(all_tables_unless_some_are_named),
+	cmocka_unit_test(what_is_wrong_is_refused))

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/check.h"
+#include "tools/fleet-sim/aging.h"
+#include "tools/fleet-sim/rollout.h"
+
+#define N_HOSTS 40
+#define N_CONNECTIONS 40000
+#define N_WAVES 10
+
+static struct rollout run(enum tier_kind kind, uint32_t age_s)
+{
+	const struct fleet_conf conf = {1, N_HOSTS, N_CONNECTIONS, kind};
+	struct rollout r;
+	struct fleet *f = fleet_new(&conf, NULL);
+	struct aging *a = age_s ? aging_new(f, age_s) : NULL;
+	assert_true(rollout_run(f, N_WAVES, a, 600, &r));
+	for (uint32_t i = 0; i < N_HOSTS; i++)
+		assert_true(f->is_up[i]);
+	aging_free(a);
+	fleet_free(f);
+	return r;
+}
+
+// FL-53: all clients of a host leave before it does; whether others are cut is the tier's doing.
+static void nobody_is_lost_and_the_tier_decides_who_is_cut(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < TIER_N; kind++) {
+		struct rollout r = run((enum tier_kind)kind, 0);
+		assert_int_equal(r.n_lost, 0);
+		assert_true(r.n_moved >= N_CONNECTIONS);
+	}
+	assert_int_equal(run(TIER_TRACKED, 0).n_cut, 0);
+	uint64_t n_maglev = run(TIER_MAGLEV, 0).n_cut;
+	assert_true(n_maglev > 0);
+	assert_true(run(TIER_RESILIENT, 0).n_cut > n_maglev);
+	assert_true(run(TIER_MODULO, 0).n_cut > 10 * (uint64_t)N_CONNECTIONS);
+}
+
+// FL-54: waves pile clients up on those whose turn is still to come; an age levels it meanwhile.
+static void an_age_levels_what_waves_pile_up(void **state)
+{
+	(void)state;
+	struct rollout piled = run(TIER_TRACKED, 0), levelled = run(TIER_TRACKED, 300);
+	// (1 + 1/9)^9 = 2.58: each wave leaves its clients to the others alike.
+	assert_true(piled.most_share > 2.4 && piled.most_share < 3.0);
+	assert_true(piled.last_share < 0.01);
+	assert_true(levelled.most_share < 1.4);
+	assert_true(levelled.last_share > 0.9 && levelled.last_share < 1.2);
+}
+
+RUN_SUITE("fleet-sim/rollout", cmocka_unit_test(nobody_is_lost_and_the_tier_decides_who_is_cut),
+	cmocka_unit_test(an_age_levels_what_waves_pile_up))

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line of fleet-sim says.
+// Thread: one.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct options {
+	uint64_t seed;
+	uint32_t hosts, backends, connections, workers;
+	uint32_t waves, wave_s; // of a rolling upgrade; one begins every wave_s
+	uint32_t drain_s, stream_s; // how long a host drains, and streams last on the average
+	uint32_t age_s; // limits.max_connection_age_s
+	bool scale, load, subsets, rolling, age; // which tables
+};
+
+// Says what is wrong, or what there is, on stderr. False = neither was to run.
+bool options_read(int argc, char **argv, struct options *ret);
