@@ -3,7 +3,7 @@
 //
 // eds_to_picker: from the bytes of a ClusterLoadAssignment to the published picker, beside C++'s
 // libprotobuf, which only parses the same bytes onto the heap. `first`: nothing is known of the
-// endpoints. `again`: all are READY, and each has another weight.
+// endpoints. `again`: all are READY, and each has another weight. The same with a subset of 100.
 // one_endpoint: one loses its connection or gets it back, until the next snapshot is published.
 // memory: what endpoints and clusters take, resource and picker included.
 #include "ctrl/res/endpoints.h"
@@ -22,6 +22,7 @@
 #define SETTLE_S 200 // no backoff is longer
 #define N_CLUSTERS 10000
 #define PER_CLUSTER 10
+#define SUBSET 100
 
 static struct leaf_world world;
 
@@ -71,7 +72,8 @@ static double apply(struct leaf_cluster *c, const uint8_t *bytes, size_t len, st
 	return ns;
 }
 
-static void bench_updates(uint32_t n)
+// With all of the endpoints, or (gRFC A68) a few of them.
+static void bench_updates(uint32_t n, uint32_t subset_size, const char *impl)
 {
 	double theirs[N_REPEATS], first[N_REPEATS], again[N_REPEATS];
 	double first_decoding[N_REPEATS], again_decoding[N_REPEATS];
@@ -84,6 +86,7 @@ static void bench_updates(uint32_t n)
 		theirs[i] = parse(bytes, len);
 		leaf_world_init(&world);
 		leaf_cluster_init(&c, &world, 0);
+		c.spec.subset_size = subset_size;
 		first[i] = apply(&c, bytes, len, &res, &first_decoding[i]);
 		leaf_world_connect(&world);
 		leaf_world_publish(&world);
@@ -94,10 +97,18 @@ static void bench_updates(uint32_t n)
 		free(bytes);
 		free(other);
 	}
-	report_update("shunt", "first", n, first, first_decoding);
-	report_update("shunt", "again", n, again, again_decoding);
+	report_update(impl, "first", n, first, first_decoding);
+	report_update(impl, "again", n, again, again_decoding);
+	if (subset_size)
+		return;
 	report_update("libprotobuf_parse", "first", n, theirs, NULL);
 	report_update("libprotobuf_parse", "again", n, theirs, NULL);
+}
+
+static void bench_both(uint32_t n)
+{
+	bench_updates(n, 0, "shunt");
+	bench_updates(n, SUBSET, "shunt_subset");
 }
 
 // Loses one and gets it back again. Returns the time of both.
@@ -227,9 +238,9 @@ int main(int argc, char **argv)
 	static const uint32_t sizes[] = {10000, 100000};
 	mallopt(M_ARENA_MAX, 1);
 	for (int i = 1; i < argc; i++)
-		bench_updates((uint32_t)strtoul(argv[i], NULL, 10));
+		bench_both((uint32_t)strtoul(argv[i], NULL, 10));
 	for (size_t i = 0; argc == 1 && i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		bench_updates(sizes[i]);
+		bench_both(sizes[i]);
 	uint32_t n = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 100000;
 	bench_one(n);
 	double each = endpoint_bytes(n);

@@ -168,7 +168,9 @@ static int on_publish(void *ctx, enum lb_state state, struct lb_picker *picker)
 
 void leaf_cluster_init(struct leaf_cluster *c, struct leaf_world *w, uint32_t id)
 {
+	static const struct lb_policy_spec each = {.kind = LB_POLICY_ROUND_ROBIN};
 	*c = (struct leaf_cluster){.world = w, .id = id};
+	c->spec = (struct lb_policy_spec){.kind = LB_POLICY_WRR_LOCALITY, .child = &each};
 	snprintf(c->name, sizeof(c->name), "cluster%u", id);
 	c->leaf = lb_leaf_new(&w->env, (struct lb_leaf_parent){on_publish, c}, c->name, id);
 	CHECK(c->leaf);
@@ -181,9 +183,7 @@ void leaf_cluster_fini(struct leaf_cluster *c)
 
 void leaf_cluster_update(struct leaf_cluster *c, const struct res_endpoints *r)
 {
-	static const struct lb_policy_spec each = {.kind = LB_POLICY_ROUND_ROBIN};
-	static const struct lb_policy_spec all = {.kind = LB_POLICY_WRR_LOCALITY, .child = &each};
-	const struct lb_leaf_config config = {.spec = &all,
+	const struct lb_leaf_config config = {.spec = &c->spec,
 		.endpoints = r->list,
 		.max_requests = 1u << 30,
 		.eds_service_name = "",

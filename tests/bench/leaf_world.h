@@ -37,6 +37,7 @@ struct leaf_cluster {
 	struct leaf_world *world;
 	struct lb_leaf *leaf;
 	uint32_t id;
+	struct lb_policy_spec spec; // as leaf_cluster_init() has it, or with a subset_size
 	char name[16];
 };
 
