@@ -102,7 +102,7 @@ void icmp_input(
 		net_drop(net, NET_icmp_malformed);
 	else if (csum(message, len) != 0)
 		net_drop(net, NET_icmp_checksum);
-	else if (message[0] == TYPE_ECHO && message[1] == 0)
+	else if (message[0] == TYPE_ECHO && message[1] == 0 && !net->silent)
 		echo(net, local, remote, message, len);
 	else if (message[0] == TYPE_UNREACHABLE && message[1] == CODE_FRAGMENTATION_NEEDED)
 		fragmentation_needed(net, local, message, len);

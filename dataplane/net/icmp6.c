@@ -92,13 +92,15 @@ static void input_sound(struct net *net, const struct ip6_packet *p)
 	uint8_t type = p->payload[0];
 	if (type == TYPE_ROUTER_ADVERTISEMENT)
 		ra_input(net, p);
+	else if (net->silent && type >= TYPE_ROUTER_SOLICITATION && type <= TYPE_REDIRECT)
+		nd_hear(net, p);
 	else if (type >= TYPE_ROUTER_SOLICITATION && type <= TYPE_REDIRECT)
 		nd_input(net, p);
-	else if (type == TYPE_LISTENER_QUERY)
+	else if (type == TYPE_LISTENER_QUERY && !net->silent)
 		mld_query(net, p);
 	else if (ip6_is_group(&p->dst) || ip_is_none(&p->src))
 		net_drop(net, NET_icmp6_ignored); // RFC 4443 2.4 (e) for all that answers
-	else if (type == TYPE_ECHO && p->payload[1] == 0)
+	else if (type == TYPE_ECHO && p->payload[1] == 0 && !net->silent)
 		echo(net, p);
 	else if (type == TYPE_TOO_BIG)
 		too_big(net, p);

@@ -287,6 +287,7 @@ struct net {
 	struct net_decap decap;
 	uint64_t defended_ns; // when an address was last defended; 0 = never
 	uint64_t counters[NET_N_COUNTERS];
+	bool silent; // see net_set_silent()
 	uint8_t dropped; // enum net_counter: why the last frame was; 0 = see net_take_drop()
 };
 _Static_assert(NET_rx_frames == 0 && NET_N_COUNTERS <= UINT8_MAX, "dropped");

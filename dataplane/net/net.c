@@ -206,7 +206,10 @@ static APART void input_other(struct net *net, uint32_t port, const uint8_t *fra
 		ip4_input(net, packet, len, broadcast);
 		break;
 	case ETH_TYPE_ARP:
-		arp_input(net, port, packet, len);
+		if (net->silent)
+			arp_hear(net, port, packet, len);
+		else
+			arp_input(net, port, packet, len);
 		break;
 	case ETH_TYPE_VLAN:
 	case ETH_TYPE_VLANS:
@@ -244,6 +247,11 @@ void net_set_device(struct net *net, uint32_t port, const struct net_device *dev
 {
 	DCHECK(port < net->n_ports && !net->open.frame);
 	net->ports[port].device = *device;
+}
+
+void net_set_silent(struct net *net, bool silent)
+{
+	net->silent = silent;
 }
 
 void net_renew_port(struct net *net, uint32_t port, const uint8_t mac[6])

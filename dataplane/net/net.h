@@ -115,6 +115,10 @@ int net_take_drop(struct net *);
 // reservation is open.
 void net_set_device(struct net *, uint32_t port, const struct net_device *);
 
+// True = another process at the same ports answers for our addresses: frames are heard, and nobody
+// who asks for an address or for an echo gets an answer.
+void net_set_silent(struct net *, bool silent);
+
 // The port has a new device, perhaps on another link: frames are sent from and accepted for its
 // address from now on, neighbors are requested again, and what routers advertised is forgotten.
 void net_renew_port(struct net *, uint32_t port, const uint8_t mac[6]);

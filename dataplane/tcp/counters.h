@@ -59,6 +59,7 @@
 	X(drop_options)                                                                            \
 	X(drop_no_connection) /* no connection and no listener: answered by RST */                 \
 	X(drop_stray_rst) /* RST to no connection */                                               \
+	X(drop_company) /* of no connection here: another process at our ports may know it */      \
 	X(drop_conns_full)                                                                         \
 	X(drop_time_wait) /* anything but a new connection */                                      \
 	X(drop_no_timestamp) /* though agreed on (RFC 7323 3.2) */                                 \

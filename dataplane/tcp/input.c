@@ -69,6 +69,14 @@ static inline bool parse(struct tcp_stack *s, const struct tcp_flow *flow, uint1
 	return true;
 }
 
+// A peer that opens a connection has left the one that waits here.
+static void leave_to_front(struct tcp_stack *s, struct tcp_tw *tw)
+{
+	if (tw)
+		tcp_tw_forget(s, tw);
+	tcp_drop(s, TCP_drop_company);
+}
+
 static void input_without_conn(
 	struct tcp_stack *s, const struct tcp_flow *flow, uint32_t hash, struct tcp_seg *seg)
 {
@@ -76,6 +84,10 @@ static void input_without_conn(
 	const uint32_t *floor = NULL;
 	struct tcp_tw *tw = tcp_tw_find(s, flow, hash);
 	bool syn = (seg->flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN;
+	if (syn && s->company == LB_BEHIND) {
+		leave_to_front(s, tw);
+		return;
+	}
 	bool listening = syn && tcp_listener_find(s, &flow->local, flow->local_port);
 	if (tw) {
 		if (!tcp_tw_input(s, tw, seg, &iss_floor))
@@ -86,7 +98,11 @@ static void input_without_conn(
 		tcp_listener_syn(s, flow, hash, seg, floor);
 	} else if (seg->flags & TCP_RST) {
 		tcp_drop(s, TCP_drop_stray_rst);
-	} else if (tw || !tcp_listener_cookie(s, flow, hash, seg)) {
+	} else if (!tw && tcp_listener_cookie(s, flow, hash, seg)) {
+		return;
+	} else if (s->company != LB_ALONE && !syn) {
+		tcp_drop(s, TCP_drop_company);
+	} else {
 		tcp_drop(s, TCP_drop_no_connection);
 		tcp_output_rst_reply(s, flow, seg);
 	}

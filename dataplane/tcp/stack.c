@@ -48,6 +48,7 @@ struct tcp_stack *tcp_stack_new(const struct tcp_conf *conf, const struct tcp_io
 	s->rcv_wscale = window_scale(max_u32(conf->recv_window, conf->window_max));
 	rand_init(&s->rand, conf->seed);
 	s->next_port = (uint32_t)rand_u64(&s->rand);
+	tcp_stack_set_ports(s, 0, 1);
 	list_init(&s->dirty);
 	list_init(&s->tw_order);
 	s->tw_timer.fire = tcp_tw_fire;
@@ -95,6 +96,11 @@ void tcp_stack_free(struct tcp_stack *s)
 	cacheline_free(s->tw_table);
 	cacheline_free(s->recent);
 	cacheline_free(s);
+}
+
+void tcp_stack_set_company(struct tcp_stack *s, enum lb_company company)
+{
+	s->company = company;
 }
 
 void tcp_stack_flush(struct tcp_stack *s)

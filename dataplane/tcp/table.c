@@ -134,6 +134,12 @@ bool tcp_flow_is_free(const struct tcp_stack *s, const struct tcp_flow *f, uint3
 	return !tcp_table_find(s, f, *ret_hash) && (!tw || tcp_tw_may_go(s, tw));
 }
 
+void tcp_stack_set_ports(struct tcp_stack *s, uint32_t part, uint32_t n_parts)
+{
+	s->n_ports = EPHEMERAL_COUNT / n_parts;
+	s->first_port = EPHEMERAL_MIN + part * s->n_ports;
+}
+
 bool tcp_pick_port(struct tcp_stack *s, struct tcp_flow *f, uint32_t *ret_hash)
 {
 	f->local_port = 0;
@@ -141,8 +147,7 @@ bool tcp_pick_port(struct tcp_stack *s, struct tcp_flow *f, uint32_t *ret_hash)
 	unsigned n_lookups = 0;
 	// One in as many ports as there are stacks is ours.
 	for (unsigned i = 0; i < PORT_QUESTIONS && n_lookups < PORT_LOOKUPS; i++) {
-		f->local_port =
-			(uint16_t)(EPHEMERAL_MIN + (offset + s->next_port++) % EPHEMERAL_COUNT);
+		f->local_port = (uint16_t)(s->first_port + (offset + s->next_port++) % s->n_ports);
 		if (s->conf.is_ours && !s->conf.is_ours(s->conf.is_ours_ctx, f))
 			continue;
 		n_lookups++;

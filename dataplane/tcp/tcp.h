@@ -6,6 +6,7 @@
 #pragma once
 
 #include "dataplane/buf/buf.h"
+#include "lb/base/company.h"
 #include "lb/base/counter.h"
 #include "lb/base/ip.h"
 #include "lb/base/pool.h"
@@ -125,6 +126,11 @@ void tcp_stack_set_overhead(struct tcp_stack *, uint32_t);
 // Whether a segment may be one for this stack: of a connection that it has, or had a moment ago, or
 // the beginning of one. Sets the flow's ports, as tcp_stack_input() does.
 bool tcp_stack_knows(struct tcp_stack *, struct tcp_flow *flow, const uint8_t *segment, size_t len);
+// What becomes of segments that belong to no connection here. At first the stack is LB_ALONE.
+void tcp_stack_set_company(struct tcp_stack *, enum lb_company);
+// Source ports are chosen from one of n_parts equal parts of the range only, so that no two who
+// share our addresses choose the same. At first it is the whole range.
+void tcp_stack_set_ports(struct tcp_stack *, uint32_t part, uint32_t n_parts);
 // Sends what the turn left to send: data, FINs, acknowledgements and window updates, each
 // connection once. Call at the end of each turn.
 void tcp_stack_flush(struct tcp_stack *);

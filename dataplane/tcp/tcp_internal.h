@@ -278,13 +278,14 @@ struct tcp_stack {
 	struct twheel_timer again; // causes another turn when a flush left work over
 	void (*expire)(struct twheel_timer *); // callback of each connection's timer
 	struct rand rand;
-	uint32_t next_port;
+	uint32_t next_port, first_port, n_ports; // of those that we choose
 	uint32_t n_conns, n_passive, n_half_open;
 	uint64_t range_bytes; // of chunks in the ranges of all connections
 	uint64_t cookies_until_ns; // ACKs with a SYN cookie are accepted until then
 	uint8_t rcv_wscale;
 	bool verified; // see tcp_stack_set_verified()
 	uint32_t overhead; // see tcp_stack_set_overhead()
+	enum lb_company company;
 	uint8_t dropped; // enum tcp_counter: why the last segment was; 0 = none, see take_drop()
 	struct tcp_listener listeners[TCP_MAX_LISTENERS];
 	unsigned n_listeners; // listeners ever in use

@@ -64,6 +64,11 @@ bool tcp_tw_may_go(const struct tcp_stack *s, const struct tcp_tw *tw)
 	       tcp_now(s) + TCP_TIME_WAIT_NS >= tw->expires_ns + TCP_TIME_WAIT_REUSE_NS;
 }
 
+void tcp_tw_forget(struct tcp_stack *s, struct tcp_tw *tw)
+{
+	tw_remove(s, tw);
+}
+
 void tcp_tw_reuse(struct tcp_conn *c)
 {
 	struct tcp_tw *tw = tcp_tw_find(c->stack, &c->flow, c->hash);

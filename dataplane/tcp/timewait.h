@@ -27,6 +27,7 @@ bool tcp_tw_input(
 	struct tcp_stack *, struct tcp_tw *, const struct tcp_seg *, uint32_t *ret_iss_floor);
 // RFC 7323 B.2: an active open may take the record's place.
 bool tcp_tw_may_go(const struct tcp_stack *, const struct tcp_tw *);
+void tcp_tw_forget(struct tcp_stack *, struct tcp_tw *);
 // Takes the place of a record of the same flow, if there is one.
 void tcp_tw_reuse(struct tcp_conn *);
 void tcp_tw_fire(struct twheel_timer *);

@@ -28,6 +28,17 @@ static void request_for_our_address_is_answered_to_the_asker(void **state)
 	assert_int_equal(load32(f + 38), PEER);
 }
 
+static void fl_05_one_behind_another_process_learns_and_does_not_answer(void **state)
+{
+	struct world *w = *state;
+	net_set_silent(w->net, true);
+	world_arp_in(w, 0, &(struct arp_text){1, peer_mac, PEER, OURS});
+	assert_int_equal(w->n_sent, 0);
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_memory_equal(w->sent[0].bytes, peer_mac, 6);
+	assert_int_equal(load16(w->sent[0].bytes + 12), 0x0800);
+}
+
 static void request_for_a_lone_address_is_answered(void **state)
 {
 	struct world *w = *state;
@@ -274,6 +285,7 @@ static void stranger_that_another_worker_heard_is_not_learned(void **state)
 }
 
 RUN_SUITE("net/arp", CASE(request_for_our_address_is_answered_to_the_asker),
+	CASE(fl_05_one_behind_another_process_learns_and_does_not_answer),
 	CASE(request_for_a_lone_address_is_answered),
 	CASE(request_for_an_address_of_another_port_is_not_answered),
 	CASE(asker_is_learned_and_then_verified), CASE(probe_is_answered_and_teaches_nothing),

@@ -54,6 +54,16 @@ static void echo_comes_back_with_its_data(void **state)
 	assert_int_equal(csum(f + 34, 65), 0);
 }
 
+static void fl_05_one_behind_another_process_echoes_nothing(void **state)
+{
+	struct world *w = *state;
+	learn_peer(w);
+	net_set_silent(w->net, true);
+	ping(w, 57);
+	assert_int_equal(w->n_sent, 0);
+	assert_int_equal(world_count(w, "icmp_ignored"), 1);
+}
+
 static void echo_of_an_unknown_host_waits_for_its_address(void **state)
 {
 	struct world *w = *state;
@@ -258,6 +268,7 @@ static void quote_of_what_we_never_send_is_ignored(void **state)
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 RUN_SUITE("net/icmp", CASE(echo_comes_back_with_its_data),
+	CASE(fl_05_one_behind_another_process_echoes_nothing),
 	CASE(echo_of_an_unknown_host_waits_for_its_address),
 	CASE(echo_to_a_silent_host_is_no_news_for_tcp), CASE(echo_rate_is_limited),
 	CASE(echo_longer_than_the_link_is_not_answered),

@@ -78,6 +78,16 @@ static void questions_for_us_are_answered(void **state)
 	assert_memory_equal(w->sent[1].bytes, peer_mac, 6);
 }
 
+static void fl_05_one_behind_another_process_learns_and_does_not_answer(void **state)
+{
+	struct world *w = *state;
+	net_set_silent(w->net, true);
+	world6_solicit(w, 0, &(struct nd_text){PEER6, OUR_GROUP, OURS6, peer_mac, 0});
+	assert_int_equal(w->n_sent, 0);
+	assert_true(world6_send(w, OURS6, PEER6, "x"));
+	assert_memory_equal(w->sent[0].bytes, peer_mac, 6);
+}
+
 // IP6-09
 static void a_question_without_an_option_is_answered_to_its_sender(void **state)
 {
@@ -234,6 +244,7 @@ static void other_workers_learn_without_answering(void **state)
 RUN_SUITE("net/nd", CASE(an_unknown_neighbor_is_asked_for_in_its_group),
 	CASE(what_waited_goes_out_with_the_answer), CASE(a_silent_neighbor_is_told_to_tcp),
 	CASE(questions_for_us_are_answered),
+	CASE(fl_05_one_behind_another_process_learns_and_does_not_answer),
 	CASE(a_question_without_an_option_is_answered_to_its_sender),
 	CASE(questions_for_others_or_from_elsewhere_are_not_answered),
 	CASE(what_a_router_forwarded_or_is_malformed_is_dropped),
