@@ -24,6 +24,9 @@ _Static_assert(CONFIG_MAX_VLAN <= VLAN_MAX, "vlan");
 
 // Of all workers; of one source a quarter. Each takes some 40 KiB.
 #define MAX_HANDSHAKES 4096
+#define MAX_QUEUED 16384
+// gRFC A105's cap; more than one only when streams run out
+#define MAX_CONNS_PER_ENDPOINT 10
 #define CHUNKS_OF_MIB ((1u << 20) / BUF_CHUNK_SIZE)
 
 // Packet buffers of one port's queue take about 20 MiB.
@@ -176,14 +179,18 @@ bool data_plane_describe_tunnels(const struct config *c, struct net_tunnels *ret
 
 static struct worker_limits limits_of(const struct config *c)
 {
-	struct worker_limits l = worker_limits_default();
-	l.max_conns = c->max_connections;
-	l.max_requests = c->max_requests;
-	l.max_concurrent_streams = c->max_streams;
-	if (l.max_queued > l.max_requests)
-		l.max_queued = l.max_requests;
-	l.n_chunks = c->max_buffers_mib * CHUNKS_OF_MIB;
-	return l;
+	return (struct worker_limits){
+		.max_conns = c->max_connections,
+		.max_requests = c->max_requests,
+		.max_queued = c->max_requests < MAX_QUEUED ? c->max_requests : MAX_QUEUED,
+		.max_conns_per_endpoint = MAX_CONNS_PER_ENDPOINT,
+		.max_neighbors = 65536,
+		.n_chunks = c->max_buffers_mib * CHUNKS_OF_MIB,
+		.tcp_send_limit = 256 * 1024,
+		.tcp_recv_window = 256 * 1024,
+		.window_max = 4 << 20,
+		.max_concurrent_streams = c->max_streams,
+	};
 }
 
 static struct proxy_silence silence_of(const struct config_silence *s)

@@ -22,7 +22,7 @@
 static int claim(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
 {
 	int rc = port_claim(conf->device, PORT_CLAIM_DIR, &port->claim);
-	if (rc == 0 || rc == -ENODEV)
+	if (rc == 0 || rc == -ENODEV || (rc == -EADDRINUSE && conf->shared))
 		return 0;
 	if (rc == -EADDRINUSE)
 		return lb_err_set(reterr, "ports[%u].device: %s: another process drives it",
@@ -287,6 +287,8 @@ static enum port_event watch_cut(struct port *port, uint64_t now_ns)
 
 static enum port_event watch_running(struct port *port, uint64_t now_ns)
 {
+	if (port->conf.shared && port->claim.name < 0)
+		(void)port_claim(port->conf.device, PORT_CLAIM_DIR, &port->claim);
 	enum port_event event = watch_link(port, now_ns);
 	return event == PORT_EVENT_NONE ? watch_cut(port, now_ns) : event;
 }

@@ -33,6 +33,9 @@ struct port_conf {
 	// Borrowed. port_new() offers it the device's RSS, unless by_software; NULL = one queue.
 	struct steer *steer;
 	bool by_software; // ignore the device's RSS
+	// Another process of ours may drive it, too, with the kernel giving both each frame
+	// (net_af_packet): its claim is respected, and inherited when that one ends.
+	bool shared;
 	uint16_t vlan; // all frames have this tag (802.1Q); 0 = none has one
 	bool has_ip6; // an IPv6 address: the device has to receive its groups
 };

@@ -54,18 +54,6 @@ struct worker {
 	char port_groups[NET_MAX_PORTS][8]; // names of counter groups
 };
 
-struct worker_limits worker_limits_default(void)
-{
-	return (struct worker_limits){
-		.max_queued = 16384,
-		.max_conns_per_endpoint = 10, // gRFC A105's cap; more only when streams run out
-		.max_neighbors = 65536,
-		.tcp_send_limit = 256 * 1024,
-		.tcp_recv_window = 256 * 1024,
-		.window_max = 4 << 20,
-	};
-}
-
 static uint64_t clock_ns(void)
 {
 	struct timespec ts;
@@ -248,6 +236,13 @@ static void list_pools(struct worker *w)
 	}
 }
 
+static void keep_company(struct worker *w, enum lb_company company)
+{
+	tcp_stack_set_company(host_tcp(w->host), company);
+	net_set_silent(host_net(w->host), company == LB_BEHIND);
+	__atomic_store_n(&w->link->company, company, __ATOMIC_RELEASE);
+}
+
 struct worker *worker_new(const struct worker_conf *conf, struct lb_err *reterr)
 {
 	if (check(conf, reterr) != 0)
@@ -268,6 +263,9 @@ struct worker *worker_new(const struct worker_conf *conf, struct lb_err *reterr)
 		worker_free(w);
 		return NULL;
 	}
+	if (conf->n_port_parts)
+		tcp_stack_set_ports(host_tcp(w->host), conf->port_part, conf->n_port_parts);
+	keep_company(w, conf->company);
 	add_groups(w);
 	list_pools(w);
 	return w;
@@ -291,6 +289,8 @@ static void carry_out(struct worker *w, const struct lb_command *command)
 	bool begins = command->kind == LB_COMMAND_CAPTURE;
 	if (begins || command->kind == LB_COMMAND_CAPTURE_END)
 		tap(w, begins ? w->link->capture : NULL);
+	else if (command->kind == LB_COMMAND_COMPANY)
+		keep_company(w, command->company);
 	else
 		proxy_command(w->proxy, command);
 }

@@ -39,8 +39,6 @@ struct worker_limits {
 	uint32_t window_max; // bytes in flight of a connection that these may grow to
 	uint32_t max_concurrent_streams; // advertised to clients
 };
-// The defaults, except connections, requests, streams and chunks (0), which shunt.yaml sets.
-struct worker_limits worker_limits_default(void);
 
 // Handshakes of TLS that a worker has at a thread at a time.
 #define WORKER_MAX_HANDSHAKES 2048
@@ -59,6 +57,8 @@ struct worker_conf {
 	struct net_vip vips[NET_MAX_VIPS];
 	uint32_t n_vips;
 	uint32_t n_vip_places; // of snapshots' vips
+	enum lb_company company; // at first
+	uint32_t port_part, n_port_parts; // of source ports (tcp_stack_set_ports()); 0 = all
 	// Borrowed, outlive the worker. Each address must be one of a port's, or of a VIP prefix.
 	const struct proxy_frontend *frontends;
 	uint32_t n_frontends;

@@ -240,6 +240,7 @@ void proxy_command(struct proxy *p, const struct lb_command *c)
 		return;
 	case LB_COMMAND_CAPTURE: // the worker's
 	case LB_COMMAND_CAPTURE_END:
+	case LB_COMMAND_COMPANY:
 		return;
 	}
 }

@@ -4,6 +4,7 @@
 // Thread: as tagged.
 #pragma once
 
+#include "lb/base/company.h"
 #include "lb/base/counter.h"
 #include "lb/base/histogram.h"
 #include "lb/base/pool.h"
@@ -39,6 +40,8 @@ enum lb_command_kind {
 	LB_COMMAND_CAPTURE_END, // no longer
 	// probe: do its check; answer PROBED once, unless PROBE_END comes before
 	LB_COMMAND_PROBE,
+	// company: what others answer is left to them from now on; lb_link.company tells that it is
+	LB_COMMAND_COMPANY,
 	LB_COMMAND_PROBE_END, // probe: let go of its connection; answer PROBE_ENDED once
 };
 struct lb_command {
@@ -47,6 +50,7 @@ struct lb_command {
 	union {
 		struct lb_endpoint *endpoint; // CONNECT, RELEASE
 		struct lb_probe *probe; // PROBE, PROBE_END
+		enum lb_company company; // COMPANY
 	};
 	// DRAIN, LEAVE: monotonic; streams still open then are reset
 	uint64_t deadline_ns;
@@ -203,6 +207,7 @@ struct lb_link {
 	// owned; NULL = there are no captures. Set before the worker starts
 	struct lb_capture *capture;
 	struct lb_shared *shared; // borrowed
+	enum lb_company company; // w: worker (release), r: ctrl (acquire)
 	// Filled before the worker starts, constant afterwards: each module's own counters, by
 	// name.
 	struct lb_counter_group groups[LB_LINK_MAX_GROUPS];
