@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/takeover/peer.h"
+
+#include <event2/event.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 4
+
+struct takeover_peer {
+	int fd; // owned
+	pid_t pid;
+	struct event *event; // owned
+	struct takeover_peer_events events;
+	void *ctx;
+};
+
+static bool address_of(const char *path, struct sockaddr_un *ret)
+{
+	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+	size_t len = strlen(path);
+	if (len < sizeof(ret->sun_path))
+		memcpy(ret->sun_path, path, len);
+	return len < sizeof(ret->sun_path);
+}
+
+static bool is_trusted(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+	       (peer.uid == 0 || peer.uid == geteuid());
+}
+
+pid_t takeover_peer_pid(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.pid : 0;
+}
+
+int takeover_peer_connect(const char *path, struct lb_err *reterr)
+{
+	struct sockaddr_un addr;
+	if (!address_of(path, &addr))
+		return lb_err_set(reterr, "%s: is too long", path);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return lb_err_set(reterr, "socket: %s", strerror(errno));
+	if (connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0) {
+		if (is_trusted(fd))
+			return fd;
+		close(fd);
+		return lb_err_set(reterr, "%s: is another user's", path);
+	}
+	int err = errno;
+	close(fd);
+	if (err == ENOENT || err == ECONNREFUSED)
+		return -ENOENT;
+	return lb_err_set(reterr, "%s: %s", path, strerror(err));
+}
+
+int takeover_peer_listen(const char *path, struct lb_err *reterr)
+{
+	struct sockaddr_un addr;
+	struct stat st;
+	int other = takeover_peer_connect(path, reterr);
+	if (other >= 0) {
+		close(other);
+		return lb_err_set(reterr, "%s: another process serves this socket", path);
+	}
+	if (other != -ENOENT)
+		return other;
+	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+		unlink(path); // an error shows as bind's
+	(void)address_of(path, &addr);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return lb_err_set(reterr, "socket: %s", strerror(errno));
+	mode_t old = umask(0177);
+	bool ok = bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0 &&
+	          listen(fd, BACKLOG) == 0;
+	int err = errno;
+	umask(old);
+	if (ok)
+		return fd;
+	close(fd);
+	return lb_err_set(reterr, "%s: %s", path, strerror(err));
+}
+
+int takeover_peer_accept(int listener)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd < 0 || is_trusted(fd))
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+int takeover_peer_say(int fd, const struct takeover_message *m)
+{
+	uint8_t bytes[TAKEOVER_MAX_MESSAGE];
+	size_t len = takeover_wire_write(m, bytes);
+	return send(fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len ? 0 : -EPIPE;
+}
+
+// What is longer than any message may be is cut, and so refused.
+static int hear(int fd, int flags, struct takeover_message *ret)
+{
+	uint8_t bytes[TAKEOVER_MAX_MESSAGE + 1];
+	ssize_t n = recv(fd, bytes, sizeof(bytes), flags);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return -EAGAIN;
+	return n <= 0 ? -EPIPE : takeover_wire_read(bytes, (size_t)n, ret);
+}
+
+int takeover_peer_hear(int fd, unsigned timeout_s, struct takeover_message *ret)
+{
+	struct timeval most = {.tv_sec = timeout_s};
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) != 0)
+		return -errno;
+	return hear(fd, 0, ret);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct takeover_peer *p = arg;
+	struct takeover_message m;
+	int rc = hear(fd, MSG_DONTWAIT, &m);
+	if (rc == 0) {
+		p->events.on_message(p->ctx, &m);
+	} else if (rc != -EAGAIN) {
+		event_del(p->event);
+		p->events.on_end(p->ctx);
+	}
+}
+
+struct takeover_peer *takeover_peer_new(
+	struct event_base *base, int fd, const struct takeover_peer_events *events, void *ctx)
+{
+	struct takeover_peer *p = calloc(1, sizeof(*p));
+	if (!p) {
+		close(fd);
+		return NULL;
+	}
+	*p = (struct takeover_peer){
+		.fd = fd, .pid = takeover_peer_pid(fd), .events = *events, .ctx = ctx};
+	p->event = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, p);
+	if (p->event && event_add(p->event, NULL) == 0)
+		return p;
+	takeover_peer_free(p);
+	return NULL;
+}
+
+void takeover_peer_free(struct takeover_peer *p)
+{
+	if (!p)
+		return;
+	if (p->event)
+		event_free(p->event);
+	close(p->fd);
+	free(p);
+}
+
+void takeover_peer_tell(struct takeover_peer *p, const struct takeover_message *m)
+{
+	(void)takeover_peer_say(p->fd, m);
+}
+
+pid_t takeover_peer_pid_of(const struct takeover_peer *p)
+{
+	return p->pid;
+}

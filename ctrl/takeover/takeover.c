@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/takeover/takeover.h"
+
+#include "ctrl/takeover/peer.h"
+#include "lb/base/log.h"
+#include "lb/base/time.h"
+
+#include <event2/event.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// In this order, but that a newer one that fails leads back to FRONT.
+enum stage {
+	STAGE_WAITING, // the older one serves, we get ready
+	STAGE_ASKING, // we could serve, and have said so
+	STAGE_OPENED, // names and ports are ours, the workers of the older one step back
+	STAGE_STEPPING, // our workers step forward
+	STAGE_FRONT, // we serve
+	STAGE_GREETING, // somebody has connected
+	STAGE_SHARING, // our workers learn that others will be at the ports
+	STAGE_SHARED, // the newer one gets ready
+	STAGE_GIVEN, // names and ports are the newer one's
+	STAGE_GIVING, // our workers step back
+	STAGE_FREE, // the newer one is to begin
+	STAGE_LEFT, // it serves
+	STAGE_OVER, // we have no place to take, and end
+};
+
+#define JOIN_S 10 // for an answer to HELLO
+#define READY_NS (300 * NS_PER_SECOND) // until the newer one could serve
+#define ANSWER_NS (5 * NS_PER_SECOND) // for what takes no time
+// For each step, once its names are given. Less than ANSWER_NS: the older one decides first.
+#define BEGIN_NS (3 * NS_PER_SECOND)
+
+struct takeover {
+	struct takeover_conf conf;
+	enum stage stage;
+	enum lb_company company; // as the workers were told
+	uint64_t now_ns, deadline_ns; // of the stage; 0 = none
+	struct takeover_peer *older, *newer; // owned; NULL = none
+	int listener; // -1 = nobody can take over
+	struct event *listen_event; // owned; NULL likewise
+	uint64_t opened_ns; // when names and ports became ours
+	struct takeover_info info;
+};
+
+static void enter(struct takeover *t, enum stage stage, uint64_t for_ns)
+{
+	t->stage = stage;
+	t->deadline_ns = for_ns ? t->now_ns + for_ns : 0;
+}
+
+// Workers
+
+static enum lb_company wanted(const struct takeover *t)
+{
+	if (t->stage < STAGE_STEPPING || t->stage >= STAGE_GIVING)
+		return LB_BEHIND;
+	return t->older || t->newer ? LB_FRONT : LB_ALONE;
+}
+
+static void settle(struct takeover *t)
+{
+	enum lb_company company = wanted(t);
+	if (company == t->company)
+		return;
+	t->company = company;
+	t->conf.ops->set_company(t->conf.ctx, company);
+}
+
+static bool is_settled(const struct takeover *t)
+{
+	return t->conf.ops->has_company(t->conf.ctx, t->company);
+}
+
+// The newer one's end of a talk
+
+static void tell_chain(struct takeover *t)
+{
+	if (t->newer && t->stage >= STAGE_SHARED)
+		takeover_peer_tell(t->newer, &(struct takeover_message){.kind = TAKEOVER_CHAIN,
+						     .n_behind = t->info.n_behind + 1});
+}
+
+static void give_up(struct takeover *t, const char *why)
+{
+	log_error("takeover failed", "reason=%s", log_quote(why));
+	enter(t, STAGE_OVER, 0);
+	settle(t);
+	t->conf.ops->give_up(t->conf.ctx, why);
+}
+
+static void step_forward(struct takeover *t)
+{
+	enter(t, STAGE_STEPPING, 0);
+	settle(t);
+}
+
+// What takes time comes before the workers change places.
+static void open_names(struct takeover *t)
+{
+	struct lb_err err = {""};
+	if (t->conf.ops->open(t->conf.ctx, &err) != 0) {
+		give_up(t, err.text);
+		return;
+	}
+	t->opened_ns = t->now_ns;
+	if (!t->older) {
+		step_forward(t);
+		return;
+	}
+	enter(t, STAGE_OPENED, ANSWER_NS);
+	takeover_peer_tell(t->older, &(struct takeover_message){.kind = TAKEOVER_OPENED});
+}
+
+static void on_older_message(void *ctx, const struct takeover_message *m)
+{
+	struct takeover *t = ctx;
+	if (m->kind == TAKEOVER_CHAIN) {
+		t->info.n_behind =
+			m->n_behind < TAKEOVER_PORT_PARTS ? m->n_behind : TAKEOVER_MAX_BEHIND;
+		tell_chain(t);
+	} else if (m->kind == TAKEOVER_REFUSED) {
+		give_up(t, m->text);
+	} else if (m->kind == TAKEOVER_GIVEN && t->stage == STAGE_ASKING) {
+		open_names(t);
+	} else if (m->kind == TAKEOVER_FREE && t->stage == STAGE_OPENED) {
+		step_forward(t);
+	} else {
+		give_up(t, "the older process said what is not its turn");
+	}
+}
+
+// It has ended, by itself or not. If we were to follow it, we do.
+static void on_older_end(void *ctx)
+{
+	struct takeover *t = ctx;
+	log_info("older process ended", "pid=%d", (int)takeover_peer_pid_of(t->older));
+	takeover_peer_free(t->older);
+	t->older = NULL;
+	t->info.n_behind = 0;
+	tell_chain(t);
+	if (t->stage == STAGE_ASKING)
+		open_names(t);
+	else if (t->stage == STAGE_OPENED)
+		step_forward(t);
+	else
+		settle(t);
+	if (t->stage == STAGE_LEFT)
+		t->conf.ops->free_to_go(t->conf.ctx);
+}
+
+static const struct takeover_peer_events older_events = {on_older_message, on_older_end};
+
+// The older one's
+
+static void stop_listening(struct takeover *t)
+{
+	if (t->listen_event)
+		event_free(t->listen_event);
+	if (t->listener >= 0) {
+		close(t->listener);
+		unlink(t->conf.path);
+	}
+	t->listen_event = NULL;
+	t->listener = -1;
+}
+
+static void on_connect(evutil_socket_t fd, short what, void *arg);
+
+static int start_listening(struct takeover *t, struct lb_err *err)
+{
+	t->listener = takeover_peer_listen(t->conf.path, err);
+	if (t->listener < 0)
+		return lb_err_within(err, "takeover_socket");
+	t->listen_event = event_new(t->conf.base, t->listener, EV_READ | EV_PERSIST, on_connect, t);
+	if (t->listen_event && event_add(t->listen_event, NULL) == 0)
+		return 0;
+	stop_listening(t);
+	return lb_err_set(err, "out of memory");
+}
+
+static void listen_again(struct takeover *t)
+{
+	struct lb_err err = {""};
+	if (start_listening(t, &err) != 0)
+		log_error("no takeover possible", "error=%s", log_quote(err.text));
+}
+
+static void refuse(struct takeover *t, int fd, const char *why)
+{
+	struct takeover_message m = {.kind = TAKEOVER_REFUSED};
+	snprintf(m.text, sizeof(m.text), "%s", why);
+	t->info.n_refused++;
+	log_warn(
+		"takeover refused", "pid=%d reason=%s", (int)takeover_peer_pid(fd), log_quote(why));
+	(void)takeover_peer_say(fd, &m);
+	close(fd);
+}
+
+// All is as if it had not come.
+static void go_on_without_newer(struct takeover *t, const char *why)
+{
+	struct takeover_message m = {.kind = TAKEOVER_REFUSED};
+	struct lb_err err = {""};
+	snprintf(m.text, sizeof(m.text), "%s", why);
+	takeover_peer_tell(t->newer, &m);
+	log_warn("newer process failed", "pid=%d reason=%s", (int)takeover_peer_pid_of(t->newer),
+		log_quote(why));
+	takeover_peer_free(t->newer);
+	t->newer = NULL;
+	t->info.n_failed++;
+	t->info.newer_version[0] = 0;
+	bool was_given = t->stage >= STAGE_GIVEN;
+	enter(t, STAGE_FRONT, 0);
+	settle(t);
+	if (!was_given)
+		return;
+	if (t->conf.ops->open(t->conf.ctx, &err) != 0)
+		log_error("takeover", "error=%s", log_quote(err.text));
+	listen_again(t);
+}
+
+static void give(struct takeover *t)
+{
+	t->conf.ops->close(t->conf.ctx);
+	stop_listening(t);
+	enter(t, STAGE_GIVEN, BEGIN_NS);
+	takeover_peer_tell(t->newer, &(struct takeover_message){.kind = TAKEOVER_GIVEN});
+}
+
+static void on_newer_message(void *ctx, const struct takeover_message *m)
+{
+	struct takeover *t = ctx;
+	if (m->kind == TAKEOVER_HELLO && t->stage == STAGE_GREETING) {
+		snprintf(t->info.newer_version, sizeof(t->info.newer_version), "%.*s",
+			TAKEOVER_VERSION - 1, m->text);
+		log_info("newer process", "pid=%d version=%s", (int)takeover_peer_pid_of(t->newer),
+			log_quote(m->text));
+		enter(t, STAGE_SHARING, ANSWER_NS);
+	} else if (m->kind == TAKEOVER_TAKE && t->stage == STAGE_SHARED) {
+		give(t);
+	} else if (m->kind == TAKEOVER_OPENED && t->stage == STAGE_GIVEN) {
+		enter(t, STAGE_GIVING, BEGIN_NS);
+		settle(t);
+	} else if (m->kind == TAKEOVER_SERVING && t->stage == STAGE_FREE) {
+		log_info("newer process serves", "pid=%d", (int)takeover_peer_pid_of(t->newer));
+		t->info.n_given++;
+		enter(t, STAGE_LEFT, 0);
+		t->conf.ops->leave(t->conf.ctx);
+	} else if (t->stage != STAGE_LEFT) {
+		go_on_without_newer(t, "it said what is not its turn");
+	}
+}
+
+static void on_newer_end(void *ctx)
+{
+	struct takeover *t = ctx;
+	if (t->stage != STAGE_LEFT) {
+		go_on_without_newer(t, "it ended, or spoke nonsense");
+		return;
+	}
+	log_warn("newer process ended", "pid=%d", (int)takeover_peer_pid_of(t->newer));
+	takeover_peer_free(t->newer);
+	t->newer = NULL;
+}
+
+static const struct takeover_peer_events newer_events = {on_newer_message, on_newer_end};
+
+static void on_connect(evutil_socket_t listener, short what, void *arg)
+{
+	struct takeover *t = arg;
+	int fd = takeover_peer_accept(listener);
+	if (fd == -EPERM)
+		t->info.n_refused++;
+	if (fd < 0)
+		return;
+	if (t->newer) {
+		refuse(t, fd, "another process is taking over");
+		return;
+	}
+	if (t->info.n_behind >= TAKEOVER_MAX_BEHIND) {
+		refuse(t, fd, "too many processes are behind this one already");
+		return;
+	}
+	t->newer = takeover_peer_new(t->conf.base, fd, &newer_events, t);
+	if (!t->newer)
+		return;
+	enter(t, STAGE_GREETING, ANSWER_NS);
+	settle(t);
+}
+
+// The tick
+
+static void welcome(struct takeover *t)
+{
+	struct takeover_message m = {.kind = TAKEOVER_WELCOME,
+		.generation = t->info.generation + 1,
+		.n_behind = t->info.n_behind + 1};
+	snprintf(m.text, sizeof(m.text), "%s", t->conf.version);
+	enter(t, STAGE_SHARED, READY_NS);
+	takeover_peer_tell(t->newer, &m);
+}
+
+static void ask(struct takeover *t)
+{
+	if (!t->older) {
+		open_names(t);
+		return;
+	}
+	enter(t, STAGE_ASKING, ANSWER_NS);
+	takeover_peer_tell(t->older, &(struct takeover_message){.kind = TAKEOVER_TAKE});
+}
+
+static void begin_to_serve(struct takeover *t)
+{
+	if (t->older)
+		takeover_peer_tell(t->older, &(struct takeover_message){.kind = TAKEOVER_SERVING});
+	enter(t, STAGE_FRONT, 0);
+	t->info.gap_ns = t->now_ns - t->opened_ns;
+	log_info("took over", "generation=%u gap_us=%u behind=%u", t->info.generation,
+		(unsigned)(t->info.gap_ns / NS_PER_US), t->info.n_behind);
+	listen_again(t);
+}
+
+static void free_place(struct takeover *t)
+{
+	enter(t, STAGE_FREE, BEGIN_NS);
+	takeover_peer_tell(t->newer, &(struct takeover_message){.kind = TAKEOVER_FREE});
+}
+
+static void on_deadline(struct takeover *t)
+{
+	if (t->stage >= STAGE_GREETING)
+		go_on_without_newer(t, "it took too long");
+	else
+		give_up(t, "the older process does not answer");
+}
+
+void takeover_tick(struct takeover *t, uint64_t now_ns, bool could_serve)
+{
+	t->now_ns = now_ns;
+	if (t->deadline_ns && now_ns >= t->deadline_ns)
+		on_deadline(t);
+	else if (t->stage == STAGE_WAITING && could_serve)
+		ask(t);
+	else if (t->stage == STAGE_STEPPING && is_settled(t))
+		begin_to_serve(t);
+	else if (t->stage == STAGE_SHARING && is_settled(t))
+		welcome(t);
+	else if (t->stage == STAGE_GIVING && is_settled(t))
+		free_place(t);
+}
+
+// The owner's side
+
+enum lb_company takeover_first_company(const struct takeover_seat *seat)
+{
+	return seat->fd >= 0 ? LB_BEHIND : LB_ALONE;
+}
+
+struct takeover *takeover_new(const struct takeover_conf *conf, struct lb_err *reterr)
+{
+	int fd = conf->seat.fd;
+	struct takeover *t = calloc(1, sizeof(*t));
+	if (!t) {
+		if (fd >= 0)
+			close(fd);
+		lb_err_set(reterr, "out of memory");
+		return NULL;
+	}
+	t->conf = *conf;
+	t->now_ns = conf->now_ns;
+	t->listener = -1;
+	t->company = takeover_first_company(&conf->seat);
+	t->info.generation = conf->seat.generation;
+	if (fd < 0) {
+		enter(t, STAGE_FRONT, 0);
+		if (start_listening(t, reterr) == 0)
+			return t;
+		takeover_free(t);
+		return NULL;
+	}
+	enter(t, STAGE_WAITING, 0);
+	t->info.n_behind = conf->seat.n_behind;
+	memcpy(t->info.older_version, conf->seat.version, sizeof(conf->seat.version));
+	t->older = takeover_peer_new(conf->base, fd, &older_events, t);
+	if (t->older)
+		return t;
+	takeover_free(t);
+	lb_err_set(reterr, "out of memory");
+	return NULL;
+}
+
+void takeover_free(struct takeover *t)
+{
+	if (!t)
+		return;
+	stop_listening(t);
+	takeover_peer_free(t->older);
+	takeover_peer_free(t->newer);
+	free(t);
+}
+
+bool takeover_is_in_front(const struct takeover *t)
+{
+	return t->stage >= STAGE_FRONT && t->stage < STAGE_GIVING;
+}
+
+bool takeover_must_stay(const struct takeover *t)
+{
+	return t->stage == STAGE_LEFT && t->older;
+}
+
+void takeover_info(const struct takeover *t, struct takeover_info *ret)
+{
+	*ret = t->info;
+	ret->role = t->stage < STAGE_FRONT    ? "waiting"
+	            : takeover_is_in_front(t) ? "front"
+	                                      : "behind";
+	ret->older = t->older ? takeover_peer_pid_of(t->older) : 0;
+	ret->newer = t->newer ? takeover_peer_pid_of(t->newer) : 0;
+}
+
+static int take_seat(int fd, const char *version, struct takeover_seat *ret, struct lb_err *reterr)
+{
+	struct takeover_message m = {.kind = TAKEOVER_HELLO};
+	snprintf(m.text, sizeof(m.text), "%s", version);
+	if (takeover_peer_say(fd, &m) != 0 || takeover_peer_hear(fd, JOIN_S, &m) != 0)
+		return lb_err_set(reterr, "the process that serves does not answer");
+	if (m.kind == TAKEOVER_REFUSED)
+		return lb_err_set(reterr, "the process that serves refuses: %s", m.text);
+	if (m.kind != TAKEOVER_WELCOME || m.generation < 2 || m.n_behind < 1 ||
+		m.n_behind > TAKEOVER_MAX_BEHIND)
+		return lb_err_set(reterr, "the process that serves said what is not its turn");
+	*ret = (struct takeover_seat){fd, m.generation, m.n_behind, ""};
+	snprintf(ret->version, sizeof(ret->version), "%.*s", TAKEOVER_VERSION - 1, m.text);
+	return 0;
+}
+
+int takeover_join(
+	const char *path, const char *version, struct takeover_seat *ret, struct lb_err *reterr)
+{
+	*ret = (struct takeover_seat){.fd = -1, .generation = 1};
+	int fd = takeover_peer_connect(path, reterr);
+	if (fd == -ENOENT)
+		return 0;
+	int rc = fd < 0 ? fd : take_seat(fd, version, ret, reterr);
+	if (rc == 0)
+		return 0;
+	if (fd >= 0)
+		close(fd);
+	return lb_err_within(reterr, "takeover_socket");
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// A new process follows one that serves, at the same ports (docs/decisions/takeover.md). Each
+// process may have an older one, whose place it takes, and later a newer one, to which it leaves
+// it. What is done to the rest of the process is behind a table of functions.
+// Thread: ctrl.
+#pragma once
+
+#include "lb/base/company.h"
+#include "lb/base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct event_base;
+struct takeover;
+
+#define TAKEOVER_MAX_BEHIND 3 // processes behind the one in front
+// Source ports are chosen from one of so many parts, by generation: no two that live choose the
+// same.
+#define TAKEOVER_PORT_PARTS (TAKEOVER_MAX_BEHIND + 1)
+
+#define TAKEOVER_VERSION 64
+// What the process that serves has told us before anything of ours began.
+struct takeover_seat {
+	int fd; // -1 = nobody serves: we are the first
+	uint32_t generation; // ours, from 1
+	uint32_t n_behind; // behind us, once we are in front
+	char version[TAKEOVER_VERSION]; // of the older one
+};
+// Asks at this path, and waits for the answer. Returns 0, or -EINVAL with reterr: it refused, say.
+[[nodiscard]] int takeover_join(
+	const char *path, const char *version, struct takeover_seat *ret, struct lb_err *reterr);
+
+struct takeover_ops {
+	void (*set_company)(void *ctx, enum lb_company); // of the workers, soon
+	bool (*has_company)(void *ctx, enum lb_company); // all of them by now
+	// Opens what only the process in front has. Returns 0, or negative with reterr.
+	int (*open)(void *ctx, struct lb_err *reterr);
+	void (*close)(void *ctx); // the same again, for the newer one
+	void (*leave)(void *ctx); // the newer one serves: no client is to stay here
+	void (*give_up)(void *ctx, const char *why); // we have no place to take: end, at once
+	void (*free_to_go)(void *ctx); // after leave(): nobody is behind us any more
+};
+
+struct takeover_conf {
+	const char *path; // borrowed; of the socket
+	const char *version; // borrowed
+	struct takeover_seat seat; // its descriptor is taken, on failure too
+	struct event_base *base;
+	const struct takeover_ops *ops;
+	void *ctx;
+	uint64_t now_ns;
+};
+// The company of workers at their start.
+enum lb_company takeover_first_company(const struct takeover_seat *);
+// NULL with reterr.
+struct takeover *takeover_new(const struct takeover_conf *, struct lb_err *reterr);
+void takeover_free(struct takeover *); // NULL is fine
+// Call at each tick; could_serve: there is a configuration.
+void takeover_tick(struct takeover *, uint64_t now_ns, bool could_serve);
+// Whether this process takes what is new: from when the older one has given its place to when the
+// newer one is given it.
+bool takeover_is_in_front(const struct takeover *);
+// Whether another process must go before this one, once that has left: its clients would be reset.
+bool takeover_must_stay(const struct takeover *);
+
+struct takeover_info {
+	const char *role; // "waiting", "front", "behind"
+	uint32_t generation;
+	uint32_t n_behind; // processes
+	pid_t older, newer; // 0 = none
+	char older_version[TAKEOVER_VERSION], newer_version[TAKEOVER_VERSION];
+	uint64_t gap_ns; // while nobody took what is new, when we took the place; 0 = never
+	uint64_t n_given, n_failed, n_refused; // newer ones: that serve, that did not, not let in
+};
+void takeover_info(const struct takeover *, struct takeover_info *ret);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process that serves and one that is to follow it say to each other, one message a packet
+// of a Unix socket (SOCK_SEQPACKET). The two may be of different versions: fields that are not
+// known are skipped, and a message that is not known ends the talk.
+//   "SHTO", format (16 bit, 1), kind (16 bit), then fields: id (16 bit), length (16 bit), bytes.
+// Numbers are in network order.
+// Thread: any.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+// In the order in which they are said.
+enum takeover_kind {
+	TAKEOVER_HELLO = 1, // newer: I am here; text: its version
+	TAKEOVER_WELCOME, // older: begin; generation: the newer's, n_behind, text: its version
+	TAKEOVER_TAKE, // newer: I could serve
+	TAKEOVER_GIVEN, // older: names and ports of our own are yours
+	TAKEOVER_OPENED, // newer: I have them
+	TAKEOVER_FREE, // older: what is new is yours
+	TAKEOVER_SERVING, // newer: I serve
+	TAKEOVER_REFUSED, // older, at any time: no; text: why
+	TAKEOVER_CHAIN, // older, once welcome was said: n_behind has changed
+	TAKEOVER_END_KINDS,
+};
+
+#define TAKEOVER_TEXT 128
+struct takeover_message {
+	enum takeover_kind kind;
+	uint32_t generation; // 0 = absent
+	uint32_t n_behind; // processes behind the sender
+	char text[TAKEOVER_TEXT];
+};
+
+#define TAKEOVER_MAX_MESSAGE 512
+// Returns the length.
+size_t takeover_wire_write(const struct takeover_message *, uint8_t ret[TAKEOVER_MAX_MESSAGE]);
+// Returns 0, or -EPROTO for what is malformed, of another format or of no kind that we know.
+[[nodiscard]] int takeover_wire_read(
+	const uint8_t *bytes, size_t len, struct takeover_message *ret);

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that follow one another, in one process: each is a takeover with a fake of all that is
+// done to it. Workers obey at once, unless they are slow. The joining end, which waits, is played
+// by hand where it would wait for the other.
+#include "ctrl/takeover/peer.h"
+#include "ctrl/takeover/takeover.h"
+#include "lb/base/time.h"
+#include "tests/support/check.h"
+
+#include <event2/event.h>
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SOON_NS (2 * NS_PER_MS)
+#define MAX_NODES 6
+
+// One process.
+struct node {
+	struct takeover *takeover;
+	enum lb_company company;
+	bool is_open, is_leaving, may_go, is_slow, could_serve;
+	char given_up[128];
+};
+
+static struct {
+	struct event_base *base;
+	char dir[32], path[64];
+	uint64_t now_ns;
+	struct node nodes[MAX_NODES];
+} w;
+
+static void set_company(void *ctx, enum lb_company company)
+{
+	((struct node *)ctx)->company = company;
+}
+
+static bool has_company(void *ctx, enum lb_company company)
+{
+	const struct node *n = ctx;
+	return !n->is_slow && n->company == company;
+}
+
+static int open_node(void *ctx, struct lb_err *err)
+{
+	struct node *n = ctx;
+	assert_false(n->is_open);
+	for (int i = 0; i < MAX_NODES; i++) // they have names and ports that only one can have
+		assert_false(w.nodes[i].takeover && w.nodes[i].is_open);
+	n->is_open = true;
+	return 0;
+}
+
+static void close_node(void *ctx)
+{
+	((struct node *)ctx)->is_open = false;
+}
+
+static void leave(void *ctx)
+{
+	((struct node *)ctx)->is_leaving = true;
+}
+
+static void give_up(void *ctx, const char *why)
+{
+	struct node *n = ctx;
+	snprintf(n->given_up, sizeof(n->given_up), "%s", why);
+}
+
+static void free_to_go(void *ctx)
+{
+	((struct node *)ctx)->may_go = true;
+}
+
+static const struct takeover_ops ops = {
+	set_company, has_company, open_node, close_node, leave, give_up, free_to_go};
+
+static int n_taking(void) // what is new
+{
+	int n = 0;
+	for (int i = 0; i < MAX_NODES; i++)
+		n += w.nodes[i].takeover && w.nodes[i].company != LB_BEHIND;
+	return n;
+}
+
+static void pass(uint64_t ns)
+{
+	for (uint64_t end = w.now_ns + ns; w.now_ns < end; w.now_ns += SOON_NS) {
+		event_base_loop(w.base, EVLOOP_NONBLOCK);
+		for (int i = 0; i < MAX_NODES; i++)
+			if (w.nodes[i].takeover)
+				takeover_tick(
+					w.nodes[i].takeover, w.now_ns, w.nodes[i].could_serve);
+		assert_in_range(n_taking(), 0, 1);
+	}
+}
+
+static struct node *node_new(int i, const struct takeover_seat *seat)
+{
+	struct lb_err err = {""};
+	struct node *n = &w.nodes[i];
+	struct takeover_conf conf = {.path = w.path,
+		.version = "1.0",
+		.seat = *seat,
+		.base = w.base,
+		.ops = &ops,
+		.ctx = n,
+		.now_ns = w.now_ns};
+	*n = (struct node){.company = takeover_first_company(seat), .is_open = seat->fd < 0};
+	n->takeover = takeover_new(&conf, &err);
+	assert_non_null(n->takeover);
+	return n;
+}
+
+static void end(struct node *n)
+{
+	takeover_free(n->takeover);
+	n->takeover = NULL;
+}
+
+static struct node *first(void)
+{
+	return node_new(0, &(struct takeover_seat){.fd = -1, .generation = 1});
+}
+
+static int dial(void)
+{
+	struct lb_err err = {""};
+	int fd = takeover_peer_connect(w.path, &err);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void say(int fd, enum takeover_kind kind)
+{
+	struct takeover_message m = {.kind = kind};
+	strcpy(m.text, kind == TAKEOVER_HELLO ? "2.0" : "");
+	assert_int_equal(takeover_peer_say(fd, &m), 0);
+	pass(10 * NS_PER_MS);
+}
+
+static struct takeover_message hear(int fd)
+{
+	struct takeover_message m;
+	assert_int_equal(takeover_peer_hear(fd, 1, &m), 0);
+	return m;
+}
+
+// As takeover_join() does it.
+static struct node *join(int i)
+{
+	int fd = dial();
+	say(fd, TAKEOVER_HELLO);
+	struct takeover_message m = hear(fd);
+	assert_int_equal(m.kind, TAKEOVER_WELCOME);
+	assert_string_equal(m.text, "1.0");
+	struct takeover_seat seat = {fd, m.generation, m.n_behind, "1.0"};
+	return node_new(i, &seat);
+}
+
+static struct takeover_info info_of(const struct node *n)
+{
+	struct takeover_info i;
+	takeover_info(n->takeover, &i);
+	return i;
+}
+
+static int setup(void **state)
+{
+	memset(&w, 0, sizeof(w));
+	w.now_ns = NS_PER_SECOND;
+	w.base = event_base_new();
+	strcpy(w.dir, "/tmp/takeover-test-XXXXXX");
+	assert_non_null(mkdtemp(w.dir));
+	snprintf(w.path, sizeof(w.path), "%s/sock", w.dir);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	for (int i = 0; i < MAX_NODES; i++)
+		if (w.nodes[i].takeover)
+			end(&w.nodes[i]);
+	event_base_free(w.base);
+	return rmdir(w.dir); // nothing is left in it
+}
+
+static void expect_serves(const struct node *n, enum lb_company company)
+{
+	assert_int_equal(n->company, company);
+	assert_true(n->is_open);
+	assert_false(n->is_leaving);
+	assert_string_equal(info_of(n).role, "front");
+}
+
+static void fl_02_until_it_could_serve_nothing_changes_but_resets(void **state)
+{
+	struct node *old = first(), *new = join(1);
+	expect_serves(old, LB_FRONT);
+	pass(200 * NS_PER_SECOND);
+	expect_serves(old, LB_FRONT);
+	assert_int_equal(new->company, LB_BEHIND);
+	assert_string_equal(info_of(new).role, "waiting");
+	new->could_serve = true;
+	pass(20 * NS_PER_MS);
+	expect_serves(new, LB_FRONT);
+	assert_int_equal(old->company, LB_BEHIND);
+	assert_true(old->is_leaving);
+	assert_string_equal(info_of(old).role, "behind");
+	assert_int_equal(info_of(new).generation, 2);
+	assert_int_equal(info_of(new).n_behind, 1);
+	assert_string_equal(info_of(old).newer_version, "2.0");
+	end(old);
+	pass(20 * NS_PER_MS);
+	expect_serves(new, LB_ALONE);
+	assert_int_equal(info_of(new).n_behind, 0);
+}
+
+static void fl_10_three_may_be_behind_and_a_fourth_has_to_wait(void **state)
+{
+	struct node *nodes[4] = {first()};
+	for (int i = 1; i < 4; i++) {
+		nodes[i] = join(i);
+		nodes[i]->could_serve = true;
+		pass(20 * NS_PER_MS);
+		expect_serves(nodes[i], LB_FRONT);
+		assert_int_equal(info_of(nodes[i]).n_behind, i);
+	}
+	int fd = dial();
+	pass(20 * NS_PER_MS);
+	assert_int_equal(hear(fd).kind, TAKEOVER_REFUSED);
+	close(fd);
+	assert_int_equal(info_of(nodes[3]).n_refused, 1);
+	end(nodes[0]);
+	pass(20 * NS_PER_MS);
+	assert_int_equal(info_of(nodes[3]).n_behind, 2);
+	struct node *fifth = join(4);
+	fifth->could_serve = true;
+	pass(20 * NS_PER_MS);
+	expect_serves(fifth, LB_FRONT);
+	assert_int_equal(info_of(fifth).generation, 5);
+}
+
+static void fl_11_one_that_has_left_stays_for_those_behind_it(void **state)
+{
+	struct node *oldest = first(), *old = join(1);
+	old->could_serve = true;
+	pass(20 * NS_PER_MS);
+	assert_false(takeover_must_stay(old->takeover)); // it may end as any
+	struct node *new = join(2);
+	new->could_serve = true;
+	pass(20 * NS_PER_MS);
+	assert_true(takeover_must_stay(old->takeover));
+	assert_false(old->may_go);
+	end(oldest);
+	pass(20 * NS_PER_MS);
+	assert_true(old->may_go);
+	assert_false(takeover_must_stay(old->takeover));
+}
+
+// FL-08
+static void wherever_the_newer_one_ends_the_older_one_serves_on(void **state)
+{
+	static const enum takeover_kind said[] = {TAKEOVER_HELLO, TAKEOVER_TAKE, TAKEOVER_OPENED};
+	struct node *old = first();
+	for (unsigned n = 0; n <= 3; n++) {
+		int fd = dial();
+		pass(10 * NS_PER_MS);
+		for (unsigned i = 0; i < n; i++) {
+			say(fd, said[i]);
+			(void)hear(fd);
+		}
+		assert_int_equal(old->company, n == 3 ? LB_BEHIND : LB_FRONT);
+		assert_int_equal(old->is_open, n < 2);
+		close(fd);
+		pass(10 * NS_PER_MS);
+		expect_serves(old, LB_ALONE);
+		assert_int_equal(info_of(old).n_failed, n + 1);
+	}
+	struct node *new = join(1);
+	new->could_serve = true;
+	pass(20 * NS_PER_MS);
+	expect_serves(new, LB_FRONT);
+}
+
+// FL-08: it hangs with the place in its hands.
+static void one_that_does_not_begin_in_time_is_told_that_it_is_too_late(void **state)
+{
+	struct node *old = first(), *new = join(1);
+	new->could_serve = new->is_slow = true;
+	pass(20 * NS_PER_MS);
+	assert_false(old->is_open);
+	assert_true(new->is_open);
+	new->is_open = false; // it hangs: neither workers nor loop do anything
+	struct takeover *hung = new->takeover;
+	new->takeover = NULL;
+	pass(4 * NS_PER_SECOND);
+	expect_serves(old, LB_ALONE);
+	new->takeover = hung;
+	takeover_tick(hung, w.now_ns, true);
+	event_base_loop(w.base, EVLOOP_NONBLOCK);
+	assert_string_not_equal(new->given_up, "");
+	assert_int_equal(new->company, LB_BEHIND);
+}
+
+static void fl_09_a_newer_one_that_speaks_nonsense_is_out(void **state)
+{
+	static const enum takeover_kind wrong[] = {
+		TAKEOVER_TAKE, TAKEOVER_SERVING, TAKEOVER_WELCOME, TAKEOVER_GIVEN};
+	struct node *old = first();
+	for (unsigned i = 0; i < 4; i++) {
+		int fd = dial();
+		say(fd, wrong[i]);
+		assert_int_equal(hear(fd).kind, TAKEOVER_REFUSED);
+		expect_serves(old, LB_ALONE);
+		close(fd);
+	}
+	int fd = dial();
+	assert_int_equal(write(fd, "hello", 5), 5);
+	pass(10 * NS_PER_MS);
+	expect_serves(old, LB_ALONE);
+	assert_int_equal(info_of(old).n_failed, 5);
+	close(fd);
+}
+
+static void fl_10_only_one_takes_over_at_a_time(void **state)
+{
+	struct node *old = first(), *new = join(1);
+	int fd = dial();
+	pass(10 * NS_PER_MS);
+	assert_int_equal(hear(fd).kind, TAKEOVER_REFUSED);
+	close(fd);
+	expect_serves(old, LB_FRONT);
+	new->could_serve = true;
+	pass(20 * NS_PER_MS);
+	expect_serves(new, LB_FRONT);
+}
+
+static void one_whose_older_one_dies_takes_the_place_once_it_could_serve(void **state)
+{
+	struct node *old = first(), *new = join(1);
+	end(old);
+	pass(10 * NS_PER_MS);
+	assert_int_equal(new->company, LB_BEHIND);
+	new->could_serve = true;
+	pass(20 * NS_PER_MS);
+	expect_serves(new, LB_ALONE);
+}
+
+static void fl_01_without_one_that_serves_the_first_begins(void **state)
+{
+	struct takeover_seat seat;
+	struct lb_err err = {""};
+	assert_int_equal(takeover_join(w.path, "1.0", &seat, &err), 0);
+	assert_int_equal(seat.fd, -1);
+	assert_int_equal(seat.generation, 1);
+	int fd = takeover_peer_listen(w.path, &err); // and one that died leaves its socket
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(takeover_join(w.path, "1.0", &seat, &err), 0);
+	assert_int_equal(seat.fd, -1);
+	expect_serves(first(), LB_ALONE);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+RUN_SUITE("takeover/takeover", T(fl_02_until_it_could_serve_nothing_changes_but_resets),
+	T(fl_10_three_may_be_behind_and_a_fourth_has_to_wait),
+	T(fl_11_one_that_has_left_stays_for_those_behind_it),
+	T(wherever_the_newer_one_ends_the_older_one_serves_on),
+	T(one_that_does_not_begin_in_time_is_told_that_it_is_too_late),
+	T(fl_09_a_newer_one_that_speaks_nonsense_is_out), T(fl_10_only_one_takes_over_at_a_time),
+	T(one_whose_older_one_dies_takes_the_place_once_it_could_serve),
+	T(fl_01_without_one_that_serves_the_first_begins))

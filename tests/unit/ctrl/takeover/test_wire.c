@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/takeover/wire.h"
+#include "tests/support/check.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define HEAD 'S', 'H', 'T', 'O', 0, 1, 0
+
+static void each_kind_comes_out_as_it_went_in(void **state)
+{
+	for (int kind = TAKEOVER_HELLO; kind < TAKEOVER_END_KINDS; kind++) {
+		struct takeover_message in = {(enum takeover_kind)kind, 0x12345678, 3, "1.2 (x)"};
+		struct takeover_message out;
+		uint8_t bytes[TAKEOVER_MAX_MESSAGE];
+		memset(in.text + 7, 'y', sizeof(in.text) - 8);
+		size_t len = takeover_wire_write(&in, bytes);
+		assert_int_equal(takeover_wire_read(bytes, len, &out), 0);
+		assert_int_equal(out.kind, kind);
+		assert_int_equal(out.generation, in.generation);
+		assert_int_equal(out.n_behind, in.n_behind);
+		assert_string_equal(out.text, in.text);
+	}
+}
+
+// FL-09: a later version may say more.
+static void fields_that_are_not_known_are_skipped(void **state)
+{
+	static const uint8_t bytes[] = {
+		HEAD, 2, 0, 99, 0, 3, 'a', 'b', 'c', 0, 1, 0, 4, 0, 0, 0, 7, 1, 0, 0, 0};
+	struct takeover_message m;
+	assert_int_equal(takeover_wire_read(bytes, sizeof(bytes), &m), 0);
+	assert_int_equal(m.kind, TAKEOVER_WELCOME);
+	assert_int_equal(m.generation, 7);
+}
+
+// FL-09
+static void what_is_malformed_is_refused(void **state)
+{
+	static const struct {
+		const char *what;
+		size_t len;
+		uint8_t bytes[24];
+	} rows[] = {
+		{"nothing", 0, {0}},
+		{"a part of the head", 7, {HEAD}},
+		{"another magic", 8, {'S', 'H', 'T', 'P', 0, 1, 0, 1}},
+		{"another format", 8, {'S', 'H', 'T', 'O', 0, 2, 0, 1}},
+		{"kind 0", 8, {HEAD, 0}},
+		{"a kind to come", 8, {HEAD, TAKEOVER_END_KINDS}},
+		{"a part of a field's head", 11, {HEAD, 1, 0, 1, 0}},
+		{"a field longer than the message", 13, {HEAD, 1, 0, 99, 0, 2, 'a'}},
+		{"a number of three bytes", 15, {HEAD, 1, 0, 1, 0, 3, 1, 2, 3}},
+		{"a text with a newline", 14, {HEAD, 1, 0, 3, 0, 2, 'a', '\n'}},
+		{"a text with a zero", 14, {HEAD, 1, 0, 3, 0, 2, 'a', 0}},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct takeover_message m;
+		if (takeover_wire_read(rows[i].bytes, rows[i].len, &m) != -EPROTO)
+			fail_msg("%s is taken", rows[i].what);
+	}
+}
+
+static void a_text_that_has_no_room_is_refused(void **state)
+{
+	uint8_t bytes[12 + TAKEOVER_TEXT] = {HEAD, 1, 0, 3, 0, TAKEOVER_TEXT};
+	struct takeover_message m;
+	memset(bytes + 12, 'a', TAKEOVER_TEXT);
+	assert_int_equal(takeover_wire_read(bytes, sizeof(bytes), &m), -EPROTO);
+}
+
+RUN_SUITE("takeover/wire", cmocka_unit_test(each_kind_comes_out_as_it_went_in),
+	cmocka_unit_test(fields_that_are_not_known_are_skipped),
+	cmocka_unit_test(what_is_malformed_is_refused),
+	cmocka_unit_test(a_text_that_has_no_room_is_refused))
