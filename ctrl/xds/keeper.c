@@ -162,9 +162,19 @@ static void take_back(struct xds_keeper *k, struct xds_state_job *j)
 	k->out = NULL;
 }
 
+// A directory that cannot be claimed for another reason than a process that has it (it is not there
+// yet, say) is none for us to refuse: the file's own failures are told.
+static int claim(struct xds_keeper *k, struct lb_err *err)
+{
+	k->claim = xds_state_claim(k->conf.directory, err);
+	return k->claim == -EWOULDBLOCK ? -EWOULDBLOCK : 0;
+}
+
 // True = the writer has something to do.
 static bool give(struct xds_keeper *k)
 {
+	if (k->claim == -EWOULDBLOCK && claim(k, NULL) != 0)
+		return false;
 	uint64_t wall_s = k->conf.wall_ns() / NS_PER_SECOND;
 	struct xds_gathered *g = xds_gather(k->each, k->of, k->conf.bootstrap->node_id, wall_s);
 	if (!g || g->n_fresh == 0) { // nobody has spoken, or not to the end
@@ -201,14 +211,6 @@ static void on_settled(struct xds_settled *hook)
 
 // The owner's side
 
-// A directory that cannot be claimed for another reason than a process that has it (it is not there
-// yet, say) is none for us to refuse: the file's own failures are told.
-static int claim(struct xds_keeper *k, struct lb_err *err)
-{
-	k->claim = xds_state_claim(k->conf.directory, err);
-	return k->claim == -EWOULDBLOCK ? -EWOULDBLOCK : 0;
-}
-
 int xds_keeper_new(const struct xds_keeper_conf *conf, struct xds_keeper **ret, struct lb_err *err)
 {
 	struct xds_keeper *k = calloc(1, sizeof(*k));
@@ -221,6 +223,8 @@ int xds_keeper_new(const struct xds_keeper_conf *conf, struct xds_keeper **ret, 
 	k->hook.fn = on_settled;
 	k->timer.fire = on_timer;
 	int rc = claim(k, err);
+	if (rc == -EWOULDBLOCK && conf->waits)
+		rc = 0;
 	if (!rc && !(k->writer = xds_state_writer_new(conf->directory))) {
 		lb_err_set(err, "out of memory");
 		rc = -ENOMEM;

@@ -21,11 +21,14 @@ struct xds_keeper_conf {
 	uint64_t (*wall_ns)(void); // since 1970
 	// What was read is not written over for so long, since not all who use it may be back.
 	uint64_t hold_ns;
+	// Another process may have the directory: it is read, and not written before that one lets
+	// it go.
+	bool waits;
 };
 
 // Reads the directory: the one call that waits for the disk. A file that cannot be used is logged,
 // and one that is broken set aside. Returns 0, -ENOMEM, or -EWOULDBLOCK if another process has the
-// directory, with *ret NULL; reterr says so.
+// directory (unless it waits), with *ret NULL; reterr says so.
 [[nodiscard]] int xds_keeper_new(
 	const struct xds_keeper_conf *, struct xds_keeper **ret, struct lb_err *reterr);
 // For the clients' conf. Lasts until xds_keeper_free().

@@ -262,6 +262,34 @@ static void a_second_keeper_of_a_directory_is_refused_until_the_first_ends(void 
 	end(&f, keeper_of(&f, 0));
 }
 
+static void fl_14_one_that_waits_reads_at_once_and_writes_when_the_other_has_ended(void **state)
+{
+	struct fixture f, other;
+	struct xds_keeper *k, *second;
+	struct lb_err err;
+	struct ear a;
+	fixture_init(&other, "");
+	k = keeper_of(&other, 0);
+	fixture_init(&f, "");
+	struct xds_keeper_conf conf = {.directory = directory,
+		.bootstrap = f.bootstrap,
+		.wheel = f.wheel,
+		.wall_ns = wall_ns,
+		.waits = true};
+	assert_int_equal(xds_keeper_new(&conf, &second, &err), 0);
+	xds_client_add_settled(f.client, xds_keeper_follow(second, each_client, f.client));
+	listen_to(&f, &toy_cluster, "a", &a);
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_cluster, "v1", "n1", "a=1", NULL);
+	pass_time(&f, 10 * S);
+	assert_int_equal(info_of(second).n_written, 0);
+	end(&other, k);
+	pass_time(&f, 10 * S);
+	wait_written(&f, second, 1);
+	assert_int_equal(info_of(second).n_written, 1);
+	end(&f, second);
+}
+
 // OPS-95
 static void what_another_node_left_is_not_used(void **state)
 {
@@ -311,5 +339,6 @@ RUN_SUITE("xds/keeper", TEST(ops_91_half_a_configuration_is_not_written),
 	TEST(ops_99_what_was_read_is_held_for_who_is_not_back_yet),
 	TEST(a_silent_server_changes_nothing_of_the_file),
 	TEST(a_second_keeper_of_a_directory_is_refused_until_the_first_ends),
+	TEST(fl_14_one_that_waits_reads_at_once_and_writes_when_the_other_has_ended),
 	TEST(a_name_that_the_server_no_longer_has_does_not_keep_the_file_as_it_was),
 	TEST(what_another_node_left_is_not_used), TEST(ops_93_a_failure_is_counted_and_tried_again))
