@@ -9,21 +9,20 @@
 #include "ctrl/assemble/workers.h"
 #include "ctrl/capture/capture.h"
 #include "ctrl/conf/config.h"
-#include "ctrl/dns/lookup_ares.h"
-#include "ctrl/dns/names.h"
+#include "ctrl/dns/lookup.h"
+#include "ctrl/dns/resolver.h"
+#include "ctrl/dns_start.h"
 #include "ctrl/failure_log.h"
 #include "ctrl/frontends.h"
 #include "ctrl/heap_trim.h"
 #include "ctrl/loop.h"
-#include "ctrl/metrics/metrics_server.h"
-#include "ctrl/metrics_start.h"
+#include "ctrl/reach.h"
 #include "ctrl/service.h"
 #include "ctrl/shutdown.h"
 #include "ctrl/signals.h"
 #include "ctrl/stats/show.h"
-#include "ctrl/stats_start.h"
 #include "ctrl/status/status_server.h"
-#include "ctrl/status_start.h"
+#include "ctrl/succession.h"
 #include "ctrl/trust.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/federation.h"
@@ -67,9 +66,8 @@ struct control_plane {
 	struct frontends *frontends; // NULL = they are not made yet
 	struct capture *capture; // NULL = there are none
 	struct show *show;
-	struct stats_sockets *stats;
-	struct status_server *status; // NULL = off
-	struct metrics_server *metrics; // NULL = off
+	struct reach reach;
+	struct succession *succession; // NULL = off
 	struct twheel_timer watch_timer; // every second
 	struct twheel_timer ports_timer;
 	const char *steering[CONFIG_MAX_PORTS]; // when last looked at; static
@@ -91,10 +89,11 @@ static void on_worker_event(void *ctx, uint32_t worker, const struct lb_event *e
 }
 
 // Probes hear of whoever is to go before clients do.
-static void tell_serving(struct control_plane *p)
+static void tell_serving(void *ctx)
 {
+	struct control_plane *p = ctx;
 	bool leaves = p->shutdown.begun || drains_any(p->drains);
-	status_server_set_serving(p->status, p->ready && !leaves);
+	status_server_set_serving(p->reach.status, p->ready && !leaves);
 }
 
 static void on_tick(void *arg)
@@ -103,7 +102,8 @@ static void on_tick(void *arg)
 	workers_poll(p->workers);
 	assembler_tick(p->assembler);
 	capture_tick(p->capture);
-	if (!p->ready && !p->shutdown.begun && assembler_ready(p->assembler)) {
+	bool could = p->ready || (!p->shutdown.begun && assembler_ready(p->assembler));
+	if (succession_tick(p->succession, could) && could && !p->ready) {
 		p->ready = true;
 		show_set_state(p->show, "ready");
 		tell_serving(p);
@@ -177,6 +177,11 @@ static void on_drains(void *ctx)
 	tell_service(ctx);
 }
 
+static bool may_end(void *ctx)
+{
+	return succession_may_end(((struct control_plane *)ctx)->succession);
+}
+
 static void on_stop(void *ctx)
 {
 	shutdown_signal(&((struct control_plane *)ctx)->shutdown);
@@ -239,6 +244,8 @@ static int start_loop(struct control_plane *p, struct lb_err *err)
 	p->signals = (struct signals){
 		.on_stop = on_stop,
 		.ctx = p,
+		.on_follow = p->conf.config->takeover_socket ? p->conf.follow : NULL,
+		.ctx_follow = p->conf.ctx_ports,
 		.config = p->conf.config,
 		.config_path = p->conf.config_path,
 	};
@@ -248,6 +255,7 @@ static int start_loop(struct control_plane *p, struct lb_err *err)
 		.workers = p->workers,
 		.drains = p->drains,
 		.on_begin = on_shutdown,
+		.may_end = may_end,
 		.ctx = p,
 	};
 	if (!p->drains || !p->failure_log || signals_watch(&p->signals, p->loop))
@@ -290,24 +298,6 @@ static int start_transport(struct control_plane *p, struct lb_err *err)
 	return p->loads ? 0 : lb_err_set(err, "out of memory");
 }
 
-static int start_dns(struct control_plane *p, struct lb_err *err)
-{
-	struct dns_ares_conf conf = {
-		.events = loop_base(p->loop),
-		.wheel = loop_wheel(p->loop),
-		.servers = p->conf.config->dns_servers,
-	};
-	int ret = dns_ares_new(&conf, &p->lookups, err);
-	if (ret == -EINVAL)
-		return lb_err_within(err, "dns.servers");
-	if (ret)
-		return lb_err_set(err, "out of memory");
-	struct dns_names_conf names = {
-		.wheel = loop_wheel(p->loop), .rand = &p->rand, .lookups = p->lookups};
-	p->dns = dns_names_new(&names);
-	return p->dns ? 0 : lb_err_set(err, "out of memory");
-}
-
 static int start_assembler(struct control_plane *p, struct lb_err *err)
 {
 	const char *compat = getenv("GRPC_XDS_AGGREGATE_CLUSTER_BACKWARD_COMPAT");
@@ -340,6 +330,7 @@ static int start_xds(struct control_plane *p, struct lb_err *err)
 		.transport = xds_grpc_factory(p->grpc),
 		.loop = p->loop,
 		.rand = &p->rand,
+		.state_waits = p->conf.seat.fd >= 0,
 		.slice_ns = SLICE_NS,
 		.log = on_xds_log,
 	};
@@ -371,6 +362,7 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 		.assembler = p->assembler,
 		.xds = p->xds,
 		.keeper = p->keeper,
+		.takeover = succession_takeover(p->succession),
 		.drains = p->drains,
 		.loads = p->loads,
 		.certs = trust_certs(p->trust),
@@ -392,18 +384,38 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 		.slice = {.clock_ns = loop_clock_ns, .len_ns = SLICE_NS},
 	};
 	p->show = show_new(&conf);
-	if (!p->show)
-		return lb_err_set(err, "out of memory");
-	const struct slice slice = {.clock_ns = loop_clock_ns, .len_ns = SLICE_NS};
-	p->stats = stats_start(p->conf.config->stats, p->show, p->loop, &slice, err);
-	return p->stats ? 0 : -EINVAL;
+	return p->show ? 0 : lb_err_set(err, "out of memory");
 }
 
-static int start_metrics(struct control_plane *p, struct lb_err *err)
+static int start_reach(struct control_plane *p, struct lb_err *err)
 {
-	const struct slice slice = {.clock_ns = loop_clock_ns, .len_ns = SLICE_NS};
-	return metrics_start(
-		p->conf.config, p->loop, show_scrape_conf(p->show), slice, &p->metrics, err);
+	struct reach_conf conf = {
+		.config = p->conf.config,
+		.bootstrap = p->conf.bootstrap,
+		.xds = p->xds,
+		.show = p->show,
+		.loop = p->loop,
+		.slice = {.clock_ns = loop_clock_ns, .len_ns = SLICE_NS},
+		.generation = p->conf.seat.generation,
+	};
+	return reach_start(&p->reach, &conf, p->conf.seat.fd < 0, err);
+}
+
+// Before the stats sockets, which a process that nobody let in must not take.
+static int start_succession(struct control_plane *p, struct lb_err *err)
+{
+	struct succession_conf conf = {
+		.config = p->conf.config,
+		.seat = p->conf.seat,
+		.loop = p->loop,
+		.workers = p->workers,
+		.reach = &p->reach,
+		.service = &p->service,
+		.shutdown = &p->shutdown,
+		.reopened = tell_serving,
+		.ctx = p,
+	};
+	return succession_new(&conf, &p->succession, err);
 }
 
 // The owner's side
@@ -422,10 +434,9 @@ struct control_plane *control_plane_new(const struct control_plane_conf *conf)
 int control_plane_start(struct control_plane *p, struct lb_err *err)
 {
 	if (start_loop(p, err) || start_trust(p, err) || start_transport(p, err) ||
-		start_dns(p, err) || start_assembler(p, err) || start_xds(p, err) ||
-		start_show(p, err) ||
-		status_start(p->conf.config, p->conf.bootstrap, p->xds, p->loop, &p->status, err) ||
-		start_metrics(p, err))
+		dns_start(p->conf.config, p->loop, &p->rand, &p->lookups, &p->dns, err) ||
+		start_assembler(p, err) || start_xds(p, err) || start_succession(p, err) ||
+		start_show(p, err) || start_reach(p, err))
 		return -EINVAL;
 	struct twheel *wheel = loop_wheel(p->loop);
 	watch_steering(p);
@@ -440,6 +451,11 @@ void control_plane_run(struct control_plane *p)
 	loop_run(p->loop);
 }
 
+const char *control_plane_error(const struct control_plane *p)
+{
+	return succession_error(p->succession);
+}
+
 bool control_plane_drained(const struct control_plane *p, uint64_t *retcut)
 {
 	*retcut = p->shutdown.n_cut;
@@ -451,9 +467,7 @@ void control_plane_stop(struct control_plane *p)
 	if (!p)
 		return;
 	xds_keeper_finish(p->keeper); // while all are watched still
-	metrics_server_free(p->metrics);
-	status_server_free(p->status);
-	stats_stop(p->stats);
+	reach_stop(&p->reach);
 	show_free(p->show);
 	struct frontends *frontends = p->frontends;
 	p->frontends = NULL; // a tree that asks for addresses while they go finds none
@@ -471,6 +485,7 @@ void control_plane_free(struct control_plane *p)
 {
 	if (!p)
 		return;
+	succession_free(p->succession);
 	access_log_free(p->signals.access_log);
 	capture_free(p->capture);
 	struct assembler *assembler = p->assembler;

@@ -5,6 +5,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/takeover/takeover.h"
 #include "lb/base/err.h"
 
 #include <stdbool.h>
@@ -32,6 +33,8 @@ struct control_plane_conf { // all borrowed, outlives it, except the slot
 	// Called several times a second: brings `ports` up to date. True = a link came up.
 	bool (*watch_ports)(void *ctx, uint64_t now_ns);
 	void *ctx_ports;
+	void (*follow)(void *ctx_ports); // starts a process that takes over
+	struct takeover_seat seat; // its descriptor is taken by control_plane_start()
 	struct events *events; // what `show events` tells
 };
 
@@ -41,6 +44,8 @@ struct control_plane *control_plane_new(const struct control_plane_conf *);
 [[nodiscard]] int control_plane_start(struct control_plane *, struct lb_err *reterr);
 // Runs until a signal arrives and the workers are drained, or the drain's time is over.
 void control_plane_run(struct control_plane *);
+// Why it stopped though nobody asked for it; "" = somebody did.
+const char *control_plane_error(const struct control_plane *);
 // True if all workers have drained; retcut: how many requests the drain's deadline ended.
 bool control_plane_drained(const struct control_plane *, uint64_t *retcut);
 // Ends all connections of the control plane; the workers may still run. NULL is fine.

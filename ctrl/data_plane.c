@@ -2,6 +2,7 @@
 #include "ctrl/data_plane.h"
 
 #include "ctrl/conf/config_numbers.h"
+#include "ctrl/takeover/takeover.h"
 #include "dataplane/buf/buf.h"
 #include "dataplane/net/tunnel_list.h"
 #include "dataplane/pci_device.h"
@@ -74,6 +75,11 @@ int data_plane_check_eal(const struct config *c, struct lb_err *reterr)
 	return ret;
 }
 
+static bool is_af_packet(const char *device)
+{
+	return strncmp(device, "net_af_packet", strlen("net_af_packet")) == 0;
+}
+
 static bool wants_hugepages(const struct config *c)
 {
 	return eal_args_want_hugepages((const char *const *)c->eal, c->n_eal);
@@ -104,7 +110,7 @@ void data_plane_describe_devices(
 			describe_card(c, root, &addr, d);
 			continue;
 		}
-		if (strncmp(device, "net_af_packet", strlen("net_af_packet")) == 0)
+		if (is_af_packet(device))
 			d->kind = DOCTOR_DEVICE_PACKET;
 		else if (strncmp(device, "net_af_xdp", strlen("net_af_xdp")) == 0)
 			d->kind = DOCTOR_DEVICE_XDP;
@@ -221,6 +227,24 @@ void data_plane_describe_worker(
 	ret->retry_idempotent = c->retry_idempotent;
 	describe_ports(c, ports, ret);
 	describe_vips(c, ret);
+}
+
+void data_plane_take_source_ports(
+	const struct config *c, uint32_t generation, struct worker_conf *ret)
+{
+	ret->n_port_parts = c->takeover_socket ? TAKEOVER_PORT_PARTS : 1;
+	ret->port_part = generation % ret->n_port_parts;
+}
+
+int data_plane_check_shared(const struct config *c, struct lb_err *reterr)
+{
+	for (unsigned i = 0; i < c->n_ports; i++)
+		if (!is_af_packet(c->ports[i].device))
+			return lb_err_set(reterr,
+				"ports[%u].device: %s: cannot be taken over, only net_af_packet "
+				"can: the kernel gives its frames to both processes",
+				i, c->ports[i].device);
+	return 0;
 }
 
 struct tlshs_threads *data_plane_make_handshakes(const struct config *c)

@@ -37,6 +37,12 @@ void data_plane_describe_worker(
 	const struct config *, struct port *const *ports, struct worker_conf *ret);
 // Returns false if none end here.
 bool data_plane_describe_tunnels(const struct config *, struct net_tunnels *ret);
+// Which source ports a process of that generation chooses: where none is to follow, all.
+void data_plane_take_source_ports(
+	const struct config *, uint32_t generation, struct worker_conf *ret);
+// Whether two processes can drive all ports at a time: 0, or -EINVAL with reterr, which names one
+// that they can't.
+[[nodiscard]] int data_plane_check_shared(const struct config *, struct lb_err *reterr);
 // Threads that shake hands for all workers, from before the first worker to behind the last. They
 // are there whether anything speaks TLS or not: what does may come with any configuration. NULL =
 // out of memory, or no thread is to be had.

@@ -81,7 +81,8 @@ void loop_free(struct loop *l)
 	if (!l)
 		return;
 	for (unsigned i = 0; i < l->n_watches; i++)
-		event_free(l->watches[i].event);
+		if (l->watches[i].event)
+			event_free(l->watches[i].event);
 	if (l->tick)
 		event_free(l->tick);
 	if (l->base)
@@ -108,20 +109,35 @@ void loop_set_tick(struct loop *l, void (*fn)(void *arg), void *arg)
 
 static int watch_add(struct loop *l, int fd, short what, void (*fn)(void *arg), void *arg)
 {
-	if (l->n_watches == MAX_WATCHES)
+	unsigned i = 0;
+	while (i < l->n_watches && l->watches[i].event)
+		i++;
+	if (i == MAX_WATCHES)
 		return -ENOMEM;
-	struct watch *w = &l->watches[l->n_watches];
+	struct watch *w = &l->watches[i];
 	*w = (struct watch){.fn = fn, .arg = arg};
 	w->event = event_new(l->base, fd, what | EV_PERSIST, watch_ready, w);
 	if (!w->event)
 		return -ENOMEM;
-	l->n_watches++;
+	l->n_watches += i == l->n_watches;
 	return event_add(w->event, NULL) == 0 ? 0 : -ENOMEM;
 }
 
 int loop_watch_fd(struct loop *l, int fd, void (*fn)(void *arg), void *arg)
 {
 	return watch_add(l, fd, EV_READ, fn, arg);
+}
+
+void loop_unwatch_fd(struct loop *l, int fd)
+{
+	for (unsigned i = 0; i < l->n_watches; i++) {
+		struct watch *w = &l->watches[i];
+		if (!w->event || event_get_fd(w->event) != fd ||
+			event_get_events(w->event) & EV_SIGNAL)
+			continue;
+		event_free(w->event);
+		w->event = NULL;
+	}
 }
 
 int loop_watch_signal(struct loop *l, int number, void (*fn)(void *arg), void *arg)

@@ -19,8 +19,9 @@ struct event_base *loop_base(struct loop *);
 struct twheel *loop_wheel(struct loop *);
 // Sets the only function that is called every tick, after the wheel has advanced.
 void loop_set_tick(struct loop *, void (*fn)(void *arg), void *arg);
-// Calls fn whenever fd is readable, until the loop is freed. 0 or -ENOMEM.
+// Calls fn whenever fd is readable, until loop_unwatch_fd(). 0 or -ENOMEM.
 [[nodiscard]] int loop_watch_fd(struct loop *, int fd, void (*fn)(void *arg), void *arg);
+void loop_unwatch_fd(struct loop *, int fd); // before it is closed
 // Calls fn on each such signal. 0 or -ENOMEM.
 [[nodiscard]] int loop_watch_signal(struct loop *, int number, void (*fn)(void *arg), void *arg);
 // Runs until loop_stop().

@@ -11,6 +11,7 @@
 #include "ctrl/log_file.h"
 #include "ctrl/signals.h"
 #include "ctrl/stats/show.h"
+#include "ctrl/takeover/spawn.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "dataplane/eal.h"
 #include "dataplane/handover.h"
@@ -38,6 +39,8 @@ struct daemon {
 	struct xds_bootstrap *bootstrap;
 	char **listener_names; // of the frontends
 	bool eal_started;
+	struct takeover_spawn spawn;
+	struct takeover_seat seat; // at the ports, beside another process of ours
 	struct steer steer;
 	struct net_tunnels tunnels; // the steering's, and all workers'
 	struct handover *handover;
@@ -179,6 +182,7 @@ static int open_ports(struct daemon *d, struct lb_err *err)
 			.steer = &d->steer,
 			.by_software = p->steering == CONFIG_STEERING_SOFTWARE,
 			.has_ip6 = p->has_ip6,
+			.shared = d->seat.fd >= 0,
 		};
 		d->ports[i] = port_new(&conf, err);
 		if (!d->ports[i])
@@ -220,7 +224,9 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 			.n_frontends = c->n_frontends,
 			.link = d->links[i],
 			.slot = d->slot,
+			.company = takeover_first_company(&d->seat),
 		};
+		data_plane_take_source_ports(c, d->seat.generation, &conf);
 		data_plane_describe_worker(c, d->ports, &conf);
 		d->threads[i] = worker_new(&conf, err);
 		if (!d->threads[i])
@@ -298,6 +304,16 @@ static void stop_data_plane(struct daemon *d)
 	free(d->proxy_frontends);
 }
 
+static void follow(void *ctx)
+{
+	struct daemon *d = ctx;
+	int rc = takeover_spawn_run(&d->spawn);
+	if (rc)
+		log_error("no newer process", "error=%s", log_quote(strerror(-rc)));
+	else
+		log_info("newer process started", "pid=%d", (int)d->spawn.last);
+}
+
 static int start_control_plane(struct daemon *d, struct lb_err *err)
 {
 	struct control_plane_conf conf = {
@@ -313,6 +329,8 @@ static int start_control_plane(struct daemon *d, struct lb_err *err)
 		.steering = steering_of,
 		.watch_ports = watch_ports,
 		.ctx_ports = d,
+		.follow = follow,
+		.seat = d->seat,
 		.events = d->events,
 	};
 	d->control = control_plane_new(&conf);
@@ -346,6 +364,9 @@ static int run(struct daemon *d, struct lb_err *err)
 		control_plane_run(d->control);
 		signals_block(); // nothing hastens the end
 		drained = control_plane_drained(d->control, &n_cut);
+		if (control_plane_error(d->control)[0])
+			ret = lb_err_set(
+				err, "takeover_socket: %s", control_plane_error(d->control));
 	}
 	control_plane_stop(d->control);
 	stop_data_plane(d);
@@ -360,13 +381,24 @@ static int run(struct daemon *d, struct lb_err *err)
 	return ret;
 }
 
+// Without --takeover, or with nobody to follow, this is the first.
+static int join(struct daemon *d, bool wanted, struct lb_err *err)
+{
+	if (wanted && !d->config->takeover_socket)
+		return lb_err_set(err, "takeover_socket: --takeover needs it");
+	d->seat = (struct takeover_seat){.fd = -1, .generation = 1};
+	if (!wanted || data_plane_check_shared(d->config, err) != 0)
+		return wanted ? -EINVAL : 0;
+	return takeover_join(d->config->takeover_socket, SHUNT_VERSION, &d->seat, err);
+}
+
 // Command line.
 
 #define KEY_COMMANDS 1000 // has no letter
 
 struct args {
 	const char *config;
-	bool check, device, json;
+	bool check, device, json, takeover;
 };
 
 static const struct argp_option options[] = {
@@ -378,6 +410,10 @@ static const struct argp_option options[] = {
 		"Exit status: 0 all is well, 1 warnings, 2 errors",
 		0},
 	{"json", 'j', NULL, 0, "With --check --device: in JSON", 0},
+	{"takeover", 't', NULL, 0,
+		"Follow the process that serves by this configuration, without losing a request; "
+		"start as usual if there is none",
+		0},
 	{"commands", KEY_COMMANDS, NULL, 0,
 		"Print what the stats socket answers, as a section of a manual page, and exit", 0},
 	{0},
@@ -398,6 +434,9 @@ static error_t take_arg(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'j':
 		a->json = true;
+		return 0;
+	case 't':
+		a->takeover = true;
 		return 0;
 	case KEY_COMMANDS:
 		show_print_manual(stdout);
@@ -437,7 +476,8 @@ int main(int argc, char **argv)
 	struct daemon d = {.config_path = args.config};
 	struct lb_err err = {0};
 	int ret = -EINVAL;
-	d.config = config_load(args.config, &err);
+	d.config =
+		takeover_spawn_init(&d.spawn, argc, argv) ? NULL : config_load(args.config, &err);
 	if (d.config) {
 		log_set_level(d.config->log_level);
 		ret = xds_bootstrap_load(&d.bootstrap, &err);
@@ -448,7 +488,9 @@ int main(int argc, char **argv)
 			ret = frontends_check_providers(d.config, d.bootstrap, &err);
 		if (ret == 0)
 			ret = args.check ? check_print(d.config, d.bootstrap, args.config, &err)
-			                 : run(&d, &err);
+			                 : join(&d, args.takeover, &err);
+		if (ret == 0 && !args.check)
+			ret = run(&d, &err);
 		if (ret != 0 && err.text[0])
 			lb_err_within(&err, "%s", args.config); // the fields it names are there
 	}
@@ -457,5 +499,6 @@ int main(int argc, char **argv)
 	frontends_free_names(d.config, d.listener_names);
 	xds_bootstrap_free(d.bootstrap);
 	config_free(d.config);
+	takeover_spawn_fini(&d.spawn);
 	return ret == 0 ? 0 : 1;
 }

@@ -18,6 +18,8 @@ static const char *const phase_lines[] = {
 
 void service_tell(struct service *s, enum service_phase phase, const char *status)
 {
+	if (s->is_silent)
+		return;
 	const char *line = phase > s->told ? phase_lines[phase] : "";
 	char cut[SERVICE_MAX_STATUS];
 	snprintf(cut, sizeof(cut), "%s", status);
@@ -29,6 +31,11 @@ void service_tell(struct service *s, enum service_phase phase, const char *statu
 		s->told = phase;
 	memcpy(s->status, cut, sizeof(cut));
 	// Nobody could be told of a failure; the manager's own timeouts act on silence.
+	if (s->main_pid && *line) {
+		(void)sd_notifyf(0, "MAINPID=%d\n%sSTATUS=%s", s->main_pid, line, s->status);
+		s->main_pid = 0;
+		return;
+	}
 	(void)sd_notifyf(0, "%sSTATUS=%s", line, s->status);
 }
 
@@ -70,6 +77,8 @@ void service_look(struct service *s, const struct service_view *v)
 
 void service_beat(const struct service *s, bool all_run)
 {
+	if (s->is_silent)
+		return;
 	if (all_run)
 		(void)sd_notify(0, "WATCHDOG=1");
 	if (s->told == SERVICE_STOPPING)

@@ -19,6 +19,8 @@ enum service_phase { SERVICE_STARTING, SERVICE_READY, SERVICE_STOPPING };
 struct service {
 	enum service_phase told;
 	char status[SERVICE_MAX_STATUS];
+	bool is_silent; // another process of ours is the service's
+	int main_pid; // to be told with the next phase, since another one was it; 0 = it is known
 };
 
 struct service_view { // borrowed for the call

@@ -13,6 +13,7 @@
 
 // After the drain's deadline workers get this long to cut what is left and report.
 #define DRAIN_SLACK_NS NS_PER_SECOND
+#define HALF_OPEN_NS (2 * NS_PER_SECOND) // a handshake takes, with a loss or two
 
 static void arm(struct shutdown *s, struct twheel_timer *t, void (*fire)(struct twheel_timer *),
 	uint64_t deadline_ns)
@@ -21,10 +22,18 @@ static void arm(struct shutdown *s, struct twheel_timer *t, void (*fire)(struct 
 	twheel_arm(loop_wheel(s->loop), t, deadline_ns);
 }
 
+void shutdown_look(struct shutdown *s)
+{
+	if (s->over && (!s->may_end || s->may_end(s->ctx)))
+		loop_stop(s->loop);
+}
+
 static void on_drain_overdue(struct twheel_timer *timer)
 {
+	struct shutdown *s = CONTAINER_OF(timer, struct shutdown, drain_timer);
 	log_warn("stopping", "reason=\"drain overdue\"");
-	loop_stop(CONTAINER_OF(timer, struct shutdown, drain_timer)->loop);
+	s->over = true;
+	shutdown_look(s);
 }
 
 static void drain(struct shutdown *s, uint64_t deadline)
@@ -47,6 +56,11 @@ static void on_lame_over(struct twheel_timer *timer)
 // Readiness goes first: who sends clients here is to look elsewhere before they are sent away.
 void shutdown_signal(struct shutdown *s)
 {
+	if (s->left) {
+		s->left = false;
+		log_info("signal ignored", "reason=\"another process serves, this one drains\"");
+		return;
+	}
 	if (s->begun) {
 		log_warn("stopping", "reason=\"second signal\"");
 		loop_stop(s->loop);
@@ -68,12 +82,21 @@ void shutdown_signal(struct shutdown *s)
 	arm(s, &s->lame_timer, on_lame_over, lame_until);
 }
 
+void shutdown_leave(struct shutdown *s)
+{
+	if (s->begun)
+		return;
+	s->begun = s->left = true;
+	s->on_begin(s->ctx);
+	arm(s, &s->lame_timer, on_lame_over, twheel_now(loop_wheel(s->loop)) + HALF_OPEN_NS);
+}
+
 void shutdown_worker_drained(struct shutdown *s, uint32_t worker, uint32_t n_cut)
 {
 	log_info("worker drained", "worker=%u requests_cut=%u", worker, n_cut);
 	s->n_cut += n_cut;
-	if (++s->n_drained == workers_count(s->workers))
-		loop_stop(s->loop);
+	s->over |= ++s->n_drained == workers_count(s->workers);
+	shutdown_look(s);
 }
 
 bool shutdown_is_drained(const struct shutdown *s)

@@ -22,7 +22,12 @@ struct shutdown { // the caller sets what stands first; the rest is zero
 	struct drains *drains;
 	void (*on_begin)(void *ctx); // nobody is to send more clients here
 	void *ctx;
+	// False = others would be harmed by our end: shutdown_look() is called when they are gone.
+	// NULL = nobody is.
+	bool (*may_end)(void *ctx);
 	bool begun, draining;
+	bool left; // another process has our place: the first signal is no second one
+	bool over; // nothing is left to be done
 	uint32_t n_drained; // workers
 	uint64_t n_cut; // requests of theirs that the drain's deadline ended
 	struct twheel_timer lame_timer; // until clients are sent away
@@ -31,6 +36,11 @@ struct shutdown { // the caller sets what stands first; the rest is zero
 
 // Begins it; a second call stops the loop at once.
 void shutdown_signal(struct shutdown *);
+// Begins it where another process of ours takes the clients by now: nobody is told not to send
+// more, and what is half open here gets the time to become a connection.
+void shutdown_leave(struct shutdown *);
+// Ends if all is done that was to be waited for.
+void shutdown_look(struct shutdown *);
 // n_cut: how many of its requests the deadline ended.
 void shutdown_worker_drained(struct shutdown *, uint32_t worker, uint32_t n_cut);
 // True if all workers have drained: n_cut is all that was cut.

@@ -30,9 +30,13 @@ static void on_reopen(void *arg)
 	access_log_reopen(s->access_log);
 }
 
-static void on_ignored(void *arg)
+static void on_follow(void *arg)
 {
-	log_info("signal ignored", "name=SIGUSR2");
+	const struct signals *s = arg;
+	if (s->on_follow)
+		s->on_follow(s->ctx_follow);
+	else
+		log_info("signal ignored", "name=SIGUSR2 reason=\"no takeover_socket\"");
 }
 
 static const struct {
@@ -44,7 +48,7 @@ static const struct {
 	{SIGQUIT, on_stop},
 	{SIGHUP, on_reload},
 	{SIGUSR1, on_reopen},
-	{SIGUSR2, on_ignored},
+	{SIGUSR2, on_follow},
 };
 #define N_HANDLED (sizeof(handled) / sizeof(handled[0]))
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles signals. None of those commonly sent to daemons ends the process with its clients cut
 // off: SIGTERM, SIGINT and SIGQUIT drain, SIGHUP reloads (ctrl/conf/reload.h), SIGUSR1 reopens the
-// logs (ctrl/log_file.h, ctrl/access_log/), SIGUSR2 is ignored. Signals that arrive before the loop
-// runs are handled when it does.
+// logs (ctrl/log_file.h, ctrl/access_log/), SIGUSR2 starts a process that takes over, or is ignored
+// where none can. Signals that arrive before the loop runs are handled when it does.
 // Thread: ctrl. All others inherit a mask that blocks them.
 #pragma once
 
@@ -13,6 +13,8 @@ struct loop;
 struct signals {
 	void (*on_stop)(void *ctx);
 	void *ctx;
+	void (*on_follow)(void *ctx); // NULL = nobody can take over
+	void *ctx_follow;
 	struct config *config;
 	const char *config_path;
 	struct access_log *access_log; // reopened; NULL = there is none

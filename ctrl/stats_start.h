@@ -7,13 +7,19 @@
 #include "ctrl/base/slice.h"
 #include "lb/base/err.h"
 
+#include <stdint.h>
+
 struct config_stats;
 struct loop;
 struct show;
 struct stats_sockets;
 
 // What it is given is borrowed, and outlives it, but for the slice: how much of a long answer a
-// turn makes. NULL with reterr, which names the field.
+// turn makes. generation: behind the names of the sockets; 0 = nothing is. NULL with reterr, which
+// names the field.
 struct stats_sockets *stats_start(const struct config_stats *, struct show *, struct loop *,
-	const struct slice *slice, struct lb_err *reterr);
+	const struct slice *slice, uint32_t generation, struct lb_err *reterr);
+// Gives the sockets the names of that generation. Returns 0, or -EINVAL with reterr.
+[[nodiscard]] int stats_rename(struct stats_sockets *, const struct config_stats *,
+	uint32_t generation, struct lb_err *reterr);
 void stats_stop(struct stats_sockets *); // NULL is fine

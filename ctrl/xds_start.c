@@ -30,6 +30,7 @@ static int start_keeper(
 		.bootstrap = in->bootstrap,
 		.wheel = loop_wheel(in->loop),
 		.wall_ns = loop_wall_ns,
+		.waits = in->state_waits,
 	};
 	int rc = xds_keeper_new(&conf, ret, err);
 	if (rc)

@@ -5,6 +5,7 @@
 
 #include "ctrl/xds/transport.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct xds_start_conf { // all borrowed, outlives both
 	struct xds_transport_factory transport;
 	struct loop *loop;
 	struct rand *rand;
+	bool state_waits; // another process of ours has the state_dir, for now
 	uint64_t slice_ns; // of a turn, for a large response
 	void (*log)(void *ctx, const char *line); // ctx is NULL
 };

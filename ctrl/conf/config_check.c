@@ -444,11 +444,11 @@ static int check_drains(struct config *c, struct lb_err *reterr)
 		CONFIG_LISTENER_DRAIN, c->listener_drain, &c->listener_drain_s, reterr);
 }
 
-static int check_state_dir(const struct config *c, struct lb_err *reterr)
+static int check_path(const char *field, const char *path, struct lb_err *reterr)
 {
-	if (!c->state_dir || c->state_dir[0] == '/')
+	if (!path || path[0] == '/')
 		return 0;
-	return lb_err_set(reterr, "state_dir: '%s' is not a path from the root", c->state_dir);
+	return lb_err_set(reterr, "%s: '%s' is not a path from the root", field, path);
 }
 
 int config_check(struct config *c, struct lb_err *reterr)
@@ -460,8 +460,9 @@ int config_check(struct config *c, struct lb_err *reterr)
 		check_peers(CONFIG_CLIENT_USER_TIMEOUT, c->clients, &c->client_silence, reterr) ||
 		check_peers(
 			CONFIG_BACKEND_USER_TIMEOUT, c->backends, &c->backend_silence, reterr) ||
-		check_tls(c, reterr) || check_state_dir(c, reterr) || check_drains(c, reterr) ||
-		check_ports(c, reterr) || config_check_vips(c, reterr) ||
+		check_tls(c, reterr) || check_path("state_dir", c->state_dir, reterr) ||
+		check_path("takeover_socket", c->takeover_socket, reterr) ||
+		check_drains(c, reterr) || check_ports(c, reterr) || config_check_vips(c, reterr) ||
 		config_check_tunnels(c, reterr))
 		return -EINVAL;
 	return config_check_frontends(c, reterr);

@@ -22,6 +22,7 @@ struct show_listener;
 struct load_report;
 struct show;
 struct stats_follow;
+struct takeover;
 struct twheel;
 struct workers;
 struct xds_federation;
@@ -34,6 +35,7 @@ struct show_conf { // all borrowed, outlives it
 	struct assembler *assembler;
 	const struct xds_federation *xds;
 	const struct xds_keeper *keeper; // NULL = nothing is kept of it
+	const struct takeover *takeover; // NULL = off
 	struct drains *drains; // NULL = nothing drains
 	const struct load_report *loads; // NULL = no load reports
 	const struct certs *certs; // NULL = none

@@ -7,6 +7,7 @@
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
+#include "ctrl/takeover/takeover.h"
 #include "ctrl/xds/federation.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/link.h"
@@ -28,6 +29,30 @@ static void set_loads(json_t *o, const struct load_report *loads)
 	show_set_u64(o, "lrs_counters", i.n_counters);
 	show_set_u64(o, "lrs_counters_refused", i.n_refused);
 	show_set_u64(o, "lrs_metrics_refused", i.n_stray_metrics);
+}
+
+static json_t *other_json(pid_t pid, const char *version)
+{
+	if (!pid)
+		return json_null();
+	json_t *o = json_object();
+	show_set_u64(o, "pid", (uint64_t)pid);
+	show_set_text(o, "version", version);
+	return o;
+}
+
+static void set_takeover(json_t *o, const struct takeover *takeover)
+{
+	struct takeover_info i;
+	takeover_info(takeover, &i);
+	show_set_text(o, "role", i.role);
+	show_set_u64(o, "generation", i.generation);
+	show_set_u64(o, "processes_behind", i.n_behind);
+	json_object_set_new(o, "older", other_json(i.older, i.older_version));
+	json_object_set_new(o, "newer", other_json(i.newer, i.newer_version));
+	json_object_set_new(o, "takeover_gap_ms", json_real((double)i.gap_ns / 1e6));
+	show_set_u64(o, "takeovers_failed", i.n_failed);
+	show_set_u64(o, "takeovers_refused", i.n_refused);
 }
 
 // What an operator does with it goes before what becomes of it.
@@ -97,6 +122,8 @@ json_t *show_info(const struct show *s, struct show_args *args)
 	show_set_text(o, "xds_server", server.uri);
 	show_set_text(o, "xds_state", xds_server_state_name(server.state));
 	show_set_text(o, "xds_error", server.error);
+	if (s->conf.takeover)
+		set_takeover(o, s->conf.takeover);
 	if (s->conf.loads)
 		set_loads(o, s->conf.loads);
 	json_t *frontends = json_array();

@@ -419,6 +419,16 @@ struct stats_server *stats_server_new(const struct stats_server_conf *conf, stru
 	return NULL;
 }
 
+int stats_server_rename(struct stats_server *s, const char *path, struct lb_err *reterr)
+{
+	if (strlen(path) >= sizeof(s->path))
+		return lb_err_set(reterr, "%s: longer than %zu bytes", path, sizeof(s->path) - 1);
+	if (rename(s->path, path) != 0)
+		return lb_err_set(reterr, "%s: %s", path, strerror(errno));
+	memcpy(s->path, path, strlen(path) + 1);
+	return 0;
+}
+
 void stats_server_free(struct stats_server *s)
 {
 	if (!s)

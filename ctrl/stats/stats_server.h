@@ -60,4 +60,8 @@ struct stats_server_conf {
 // error.
 struct stats_server *stats_server_new(const struct stats_server_conf *, struct lb_err *reterr);
 // Closes clients, removes the socket file. NULL is fine.
+// Another path from now on, in place of what is there; who is connected stays. Returns 0, or
+// -EINVAL with reterr.
+[[nodiscard]] int stats_server_rename(
+	struct stats_server *, const char *path, struct lb_err *reterr);
 void stats_server_free(struct stats_server *);

@@ -276,6 +276,32 @@ def held_streams(channel, streams=8, seconds=4.0):
     return reports
 
 
+def held_chats(channel, stop_file, streams=4):
+    """Ping-pong on open streams until stop_file exists; each message comes back, and each stream ends well."""
+    totals = []
+
+    def hold():
+        sent, heard = [], []
+
+        def speak():
+            while not os.path.exists(stop_file):
+                sent.append(random.randbytes(300))
+                yield sent[-1]
+                time.sleep(0.02)
+        for message in channel.stream_stream(ECHO + "Chat")(speak()):
+            heard.append(message)
+        assert heard == sent
+        totals.append(len(heard))
+    threads = [threading.Thread(target=hold) for _ in range(streams)]
+    for thread in threads:
+        thread.start()
+    print("ready", flush=True)
+    for thread in threads:
+        thread.join()
+    assert len(totals) == streams, "a stream failed"
+    return {"rounds": totals}
+
+
 def steady(channel, stop_file, path=ECHO + "Unary", parallel=4):
     """Calls without a pause until stop_file exists; every one must succeed."""
     totals = []
@@ -297,7 +323,8 @@ def steady(channel, stop_file, path=ECHO + "Unary", parallel=4):
 
 
 SCENARIOS = (unary, server_streaming, client_streaming, bidi, deadline, cancellation, big_message,
-             metadata, blanks, large_headers, broken, statuses, upload, download, many, held_streams, steady)
+             metadata, blanks, large_headers, broken, statuses, upload, download, many, held_streams, held_chats,
+             steady)
 
 
 def main():

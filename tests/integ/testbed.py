@@ -153,12 +153,12 @@ class Testbed:
     def _device(self, number, interface):
         return DEVICES[self.device].format(n=number, interface=interface, folder=self.lab.dir)
 
-    def start_daemon(self, wait=True, env=None):
-        """shuntd; wait: until it says that every frontend serves."""
+    def start_daemon(self, wait=True, env=None, words=(), name="shuntd"):
+        """shuntd; wait: until it says that every frontend serves. words: more of its command line."""
         config = self.lab.dir / "shunt.yaml"
         config.write_text(self.config_text())
         env = {"GRPC_XDS_BOOTSTRAP": str(EXAMPLE / "bootstrap.json"), **(env or {})}
-        self.daemon = self.lab.start("lb", "shuntd", [BUILD / "ctrl" / "shuntd", "-c", config],
+        self.daemon = self.lab.start("lb", name, [BUILD / "ctrl" / "shuntd", "-c", config, *words],
                                      env=env, cpu=None)
         if wait:
             self.wait_for_daemon()

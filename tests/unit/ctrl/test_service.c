@@ -116,6 +116,22 @@ static void a_drain_of_an_operator_is_a_status_and_no_end(void **state)
 	assert_string_equal(heard(), "STATUS=serving");
 }
 
+static void fl_13_one_that_takes_over_is_the_services_main_process_from_then_on(void **state)
+{
+	struct service s = {.is_silent = true, .main_pid = 4711};
+	(void)state;
+	service_tell(&s, SERVICE_STARTING, "waiting for configuration");
+	service_beat(&s, true);
+	assert_string_equal(heard(), "");
+	s.is_silent = false;
+	service_tell(&s, SERVICE_READY, "serving");
+	assert_string_equal(heard(), "MAINPID=4711\nREADY=1\nSTATUS=serving");
+	s.is_silent = true; // the next one has come
+	service_tell(&s, SERVICE_STOPPING, "draining");
+	service_beat(&s, true);
+	assert_string_equal(heard(), "");
+}
+
 static void without_a_manager_nothing_happens(void **state)
 {
 	struct service s = {0};
@@ -134,6 +150,8 @@ int main(void)
 		cmocka_unit_test(the_watchdog_is_fed_while_all_loops_run),
 		cmocka_unit_test(the_end_asks_for_more_time_while_it_takes_some),
 		cmocka_unit_test(a_drain_of_an_operator_is_a_status_and_no_end),
+		cmocka_unit_test(
+			fl_13_one_that_takes_over_is_the_services_main_process_from_then_on),
 		cmocka_unit_test(without_a_manager_nothing_happens),
 	};
 	return cmocka_run_group_tests(tests, start_manager, stop_manager);

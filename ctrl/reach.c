@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/reach.h"
+
+#include "ctrl/conf/config.h"
+#include "ctrl/loop.h"
+#include "ctrl/metrics/metrics_server.h"
+#include "ctrl/metrics_start.h"
+#include "ctrl/stats/show.h"
+#include "ctrl/stats_start.h"
+#include "ctrl/status/status_server.h"
+#include "ctrl/status_start.h"
+#include "lb/base/log.h"
+
+#include <errno.h>
+
+static int open_ports(struct reach *r, struct lb_err *err)
+{
+	const struct reach_conf *c = &r->conf;
+	int rc = status_start(c->config, c->bootstrap, c->xds, c->loop, &r->status, err);
+	return rc ? rc
+	          : metrics_start(c->config, c->loop, show_scrape_conf(c->show), c->slice,
+			    &r->metrics, err);
+}
+
+static void close_ports(struct reach *r)
+{
+	metrics_server_free(r->metrics);
+	if (r->status)
+		loop_unwatch_fd(r->conf.loop, status_server_fd(r->status));
+	status_server_free(r->status);
+	r->metrics = NULL;
+	r->status = NULL;
+}
+
+int reach_start(
+	struct reach *r, const struct reach_conf *conf, bool is_in_front, struct lb_err *err)
+{
+	*r = (struct reach){.conf = *conf};
+	r->stats = stats_start(conf->config->stats, conf->show, conf->loop, &conf->slice,
+		is_in_front ? 0 : conf->generation, err);
+	if (!r->stats)
+		return -EINVAL;
+	return is_in_front ? open_ports(r, err) : 0;
+}
+
+int reach_step_forward(struct reach *r, struct lb_err *err)
+{
+	int rc = stats_rename(r->stats, r->conf.config->stats, 0, err);
+	return rc ? rc : open_ports(r, err);
+}
+
+void reach_step_back(struct reach *r)
+{
+	struct lb_err err = {""};
+	close_ports(r);
+	if (stats_rename(r->stats, r->conf.config->stats, r->conf.generation, &err) != 0)
+		log_warn("stats socket", "error=%s", log_quote(err.text));
+}
+
+void reach_stop(struct reach *r)
+{
+	metrics_server_free(r->metrics);
+	status_server_free(r->status);
+	stats_stop(r->stats);
+	*r = (struct reach){0};
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/succession.h"
+
+#include "ctrl/assemble/workers.h"
+#include "ctrl/conf/config.h"
+#include "ctrl/loop.h"
+#include "ctrl/reach.h"
+#include "ctrl/service.h"
+#include "ctrl/shutdown.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct succession {
+	struct succession_conf conf;
+	struct takeover *takeover;
+	char error[sizeof(struct lb_err)]; // of the takeover
+};
+
+static void set_company(void *ctx, enum lb_company company)
+{
+	struct succession *s = ctx;
+	struct lb_command command = {.kind = LB_COMMAND_COMPANY, .company = company};
+	workers_send_all(s->conf.workers, &command);
+}
+
+static bool has_company(void *ctx, enum lb_company company)
+{
+	const struct succession *s = ctx;
+	for (uint32_t i = 0; i < workers_count(s->conf.workers); i++) {
+		const struct lb_link *link = workers_link(s->conf.workers, i);
+		if (__atomic_load_n(&link->company, __ATOMIC_ACQUIRE) != company)
+			return false;
+	}
+	return true;
+}
+
+static int open_reach(void *ctx, struct lb_err *err)
+{
+	struct succession *s = ctx;
+	int rc = reach_step_forward(s->conf.reach, err);
+	s->conf.reopened(s->conf.ctx);
+	return rc;
+}
+
+static void close_reach(void *ctx)
+{
+	reach_step_back(((struct succession *)ctx)->conf.reach);
+}
+
+static void leave(void *ctx)
+{
+	shutdown_leave(((struct succession *)ctx)->conf.shutdown);
+}
+
+// There is no client yet, but what may have come in the last milliseconds.
+static void give_up(void *ctx, const char *why)
+{
+	struct succession *s = ctx;
+	snprintf(s->error, sizeof(s->error), "%s", why);
+	loop_stop(s->conf.loop);
+}
+
+static void free_to_go(void *ctx)
+{
+	shutdown_look(((struct succession *)ctx)->conf.shutdown);
+}
+
+int succession_new(const struct succession_conf *conf, struct succession **ret, struct lb_err *err)
+{
+	static const struct takeover_ops ops = {.set_company = set_company,
+		.has_company = has_company,
+		.open = open_reach,
+		.close = close_reach,
+		.leave = leave,
+		.give_up = give_up,
+		.free_to_go = free_to_go};
+	*ret = NULL;
+	if (!conf->config->takeover_socket)
+		return 0;
+	struct succession *s = calloc(1, sizeof(*s));
+	if (!s)
+		return lb_err_set(err, "out of memory");
+	s->conf = *conf;
+	struct takeover_conf takeover = {
+		.path = conf->config->takeover_socket,
+		.version = SHUNT_VERSION,
+		.seat = conf->seat,
+		.base = loop_base(conf->loop),
+		.ops = &ops,
+		.ctx = s,
+		.now_ns = twheel_now(loop_wheel(conf->loop)),
+	};
+	s->takeover = takeover_new(&takeover, err);
+	if (!s->takeover) {
+		free(s);
+		return -EINVAL;
+	}
+	conf->service->is_silent = conf->seat.fd >= 0;
+	conf->service->main_pid = conf->seat.fd >= 0 ? getpid() : 0;
+	*ret = s;
+	return 0;
+}
+
+void succession_free(struct succession *s)
+{
+	if (!s)
+		return;
+	takeover_free(s->takeover);
+	free(s);
+}
+
+bool succession_tick(struct succession *s, bool could_serve)
+{
+	if (!s)
+		return true;
+	takeover_tick(s->takeover, twheel_now(loop_wheel(s->conf.loop)), could_serve);
+	bool is_in_front = takeover_is_in_front(s->takeover);
+	s->conf.service->is_silent = !is_in_front;
+	return is_in_front;
+}
+
+bool succession_may_end(const struct succession *s)
+{
+	return !s || !takeover_must_stay(s->takeover);
+}
+
+const char *succession_error(const struct succession *s)
+{
+	return s ? s->error : "";
+}
+
+const struct takeover *succession_takeover(const struct succession *s)
+{
+	return s ? s->takeover : NULL;
+}

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that take over from one another under load: nobody loses a request, nor a stream that is older than all but
+one of them; and what becomes of new ones that come to nothing."""
+
+import os
+import signal
+import socket
+import struct
+import time
+
+import pytest
+
+from lab import wait_until
+
+WAIT_S = 30
+# As many as may be behind one another; more in the long form (docs/testing.md).
+N_TAKEOVERS = int(os.environ.get("SHUNT_TAKEOVERS", "3"))
+HELLO, WELCOME, TAKE, GIVEN, OPENED, FREE, SERVING = range(1, 8)
+
+
+@pytest.fixture(name="takeover_world")
+def fixture_takeover_world(make_world, lab):
+    world = make_world()
+    world.bed.settings = (f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 60\nstate_dir: {lab.dir}/state\n"
+                          "csds: {listen: '127.0.0.1:50077'}\nmetrics: {listen: '127.0.0.1:9477'}\n")
+    (lab.dir / "state").mkdir()
+    return world.start()
+
+
+class Calls:
+    """Unary calls without a pause on several connections, until finish()."""
+
+    def __init__(self, bed):
+        self.bed = bed
+        self.stop_file = bed.lab.dir / "stop-calls"
+        self.process = bed.start_calls("steady", "steady", stop_file=str(self.stop_file))
+
+    def finish(self):
+        self.stop_file.touch()
+        return self.bed.calls_result(self.process)["calls"]
+
+
+def info(bed):
+    return bed.show("info")
+
+
+def follow(bed, number):
+    """Starts a process that takes over, and waits until it has."""
+    older = bed.daemon
+    bed.start_daemon(wait=False, words=["--takeover"], name=f"shuntd-{number}")
+    wait_until(lambda: bed.daemon.alive() and info(bed)["pid"] == bed.daemon.pid and
+               info(bed)["state"] == "ready", WAIT_S, "the newer process in front")
+    return older
+
+
+def metrics_are_of(bed, pid):
+    argv = ["curl", "-s", "--max-time", "5", "http://127.0.0.1:9477/metrics"]
+    return bool(bed.lab.exec("lb", argv, check=False).stdout) and info(bed)["pid"] == pid
+
+
+def clean(bed, name):
+    """Of a daemon that was followed: it ended by itself, in order, and cut nothing."""
+    return "requests_cut=0" in (bed.lab.dir / f"{name}.log").read_text()
+
+
+@pytest.mark.timeout(150 + 10 * N_TAKEOVERS)
+def test_takeovers_in_a_row_lose_nothing(takeover_world):
+    """FL-02, FL-03, FL-04, FL-06, FL-07, FL-11, FL-12: under load, with streams that outlive three generations."""
+    bed = takeover_world.bed
+    stop_streams = bed.lab.dir / "stop-streams"
+    streams = bed.start_calls("streams", "held_chats", stop_file=str(stop_streams))
+    wait_until(lambda: info(bed)["client_connections"] > 0 and "ready" in streams.output(), WAIT_S, "streams")
+    calls = Calls(bed)
+    older, gaps = [], []
+    for number in range(2, N_TAKEOVERS + 2):
+        # At most three are behind: those of a long run wait for the oldest.
+        wait_until(lambda: info(bed)["processes_behind"] < 3, 120, "a process to end")
+        older.append(follow(bed, number))
+        told = info(bed)
+        assert told["generation"] == number and told["role"] == "front"
+        gaps.append(told["takeover_gap_ms"])
+        assert metrics_are_of(bed, bed.daemon.pid)
+        bed.wait_connect("lb", "127.0.0.1", 50077)
+        if number == 4:  # the first process is there for the streams
+            assert told["processes_behind"] == 3
+            behind = bed.stats_socket.with_name("stats.sock.3")
+            assert '"role":"behind"' in bed.shuntctl("--socket", behind, "--json", "show", "info")
+            stop_streams.touch()
+    assert min(bed.calls_result(streams)["rounds"]) > 0
+    wait_until(lambda: not any(p.alive() for p in older), WAIT_S, "older processes to end")
+    assert calls.finish() > 100 * N_TAKEOVERS
+    assert [p.wait(1) for p in older] == [0] * len(older)
+    assert all(clean(bed, p.name) for p in older)
+    told = info(bed)
+    assert told["processes_behind"] == 0 and told["older"] is None
+    assert [p.name for p in bed.lab.dir.glob("stats.sock*")] == ["stats.sock"]
+    print(f"gaps in ms, the longest last: {sorted(gaps)}")
+
+
+class Impostor:
+    """A newer process that says only what the test says."""
+
+    def __init__(self, lab):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(WAIT_S)
+        self.socket.connect(str(lab.dir / "takeover.sock"))
+
+    def say(self, kind):
+        self.socket.send(b"SHTO" + struct.pack(">HH", 1, kind))
+        return struct.unpack(">H", self.socket.recv(600)[6:8])[0]
+
+
+def test_newer_processes_that_come_to_nothing_change_nothing(takeover_world, lab):
+    """FL-01, FL-08: a bad configuration, a crash at the start, one with the place in its hands."""
+    bed = takeover_world.bed
+    calls = Calls(bed)
+    serving = bed.daemon
+    good = bed.settings
+
+    bed.settings = good + "no_such_option: 1\n"
+    bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-bad")
+    assert bed.daemon.wait(WAIT_S) == 1
+    bed.settings = good
+
+    nowhere = {"GRPC_XDS_BOOTSTRAP_CONFIG": '{"xds_servers": [{"server_uri": "127.0.0.1:1", "channel_creds": '
+               '[{"type": "insecure"}]}], "node": {"id": "other"}}', "GRPC_XDS_BOOTSTRAP": ""}
+    bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-crash", env=nowhere)
+    wait_until(lambda: info(bed)["newer"], WAIT_S, "the newer process")
+    wait_until(lambda: bed.stats_socket.with_name("stats.sock.2").exists(), WAIT_S, "its stats socket")
+    bed.daemon.signal(signal.SIGKILL)
+    wait_until(lambda: info(bed)["newer"] is None, WAIT_S, "its end to be heard of")
+    bed.daemon.wait(WAIT_S)
+
+    crashes = Impostor(lab)
+    assert crashes.say(HELLO) == WELCOME
+    assert crashes.say(TAKE) == GIVEN
+    assert crashes.say(OPENED) == FREE
+    crashes.socket.close()
+    bed.daemon = serving
+    wait_until(bed.stats_socket.exists, WAIT_S, "the stats socket to be back")
+    wait_until(lambda: info(bed)["takeovers_failed"] == 2, WAIT_S, "the place to be taken back")
+    assert metrics_are_of(bed, serving.pid)
+    bed.wait_connect("client", "10.81.0.10", 8080)
+    time.sleep(1)  # of load
+    assert calls.finish() > 100
+    assert info(bed)["role"] == "front"
+
+
+@pytest.mark.ends_daemon
+def test_a_signal_starts_one_that_becomes_the_services_main_process(make_world, lab):
+    """FL-13, FL-16."""
+    world = make_world()
+    bed = world.bed
+    bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\n"
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(str(lab.dir / "notify.sock"))
+    manager.settimeout(WAIT_S)
+    bed.start_xds()
+    first = bed.start_daemon(env={"NOTIFY_SOCKET": str(lab.dir / "notify.sock")})
+    first.signal(signal.SIGUSR2)
+    heard = ""
+    while "MAINPID=" not in heard:
+        heard = manager.recv(1000).decode()
+    lines = heard.splitlines()
+    pid = int(lines[0].removeprefix("MAINPID="))
+    assert pid != first.pid and lines[1] == "READY=1"
+    assert info(bed)["pid"] == pid
+    assert bed.run_h2load(requests=500).perfect
+    assert first.wait(WAIT_S) == 0
+    os.kill(pid, signal.SIGTERM)
+    while "STOPPING=1" not in heard:
+        heard = manager.recv(1000).decode()
+        assert "MAINPID" not in heard
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), WAIT_S, "the end of the newer process")
+    manager.close()
+
+
+def test_one_that_is_not_af_packet_is_refused_before_anybody_hears_of_it(takeover_world):
+    """FL-15."""
+    bed = takeover_world.bed
+    serving = bed.daemon
+    bed.device = "af_xdp"
+    bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-xdp")
+    assert bed.daemon.wait(WAIT_S) == 1
+    assert "ports[0].device" in bed.daemon.output() and "taken over" in bed.daemon.output()
+    bed.device, bed.daemon = "af_packet", serving
+    assert info(bed)["takeovers_failed"] == info(bed)["takeovers_refused"] == 0
