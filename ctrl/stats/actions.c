@@ -25,6 +25,18 @@ const struct show_action show_actions[] = {
 	{"set log level", "error | warn | info | debug",
 		"the least severe lines that are logged, until a reload", STATS_OPERATOR, true,
 		show_set_log_level},
+	{"kill request",
+		"ID | [cluster=C] [frontend=F] [source=ADDRESS[/BITS]] [state=S] "
+		"[older=SECONDS] [limit=N]",
+		"ends the requests in flight with this handle or x-request-id, or for which all "
+		"conditions hold; how many",
+		STATS_OPERATOR, true, show_kill_request, true},
+	{"kill conn",
+		"ID | [cluster=C] [frontend=F] [source=ADDRESS[/BITS]] [state=S] "
+		"[older=SECONDS] [limit=N]",
+		"ends the connections with this handle, or for which all conditions hold, and "
+		"the requests on them; how many",
+		STATS_OPERATOR, true, show_kill_conn, true},
 	{"capture start",
 		"FILE [host=ADDRESS] [port=N] [direction=rx|tx] [interface=N] [snaplen=BYTES] "
 		"[count=N] [seconds=N] [size=MB]",

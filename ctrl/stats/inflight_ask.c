@@ -22,6 +22,7 @@ struct inflight_ask {
 	struct inflight_desk *desk;
 	struct lb_inflight_query query;
 	uint64_t deadline_ns; // of the workers; before its turn has come: of that
+	bool ends; // it is about ending marked rows
 	struct inflight_told *rows; // owned; NULL = not gathered
 	uint32_t n_workers;
 	enum phase phases[]; // by worker
@@ -73,7 +74,10 @@ static enum phase begin(struct inflight_ask *a, uint32_t worker)
 {
 	static const struct lb_command command = {.kind = LB_COMMAND_INFLIGHT};
 	struct lb_inflight *f = of_worker(a, worker);
-	lb_inflight_ask(f, &a->query);
+	if (a->ends)
+		lb_inflight_end(f);
+	else
+		lb_inflight_ask(f, &a->query);
 	if (workers_send(a->desk->workers, worker, &command))
 		return PHASE_ASKED;
 	lb_inflight_take_back(f);
@@ -143,7 +147,44 @@ bool inflight_ask_sum(struct inflight_ask *a, struct inflight_sum *ret)
 	return true;
 }
 
-bool inflight_ask_is_silent(const struct inflight_ask *a, uint32_t worker)
+json_t *inflight_ask_silent(const struct inflight_ask *a)
 {
-	return a->phases[worker] == PHASE_SILENT;
+	json_t *list = json_array();
+	for (uint32_t i = 0; i < a->n_workers; i++)
+		if (a->phases[i] == PHASE_SILENT)
+			json_array_append_new(list, json_integer(i));
+	return list;
+}
+
+void inflight_ask_mark(struct inflight_ask *a, uint32_t row)
+{
+	const struct inflight_told *told = &a->rows[row];
+	struct lb_inflight *f = of_worker(a, told->worker);
+	f->rows[told->row - f->rows].is_marked = true;
+}
+
+static bool has_marked(const struct lb_inflight *f)
+{
+	for (uint32_t i = 0; i < f->n_rows; i++)
+		if (f->rows[i].is_marked)
+			return true;
+	return false;
+}
+
+void inflight_ask_end(struct inflight_ask *a, uint64_t now_ns)
+{
+	a->ends = true;
+	a->deadline_ns = now_ns + INFLIGHT_PATIENCE_NS;
+	for (uint32_t i = 0; i < a->n_workers; i++)
+		if (a->phases[i] == PHASE_TOLD && has_marked(of_worker(a, i)))
+			a->phases[i] = PHASE_BEGUN;
+}
+
+uint32_t inflight_ask_n_ended(const struct inflight_ask *a)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < a->n_workers; i++)
+		if (a->phases[i] == PHASE_TOLD && of_worker(a, i)->ends)
+			n += of_worker(a, i)->n_ended;
+	return n;
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A question to all workers of what is in flight (lb/pick/inflight.h), and the oldest rows of what
 // they say. Workers answer in parts, after a while, so that the asker looks again and again. One
-// question is with them at a time: others wait for it, but not for ever.
+// question is with them at a time: others wait for it, but not for ever. The asker may have rows of
+// the answer ended, as a second question.
 // Thread: ctrl.
 #pragma once
 
 #include "lb/base/time.h"
 #include "lb/pick/inflight.h"
+
+#include <jansson.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,6 +50,14 @@ struct inflight_sum {
 	const struct inflight_told *rows; // owned by the ask; the oldest first
 	uint32_t n_rows;
 };
-// False = out of memory.
+// Once. False = out of memory.
 bool inflight_ask_sum(struct inflight_ask *, struct inflight_sum *ret);
-bool inflight_ask_is_silent(const struct inflight_ask *, uint32_t worker);
+// The numbers of workers that said nothing. NULL = out of memory.
+json_t *inflight_ask_silent(const struct inflight_ask *);
+
+// After the sum: the row of this number is to end.
+void inflight_ask_mark(struct inflight_ask *, uint32_t row);
+// All marked rows: to be polled again, until it is answered.
+void inflight_ask_end(struct inflight_ask *, uint64_t now_ns);
+// Then: how many were there still, and have ended. The rows are no longer to be read.
+uint32_t inflight_ask_n_ended(const struct inflight_ask *);

@@ -137,6 +137,11 @@ bool row_query_is_empty(const struct row_query *q)
 	return q->n == 0 && !q->sort && !q->limit;
 }
 
+bool row_query_has_conditions(const struct row_query *q)
+{
+	return q->n > 0;
+}
+
 const char *row_query_sort(const struct row_query *q)
 {
 	return q->sort;

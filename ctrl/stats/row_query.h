@@ -25,6 +25,7 @@ bool row_query_is_condition(const char *word);
 [[nodiscard]] int row_query_add(struct row_query *, const char *word, struct lb_err *reterr);
 
 bool row_query_is_empty(const struct row_query *);
+bool row_query_has_conditions(const struct row_query *); // and not an order or a limit alone
 // Whether a row is told. It also learns which columns there are. NULL query: yes.
 bool row_query_matches(struct row_query *, const json_t *row);
 // Once all rows were shown to row_query_matches(): 0, or -EINVAL and an error that names the first

@@ -146,6 +146,10 @@ static const struct command commands[] = {
 		"connections of clients and to backends, the oldest first: state, protocol, "
 		"streams, bytes, round trip",
 		show_conns, NULL, NULL, true},
+	{"show tcp", "[cluster=C] [frontend=F] [source=ADDRESS[/BITS]] [older=SECONDS] [limit=N]",
+		"the same connections as TCP sees them: state, queues, window, round trip, "
+		"timeout, retransmissions",
+		show_tcp, NULL, NULL, true},
 	{"show failures", "[N] [cause=C] [cluster=C] [frontend=F]",
 		"the last requests that shuntd answered or cut itself, and why", show_failures,
 		NULL, NULL, true},
@@ -198,7 +202,8 @@ bool show_usage_at(size_t i, struct show_usage *ret)
 		a++;
 	if (!a->name)
 		return false;
-	*ret = (struct show_usage){a->name, a->usage ? a->usage : "", a->help, a->level, false};
+	*ret = (struct show_usage){
+		a->name, a->usage ? a->usage : "", a->help, a->level, a->has_rows};
 	return true;
 }
 
@@ -311,7 +316,10 @@ static char *act(
 			a->name, stats_level_name(a->level), stats_level_name(args->caller->level));
 		return no_answer(args);
 	}
+	char *rest[WORDS_MAX];
 	take_json(args);
+	if (a->has_rows && !take_conditions(a->usage, args, rest))
+		return no_answer(args);
 	if (has_rest(a->usage, args))
 		return answer_error("unexpected argument '%s', try help", args->words[0]);
 	json_t *tree = a->build(s, args);

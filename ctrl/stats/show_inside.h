@@ -57,6 +57,7 @@ struct show_action {
 	enum stats_level level; // that a caller needs at least
 	bool changes; // something: who did it is told in the log, and so by `show events`
 	json_t *(*build)(const struct show *, struct show_args *); // as of other commands
+	bool has_rows; // conditions choose among what it is done to
 };
 extern const struct show_action show_actions[]; // ended by one without a name
 
@@ -76,6 +77,7 @@ json_t *show_log(const struct show *, struct show_args *);
 json_t *show_why(const struct show *, struct show_args *);
 json_t *show_requests(const struct show *, struct show_args *);
 json_t *show_conns(const struct show *, struct show_args *);
+json_t *show_tcp(const struct show *, struct show_args *);
 json_t *show_xds(const struct show *, struct show_args *);
 json_t *show_certs(const struct show *, struct show_args *);
 json_t *show_metrics(const struct show *, struct show_args *);
@@ -88,6 +90,8 @@ json_t *show_set_endpoint(const struct show *, struct show_args *);
 json_t *show_unset_endpoint(const struct show *, struct show_args *);
 json_t *show_overrides(const struct show *, struct show_args *);
 json_t *show_set_log_level(const struct show *, struct show_args *);
+json_t *show_kill_request(const struct show *, struct show_args *);
+json_t *show_kill_conn(const struct show *, struct show_args *);
 json_t *show_capture(const struct show *, struct show_args *);
 json_t *show_capture_start(const struct show *, struct show_args *);
 json_t *show_capture_stop(const struct show *, struct show_args *);

@@ -13,6 +13,7 @@
 	X(clients_over_budget) /* likewise, of one that has spent its budget of resets */          \
 	X(clients_idled) /* sent away: without an open stream for too long */                      \
 	X(clients_aged) /* sent away: connected for limits.max_connection_age_s */                 \
+	X(clients_killed) /* ended by an operator */                                               \
 	X(clients_evicted) /* idle, and closed to make room for a newcomer */                      \
 	X(inputs_put_off) /* what clients sent, until its source's next part of a turn */          \
 	X(clients_silent) /* sent no SETTINGS in time */                                           \
@@ -69,6 +70,7 @@
 	X(upstream_goaways)                                                                        \
 	X(upstreams_idled) /* spare connections closed */                                          \
 	X(refused_early_ends) /* requests of sources that ended too many of theirs early */        \
+	X(upstreams_killed) /* ended by an operator */                                             \
 	X(upstreams_retired_resets) /* before their backends close them for too many resets */    \
 	X(upstreams_unanswered) /* retired: TCP had no answer for six seconds or more */           \
 	X(windows_grown) /* of HTTP/2: doubled, as half of one was used in a round trip */         \

@@ -4,6 +4,7 @@
 #include "dataplane/h2/carrier.h"
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/client.h"
+#include "dataplane/proxy/kill.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/trail.h"
@@ -31,6 +32,18 @@ static bool is_at(const struct lb_inflight_query *q, uint32_t frontend)
 static bool is_in(const struct lb_inflight_query *q, uint32_t state)
 {
 	return q->states >> state & 1;
+}
+
+static bool is_the_one(const struct proxy *p, uint64_t began_ns)
+{
+	const struct lb_inflight_handle *h = &p->link->inflight->query.handle;
+	return h->began_ns == began_ns && h->slot == p->inflight.at &&
+	       h->is_backend == p->inflight.at_upstreams && h->worker == p->link->worker;
+}
+
+static inline bool may_be(const struct proxy *p, uint64_t began_ns)
+{
+	return !p->link->inflight->query.has_handle || is_the_one(p, began_ns);
 }
 
 // To know the state of a connection, more of it must be read than the rest needs.
@@ -61,12 +74,22 @@ static enum lb_request_state state_of_request(const struct proxy_request *r)
 	return LB_REQUEST_delivering;
 }
 
+// The texts of a request take the most time.
+static bool has_id(const struct lb_inflight_query *q, const struct proxy_request *r)
+{
+	struct str texts[LB_FAILURE_N_TEXTS] = {{0}};
+	if (!q->id[0])
+		return true;
+	(void)proxy_trail_texts(r, texts);
+	return str_eq(texts[LB_FAILURE_id], str_from(q->id));
+}
+
 static bool wants_request(const struct lb_inflight_query *q, const struct proxy_request *r)
 {
 	return r->began_ns <= q->before_ns && is_at(q, r->frontend) &&
 	       (q->cluster == LB_INFLIGHT_ANY || q->cluster == r->cluster_id) &&
 	       (is_from(q, &r->client_ip) || is_from(q, &r->owner->address)) &&
-	       is_in(q, state_of_request(r));
+	       is_in(q, state_of_request(r)) && may_be(r->proxy, r->began_ns) && has_id(q, r);
 }
 
 static void tell_request(const struct proxy_request *r, struct lb_inflight_row *row)
@@ -77,6 +100,7 @@ static void tell_request(const struct proxy_request *r, struct lb_inflight_row *
 	row->peer = (struct ip_port){r->owner->address, r->owner->port};
 	row->frontend = r->frontend;
 	row->state = (uint8_t)state_of_request(r);
+	row->slot = r->proxy->inflight.at;
 	struct lb_inflight_request *to = &row->request;
 	to->has_endpoint = proxy_request_has_backend(r);
 	to->endpoint =
@@ -147,27 +171,25 @@ static void tell_conn(struct proxy_conn *c, struct lb_inflight_row *row)
 {
 	const struct tcp_flow *flow = tcp_conn_flow(c->tcp);
 	const struct tls_conn *tls = c->secure ? c->secure->tls : NULL;
-	struct tcp_conn_info tcp;
-	tcp_conn_tell(c->tcp, &tcp);
-	row->bytes_in = tcp.n_received;
 	row->bytes_out = proxy_conn_taken(c);
 	row->conn = (struct lb_inflight_conn){
 		.local = {flow->local, flow->local_port},
 		.endpoint = LB_INFLIGHT_ANY,
 		.n_streams = c->h2 ? h2_conn_n_streams(c->h2) : 0,
 		.waiting = proxy_conn_left(c) + (c->h2 ? h2_conn_queued(c->h2) : 0),
-		.rtt_ns = tcp.rtt_ns,
-		.cwnd = tcp.cwnd,
-		.n_resent = tcp.n_resent,
 		.tls = tls ? tls_conn_version(tls) : 0,
 		.http = http_of(c),
 	};
+	row->slot = c->proxy->inflight.at;
+	tcp_conn_tell(c->tcp, &row->conn.tcp);
+	row->bytes_in = row->conn.tcp.n_received;
 }
 
 static bool wants_client(const struct lb_inflight_query *q, const struct proxy_client *c)
 {
 	return !q->by_endpoint && c->conn.began_ns <= q->before_ns && is_at(q, c->frontend) &&
-	       is_from(q, &c->address) && (is_in_any(q) || is_in(q, state_of_client(c)));
+	       is_from(q, &c->address) && may_be(c->conn.proxy, c->conn.began_ns) &&
+	       (is_in_any(q) || is_in(q, state_of_client(c)));
 }
 
 // One that was put back into its pool had no TCP connection any more.
@@ -193,7 +215,8 @@ static bool wants_upstream(const struct lb_inflight_query *q, const struct proxy
 	uint32_t id = u->endpoint_id;
 	return q->frontend == LB_INFLIGHT_ANY && !q->has_source &&
 	       (!q->by_endpoint || q->endpoints[id / 64] >> id % 64 & 1) &&
-	       u->conn.began_ns <= q->before_ns && (is_in_any(q) || is_in(q, state_of_upstream(u)));
+	       u->conn.began_ns <= q->before_ns && may_be(u->conn.proxy, u->conn.began_ns) &&
+	       (is_in_any(q) || is_in(q, state_of_upstream(u)));
 }
 
 static bool look_at_upstream(struct lb_inflight *f, struct proxy_upstream *u)
@@ -241,24 +264,85 @@ static bool go_on(struct proxy_inflight *i, enum lb_inflight_kind kind)
 	return true;
 }
 
+// To look at the id of a request costs as much as to write it down.
+static int cost(const struct lb_inflight *f, bool is_written)
+{
+	return is_written || f->query.id[0] ? ROW_COST : 1;
+}
+
+static void again(struct proxy *p)
+{
+	twheel_arm(p->wheel, &p->inflight.timer, twheel_now(p->wheel) + TWHEEL_NS_PER_TICK);
+}
+
 static void look_at_some(struct twheel_timer *t)
 {
 	struct proxy *p = CONTAINER_OF(t, struct proxy, inflight.timer);
 	struct proxy_inflight *i = &p->inflight;
+	struct lb_inflight *f = p->link->inflight;
 	for (int budget = BUDGET; budget > 0;) {
 		const struct pool *pool = pool_of(p);
 		if (i->at < pool_n_seen(pool)) {
-			budget -= look(p, pool_at(pool, i->at++)) ? ROW_COST : 1;
-		} else if (!go_on(i, p->link->inflight->query.kind)) {
-			lb_inflight_done(p->link->inflight);
+			budget -= cost(f, look(p, pool_at(pool, i->at)));
+			i->at++;
+		} else if (!go_on(i, f->query.kind)) {
+			lb_inflight_done(f);
 			return;
 		}
 	}
-	twheel_arm(p->wheel, t, twheel_now(p->wheel) + TWHEEL_NS_PER_TICK);
+	again(p);
+}
+
+// What is marked ends.
+
+static bool end_request(struct proxy_request *r, uint64_t began_ns)
+{
+	bool is_there = !r->ended && r->began_ns == began_ns;
+	if (is_there)
+		proxy_kill_request(r);
+	return is_there;
+}
+
+static bool end_conn(struct proxy *p, const struct lb_inflight_row *row, uint32_t *ret_n_streams)
+{
+	bool is_client = row->conn.endpoint == LB_INFLIGHT_ANY;
+	// First in both.
+	struct proxy_conn *c = pool_at(is_client ? &p->clients : &p->upstreams, row->slot);
+	if (!c->tcp || c->began_ns != row->began_ns)
+		return false;
+	*ret_n_streams = c->h2 ? h2_conn_n_streams(c->h2) : 0;
+	if (is_client)
+		proxy_kill_client(CONTAINER_OF(c, struct proxy_client, conn));
+	else
+		proxy_kill_upstream(CONTAINER_OF(c, struct proxy_upstream, conn));
+	return true;
+}
+
+static void end_some(struct twheel_timer *t)
+{
+	struct proxy *p = CONTAINER_OF(t, struct proxy, inflight.timer);
+	struct lb_inflight *f = p->link->inflight;
+	bool is_requests = f->query.kind == LB_INFLIGHT_REQUESTS;
+	for (int budget = BUDGET; budget > 0 && p->inflight.at < f->n_rows; p->inflight.at++) {
+		const struct lb_inflight_row *row = &f->rows[p->inflight.at];
+		uint32_t n_streams = 0;
+		if (!row->is_marked)
+			continue;
+		bool ends = is_requests
+		                    ? end_request(pool_at(&p->requests, row->slot), row->began_ns)
+		                    : end_conn(p, row, &n_streams);
+		f->n_ended += ends;
+		budget -= ROW_COST * (int)(1 + n_streams);
+	}
+	if (p->inflight.at < f->n_rows)
+		again(p);
+	else
+		lb_inflight_done(f);
 }
 
 void proxy_inflight_begin(struct proxy *p)
 {
-	p->inflight = (struct proxy_inflight){.timer.fire = look_at_some};
+	bool ends = p->link->inflight->ends;
+	p->inflight = (struct proxy_inflight){.timer.fire = ends ? end_some : look_at_some};
 	twheel_arm(p->wheel, &p->inflight.timer, twheel_now(p->wheel));
 }

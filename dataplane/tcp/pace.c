@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/tcp/pace.h"
 
-// The time that so many bytes take: at two windows a round trip in slow start, 1.2 later.
+// Tenths of a window that leave in a round trip: two windows in slow start, 1.2 later.
+static uint64_t tenths(const struct tcp_conn *c)
+{
+	return c->cc.cwnd < c->cc.ssthresh ? 20 : 12;
+}
+
+// The time that so many bytes take.
 static uint64_t price_ns(const struct tcp_conn *c, uint32_t len)
 {
-	uint64_t tenths = c->cc.cwnd < c->cc.ssthresh ? 20 : 12;
-	return len * c->srtt_ns * 10 / (tenths * c->cc.cwnd);
+	return len * c->srtt_ns * 10 / (tenths(c) * c->cc.cwnd);
+}
+
+uint64_t tcp_pace_rate(const struct tcp_conn *c)
+{
+	return (uint64_t)((double)(tenths(c) * c->cc.cwnd) / 10 * NS_PER_SECOND /
+			  (double)c->srtt_ns);
 }
 
 bool tcp_pace_holds(struct tcp_conn *c, uint32_t len)

@@ -19,3 +19,5 @@ static inline bool tcp_pace_applies(const struct tcp_conn *c, uint32_t flight)
 // Where it does: true = len bytes must wait for TCP_TIMER_PACE, which is set.
 bool tcp_pace_holds(struct tcp_conn *, uint32_t len);
 void tcp_pace_sent(struct tcp_conn *, uint32_t len);
+// Where it does: bytes a second.
+uint64_t tcp_pace_rate(const struct tcp_conn *);

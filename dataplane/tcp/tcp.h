@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct lb_tcp_info;
 struct tcp_stack;
 struct tcp_conn;
 struct tcp_cc_ops;
@@ -192,15 +193,7 @@ void tcp_conn_set_user_timeout(struct tcp_conn *, uint64_t timeout_ns);
 void tcp_conn_set_keepalive(struct tcp_conn *, uint64_t idle_ns);
 
 // What is known of a connection, for operators.
-struct tcp_conn_info {
-	uint64_t n_received; // bytes in order
-	uint64_t rtt_ns; // the smoothed round trip (RFC 6298); 0 = not known yet
-	uint32_t cwnd; // bytes that congestion control lets be in flight
-	uint32_t mss; // bytes of a full segment
-	uint32_t in_flight; // sequence numbers sent and not acknowledged
-	uint32_t n_resent; // segments sent again, for whatever reason; a SYN, too
-};
-void tcp_conn_tell(const struct tcp_conn *, struct tcp_conn_info *ret);
+void tcp_conn_tell(const struct tcp_conn *, struct lb_tcp_info *ret);
 
 // Segments and bytes received, sent, retransmitted, refused, and dropped by cause.
 struct counter_set tcp_stack_counters(const struct tcp_stack *);

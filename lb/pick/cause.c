@@ -37,6 +37,8 @@ static const struct lb_cause_info causes[LB_N_CAUSES] = {
 	[LB_CAUSE_FAULT] = {"FI", "fault_injected", 14, 503, "fault injected"},
 	// As gRPC's C-core says it.
 	[LB_CAUSE_DENIED] = {"RBAC", "denied", 7, 403, "Unauthorized RPC rejected"},
+	// Not 14, which invites clients to ask the same again.
+	[LB_CAUSE_KILLED] = {"KL", "killed", 1, 503, "the request was ended by an operator"},
 };
 
 const struct lb_cause_info *lb_cause_info(enum lb_cause cause)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a request ended: exactly one cause per stream, the same in counters, logs and statuses. Flags
-// are Envoy's response flags (plus DR, the client reset, UTL and RBAC).
+// are Envoy's response flags (plus DR, the client reset, UTL, RBAC and KL).
 // Thread: any. Pure.
 #pragma once
 
@@ -26,6 +26,7 @@ enum lb_cause {
 	LB_CAUSE_CLIENT_PROTOCOL, // DPE: malformed request
 	LB_CAUSE_FAULT, // FI: aborted by a configured fault (FI-02)
 	LB_CAUSE_DENIED, // RBAC: refused by access control (A41-14)
+	LB_CAUSE_KILLED, // KL: an operator ended it, or its connection (OPS-190)
 	LB_N_CAUSES,
 };
 

@@ -37,8 +37,16 @@ void lb_inflight_ask(struct lb_inflight *f, const struct lb_inflight_query *quer
 	DCHECK(query->limit >= 1 && query->limit <= LB_INFLIGHT_ROWS);
 	f->query = *query;
 	f->n_all = f->n_matching = f->n_rows = 0;
+	f->ends = false;
 	// The ring of commands brings the worker what was written here.
 	__atomic_store_n(&f->asked, true, __ATOMIC_RELEASE);
+}
+
+void lb_inflight_end(struct lb_inflight *f)
+{
+	f->ends = true;
+	f->n_ended = 0;
+	__atomic_store_n(&f->asked, true, __ATOMIC_RELEASE); // as in ask()
 }
 
 void lb_inflight_take_back(struct lb_inflight *f)
@@ -84,6 +92,7 @@ struct lb_inflight_row *lb_inflight_find_place(struct lb_inflight *f, uint64_t b
 		struct lb_inflight_row *row = &f->rows[at];
 		f->heap[at] = at;
 		row->began_ns = began_ns;
+		row->is_marked = false;
 		rise(f, at);
 		return row;
 	}

@@ -2,14 +2,16 @@
 // What is in flight on a worker, when an operator asks: one question of the control thread, and the
 // oldest requests or connections that match it, in memory of a fixed size. It belongs to one side
 // at a time: the control thread writes the question, lb_inflight_ask() makes all of it the worker's
-// (LB_COMMAND_INFLIGHT wakes it), and lb_inflight_done() makes it the control thread's again.
-// Thread: as tagged; is_free(), ask() and take_back() on ctrl, find_place() and done() on the
-// worker.
+// (LB_COMMAND_INFLIGHT wakes it), and lb_inflight_done() makes it the control thread's again. It
+// may then mark rows of the answer, and have them ended by lb_inflight_end() in the same way.
+// Thread: as tagged; is_free(), ask(), end() and take_back() on ctrl, find_place() and done() on
+// the worker.
 #pragma once
 
 #include "lb/base/ip.h"
 #include "lb/base/str.h"
 #include "lb/pick/limits.h"
+#include "lb/pick/tcp_info.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,6 +52,16 @@ const char *lb_inflight_state_name(enum lb_inflight_kind, uint32_t n);
 
 #define LB_INFLIGHT_ANY UINT32_MAX
 
+// Names one request or connection of a process: its place in the worker's pool of such objects, and
+// when it began. Nothing that is told and begins later has the same.
+struct lb_inflight_handle {
+	uint64_t began_ns;
+	uint32_t slot;
+	uint16_t worker;
+	bool is_backend; // of a connection: not of a client
+};
+#define LB_INFLIGHT_ID_MAX 72 // of an x-request-id, with the NUL at its end
+
 // Conditions, all of which must hold.
 struct lb_inflight_query {
 	enum lb_inflight_kind kind;
@@ -58,6 +70,9 @@ struct lb_inflight_query {
 	uint32_t states; // bits: 1 << state; UINT32_MAX = any
 	uint32_t frontend; // of requests and clients; LB_INFLIGHT_ANY
 	uint32_t cluster; // of requests; id, or LB_INFLIGHT_ANY
+	bool has_handle;
+	struct lb_inflight_handle handle; // this one alone
+	char id[LB_INFLIGHT_ID_MAX]; // of requests; "" = any
 	bool has_source;
 	struct ip_prefix source; // of the client
 	bool by_endpoint; // connections to these endpoints alone
@@ -67,7 +82,7 @@ struct lb_inflight_query {
 // Texts of a request and what is kept of each, with the NUL at its end; those of lb/pick/failures.h
 // of the same names.
 #define LB_INFLIGHT_TEXTS(X)                                                                       \
-	X(id, 72)                                                                                  \
+	X(id, LB_INFLIGHT_ID_MAX)                                                                  \
 	X(method, 16)                                                                              \
 	X(authority, 128)                                                                          \
 	X(path, 256)                                                                               \
@@ -90,9 +105,7 @@ struct lb_inflight_conn {
 	uint32_t endpoint; // id; LB_INFLIGHT_ANY = it is a client's
 	uint32_t n_streams;
 	uint64_t waiting; // bytes for the peer that it has not acknowledged
-	uint64_t rtt_ns; // 0 = not known yet
-	uint32_t cwnd; // bytes
-	uint32_t n_resent; // segments
+	struct lb_tcp_info tcp;
 	uint16_t tls; // version as in records (RFC 8446 4.1.2); 0 = none, or not agreed upon
 	uint8_t http; // 20, 11 or 10; 0 = not known yet
 };
@@ -103,6 +116,8 @@ struct lb_inflight_row {
 	struct ip_port peer; // the client, of a connection to a backend the backend
 	uint16_t frontend; // of requests and clients
 	uint8_t state; // of the query's kind
+	bool is_marked; // w: ctrl: it is to end
+	uint32_t slot; // of its handle
 	union {
 		struct lb_inflight_request request;
 		struct lb_inflight_conn conn;
@@ -115,6 +130,8 @@ struct lb_inflight {
 	// The answer. Objects come and go while the worker looks at one after the other.
 	uint64_t n_all, n_matching; // of the kind, and that match
 	uint32_t n_rows;
+	bool ends; // the question is to end the marked rows
+	uint32_t n_ended; // the answer: of these, what was there still
 	uint32_t heap[LB_INFLIGHT_ROWS]; // indexes of rows, the youngest first; the worker's
 	struct lb_inflight_row rows[LB_INFLIGHT_ROWS]; // n_rows, in no order
 };
@@ -126,7 +143,9 @@ void lb_inflight_free(struct lb_inflight *); // NULL is fine
 // The control thread may read the answer, or ask.
 bool lb_inflight_is_free(const struct lb_inflight *);
 void lb_inflight_ask(struct lb_inflight *, const struct lb_inflight_query *);
-// After ask(), if no command was sent.
+// The same: the rows of the last answer that are marked are to end, if they are there still.
+void lb_inflight_end(struct lb_inflight *);
+// After ask() or end(), if no command was sent.
 void lb_inflight_take_back(struct lb_inflight *);
 
 // Where to write the row of one that matches and began then; counts it. NULL = there are as many

@@ -274,8 +274,8 @@ static void ops_62_connections_of_both_sides_are_told(void **state)
 		if (is_client) {
 			assert_in_range(row->bytes_out, 200000, 210000);
 			assert_in_range(row->bytes_in, 1000, 2000);
-			assert_in_range(c->rtt_ns, 5 * MS, 40 * MS);
-			assert_true(c->cwnd >= 10000);
+			assert_in_range(c->tcp.rtt_ns, 5 * MS, 40 * MS);
+			assert_true(c->tcp.cwnd >= 10000);
 		}
 		n_answers += !is_client && row->bytes_in >= 200000;
 	}
@@ -315,7 +315,7 @@ static void ops_63_segments_sent_again_are_told_for_each_connection(void **state
 		if (strcmp(tcp.names[i], "retransmits") == 0)
 			n_all = tcp.values[i];
 	for (uint32_t i = 0; i < f->n_rows; i++)
-		n_told += f->rows[i].conn.n_resent;
+		n_told += f->rows[i].conn.tcp.n_resent;
 	assert_true(n_all > 10);
 	assert_int_equal(n_told, n_all);
 	w->wire.loss = 0;

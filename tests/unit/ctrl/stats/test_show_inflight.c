@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `show requests` and `show conns`: the words they take, what workers are asked, and what is made
-// of their answers. The test plays the worker.
+// `show requests`, `show conns`, `show tcp` and `kill`: the words they take, what workers are
+// asked, and what is made of their answers. The test plays the worker.
 #include "ctrl/assemble/workers.h"
 #include "ctrl/stats/endpoint_clusters.h"
 #include "ctrl/stats/inflight_ask.h"
+#include "ctrl/stats/inflight_handle.h"
 #include "ctrl/stats/show.h"
 #include "ctrl/stats/stats_server.h"
 #include "lb/base/twheel.h"
@@ -141,7 +142,15 @@ static void tell_request(struct lb_inflight *f, uint64_t began_ns)
 	row->peer = (struct ip_port){ip_from_v4(0x0a510001), 5000};
 	row->frontend = 1;
 	row->state = LB_REQUEST_sent;
+	row->slot = 5;
 	row->request = a_request;
+}
+
+static const char *handle_of(uint64_t began_ns)
+{
+	static char text[INFLIGHT_HANDLE_MAX];
+	const struct lb_inflight_handle h = {.began_ns = began_ns, .slot = 5};
+	return inflight_handle_print(LB_INFLIGHT_REQUESTS, &h, text);
 }
 
 // OPS-60, OPS-61
@@ -163,11 +172,12 @@ static void requests_are_told_with_all_that_workers_say_the_oldest_first(void **
 	tell_request(f, now_ns - 4 * NS_PER_SECOND);
 	lb_inflight_done(f);
 	json_t *data = end(follow);
-	json_t *expected = json_pack("{sf ss ss ss ss ss ss ss ss si ss ss si si si ss si}",
+	json_t *expected = json_pack("{sf ss ss ss ss ss ss ss ss si ss ss si si si ss si ss}",
 		"age_s", 4.0, "state", "sent", "frontend", "api", "client", "10.81.0.1:5000",
 		"method", "GET", "authority", "a.example", "path", "/slow\n", "virtual_host", "any",
 		"route", "canary", "route_index", 3, "cluster", "blue", "endpoint", "10.0.0.1:80",
-		"attempts", 2, "bytes_in", 10, "bytes_out", 20, "id", "my id", "worker", 0);
+		"attempts", 2, "bytes_in", 10, "bytes_out", 20, "id", "my id", "worker", 0,
+		"handle", handle_of(now_ns - 4 * NS_PER_SECOND));
 	json_t *rows = json_object_get(data, "requests");
 	assert_true(json_equal(json_array_get(rows, 0), expected));
 	assert_int_equal(json_array_size(rows), 2);
@@ -197,9 +207,24 @@ static void tell_conn(struct lb_inflight *f, uint64_t began_ns, uint32_t endpoin
 	row->conn = (struct lb_inflight_conn){.local = {ip_from_v4(0x0a000001), 80},
 		.endpoint = endpoint,
 		.n_streams = 2,
-		.rtt_ns = 1500 * NS_PER_US,
-		.cwnd = 14600,
-		.n_resent = 3,
+		.tcp = {.state = "established",
+			.rtt_ns = 1500 * NS_PER_US,
+			.rttvar_ns = 250 * NS_PER_US,
+			.rto_ns = 200 * NS_PER_MS,
+			.pace = 12000000,
+			.send_queue = 3000,
+			.recv_queue = 7,
+			.cwnd = 14600,
+			.ssthresh = UINT32_MAX,
+			.in_flight = 2920,
+			.n_resent = 3,
+			.send_window = 65536,
+			.recv_window = 262144,
+			.mss = 1460,
+			.send_scale = 7,
+			.recv_scale = 9,
+			.n_backoff = 1,
+			.congestion = "cubic"},
 		.tls = 0x0304,
 		.http = 20};
 }
@@ -466,6 +491,173 @@ static void who_waits_long_for_others_is_told_so(void **state)
 	json_decref(data);
 }
 
+// OPS-194
+static void tcp_tells_what_ss_tells_of_the_kernels(void **state)
+{
+	struct world *w = *state;
+	struct stats_follow *follow = begin("show tcp side=backend state=established json");
+	assert_null(look(follow));
+	struct lb_inflight *f = expect_question(w);
+	assert_int_equal(f->query.kind, LB_INFLIGHT_CONNS);
+	assert_int_equal(f->query.states, UINT32_MAX);
+	tell_conn(f, 1, LB_INFLIGHT_ANY);
+	tell_conn(f, 2, ids[1]);
+	lb_inflight_done(f);
+	json_t *data = end(follow);
+	assert_int_equal(json_integer_value(json_object_get(data, "shown")), 1);
+	json_t *row = json_array_get(json_object_get(data, "connections"), 0);
+	json_object_del(row, "age_s");
+	json_object_del(row, "handle");
+	json_t *expected = json_pack(
+		"{ss ss ss ss ss ss si si si si sn sf sf sn sf si si si si si si si si ss si}",
+		"state", "established", "side", "backend", "peer", "10.81.0.1:5000", "local",
+		"10.0.0.1:80", "frontend", "", "cluster", "blue, green", "recv_queue", 7,
+		"send_queue", 3000, "in_flight", 2920, "cwnd", 14600, "ssthresh", "rtt_ms", 1.5,
+		"rttvar_ms", 0.25, "min_rtt_ms", "rto_ms", 200.0, "backoffs", 1, "retransmits", 3,
+		"pace_bytes_s", 12000000, "mss", 1460, "send_window", 65536, "recv_window", 262144,
+		"send_scale", 7, "recv_scale", 9, "congestion", "cubic", "worker", 0);
+	assert_non_null(expected);
+	assert_true(json_equal(row, expected));
+	json_decref(expected);
+	json_decref(data);
+}
+
+static const struct stats_caller operator_ = {.level = STATS_OPERATOR};
+
+// The text of an answer at once; from malloc.
+static char *refusal(const char *command, const struct stats_caller *caller)
+{
+	struct stats_follow *follow = NULL;
+	char *text = show_answer(show, caller, command, &follow);
+	assert_null(follow);
+	return text;
+}
+
+static struct stats_follow *begin_kill(const char *command)
+{
+	struct stats_follow *follow = NULL;
+	char *text = show_answer(show, &operator_, command, &follow);
+	if (text[0])
+		fail_msg("%s", text);
+	free(text);
+	assert_true(follow && follow->is_soon);
+	return follow;
+}
+
+static uint64_t number(const json_t *data, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(data, key));
+}
+
+// OPS-191: conditions of any column, an order and a limit, as of the listing.
+static void a_kill_ends_the_rows_that_its_listing_would_tell(void **state)
+{
+	struct world *w = *state;
+	struct stats_follow *follow =
+		begin_kill("kill request cluster=blue path~slow sort=-age_s limit=2 json");
+	assert_null(look(follow));
+	struct lb_inflight *f = expect_question(w);
+	assert_int_equal(f->query.limit, LB_INFLIGHT_ROWS);
+	for (uint64_t i = 1; i <= 4; i++)
+		tell_request(f, i);
+	strcpy(f->rows[1].request.path, "/fast");
+	lb_inflight_done(f);
+	assert_null(look(follow));
+	assert_null(look(follow));
+	f = expect_question(w);
+	assert_true(f->ends);
+	for (uint32_t i = 0; i < 4; i++) // the oldest of those whose path it is
+		assert_int_equal(f->rows[i].is_marked, i == 0 || i == 2);
+	assert_null(look(follow));
+	f->n_ended = 1; // the other one had ended meanwhile
+	lb_inflight_done(f);
+	json_t *data = end(follow);
+	assert_int_equal(number(data, "matching"), 4);
+	assert_int_equal(number(data, "chosen"), 2);
+	assert_int_equal(number(data, "ended"), 1);
+	json_decref(data);
+}
+
+// OPS-191
+static void a_kill_by_name_asks_for_that_alone(void **state)
+{
+	struct world *w = *state;
+	struct stats_follow *follow = begin_kill("kill request 3-r2f-1c3a5e json");
+	assert_null(look(follow));
+	const struct lb_inflight_query *q = &expect_question(w)->query;
+	assert_true(q->has_handle);
+	assert_int_equal(q->handle.worker, 3);
+	assert_int_equal(q->handle.slot, 0x2f);
+	assert_int_equal(q->handle.began_ns, 0x1c3a5e);
+	lb_inflight_done(w->link->inflight);
+	assert_null(look(follow));
+	assert_true(spsc_is_empty(&w->link->commands)); // nobody is asked to end nothing
+	json_t *data = end(follow);
+	assert_int_equal(number(data, "ended"), 0);
+	json_decref(data);
+	follow = begin_kill("kill request some-id json");
+	assert_null(look(follow));
+	q = &expect_question(w)->query;
+	assert_false(q->has_handle);
+	assert_string_equal(q->id, "some-id");
+	follow->free(follow);
+	lb_inflight_done(w->link->inflight);
+	follow = begin_kill("kill conn 0-b1-2 json");
+	assert_null(look(follow));
+	q = &expect_question(w)->query;
+	assert_true(q->has_handle && q->handle.is_backend);
+	assert_int_equal(q->kind, LB_INFLIGHT_CONNS);
+	lb_inflight_done(w->link->inflight);
+	follow->free(follow);
+}
+
+// OPS-191
+static void a_kill_that_names_nothing_is_refused(void **state)
+{
+	static const char *const wrong[][2] = {
+		{"kill request", "an id or a condition must follow, not only a limit"},
+		{"kill conn limit=5", "an id or a condition must follow"},
+		{"kill conn sort=age_s", "an id or a condition must follow"},
+		{"kill conn some-id", "'some-id' is no handle, try show conns"},
+		{"kill conn 0-r1-2", "'0-r1-2' is no handle"},
+		{"kill request a b", "unexpected argument 'b'"},
+		{"kill request state=idle", "state: 'idle' is none of"},
+		{"kill request colour=blue", "no column 'colour'"},
+		{"kill request limit=1001 cluster=blue", "limit: '1001' is not between"}};
+	struct world *w = *state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char *text = refusal(wrong[i][0], &operator_);
+		if (strncmp(text, "error: ", 7) != 0 ||
+			strncmp(text + 7, wrong[i][1], strlen(wrong[i][1])) != 0)
+			fail_msg("%s: %s", wrong[i][0], text);
+		free(text);
+	}
+	char *text = refusal("kill request some-id", &anybody);
+	assert_non_null(strstr(text, "'kill request' needs the level operator"));
+	free(text);
+	assert_true(spsc_is_empty(&w->link->commands));
+}
+
+// OPS-193
+static void a_worker_that_does_not_say_what_ended_is_named(void **state)
+{
+	struct world *w = *state;
+	struct stats_follow *follow = begin_kill("kill request frontend=api json");
+	assert_null(look(follow));
+	struct lb_inflight *f = expect_question(w);
+	tell_request(f, 1);
+	lb_inflight_done(f);
+	assert_null(look(follow));
+	assert_null(look(follow));
+	assert_true(expect_question(w)->rows[0].is_marked);
+	let_pass(w, INFLIGHT_PATIENCE_NS);
+	json_t *data = end(follow);
+	assert_int_equal(number(data, "chosen"), 1);
+	assert_int_equal(number(data, "ended"), 0);
+	assert_int_equal(json_array_size(json_object_get(data, "silent_workers")), 1);
+	json_decref(data);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 RUN_SUITE("ctrl/show_inflight", CASE(requests_are_told_with_all_that_workers_say_the_oldest_first),
@@ -473,4 +665,7 @@ RUN_SUITE("ctrl/show_inflight", CASE(requests_are_told_with_all_that_workers_say
 	CASE(of_many_clusters_some_are_named), CASE(conditions_become_the_workers_question),
 	CASE(wrong_conditions_get_a_clear_error_and_nobody_is_asked),
 	CASE(a_worker_that_says_nothing_is_left_out_and_named), CASE(questions_wait_for_each_other),
-	CASE(who_waits_long_for_others_is_told_so))
+	CASE(who_waits_long_for_others_is_told_so), CASE(tcp_tells_what_ss_tells_of_the_kernels),
+	CASE(a_kill_ends_the_rows_that_its_listing_would_tell),
+	CASE(a_kill_by_name_asks_for_that_alone), CASE(a_kill_that_names_nothing_is_refused),
+	CASE(a_worker_that_does_not_say_what_ended_is_named))
