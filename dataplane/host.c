@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/host.h"
 
+#include "dataplane/net/ping.h"
 #include "dataplane/net/tap.h"
+#include "dataplane/net/tell.h"
 #include "dataplane/port.h"
 #include "lb/base/cacheline.h"
 #include "lb/base/check.h"
 #include "lb/base/time.h"
+#include "lb/pick/link.h"
 
 #include <rte_mbuf.h>
 
@@ -276,6 +279,19 @@ const char *host_source_for(void *host, const struct ip_addr *dst, struct ip_add
 void host_serve(void *host, uint32_t place, const struct ip_addr *ip)
 {
 	net_serve(((struct host *)host)->net, place, ip);
+}
+
+bool host_carry_out(struct host *h, struct lb_link *link, const struct lb_command *command)
+{
+	struct lb_inflight *f = link->inflight;
+	if (command->kind == LB_COMMAND_PING) {
+		net_ping_begin(h->net, &link->ping);
+		return true;
+	}
+	if (command->kind != LB_COMMAND_INFLIGHT || f->query.kind < LB_INFLIGHT_NEIGHBORS)
+		return false;
+	net_tell_begin(h->net, f);
+	return true;
 }
 
 // False = that port has no device just now. One that is back may have another address.

@@ -16,6 +16,8 @@
 
 struct host;
 struct lb_capture;
+struct lb_command;
+struct lb_link;
 struct port;
 struct port_queue;
 struct rte_mbuf;
@@ -70,6 +72,9 @@ void host_watch_links(struct host *);
 const char *host_source_for(void *host, const struct ip_addr *dst, struct ip_addr *ret);
 // net_serve() of the host, as for proxy_conf.serve.
 void host_serve(void *host, uint32_t place, const struct ip_addr *);
+
+// Carries out what the control thread wants of the network layer. False = it is not about that.
+bool host_carry_out(struct host *, struct lb_link *, const struct lb_command *);
 
 // From now on frames that the capture asks for are copied to it, on the ports that it names; NULL =
 // no longer. It is borrowed meanwhile, and the caller publishes. Not while frames are processed.

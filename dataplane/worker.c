@@ -20,7 +20,6 @@
 #include <rte_prefetch.h>
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -291,7 +290,7 @@ static void carry_out(struct worker *w, const struct lb_command *command)
 		tap(w, begins ? w->link->capture : NULL);
 	else if (command->kind == LB_COMMAND_COMPANY)
 		keep_company(w, command->company);
-	else
+	else if (!host_carry_out(w->host, w->link, command))
 		proxy_command(w->proxy, command);
 }
 

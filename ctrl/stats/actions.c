@@ -25,6 +25,9 @@ const struct show_action show_actions[] = {
 	{"set log level", "error | warn | info | debug",
 		"the least severe lines that are logged, until a reload", STATS_OPERATOR, true,
 		show_set_log_level},
+	{"ping", "ADDRESS [count N] [port N]",
+		"sends echo requests from Shunt's own stack, and tells what came of each",
+		STATS_OPERATOR, true, show_ping},
 	{"kill request",
 		"ID | [cluster=C] [frontend=F] [source=ADDRESS[/BITS]] [state=S] "
 		"[older=SECONDS] [limit=N]",

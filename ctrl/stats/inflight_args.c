@@ -62,7 +62,8 @@ static int read_source(const struct reader *r, const char *text)
 	if (text[address.len] && !str_number(str_from(text + address.len + 1), most, &bits))
 		r->to->has_source = false;
 	if (!r->to->has_source)
-		return lb_err_set(r->err, "source: '%s' is not an address, nor ADDRESS/BITS", text);
+		return lb_err_set(r->err, "%s: '%s' is not an address, nor ADDRESS/BITS",
+			r->to->kind >= LB_INFLIGHT_NEIGHBORS ? "address" : "source", text);
 	to->bits = (uint8_t)(bits + before);
 	return 0;
 }
@@ -109,7 +110,7 @@ static const struct condition {
 	int (*read)(const struct reader *, const char *value);
 } conditions[] = {{"cluster=", read_cluster}, {"frontend=", read_frontend},
 	{"source=", read_source}, {"state=", read_state}, {"older=", read_older},
-	{"limit=", read_limit}};
+	{"limit=", read_limit}, {"address=", read_source}};
 #define N_CONDITIONS (sizeof(conditions) / sizeof(conditions[0]))
 
 static int read_word(const struct reader *r, const char *word, unsigned *seen)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conditions of `show requests` and `show conns`, from the words of the command.
+// The conditions of `show requests` and its kin, from the words of the command.
 // Thread: ctrl.
 #pragma once
 

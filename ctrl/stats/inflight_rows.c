@@ -12,6 +12,7 @@
 #include "lb/base/twheel.h"
 #include "tlshs/secrets.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define NS_PER_MS_F 1e6
@@ -180,33 +181,91 @@ static void name_clusters(const struct show *s, const struct inflight_sum *sum, 
 	endpoint_clusters_free(of);
 }
 
+const char *inflight_rows_mac(const uint8_t mac[6], char text[INFLIGHT_MAC_MAX])
+{
+	snprintf(text, INFLIGHT_MAC_MAX, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
+		mac[3], mac[4], mac[5]);
+	return text;
+}
+
+static json_t *neighbor_row(const struct show *s, const struct inflight_told *told)
+{
+	const struct lb_inflight_row *from = told->row;
+	const struct lb_inflight_neighbor *n = &from->neighbor;
+	uint64_t age_ns = twheel_now(s->conf.wheel) - from->began_ns;
+	char text[IP_PORT_TEXT_MAX], mac[INFLIGHT_MAC_MAX];
+	json_t *row = json_object();
+	show_set_u64(row, "port", n->port);
+	show_set_text(row, "address", ip_print(&from->peer.ip, text));
+	show_set_text(row, "mac", n->has_mac ? inflight_rows_mac(n->mac, mac) : "");
+	show_set_text(row, "state", lb_inflight_state_name(LB_INFLIGHT_NEIGHBORS, from->state));
+	json_object_set_new(
+		row, "age_s", n->has_mac ? json_real(show_seconds(age_ns)) : json_null());
+	json_object_set_new(row, "gateway", json_boolean(n->is_gateway));
+	show_set_u64(row, "asked", n->n_asks);
+	show_set_u64(row, "held", n->n_held);
+	show_set_u64(row, "worker", told->worker);
+	return row;
+}
+
 static json_t *one_row(
 	const struct show *s, enum inflight_form form, const struct inflight_told *told)
 {
-	return form == INFLIGHT_OF_REQUESTS ? request_row(s, told)
-	       : form == INFLIGHT_OF_CONNS  ? conn_row(s, told)
-	                                    : tcp_row(s, told);
+	switch (form) {
+	case INFLIGHT_OF_REQUESTS:
+		return request_row(s, told);
+	case INFLIGHT_OF_CONNS:
+		return conn_row(s, told);
+	case INFLIGHT_OF_TCP:
+		return tcp_row(s, told);
+	case INFLIGHT_OF_NEIGHBORS:
+		return neighbor_row(s, told);
+	case INFLIGHT_OF_ADDRESSES:
+		break;
+	}
+	return inflight_rows_address(s, told->row);
 }
 
 json_t *inflight_rows_build(
 	const struct show *s, enum inflight_form form, const struct inflight_sum *sum)
 {
+	if (form == INFLIGHT_OF_ADDRESSES)
+		return inflight_rows_addresses(s, sum);
 	json_t *rows = json_array();
 	for (uint32_t i = 0; rows && i < sum->n_rows; i++)
 		json_array_append_new(rows, one_row(s, form, &sum->rows[i]));
-	if (rows && form != INFLIGHT_OF_REQUESTS)
+	if (rows && inflight_rows_kind(form) == LB_INFLIGHT_CONNS)
 		name_clusters(s, sum, rows);
 	return rows;
 }
 
 enum lb_inflight_kind inflight_rows_kind(enum inflight_form form)
 {
-	return form == INFLIGHT_OF_REQUESTS ? LB_INFLIGHT_REQUESTS : LB_INFLIGHT_CONNS;
+	static const enum lb_inflight_kind kinds[] = {
+		[INFLIGHT_OF_REQUESTS] = LB_INFLIGHT_REQUESTS,
+		[INFLIGHT_OF_CONNS] = LB_INFLIGHT_CONNS,
+		[INFLIGHT_OF_TCP] = LB_INFLIGHT_CONNS,
+		[INFLIGHT_OF_NEIGHBORS] = LB_INFLIGHT_NEIGHBORS,
+		[INFLIGHT_OF_ADDRESSES] = LB_INFLIGHT_ADDRESSES,
+	};
+	return kinds[form];
+}
+
+const char *inflight_rows_all_key(enum inflight_form form)
+{
+	return inflight_rows_kind(form) <= LB_INFLIGHT_CONNS ? "in_flight" : "known";
 }
 
 const char *inflight_rows_key(enum inflight_form form)
 {
-	return form == INFLIGHT_OF_REQUESTS ? "requests" : "connections";
+	static const char *const keys[] = {
+		[INFLIGHT_OF_REQUESTS] = "requests",
+		[INFLIGHT_OF_CONNS] = "connections",
+		[INFLIGHT_OF_TCP] = "connections",
+		[INFLIGHT_OF_NEIGHBORS] = "neighbors",
+		[INFLIGHT_OF_ADDRESSES] = "addresses",
+	};
+	return keys[form];
 }
 
 int inflight_rows_check(

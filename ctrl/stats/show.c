@@ -184,6 +184,13 @@ static const struct command commands[] = {
 		show_capture, NULL, NULL},
 	{"show ports", NULL, "each port: device, link, steering, frames of all workers", show_ports,
 		NULL, NULL, true},
+	{"show addresses", "[address=ADDRESS[/BITS]] [limit=N]",
+		"the addresses of ports, vips and listeners, whether they are answered for, and "
+		"who else claims one",
+		show_addresses, NULL, NULL, true},
+	{"show neighbors", "[address=ADDRESS[/BITS]] [limit=N]",
+		"each worker's neighbors on its links: port, address, MAC address, state, age",
+		show_neighbors, NULL, NULL, true},
 	{"complete", "WORD...", "what the last of the words may be, for shells: one a line",
 		show_complete, NULL, show_complete_text},
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// show requests, show conns: what is in flight now, the oldest first.
+// show requests, show conns, show tcp: what is in flight now, the oldest first; and show neighbors
+// and show addresses, which workers are asked for in the same way.
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/stats/answer.h"
 #include "ctrl/stats/inflight_args.h"
@@ -35,9 +36,9 @@ static json_t *build(const struct inflight_answer *a)
 		json_decref(o);
 		return NULL;
 	}
-	show_set_u64(o, "in_flight", sum.n_all);
+	show_set_u64(o, inflight_rows_all_key(a->form), sum.n_all);
 	show_set_u64(o, "matching", sum.n_matching);
-	show_set_u64(o, "shown", sum.n_rows);
+	show_set_u64(o, "shown", json_array_size(rows));
 	json_object_set_new(o, "silent_workers", inflight_ask_silent(a->ask));
 	json_object_set_new(o, inflight_rows_key(a->form), rows);
 	return o;
@@ -136,4 +137,16 @@ json_t *show_conns(const struct show *s, struct show_args *args)
 json_t *show_tcp(const struct show *s, struct show_args *args)
 {
 	return ask(s, args, INFLIGHT_OF_TCP);
+}
+
+// `[address=ADDRESS[/BITS]] [limit=N] [json]`.
+json_t *show_neighbors(const struct show *s, struct show_args *args)
+{
+	return ask(s, args, INFLIGHT_OF_NEIGHBORS);
+}
+
+// Likewise.
+json_t *show_addresses(const struct show *s, struct show_args *args)
+{
+	return ask(s, args, INFLIGHT_OF_ADDRESSES);
 }

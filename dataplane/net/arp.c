@@ -69,9 +69,10 @@ void arp_announce(struct net *net, uint32_t port, const struct ip_addr *ip)
 }
 
 // Somebody has or wants an address of ours. We keep it, and say so, but not at their pace.
-static void defend(struct net *net, uint32_t port, const struct ip_addr *ip)
+static void defend(struct net *net, uint32_t port, const struct ip_addr *ip, const uint8_t mac[6])
 {
 	net_count(net, NET_arp_conflict);
+	net_note_rival(net, port, ip, mac);
 	if (!neigh_may_defend(net))
 		return;
 	arp_announce(net, port, ip);
@@ -123,7 +124,7 @@ void arp_input(struct net *net, uint32_t port, const uint8_t *p, size_t len)
 		bool is_silent = net_vip_find(&net->vips, &arp.sender_ip) &&
 		                 !net_is_own_of_port(net, &arp.sender_ip, port);
 		if (!is_silent && memcmp(arp.sender_mac, net->ports[port].mac, 6) != 0)
-			defend(net, port, &arp.sender_ip);
+			defend(net, port, &arp.sender_ip, arp.sender_mac);
 		return;
 	}
 	bool for_us = net_is_own_of_port(net, &arp.target_ip, port);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // ICMP (RFC 792): answers echo requests, within a rate, and tells TCP of unreachable destinations
-// and of paths with a smaller MTU, after the checks of RFC 5927. Sends no errors of its own.
+// and of paths with a smaller MTU, after the checks of RFC 5927, and an operator of what becomes of
+// echo requests of ours (ping.h). Sends no errors of its own.
 #include "dataplane/net/inside.h"
 
 #define ICMP_HEADER 8
 #define TYPE_ECHO_REPLY 0
 #define TYPE_UNREACHABLE 3
 #define TYPE_ECHO 8
+#define TYPE_TIME_EXCEEDED 11
 #define CODE_FRAGMENTATION_NEEDED 4
 
 bool icmp_echo_allowed(struct net *net)
@@ -95,6 +97,31 @@ static void fragmentation_needed(
 		net->tcp.too_big(net->tcp.ctx, &flow, load32(quoted + IP4_HEADER + 4), mtu);
 }
 
+static bool is_echo_of(const uint8_t *quoted, size_t len, uint32_t local)
+{
+	return len >= IP4_HEADER + ICMP_HEADER && quoted[0] == (4 << 4 | IP4_HEADER / 4) &&
+	       quoted[9] == IP_PROTO_ICMP && load32(quoted + 12) == local &&
+	       quoted[IP4_HEADER] == TYPE_ECHO;
+}
+
+static bool is_for_ping(
+	struct net *net, uint32_t local, uint32_t remote, const uint8_t *message, size_t len)
+{
+	const struct ip_addr from = ip_from_v4(remote);
+	const uint8_t *quoted = message + ICMP_HEADER;
+	if (message[0] == TYPE_ECHO_REPLY)
+		return net->ping.events->on_reply(net, &from, message + 4, len - 4);
+	bool expired = message[0] == TYPE_TIME_EXCEEDED;
+	if ((!expired && message[0] != TYPE_UNREACHABLE) ||
+		!is_echo_of(quoted, len - ICMP_HEADER, local))
+		return false;
+	const struct net_ping_error e = {.from = from,
+		.dst = ip_from_v4(load32(quoted + 16)),
+		.expired = expired,
+		.code = message[1]};
+	return net->ping.events->on_error(net, &e, quoted + IP4_HEADER + 4, ICMP_HEADER - 4);
+}
+
 void icmp_input(
 	struct net *net, uint32_t local, uint32_t remote, const uint8_t *message, size_t len)
 {
@@ -104,6 +131,8 @@ void icmp_input(
 		net_drop(net, NET_icmp_checksum);
 	else if (message[0] == TYPE_ECHO && message[1] == 0 && !net->silent)
 		echo(net, local, remote, message, len);
+	else if (net->ping.to && is_for_ping(net, local, remote, message, len))
+		return;
 	else if (message[0] == TYPE_UNREACHABLE && message[1] == CODE_FRAGMENTATION_NEEDED)
 		fragmentation_needed(net, local, message, len);
 	else if (message[0] == TYPE_UNREACHABLE)

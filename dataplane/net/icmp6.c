@@ -8,6 +8,7 @@
 #define ICMP6_HEADER 8
 #define TYPE_UNREACHABLE 1
 #define TYPE_TOO_BIG 2
+#define TYPE_TIME_EXCEEDED 3
 #define TYPE_ECHO 128
 #define TYPE_ECHO_REPLY 129
 #define TYPE_LISTENER_QUERY 130
@@ -87,6 +88,27 @@ static void too_big(struct net *net, const struct ip6_packet *p)
 		net->tcp.too_big(net->tcp.ctx, &flow, load32(quoted + IP6_HEADER + 4), mtu);
 }
 
+static bool is_echo_of(const uint8_t *quoted, size_t len, const struct ip_addr *local)
+{
+	return len >= IP6_HEADER + ICMP6_HEADER && quoted[0] >> 4 == 6 &&
+	       quoted[6] == IP_PROTO_ICMP6 && memcmp(quoted + 8, local->b, sizeof(local->b)) == 0 &&
+	       quoted[IP6_HEADER] == TYPE_ECHO;
+}
+
+static bool is_for_ping(struct net *net, const struct ip6_packet *p)
+{
+	const uint8_t *quoted = p->payload + ICMP6_HEADER;
+	if (p->payload[0] == TYPE_ECHO_REPLY)
+		return net->ping.events->on_reply(net, &p->src, p->payload + 4, p->len - 4);
+	bool expired = p->payload[0] == TYPE_TIME_EXCEEDED;
+	if ((!expired && p->payload[0] != TYPE_UNREACHABLE) ||
+		!is_echo_of(quoted, p->len - ICMP6_HEADER, &p->dst))
+		return false;
+	struct net_ping_error e = {.from = p->src, .expired = expired, .code = p->payload[1]};
+	memcpy(e.dst.b, quoted + 24, sizeof(e.dst.b));
+	return net->ping.events->on_error(net, &e, quoted + IP6_HEADER + 4, ICMP6_HEADER - 4);
+}
+
 static void input_sound(struct net *net, const struct ip6_packet *p)
 {
 	uint8_t type = p->payload[0];
@@ -102,6 +124,8 @@ static void input_sound(struct net *net, const struct ip6_packet *p)
 		net_drop(net, NET_icmp6_ignored); // RFC 4443 2.4 (e) for all that answers
 	else if (type == TYPE_ECHO && p->payload[1] == 0 && !net->silent)
 		echo(net, p);
+	else if (net->ping.to && is_for_ping(net, p))
+		return;
 	else if (type == TYPE_TOO_BIG)
 		too_big(net, p);
 	else if (type == TYPE_UNREACHABLE)

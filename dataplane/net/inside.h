@@ -7,6 +7,8 @@
 #include "dataplane/net/csum.h"
 #include "dataplane/net/neigh.h"
 #include "dataplane/net/net.h"
+#include "dataplane/net/ping.h"
+#include "dataplane/net/tell.h"
 #include "dataplane/net/vip_list.h"
 #include "lb/base/container_of.h"
 #include "lb/base/rand.h"
@@ -135,6 +137,8 @@
 	X(tunnel_relayed)                                                                          \
 	X(tunnel_hop_refused)                                                                      \
 	X(tunnel_hop_too_long)                                                                     \
+	X(pings_sent)                                                                              \
+	X(pings_answered)                                                                          \
 	X(tcp_segments)                                                                            \
 	X(tcp_absent)
 
@@ -253,6 +257,15 @@ struct net_decap {
 	bool within; // a packet that one has brought is being processed
 };
 
+// Another host that claims an address of ours.
+#define NET_MAX_RIVALS 16 // of whom operators are told: the last ones
+struct net_rival {
+	struct ip_addr ip;
+	uint64_t at_ns; // when it was heard last; 0 = free
+	uint8_t mac[ETH_ADDRESS];
+	uint8_t port;
+};
+
 // A frame between reserve and emit.
 struct net_open {
 	struct neigh *neigh; // NULL = the frame is discarded
@@ -285,6 +298,9 @@ struct net {
 	uint64_t echo_last_ns;
 	struct net_vips vips;
 	struct net_decap decap;
+	struct net_rival rivals[NET_MAX_RIVALS];
+	struct net_tell tell;
+	struct net_ping ping;
 	uint64_t defended_ns; // when an address was last defended; 0 = never
 	uint64_t counters[NET_N_COUNTERS];
 	bool silent; // see net_set_silent()
@@ -369,6 +385,9 @@ static inline bool eth_is_priority_tagged(const uint8_t *frame, size_t len)
 	return load16(frame + 12) == ETH_TYPE_VLAN && len >= ETH_HEADER + ETH_TAG &&
 	       !(load16(frame + 14) & 0xfff);
 }
+
+// rival.c: another host claims an address of ours on this port's link.
+void net_note_rival(struct net *, uint32_t port, const struct ip_addr *, const uint8_t mac[6]);
 
 // eth.c
 void eth_fill(const struct net_port *, uint8_t *frame, const uint8_t dst[6], uint16_t type);

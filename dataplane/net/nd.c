@@ -127,12 +127,13 @@ void nd_announce(struct net *net, uint32_t port, const struct ip_addr *ip)
 }
 
 // Somebody has or wants an address of ours. We keep it, and say so, but not at their pace.
-static void defend(struct net *net, uint32_t port, const struct ip_addr *ip)
+static void defend(struct net *net, const struct ip6_packet *p, const struct ip_addr *ip)
 {
 	net_count(net, NET_nd_conflict);
+	net_note_rival(net, p->port, ip, p->src_mac);
 	if (!neigh_may_defend(net))
 		return;
-	advertise_to_all(net, port, ip);
+	advertise_to_all(net, p->port, ip);
 }
 
 static bool is_on_link(const struct net *net, const struct ip_addr *ip, uint32_t port)
@@ -180,7 +181,7 @@ static bool learn_answer(struct net *net, const struct ip6_packet *p, const stru
 static void answer(struct net *net, const struct ip6_packet *p, const struct nd *nd)
 {
 	if (ip_is_none(&p->src)) { // who asks wants this address
-		defend(net, p->port, &nd->target);
+		defend(net, p, &nd->target);
 		return;
 	}
 	struct ip6_fields f = fields(&nd->target, &p->src);
@@ -206,7 +207,7 @@ static void advertisement(struct net *net, const struct ip6_packet *p, const str
 {
 	if (is_ours(net, &nd->target, p->port)) {
 		if (!nd->mac || memcmp(nd->mac, net->ports[p->port].mac, ETH_ADDRESS) != 0)
-			defend(net, p->port, &nd->target);
+			defend(net, p, &nd->target);
 	} else if (!learn_answer(net, p, nd)) {
 		net_drop(net, NET_nd_off_link);
 	}

@@ -67,6 +67,8 @@ void net_free(struct net *net)
 {
 	if (!net)
 		return;
+	net_ping_fini(net);
+	net_tell_fini(net);
 	net_vip_fini(net);
 	mld_fini(net);
 	ra_fini(net);

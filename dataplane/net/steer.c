@@ -5,6 +5,7 @@
 #include "dataplane/net/tunnel.h"
 #include "lb/base/check.h"
 #include "lb/base/rand.h"
+#include "lb/pick/ping.h"
 
 #define TCP_PORTS 4 // bytes of a segment that hold them
 #define TCP_FLAGS_AT 13
@@ -154,10 +155,18 @@ static size_t header_of(const uint8_t *ip, size_t len, size_t needed)
 static int steer_quoted(const struct steer *s, const uint8_t *ip, size_t len)
 {
 	size_t header = header_of(ip, len, TCP_PORTS);
+	if (header && ip[9] == IP_PROTO_ICMP)
+		return LB_PING_WORKER;
 	if (!header || ip[9] != IP_PROTO_TCP)
 		return STEER_HERE;
 	return (int)owner_of(
 		s, load32(ip + 16), load32(ip + 12), load16(ip + header + 2), load16(ip + header));
+}
+
+// Of what one worker asks for all.
+static bool is_echo_reply(uint8_t icmp_type)
+{
+	return icmp_type == 0;
 }
 
 static bool is_error(uint8_t icmp_type)
@@ -170,6 +179,8 @@ static int steer_plain_ip4(const struct steer *s, const uint8_t *ip, size_t len,
 {
 	if (len >= IP4_HEADER && ip[9] == IP_PROTO_ICMP) {
 		size_t header = header_of(ip, len, ICMP_HEADER);
+		if (header && is_echo_reply(ip[header]))
+			return LB_PING_WORKER;
 		if (!header || !is_error(ip[header]))
 			return STEER_HERE;
 		header += ICMP_HEADER;
@@ -200,7 +211,11 @@ static bool is_about_neighbors(uint8_t icmp6_type)
 // We sent what is quoted, without extension headers.
 static int steer_quoted_ip6(const struct steer *s, const uint8_t *ip, size_t len)
 {
-	if (len < IP6_HEADER + TCP_PORTS || ip[0] >> 4 != 6 || ip[6] != IP_PROTO_TCP)
+	if (len < IP6_HEADER + TCP_PORTS || ip[0] >> 4 != 6)
+		return STEER_HERE;
+	if (ip[6] == IP_PROTO_ICMP6)
+		return LB_PING_WORKER;
+	if (ip[6] != IP_PROTO_TCP)
 		return STEER_HERE;
 	return (int)owner_of_ip6(
 		s, ip + 24, ip + 8, load16(ip + IP6_HEADER + 2), load16(ip + IP6_HEADER));
@@ -212,6 +227,8 @@ static int steer_icmp6(const struct steer *s, const uint8_t *message, size_t len
 		return STEER_HERE;
 	if (is_about_neighbors(message[0]))
 		return STEER_ALL;
+	if (message[0] == 129) // an echo reply
+		return LB_PING_WORKER;
 	if (message[0] >= 128) // no error
 		return STEER_HERE;
 	return steer_quoted_ip6(s, message + ICMP_HEADER, len - ICMP_HEADER);

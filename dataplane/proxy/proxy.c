@@ -238,7 +238,8 @@ void proxy_command(struct proxy *p, const struct lb_command *c)
 	case LB_COMMAND_PROBE_END:
 		proxy_probe_end(p, c->probe);
 		return;
-	case LB_COMMAND_CAPTURE: // the worker's
+	case LB_COMMAND_PING: // the worker's
+	case LB_COMMAND_CAPTURE:
 	case LB_COMMAND_CAPTURE_END:
 	case LB_COMMAND_COMPANY:
 		return;

@@ -11,10 +11,13 @@ const char *lb_inflight_state_name(enum lb_inflight_kind kind, uint32_t n)
 #define X(name) #name,
 	static const char *const of_requests[] = {LB_INFLIGHT_REQUEST_STATES(X)};
 	static const char *const of_conns[] = {LB_INFLIGHT_CONN_STATES(X)};
+	static const char *const of_neighbors[] = {LB_INFLIGHT_NEIGHBOR_STATES(X)};
 #undef X
 	if (kind == LB_INFLIGHT_REQUESTS)
 		return n < LB_N_REQUEST_STATES ? of_requests[n] : NULL;
-	return n < LB_N_CONN_STATES ? of_conns[n] : NULL;
+	if (kind == LB_INFLIGHT_NEIGHBORS)
+		return n < LB_N_NEIGHBOR_STATES ? of_neighbors[n] : NULL;
+	return kind == LB_INFLIGHT_CONNS && n < LB_N_CONN_STATES ? of_conns[n] : NULL;
 }
 
 struct lb_inflight *lb_inflight_new(void)

@@ -18,7 +18,13 @@
 
 #define LB_INFLIGHT_ROWS 1000 // that a worker tells
 
-enum lb_inflight_kind { LB_INFLIGHT_REQUESTS, LB_INFLIGHT_CONNS };
+enum lb_inflight_kind {
+	LB_INFLIGHT_REQUESTS,
+	LB_INFLIGHT_CONNS,
+	// Not in flight, but asked for in the same way: what the network layer knows.
+	LB_INFLIGHT_NEIGHBORS,
+	LB_INFLIGHT_ADDRESSES,
+};
 
 // What a request does, which docs/stats.md explains; as operators read and write it.
 #define LB_INFLIGHT_REQUEST_STATES(X)                                                              \
@@ -45,6 +51,16 @@ enum lb_request_state { LB_INFLIGHT_REQUEST_STATES(X) LB_N_REQUEST_STATES };
 	X(closing)
 #define X(name) LB_CONN_##name,
 enum lb_conn_state { LB_INFLIGHT_CONN_STATES(X) LB_N_CONN_STATES };
+#undef X
+
+// The same of a neighbor, as RFC 4861 7.3.2 has it; incomplete: its MAC address is not known.
+#define LB_INFLIGHT_NEIGHBOR_STATES(X)                                                             \
+	X(incomplete)                                                                              \
+	X(stale)                                                                                   \
+	X(probe)                                                                                   \
+	X(reachable)
+#define X(name) LB_NEIGHBOR_##name,
+enum lb_neighbor_state { LB_INFLIGHT_NEIGHBOR_STATES(X) LB_N_NEIGHBOR_STATES };
 #undef X
 
 // Of a kind: the name of the nth state; NULL = there are no more.
@@ -74,7 +90,7 @@ struct lb_inflight_query {
 	struct lb_inflight_handle handle; // this one alone
 	char id[LB_INFLIGHT_ID_MAX]; // of requests; "" = any
 	bool has_source;
-	struct ip_prefix source; // of the client
+	struct ip_prefix source; // of the client; of a neighbor, or of ours, its address
 	bool by_endpoint; // connections to these endpoints alone
 	uint64_t endpoints[LB_MAX_ENDPOINTS / 64]; // bits, by id
 };
@@ -110,10 +126,34 @@ struct lb_inflight_conn {
 	uint8_t http; // 20, 11 or 10; 0 = not known yet
 };
 
+struct lb_inflight_neighbor {
+	uint8_t mac[6];
+	uint8_t port;
+	bool has_mac, is_gateway;
+	uint8_t n_held; // frames that wait for it
+	uint8_t n_asks; // questions without an answer
+};
+
+enum lb_address_kind {
+	LB_ADDRESS_port, // of a port, as configured
+	LB_ADDRESS_link_local, // likewise, made of its MAC address
+	LB_ADDRESS_vips, // a prefix of vips
+	LB_ADDRESS_vip, // an address of one that is served
+};
+#define LB_ADDRESS_ALL_PORTS UINT8_MAX
+struct lb_inflight_address {
+	uint64_t rival_ns; // when another host was last heard to claim it; 0 = none was
+	uint8_t rival[6]; // its MAC address
+	uint8_t port; // or LB_ADDRESS_ALL_PORTS
+	uint8_t kind; // enum lb_address_kind
+	uint8_t bits; // of its prefix; of an IPv4 one with IP_V4_BITS
+	bool answers; // ARP and neighbor discovery tell of it
+};
+
 struct lb_inflight_row {
-	uint64_t began_ns; // of the worker's clock
+	uint64_t began_ns; // of the worker's clock; of a neighbor, when its MAC was last confirmed
 	uint64_t bytes_in, bytes_out; // of bodies; of a connection TCP's, out: acknowledged
-	struct ip_port peer; // the client, of a connection to a backend the backend
+	struct ip_port peer; // the client, the backend, the neighbor; or the address of ours
 	uint16_t frontend; // of requests and clients
 	uint8_t state; // of the query's kind
 	bool is_marked; // w: ctrl: it is to end
@@ -121,6 +161,8 @@ struct lb_inflight_row {
 	union {
 		struct lb_inflight_request request;
 		struct lb_inflight_conn conn;
+		struct lb_inflight_neighbor neighbor;
+		struct lb_inflight_address address;
 	};
 };
 

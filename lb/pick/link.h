@@ -19,6 +19,7 @@
 #include "lb/pick/inflight.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/orca.h"
+#include "lb/pick/ping.h"
 #include "lb/pick/probe.h"
 #include "lb/pick/timers.h"
 
@@ -36,6 +37,7 @@ enum lb_command_kind {
 	// frontend: accept connections there again; who has been told to leave may take his time
 	LB_COMMAND_RETURN,
 	LB_COMMAND_INFLIGHT, // answer what lb_link.inflight asks, in parts
+	LB_COMMAND_PING, // send the echo requests that lb_link.ping asks for
 	LB_COMMAND_CAPTURE, // copy the frames that lb_link.capture asks for
 	LB_COMMAND_CAPTURE_END, // no longer
 	// probe: do its check; answer PROBED once, unless PROBE_END comes before
@@ -203,6 +205,7 @@ struct lb_link {
 	struct lb_load_counters *loads; // [LB_MAX_LOADS] likewise; 0 is unused
 	struct lb_failures *failures; // w: worker, r: ctrl
 	struct lb_inflight *inflight; // owned; w: as it says
+	struct lb_ping ping; // w: as it says
 	struct lb_access *access; // owned; NULL = no access log. Set before the worker starts
 	// owned; NULL = there are no captures. Set before the worker starts
 	struct lb_capture *capture;
