@@ -53,6 +53,7 @@ void proxy_kill_upstream(struct proxy_upstream *u)
 		proxy_upstream_abort(u);
 		return;
 	}
+	u->spent = true; // its backend is not to blame
 	// Out of use first: none of what waits may take the streams that become free.
 	proxy_upstream_retire(u, "ended by an operator");
 	if (was_ready)

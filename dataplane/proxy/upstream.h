@@ -39,7 +39,7 @@ struct proxy_upstream {
 	uint64_t opened_ns; // when the newest stream was opened
 	enum proxy_upstream_state state;
 	bool has_answered; // has answered a request
-	bool spent; // retires since we have reset so many of its streams
+	bool spent; // retires by our doing: for its resets (is_spent()), or since it was killed
 	bool promises; // retires before that, but has streams that it may still answer
 	bool broke_protocol; // it ended because the backend broke the protocol
 	bool cut; // over, and the bytes that TCP has not sent yet are dropped

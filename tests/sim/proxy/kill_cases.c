@@ -299,6 +299,21 @@ static void a_backends_connection_ends_with_its_requests_alone(void **state)
 	world_free(w);
 }
 
+// OPS-192: that it was short is not its backend's doing, so that another one is tried at once.
+static void a_young_connection_is_replaced_at_once(void **state)
+{
+	struct world *w = a_world();
+	use_backends(w, 0x1);
+	open_client(w);
+	world_run(w, 20 * MS);
+	assert_int_equal(kill_conns(w, false), 1);
+	struct ask *a = ask(w, KIND_ECHO, 100);
+	finish(w);
+	assert_ok(w, a);
+	assert_true(took_ns(a) < 200 * MS);
+	world_free(w);
+}
+
 // OPS-192
 static void one_that_is_being_opened_is_tried_again(void **state)
 {
@@ -369,5 +384,6 @@ RUN_SUITE("proxy/kill", cmocka_unit_test(a_request_without_an_answer_gets_one_of
 	cmocka_unit_test(a_client_gets_answers_goaway_and_fin),
 	cmocka_unit_test(a_client_that_is_closing_is_reset_by_the_next),
 	cmocka_unit_test(a_backends_connection_ends_with_its_requests_alone),
+	cmocka_unit_test(a_young_connection_is_replaced_at_once),
 	cmocka_unit_test(one_that_is_being_opened_is_tried_again),
 	cmocka_unit_test(many_end_in_many_parts_and_each_once))
