@@ -351,8 +351,8 @@ static int start_xds(struct control_plane *p, struct lb_err *err)
 
 static int start_show(struct control_plane *p, struct lb_err *err)
 {
-	const struct capture_conf captures = {
-		p->conf.config, p->workers, p->conf.ports, loop_clock_ns, loop_wall_ns};
+	const struct capture_conf captures = {p->conf.config, p->workers, p->conf.ports,
+		loop_clock_ns, loop_wall_ns, p->conf.keys};
 	if (p->conf.config->capture && !(p->capture = capture_new(&captures)))
 		return lb_err_set(err, "out of memory");
 	struct show_conf conf = {

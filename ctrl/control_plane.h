@@ -17,6 +17,7 @@ struct events;
 struct lb_link;
 struct lb_slot;
 struct show_port;
+struct tlshs_keylog;
 struct xds_bootstrap;
 
 struct control_plane_conf { // all borrowed, outlives it, except the slot
@@ -36,6 +37,7 @@ struct control_plane_conf { // all borrowed, outlives it, except the slot
 	void (*follow)(void *ctx_ports); // starts a process that takes over
 	struct takeover_seat seat; // its descriptor is taken by control_plane_start()
 	struct events *events; // what `show events` tells
+	struct tlshs_keylog *keys; // of handshakes, for captures
 };
 
 // Returns NULL if out of memory. Starts nothing.

@@ -247,7 +247,7 @@ int data_plane_check_shared(const struct config *c, struct lb_err *reterr)
 	return 0;
 }
 
-struct tlshs_threads *data_plane_make_handshakes(const struct config *c)
+struct tlshs_threads *data_plane_make_handshakes(const struct config *c, struct tlshs_keylog *keys)
 {
 	struct tlshs_threads_conf conf = {
 		.n_threads = c->tls_threads,
@@ -255,6 +255,7 @@ struct tlshs_threads *data_plane_make_handshakes(const struct config *c)
 		.max_handshakes = WORKER_MAX_HANDSHAKES,
 		.max_open = MAX_HANDSHAKES,
 		.max_open_of_source = MAX_HANDSHAKES / 4,
+		.keys = keys,
 	};
 	return tlshs_threads_new(&conf);
 }

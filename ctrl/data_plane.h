@@ -46,6 +46,6 @@ void data_plane_take_source_ports(
 // Threads that shake hands for all workers, from before the first worker to behind the last. They
 // are there whether anything speaks TLS or not: what does may come with any configuration. NULL =
 // out of memory, or no thread is to be had.
-struct tlshs_threads *data_plane_make_handshakes(const struct config *);
+struct tlshs_threads *data_plane_make_handshakes(const struct config *, struct tlshs_keylog *);
 // The texts are borrowed from the configuration.
 void data_plane_describe_frontend(const struct config_frontend *, struct proxy_frontend *ret);

@@ -23,6 +23,7 @@
 #include "lb/pick/link.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
+#include "tlshs/keylog.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -52,6 +53,7 @@ struct daemon {
 	struct lb_shared *shared;
 	struct worker *threads[LB_MAX_WORKERS];
 	struct tlshs_threads *handshakes;
+	struct tlshs_keylog keys; // of them, while a capture asks
 	struct control_plane *control;
 };
 
@@ -200,7 +202,7 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 {
 	const struct config *c = d->config;
 	d->shared = lb_shared_new();
-	d->handshakes = data_plane_make_handshakes(c);
+	d->handshakes = data_plane_make_handshakes(c, &d->keys);
 	if (!d->shared || !d->handshakes)
 		return lb_err_set(err, "out of memory for the workers");
 	for (unsigned i = 0; i < c->n_workers; i++) {
@@ -332,6 +334,7 @@ static int start_control_plane(struct daemon *d, struct lb_err *err)
 		.follow = follow,
 		.seat = d->seat,
 		.events = d->events,
+		.keys = &d->keys,
 	};
 	d->control = control_plane_new(&conf);
 	return d->control ? control_plane_start(d->control, err) : lb_err_set(err, "out of memory");
@@ -349,6 +352,7 @@ static int run(struct daemon *d, struct lb_err *err)
 	bool drained = false;
 	uint64_t n_cut = 0;
 	signals_block();
+	tlshs_keylog_init(&d->keys);
 	d->events = events_new();
 	if (!d->events)
 		return lb_err_set(err, "out of memory");
@@ -373,6 +377,7 @@ static int run(struct daemon *d, struct lb_err *err)
 	if (d->slot) // nobody reads a snapshot any more
 		lb_slot_free(d->slot);
 	control_plane_free(d->control);
+	tlshs_keylog_fini(&d->keys);
 	free_links(d);
 	if (ret == 0 && drained)
 		log_info("stopped", "requests_cut=%" PRIu64, n_cut);

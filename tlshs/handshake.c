@@ -204,6 +204,11 @@ err:
 	return NULL;
 }
 
+void tlshs_handshake_log_keys(struct tlshs_handshake *h, struct tlshs_keylog *keys)
+{
+	h->keys = keys;
+}
+
 void tlshs_handshake_free(struct tlshs_handshake *h)
 {
 	if (!h)

@@ -15,10 +15,13 @@
 #define TLSHS_MAX_FLIGHT (128 * 1024) // bytes of the peer in all, until it ends
 
 struct tlshs_handshake;
+struct tlshs_keylog;
 
 // Takes a reference of its own. server_name: a client's, what it asks for; "" = nothing, as for an
 // address. NULL = out of memory. A client has bytes for the peer at once.
 struct tlshs_handshake *tlshs_handshake_new(struct tlshs_context *, struct str server_name);
+// Its secrets are told there from now on, for as long as somebody asks for them; borrowed.
+void tlshs_handshake_log_keys(struct tlshs_handshake *, struct tlshs_keylog *);
 void tlshs_handshake_free(struct tlshs_handshake *); // NULL is fine; overwrites secrets
 
 // Bytes of the peer. All are taken; what comes behind the handshake waits as its rest. True = it

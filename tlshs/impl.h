@@ -45,6 +45,7 @@ struct tlshs_context {
 
 struct tlshs_handshake {
 	struct tlshs_context *context; // a reference
+	struct tlshs_keylog *keys; // borrowed; NULL = nobody may ask for its secrets
 	SSL *ssl;
 	BIO *in, *out; // the SSL's
 	size_t n_fed; // bytes, until it ended

@@ -56,6 +56,8 @@ void tlshs_seat_start(struct tlshs_seat *s, const struct tlshs_order *o, struct 
 			s->refused = TLSHS_no_memory;
 			leave(&c->of_source[s->source]);
 			leave(&c->open);
+		} else {
+			tlshs_handshake_log_keys(s->handshake, c->keys);
 		}
 	}
 	tlshs_context_put(o->context); // the handshake has its own reference

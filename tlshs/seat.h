@@ -17,6 +17,7 @@ struct tlshs_census {
 	uint32_t max, max_of_source; // 0 = any number
 	uint32_t open; // w: threads (relaxed), r: any
 	uint32_t of_source[TLSHS_SOURCES]; // w: threads (relaxed)
+	struct tlshs_keylog *keys; // borrowed; NULL = none
 };
 
 struct tlshs_seat {

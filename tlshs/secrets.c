@@ -2,6 +2,7 @@
 // Traffic keys by the library's public functions: of 1.3 what its key log tells, of 1.2 the key
 // block, made of the master secret once more (RFC 5246 6.3).
 #include "tlshs/impl.h"
+#include "tlshs/keylog.h"
 
 #include <openssl/core_names.h>
 #include <openssl/kdf.h>
@@ -21,6 +22,8 @@ void tlshs_secrets_on_keylog(const SSL *ssl, const char *line)
 {
 	struct tlshs_handshake *h = tlshs_of(ssl);
 	struct str text = str_from(line);
+	if (h->keys)
+		tlshs_keylog_add(h->keys, line);
 	bool client = str_starts(text, STR("CLIENT_TRAFFIC_SECRET_0 "));
 	if (!client && !str_starts(text, STR("SERVER_TRAFFIC_SECRET_0 ")))
 		return;

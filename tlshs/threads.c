@@ -210,6 +210,7 @@ struct tlshs_threads *tlshs_threads_new(const struct tlshs_threads_conf *conf)
 	all->conf.timeout_ns = conf->timeout_ns ? conf->timeout_ns : TIMEOUT_NS;
 	all->census.max = conf->max_open;
 	all->census.max_of_source = conf->max_open_of_source;
+	all->census.keys = conf->keys;
 	all->threads = cacheline_alloc(conf->n_threads, sizeof(*all->threads));
 	bool ok = all->threads != NULL;
 	for (uint32_t i = 0; ok && i < conf->n_threads; i++)

@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+struct tlshs_keylog;
 struct tlshs_threads;
 
 struct tlshs_threads_conf {
@@ -21,6 +22,7 @@ struct tlshs_threads_conf {
 	uint32_t max_open_of_source; // likewise; sources share a place of 4096 by their hash
 	uint32_t n_slots; // of each ring; 0 = 64
 	uint64_t timeout_ns; // of one handshake; 0 = 10 s
+	struct tlshs_keylog *keys; // borrowed, outlives them; NULL = none
 };
 
 // NULL = out of memory, or no thread is to be had.

@@ -13,6 +13,7 @@
 // O_NONBLOCK: a FIFO without a reader, or with a slow one, is not waited for.
 #define FLAGS (O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 #define MODE 0640
+#define PRIVATE_MODE 0600
 
 static int flags_of(const struct access_place *p)
 {
@@ -92,7 +93,7 @@ static int open_below(const struct access_place *p, int own_fd)
 {
 	const struct open_how how = {
 		.flags = (unsigned)flags_of(p),
-		.mode = MODE,
+		.mode = p->is_private ? PRIVATE_MODE : MODE,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
 	};
 	int folder = open(p->below, O_PATH | O_DIRECTORY | O_CLOEXEC);

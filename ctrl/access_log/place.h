@@ -19,6 +19,7 @@ struct access_place {
 	// no other name and is none of ours.
 	const char *below;
 	bool is_new; // FILE: one that is there already is refused (EEXIST)
+	bool is_private; // FILE, below: for its owner alone, if it is made
 };
 
 #define ACCESS_PATH_MAX 1024

@@ -8,6 +8,7 @@
 #include "lb/base/log.h"
 #include "lb/base/time.h"
 #include "lb/pick/link.h"
+#include "tlshs/keylog.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -28,6 +29,8 @@ struct capture {
 	char file[ACCESS_PATH_MAX + 1];
 	bool has_last;
 	struct capture_numbers last;
+	bool with_keys; // the capture at hand, or the last one
+	uint64_t n_keys, n_keys_lost; // of the last one
 };
 
 struct capture *capture_new(const struct capture_conf *conf)
@@ -54,6 +57,10 @@ static void close_writer(struct capture *c)
 	c->last = capture_writer_close(c->writer);
 	c->has_last = true;
 	c->writer = NULL;
+	if (c->with_keys) {
+		tlshs_keylog_count(c->conf.keys, &c->n_keys, &c->n_keys_lost);
+		tlshs_keylog_end(c->conf.keys);
+	}
 	if (!c->begun)
 		return;
 	log_info("capture ended",
@@ -104,7 +111,14 @@ static const char *state_of(const struct capture *c, enum capture_phase phase)
 
 struct capture_report capture_report(const struct capture *c)
 {
-	struct capture_report r = {.state = "off", .file = c->file, .ended = ""};
+	struct capture_report r = {.state = "off",
+		.file = c->file,
+		.ended = "",
+		.with_keys = c->with_keys,
+		.n_keys = c->n_keys,
+		.n_keys_lost = c->n_keys_lost};
+	if (c->writer && c->with_keys)
+		tlshs_keylog_count(c->conf.keys, &r.n_keys, &r.n_keys_lost);
 	bool over = c->has_last;
 	r.numbers = c->last;
 	if (c->writer) {
@@ -153,7 +167,8 @@ static struct capture_writer *start_writer(struct capture *c, const struct captu
 	struct access_place place = {.kind = ACCESS_FILE,
 		.path = c->file,
 		.below = config->capture->directory,
-		.is_new = true};
+		.is_new = true,
+		.is_private = ask->with_keys};
 	struct lb_capture *workers[LB_MAX_WORKERS];
 	struct capture_port ports[LB_CAPTURE_PORTS] = {0};
 	char names[LB_CAPTURE_PORTS][16];
@@ -176,6 +191,7 @@ static struct capture_writer *start_writer(struct capture *c, const struct captu
 		.net = names_of(first, "net"),
 		.tcp = names_of(first, "tcp"),
 		.bounds = ask->bounds,
+		.keys = ask->with_keys ? c->conf.keys : NULL,
 		.snaplen = ask->frames.snaplen,
 		.clock_ns = c->conf.clock_ns,
 		.wall_ns = c->conf.wall_ns,
@@ -193,10 +209,17 @@ int capture_start(struct capture *c, const struct capture_ask *ask, struct lb_er
 		return -EINVAL;
 	}
 	c->last = (struct capture_numbers){0};
-	c->has_last = c->begun = c->ending = false;
+	c->has_last = c->begun = c->ending = c->with_keys = false;
+	c->n_keys = c->n_keys_lost = 0;
+	if (ask->with_keys && !(c->conf.keys && tlshs_keylog_begin(c->conf.keys)))
+		return lb_err_set(reterr, "out of memory for keys");
 	c->writer = start_writer(c, ask);
-	if (!c->writer)
+	if (!c->writer) {
+		if (ask->with_keys)
+			tlshs_keylog_end(c->conf.keys);
 		return lb_err_set(reterr, "out of memory, or no thread is to be had");
+	}
+	c->with_keys = ask->with_keys;
 	for (uint32_t i = 0; i < workers_count(c->conf.workers); i++)
 		workers_link(c->conf.workers, i)->capture->ask = ask->frames;
 	return 0;
@@ -233,6 +256,9 @@ void capture_tick(struct capture *c)
 	if (phase == CAPTURE_RUNS && !c->begun && !c->ending) {
 		c->begun = true;
 		log_info("capture begins", "file=%s", log_quote(c->file));
+		if (c->with_keys)
+			log_warn("capture with keys", "file=%s whoever reads it reads what TLS hid",
+				log_quote(c->file));
 	}
 	if (is_over(phase))
 		c->ending = true;

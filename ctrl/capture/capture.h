@@ -14,6 +14,7 @@
 struct capture;
 struct config;
 struct show_port;
+struct tlshs_keylog;
 struct workers;
 
 #define CAPTURE_FRAMES_MOST UINT64_C(1000000000)
@@ -28,6 +29,7 @@ struct capture_conf { // all borrowed, outlives it; `capture.directory` is set
 	const struct show_port *ports; // of the configuration
 	uint64_t (*clock_ns)(void); // the workers'
 	uint64_t (*wall_ns)(void); // since 1970
+	struct tlshs_keylog *keys; // NULL = there are none to be had
 };
 
 struct capture_ask {
@@ -35,6 +37,7 @@ struct capture_ask {
 	const char *words; // what else was asked for; goes into the file
 	struct lb_capture_ask frames;
 	struct capture_bounds bounds;
+	bool with_keys; // of TLS: those of all handshakes meanwhile, whatever frames are wanted
 };
 
 struct capture_report {
@@ -43,6 +46,8 @@ struct capture_report {
 	const char *file; // of the capture at hand, or of the last one; "" = there was none
 	const char *ended; // why it did; "" = it has not, or there was none; static
 	struct capture_numbers numbers; // all 0 = there was none
+	bool with_keys;
+	uint64_t n_keys, n_keys_lost; // lines of keys: told, and without room
 };
 
 struct capture *capture_new(const struct capture_conf *); // NULL = out of memory

@@ -7,8 +7,10 @@
 #define INTERFACE 1
 #define STATISTICS 5
 #define PACKET 6
+#define SECRETS 10
 #define BYTE_ORDER_MAGIC 0x1a2b3c4d
 #define LINKTYPE_ETHERNET 1
+#define TLS_KEY_LOG 0x544c534b
 #define NANOSECONDS 9 // times are in units of 10^-9 s
 #define UNKNOWN_LENGTH UINT64_MAX
 
@@ -147,6 +149,15 @@ size_t pcapng_packet(uint8_t *to, const struct pcapng_packet *p)
 		put_option(&b, EPB_DROPCOUNT, &n_lost, sizeof(n_lost));
 	put_option(&b, EPB_QUEUE, &p->queue, sizeof(p->queue));
 	put_text(&b, OPT_COMMENT, p->comment);
+	return end(&b);
+}
+
+size_t pcapng_secrets(uint8_t *to, const uint8_t *lines, size_t len)
+{
+	struct block b = begin(to, SECRETS);
+	put32(&b, TLS_KEY_LOG);
+	put32(&b, (uint32_t)len);
+	put_padded(&b, lines, len);
 	return end(&b);
 }
 

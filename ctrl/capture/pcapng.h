@@ -38,6 +38,11 @@ struct pcapng_packet {
 // 4.3. At most kept + PCAPNG_PACKET_MORE bytes.
 size_t pcapng_packet(uint8_t *to, const struct pcapng_packet *);
 
+#define PCAPNG_SECRETS_MORE 32 // bytes of a block of secrets beside these
+// 4.7: lines of a TLS key log (RFC 9850), for the packets behind. At most len + PCAPNG_SECRETS_MORE
+// bytes.
+size_t pcapng_secrets(uint8_t *to, const uint8_t *lines, size_t len);
+
 bool pcapng_is_packet(const uint8_t *block);
 
 struct pcapng_statistics {

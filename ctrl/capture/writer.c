@@ -5,6 +5,7 @@
 #include "ctrl/capture/pcapng.h"
 #include "lb/base/time.h"
 #include "lb/pick/limits.h"
+#include "tlshs/keylog.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -19,6 +20,9 @@
 
 #define LOOK_MS 5 // until rings are looked at again
 #define END_MS 2000
+// With keys, frames wait for those that a handshake makes of them: readers want the keys first.
+#define HOLD_NS (20 * NS_PER_MS)
+#define KEYS_MOST 8192 // bytes of a block
 #define BUFFER (256u << 10)
 #define BLOCK_MOST (LB_CAPTURE_SNAPLEN + PCAPNG_PACKET_MORE)
 _Static_assert(BUFFER >= (1 + LB_CAPTURE_PORTS) * PCAPNG_BLOCK_MAX, "a file's head");
@@ -180,6 +184,36 @@ static void put_frame(struct capture_writer *w, uint32_t worker, const struct lb
 		set_over(w, CAPTURE_COUNT, 0);
 }
 
+// Those that were told before a frame left stand before it.
+static void put_keys(struct capture_writer *w)
+{
+	uint8_t lines[KEYS_MOST];
+	uint64_t at_end = (uint64_t)w->conf.n_ports * PCAPNG_BLOCK_MAX;
+	size_t n;
+	while (!is_over(w) && (n = tlshs_keylog_take(w->conf.keys, lines, sizeof(lines))) > 0) {
+		uint64_t n_bytes = atomic_load_explicit(&w->n_bytes, memory_order_relaxed);
+		if (w->len >= BUFFER)
+			flush(w);
+		if (n_bytes + n + PCAPNG_SECRETS_MORE + at_end > w->conf.bounds.n_bytes)
+			set_over(w, CAPTURE_SIZE, 0);
+		else
+			placed(w, pcapng_secrets(place_block(w), lines, n));
+	}
+	explicit_bzero(lines, sizeof(lines));
+}
+
+static bool has_keys(const struct capture_writer *w)
+{
+	return w->conf.keys && tlshs_keylog_has_more(w->conf.keys);
+}
+
+// Whether it may be written by now.
+static bool is_ripe(
+	const struct capture_writer *w, const struct lb_capture_record *r, uint64_t now_ns)
+{
+	return !w->conf.keys || r->at_ns + HOLD_NS <= now_ns;
+}
+
 // Of all rings' next records the oldest; its worker. n_workers = there is none.
 static uint32_t find_oldest(struct capture_writer *w, const struct lb_capture_record **ret)
 {
@@ -194,11 +228,14 @@ static uint32_t find_oldest(struct capture_writer *w, const struct lb_capture_re
 	return oldest;
 }
 
-static void take_frames(struct capture_writer *w)
+// until_ns: of the clock; UINT64_MAX = all.
+static void take_frames(struct capture_writer *w, uint64_t until_ns)
 {
 	const struct lb_capture_record *r = NULL;
 	uint32_t worker = find_oldest(w, &r);
-	while (worker < w->conf.n_workers) {
+	while (worker < w->conf.n_workers && is_ripe(w, r, until_ns)) {
+		if (has_keys(w))
+			put_keys(w);
 		put_frame(w, worker, r);
 		record_ring_pass(&w->workers[worker]->ring);
 		worker = find_oldest(w, &r);
@@ -244,11 +281,14 @@ static void write_all(struct capture_writer *w)
 	flush(w);
 	for (;;) {
 		bool finish = atomic_load_explicit(&w->finish, memory_order_acquire);
-		take_frames(w);
+		if (has_keys(w))
+			put_keys(w);
+		take_frames(w, finish ? UINT64_MAX : w->conf.clock_ns());
 		flush(w);
 		if (finish)
 			break;
-		if (w->conf.clock_ns() - w->from_ns >= w->conf.bounds.ns)
+		if (w->conf.clock_ns() - w->from_ns >=
+			w->conf.bounds.ns + (w->conf.keys ? HOLD_NS : 0))
 			set_over(w, CAPTURE_SECONDS, 0);
 		wait_a_little(w);
 	}
@@ -387,6 +427,8 @@ struct capture_numbers capture_writer_close(struct capture_writer *w)
 	drop_text(w->conf.comment);
 	drop_text(w->place.path);
 	drop_text(w->place.below);
+	if (w->conf.keys)
+		explicit_bzero(w->buf, sizeof(w->buf));
 	if (w->wake_fd >= 0)
 		close(w->wake_fd);
 	if (w->done_fd >= 0)

@@ -13,6 +13,7 @@
 
 struct access_place;
 struct capture_writer;
+struct tlshs_keylog;
 
 struct capture_port {
 	const char *name, *device; // both are copied
@@ -35,6 +36,7 @@ struct capture_writer_conf {
 	uint32_t n_ports;
 	struct counter_set net, tcp; // whose names are the causes of drops
 	struct capture_bounds bounds;
+	struct tlshs_keylog *keys; // borrowed: its lines go into the file; NULL = none do
 	uint32_t snaplen;
 	uint64_t (*clock_ns)(void); // the workers'
 	uint64_t (*wall_ns)(void); // since 1970

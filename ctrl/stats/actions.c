@@ -42,9 +42,10 @@ const struct show_action show_actions[] = {
 		STATS_OPERATOR, true, show_kill_conn, true},
 	{"capture start",
 		"FILE [host=ADDRESS] [port=N] [direction=rx|tx] [interface=N] [snaplen=BYTES] "
-		"[count=N] [seconds=N] [size=MB]",
-		"copies frames into a pcapng file below capture.directory", STATS_ADMIN, true,
-		show_capture_start},
+		"[count=N] [seconds=N] [size=MB] [keys]",
+		"copies frames into a pcapng file below capture.directory; keys: and the secrets "
+		"of TLS, with which it can be read",
+		STATS_ADMIN, true, show_capture_start},
 	{"capture stop", NULL, "ends it; what is in the file", STATS_ADMIN, true,
 		show_capture_stop},
 	{"reload", NULL, "reads shunt.yaml again, as SIGHUP does; what needs a restart",

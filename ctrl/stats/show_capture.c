@@ -39,6 +39,9 @@ static json_t *build(const struct capture_report *r)
 	show_set_u64(o, "dropped", r->numbers.n_dropped);
 	json_object_set_new(o, "seconds", json_real(show_seconds(r->numbers.ns)));
 	show_set_text(o, "ended", r->ended);
+	json_object_set_new(o, "with_keys", json_boolean(r->with_keys));
+	show_set_u64(o, "keys", r->n_keys);
+	show_set_u64(o, "keys_lost", r->n_keys_lost);
 	return o;
 }
 
@@ -145,12 +148,16 @@ static bool is_bound(const char *key)
 	return strcmp(key, "count") == 0 || strcmp(key, "seconds") == 0 || strcmp(key, "size") == 0;
 }
 
-// One of `KEY=VALUE`. False = args->err says what is wrong.
+// `keys`, or one of `KEY=VALUE`. False = args->err says what is wrong.
 static bool read_word(
 	const struct show *s, struct show_args *args, const char *word, struct capture_ask *ret)
 {
 	char key[16];
 	size_t len = strcspn(word, "=");
+	if (strcmp(word, "keys") == 0) {
+		ret->with_keys = true;
+		return true;
+	}
 	snprintf(key, sizeof(key), "%.*s", (int)(len < sizeof(key) ? len : 0), word);
 	bool ok = word[len] == '=';
 	ok = ok && (is_bound(key) ? read_bound(key, word + len + 1, &ret->bounds)

@@ -7,10 +7,12 @@
 #include "ctrl/loop.h"
 #include "lb/base/log.h"
 #include "tests/support/check.h"
+#include "tlshs/keylog.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +25,7 @@ static struct lb_shared *shared;
 static struct lb_link *links[2];
 static struct workers *workers;
 static struct capture *capture;
+static struct tlshs_keylog keys;
 
 static const struct capture_ask ask = {.path = "a.pcapng",
 	.words = "",
@@ -41,7 +44,9 @@ static int set_up(void **state)
 		links[i]->capture = lb_capture_new(1 << 16);
 	}
 	workers = workers_new(links, 2, NULL, NULL);
-	const struct capture_conf conf = {&config, workers, &shown, loop_clock_ns, loop_wall_ns};
+	tlshs_keylog_init(&keys);
+	const struct capture_conf conf = {
+		&config, workers, &shown, loop_clock_ns, loop_wall_ns, &keys};
 	capture = capture_new(&conf);
 	return 0;
 }
@@ -49,6 +54,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	capture_free(capture);
+	tlshs_keylog_fini(&keys);
 	workers_free(workers);
 	for (int i = 0; i < 2; i++)
 		lb_link_free(links[i]);
@@ -129,6 +135,31 @@ static void the_file_is_whole_once_all_workers_have_ended(void **state)
 	hears_nothing(0);
 }
 
+// OPS-200: not before, nor behind, nor for a capture that does not.
+static void keys_are_kept_for_captures_that_ask_for_them(void **state)
+{
+	struct capture_ask with = ask;
+	struct lb_err err;
+	struct stat s;
+	with.with_keys = true;
+	for (int wanted = 0; wanted < 2; wanted++) {
+		tlshs_keylog_add(&keys, "before");
+		begin(wanted ? &with : &ask);
+		tlshs_keylog_add(&keys, "meanwhile");
+		assert_int_equal(capture_report(capture).n_keys, wanted);
+		assert_int_equal(capture_stop(capture, &err), 0);
+		for (uint32_t i = 0; i < 2; i++)
+			hears(i, LB_COMMAND_CAPTURE_END);
+		wait_for_state("off");
+		assert_int_equal(capture_report(capture).n_keys, wanted);
+		assert_int_equal(capture_report(capture).with_keys, wanted);
+		assert_null(keys.lines);
+		assert_int_equal(stat(file, &s), 0);
+		assert_int_equal(s.st_mode & 0777 & ~(mode_t)(wanted ? 0 : 040), 0600);
+		unlink(file);
+	}
+}
+
 // OPS-104
 static void a_bound_ends_it_without_anybody(void **state)
 {
@@ -201,7 +232,7 @@ static void the_end_of_the_process_closes_the_file(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 RUN_SUITE("ctrl/capture/capture", TEST(the_file_is_whole_once_all_workers_have_ended),
-	TEST(a_bound_ends_it_without_anybody),
+	TEST(keys_are_kept_for_captures_that_ask_for_them), TEST(a_bound_ends_it_without_anybody),
 	TEST(there_is_one_at_a_time_and_another_one_behind_it),
 	TEST(paths_that_lead_elsewhere_are_refused), TEST(a_link_is_not_followed),
 	TEST(the_end_of_the_process_closes_the_file))

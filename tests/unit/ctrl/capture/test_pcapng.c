@@ -121,6 +121,20 @@ static void statistics_count_frames_and_drops(void **state)
 	assert_int_equal(find_option(20, len, 5, 8)[0], 4);
 }
 
+// OPS-199
+static void secrets_are_a_key_log_of_tls(void **state)
+{
+	static const char lines[] = "CLIENT_RANDOM 00 11\n";
+	size_t n = strlen(lines), len = pcapng_secrets(block, (const uint8_t *)lines, n);
+	assert_frame(len, 10);
+	assert_int_equal(word(8), 0x544c534b);
+	assert_int_equal(word(12), n);
+	assert_memory_equal(block + 16, lines, n);
+	assert_true(len <= n + PCAPNG_SECRETS_MORE);
+	assert_null(find_option(16 + ((n + 3) & ~(size_t)3), len, 1, 0));
+	assert_false(pcapng_is_packet(block));
+}
+
 static void a_long_text_is_cut(void **state)
 {
 	static const uint8_t mac[6];
@@ -139,4 +153,5 @@ static void a_long_text_is_cut(void **state)
 RUN_SUITE("ctrl/capture/pcapng", cmocka_unit_test(a_section_says_who_wrote_it_and_what_for),
 	cmocka_unit_test(an_interface_is_ethernet_with_nanoseconds),
 	cmocka_unit_test(a_packet_has_its_bytes_time_direction_queue_drops_and_comment),
-	cmocka_unit_test(statistics_count_frames_and_drops), cmocka_unit_test(a_long_text_is_cut))
+	cmocka_unit_test(statistics_count_frames_and_drops),
+	cmocka_unit_test(secrets_are_a_key_log_of_tls), cmocka_unit_test(a_long_text_is_cut))

@@ -4,6 +4,7 @@
 #include "ctrl/capture/writer.h"
 #include "lb/base/time.h"
 #include "tests/support/check.h"
+#include "tlshs/keylog.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 
 #define PACKET 6
 #define STATISTICS 5
+#define SECRETS 10
 
 static char folder[64], file[96];
 static struct lb_capture *workers[2];
@@ -53,6 +55,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static struct tlshs_keylog *keys; // NULL = none are wanted
+
 static struct capture_writer *start(struct capture_bounds bounds)
 {
 	static const char *const names[] = {"rx_frames", "ip_not_ours"};
@@ -69,6 +73,7 @@ static struct capture_writer *start(struct capture_bounds bounds)
 		.n_ports = 2,
 		.net = {.names = names, .n = 2},
 		.bounds = bounds,
+		.keys = keys,
 		.snaplen = LB_CAPTURE_SNAPLEN,
 		.clock_ns = clock_ns,
 		.wall_ns = wall_ns,
@@ -119,6 +124,7 @@ struct seen {
 	uint32_t n_packets, n_statistics;
 	uint32_t queues[64]; // lengths of the packets, to tell them apart
 	bool has_cause;
+	uint32_t n_secrets, n_packets_before; // blocks of keys; packets in front of the last one
 };
 
 // The file's blocks are whole, and nothing is behind them.
@@ -140,6 +146,9 @@ static struct seen read_file(void)
 		assert_int_equal(last, head[1]);
 		if (head[0] == PACKET && s.n_packets < 64)
 			s.queues[s.n_packets] = head[6];
+		s.n_secrets += head[0] == SECRETS;
+		if (head[0] == SECRETS)
+			s.n_packets_before = s.n_packets;
 		s.n_packets += head[0] == PACKET;
 		s.n_statistics += head[0] == STATISTICS;
 		s.has_cause |= memmem(bytes + at, head[1], "dropped: net.ip_not_ours", 24) != NULL;
@@ -248,6 +257,35 @@ static void a_file_that_is_there_is_refused_and_kept(void **state)
 	assert_memory_equal(text, "mine", 4);
 }
 
+// OPS-199: though its worker had it before the thread that made the keys.
+static void keys_stand_before_the_frames_that_they_are_for(void **state)
+{
+	struct tlshs_keylog log;
+	tlshs_keylog_init(&log);
+	assert_true(tlshs_keylog_begin(&log));
+	keys = &log;
+	struct capture_writer *w = start_open(wide);
+	keys = NULL;
+	put(0, NS_PER_SECOND, 100);
+	lb_capture_publish(workers[0]);
+	nanosleep(&(struct timespec){.tv_nsec = 30 * NS_PER_MS}, NULL); // of no clock of the writer
+	assert_int_equal(capture_writer_numbers(w).n_frames, 0);
+	tlshs_keylog_add(&log, "CLIENT_RANDOM 00 11");
+	for (int i = 0; i < 5000 && capture_writer_numbers(w).n_frames == 0; i++) {
+		__atomic_fetch_add(&now_ns, NS_PER_MS, __ATOMIC_RELAXED);
+		nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
+	}
+	put(0, clock_ns(), 101);
+	tlshs_keylog_add(&log, "CLIENT_RANDOM 22 33");
+	struct capture_numbers n = finish(w);
+	struct seen s = read_file();
+	assert_int_equal(n.n_frames, 2);
+	assert_int_equal(n.n_bytes, s.size);
+	assert_int_equal(s.n_secrets, 2);
+	assert_int_equal(s.n_packets_before, 1);
+	tlshs_keylog_fini(&log);
+}
+
 // A disk that is full in the middle of a block: the file ends before it.
 static void a_write_that_fails_leaves_whole_blocks(void **state)
 {
@@ -273,7 +311,8 @@ static void a_write_that_fails_leaves_whole_blocks(void **state)
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-RUN_SUITE("ctrl/capture/writer", TEST(frames_of_all_workers_are_in_the_file_by_time),
+RUN_SUITE("ctrl/capture/writer", TEST(keys_stand_before_the_frames_that_they_are_for),
+	TEST(frames_of_all_workers_are_in_the_file_by_time),
 	TEST(it_ends_with_the_last_frame_of_the_count), TEST(a_file_is_no_larger_than_its_bound),
 	TEST(it_ends_after_its_time_with_and_without_frames), TEST(drops_are_those_of_this_capture),
 	TEST(a_file_that_is_there_is_refused_and_kept),
