@@ -128,8 +128,10 @@ static const struct command commands[] = {
 		NULL, NULL, NULL, true, show_load},
 	{"show overrides", NULL, "what operators have set of endpoints, and whether it is applied",
 		show_overrides, NULL, NULL, true},
-	{"show routes", "[--frontend F] [--authority A]",
+	{"show http routes", "[--frontend F] [--authority A]",
 		"each frontend's routes and actions, as gRFC A28 prints them", show_routes, NULL,
+		show_routes_text},
+	{"show routes", "[--frontend F] [--authority A]", "the same", show_routes, NULL,
 		show_routes_text},
 	{"explain",
 		"--authority A --path P [-H 'NAME: VALUE']... [--frontend F] [--method M] "

@@ -263,6 +263,7 @@ static void one_frontend_or_one_virtual_host_is_shown_alone(void **state)
 	xds_res_put(&r->base);
 	assert_true(shows(w, "show routes", "frontend api: no routes"));
 	assert_true(shows(w, "show routes --frontend api", "frontend api: no routes"));
+	assert_true(shows(w, "show http routes --frontend api", "frontend api: no routes"));
 	assert_false(shows(w, "show routes --frontend api", "frontend web"));
 	assert_true(shows(w, "show routes --frontend web", "virtual host one"));
 	assert_true(shows(w, "show routes --frontend web", "virtual host any"));
