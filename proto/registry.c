@@ -6,6 +6,7 @@
 #include "envoy/config/endpoint/v3/endpoint.pb-c.h"
 #include "envoy/config/listener/v3/listener.pb-c.h"
 #include "envoy/config/route/v3/route.pb-c.h"
+#include "envoy/config/trace/v3/opentelemetry.pb-c.h"
 #include "envoy/extensions/access_loggers/file/v3/file.pb-c.h"
 #include "envoy/extensions/access_loggers/stream/v3/stream.pb-c.h"
 #include "envoy/extensions/clusters/aggregate/v3/cluster.pb-c.h"
@@ -44,6 +45,7 @@ static const ProtobufCMessageDescriptor *const known[] = {
 	&envoy__config__listener__v3__listener__descriptor,
 	&envoy__config__route__v3__filter_config__descriptor,
 	&envoy__config__route__v3__route_configuration__descriptor,
+	&envoy__config__trace__v3__open_telemetry_config__descriptor,
 	&envoy__extensions__access_loggers__file__v3__file_access_log__descriptor,
 	&envoy__extensions__access_loggers__stream__v3__stderr_access_log__descriptor,
 	&envoy__extensions__access_loggers__stream__v3__stdout_access_log__descriptor,
