@@ -23,6 +23,7 @@
 #include "ctrl/stats/show.h"
 #include "ctrl/status/status_server.h"
 #include "ctrl/succession.h"
+#include "ctrl/trace_start.h"
 #include "ctrl/trust.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/federation.h"
@@ -65,6 +66,7 @@ struct control_plane {
 	struct xds_keeper *keeper; // NULL = off
 	struct frontends *frontends; // NULL = they are not made yet
 	struct capture *capture; // NULL = there are none
+	struct traces *traces; // likewise
 	struct show *show;
 	struct reach reach;
 	struct succession *succession; // NULL = off
@@ -102,6 +104,7 @@ static void on_tick(void *arg)
 	workers_poll(p->workers);
 	assembler_tick(p->assembler);
 	capture_tick(p->capture);
+	traces_tick(p->traces);
 	bool could = p->ready || (!p->shutdown.begun && assembler_ready(p->assembler));
 	if (succession_tick(p->succession, could) && could && !p->ready) {
 		p->ready = true;
@@ -285,6 +288,8 @@ static int start_transport(struct control_plane *p, struct lb_err *err)
 			p->grpc, MESSAGE_PER_RESPONSE * xds_max_response_len(p->conf.config));
 	if (!p->grpc || loop_watch_fd(p->loop, xds_grpc_fd(p->grpc), on_grpc_ready, p))
 		return lb_err_set(err, "out of memory");
+	if (traces_start(p->conf.config, p->conf.links, p->loop, &p->rand, &p->traces, err))
+		return -EINVAL;
 	struct load_report_conf conf = {
 		.bootstrap = p->conf.bootstrap,
 		.transport = xds_grpc_factory(p->grpc),
@@ -369,6 +374,7 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 		.credentials = trust_credentials(p->trust),
 		.access_log = p->signals.access_log,
 		.capture = p->capture,
+		.traces = traces_exporter(p->traces),
 		.events = p->conf.events,
 		.wall_ns = loop_wall_ns,
 		.wheel = loop_wheel(p->loop),
@@ -488,6 +494,7 @@ void control_plane_free(struct control_plane *p)
 	succession_free(p->succession);
 	access_log_free(p->signals.access_log);
 	capture_free(p->capture);
+	traces_free(p->traces);
 	struct assembler *assembler = p->assembler;
 	p->assembler = NULL;
 	assembler_free(assembler);

@@ -209,12 +209,15 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 		d->links[i] = lb_link_new(i, c->workers[i], d->shared);
 		if (!d->links[i])
 			return lb_err_set(err, "out of memory for worker %u", i);
-		if (c->access_log)
-			d->links[i]->access =
-				lb_access_new(c->access_log->path ? &c->access_filter : NULL);
+		bool has_own = c->access_log && c->access_log->path;
+		if (c->access_log || c->tracing)
+			d->links[i]->access = lb_access_new(has_own ? &c->access_filter : NULL);
+		if (c->tracing)
+			d->links[i]->trace = lb_trace_new();
 		if (c->capture)
 			d->links[i]->capture = lb_capture_new(LB_CAPTURE_RING);
-		if ((c->access_log && !d->links[i]->access) ||
+		if (((c->access_log || c->tracing) && !d->links[i]->access) ||
+			(c->tracing && !d->links[i]->trace) ||
 			(c->capture && !d->links[i]->capture))
 			return lb_err_set(err, "out of memory for worker %u", i);
 		struct worker_conf conf = {

@@ -6,6 +6,14 @@
 #include "ctrl/res/listener.h"
 #include "lb/base/time.h"
 
+// Listeners are asked only if shunt.yaml permits it: who serves xDS may not make this machine tell
+// more of its requests than whoever runs it wants (OPS-163).
+static struct lb_tracing tracing_of(const struct config *c, const struct res_listener *l)
+{
+	bool asks = c->tracing && c->tracing->xds && l->tracing.on;
+	return asks ? l->tracing : c->traced;
+}
+
 // shunt.yaml's idle timeout is for plain HTTP alone: gRPC's streams may be silent (TH-98).
 struct lb_filter_chain *listener_parts_filters(
 	const struct assembled_frontend *f, const struct res_listener *l)
@@ -15,7 +23,9 @@ struct lb_filter_chain *listener_parts_filters(
 	const struct lb_listener_timeouts t = {
 		l->max_stream_duration_ns, {plain_ns, own_ns ? own_ns : LB_NO_TIMEOUT}};
 	struct lb_filter_chain *c = lb_filter_chain_new(l->filters, l->n_filters, &t);
-	if (c)
-		c->forwarding = l->forwarding;
+	if (!c)
+		return NULL;
+	c->forwarding = l->forwarding;
+	c->tracing = tracing_of(f->env->config, l);
 	return c;
 }

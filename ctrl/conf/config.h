@@ -8,6 +8,7 @@
 #include "lb/base/ip.h"
 #include "lb/base/log.h"
 #include "lb/pick/access.h"
+#include "lb/route/tracing.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -177,6 +178,14 @@ struct config_access_log {
 	bool xds_stdout; // listeners may log to stdout and stderr
 };
 
+struct config_tracing {
+	char *collector; // "127.0.0.1:4317": who speaks OTLP by gRPC there
+	char *service_name; // NULL = shunt
+	uint32_t *sample_per_million; // NULL = absent
+	bool upstream_spans; // attempts have spans, too
+	bool xds; // listeners may say what is traced
+};
+
 struct config_capture {
 	char *directory; // where operators may have packet captures
 };
@@ -241,6 +250,7 @@ struct config {
 	struct config_csds *csds; // NULL = absent: no status port
 	struct config_metrics *metrics; // NULL = absent: no metrics' port
 	struct config_access_log *access_log; // NULL = absent: none
+	struct config_tracing *tracing; // NULL = absent: nothing is traced
 	struct config_capture *capture; // NULL = absent: no captures
 	struct config_sessions *sessions; // NULL = absent
 	struct config_xds *xds; // NULL = absent
@@ -269,6 +279,7 @@ struct config {
 	struct config_silence client_silence, backend_silence;
 	uint32_t max_attempts; // of a request that no backend has processed, including the first
 	struct lb_access_filter access_filter;
+	struct lb_tracing traced; // where no listener says otherwise
 	bool retry_idempotent; // GET, HEAD and OPTIONS whose connection was lost, once
 	uint32_t crl_refresh_s; // how often CRLs are read again at least
 	uint32_t tls_threads; // for handshakes, besides the workers

@@ -7,6 +7,7 @@
 #include "ctrl/conf/config_address.h"
 #include "ctrl/conf/config_frontends.h"
 #include "ctrl/conf/config_numbers.h"
+#include "ctrl/conf/config_tracing.h"
 #include "ctrl/conf/config_tunnels.h"
 #include "ctrl/conf/config_vips.h"
 #include "ctrl/conf/config_workers.h"
@@ -456,7 +457,7 @@ int config_check(struct config *c, struct lb_err *reterr)
 	if (check_stats(c, reterr) || config_check_workers(c, reterr) || check_dns(c, reterr) ||
 		check_csds(c, reterr) || check_metrics(c, reterr) || check_limits(c, reterr) ||
 		check_access_log(c, reterr) || check_capture(c, reterr) ||
-		check_retries(c, reterr) ||
+		config_check_tracing(c, reterr) || check_retries(c, reterr) ||
 		check_peers(CONFIG_CLIENT_USER_TIMEOUT, c->clients, &c->client_silence, reterr) ||
 		check_peers(
 			CONFIG_BACKEND_USER_TIMEOUT, c->backends, &c->backend_silence, reterr) ||

@@ -213,6 +213,18 @@ static const cyaml_schema_field_t access_log_fields[] = {
 	CYAML_FIELD_BOOL("xds_stdout", CYAML_FLAG_OPTIONAL, struct config_access_log, xds_stdout),
 	CYAML_FIELD_END,
 };
+static const cyaml_schema_field_t tracing_fields[] = {
+	CYAML_FIELD_STRING_PTR(
+		"collector", CYAML_FLAG_POINTER, struct config_tracing, collector, 1, 255),
+	CYAML_FIELD_STRING_PTR(
+		"service_name", OPTIONAL_POINTER, struct config_tracing, service_name, 1, 255),
+	CYAML_FIELD_UINT_PTR(
+		"sample_per_million", OPTIONAL_POINTER, struct config_tracing, sample_per_million),
+	CYAML_FIELD_BOOL(
+		"upstream_spans", CYAML_FLAG_OPTIONAL, struct config_tracing, upstream_spans),
+	CYAML_FIELD_BOOL("xds", CYAML_FLAG_OPTIONAL, struct config_tracing, xds),
+	CYAML_FIELD_END,
+};
 static const cyaml_schema_field_t capture_fields[] = {
 	CYAML_FIELD_STRING_PTR(
 		"directory", CYAML_FLAG_POINTER, struct config_capture, directory, 2, 512),
@@ -299,6 +311,8 @@ static const cyaml_schema_field_t top_fields[] = {
 		"metrics", OPTIONAL_POINTER, struct config, metrics, metrics_fields),
 	CYAML_FIELD_MAPPING_PTR(
 		"access_log", OPTIONAL_POINTER, struct config, access_log, access_log_fields),
+	CYAML_FIELD_MAPPING_PTR(
+		"tracing", OPTIONAL_POINTER, struct config, tracing, tracing_fields),
 	CYAML_FIELD_MAPPING_PTR(
 		"capture", OPTIONAL_POINTER, struct config, capture, capture_fields),
 	CYAML_FIELD_MAPPING_PTR(

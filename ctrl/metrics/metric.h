@@ -131,6 +131,10 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 		"Lines of the access log that were written.")                                      \
 	X(ACCESS_DROPPED, COUNTER, "shunt_access_log_dropped", "reason",                           \
 		"Lines of the access log that were lost.")                                         \
+	X(TRACE_SPANS, COUNTER, "shunt_trace_spans", "",                                           \
+		"Spans that the collector of traces took.")                                        \
+	X(TRACE_LOST, COUNTER, "shunt_trace_lost", "reason",                                       \
+		"Traced requests, or spans of them, that were lost.")                              \
 	X(PORT_UP, GAUGE, "shunt_port_up", "port device", "1 while it is there and has a link.")   \
 	X(PORT_LINK_DOWNS, COUNTER, "shunt_port_link_downs", "port device",                        \
 		"How often the link went.")                                                        \

@@ -18,6 +18,7 @@ struct credentials;
 struct drains;
 struct scrape;
 struct show_port;
+struct trace_exporter;
 struct twheel;
 struct workers;
 struct xds_federation;
@@ -40,6 +41,7 @@ struct scrape_conf { // all borrowed, outlives the scrapes
 	const struct certs *certs; // NULL = none
 	const struct credentials *credentials; // likewise
 	const struct access_log *access_log; // NULL = none
+	const struct trace_exporter *traces; // likewise
 	const struct twheel *wheel;
 	const struct show_port *ports; // of the configuration, with their present state
 	// Whether the daemon serves and does not drain.

@@ -4,6 +4,7 @@
 #include "ctrl/base/show_port.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/metrics/scrape_inside.h"
+#include "ctrl/trace/exporter.h"
 #include "ctrl/xds/keeper.h"
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
@@ -190,6 +191,20 @@ static void tell_access_log(struct scrape *s, enum metric_id id, uint32_t unused
 	scrape_tell(s, id, (double)n.n_cut, LABELS("reader"));
 }
 
+static void tell_traces(struct scrape *s, enum metric_id id, uint32_t unused)
+{
+	if (!s->conf.traces)
+		return;
+	const struct trace_numbers n = trace_exporter_numbers(s->conf.traces);
+	if (id == METRIC_ID_TRACE_SPANS) {
+		scrape_tell(s, id, (double)n.n_sent, NULL);
+		return;
+	}
+	scrape_tell(s, id, (double)n.n_ring, LABELS("ring"));
+	scrape_tell(s, id, (double)n.n_queue, LABELS("queue"));
+	scrape_tell(s, id, (double)n.n_refused, LABELS("collector"));
+}
+
 // Ports.
 
 static void tell_port(struct scrape *s, enum metric_id id, uint32_t i)
@@ -335,6 +350,8 @@ const struct scrape_family scrape_process[] = {
 	ONCE(EVENTS, tell_events),
 	ONCE(ACCESS_LINES, tell_access_log),
 	ONCE(ACCESS_DROPPED, tell_access_log),
+	ONCE(TRACE_SPANS, tell_traces),
+	ONCE(TRACE_LOST, tell_traces),
 	OF_PORTS(PORT_UP, tell_port),
 	OF_PORTS(PORT_LINK_DOWNS, tell_port),
 	OF_PORTS(PORT_COUNTERS_OF, tell_port_events),

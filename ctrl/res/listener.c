@@ -7,6 +7,7 @@
 #include "ctrl/res/http_filter.h"
 #include "ctrl/res/route.h"
 #include "ctrl/res/tls.h"
+#include "ctrl/res/tracing.h"
 #include "envoy/config/listener/v3/listener.pb-c.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb-c.h"
 #include "proto/wire.h"
@@ -123,6 +124,7 @@ static int read_hcm(struct xds_decoding *d, bool is_api, struct res_listener *l,
 		rc = read_filters(&rd, hcm, l);
 	if (!rc)
 		rc = res_access_logs_read(&rd, hcm->access_log, hcm->n_access_log, &l->access_logs);
+	res_tracing_read(&rd, hcm->tracing, &l->tracing);
 	if (!rc)
 		rc = res_warnings_finish(&rd, &l->warnings);
 	if (rc)

@@ -13,6 +13,7 @@
 #include "lb/route/filter.h"
 #include "lb/route/forwarding.h"
 #include "lb/route/timeouts.h"
+#include "lb/route/tracing.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,6 +51,7 @@ struct res_listener {
 	uint32_t n_filters;
 	uint64_t max_stream_duration_ns; // LB_NO_TIMEOUT = none (A31-T01)
 	struct lb_forwarding forwarding; // HX-50
+	struct lb_tracing tracing; // OPS-163; off = it says nothing of that
 	struct res_access_logs access_logs; // those that are understood (OPS-40)
 	uint64_t stream_idle_ns; // 0 = not configured, LB_NO_TIMEOUT = none (TH-98)
 	struct res_warnings warnings;

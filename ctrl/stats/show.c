@@ -71,6 +71,7 @@ struct show *show_new(const struct show_conf *conf)
 		.certs = conf->certs,
 		.credentials = conf->credentials,
 		.access_log = conf->access_log,
+		.traces = conf->traces,
 		.wall_ns = conf->wall_ns,
 	};
 	s->scratch = lb_route_scratch_new(workers_count(conf->workers), MAX_TEXT);

@@ -23,6 +23,7 @@ struct load_report;
 struct show;
 struct stats_follow;
 struct takeover;
+struct trace_exporter;
 struct twheel;
 struct workers;
 struct xds_federation;
@@ -42,6 +43,7 @@ struct show_conf { // all borrowed, outlives it
 	const struct credentials *credentials; // likewise
 	const struct access_log *access_log; // NULL = none
 	struct capture *capture; // NULL = there are none
+	const struct trace_exporter *traces; // NULL = nothing is traced
 	struct events *events; // NULL = none are kept
 	uint64_t (*wall_ns)(void); // since 1970; of certificates
 	const struct twheel *wheel;

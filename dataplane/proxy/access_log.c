@@ -7,6 +7,7 @@
 #include "dataplane/proxy/local_reply.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
+#include "dataplane/proxy/trace.h"
 #include "lb/cluster.h"
 #include "lb/pick/access_set.h"
 #include "lb/pick/link.h"
@@ -93,15 +94,25 @@ static uint64_t who_wants(
 	return own->has_own && lb_access_wants(&own->filter, brief) ? logs | LB_ACCESS_OWN : logs;
 }
 
+static void turn_on(struct proxy_request *r, const struct h2_message *m)
+{
+	struct proxy_access *a = &r->access;
+	a->is_on = true;
+	a->version = h2_conn_version(r->owner->conn.h2);
+	a->received_ns = m->end_stream ? r->proxy->now_ns : 0;
+}
+
 void proxy_access_begin(struct proxy_request *r, const struct h2_message *m)
 {
 	struct proxy *p = r->proxy;
-	struct proxy_access *a = &r->access;
-	a->is_on = has_any(p, r->chain);
-	if (!a->is_on)
-		return;
-	a->version = h2_conn_version(r->owner->conn.h2);
-	a->received_ns = m->end_stream ? p->now_ns : 0;
+	if (has_any(p, r->chain))
+		turn_on(r, m);
+}
+
+void proxy_access_trace(struct proxy_request *r, const struct h2_message *m)
+{
+	turn_on(r, m);
+	r->access.is_traced = true;
 }
 
 void proxy_access_routed(struct proxy_request *r)
@@ -123,6 +134,8 @@ void proxy_access_sent(struct proxy_request *r, const struct ip_port *backend)
 	a->backend = *backend;
 	if (a->n_attempts < UINT8_MAX)
 		a->n_attempts++;
+	if (a->is_traced)
+		proxy_trace_sent(r);
 }
 
 bool proxy_access_answer(struct proxy_request *r, uint16_t status)
@@ -159,7 +172,8 @@ static void put_names(struct proxy_request *r)
 		lb_access_put(r->access.record, LB_ACCESS_ROUTE, names.route);
 }
 
-static void tell(struct proxy_request *r, struct lb_access_brief brief, uint64_t logs)
+// Fills in what is told of it.
+static void complete(struct proxy_request *r, struct lb_access_brief brief, uint64_t logs)
 {
 	const struct proxy_access *from = &r->access;
 	proxy_access_keep(r);
@@ -176,7 +190,6 @@ static void tell(struct proxy_request *r, struct lb_access_brief brief, uint64_t
 	a->frontend = r->frontend;
 	a->n_attempts = from->n_attempts;
 	a->protocol = from->version;
-	lb_access_tell(r->proxy->link->access, a);
 }
 
 void proxy_access_over(struct proxy_request *r)
@@ -192,8 +205,12 @@ void proxy_access_over(struct proxy_request *r)
 		.draw = rand_u32(&p->rand),
 	};
 	uint64_t logs = who_wants(p, r->chain, &brief);
+	if (logs || r->access.is_traced)
+		complete(r, brief, logs);
 	if (logs)
-		tell(r, brief, logs);
+		lb_access_tell(p->link->access, r->access.record);
+	if (r->access.is_traced)
+		proxy_trace_over(r);
 	if (r->access.record)
 		pool_put(&p->access_records, r->access.record);
 }

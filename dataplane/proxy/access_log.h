@@ -22,6 +22,7 @@ struct proxy_request;
 
 struct proxy_access {
 	bool is_on;
+	bool is_traced; // trace.h
 	uint8_t n_attempts;
 	uint8_t version; // HTTP's: 20, 11 or 10
 	uint16_t status; // HTTP's, that its client was told
@@ -34,6 +35,9 @@ struct proxy_access {
 // There may be a log: turns it on if there is one of shunt.yaml's or the listener's. Between
 // begin() and routed() the message stays valid.
 void proxy_access_begin(struct proxy_request *, const struct h2_message *);
+
+// It is traced: turns it on for that.
+void proxy_access_trace(struct proxy_request *, const struct h2_message *);
 
 // The rest of these: it is on.
 
@@ -49,7 +53,7 @@ bool proxy_access_answer(struct proxy_request *, uint16_t status);
 // The proxy answers by itself, and the body of that is counted.
 void proxy_access_reply(
 	struct proxy_request *, const struct proxy_reply *, struct proxy_reply_form *);
-// Tells of it, if the filter says so.
+// Tells of it, if the filter says so or it is traced.
 void proxy_access_over(struct proxy_request *);
 
 // The same for one of which nothing else is kept: tells at once. There may be a log, and the form

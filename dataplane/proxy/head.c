@@ -82,7 +82,8 @@ bool proxy_head_to_backend(struct proxy_request *r, const struct h2_message *m,
 	*ret = *m;
 	if (r->plan.auto_host_rewrite && to && to->hostname.len)
 		ret->authority = to->hostname; // AR-01
-	if (!add_te && !timeout && !attempts && !r->wait_field)
+	bool traced = r->access.is_traced; // OPS-162
+	if (!add_te && !timeout && !attempts && !r->wait_field && !traced)
 		return true;
 	if (m->n_fields > p->scratch.max_fields)
 		return false;
@@ -93,6 +94,8 @@ bool proxy_head_to_backend(struct proxy_request *r, const struct h2_message *m,
 			continue; // of the client's own attempts
 		if (r->wait_field && str_eq(f.name, WAIT_FOR_READY))
 			continue;
+		if (traced && proxy_trace_is_replaced(&f, r->trace.keeps_state))
+			continue;
 		if (timeout && i == r->timeout_field)
 			f.value = timeout_text(r, left_ns);
 		*out++ = f;
@@ -103,6 +106,8 @@ bool proxy_head_to_backend(struct proxy_request *r, const struct h2_message *m,
 		*out++ = (struct field){.name = PREVIOUS_ATTEMPTS, .value = attempts_text(r)};
 	if (add_te)
 		*out++ = (struct field){.name = TE, .value = STR("trailers")};
+	if (traced)
+		out += proxy_trace_fields(r, out);
 	ret->fields = p->scratch.fields;
 	ret->n_fields = (size_t)(out - p->scratch.fields);
 	return true;

@@ -31,6 +31,7 @@
 #include "dataplane/proxy/replay.h"
 #include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/session.h"
+#include "dataplane/proxy/trace.h"
 #include "dataplane/proxy/trail.h"
 #include "lb/base/list.h"
 #include "lb/base/twheel.h"
@@ -127,6 +128,7 @@ struct proxy_request {
 	bool pick_failed : 1; // PICKING: the cluster failed at the last pick
 	struct proxy_replay replay; // from the end of this on, nothing is set to zero
 	struct lb_failure_attempt tries[LB_FAILURE_ATTEMPTS]; // trail.n_tries, by turns
+	struct proxy_trace trace; // only if access.is_traced
 };
 
 // Of its cluster's leaf, in this turn. NULL = it has none now.

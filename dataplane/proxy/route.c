@@ -44,6 +44,8 @@ static void route(struct proxy_request *r, const struct h2_message *m)
 			return;
 		m = &forwarded;
 	}
+	if (f->filters && f->filters->tracing.on)
+		proxy_trace_begin(r, &f->filters->tracing, m);
 	struct lb_req req = proxy_request_view(r, m);
 	struct lb_route_ctx ctx = {.rand = &p->rand, .scratch = p->scratch.route};
 	struct lb_route_result to = lb_route_find(f->routes, &req, &ctx);

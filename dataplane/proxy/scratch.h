@@ -5,6 +5,7 @@
 
 #include "dataplane/proxy/forwarded.h"
 #include "dataplane/proxy/grpc_timeout.h"
+#include "dataplane/proxy/trace_context.h"
 #include "lb/base/field.h"
 
 #include <stddef.h>
@@ -13,7 +14,7 @@
 struct lb_route_scratch;
 
 // Most fields that an attempt adds to a client's request.
-#define PROXY_ADDED_FIELDS 4
+#define PROXY_ADDED_FIELDS (4 + PROXY_TRACE_FIELDS)
 // Longer refusal texts are cut.
 #define PROXY_REFUSAL_MAX 512
 
@@ -24,6 +25,7 @@ struct proxy_scratch {
 	struct field *fields; // [max_fields + PROXY_ADDED_FIELDS]
 	uint32_t max_fields; // of a request as its listener wants it
 	char timeout_text[PROXY_GRPC_TIMEOUT_MAX], attempts_text[4];
+	char trace_text[PROXY_TRACE_TEXT];
 	char refusal[PROXY_REFUSAL_MAX]; // proxy_pick.text
 	struct lb_route_scratch *route;
 	struct proxy_forwarded_room forwarded; // such a request

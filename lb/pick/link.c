@@ -73,6 +73,7 @@ void lb_link_free(struct lb_link *l)
 	lb_failures_free(l->failures);
 	lb_inflight_free(l->inflight);
 	lb_access_free(l->access);
+	lb_trace_free(l->trace);
 	lb_capture_free(l->capture);
 	free(l);
 }

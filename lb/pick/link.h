@@ -22,6 +22,7 @@
 #include "lb/pick/ping.h"
 #include "lb/pick/probe.h"
 #include "lb/pick/timers.h"
+#include "lb/pick/trace.h"
 
 // ctrl → worker
 enum lb_command_kind {
@@ -206,7 +207,9 @@ struct lb_link {
 	struct lb_failures *failures; // w: worker, r: ctrl
 	struct lb_inflight *inflight; // owned; w: as it says
 	struct lb_ping ping; // w: as it says
-	struct lb_access *access; // owned; NULL = no access log. Set before the worker starts
+	// owned; NULL = neither access logs nor traces. Set before the worker starts
+	struct lb_access *access;
+	struct lb_trace *trace; // owned; NULL = no traces. Likewise
 	// owned; NULL = there are no captures. Set before the worker starts
 	struct lb_capture *capture;
 	struct lb_shared *shared; // borrowed

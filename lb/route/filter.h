@@ -10,6 +10,7 @@
 #include "lb/base/str.h"
 #include "lb/route/forwarding.h"
 #include "lb/route/timeouts.h"
+#include "lb/route/tracing.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,6 +82,7 @@ struct lb_filter_chain {
 	const struct lb_filter *filters; // in the arena, texts too
 	struct lb_arena arena;
 	struct lb_forwarding forwarding; // off, until its maker sets it
+	struct lb_tracing tracing; // likewise
 };
 
 // Copies everything. Count 1. NULL = out of memory.

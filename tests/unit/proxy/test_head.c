@@ -181,10 +181,33 @@ static void the_path_goes_on_as_it_came(void **state)
 	assert_true(str_eq(out.path, STR("/Pkg.S/../M%2f?q=1#f")));
 }
 
+// OPS-162: its own fields of traces are replaced by those of this attempt.
+static void a_traced_request_says_so_in_the_forms_of_its_client(void **state)
+{
+	static const struct pair plain[] = {{"te", "trailers"}, {"a", "1"}},
+				 told[] = {{"te", "trailers"}, {"a", "1"},
+					 {"traceparent", "00-00000000000000010000000000000002-"
+							 "0000000000000003-01"}},
+				 in[] = {{"te", "trailers"}, {"tracestate", "x=1"}, {"b3", "0"},
+					 {"a", "1"}, {"traceparent", "00-soon"}},
+				 out[] = {{"te", "trailers"}, {"a", "1"},
+					 {"traceparent", "00-00000000000000010000000000000002-"
+							 "0000000000000003-01"},
+					 {"b3", "00000000000000010000000000000002-"
+						"0000000000000003-1"}};
+	EXPECT(in, in);
+	request.access.is_traced = true;
+	request.trace = (struct proxy_trace){.ids = {.high = 1, .low = 2, .span = 3}};
+	EXPECT(plain, told);
+	request.trace.b3 = true;
+	EXPECT(in, out);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 RUN_SUITE("proxy/head", CASE(a_grpc_request_gets_te_trailers_and_keeps_its_own),
 	CASE(a_capped_deadline_is_told_in_place_or_at_the_end),
 	CASE(an_own_deadline_passes_untouched_until_time_has_passed),
 	CASE(a_timeout_that_is_none_is_left_alone), CASE(later_attempts_say_how_many_came_before),
 	CASE(the_clients_timeout_is_read), CASE(too_many_fields_are_refused),
-	CASE(the_path_goes_on_as_it_came))
+	CASE(the_path_goes_on_as_it_came),
+	CASE(a_traced_request_says_so_in_the_forms_of_its_client))
