@@ -5,8 +5,9 @@
 // 64x1: each request comes alone. 8x32: those of 8 connections, 32 on each, come together. once:
 // each alone, on a connection that its client opens for it and closes behind it. 64x1-log and
 // 8x32-log: with an access log that is told of errors and of one request in a hundred; 64x1-all: of
-// all requests.
+// all requests. 64x1-trace and 8x32-trace: with traces of one request in a hundred.
 #include "lb/pick/access.h"
+#include "lb/route/tracing.h"
 #include "tests/bench/pipe_world.h"
 #include "tests/bench/ways.h"
 
@@ -22,7 +23,12 @@ int main(int argc, char **argv)
 	static const struct lb_access_filter errors = {
 		.sample = LB_ACCESS_SAMPLE_ALL / 100, .causes = UINT32_MAX, .min_status = 500};
 	static const struct lb_access_filter all = {.sample = LB_ACCESS_SAMPLE_ALL};
-	static struct bench_way ways[6]; // static: leak checkers find the worlds by it
+	static const struct lb_tracing traces = {.on = true,
+		.path_max = LB_TRACE_PATH_MAX,
+		.client = LB_TRACE_ALL,
+		.random = LB_TRACE_ALL / 100,
+		.overall = LB_TRACE_ALL};
+	static struct bench_way ways[8]; // static: leak checkers find the worlds by it
 	ways[0] = way_of("64x1", (struct pipe_world_conf){.n_clients = 64, .n_streams = 1});
 	ways[1] = way_of("8x32",
 		(struct pipe_world_conf){.n_clients = 8, .n_streams = 32, .together = true});
@@ -35,5 +41,10 @@ int main(int argc, char **argv)
 			.n_clients = 8, .n_streams = 32, .together = true, .log = &errors});
 	ways[5] = way_of(
 		"64x1-all", (struct pipe_world_conf){.n_clients = 64, .n_streams = 1, .log = &all});
-	return bench_ways("proxy", ways, 6, argc, argv);
+	ways[6] = way_of("64x1-trace",
+		(struct pipe_world_conf){.n_clients = 64, .n_streams = 1, .tracing = &traces});
+	ways[7] = way_of("8x32-trace",
+		(struct pipe_world_conf){
+			.n_clients = 8, .n_streams = 32, .together = true, .tracing = &traces});
+	return bench_ways("proxy", ways, 8, argc, argv);
 }

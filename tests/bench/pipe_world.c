@@ -301,6 +301,8 @@ void pipe_world_run(void *ctx, uint64_t n_ops)
 		w->next_client = (w->next_client + 1) % conf->n_clients;
 		if (w->link->access)
 			w->link->access->ring.tail = w->link->access->ring.head;
+		if (w->link->trace)
+			w->link->trace->ring.tail = w->link->trace->ring.head;
 	}
 	CHECK(w->n_done - begun == n_ops);
 }
@@ -398,6 +400,13 @@ static void secure(struct pipe_control *c, struct pipe_world *w)
 	w->is_secure = true;
 }
 
+static void trace(struct pipe_control *c, struct pipe_world *w, const struct lb_tracing *tracing)
+{
+	w->link->trace = lb_trace_new();
+	c->control.tracing = *tracing;
+	control_set_filters(&c->control, 0, NULL, 0, LB_NO_TIMEOUT, 0);
+}
+
 struct pipe_world *pipe_world_new(struct pipe_control *c, const struct pipe_world_conf *conf)
 {
 	struct pipe_world *w = calloc(1, sizeof(*w));
@@ -406,7 +415,9 @@ struct pipe_world *pipe_world_new(struct pipe_control *c, const struct pipe_worl
 	w->common = c;
 	w->link = c->links[c->n_worlds++];
 	w->now_ns = c->wire.now_ns;
-	w->link->access = conf->log ? lb_access_new(conf->log) : NULL;
+	w->link->access = conf->log || conf->tracing ? lb_access_new(conf->log) : NULL;
+	if (conf->tracing)
+		trace(c, w, conf->tracing);
 	w->tls = conf->tls ? pipe_tls_new() : NULL;
 	new_proxy(w);
 	begin_turn(w); // who is accepted sees its snapshot

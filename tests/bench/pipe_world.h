@@ -13,6 +13,7 @@
 #define PIPE_MAX_WORKERS 2
 
 struct lb_access_filter;
+struct lb_tracing;
 struct pipe_world;
 
 // What some workers have in common: control thread, snapshot, and what lies behind it.
@@ -27,6 +28,7 @@ struct pipe_world_conf {
 	bool together; // all clients ask in the same turn; else one after the other
 	// Of the access log; NULL = there is none. What it tells is forgotten at once.
 	const struct lb_access_filter *log;
+	const struct lb_tracing *tracing; // NULL = nothing is traced; likewise
 	bool once; // on a connection of its own each, which is closed behind it
 	// Which has TLS (pipe_tls.h), with `once` and without `together`. One world only.
 	bool tls;

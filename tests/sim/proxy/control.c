@@ -159,6 +159,7 @@ void control_set_filters(struct control *c, uint32_t frontend, const struct lb_f
 	struct lb_filter_chain *chain = lb_filter_chain_new(filters, n, &timeouts);
 	CHECK(chain);
 	chain->forwarding = c->forwarding;
+	chain->tracing = c->tracing;
 	CHECK(lb_snapshot_set_filters(next, frontend, chain, generation) == 0);
 	lb_filter_chain_put(chain);
 	publish(c, next);

@@ -12,6 +12,7 @@
 #include "lb/pick/link.h"
 #include "lb/route/forwarding.h"
 #include "lb/route/route.h"
+#include "lb/route/tracing.h"
 #include "tests/sim/proxy/wire.h"
 
 #include <stdbool.h>
@@ -92,6 +93,7 @@ struct control {
 	struct lb_member_counters *harvested; // owned; by member, as of the last time
 	struct lb_route_policy policies[N_ROUTES];
 	uint64_t idle_ns[2]; // of listeners (lb/route/timeouts.h), from control_set_filters() on
+	struct lb_tracing tracing; // likewise; all zero = off
 	struct lb_snapshot *snapshot;
 	struct lb_command backlog[256]; // that the ring had no room for
 	uint32_t n_backlog;
