@@ -3,6 +3,7 @@
 // only files that see both the control plane and the data plane.
 #include "ctrl/base/events.h"
 #include "ctrl/check.h"
+#include "ctrl/check_dump.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/control_plane.h"
 #include "ctrl/data_plane.h"
@@ -406,6 +407,7 @@ static int join(struct daemon *d, bool wanted, struct lb_err *err)
 
 struct args {
 	const char *config;
+	const char *resources; // NULL = none
 	bool check, device, json, takeover;
 };
 
@@ -418,6 +420,10 @@ static const struct argp_option options[] = {
 		"Exit status: 0 all is well, 1 warnings, 2 errors",
 		0},
 	{"json", 'j', NULL, 0, "With --check --device: in JSON", 0},
+	{"resources", 'r', "PATH", 0,
+		"With --check: validate the resources of this file or folder, too, as if they had "
+		"come from the xDS server",
+		0},
 	{"takeover", 't', NULL, 0,
 		"Follow the process that serves by this configuration, without losing a request; "
 		"start as usual if there is none",
@@ -446,6 +452,9 @@ static error_t take_arg(int key, char *arg, struct argp_state *state)
 	case 't':
 		a->takeover = true;
 		return 0;
+	case 'r':
+		a->resources = arg;
+		return 0;
 	case KEY_COMMANDS:
 		show_print_manual(stdout);
 		exit(0);
@@ -454,6 +463,8 @@ static error_t take_arg(int key, char *arg, struct argp_state *state)
 			argp_error(state, "-c FILE is needed");
 		if (a->device ? !a->check : a->json)
 			argp_error(state, "--device needs --check, and --json both");
+		if (a->resources && (!a->check || a->device))
+			argp_error(state, "--resources needs --check, and goes without --device");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -501,6 +512,8 @@ int main(int argc, char **argv)
 			ret = run(&d, &err);
 		if (ret != 0 && err.text[0])
 			lb_err_within(&err, "%s", args.config); // the fields it names are there
+		if (ret == 0 && args.resources)
+			ret = check_dump(args.resources, d.bootstrap, &err);
 	}
 	if (ret != 0)
 		fprintf(stderr, "shuntd: %s\n", err.text[0] ? err.text : strerror(-ret));

@@ -7,6 +7,7 @@ import os
 import pytest
 
 from lab import command, wait_until
+from test_check_dump import check
 from test_xds import wait_for_split
 from world import ROUTES, split_of
 
@@ -51,8 +52,8 @@ def metric(bed, name):
 
 
 @pytest.mark.parametrize("protocol", ["sotw", "delta"])
-def test_daemon_starts_without_its_server_and_believes_it_once_it_is_back(kept_world, protocol):
-    """OPS-90, OPS-94, OPS-96, OPS-98."""
+def test_daemon_starts_without_its_server_and_believes_it_once_it_is_back(kept_world, folder, protocol):
+    """OPS-90, OPS-94, OPS-96, OPS-98, OPS-139."""
     world, bed = kept_world, kept_world.bed
     bed.settings += f"xds: {{protocol: {protocol}}}\n"
     world.start()
@@ -60,6 +61,8 @@ def test_daemon_starts_without_its_server_and_believes_it_once_it_is_back(kept_w
     assert metric(bed, "shunt_xds_stale_resources") == [0]
     bed.xds.kill()
     stop_daemon(bed)
+    done = check(folder)
+    assert done.returncode == 0 and " faults=0 " in done.stdout, done
     bed.start_daemon()
     report = bed.run_h2load(requests=4000)
     assert report.perfect, report
