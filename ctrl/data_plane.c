@@ -10,6 +10,7 @@
 #include "dataplane/vlan.h"
 #include "lb/base/time.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,7 @@ static void describe_ports(
 		to->gateway = p->gateway_ip;
 		to->gateway6 = p->gateway6_ip;
 		to->accept_ra = p->accept_ra;
+		to->has_kernel = p->kernel;
 		to->n_addresses = p->n_addresses;
 		for (unsigned j = 0; j < p->n_addresses; j++)
 			to->addresses[j] =
@@ -245,6 +247,27 @@ int data_plane_check_shared(const struct config *c, struct lb_err *reterr)
 				"can: the kernel gives its frames to both processes",
 				i, c->ports[i].device);
 	return 0;
+}
+
+int data_plane_make_exception(const struct config *c, struct port *const *ports,
+	struct exception **ret, struct lb_err *reterr)
+{
+	struct exception_port kernels[CONFIG_MAX_PORTS] = {0};
+	bool any = false;
+	for (unsigned i = 0; i < c->n_ports; i++) {
+		const struct config_kernel *k = c->ports[i].kernel;
+		if (k)
+			kernels[i] = (struct exception_port){k->interface, port_mac(ports[i]),
+				port_mtu(ports[i]), k->frames_per_s};
+		any |= k != NULL;
+	}
+	if (!any)
+		return 0;
+	*ret = exception_new(kernels, c->n_ports, c->n_workers, reterr);
+	if (!*ret)
+		return -EINVAL;
+	int rc = exception_start(*ret);
+	return rc ? lb_err_set(reterr, "the exception path's thread: %s", strerror(-rc)) : 0;
 }
 
 struct tlshs_threads *data_plane_make_handshakes(const struct config *c, struct tlshs_keylog *keys)

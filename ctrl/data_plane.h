@@ -6,6 +6,7 @@
 #include "ctrl/conf/config.h"
 #include "ctrl/doctor/host.h"
 #include "dataplane/eal.h"
+#include "dataplane/exception.h"
 #include "dataplane/port.h"
 #include "dataplane/worker.h"
 #include "lb/pick/limits.h"
@@ -43,6 +44,10 @@ void data_plane_take_source_ports(
 // Whether two processes can drive all ports at a time: 0, or -EINVAL with reterr, which names one
 // that they can't.
 [[nodiscard]] int data_plane_check_shared(const struct config *, struct lb_err *reterr);
+// Makes and starts the exception path of ports with a kernel, if there are any: *ret stays NULL if
+// not, and is the caller's even on failure. 0, or -EINVAL with reterr.
+[[nodiscard]] int data_plane_make_exception(const struct config *, struct port *const *ports,
+	struct exception **ret, struct lb_err *reterr);
 // Threads that shake hands for all workers, from before the first worker to behind the last. They
 // are there whether anything speaks TLS or not: what does may come with any configuration. NULL =
 // out of memory, or no thread is to be had.

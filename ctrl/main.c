@@ -16,6 +16,7 @@
 #include "ctrl/takeover/spawn.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "dataplane/eal.h"
+#include "dataplane/exception.h"
 #include "dataplane/handover.h"
 #include "dataplane/net/steer.h"
 #include "dataplane/net/tunnel_list.h"
@@ -46,6 +47,7 @@ struct daemon {
 	struct steer steer;
 	struct net_tunnels tunnels; // the steering's, and all workers'
 	struct handover *handover;
+	struct exception *exception; // NULL = no port has a kernel behind it
 	struct port *ports[NET_MAX_PORTS];
 	struct show_port shown_ports[NET_MAX_PORTS];
 	struct proxy_frontend *proxy_frontends;
@@ -167,6 +169,8 @@ static bool watch_ports(void *ctx, uint64_t now_ns)
 		enum port_event event = port_watch(d->ports[i], now_ns);
 		describe_port(d->ports[i], &d->shown_ports[i]);
 		log_port(d, i, event);
+		exception_follow(d->exception, i, port_mac(d->ports[i]),
+			port_status(d->ports[i])->state == PORT_UP);
 		came_up |= event == PORT_EVENT_LINK && port_status(d->ports[i])->state == PORT_UP;
 	}
 	return came_up;
@@ -186,6 +190,7 @@ static int open_ports(struct daemon *d, struct lb_err *err)
 			.by_software = p->steering == CONFIG_STEERING_SOFTWARE,
 			.has_ip6 = p->has_ip6,
 			.shared = d->seat.fd >= 0,
+			.has_kernel = p->kernel,
 		};
 		d->ports[i] = port_new(&conf, err);
 		if (!d->ports[i])
@@ -225,6 +230,7 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 			.index = i,
 			.steer = &d->steer,
 			.handover = d->handover,
+			.exception = d->exception,
 			.handshakes = d->handshakes,
 			.frontends = d->proxy_frontends,
 			.n_frontends = c->n_frontends,
@@ -282,7 +288,9 @@ static int start_data_plane(struct daemon *d, struct lb_err *err)
 	if (ret)
 		return ret;
 	if (make_slot(d, err) || make_frontends(d, err) || make_steering(d, err) ||
-		open_ports(d, err) || make_workers(d, err))
+		open_ports(d, err) ||
+		data_plane_make_exception(d->config, d->ports, &d->exception, err) ||
+		make_workers(d, err))
 		return -EINVAL;
 	for (unsigned i = 0; i < d->config->n_workers; i++)
 		if (worker_start(d->threads[i]))
@@ -302,6 +310,7 @@ static void stop_data_plane(struct daemon *d)
 	for (unsigned i = 0; i < d->config->n_workers; i++)
 		worker_free(d->threads[i]);
 	tlshs_threads_free(d->handshakes);
+	exception_free(d->exception);
 	handover_free(d->handover, port_drop_frame);
 	for (unsigned i = 0; i < d->config->n_ports; i++)
 		port_free(d->ports[i]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/host.h"
 
+#include "dataplane/exception.h"
 #include "dataplane/net/ping.h"
 #include "dataplane/net/tap.h"
 #include "dataplane/net/tell.h"
@@ -14,6 +15,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -29,12 +31,17 @@ struct host {
 	uint32_t n_link_ups[NET_MAX_PORTS]; // those that were announced to
 	struct port_queue *queues[NET_MAX_PORTS]; // borrowed, one of each port
 	uint32_t tapped; // bits: ports whose received frames are copied
+	uint32_t shared; // bits: ports with a kernel behind them
+	uint32_t watched; // either
+	bool passed; // TCP gave the segment that it looked at to the kernel
+	struct exception_end *exception; // borrowed
 	struct net_tap taps[NET_MAX_PORTS]; // of those, and of those whose sent ones are
 	struct pool chunks;
 	struct twheel *wheel;
 	const struct net_tunnels *tunnels; // borrowed; NULL = none
 	struct net *net;
 	struct tcp_stack *tcp;
+	char groups[2 * NET_MAX_PORTS][12]; // names of counter groups
 };
 
 static void on_segment(void *ctx, struct tcp_flow *flow, const uint8_t *segment, size_t len)
@@ -67,6 +74,13 @@ static void on_through(void *ctx, uint32_t overhead)
 static bool knows(void *ctx, struct tcp_flow *flow, const uint8_t *segment, size_t len)
 {
 	return tcp_stack_knows(ctx, flow, segment, len);
+}
+
+static bool pass(void *ctx, const struct tcp_flow *flow)
+{
+	struct host *h = ctx;
+	h->passed = net_is_shared(h->net, &flow->local);
+	return h->passed;
 }
 
 static uint64_t clock_ns(void)
@@ -119,7 +133,10 @@ static struct net *make_net(struct host *h, const struct host_conf *conf, uint64
 		to->gateway = from->gateway;
 		to->gateway6 = from->gateway6;
 		to->accept_ra = from->accept_ra;
+		to->is_shared = from->has_kernel;
+		h->shared |= (uint32_t)from->has_kernel << i;
 	}
+	h->watched = h->shared;
 	return net_new(ports, h->n_ports, conf->max_neighbors, h->wheel, seed);
 }
 
@@ -136,6 +153,8 @@ static struct tcp_stack *make_tcp(
 		.window_max = conf->tcp_window_max,
 		.is_ours = conf->is_ours,
 		.is_ours_ctx = conf->is_ours_ctx,
+		.pass = h->shared ? pass : NULL,
+		.pass_ctx = h,
 		.seed = seed,
 	};
 	memcpy(tcp.secret, secret, sizeof(tcp.secret));
@@ -151,6 +170,7 @@ static int make(struct host *h, const struct host_conf *conf, struct lb_err *ret
 	if (getrandom(seeds, sizeof(seeds), 0) != sizeof(seeds) ||
 		getrandom(secret, sizeof(secret), 0) != sizeof(secret))
 		return lb_err_set(reterr, "getrandom() failed");
+	h->exception = conf->exception;
 	if (open_ports(h, conf, reterr) != 0)
 		return -EINVAL;
 	if (buf_pool_init(&h->chunks, conf->n_chunks) == 0)
@@ -322,6 +342,7 @@ void host_tap(struct host *h, struct lb_capture *to)
 			device = net_tap_device(&h->taps[p]);
 		net_set_device(h->net, p, &device);
 	}
+	h->watched = h->tapped | h->shared;
 }
 
 static inline void input(struct host *h, uint32_t port, const struct rte_mbuf *m)
@@ -340,32 +361,50 @@ static struct lb_capture_cause cause_of(struct host *h)
 	return (struct lb_capture_cause){.layer = LB_CAPTURE_TAKEN};
 }
 
-// Copied first: what it leads to is copied behind it.
-static __attribute__((noinline)) void input_tapped(
+static void share(struct host *h, uint32_t port, const struct rte_mbuf *m,
+	const struct lb_capture_cause *cause)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+	size_t len = rte_pktmbuf_data_len(m);
+	int dropped = cause->layer == LB_CAPTURE_NET ? cause->counter : -1;
+	enum net_foreign why =
+		h->passed ? NET_FOREIGN_TCP : net_foreign_of(h->net, port, frame, len, dropped);
+	if (why != NET_NOT_FOREIGN && len == rte_pktmbuf_pkt_len(m))
+		exception_end_give(h->exception, port, why, frame, len, port_frame_is_unmade(m),
+			twheel_now(h->wheel));
+}
+
+// Of a port that is tapped, shared, or both. Copied first: what it leads to is copied behind it.
+static __attribute__((noinline)) void input_watched(
 	struct host *h, uint32_t port, const struct rte_mbuf *m)
 {
-	struct lb_capture_record *r = net_tap_take(&h->taps[port], LB_CAPTURE_RX,
-		rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m), rte_pktmbuf_pkt_len(m));
-	if (r)
-		(void)cause_of(h); // of others
+	struct lb_capture_record *r = NULL;
+	if (h->tapped >> port & 1)
+		r = net_tap_take(&h->taps[port], LB_CAPTURE_RX, rte_pktmbuf_mtod(m, uint8_t *),
+			rte_pktmbuf_data_len(m), rte_pktmbuf_pkt_len(m));
+	(void)cause_of(h); // of others
+	h->passed = false;
 	input(h, port, m);
+	struct lb_capture_cause cause = cause_of(h);
 	if (r)
-		r->cause = cause_of(h);
+		r->cause = cause;
+	if (h->shared >> port & 1)
+		share(h, port, m, &cause);
 }
 
 void host_input(struct host *h, uint32_t port, const struct rte_mbuf *m)
 {
-	if (h->tapped >> port & 1)
-		input_tapped(h, port, m);
+	if (h->watched >> port & 1)
+		input_watched(h, port, m);
 	else
 		input(h, port, m);
 }
 
 static void input_many(struct host *h, uint32_t port, struct rte_mbuf *const *frames, uint32_t n)
 {
-	if (h->tapped >> port & 1) {
+	if (h->watched >> port & 1) {
 		for (uint32_t i = 0; i < n; i++)
-			input_tapped(h, port, frames[i]);
+			input_watched(h, port, frames[i]);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++)
@@ -387,6 +426,8 @@ bool host_poll(struct host *h, host_sort_fn sort, void *ctx)
 			port_queue_done(h->queues[p], frames, kept);
 			any |= n > 0;
 		}
+		if (h->shared >> p & 1)
+			any |= exception_end_send(h->exception, p, h->net);
 	}
 	return any;
 }
@@ -400,6 +441,7 @@ bool host_receive(struct host *h, uint64_t now_ns)
 bool host_flush(struct host *h)
 {
 	tcp_stack_flush(h->tcp);
+	exception_end_flush(h->exception);
 	return transmit(h);
 }
 
@@ -421,4 +463,17 @@ void host_rest(struct host *const *hosts, uint32_t n_hosts, uint64_t ns)
 struct counter_set host_port_counters(const struct host *h, uint32_t port)
 {
 	return port_queue_counters(h->queues[port]);
+}
+
+void host_add_groups(struct host *h, struct lb_link *link)
+{
+	for (uint32_t i = 0; i < h->n_ports; i++) {
+		snprintf(h->groups[i], sizeof(h->groups[i]), "port%u", i);
+		lb_link_add_group(link, h->groups[i], host_port_counters(h, i));
+		char *name = h->groups[NET_MAX_PORTS + i];
+		if (!(h->shared >> i & 1))
+			continue;
+		snprintf(name, sizeof(h->groups[i]), "kernel%u", i);
+		lb_link_add_group(link, name, exception_end_counters(h->exception, i));
+	}
 }

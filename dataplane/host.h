@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct exception_end;
 struct host;
 struct lb_capture;
 struct lb_command;
@@ -30,6 +31,7 @@ struct host_port {
 	uint32_t n_addresses; // at least 1
 	struct ip_addr gateway, gateway6; // see struct net_port_conf
 	bool accept_ra;
+	bool has_kernel; // behind it: its addresses are shared (net/foreign.h)
 };
 
 struct host_conf {
@@ -48,6 +50,7 @@ struct host_conf {
 	uint32_t tcp_window_max; // what both may grow to
 	bool (*is_ours)(void *ctx, const struct tcp_flow *); // see tcp.h
 	void *is_ours_ctx;
+	struct exception_end *exception; // borrowed; NULL = no port has a kernel behind it
 };
 
 // Allocates all memory. Returns NULL with reterr on failure.
@@ -97,3 +100,6 @@ bool host_flush(struct host *);
 void host_rest(struct host *const *, uint32_t n_hosts, uint64_t ns);
 
 struct counter_set host_port_counters(const struct host *, uint32_t port);
+// Adds the counter groups "port0", …, and "kernel0", … of ports with a kernel. The host outlives
+// their use.
+void host_add_groups(struct host *, struct lb_link *);

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SPIN_MIN_NS 2000
 #define SPIN_MAX_NS 50000
@@ -17,12 +18,13 @@
 #define SLEEP_MAX_NS 200000
 
 void idle_init(struct idle *idle, struct port_queue *const *queues, uint32_t n_queues,
-	struct handover_end *peers)
+	struct handover_end *peers, int wake_fd)
 {
 	*idle = (struct idle){
 		.queues = queues,
 		.n_queues = n_queues,
 		.peers = peers,
+		.wake_fd = wake_fd,
 		.spin_ns = SPIN_MAX_NS,
 		.sleep_ns = SLEEP_MIN_NS,
 	};
@@ -44,6 +46,8 @@ static void gather(struct idle *idle)
 	int fd = handover_wait_fd(idle->peers);
 	if (fd >= 0)
 		idle->fds[idle->n_fds++] = (struct pollfd){.fd = fd, .events = POLLIN};
+	if (idle->wake_fd >= 0)
+		idle->fds[idle->n_fds++] = (struct pollfd){.fd = idle->wake_fd, .events = POLLIN};
 }
 
 // A wake-up by traffic soon after falling asleep was not worth the sleep; one after a long time
@@ -112,6 +116,9 @@ void idle_step(
 	int n = ppoll(idle->fds, idle->n_fds, &(struct timespec){.tv_nsec = (long)ns}, NULL);
 	if (n > 0)
 		rest_from_errors(idle);
+	uint64_t rung;
+	if (n > 0 && idle->wake_fd >= 0)
+		(void)!read(idle->wake_fd, &rung, sizeof(rung));
 	lb_slot_online();
 	handover_awake(idle->peers);
 	if (idle->asleep_ns == 0)

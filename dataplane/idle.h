@@ -19,7 +19,8 @@ struct idle {
 	uint32_t n_queues;
 	struct handover_end *peers; // borrowed
 	// Of the current sleep.
-	struct pollfd fds[NET_MAX_PORTS + 1]; // the last one in use may be the handover's
+	int wake_fd; // an eventfd that somebody else rings; -1 = none
+	struct pollfd fds[NET_MAX_PORTS + 2]; // the last ones may be the handover's and wake_fd
 	uint32_t n_fds;
 	bool all_wake; // every port has a descriptor
 	uint64_t since_ns; // start of the run of empty turns; 0 = the last turn had work
@@ -30,7 +31,7 @@ struct idle {
 
 // Also makes the thread's sleeps precise. queues outlives it. Frames from peers end a sleep.
 void idle_init(struct idle *, struct port_queue *const *queues, uint32_t n_queues,
-	struct handover_end *peers);
+	struct handover_end *peers, int wake_fd);
 // Call after every turn. Sleeps (offline for RCU) if appropriate, at most until the next timer.
 // is_polling: something is expected that wakes nobody, so that a sleep is short.
 void idle_step(struct idle *, bool busy, bool is_polling, uint64_t now_ns, const struct twheel *);

@@ -38,6 +38,7 @@ struct port_conf {
 	bool shared;
 	uint16_t vlan; // all frames have this tag (802.1Q); 0 = none has one
 	bool has_ip6; // an IPv6 address: the device has to receive its groups
+	bool has_kernel; // behind it, and that may want any group
 };
 #define PORT_MAX_MTU 9000
 
@@ -108,6 +109,8 @@ uint32_t port_queue_rx(struct port_queue *, struct rte_mbuf **ret_frames);
 // True if the device vouches for the TCP segment in a received frame: it verified the checksum, or
 // the segment has come from this machine and has none yet.
 bool port_frame_is_verified(const struct rte_mbuf *);
+// True if the sender left the checksum of a segment or datagram to hardware, and nobody made it.
+bool port_frame_is_unmade(const struct rte_mbuf *);
 // Returns processed frames of this queue; the next frames are sent in their buffers.
 void port_queue_done(struct port_queue *, struct rte_mbuf **frames, uint32_t n);
 // A copy of the frame in an own mbuf. NULL = no mbuf, counted.

@@ -394,7 +394,7 @@ static int start(struct port *port, const struct port_conf *conf, struct lb_err 
 		rc = pass_vlan(port, conf->vlan);
 	if (rc < 0)
 		return blame(reterr, port, "does not take the VLAN", rc);
-	if (conf->has_ip6)
+	if (conf->has_ip6 || conf->has_kernel)
 		receive_groups(port);
 	if (port->hashes)
 		port->hashes = follow_device(port, conf->steer);

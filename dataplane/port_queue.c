@@ -122,6 +122,11 @@ bool port_frame_is_verified(const struct rte_mbuf *m)
 	return is == RTE_MBUF_F_RX_L4_CKSUM_GOOD || is == RTE_MBUF_F_RX_L4_CKSUM_NONE;
 }
 
+bool port_frame_is_unmade(const struct rte_mbuf *m)
+{
+	return (m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_NONE;
+}
+
 struct rte_mbuf *port_queue_copy(struct port_queue *q, const struct rte_mbuf *m)
 {
 	struct rte_mbuf *copy = rte_pktmbuf_copy(m, q->mbufs, 0, UINT32_MAX);

@@ -2,6 +2,7 @@
 #include "dataplane/worker.h"
 
 #include "dataplane/eal.h"
+#include "dataplane/exception.h"
 #include "dataplane/handover.h"
 #include "dataplane/idle.h"
 #include "dataplane/net/steer.h"
@@ -50,7 +51,7 @@ struct worker {
 	struct proxy *proxy;
 	struct lb_capture *capture; // the link's, while frames are copied; NULL = they are not
 	struct tlshs_link **handshakes; // owned; by thread
-	char port_groups[NET_MAX_PORTS][8]; // names of counter groups
+	struct exception_end *exception; // borrowed; NULL = none
 };
 
 static uint64_t clock_ns(void)
@@ -107,6 +108,7 @@ static struct host *make_host(
 		.tcp_window_max = limits->window_max,
 		.is_ours = w->steer->n_workers > 1 ? is_ours : NULL,
 		.is_ours_ctx = w,
+		.exception = w->exception,
 	};
 	return host_new(&host, reterr);
 }
@@ -216,10 +218,7 @@ static void add_groups(struct worker *w)
 	lb_link_add_group(
 		w->link, "tls_backends", proxy_handshake_counters(w->proxy, PROXY_WITH_BACKEND));
 	lb_link_add_group(w->link, "handover", handover_counters(w->peers));
-	for (uint32_t i = 0; i < w->n_ports; i++) {
-		snprintf(w->port_groups[i], sizeof(w->port_groups[i]), "port%u", i);
-		lb_link_add_group(w->link, w->port_groups[i], host_port_counters(w->host, i));
-	}
+	host_add_groups(w->host, w->link);
 }
 
 static void list_pools(struct worker *w)
@@ -257,6 +256,7 @@ struct worker *worker_new(const struct worker_conf *conf, struct lb_err *reterr)
 	w->slot = conf->slot;
 	w->steer = conf->steer;
 	w->peers = handover_end(conf->handover, conf->index);
+	w->exception = exception_end(conf->exception, conf->index);
 	w->n_ports = conf->n_ports;
 	if (make(w, conf, reterr) != 0) {
 		worker_free(w);
@@ -441,7 +441,7 @@ static int run(void *arg)
 {
 	struct worker *w = arg;
 	lb_slot_reader_start();
-	idle_init(&w->idle, w->queues, w->n_ports, w->peers);
+	idle_init(&w->idle, w->queues, w->n_ports, w->peers, exception_end_wait_fd(w->exception));
 	uint64_t now = clock_ns();
 	twheel_advance(w->wheel, now);
 	if (w->index == 0) // for all

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct exception;
 struct handover;
 struct lb_link;
 struct lb_slot;
@@ -49,6 +50,7 @@ struct worker_conf {
 	// Borrowed, outlive the worker; all workers have the same.
 	struct steer *steer;
 	struct handover *handover;
+	struct exception *exception; // NULL = no port has a kernel behind it
 	struct tlshs_threads *handshakes; // with WORKER_MAX_HANDSHAKES of a link
 	uint32_t n_handshake_threads; // from 1
 	struct worker_limits limits;
@@ -71,7 +73,7 @@ struct worker_conf {
 	uint32_t max_attempts; // of a request (proxy_conf)
 	bool retry_idempotent;
 	// Borrowed, outlive the worker. Gets the counter groups "net", "tcp", "h2", "proxy", "tls",
-	// "tls_clients", "tls_backends", "handover", "port0", …, and all its pools.
+	// "tls_clients", "tls_backends", "handover", "port0", …, "kernel0", …, and all its pools.
 	struct lb_link *link;
 	const struct lb_slot *slot;
 };

@@ -30,6 +30,14 @@ enum config_steering {
 	CONFIG_STEERING_SOFTWARE,
 };
 
+// The kernel behind a port: what is not Shunt's goes to it (docs/exception-path.md).
+#define CONFIG_MAX_INTERFACE 15 // bytes of an interface's name
+struct config_kernel {
+	char *interface;
+	uint32_t *rate; // NULL = absent
+	uint32_t frames_per_s; // as given, or the default
+};
+
 struct config_port {
 	char *device; // DPDK device arguments: "net_af_packet0,iface=lb-c"
 	char **addresses; // "10.81.0.10/24", "2001:db8::10/64"
@@ -39,6 +47,7 @@ struct config_port {
 	uint16_t vlan; // 0 = none
 	enum config_steering steering;
 	bool accept_ra; // a gateway for IPv6 is what routers advertise
+	struct config_kernel *kernel; // NULL = absent: none
 	// Parsed from the texts above.
 	struct ip_addr *address_ips; // [n_addresses]
 	uint8_t *address_lens; // [n_addresses] prefix lengths

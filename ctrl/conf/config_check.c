@@ -6,6 +6,7 @@
 #include "ctrl/conf/config.h"
 #include "ctrl/conf/config_address.h"
 #include "ctrl/conf/config_frontends.h"
+#include "ctrl/conf/config_kernel.h"
 #include "ctrl/conf/config_numbers.h"
 #include "ctrl/conf/config_tracing.h"
 #include "ctrl/conf/config_tunnels.h"
@@ -463,7 +464,8 @@ int config_check(struct config *c, struct lb_err *reterr)
 			CONFIG_BACKEND_USER_TIMEOUT, c->backends, &c->backend_silence, reterr) ||
 		check_tls(c, reterr) || check_path("state_dir", c->state_dir, reterr) ||
 		check_path("takeover_socket", c->takeover_socket, reterr) ||
-		check_drains(c, reterr) || check_ports(c, reterr) || config_check_vips(c, reterr) ||
+		check_drains(c, reterr) || check_ports(c, reterr) ||
+		config_check_kernels(c, reterr) || config_check_vips(c, reterr) ||
 		config_check_tunnels(c, reterr))
 		return -EINVAL;
 	return config_check_frontends(c, reterr);

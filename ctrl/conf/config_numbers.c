@@ -10,6 +10,8 @@
 const struct config_number config_numbers[CONFIG_N_NUMBERS] = {
 	[CONFIG_MTU] = {"ports[].mtu", "bytes", 1500, 576, CONFIG_MAX_MTU}, // RFC 791: 576 always
 	[CONFIG_VLAN] = {"ports[].vlan", "", 0, 0, CONFIG_MAX_VLAN},
+	// Frames a second that each worker gives to the kernel.
+	[CONFIG_KERNEL_RATE] = {"ports[].kernel.rate", "", 10000, 10, 1000000},
 	[CONFIG_PORT] = {"frontends[].port", "", 0, 1, 65535},
 	[CONFIG_TUNNEL_PORT] = {"tunnels[].port", "", 6080, 1, 65535}, // IANA's of GUE
 	// Of each worker.

@@ -16,6 +16,7 @@ struct lb_err;
 enum config_number_id {
 	CONFIG_MTU,
 	CONFIG_VLAN,
+	CONFIG_KERNEL_RATE,
 	CONFIG_PORT,
 	CONFIG_TUNNEL_PORT,
 	CONFIG_CONNECTIONS,

@@ -65,6 +65,12 @@ const size_t config_n_choices = CYAML_ARRAY_LEN(config_choices);
 
 #define OPTIONAL_POINTER (CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL)
 
+static const cyaml_schema_field_t kernel_fields[] = {
+	CYAML_FIELD_STRING_PTR("interface", CYAML_FLAG_POINTER, struct config_kernel, interface, 1,
+		CONFIG_MAX_INTERFACE),
+	CYAML_FIELD_UINT_PTR("rate", OPTIONAL_POINTER, struct config_kernel, rate),
+	CYAML_FIELD_END,
+};
 static const cyaml_schema_field_t port_fields[] = {
 	CYAML_FIELD_STRING_PTR("device", CYAML_FLAG_POINTER, struct config_port, device, 1, 1024),
 	CYAML_FIELD_SEQUENCE_COUNT("addresses", CYAML_FLAG_POINTER, struct config_port, addresses,
@@ -76,6 +82,8 @@ static const cyaml_schema_field_t port_fields[] = {
 	CYAML_FIELD_UINT("vlan", CYAML_FLAG_OPTIONAL, struct config_port, vlan),
 	CYAML_FIELD_ENUM("steering", CYAML_FLAG_OPTIONAL, struct config_port, steering,
 		steering_names, CYAML_ARRAY_LEN(steering_names)),
+	CYAML_FIELD_MAPPING_PTR(
+		"kernel", OPTIONAL_POINTER, struct config_port, kernel, kernel_fields),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t port_value = {

@@ -10,23 +10,27 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct counter_set *port_group(const struct lb_link *link, uint32_t port)
+static const struct counter_set *port_group(
+	const struct lb_link *link, const char *kind, uint32_t port)
 {
-	char name[16];
-	snprintf(name, sizeof(name), "port%u", port);
+	char name[24];
+	snprintf(name, sizeof(name), "%s%u", kind, port);
 	for (uint32_t g = 0; g < link->n_groups; g++)
 		if (strcmp(link->groups[g].name, name) == 0)
 			return &link->groups[g].set;
 	return NULL;
 }
 
-static void add_counters(json_t *row, const struct workers *workers, uint32_t port)
+// kind: of the groups of that port.
+static void add_counters(
+	json_t *row, const struct workers *workers, const char *kind, uint32_t port)
 {
-	const struct counter_set *first = port_group(workers_link(workers, 0), port);
+	const struct counter_set *first = port_group(workers_link(workers, 0), kind, port);
 	for (uint32_t c = 0; first && c < first->n; c++) {
 		uint64_t sum = 0;
 		for (uint32_t w = 0; w < workers_count(workers); w++) {
-			const struct counter_set *set = port_group(workers_link(workers, w), port);
+			const struct counter_set *set =
+				port_group(workers_link(workers, w), kind, port);
 			sum += set ? counter_read(&set->values[c]) : 0;
 		}
 		show_set_u64(row, first->names[c], sum);
@@ -84,7 +88,9 @@ json_t *show_ports(const struct show *s, struct show_args *args)
 		show_set_u64(row, "queues", workers_count(s->conf.workers));
 		show_set_text(row, "steering", s->conf.steering(s->conf.ctx_ports, i));
 		add_link(row, s, more);
-		add_counters(row, s->conf.workers, i);
+		add_counters(row, s->conf.workers, "port", i);
+		show_set_text(row, "kernel", p->kernel ? p->kernel->interface : "");
+		add_counters(row, s->conf.workers, "kernel", i);
 		json_array_append_new(rows, row);
 	}
 	return rows;

@@ -210,6 +210,7 @@ struct net_port {
 	uint32_t n_addresses;
 	struct ip_addr gateway, gateway6; // all zero = none
 	bool gateway_silent, gateway6_silent; // the last question had no answer
+	bool is_shared; // with a kernel
 	struct net_mld mld;
 	struct net_ra ra;
 	struct ip_addr link_local; // ours; all zero = no IPv6 on this port

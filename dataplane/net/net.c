@@ -26,6 +26,7 @@ static void copy_port(struct net *net, struct net_port *port, const struct net_p
 	}
 	port->gateway = conf->gateway;
 	port->gateway6 = conf->gateway6;
+	port->is_shared = conf->is_shared;
 	mld_init(net, port);
 	ra_init(net, port, has_ip6 && conf->accept_ra);
 	if (has_ip6)

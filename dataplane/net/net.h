@@ -66,6 +66,7 @@ struct net_port_conf {
 	struct ip_addr gateway,
 		gateway6; // of IPv4 and of IPv6, which may be link-local; zero = none
 	bool accept_ra; // of IPv6, what routers advertise: gateway6 is none then
+	bool is_shared; // a kernel behind it has its addresses, too (foreign.h)
 };
 
 // A prefix that is ours beside the ports' addresses: frames to it are taken on every port.

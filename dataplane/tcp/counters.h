@@ -58,6 +58,7 @@
 	X(drop_flags)                                                                              \
 	X(drop_options)                                                                            \
 	X(drop_no_connection) /* no connection and no listener: answered by RST */                 \
+	X(drop_passed) /* likewise, and the kernel's (docs/exception-path.md) */                   \
 	X(drop_stray_rst) /* RST to no connection */                                               \
 	X(drop_company) /* of no connection here: another process at our ports may know it */      \
 	X(drop_conns_full)                                                                         \

@@ -77,6 +77,16 @@ static void leave_to_front(struct tcp_stack *s, struct tcp_tw *tw)
 	tcp_drop(s, TCP_drop_company);
 }
 
+// What was ours lately, or comes to where somebody listens, nobody else gets.
+static bool pass(struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_tw *tw)
+{
+	if (tw || !s->conf.pass || tcp_listener_find(s, &flow->local, flow->local_port) ||
+		!s->conf.pass(s->conf.pass_ctx, flow))
+		return false;
+	tcp_drop(s, TCP_drop_passed);
+	return true;
+}
+
 static void input_without_conn(
 	struct tcp_stack *s, const struct tcp_flow *flow, uint32_t hash, struct tcp_seg *seg)
 {
@@ -96,6 +106,8 @@ static void input_without_conn(
 	}
 	if (listening) {
 		tcp_listener_syn(s, flow, hash, seg, floor);
+	} else if (pass(s, flow, tw)) {
+		return;
 	} else if (seg->flags & TCP_RST) {
 		tcp_drop(s, TCP_drop_stray_rst);
 	} else if (!tw && tcp_listener_cookie(s, flow, hash, seg)) {

@@ -61,6 +61,10 @@ struct tcp_conf {
 	// depends on it. NULL = all do.
 	bool (*is_ours)(void *ctx, const struct tcp_flow *);
 	void *is_ours_ctx;
+	// Offers a segment of no connection and no listener to whoever else has its address. True =
+	// taken, and not answered. NULL = nobody has.
+	bool (*pass)(void *ctx, const struct tcp_flow *);
+	void *pass_ctx;
 	uint64_t seed; // of ports and jitter
 	const struct tcp_cc_ops *congestion; // control of congestion (cc.h); NULL = CUBIC
 	bool unpaced; // for tests: no segment waits for its time (pace.h)

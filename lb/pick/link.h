@@ -168,7 +168,7 @@ struct lb_worker_counters {
 	uint64_t frontend_uses[LB_MAX_FRONTENDS];
 };
 
-#define LB_LINK_MAX_GROUPS 24
+#define LB_LINK_MAX_GROUPS 32
 struct lb_counter_group {
 	const char *name; // "tcp", "h2", "port0"
 	struct counter_set set;

@@ -56,7 +56,7 @@ static int setup(void **state)
 	bed.handover = handover_new(2, true);
 	if (!bed.handover)
 		return -1;
-	idle_init(&bed.idle, bed.queues, 1, handover_end(bed.handover, 0));
+	idle_init(&bed.idle, bed.queues, 1, handover_end(bed.handover, 0), -1);
 	*state = &bed;
 	return 0;
 }
@@ -201,7 +201,7 @@ static void device_without_descriptor_is_looked_at_ever_less_often(void **state)
 {
 	struct bed *b = *state;
 	b->queue.fd = -1;
-	idle_init(&b->idle, b->queues, 1, handover_end(b->handover, 0));
+	idle_init(&b->idle, b->queues, 1, handover_end(b->handover, 0), -1);
 	uint64_t first = b->idle.sleep_ns;
 	first_sleep(b);
 	assert_true(b->idle.sleep_ns > first);

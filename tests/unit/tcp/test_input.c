@@ -107,6 +107,37 @@ static void a_segment_to_nowhere_is_reset_in_kind(void **state)
 	assert_int_equal(rig_count(TCP_drop_stray_rst), 1);
 }
 
+static bool takes;
+static uint32_t n_passed;
+
+static bool pass(void *ctx, const struct tcp_flow *flow)
+{
+	n_passed++;
+	return takes;
+}
+
+// FL-21
+static void what_is_nobodys_may_be_somebody_elses(void **state)
+{
+	rig.conf.pass = pass;
+	rig_restart();
+	takes = true;
+	n_passed = 0;
+	IN(.flags = SYN, .seq = 5, .to = 22);
+	IN(.flags = ACK, .seq = 5, .ack = 7, .to = 22);
+	IN(.flags = RST, .seq = 5, .to = 22);
+	NO_OUT();
+	assert_int_equal(n_passed, 3);
+	assert_int_equal(rig_count(TCP_drop_passed), 3);
+	IN(.flags = ACK, .seq = 5, .ack = 7); // where somebody listens
+	assert_int_equal(rig_out()->flags, RST);
+	assert_int_equal(n_passed, 3);
+	takes = false;
+	IN(.flags = ACK, .seq = 5, .ack = 7, .to = 22);
+	assert_int_equal(rig_out()->flags, RST);
+	assert_int_equal(rig_count(TCP_drop_passed), 3);
+}
+
 // TCP-190, TH-99
 static void strays_of_one_source_are_answered_1000_times_a_second(void **state)
 {
@@ -444,7 +475,8 @@ RUN_SUITE("tcp/input", CASE(a_checksum_that_was_never_made_has_a_counter_of_its_
 	CASE(a_segment_that_somebody_vouches_for_needs_no_checksum),
 	CASE(malformed_segments_are_dropped_by_cause),
 	CASE(a_segment_from_itself_to_itself_is_dropped),
-	CASE(a_segment_to_nowhere_is_reset_in_kind), CASE(only_an_exact_reset_resets),
+	CASE(a_segment_to_nowhere_is_reset_in_kind), CASE(what_is_nobodys_may_be_somebody_elses),
+	CASE(only_an_exact_reset_resets),
 	CASE(strays_of_one_source_are_answered_1000_times_a_second),
 	CASE(strays_of_many_sources_are_all_answered),
 	CASE(challenges_come_at_most_once_in_half_a_second),

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/conf/config_kernel.h"
+
+#include "ctrl/conf/config.h"
+#include "ctrl/conf/config_numbers.h"
+
+#include <errno.h>
+#include <string.h>
+
+// As the kernel has it (dev_valid_name); and no pattern, from which it would make a name itself.
+static bool is_name(const char *name)
+{
+	return strlen(name) <= CONFIG_MAX_INTERFACE && strcmp(name, ".") != 0 &&
+	       strcmp(name, "..") != 0 && !strpbrk(name, "/:% \t\n\v\f\r");
+}
+
+static int check(const struct config *c, unsigned i, struct lb_err *reterr)
+{
+	struct config_kernel *k = c->ports[i].kernel;
+	if (!is_name(k->interface))
+		return lb_err_set(
+			reterr, "interface: '%s' is not an interface's name", k->interface);
+	for (unsigned j = 0; j < i; j++)
+		if (c->ports[j].kernel && strcmp(c->ports[j].kernel->interface, k->interface) == 0)
+			return lb_err_set(
+				reterr, "interface: '%s' is that of ports[%u]", k->interface, j);
+	return config_number_check(CONFIG_KERNEL_RATE, k->rate, &k->frames_per_s, reterr);
+}
+
+int config_check_kernels(struct config *c, struct lb_err *reterr)
+{
+	for (unsigned i = 0; i < c->n_ports; i++)
+		if (c->ports[i].kernel && check(c, i, reterr))
+			return lb_err_within(reterr, "ports[%u].kernel", i);
+	return 0;
+}
