@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exception path: programs of a host whose only way out is shuntd's port. The namespace `lb` is the host, `client`
+the router; lb-c stands for a card: the host's kernel sees nothing of it, but by shunt0."""
+
+import sys
+import time
+
+import pytest
+
+from bird import Bird
+from lab import wait_until
+from testbed import EXIT_TIMEOUT_S, PORT, VIP, VIP6
+
+INTERFACE = "shunt0"
+ROUTER, ROUTER6 = "10.81.0.1", "fd81::1"
+OWN, OWN6 = "10.81.0.11", "fd81::11"  # the kernel's alone
+ANYCAST = "10.9.0.1"
+PREFIX = "10.9.0.0/24"
+SSH_PORT = 2222
+RATE = 1000
+SOON_S = 10
+BODY = 300_000
+HIDE = f"""table netdev hide {{
+  chain everything {{ type filter hook ingress device "lb-c" priority 0; policy drop; }}
+}}"""
+FLOOD = "\n".join((
+    "import socket, sys, time",
+    "sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
+    "end = time.monotonic() + float(sys.argv[2])",
+    "n = 0",
+    "while time.monotonic() < end:",
+    "    for _ in range(50):",
+    "        n += sock.sendto(b'x' * 100, (sys.argv[1], 9)) > 0",
+    "    time.sleep(0.001)",
+    "print(n)"))
+BFD = """protocol device { scan time 1; }
+protocol bfd { interface "*" { interval 200 ms; multiplier 5; }; }
+"""
+ROUTER_CONFIG = f"""router id {ROUTER};
+{BFD}
+protocol kernel {{ ipv4 {{ export all; import none; }}; }}
+protocol bgp host {{
+  local {ROUTER} as 65001; neighbor {VIP} as 65010; passive; bfd on; connect delay time 1;
+  ipv4 {{ import all; export none; }};
+}}
+"""
+HOST_CONFIG = f"""router id {VIP};
+{BFD}
+protocol static vips {{ ipv4; route {PREFIX} blackhole; }}
+protocol bgp upstream {{
+  local {VIP} as 65010; neighbor {ROUTER} as 65001; bfd on; connect delay time 1; connect retry time 2;
+  ipv4 {{ import none; export where proto = "vips"; next hop self; }};
+}}
+"""
+
+
+class Host:
+    """The standard world on a host with one port towards its router."""
+
+    def __init__(self, world):
+        self.world, self.bed, self.lab = world, world.bed, world.bed.lab
+        self.lab.nft("lb", HIDE)
+        self.bed.port_settings[0] = [f"kernel: {{interface: {INTERFACE}, rate: {RATE}}}"]
+        self.bed.more_frontends = [f"{{name: anycast, address: {ANYCAST}, port: {PORT}, target: web}}"]
+        self.bed.settings = f"vips: [{{prefix: {PREFIX}, arp: false}}]\n"
+
+    def start(self):
+        self.world.start()
+        self.lab.address("lb", INTERFACE, f"{VIP}/24", f"{OWN}/24")
+        self.lab.enable_ip6("lb", INTERFACE)
+        for ip in (VIP6, OWN6):
+            self.lab.ip("lb", "addr", "add", f"{ip}/64", "dev", INTERFACE, "nodad")
+        return self
+
+    def port(self):
+        return self.bed.show("ports")[0]
+
+    def curl(self, ns, url):
+        return self.lab.exec(ns, ["curl", "-s", "-m", "5", url], check=False)
+
+    def ping(self, ns, ip):
+        return self.lab.exec(ns, ["ping", "-c", "2", "-i", "0.2", "-W", "2", ip], check=False).returncode == 0
+
+    def serve_files(self, ns, ip):
+        """A plain TCP server, as sshd is one."""
+        folder = self.lab.dir / "files"
+        folder.mkdir(exist_ok=True)
+        (folder / "body").write_bytes(b"b" * BODY)
+        server = self.lab.start(ns, f"files-{ns}", [sys.executable, "-m", "http.server", str(SSH_PORT),
+                                                    "--bind", ip, "--directory", folder])
+        self.bed.wait_connect(ns, ip, SSH_PORT, server)
+
+
+@pytest.fixture(name="host")
+def fixture_host(make_world):
+    return Host(make_world(ip6=True)).start()
+
+
+def check_programs(host):
+    """FL-20, FL-21, FL-22, FL-24: full frames both ways, pings, and who refuses what."""
+    host.serve_files("lb", VIP)
+    host.serve_files("client", ROUTER)
+    for ns, ip in (("client", VIP), ("lb", ROUTER)):
+        assert len(host.curl(ns, f"http://{ip}:{SSH_PORT}/body").stdout) == BODY
+    for ns, addresses in (("client", (OWN, VIP, OWN6, VIP6)), ("lb", (ROUTER, ROUTER6))):
+        for ip in addresses:
+            assert host.ping(ns, ip), (ns, ip)
+    refused = {ip: sum(w["tcp"]["drop_no_connection"] for w in host.bed.show_workers())
+               for ip in (VIP, ANYCAST) if host.curl("client", f"http://{ip}:{SSH_PORT + 1}/").returncode == 7}
+    assert refused[ANYCAST] == refused[VIP] + 1, "of a VIP Shunt refuses, of a shared address the kernel"
+    shown = host.port()
+    assert shown["kernel"] == INTERFACE and shown["kernel_tx_dropped"] == 0, shown
+    for cause in ("tcp", "icmp", "neighbors"):
+        assert shown[f"kernel_rx_{cause}"] > 0, shown
+
+
+def check_flood(host):
+    """FL-26: what nobody asked for is bounded, counted, and in nobody's way."""
+    before = host.port()
+    started_s = time.monotonic()
+    flood = host.lab.start("client", "flood", [sys.executable, "-c", FLOOD, VIP, "3"])
+    report = host.bed.run_h2load(requests=3000, clients=4, streams=4)
+    assert report.perfect, report
+    flood.wait(SOON_S)
+    wait_until(lambda: host.port()["kernel_rx_over_rate"] > before["kernel_rx_over_rate"], SOON_S, "frames over rate")
+    after, took_s = host.port(), time.monotonic() - started_s
+    given = after["kernel_rx_other"] - before["kernel_rx_other"]
+    over = after["kernel_rx_over_rate"] - before["kernel_rx_over_rate"]
+    assert 0 < given <= len(host.bed.workers) * RATE * (took_s + 1)
+    assert given + over >= int(flood.output()) * 0.9
+
+
+def test_bgp_bfd_and_programs_of_the_host_share_its_only_port(host):
+    """FL-20..FL-27."""
+    router = Bird(host.lab, "client", ROUTER_CONFIG).start()
+    Bird(host.lab, "lb", HOST_CONFIG).start()
+    router.wait_established("host")
+    wait_until(lambda: router.bfd_state(VIP) == "Up", SOON_S, "BFD up")
+    wait_until(lambda: PREFIX in host.lab.ip("client", "route").stdout, SOON_S, "the route of the VIPs")
+    by_route = host.bed.run_h2load(requests=400, clients=2, streams=4, url=f"http://{ANYCAST}:{PORT}")
+    assert by_route.perfect, by_route
+    check_programs(host)
+    check_flood(host)
+    wait_until(lambda: router.is_established("host"), SOON_S, "BGP after the flood")
+
+
+def test_the_interface_goes_with_shuntd_and_comes_back(host):
+    """FL-28, FL-29."""
+    host.lab.ip("client", "link", "set", "c0", "down")
+    wait_until(lambda: "NO-CARRIER" in host.lab.ip("lb", "link", "show", INTERFACE).stdout, SOON_S, "carrier lost")
+    host.lab.ip("client", "link", "set", "c0", "up")
+    wait_until(lambda: "NO-CARRIER" not in host.lab.ip("lb", "link", "show", INTERFACE).stdout, SOON_S, "carrier back")
+    mac = host.port()["mac"]
+    host.bed.daemon.stop(EXIT_TIMEOUT_S)
+    assert INTERFACE not in host.lab.ip("lb", "link").stdout
+    host.bed.start_daemon()
+    assert mac in host.lab.ip("lb", "link", "show", INTERFACE).stdout
