@@ -94,7 +94,7 @@ static void on_worker_event(void *ctx, uint32_t worker, const struct lb_event *e
 static void tell_serving(void *ctx)
 {
 	struct control_plane *p = ctx;
-	bool leaves = p->shutdown.begun || drains_any(p->drains);
+	bool leaves = p->shutdown.told || drains_any(p->drains);
 	status_server_set_serving(p->reach.status, p->ready && !leaves);
 }
 

@@ -65,7 +65,10 @@ void service_look(struct service *s, const struct service_view *v)
 {
 	if (v->shutdown->begun)
 		service_tell(s, SERVICE_STOPPING,
-			v->shutdown->draining ? "draining" : "lame duck: clients are still taken");
+			v->shutdown->draining ? "draining"
+			: v->shutdown->says_farewell
+				? "farewell: clients are sent away and still taken"
+				: "lame duck: clients are still taken");
 	else if (!has_link(v))
 		service_tell(s, SERVICE_STARTING, "no port has a link");
 	else if (v->ready)

@@ -14,6 +14,8 @@
 // After the drain's deadline workers get this long to cut what is left and report.
 #define DRAIN_SLACK_NS NS_PER_SECOND
 #define HALF_OPEN_NS (2 * NS_PER_SECOND) // a handshake takes, with a loss or two
+// The drain behind a farewell: whoever comes meanwhile hears nothing, and must not wait for long.
+#define LAST_S 3
 
 static void arm(struct shutdown *s, struct twheel_timer *t, void (*fire)(struct twheel_timer *),
 	uint64_t deadline_ns)
@@ -28,12 +30,44 @@ void shutdown_look(struct shutdown *s)
 		loop_stop(s->loop);
 }
 
+static void tell(struct shutdown *s)
+{
+	s->told = true;
+	s->on_begin(s->ctx);
+}
+
+static void say_lame_duck(uint64_t for_ns)
+{
+	log_info("lame duck", "for_s=%" PRIu64, (for_ns + NS_PER_SECOND - 1) / NS_PER_SECOND);
+}
+
+static void on_unreachable(struct twheel_timer *timer)
+{
+	struct shutdown *s = CONTAINER_OF(timer, struct shutdown, lame_timer);
+	s->over = true;
+	shutdown_look(s);
+}
+
+// Nobody is left. After a farewell others believe still that somebody could come.
+static void end(struct shutdown *s)
+{
+	uint64_t for_ns = s->config->lame_duck_s * NS_PER_SECOND;
+	if (twheel_armed(&s->lame_timer))
+		return; // it is waited for already
+	if (s->told || !for_ns) {
+		on_unreachable(&s->lame_timer);
+		return;
+	}
+	tell(s);
+	say_lame_duck(for_ns);
+	arm(s, &s->lame_timer, on_unreachable, twheel_now(loop_wheel(s->loop)) + for_ns);
+}
+
 static void on_drain_overdue(struct twheel_timer *timer)
 {
 	struct shutdown *s = CONTAINER_OF(timer, struct shutdown, drain_timer);
 	log_warn("stopping", "reason=\"drain overdue\"");
-	s->over = true;
-	shutdown_look(s);
+	end(s);
 }
 
 static void drain(struct shutdown *s, uint64_t deadline)
@@ -50,10 +84,25 @@ static void drain(struct shutdown *s, uint64_t deadline)
 static void on_lame_over(struct twheel_timer *timer)
 {
 	struct shutdown *s = CONTAINER_OF(timer, struct shutdown, lame_timer);
-	drain(s, twheel_now(loop_wheel(s->loop)) + s->config->drain_s * NS_PER_SECOND);
+	uint64_t for_s = s->config->drain_s;
+	if (s->says_farewell && for_s > LAST_S)
+		for_s = LAST_S;
+	drain(s, twheel_now(loop_wheel(s->loop)) + for_s * NS_PER_SECOND);
 }
 
-// Readiness goes first: who sends clients here is to look elsewhere before they are sent away.
+static void say_farewell(struct shutdown *s)
+{
+	s->says_farewell = true;
+	log_info("farewell", "for_s=%u", s->config->farewell_s);
+	struct lb_command command = {.kind = LB_COMMAND_FAREWELL,
+		.deadline_ns =
+			twheel_now(loop_wheel(s->loop)) + s->config->farewell_s * NS_PER_SECOND};
+	workers_send_all(s->workers, &command);
+	arm(s, &s->lame_timer, on_lame_over, command.deadline_ns);
+}
+
+// Readiness goes first: who sends clients here is to look elsewhere before they are sent away. But
+// where that moves their connections, too, it goes last.
 void shutdown_signal(struct shutdown *s)
 {
 	if (s->left) {
@@ -67,9 +116,14 @@ void shutdown_signal(struct shutdown *s)
 		return;
 	}
 	s->begun = true;
-	s->on_begin(s->ctx);
 	uint64_t now = twheel_now(loop_wheel(s->loop)), lame_until, gone_by;
-	if (!drains_stop(s->drains, &lame_until, &gone_by)) {
+	bool all_drain = drains_stop(s->drains, &lame_until, &gone_by);
+	if (s->config->farewell_s && !all_drain) {
+		say_farewell(s);
+		return;
+	}
+	tell(s);
+	if (!all_drain) {
 		lame_until = now + s->config->lame_duck_s * NS_PER_SECOND;
 		gone_by = 0;
 	}
@@ -77,8 +131,7 @@ void shutdown_signal(struct shutdown *s)
 		drain(s, gone_by ? gone_by : now + s->config->drain_s * NS_PER_SECOND);
 		return;
 	}
-	log_info("lame duck", "for_s=%" PRIu64,
-		(lame_until - now + NS_PER_SECOND - 1) / NS_PER_SECOND);
+	say_lame_duck(lame_until - now);
 	arm(s, &s->lame_timer, on_lame_over, lame_until);
 }
 
@@ -87,7 +140,7 @@ void shutdown_leave(struct shutdown *s)
 	if (s->begun)
 		return;
 	s->begun = s->left = true;
-	s->on_begin(s->ctx);
+	tell(s);
 	arm(s, &s->lame_timer, on_lame_over, twheel_now(loop_wheel(s->loop)) + HALF_OPEN_NS);
 }
 
@@ -95,8 +148,10 @@ void shutdown_worker_drained(struct shutdown *s, uint32_t worker, uint32_t n_cut
 {
 	log_info("worker drained", "worker=%u requests_cut=%u", worker, n_cut);
 	s->n_cut += n_cut;
-	s->over |= ++s->n_drained == workers_count(s->workers);
-	shutdown_look(s);
+	if (++s->n_drained != workers_count(s->workers))
+		return;
+	twheel_cancel(loop_wheel(s->loop), &s->drain_timer);
+	end(s);
 }
 
 bool shutdown_is_drained(const struct shutdown *s)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of the process, from the signal to the loop's last turn: readiness goes, clients are
 // taken for lame_duck_s, workers drain for drain_s, and the loop stops once all have, or when it is
-// too late. What operators have drained already is not waited for anew (OPS-75).
+// too late. What operators have drained already is not waited for anew (OPS-75). With farewell_s
+// the order is another one (FL-41): clients are sent away, then workers drain, and only when nobody
+// is left readiness goes, for lame_duck_s.
 // Thread: ctrl.
 #pragma once
 
@@ -28,9 +30,12 @@ struct shutdown { // the caller sets what stands first; the rest is zero
 	bool begun, draining;
 	bool left; // another process has our place: the first signal is no second one
 	bool over; // nothing is left to be done
+	bool says_farewell; // readiness stays until nobody is left
+	bool told; // on_begin was called
 	uint32_t n_drained; // workers
 	uint64_t n_cut; // requests of theirs that the drain's deadline ended
-	struct twheel_timer lame_timer; // until clients are sent away
+	struct twheel_timer
+		lame_timer; // until clients are sent away; after a farewell, until the end
 	struct twheel_timer drain_timer;
 };
 

@@ -273,11 +273,15 @@ struct config {
 	char *dns_servers;
 	enum log_level log_level; // as given, or the default
 	uint32_t *lame_duck; // NULL = absent
+	uint32_t *farewell; // NULL = absent
 	uint32_t *drain; // NULL = absent
 	uint32_t *listener_drain; // NULL = absent
 	// As given, or the default of ctrl/conf/config_numbers.h. Seconds between SIGTERM and the
 	// drain, in which clients are taken:
 	uint32_t lame_duck_s;
+	// Seconds between SIGTERM and the drain in which clients are sent away, but taken, too;
+	// 0 = none:
+	uint32_t farewell_s;
 	// Seconds for open streams:
 	uint32_t drain_s; // after SIGTERM and lame_duck_s
 	uint32_t listener_drain_s; // for a listener that has changed

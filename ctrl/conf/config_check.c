@@ -440,6 +440,11 @@ static int check_drains(struct config *c, struct lb_err *reterr)
 {
 	if (config_number_check(CONFIG_LAME_DUCK, c->lame_duck, &c->lame_duck_s, reterr))
 		return -EINVAL;
+	if (config_number_check(CONFIG_FAREWELL, c->farewell, &c->farewell_s, reterr))
+		return -EINVAL;
+	if (c->farewell_s == 1)
+		return lb_err_set(reterr,
+			"farewell_s: 1 leaves no time to send clients away, 2 is the least, or 0");
 	if (config_number_check(CONFIG_DRAIN, c->drain, &c->drain_s, reterr))
 		return -EINVAL;
 	return config_number_check(

@@ -49,6 +49,7 @@ const struct config_number config_numbers[CONFIG_N_NUMBERS] = {
 	[CONFIG_ACCESS_DURATION] = {"access_log.filter.min_duration_ms", "ms", 0, 0, UINT32_MAX},
 	[CONFIG_TRACE_SAMPLE] = {"tracing.sample_per_million", "", 10000, 0, 1000000},
 	[CONFIG_LAME_DUCK] = {"lame_duck_s", "seconds", 0, 0, 3600},
+	[CONFIG_FAREWELL] = {"farewell_s", "seconds", 0, 0, 3600},
 	[CONFIG_DRAIN] = {"drain_s", "seconds", 30, 0, UINT32_MAX},
 	[CONFIG_LISTENER_DRAIN] = {"listener_drain_s", "seconds", 600, 0, UINT32_MAX}, // Envoy's
 };

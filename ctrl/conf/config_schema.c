@@ -336,6 +336,7 @@ static const cyaml_schema_field_t top_fields[] = {
 		"takeover_socket", OPTIONAL_POINTER, struct config, takeover_socket, 1, 107),
 	CYAML_FIELD_STRING_PTR("state_dir", OPTIONAL_POINTER, struct config, state_dir, 1, 1024),
 	CYAML_FIELD_UINT_PTR("lame_duck_s", OPTIONAL_POINTER, struct config, lame_duck),
+	CYAML_FIELD_UINT_PTR("farewell_s", OPTIONAL_POINTER, struct config, farewell),
 	CYAML_FIELD_UINT_PTR("drain_s", OPTIONAL_POINTER, struct config, drain),
 	CYAML_FIELD_UINT_PTR("listener_drain_s", OPTIONAL_POINTER, struct config, listener_drain),
 	CYAML_FIELD_END,

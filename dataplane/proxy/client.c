@@ -457,6 +457,8 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 	}
 	link_client(c, source);
 	proxy_leave_at_age(c);
+	if (p->drain.farewell_until_ns)
+		proxy_leave_farewell(c, p->drain.farewell_until_ns);
 	tcp_conn_set_user_timeout(tcp, p->conf.client_silence.user_timeout_ns);
 	tcp_conn_set_keepalive(tcp, p->conf.client_silence.tcp_keepalive_ns);
 	counter_add(&p->link->counters.frontend_connections[l->frontend], 1);

@@ -12,6 +12,8 @@
 
 // Clients told in one turn.
 #define PER_TURN 256
+// The end of a farewell, in which nobody new is answered: for handshakes that had begun.
+#define HUSH_NS NS_PER_SECOND
 
 static void enter_step(struct proxy *p, enum proxy_drain_step step)
 {
@@ -41,6 +43,22 @@ void proxy_drain_begin(struct proxy *p, uint64_t deadline_ns)
 	p->drain.deadline_ns = deadline_ns;
 	p->drain.timer.fire = grace_over;
 	twheel_arm(p->wheel, &p->drain.timer, twheel_now(p->wheel) + PROXY_LEAVE_GRACE_NS);
+}
+
+static void hush(struct twheel_timer *t)
+{
+	tcp_stack_hush(CONTAINER_OF(t, struct proxy, drain.hush_timer)->tcp);
+}
+
+void proxy_drain_say_farewell(struct proxy *p, uint64_t until_ns)
+{
+	struct proxy_drain *d = &p->drain;
+	if (d->step != PROXY_DRAIN_NONE || d->farewell_until_ns)
+		return;
+	d->farewell_until_ns = until_ns;
+	d->look_at = proxy_client_first(p);
+	d->hush_timer.fire = hush;
+	twheel_arm(p->wheel, &d->hush_timer, until_ns - HUSH_NS);
 }
 
 static void tell_client(struct proxy *p, struct proxy_client *c)
@@ -114,6 +132,8 @@ static void look_at_some(struct proxy *p)
 			proxy_leave_listener(c);
 		c->generation = now;
 		proxy_leave_frontend(c, p->listeners[c->frontend].gone_by_ns);
+		if (p->drain.farewell_until_ns)
+			proxy_leave_farewell(c, p->drain.farewell_until_ns);
 	}
 }
 

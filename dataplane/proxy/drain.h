@@ -34,9 +34,16 @@ struct proxy_drain {
 	// next client to check for an old generation, and for its frontend; NULL = no walk in
 	// progress
 	struct proxy_client *look_at;
+	// Until then newcomers are accepted, and told to leave as all are; 0 = there is no
+	// farewell.
+	uint64_t farewell_until_ns;
+	struct twheel_timer hush_timer;
 };
 
 void proxy_drain_begin(struct proxy *, uint64_t deadline_ns);
+// What goes before it where a route that is withdrawn moves connections (FL-41): clients are to go
+// while the host can still be reached. Once begun it is not taken back.
+void proxy_drain_say_farewell(struct proxy *, uint64_t until_ns);
 // Checks whether listeners changed in a new snapshot.
 void proxy_drain_see_generations(struct proxy *);
 // Checks which frontends are left, and which are taken up again (listen.h).

@@ -188,6 +188,14 @@ void proxy_leave_frontend(struct proxy_client *c, uint64_t by_ns)
 		stay(c);
 }
 
+// A newcomer of the last moments is told at once.
+void proxy_leave_farewell(struct proxy_client *c, uint64_t before_ns)
+{
+	uint64_t now_ns = twheel_now(c->conn.proxy->wheel);
+	if (!proxy_leave_begun(&c->leave))
+		tell_within(c, before_ns > now_ns ? (before_ns - now_ns) / TELLING_SHARE : 0);
+}
+
 void proxy_leave_forget(struct proxy_client *c)
 {
 	twheel_cancel(c->conn.proxy->wheel, &c->leave.timer);

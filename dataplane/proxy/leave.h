@@ -35,6 +35,9 @@ void proxy_leave_listener(struct proxy_client *);
 // Its frontend is left, by then, or by another time than before; 0 = it is not, or no more: who has
 // not been told stays, and who has been may take his time.
 void proxy_leave_frontend(struct proxy_client *, uint64_t by_ns);
+// The process is about to go, and this one is to be told well before then (FL-41). What ends its
+// streams is the drain.
+void proxy_leave_farewell(struct proxy_client *, uint64_t before_ns);
 void proxy_leave_forget(struct proxy_client *); // it is over
 // GOAWAY: the first, and PROXY_LEAVE_GRACE_NS later the last.
 void proxy_leave_say_first(struct proxy_client *);

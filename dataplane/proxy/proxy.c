@@ -168,6 +168,7 @@ void proxy_free(struct proxy *p)
 	twheel_cancel(p->wheel, &p->again);
 	twheel_cancel(p->wheel, &p->idle.timer);
 	twheel_cancel(p->wheel, &p->drain.timer);
+	twheel_cancel(p->wheel, &p->drain.hush_timer);
 	twheel_cancel(p->wheel, &p->inflight.timer);
 	lb_quota_cache_return(&p->quota_cache);
 	h2_context_free(p->h2);
@@ -220,6 +221,9 @@ void proxy_command(struct proxy *p, const struct lb_command *c)
 		return;
 	case LB_COMMAND_DRAIN:
 		proxy_drain_begin(p, c->deadline_ns);
+		return;
+	case LB_COMMAND_FAREWELL:
+		proxy_drain_say_farewell(p, c->deadline_ns);
 		return;
 	case LB_COMMAND_LEAVE:
 		proxy_listen_leave(p, c->frontend, c->deadline_ns);

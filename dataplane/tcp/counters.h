@@ -57,6 +57,7 @@
 	X(drop_port) /* zero, or sent to itself */                                                 \
 	X(drop_flags)                                                                              \
 	X(drop_options)                                                                            \
+	X(drop_hushed) /* SYN while the host says farewell: nobody is told anything */             \
 	X(drop_no_connection) /* no connection and no listener: answered by RST */                 \
 	X(drop_passed) /* likewise, and the kernel's (docs/exception-path.md) */                   \
 	X(drop_stray_rst) /* RST to no connection */                                               \

@@ -98,6 +98,10 @@ static void input_without_conn(
 		leave_to_front(s, tw);
 		return;
 	}
+	if (syn && s->hushed) {
+		tcp_drop(s, TCP_drop_hushed);
+		return;
+	}
 	bool listening = syn && tcp_listener_find(s, &flow->local, flow->local_port);
 	if (tw) {
 		if (!tcp_tw_input(s, tw, seg, &iss_floor))
@@ -149,6 +153,11 @@ bool tcp_stack_knows(struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *
 		.ack = get32(segment + offsetof(struct tcp_header, ack)),
 		.flags = segment[offsetof(struct tcp_header, flags)]};
 	return tcp_listener_is_cookie(s, flow, &seg);
+}
+
+void tcp_stack_hush(struct tcp_stack *s)
+{
+	s->hushed = true;
 }
 
 static inline __attribute__((always_inline)) void input(

@@ -136,6 +136,10 @@ void tcp_stack_set_company(struct tcp_stack *, enum lb_company);
 // Source ports are chosen from one of n_parts equal parts of the range only, so that no two who
 // share our addresses choose the same. At first it is the whole range.
 void tcp_stack_set_ports(struct tcp_stack *, uint32_t part, uint32_t n_parts);
+// From now on whoever opens a connection hears nothing at all, in place of RST or SYN-ACK, and asks
+// again: by then another host may have the address (FL-41). What is half open may become a
+// connection still.
+void tcp_stack_hush(struct tcp_stack *);
 // Sends what the turn left to send: data, FINs, acknowledgements and window updates, each
 // connection once. Call at the end of each turn.
 void tcp_stack_flush(struct tcp_stack *);

@@ -286,6 +286,7 @@ struct tcp_stack {
 	bool verified; // see tcp_stack_set_verified()
 	uint32_t overhead; // see tcp_stack_set_overhead()
 	enum lb_company company;
+	bool hushed; // see tcp_stack_hush()
 	uint8_t dropped; // enum tcp_counter: why the last segment was; 0 = none, see take_drop()
 	struct tcp_listener listeners[TCP_MAX_LISTENERS];
 	unsigned n_listeners; // listeners ever in use

@@ -33,6 +33,9 @@ enum lb_command_kind {
 	LB_COMMAND_RELEASE,
 	// GOAWAY to all clients, accept no new connections; deadline_ns; answer DRAINED
 	LB_COMMAND_DRAIN,
+	// GOAWAY to all clients and to newcomers, who are accepted still until shortly before
+	// deadline_ns, and from then on hear nothing (FL-41)
+	LB_COMMAND_FAREWELL,
 	// frontend: accept no new connections there, and send its clients away until deadline_ns
 	LB_COMMAND_LEAVE,
 	// frontend: accept connections there again; who has been told to leave may take his time
@@ -55,7 +58,7 @@ struct lb_command {
 		struct lb_probe *probe; // PROBE, PROBE_END
 		enum lb_company company; // COMPANY
 	};
-	// DRAIN, LEAVE: monotonic; streams still open then are reset
+	// DRAIN, LEAVE: monotonic; streams still open then are reset. FAREWELL: when DRAIN comes
 	uint64_t deadline_ns;
 };
 

@@ -297,6 +297,39 @@ static void ops_73_a_left_frontends_clients_go_and_others_stay(void **state)
 	world_free(w);
 }
 
+// FL-41
+static void fl_41_a_farewell_sends_all_away_while_newcomers_are_served(void **state)
+{
+	struct world *w = three_clients(600 * SECOND);
+	struct ask *busy = ask_of(w, 0, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_FAREWELL,
+					     .deadline_ns = w->wire.now_ns + 20 * SECOND});
+	world_run(w, 2 * SECOND + 20 * MS); // a tenth of the time
+	for (uint32_t i = 0; i < 3; i++)
+		assert_true(w->clients[i].goaway);
+	world_run(w, 2 * SECOND);
+	assert_true(w->clients[1].over && w->clients[2].over && !w->clients[0].over);
+	world_open_client(w, 1, 0);
+	world_run(w, 10 * MS);
+	struct ask *late = ask_of(w, 1, KIND_ECHO, 3000);
+	world_run(w, 2 * SECOND);
+	assert_ok(w, late);
+	assert_true(w->clients[1].goaway);
+	world_run(w, 13 * SECOND + 100 * MS); // the last second: nobody hears anything now
+	world_open_client(w, 2, 1);
+	world_run(w, 500 * MS);
+	assert_false(w->clients[2].up || w->clients[2].over || busy->closed);
+	world_run(w, 2 * SECOND);
+	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
+					     .deadline_ns = w->wire.now_ns + 3 * SECOND});
+	world_run(w, 4 * SECOND);
+	assert_true(busy->closed && w->control.drained);
+	assert_int_equal(w->control.n_cut, 1);
+	assert_false(w->clients[2].up || w->clients[2].over); // it goes on asking
+	world_free(w);
+}
+
 // OPS-74
 static void ops_74_a_frontend_that_is_taken_up_again_takes_clients(void **state)
 {
@@ -435,6 +468,7 @@ RUN_SUITE("sim/proxy_drain", CASE(a_drain_says_goaway_twice_and_lets_streams_fin
 	CASE(flt_11_streams_finish_within_the_time), CASE(flt_11_nothing_else_sends_anyone_away),
 	CASE(flt_11_clients_are_told_over_a_tenth_of_the_time),
 	CASE(a_drain_meets_clients_that_were_to_leave), CASE(flt_11_no_time_at_all_cuts_at_once),
+	CASE(fl_41_a_farewell_sends_all_away_while_newcomers_are_served),
 	CASE(ops_73_a_left_frontends_clients_go_and_others_stay),
 	CASE(ops_74_a_frontend_that_is_taken_up_again_takes_clients),
 	CASE(ops_74_nobody_is_told_after_it),

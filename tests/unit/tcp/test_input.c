@@ -138,6 +138,18 @@ static void what_is_nobodys_may_be_somebody_elses(void **state)
 	assert_int_equal(rig_count(TCP_drop_passed), 3);
 }
 
+// FL-41: what is open goes on, and strays that open nothing are answered as ever.
+static void fl_41_who_opens_a_connection_hears_nothing_once_hushed(void **state)
+{
+	tcp_stack_hush(rig.stack);
+	IN(.flags = SYN, .seq = 5);
+	IN(.flags = SYN, .seq = 5, .to = 81);
+	NO_OUT();
+	assert_int_equal(rig_count(TCP_drop_hushed), 2);
+	IN(.flags = ACK, .seq = 5, .ack = 7, .to = 81);
+	assert_int_equal(rig_out()->flags, RST);
+}
+
 // TCP-190, TH-99
 static void strays_of_one_source_are_answered_1000_times_a_second(void **state)
 {
@@ -475,6 +487,7 @@ RUN_SUITE("tcp/input", CASE(a_checksum_that_was_never_made_has_a_counter_of_its_
 	CASE(a_segment_that_somebody_vouches_for_needs_no_checksum),
 	CASE(malformed_segments_are_dropped_by_cause),
 	CASE(a_segment_from_itself_to_itself_is_dropped),
+	CASE(fl_41_who_opens_a_connection_hears_nothing_once_hushed),
 	CASE(a_segment_to_nowhere_is_reset_in_kind), CASE(what_is_nobodys_may_be_somebody_elses),
 	CASE(only_an_exact_reset_resets),
 	CASE(strays_of_one_source_are_answered_1000_times_a_second),

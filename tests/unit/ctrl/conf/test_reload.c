@@ -192,6 +192,9 @@ static void of_a_wrong_file_nothing_is_taken(void **state)
 	assert_non_null(strstr(text, "level=error msg=\"reload refused\""));
 	assert_non_null(strstr(text, "/shunt.yaml:9: log.level: 'loud' is not one of"));
 	assert_int_equal(c->log_level, LOG_LEVEL_INFO);
+	write_file(f->config, with("drain_s: 30", "farewell_s: 1"));
+	reload(c, f->config, &report);
+	assert_non_null(strstr(read_file(f->log), "farewell_s: 1 leaves no time"));
 	unlink(f->config);
 	reload(c, f->config, &report);
 	assert_non_null(strstr(read_file(f->log), "/shunt.yaml: No such file"));
