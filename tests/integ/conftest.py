@@ -11,6 +11,10 @@ from world import World
 pytest_plugins = ["lab_fixtures"]
 
 
+def pytest_addoption(parser):
+    parser.addoption("--fleet", action="store_true", help="the whole of test_fleet.py")
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "ends_daemon: the test itself ends shuntd")
 

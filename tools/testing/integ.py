@@ -12,6 +12,7 @@ from testing.report import FAILED, ROOT, Counts, Stage, add, run
 TESTS = ROOT / "tests" / "integ"
 ATTACKS = ROOT / "tests" / "attacks"
 PCI_TEST = TESTS / "test_pci.py"
+FLEET_TEST = TESTS / "test_fleet.py"
 GO_AT_LEAST = (1, 25)
 TIMEOUT_S = 25 * 60
 ATTACKS_TIMEOUT_S = 90 * 60
@@ -144,3 +145,11 @@ def pci(only):
         print("without what tools/setup pci installs, tests will be skipped")
     with Stage("tests with emulated cards"):
         return pytest(ROOT / "build" / "pci.xml", [PCI_TEST, *(["-k", only[0]] if only else [])])
+
+
+def fleet(only):
+    """The whole of a file of which the integration tests have the short forms."""
+    if not build("build") or not run(["tools/setup", "fleet"]):
+        return Counts(failed=1)
+    with Stage("tests with routers"):
+        return pytest(ROOT / "build" / "fleet.xml", ["--fleet", "-s", FLEET_TEST, *(["-k", only[0]] if only else [])])

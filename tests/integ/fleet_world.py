@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts with Shunt behind a router that speaks BGP, as contrib/fleet has them; each host, the router, clients and
+backends in a namespace of a Lab.
+
+    client 10.90.0.2 -- rc router -- rN 10.80.N.1 -- 10.80.N.2 p0 host N: shuntd's port
+                          |    -- mN 10.70.N.1 -- 10.70.N.2 m0 host N: its BGP speaker
+                          +------ rb 10.82.255.254 -- backends 10.82.1.x
+
+All hosts have the VIP 10.9.0.1; a packet for it goes to one of those that announce it, by the hash of its flow.
+"""
+
+import json
+import shutil
+import sys
+
+import resources
+from lab import command, wait_until
+from testbed import BUILD, EXAMPLE, HERE, ROOT, XDS_ADDRESS
+
+RECIPES = ROOT / "contrib" / "fleet"
+VIP, PORT = "10.9.0.1", 8080
+CLIENT = "10.90.0.2"
+WEB, RPC = ("10.82.1.1", 8080), ("10.82.1.2", 9090)
+READY = "http://127.0.0.1:9464/ready"
+START_S = 45
+RESILIENT_TABLE = 200
+FRR = "/usr/lib/frr"
+
+CONFIG = """\
+eal: [--in-memory, --no-huge, -m, "256"]
+workers: [{core}]
+idle: backoff
+limits: {{connections: 4096, buffers_mib: 32}}
+ports:
+  - device: "net_af_packet0,iface=p0"
+    addresses: [10.80.{n}.2/24]
+    gateway: 10.80.{n}.1
+vips: [{{prefix: {vip}/32, arp: false}}]
+frontends:
+  - {{name: web, address: {vip}, port: {port}, target: web}}
+stats: {{socket: {dir}/stats-{n}.sock, mode: "0660"}}
+metrics: {{listen: "127.0.0.1:9464"}}
+{settings}
+"""
+
+
+def recipe(name, n, folder):
+    """A file of contrib/fleet as host N's; the files there are host 1's."""
+    text = (RECIPES / name).read_text()
+    for ours in ("10.70.{}.", "10.80.{}.", "6500{}"):
+        text = text.replace(ours.format(1), ours.format(n)) if "host" in name else text
+    path = folder / f"{n}-{name}"
+    path.write_text(text)
+    path.chmod(0o644)
+    return path
+
+
+class Bird:
+    """BIRD by a recipe; host n, 0 = the router."""
+
+    def __init__(self, lab, ns, n):
+        name = "bird-host.conf" if n else "bird-router.conf"
+        self.socket = lab.dir / f"{ns}.bird"
+        self.process = lab.start(ns, f"bird-{ns}", ["bird", "-f", "-c", recipe(name, n, lab.dir), "-s", self.socket,
+                                                    "-P", lab.dir / f"{ns}.pid"])
+        self.up, self.down = (f"birdc -s {self.socket} {verb} vip" for verb in ("enable", "disable"))
+        wait_until(self.socket.exists, START_S, f"BIRD of {ns}")
+
+
+class Frr:
+    """FRR's daemons likewise."""
+
+    def __init__(self, lab, ns, n):
+        name = "frr-host.conf" if n else "frr-router.conf"
+        folder = lab.dir / f"{ns}.frr"
+        folder.mkdir()
+        shutil.chown(folder, "frr", "frr")  # the daemons' user
+        common = ["--vty_socket", folder, "-z", folder / "zserv.api", "-A", "127.0.0.1"]
+        empty = folder / "empty.conf"
+        empty.write_text("")
+        files = {"zebra": empty, "staticd": empty, "bgpd": recipe(name, n, lab.dir)}
+        for daemon, config in files.items():
+            lab.start(ns, f"{daemon}-{ns}", [f"{FRR}/{daemon}", *common, "-i", folder / f"{daemon}.pid", "-f", config])
+            wait_until((folder / f"{daemon}.vty").exists, START_S, f"{daemon} of {ns}")
+        route = f"ip route {VIP}/32 blackhole"
+        shell = f"vtysh --vty_socket {folder} -c 'conf t' -c"
+        self.up, self.down = f"{shell} '{route}'", f"{shell} 'no {route}'"
+
+
+class Exabgp:
+    """ExaBGP, which checks by itself."""
+
+    up = down = None
+
+    def __init__(self, lab, ns, n):
+        env = {"exabgp.daemon.user": "root", "exabgp.api.cli": "false", "exabgp.tcp.attempts": "0",
+               "exabgp.log.level": "INFO"}
+        lab.start(ns, f"exabgp-{ns}", ["exabgp", recipe("exabgp-host.conf", n, lab.dir)], env=env)
+
+
+class Host:
+    """One host: daemon, xDS server, speaker. They start when asked to."""
+
+    def __init__(self, world, n, speaker):
+        self.world, self.lab, self.n, self.ns = world, world.lab, n, f"host{n}"
+        self.daemon = None
+        self.runs = 0
+        self.lab.link((self.ns, "p0"), ("router", f"r{n}"))
+        self.lab.link((self.ns, "m0"), ("router", f"m{n}"))
+        self.lab.address("router", f"r{n}", f"10.80.{n}.1/24")
+        self.lab.address("router", f"m{n}", f"10.70.{n}.1/24")
+        self.lab.address(self.ns, "m0", f"10.70.{n}.2/24")
+        self.xds = self.lab.start(self.ns, f"xds-{n}", [BUILD / "tools" / "shunt-xds" / "shunt-xds", "--listen",
+                                                        XDS_ADDRESS, world.xds_folder])
+        self.speaker = speaker(self.lab, self.ns, n)
+        if self.speaker.up:
+            self.lab.start(self.ns, f"announce-{n}", [RECIPES / "shunt-announce", READY, self.speaker.up,
+                                                      self.speaker.down])
+
+    def start(self):
+        path = self.lab.dir / f"shunt-{self.n}.yaml"
+        path.write_text(CONFIG.format(core=self.n % 2, n=self.n, vip=VIP, port=PORT, dir=self.lab.dir,
+                                      settings=self.world.settings))
+        self.runs += 1
+        self.daemon = self.lab.start(self.ns, f"shuntd-{self.n}-{self.runs}", [BUILD / "ctrl" / "shuntd", "-c", path],
+                                     env={"GRPC_XDS_BOOTSTRAP": str(EXAMPLE / "bootstrap.json")}, cpu=None)
+
+    def show(self, what):
+        argv = [BUILD / "tools" / "shuntctl", "--socket", self.lab.dir / f"stats-{self.n}.sock", "--json", "show", what]
+        return json.loads(command(argv).stdout)["data"]
+
+    def clients(self):
+        """Ports of the client that have a connection here."""
+        rows = self.show("conns")["connections"]
+        return {int(row["peer"].rsplit(":", 1)[1]) for row in rows if row["side"] == "client"}
+
+    def strays(self):
+        """Segments of no connection that were answered by RST."""
+        return sum(worker["tcp"]["drop_no_connection"] for worker in self.show("workers").values())
+
+    def is_at_rest(self):
+        """Every request has had an end."""
+        return all(sum(worker["ended"].values()) == worker["requests"] for worker in self.show("workers").values())
+
+    def is_alive(self):
+        return self.daemon and self.daemon.alive()
+
+    def is_announced(self):
+        return f"r{self.n}" in self.world.paths()
+
+
+class Fleet:
+    """The router and its world run at once, hosts by add()."""
+
+    def __init__(self, lab, settings="", resilient=True, router=Bird):
+        self.lab, self.settings, self.hosts = lab, settings, []
+        self.xds_folder = lab.dir / "xds"
+        self.xds_folder.mkdir()
+        lab.link(("client", "c0"), ("router", "rc"))
+        lab.link(("backends", "b0"), ("router", "rb"))
+        lab.address("router", "rc", "10.90.0.1/24")
+        lab.address("router", "rb", "10.82.255.254/16")
+        lab.address("client", "c0", f"{CLIENT}/24")
+        lab.address("backends", "b0", f"{WEB[0]}/16", f"{RPC[0]}/16")
+        lab.ip("client", "route", "add", "default", "via", "10.90.0.1")
+        lab.ip("backends", "route", "add", "default", "via", "10.82.255.254")
+        lab.exec("router", ["sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.fib_multipath_hash_policy=1",
+                            "net.ipv4.conf.all.ignore_routes_with_linkdown=1"])
+        self._start_backends()
+        self.router = router(lab, "router", 0)
+        if resilient:
+            lab.ip("router", "rule", "add", "pref", "100", "lookup", str(RESILIENT_TABLE))
+            process = lab.start("router", "resilient", [RECIPES / "shunt-resilient", RESILIENT_TABLE, VIP])
+            wait_until(lambda: "watching" in process.output(), START_S, "shunt-resilient")
+        self.resilient = resilient
+
+    def _start_backends(self):
+        www = self.lab.dir / "www"
+        www.mkdir()
+        (www / "mark").write_bytes(b"#" * 100)
+        self.lab.start("backends", "web", ["nghttpd", "--no-tls", "-a", WEB[0], "-d", www, "-m", "1000", str(WEB[1])])
+        self.lab.start("backends", "rpc", [sys.executable, HERE / "grpc_server.py", "rpc", f"{RPC[0]}:{RPC[1]}"])
+        everything = resources.virtual_host("all", ["*"], resources.route("/shunt.test.Echo/", "rpc"),
+                                            resources.route("/", "web"))
+        resources.Folder(self.xds_folder).set(
+            resources.cluster("web"), resources.endpoints("web", WEB), resources.cluster("rpc"),
+            resources.endpoints("rpc", RPC), resources.route_config("routes", everything),
+            resources.listener("web", "routes"))
+
+    def add(self, *speakers):
+        """Hosts with these speakers, serving and announced."""
+        new = [Host(self, len(self.hosts) + 1 + i, speaker) for i, speaker in enumerate(speakers)]
+        self.hosts += new
+        for host in new:
+            host.start()
+        self.wait_for(*(host.n for host in self.hosts if host.is_alive()))
+
+    def paths(self):
+        """Interfaces by which packets for the VIP may leave the router."""
+        table = ["table", str(RESILIENT_TABLE)] if self.resilient else []
+        # A table without a route is none.
+        shown = self.lab.exec("router", ["ip", "-j", "route", "show", *table, VIP], check=False)
+        routes = json.loads(shown.stdout or "[]") if shown.returncode == 0 else []
+        hops = [hop for route in routes for hop in route.get("nexthops", [route])]
+        return {hop["dev"] for hop in hops if "linkdown" not in hop.get("flags", [])}
+
+    def wait_for(self, *numbers):
+        """Until just these hosts are announced."""
+        wanted = {f"r{n}" for n in numbers}
+        wait_until(lambda: self.paths() == wanted, START_S, f"paths by {sorted(wanted)}")
+
+    def start_load(self, channels, per_s, streams, stream_s):
+        """fleet_calls.py; give its process to end_load()."""
+        stop = self.lab.dir / "stop"
+        stop.unlink(missing_ok=True)
+        load = self.lab.start("client", f"calls-{len(self.lab.processes)}", [
+            sys.executable, HERE / "fleet_calls.py", f"{VIP}:{PORT}", stop, channels, per_s, streams, stream_s])
+        wait_until(lambda: "ready" in load.output(), START_S, "the load")
+        return load
+
+    def end_load(self, load):
+        (self.lab.dir / "stop").touch()
+        assert load.wait(START_S) == 0, load.output()
+        return json.loads(load.output().splitlines()[-1])

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts behind a router, by the recipes of contrib/fleet (docs/fleet.md): restarted, killed, and more or fewer. The
+whole, with FRR and ExaBGP, more load and more rounds, is opt-in: tools/test fleet."""
+
+import signal
+import time
+
+import pytest
+
+from agent import Agent
+from fleet_world import PORT, VIP, Bird, Exabgp, Fleet, Frr
+from lab import wait_until
+
+EXIT_S = 30
+SETTINGS = "farewell_s: 3\nlame_duck_s: 1\ndrain_s: 5"
+whole = pytest.mark.skipif("not config.getoption('--fleet')", reason="tools/test fleet runs it")
+
+
+@pytest.fixture(name="make_fleet")
+def fixture_make_fleet(lab):
+    """Fleet(...); at the end daemons that run must be at rest, and leave in order."""
+    fleets = []
+
+    def make(speakers=(Bird, Bird), **arguments):
+        fleets.append(Fleet(lab, **arguments))
+        fleets[-1].add(*speakers)
+        return fleets[-1]
+    yield make
+    running = [host for fleet in fleets for host in fleet.hosts if host.is_alive()]
+    for host in running:
+        wait_until(host.is_at_rest, EXIT_S, f"no request at host {host.n}")
+        host.daemon.signal(signal.SIGTERM)
+    time.sleep(0.3)
+    for host in running:
+        host.daemon.signal(signal.SIGTERM)  # nobody is to be waited for
+    for host in running:
+        assert host.daemon.wait(EXIT_S) == 0, host.daemon.output()
+
+
+class Flows:
+    """Connections of the client, each known by its port."""
+
+    def __init__(self, fleet):
+        self.fleet = fleet
+        self.agent = Agent(fleet.lab, "client", "flows", "fleet_agent.py")
+
+    def open(self, n):
+        return self.agent.ask(op="open", ip=VIP, port=PORT, n=n)
+
+    def ask(self):
+        """(ports that were answered, ports that were lost)"""
+        answers = {int(port): status for port, status in self.agent.ask(op="ask").items()}
+        assert set(answers.values()) <= {"200", "lost"}, answers
+        return {p for p, s in answers.items() if s == "200"}, {p for p, s in answers.items() if s != "200"}
+
+    def until_served(self):
+        return self.agent.ask(op="serves", ip=VIP, port=PORT, timeout_s=60)
+
+    def hosts(self, ports):
+        """{port: the number of the host that has its connection}"""
+        found = {port: host.n for host in self.fleet.hosts if host.is_alive() for port in host.clients()}
+        return {port: found[port] for port in ports}
+
+
+def restart(host):
+    """As systemd does it: SIGTERM, its end, a start, until it has its part again."""
+    host.daemon.signal(signal.SIGTERM)
+    time.sleep(1)
+    assert host.is_announced()  # clients go first
+    assert host.daemon.wait(EXIT_S) == 0, host.daemon.output()
+    wait_until(lambda: not host.is_announced(), EXIT_S, "the route withdrawn")
+    assert 'msg="stopped" requests_cut=0' in host.daemon.output(), host.daemon.output()
+    host.start()
+    wait_until(host.is_announced, EXIT_S, "the route again")
+
+
+def rolling_restart(fleet, load, rounds=1):
+    for _ in range(rounds):
+        for host in fleet.hosts:
+            restart(host)
+            time.sleep(1)
+    report = fleet.end_load(load)
+    assert report["failed"] == [], report
+    print(f"calls {report['calls']}, streams {report['streams']}, longest {report['longest_s']:.2f} s")
+    return report
+
+
+@pytest.mark.timeout(120)
+def test_fl_41_43_hosts_are_restarted_one_after_the_other_and_no_call_fails(make_fleet):
+    """Neither a unary call nor a stream of a second."""
+    fleet = make_fleet(settings=SETTINGS)
+    report = rolling_restart(fleet, fleet.start_load(channels=8, per_s=100, streams=4, stream_s=1))
+    assert report["calls"] > 300 and report["streams"] > 10, report
+
+
+def lost_is_what_was_there(flows, host, before):
+    """Only connections of this host are lost, and all of them; returns what is left."""
+    kept, lost = flows.ask()
+    assert kept and lost == {port for port, n in before.items() if n == host.n}, (lost, before)
+    return kept
+
+
+@pytest.mark.timeout(120)
+def test_fl_40_42_a_host_that_is_killed_costs_its_own_connections_alone(make_fleet):
+    fleet = make_fleet()
+    flows, host = Flows(fleet), fleet.hosts[0]
+    before = flows.hosts(flows.open(24))
+    assert set(before.values()) == {1, 2}
+    host.daemon.kill()
+    killed = time.monotonic()
+    wait_until(lambda: not host.is_announced(), EXIT_S, "the route withdrawn")
+    print(f"withdrawn after {time.monotonic() - killed:.2f} s, served after {flows.until_served():.3f} s more")
+    strays = fleet.hosts[1].strays()
+    kept = lost_is_what_was_there(flows, host, before)
+    assert fleet.hosts[1].strays() >= strays + len(before) - len(kept)  # RST at once, no silence
+    assert flows.open(8)
+    host.start()
+    wait_until(host.is_announced, EXIT_S, "the route again")
+    assert 1 in flows.hosts(flows.open(24)).values()
+    assert not flows.ask()[1]  # none had to move for it
+
+
+@whole
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("router", [Bird, Frr])
+def test_fl_41_43_the_whole_of_it(make_fleet, router):
+    """Three hosts, each with another speaker, three times, under as many calls as the machine carries."""
+    fleet = make_fleet((Bird, Frr, Exabgp), settings=SETTINGS.replace("3", "6"), router=router)
+    load = fleet.start_load(channels=12, per_s=200, streams=40, stream_s=3)
+    started = time.monotonic()
+    report = rolling_restart(fleet, load, rounds=3)
+    print(f"{report['calls'] / (time.monotonic() - started):.0f} calls/s")
+
+
+@whole
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("speaker", [Bird, Frr, Exabgp])
+def test_fl_40_who_drains_is_withdrawn_before_clients_are_refused(make_fleet, speaker):
+    fleet = make_fleet((Bird, speaker), settings="lame_duck_s: 5\ndrain_s: 2")
+    flows, host = Flows(fleet), fleet.hosts[1]
+    host.daemon.signal(signal.SIGTERM)
+    asked = time.monotonic()
+    wait_until(lambda: not host.is_announced(), EXIT_S, "the route withdrawn")
+    print(f"withdrawn after {time.monotonic() - asked:.2f} s")
+    assert host.daemon.alive()
+    assert flows.open(16)
+    assert host.daemon.wait(EXIT_S) == 0, host.daemon.output()
+    assert flows.open(16)
+
+
+@whole
+@pytest.mark.timeout(120)
+def test_fl_42_a_link_that_goes_down_costs_its_own_connections_alone(make_fleet):
+    fleet = make_fleet(resilient=False)
+    flows, host = Flows(fleet), fleet.hosts[0]
+    before = flows.hosts(flows.open(24))
+    fleet.lab.ip(host.ns, "link", "set", "p0", "down")
+    cut = time.monotonic()
+    wait_until(lambda: not host.is_announced(), EXIT_S, "the path gone")
+    print(f"path gone after {time.monotonic() - cut:.2f} s, served after {flows.until_served():.3f} s more")
+    assert lost_is_what_was_there(flows, host, before)
+
+
+@whole
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("resilient", [False, True])
+def test_fl_43_more_and_fewer_hosts_cut_what_is_hashed_elsewhere(make_fleet, resilient):
+    """2 -> 3 -> 2. With plain paths the router moves flows of all hosts; groups move those alone whose host goes."""
+    fleet = make_fleet(resilient=resilient)
+    flows = Flows(fleet)
+    before = flows.hosts(flows.open(60))
+
+    def changed(what):
+        """What is lost is open where it was; another host has refused it. Returns where the others are."""
+        kept, lost = flows.ask()
+        alive = [host for host in fleet.hosts if host.is_alive()]
+        for host in alive:
+            assert {port for port in lost if before[port] == host.n} <= host.clients(), host.n
+        assert sum(host.strays() for host in alive) >= len(lost)
+        print(f"{what}: {len(lost)} of {len(before)} cut")
+        return {port: before[port] for port in kept}, lost
+    fleet.add(Bird)
+    before, lost = changed("2 -> 3")
+    assert bool(lost) != resilient
+    before |= flows.hosts(flows.open(60))
+    on_third = {port for port, n in before.items() if n == 3}
+    assert on_third
+    fleet.hosts[2].daemon.kill()
+    fleet.wait_for(1, 2)
+    before, lost = changed("3 -> 2")
+    assert lost == on_third if resilient else lost > on_third
