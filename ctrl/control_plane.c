@@ -22,6 +22,7 @@
 #include "ctrl/signals.h"
 #include "ctrl/stats/show.h"
 #include "ctrl/status/status_server.h"
+#include "ctrl/steering_watch.h"
 #include "ctrl/succession.h"
 #include "ctrl/trace_start.h"
 #include "ctrl/trust.h"
@@ -72,7 +73,7 @@ struct control_plane {
 	struct succession *succession; // NULL = off
 	struct twheel_timer watch_timer; // every second
 	struct twheel_timer ports_timer;
-	const char *steering[CONFIG_MAX_PORTS]; // when last looked at; static
+	struct steering_watch steering;
 	struct heap_trim trim;
 	struct shutdown shutdown;
 	struct service service;
@@ -127,18 +128,6 @@ static void tell_service(struct control_plane *p)
 	service_look(&p->service, &view);
 }
 
-// A worker that caught a device bringing flows elsewhere than it says only notes that.
-static void watch_steering(struct control_plane *p)
-{
-	for (uint32_t i = 0; i < p->conf.config->n_ports; i++) {
-		const char *was = p->steering[i];
-		p->steering[i] = p->conf.steering(p->conf.ctx_ports, i);
-		if (was && strcmp(was, p->steering[i]) != 0)
-			log_warn("port", "index=%u driver=%s steering=%s was=%s", i,
-				p->conf.ports[i].driver, p->steering[i], was);
-	}
-}
-
 static void on_second(struct twheel_timer *timer)
 {
 	struct control_plane *p = CONTAINER_OF(timer, struct control_plane, watch_timer);
@@ -147,7 +136,7 @@ static void on_second(struct twheel_timer *timer)
 	service_beat(&p->service, !workers_stalled(p->workers));
 	failure_log_look(p->failure_log, now);
 	access_log_look(p->signals.access_log, now);
-	watch_steering(p);
+	steering_watch_look(&p->steering, p->conf.ports);
 	if (heap_trim_due(&p->trim, now))
 		malloc_trim(0);
 	twheel_arm(loop_wheel(p->loop), timer, now + NS_PER_SECOND);
@@ -166,18 +155,16 @@ static void on_watch_ports(struct twheel_timer *timer)
 	twheel_arm(loop_wheel(p->loop), timer, now + WATCH_PORTS_NS);
 }
 
-static void on_shutdown(void *ctx)
-{
-	struct control_plane *p = ctx;
-	show_set_state(p->show, "draining");
-	tell_serving(p);
-	tell_service(p);
-}
-
 static void on_drains(void *ctx)
 {
 	tell_serving(ctx);
 	tell_service(ctx);
+}
+
+static void on_shutdown(void *ctx)
+{
+	show_set_state(((struct control_plane *)ctx)->show, "draining");
+	on_drains(ctx);
 }
 
 static bool may_end(void *ctx)
@@ -252,6 +239,8 @@ static int start_loop(struct control_plane *p, struct lb_err *err)
 		.config = p->conf.config,
 		.config_path = p->conf.config_path,
 	};
+	p->steering = (struct steering_watch){
+		p->conf.steering, p->conf.ctx_ports, p->conf.config->n_ports, {NULL}};
 	p->shutdown = (struct shutdown){
 		.config = p->conf.config,
 		.loop = p->loop,
@@ -445,7 +434,7 @@ int control_plane_start(struct control_plane *p, struct lb_err *err)
 		start_show(p, err) || start_reach(p, err))
 		return -EINVAL;
 	struct twheel *wheel = loop_wheel(p->loop);
-	watch_steering(p);
+	steering_watch_look(&p->steering, p->conf.ports);
 	twheel_arm(wheel, &p->watch_timer, twheel_now(wheel) + NS_PER_SECOND);
 	on_watch_ports(&p->ports_timer);
 	loop_set_tick(p->loop, on_tick, p);

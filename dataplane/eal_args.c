@@ -3,7 +3,6 @@
 
 #include "dataplane/pci_addr.h"
 #include "lb/base/check.h"
-#include "lb/base/printout.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -289,8 +288,9 @@ static void print_quoted(FILE *f, const char *arg)
 
 char *eal_args_print(const struct eal_args *a)
 {
-	struct printout p;
-	FILE *f = printout_begin(&p);
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
 	if (!f)
 		return NULL;
 	for (int i = 1; i < a->n; i++) {
@@ -298,5 +298,8 @@ char *eal_args_print(const struct eal_args *a)
 			fputc(' ', f);
 		print_quoted(f, a->list[i]);
 	}
-	return printout_end(&p);
+	if (fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
 }

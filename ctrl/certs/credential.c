@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/certs/credential.h"
 
+#include "ctrl/base/printout.h"
 #include "ctrl/certs/material.h"
-#include "lb/base/printout.h"
 
 #include <errno.h>
 #include <stdio.h>

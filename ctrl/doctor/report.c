@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/doctor/report.h"
 
-#include "lb/base/printout.h"
+#include "ctrl/base/printout.h"
 #include "proto/wire.h"
 
 #include <stdarg.h>

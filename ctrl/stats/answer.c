@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/stats/answer.h"
 
+#include "ctrl/base/printout.h"
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/stats/render.h"
-#include "lb/base/printout.h"
 
 #include <event2/buffer.h>
 

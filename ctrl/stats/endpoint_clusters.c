@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/stats/endpoint_clusters.h"
 
+#include "ctrl/base/printout.h"
 #include "lb/base/check.h"
-#include "lb/base/printout.h"
 #include "lb/pick/limits.h"
 
 #include <stdbool.h>

@@ -3,6 +3,7 @@
 // counted.
 #include "ctrl/assemble/actions.h"
 #include "ctrl/assemble/assemble.h"
+#include "ctrl/base/printout.h"
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/deps/config.h"
@@ -13,7 +14,6 @@
 #include "ctrl/stats/route_json.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
-#include "lb/base/printout.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/picker.h"
 #include "lb/route/header_value.h"

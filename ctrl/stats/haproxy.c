@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/stats/haproxy.h"
 
+#include "ctrl/base/printout.h"
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/stats/haproxy_ids.h"
 #include "ctrl/stats/haproxy_info.h"
@@ -8,7 +9,6 @@
 #include "ctrl/stats/haproxy_stat.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_inside.h"
-#include "lb/base/printout.h"
 
 #include <stdio.h>
 #include <stdlib.h>

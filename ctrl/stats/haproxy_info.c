@@ -3,10 +3,10 @@
 
 #include "ctrl/assemble/drains.h"
 #include "ctrl/assemble/workers.h"
+#include "ctrl/base/printout.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/haproxy_ids.h"
 #include "ctrl/stats/show_inside.h"
-#include "lb/base/printout.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/link.h"
 

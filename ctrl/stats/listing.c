@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/stats/listing.h"
 
+#include "ctrl/base/printout.h"
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/stats/answer.h"
 #include "ctrl/stats/render_table.h"
@@ -8,7 +9,6 @@
 #include "ctrl/stats/row_query.h"
 #include "ctrl/stats/stats_server.h"
 #include "lb/base/container_of.h"
-#include "lb/base/printout.h"
 
 #include <event2/buffer.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/stats/render_table.h"
 
+#include "ctrl/base/printout.h"
 #include "ctrl/stats/render.h"
-#include "lb/base/printout.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/stats/route_json.h"
 
+#include "ctrl/base/printout.h"
 #include "ctrl/res/route.h"
 #include "ctrl/stats/render.h"
-#include "lb/base/printout.h"
 #include "lb/base/time.h"
 #include "lb/route/rbac.h"
 

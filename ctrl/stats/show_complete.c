@@ -2,10 +2,10 @@
 // complete: what the last word of a command may be. It knows the commands by their usage: words in
 // small letters stand for themselves, others for names that the daemon knows.
 #include "ctrl/assemble/assemble.h"
+#include "ctrl/base/printout.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_inside.h"
-#include "lb/base/printout.h"
 #include "lb/pick/cause.h"
 
 #include <stdio.h>

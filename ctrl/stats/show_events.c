@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // show events: the last lines of the log as events, the oldest first, and with -w those that come.
 #include "ctrl/base/events.h"
+#include "ctrl/base/printout.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/row_query.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
 #include "ctrl/stats/stats_server.h"
 #include "lb/base/container_of.h"
-#include "lb/base/printout.h"
 #include "lb/base/str.h"
 
 #include <event2/buffer.h>

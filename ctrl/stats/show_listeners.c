@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `show listeners`: what came by `listeners: wildcard`.
 #include "ctrl/assemble/drains.h"
+#include "ctrl/base/printout.h"
 #include "ctrl/base/show_listener.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
-#include "lb/base/printout.h"
 
 #include <stdio.h>
 #include <stdlib.h>

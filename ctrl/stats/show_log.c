@@ -3,12 +3,12 @@
 #include "ctrl/access_log/access_log.h"
 #include "ctrl/access_log/line.h"
 #include "ctrl/access_log/recent.h"
+#include "ctrl/base/printout.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/stats_server.h"
 #include "lb/base/container_of.h"
-#include "lb/base/printout.h"
 
 #include <event2/buffer.h>
 

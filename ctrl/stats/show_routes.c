@@ -4,6 +4,7 @@
 // a frontend.
 #include "ctrl/assemble/actions.h"
 #include "ctrl/assemble/assemble.h"
+#include "ctrl/base/printout.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/deps/config.h"
 #include "ctrl/res/listener.h"
@@ -12,7 +13,6 @@
 #include "ctrl/stats/route_json.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
-#include "lb/base/printout.h"
 
 #include <stdio.h>
 #include <stdlib.h>

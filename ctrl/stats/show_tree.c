@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // show tree: how clusters balance.
 #include "ctrl/assemble/assemble.h"
+#include "ctrl/base/printout.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
 #include "lb/base/container_of.h"
-#include "lb/base/printout.h"
 #include "lb/policy/dump.h"
 
 #include <stdio.h>

@@ -2,6 +2,7 @@
 #include "dataplane/proxy/accounting.h"
 
 #include "dataplane/proxy/client.h"
+#include "dataplane/proxy/leaf.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/state.h"
@@ -103,7 +104,7 @@ void proxy_accounting_close(struct proxy_request *r)
 // Which values load reports want, as it stands now. NULL = none.
 static const struct lb_metrics *metrics_of(const struct proxy_request *r)
 {
-	const struct lb_leaf_layer *layer = proxy_request_layer(r);
+	const struct lb_leaf_layer *layer = proxy_leaf_of(r);
 	bool is_leaf = layer && layer->id + 1 == r->accounting.leaf;
 	return is_leaf && r->accounting.load ? layer->metrics : NULL;
 }

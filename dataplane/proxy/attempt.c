@@ -5,6 +5,7 @@
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/deadline.h"
 #include "dataplane/proxy/head.h"
+#include "dataplane/proxy/leaf.h"
 #include "dataplane/proxy/pick.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
@@ -305,7 +306,7 @@ bool proxy_attempt_pick_again(struct proxy_request *r)
 
 static void on_room(struct proxy_request *r, struct proxy_upstream *u)
 {
-	const struct lb_leaf_layer *layer = proxy_request_layer(r);
+	const struct lb_leaf_layer *layer = proxy_leaf_of(r);
 	// An aggregate may have gone over to another leaf meanwhile, whose limits and sessions are
 	// not those of this endpoint.
 	if (r->accounting.leaf != (layer ? layer->id + 1 : 0))

@@ -4,6 +4,7 @@
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/head.h"
+#include "dataplane/proxy/leaf.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 
@@ -178,7 +179,7 @@ static void forward_answer(struct proxy_request *r, const struct h2_message *m)
 {
 	if (!may_send_fields(r))
 		return;
-	proxy_request_end_retries(r);
+	proxy_leaf_end_retries(r);
 	if (!r->access.is_on || !proxy_access_answer(r, m->status))
 		proxy_replay_drop(r->proxy, &r->replay);
 	touch(r->client);

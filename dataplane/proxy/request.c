@@ -3,10 +3,10 @@
 
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/client.h"
+#include "dataplane/proxy/leaf.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
 #include "lb/cluster.h"
-#include "lb/pick/leaf_picker.h"
 #include "lb/pick/link.h"
 #include "lb/snapshot.h"
 
@@ -36,25 +36,12 @@ void proxy_request_leave(struct proxy_request *r)
 	pool_put(&r->proxy->requests, r);
 }
 
-const struct lb_leaf_layer *proxy_request_layer(const struct proxy_request *r)
-{
-	const struct lb_cluster *c = lb_snapshot_cluster(r->proxy->snapshot, r->cluster_id);
-	return c ? lb_leaf_layer(c->picker) : NULL;
-}
-
-void proxy_request_end_retries(struct proxy_request *r)
-{
-	if (r->retrying_in)
-		lb_breaker_leave_retry(r->retrying_in);
-	r->retrying_in = NULL;
-}
-
 void proxy_request_end(struct proxy_request *r, enum lb_cause cause)
 {
 	if (r->ended)
 		return;
 	r->ended = true;
-	proxy_request_end_retries(r);
+	proxy_leaf_end_retries(r);
 	r->cause = (uint8_t)cause;
 	if (r->fault.counted)
 		proxy_fault_end(r);

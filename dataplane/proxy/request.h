@@ -45,7 +45,6 @@
 #include <stdint.h>
 
 struct lb_breaker;
-struct lb_leaf_layer;
 struct proxy;
 struct proxy_backend;
 struct proxy_client;
@@ -131,8 +130,6 @@ struct proxy_request {
 	struct proxy_trace trace; // only if access.is_traced
 };
 
-// Of its cluster's leaf, in this turn. NULL = it has none now.
-const struct lb_leaf_layer *proxy_request_layer(const struct proxy_request *);
 // The request as routing and pickers see it; borrows from the message.
 struct lb_req proxy_request_view(const struct proxy_request *, const struct h2_message *);
 // Every event handler runs between these two. leave() frees the request if nothing refers to it.
@@ -160,8 +157,6 @@ static inline bool proxy_request_has_backend(const struct proxy_request *r)
 	return r->state >= PROXY_REQUEST_ROOM && r->state < PROXY_REQUEST_ENDING;
 }
 
-// It will not be sent again: leaves the count of retries, if it is in it.
-void proxy_request_end_retries(struct proxy_request *);
 // Records the cause; only the first call counts.
 void proxy_request_end(struct proxy_request *, enum lb_cause);
 // Ends it from our side: a local reply if the client has no response yet, else RST_STREAM(code).

@@ -2,12 +2,12 @@
 #include "dataplane/proxy/retry.h"
 
 #include "dataplane/proxy/client.h"
+#include "dataplane/proxy/leaf.h"
 #include "dataplane/proxy/local_reply.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
 #include "lb/base/time.h"
-#include "lb/pick/leaf_picker.h"
 
 #define GRPC_UNKNOWN 2
 // A backend that wants more wants no retry: what it parks here takes memory.
@@ -21,19 +21,12 @@ static bool may_send_once_more(const struct proxy_request *r)
 	return r->resend.n + 1u < r->proxy->conf.max_attempts;
 }
 
-// CB-07: the cluster has room for one more request that loads it again.
 static bool enter_budget(struct proxy_request *r)
 {
-	const struct lb_leaf_layer *layer = proxy_request_layer(r);
-	proxy_request_end_retries(r);
-	if (!layer || !layer->retry_budget.is_set)
-		return true;
-	if (!lb_breaker_enter_retry(layer->breaker, &layer->retry_budget)) {
+	bool has_room = proxy_leaf_begin_retry(r);
+	if (!has_room)
 		proxy_count(r->proxy, PROXY_retries_over_budget);
-		return false;
-	}
-	r->retrying_in = layer->breaker;
-	return true;
+	return has_room;
 }
 
 // The backend did nothing with it (RT-11).

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The listener resources that targets stand for: gRFC A47's templates.
+#include "ctrl/base/printout.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/bootstrap/name.h"
 #include "lb/base/ip.h"
-#include "lb/base/printout.h"
 
 #include <errno.h>
 #include <stdio.h>

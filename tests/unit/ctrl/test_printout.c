@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lb/base/printout.h"
+#include "ctrl/base/printout.h"
 #include "tests/support/check.h"
 
 #include <stdlib.h>
@@ -30,5 +30,5 @@ static void a_printout_of_nothing_is_an_empty_text(void **state)
 	free(text);
 }
 
-RUN_SUITE("base/printout", cmocka_unit_test(a_printout_is_whole_and_its_length_known),
+RUN_SUITE("printout", cmocka_unit_test(a_printout_is_whole_and_its_length_known),
 	cmocka_unit_test(a_printout_of_nothing_is_an_empty_text))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lb/base/printout.h"
+#include "ctrl/base/printout.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
