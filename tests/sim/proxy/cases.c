@@ -34,6 +34,27 @@ struct world *ready_world(const struct world_conf *conf)
 	return w;
 }
 
+struct world *world_of_hanging(uint32_t n)
+{
+	struct world_conf conf = world_conf_default(7);
+	conf.n_clients = 20;
+	conf.n_backends = 2;
+	conf.backend_streams = 1000;
+	conf.max_requests = 4096;
+	struct world *w = ready_world(&conf);
+	w->control.leaves[0].max_requests = 4096;
+	control_update(&w->control, 0);
+	for (uint32_t i = 1; i < 20; i++)
+		world_open_client(w, i, 0);
+	world_run(w, 100 * MS);
+	for (uint32_t i = 0; i < n; i++) {
+		struct ask *a = world_ask(w, "one", KIND_HANG, 0);
+		client_ask(&w->clients[i % 20], a);
+	}
+	world_run(w, 100 * MS);
+	return w;
+}
+
 struct ask *ask(struct world *w, enum kind kind, uint32_t size)
 {
 	struct ask *a = world_ask(w, "one", kind, size);

@@ -13,6 +13,8 @@ void open_client(struct world *);
 void use_backends(struct world *, uint32_t mask);
 // Client connected, both backends too. NULL = a_world().
 struct world *ready_world(const struct world_conf *conf);
+// Of 20 clients, with n requests under way at two backends that never answer.
+struct world *world_of_hanging(uint32_t n);
 struct ask *ask(struct world *, enum kind kind, uint32_t size);
 // With grpc-timeout and x-fail (peers.h), NULL = without.
 struct ask *ask_with(

@@ -424,22 +424,7 @@ static void ops_64_conditions_choose_connections(void **state)
 // OPS-66: it takes a part of each millisecond, whatever there is.
 static void ops_66_many_are_looked_at_in_many_parts(void **state)
 {
-	struct world_conf conf = world_conf_default(7);
-	conf.n_clients = 20;
-	conf.n_backends = 2;
-	conf.backend_streams = 1000;
-	conf.max_requests = 4096;
-	struct world *w = ready_world(&conf);
-	w->control.leaves[0].max_requests = 4096;
-	control_update(&w->control, 0);
-	for (uint32_t i = 1; i < 20; i++)
-		world_open_client(w, i, 0);
-	world_run(w, 100 * MS);
-	for (uint32_t i = 0; i < 1500; i++) {
-		struct ask *a = world_ask(w, "one", KIND_HANG, 0);
-		client_ask(&w->clients[i % 20], a);
-	}
-	world_run(w, 100 * MS);
+	struct world *w = world_of_hanging(1500);
 	const struct lb_inflight_query query = all(LB_INFLIGHT_REQUESTS);
 	struct lb_inflight *f = w->link->inflight;
 	uint32_t n_parts = 0, most = 0;

@@ -337,22 +337,7 @@ static void one_that_is_being_opened_is_tried_again(void **state)
 // OPS-193
 static void many_end_in_many_parts_and_each_once(void **state)
 {
-	struct world_conf conf = world_conf_default(7);
-	conf.n_clients = 20;
-	conf.n_backends = 2;
-	conf.backend_streams = 1000;
-	conf.max_requests = 4096;
-	struct world *w = ready_world(&conf);
-	w->control.leaves[0].max_requests = 4096;
-	control_update(&w->control, 0);
-	for (uint32_t i = 1; i < 20; i++)
-		world_open_client(w, i, 0);
-	world_run(w, 100 * MS);
-	for (uint32_t i = 0; i < 600; i++) {
-		struct ask *a = world_ask(w, "one", KIND_HANG, 0);
-		client_ask(&w->clients[i % 20], a);
-	}
-	world_run(w, 100 * MS);
+	struct world *w = world_of_hanging(600);
 	const struct lb_inflight_query q = any(LB_INFLIGHT_REQUESTS);
 	mark_all(look(w, &q));
 	struct lb_inflight *f = w->link->inflight;

@@ -342,6 +342,12 @@ static void rt_10_a_told_wait_has_a_bound(void **state)
 	world_free(w);
 }
 
+// Attempts with ten seconds between.
+static const struct lb_route_policy slow = {.retry = {.statuses = 1u << 14,
+						    .max_attempts = 3,
+						    .base_ns = 10 * SECOND,
+						    .max_ns = 10 * SECOND}};
+
 // requests that wait for a time take as much as those that wait for a backend.
 static void paused_requests_count_as_waiting_ones(void **state)
 {
@@ -349,10 +355,6 @@ static void paused_requests_count_as_waiting_ones(void **state)
 	conf.n_clients = 1;
 	conf.max_queued = 2;
 	struct world *w = ready_world(&conf);
-	const struct lb_route_policy slow = {.retry = {.statuses = 1u << 14,
-						     .max_attempts = 3,
-						     .base_ns = 10 * SECOND,
-						     .max_ns = 10 * SECOND}};
 	control_set_policy(&w->control, ROUTE_ONE, &slow);
 	struct ask *asks[4];
 	for (int i = 0; i < 4; i++)
@@ -388,10 +390,6 @@ static void cb_07_retries_in_sum_are_bounded(void **state)
 	struct world_conf conf = world_conf_default(3);
 	conf.n_clients = 1;
 	struct world *w = ready_world(&conf);
-	const struct lb_route_policy slow = {.retry = {.statuses = 1u << 14,
-						     .max_attempts = 3,
-						     .base_ns = 10 * SECOND,
-						     .max_ns = 10 * SECOND}};
 	control_set_policy(&w->control, ROUTE_ONE, &slow);
 	w->control.leaves[0].retry_budget = (struct lb_retry_budget){true, 0, 3};
 	use_backends(w, 7);

@@ -129,6 +129,18 @@ static void a_kill_by_name_asks_for_that_alone(void **state)
 	follow->free(follow);
 }
 
+// Each command, and what its error begins with.
+static void assert_refused(const char *const wrong[][2], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		char *text = refusal(wrong[i][0], &operator_);
+		if (strncmp(text, "error: ", 7) != 0 ||
+			strncmp(text + 7, wrong[i][1], strlen(wrong[i][1])) != 0)
+			fail_msg("%s: %s", wrong[i][0], text);
+		free(text);
+	}
+}
+
 // OPS-191
 static void a_kill_that_names_nothing_is_refused(void **state)
 {
@@ -143,13 +155,7 @@ static void a_kill_that_names_nothing_is_refused(void **state)
 		{"kill request colour=blue", "no column 'colour'"},
 		{"kill request limit=1001 cluster=blue", "limit: '1001' is not between"}};
 	struct world *w = *state;
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		char *text = refusal(wrong[i][0], &operator_);
-		if (strncmp(text, "error: ", 7) != 0 ||
-			strncmp(text + 7, wrong[i][1], strlen(wrong[i][1])) != 0)
-			fail_msg("%s: %s", wrong[i][0], text);
-		free(text);
-	}
+	assert_refused(wrong, sizeof(wrong) / sizeof(wrong[0]));
 	char *text = refusal("kill request some-id", &anybody);
 	assert_non_null(strstr(text, "'kill request' needs the level operator"));
 	free(text);
@@ -296,13 +302,7 @@ static void a_ping_is_bounded_and_an_operators(void **state)
 		{"ping 10.0.0.7 fast", "unexpected argument 'fast'"},
 		{"ping fe80::1", "a link-local address is known on one link"}};
 	struct world *w = *state;
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		char *text = refusal(wrong[i][0], &operator_);
-		if (strncmp(text, "error: ", 7) != 0 ||
-			strncmp(text + 7, wrong[i][1], strlen(wrong[i][1])) != 0)
-			fail_msg("%s: %s", wrong[i][0], text);
-		free(text);
-	}
+	assert_refused(wrong, sizeof(wrong) / sizeof(wrong[0]));
 	char *text = refusal("ping 10.0.0.7", &anybody);
 	assert_non_null(strstr(text, "'ping' needs the level operator"));
 	free(text);
