@@ -63,6 +63,7 @@ static void tell_what_is_missing(struct service *s, const struct service_view *v
 
 void service_look(struct service *s, const struct service_view *v)
 {
+	s->must_end = v->shutdown->begun && !v->shutdown->left;
 	if (v->shutdown->begun)
 		service_tell(s, SERVICE_STOPPING,
 			v->shutdown->draining ? "draining"
@@ -80,10 +81,9 @@ void service_look(struct service *s, const struct service_view *v)
 
 void service_beat(const struct service *s, bool all_run)
 {
-	if (s->is_silent)
-		return;
-	if (all_run)
+	if (all_run && !s->is_silent)
 		(void)sd_notify(0, "WATCHDOG=1");
-	if (s->told == SERVICE_STOPPING)
+	// A drain that is left behind is cut with the service's last process, unless it asks, too.
+	if (s->is_silent ? s->must_end : s->told == SERVICE_STOPPING)
 		(void)sd_notify(0, "EXTEND_TIMEOUT_USEC=30000000");
 }

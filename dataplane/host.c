@@ -33,6 +33,7 @@ struct host {
 	uint32_t tapped; // bits: ports whose received frames are copied
 	uint32_t shared; // bits: ports with a kernel behind them
 	uint32_t watched; // either
+	bool at_shared; // the frame at hand came by a port with a kernel
 	bool passed; // TCP gave the segment that it looked at to the kernel
 	struct exception_end *exception; // borrowed
 	struct net_tap taps[NET_MAX_PORTS]; // of those, and of those whose sent ones are
@@ -79,7 +80,7 @@ static bool knows(void *ctx, struct tcp_flow *flow, const uint8_t *segment, size
 static bool pass(void *ctx, const struct tcp_flow *flow)
 {
 	struct host *h = ctx;
-	h->passed = net_is_shared(h->net, &flow->local);
+	h->passed = h->at_shared && net_is_shared(h->net, &flow->local);
 	return h->passed;
 }
 
@@ -364,6 +365,9 @@ static struct lb_capture_cause cause_of(struct host *h)
 static void share(struct host *h, uint32_t port, const struct rte_mbuf *m,
 	const struct lb_capture_cause *cause)
 {
+	// What a tunnel brought is for VIPs, whatever became of it.
+	if (net_take_tunnelled(h->net) || (!h->passed && cause->layer == LB_CAPTURE_TCP))
+		return;
 	const uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 	size_t len = rte_pktmbuf_data_len(m);
 	int dropped = cause->layer == LB_CAPTURE_NET ? cause->counter : -1;
@@ -383,8 +387,11 @@ static __attribute__((noinline)) void input_watched(
 		r = net_tap_take(&h->taps[port], LB_CAPTURE_RX, rte_pktmbuf_mtod(m, uint8_t *),
 			rte_pktmbuf_data_len(m), rte_pktmbuf_pkt_len(m));
 	(void)cause_of(h); // of others
+	(void)net_take_tunnelled(h->net);
 	h->passed = false;
+	h->at_shared = h->shared >> port & 1;
 	input(h, port, m);
+	h->at_shared = false;
 	struct lb_capture_cause cause = cause_of(h);
 	if (r)
 		r->cause = cause;

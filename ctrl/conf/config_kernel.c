@@ -17,6 +17,9 @@ static bool is_name(const char *name)
 static int check(const struct config *c, unsigned i, struct lb_err *reterr)
 {
 	struct config_kernel *k = c->ports[i].kernel;
+	// Its interface is one process's, and two would give each other's segments to the kernel.
+	if (c->takeover_socket)
+		return lb_err_set(reterr, "cannot be taken over: leave out takeover_socket");
 	if (!is_name(k->interface))
 		return lb_err_set(
 			reterr, "interface: '%s' is not an interface's name", k->interface);

@@ -58,6 +58,8 @@ static void enter(struct takeover *t, enum stage stage, uint64_t for_ns)
 
 static enum lb_company wanted(const struct takeover *t)
 {
+	if (t->stage == STAGE_LEFT && !t->newer)
+		return LB_LAST;
 	if (t->stage < STAGE_STEPPING || t->stage >= STAGE_GIVING)
 		return LB_BEHIND;
 	return t->older || t->newer ? LB_FRONT : LB_ALONE;
@@ -267,6 +269,7 @@ static void on_newer_end(void *ctx)
 	log_warn("newer process ended", "pid=%d", (int)takeover_peer_pid_of(t->newer));
 	takeover_peer_free(t->newer);
 	t->newer = NULL;
+	settle(t);
 }
 
 static const struct takeover_peer_events newer_events = {on_newer_message, on_newer_end};

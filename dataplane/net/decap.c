@@ -104,7 +104,7 @@ static void input(struct net *net, const struct tunnel_packet *p)
 		return;
 	const struct net_tcp tcp = net->tcp;
 	net_count(net, NET_tunnel_packets);
-	net->decap.within = true;
+	net->decap.within = net->decap.taken = true;
 	tell_overhead(net, in.overhead);
 	// RFC 6040 4.2: a mark on the outer packet is one on the inner one.
 	if (p->ecn == IP_CE && tcp.input_marked)
@@ -113,6 +113,13 @@ static void input(struct net *net, const struct tunnel_packet *p)
 	net->tcp.input = tcp.input;
 	tell_overhead(net, 0);
 	net->decap.within = false;
+}
+
+bool net_take_tunnelled(struct net *net)
+{
+	bool taken = net->decap.taken;
+	net->decap.taken = false;
+	return taken;
 }
 
 void net_set_tunnels(struct net *net, const struct net_tunnels *tunnels)

@@ -145,10 +145,21 @@ static bool is_for_both(const struct look *l)
 	       type == ICMP6_ROUTER_ADVERTISEMENT || type == ICMP6_ADVERTISEMENT;
 }
 
+// Without a look at the rest: most of what we take is this.
+static bool is_plain_tcp(const uint8_t *frame, size_t len)
+{
+	uint16_t type = load16(frame + ETH_HEADER - 2);
+	return (type == ETH_TYPE_IP4 && len > ETH_HEADER + 9 &&
+		       frame[ETH_HEADER + 9] == IP_PROTO_TCP) ||
+	       (type == ETH_TYPE_IP6 && len > ETH_HEADER + 6 &&
+		       frame[ETH_HEADER + 6] == IP_PROTO_TCP);
+}
+
 enum net_foreign net_foreign_of(
 	const struct net *net, uint32_t port, const uint8_t *frame, size_t len, int dropped)
 {
-	if (!net->ports[port].is_shared || len < ETH_HEADER)
+	if (!net->ports[port].is_shared || len < ETH_HEADER ||
+		(dropped < 0 && is_plain_tcp(frame, len)))
 		return NET_NOT_FOREIGN;
 	struct look l = look_at(net, frame, len);
 	uint8_t claim = dropped < 0 ? NOBODYS : claims[dropped];

@@ -256,6 +256,7 @@ struct net_decap {
 	const struct net_tunnels *tunnels; // borrowed; NULL = none end here
 	void (*input)(struct net *, const struct tunnel_packet *);
 	bool within; // a packet that one has brought is being processed
+	bool taken; // one was taken out since net_take_tunnelled()
 };
 
 // Another host that claims an address of ours.

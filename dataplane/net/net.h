@@ -87,6 +87,8 @@ void net_free(struct net *);
 // Tunnels end here, of which at least one is listed; once, before any frame. They are borrowed and
 // outlive it. What they bring is for addresses of those prefixes alone.
 void net_set_tunnels(struct net *, const struct net_tunnels *);
+// Whether a packet was taken out of one since the last call.
+bool net_take_tunnelled(struct net *);
 // At this place that address is served from now on, NULL = none: one in a prefix that answers is
 // announced, if this worker announces, and reported to routers that ask for groups. Places beyond
 // the last one and addresses of no prefix are ignored.

@@ -114,9 +114,12 @@ void proxy_leave_at_age(struct proxy_client *c)
 static uint64_t tell_within(struct proxy_client *c, uint64_t ns)
 {
 	struct proxy *p = c->conn.proxy;
+	struct twheel_timer *t = &c->leave.timer;
 	uint64_t at_ns = twheel_now(p->wheel) + rand_below(&p->rand, ns + 1);
-	c->leave.timer.fire = tell_to_leave;
-	twheel_arm(p->wheel, &c->leave.timer, at_ns);
+	if (t->fire == tell_to_leave && twheel_armed(t) && twheel_expires_ns(t) <= at_ns)
+		return twheel_expires_ns(t); // another reason tells it sooner
+	t->fire = tell_to_leave;
+	twheel_arm(p->wheel, t, at_ns);
 	return at_ns;
 }
 
@@ -192,7 +195,7 @@ void proxy_leave_frontend(struct proxy_client *c, uint64_t by_ns)
 void proxy_leave_farewell(struct proxy_client *c, uint64_t before_ns)
 {
 	uint64_t now_ns = twheel_now(c->conn.proxy->wheel);
-	if (!proxy_leave_begun(&c->leave))
+	if (!c->leave.told)
 		tell_within(c, before_ns > now_ns ? (before_ns - now_ns) / TELLING_SHARE : 0);
 }
 

@@ -94,12 +94,13 @@ static void input_without_conn(
 	const uint32_t *floor = NULL;
 	struct tcp_tw *tw = tcp_tw_find(s, flow, hash);
 	bool syn = (seg->flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN;
-	if (syn && s->company == LB_BEHIND) {
+	if (syn && s->company >= LB_BEHIND) {
 		leave_to_front(s, tw);
 		return;
 	}
 	if (syn && s->hushed) {
-		tcp_drop(s, TCP_drop_hushed);
+		if (!pass(s, flow, tw))
+			tcp_drop(s, TCP_drop_hushed);
 		return;
 	}
 	bool listening = syn && tcp_listener_find(s, &flow->local, flow->local_port);
@@ -110,14 +111,14 @@ static void input_without_conn(
 	}
 	if (listening) {
 		tcp_listener_syn(s, flow, hash, seg, floor);
+	} else if (!tw && !(seg->flags & TCP_RST) && tcp_listener_cookie(s, flow, hash, seg)) {
+		return;
+	} else if (s->company != LB_ALONE && !syn) {
+		tcp_drop(s, TCP_drop_company); // it may be another's: nobody else is to see it
 	} else if (pass(s, flow, tw)) {
 		return;
 	} else if (seg->flags & TCP_RST) {
 		tcp_drop(s, TCP_drop_stray_rst);
-	} else if (!tw && tcp_listener_cookie(s, flow, hash, seg)) {
-		return;
-	} else if (s->company != LB_ALONE && !syn) {
-		tcp_drop(s, TCP_drop_company);
 	} else {
 		tcp_drop(s, TCP_drop_no_connection);
 		tcp_output_rst_reply(s, flow, seg);
@@ -147,7 +148,8 @@ bool tcp_stack_knows(struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *
 	if (len < TCP_HEADER_LEN || segment[offsetof(struct tcp_header, flags)] & TCP_SYN)
 		return true;
 	take_ports(flow, segment);
-	if (tcp_conn_find(s, flow, &hash) || tcp_tw_find(s, flow, hash))
+	// In company what is unknown here may be another one's, who hears it, too (FL-04).
+	if (s->company != LB_ALONE || tcp_conn_find(s, flow, &hash) || tcp_tw_find(s, flow, hash))
 		return true;
 	struct tcp_seg seg = {.seq = get32(segment + offsetof(struct tcp_header, seq)),
 		.ack = get32(segment + offsetof(struct tcp_header, ack)),

@@ -330,6 +330,27 @@ static void fl_41_a_farewell_sends_all_away_while_newcomers_are_served(void **st
 	world_free(w);
 }
 
+// FL-41: who is to hear of a longer drain in the next minute hears now; another reason changes nothing.
+static void fl_41_a_farewell_is_for_those_too_who_leave_already(void **state)
+{
+	for (int first = 0; first < 2; first++) {
+		struct world *w = three_clients(600 * SECOND);
+		const struct lb_command farewell = {
+			.kind = LB_COMMAND_FAREWELL, .deadline_ns = w->wire.now_ns + 20 * SECOND};
+		if (first)
+			leave(w, 0, 600 * SECOND);
+		world_run(w, MS);
+		control_command(&w->control, &farewell);
+		world_run(w, MS);
+		if (!first)
+			leave(w, 0, 600 * SECOND);
+		world_run(w, 2 * SECOND + 20 * MS);
+		for (uint32_t i = 0; i < 3; i++)
+			assert_true(w->clients[i].goaway);
+		world_free(w);
+	}
+}
+
 // OPS-74
 static void ops_74_a_frontend_that_is_taken_up_again_takes_clients(void **state)
 {
@@ -469,6 +490,7 @@ RUN_SUITE("sim/proxy_drain", CASE(a_drain_says_goaway_twice_and_lets_streams_fin
 	CASE(flt_11_clients_are_told_over_a_tenth_of_the_time),
 	CASE(a_drain_meets_clients_that_were_to_leave), CASE(flt_11_no_time_at_all_cuts_at_once),
 	CASE(fl_41_a_farewell_sends_all_away_while_newcomers_are_served),
+	CASE(fl_41_a_farewell_is_for_those_too_who_leave_already),
 	CASE(ops_73_a_left_frontends_clients_go_and_others_stay),
 	CASE(ops_74_a_frontend_that_is_taken_up_again_takes_clients),
 	CASE(ops_74_nobody_is_told_after_it),

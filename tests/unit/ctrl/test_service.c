@@ -132,6 +132,22 @@ static void fl_13_one_that_takes_over_is_the_services_main_process_from_then_on(
 	assert_string_equal(heard(), "");
 }
 
+// FL-13: the service is stopped, and whoever was followed before has streams still.
+static void one_that_was_followed_asks_for_time_once_the_service_ends(void **state)
+{
+	struct service s = {.is_silent = true, .told = SERVICE_READY};
+	struct shutdown shutdown = {.begun = true, .left = true, .draining = true};
+	const struct service_view v = {.shutdown = &shutdown};
+	(void)state;
+	service_look(&s, &v);
+	service_beat(&s, true);
+	assert_string_equal(heard(), "");
+	shutdown.left = false; // the signal came
+	service_look(&s, &v);
+	service_beat(&s, true);
+	assert_string_equal(heard(), "EXTEND_TIMEOUT_USEC=30000000");
+}
+
 static void without_a_manager_nothing_happens(void **state)
 {
 	struct service s = {0};
@@ -152,6 +168,7 @@ int main(void)
 		cmocka_unit_test(a_drain_of_an_operator_is_a_status_and_no_end),
 		cmocka_unit_test(
 			fl_13_one_that_takes_over_is_the_services_main_process_from_then_on),
+		cmocka_unit_test(one_that_was_followed_asks_for_time_once_the_service_ends),
 		cmocka_unit_test(without_a_manager_nothing_happens),
 	};
 	return cmocka_run_group_tests(tests, start_manager, stop_manager);

@@ -34,11 +34,14 @@ static void fl_04_the_one_in_front_refuses_a_port_that_nobody_serves(void **stat
 
 static void fl_03_one_behind_takes_nothing_new_and_goes_on_with_what_it_has(void **state)
 {
+	static const enum lb_company followed[] = {LB_BEHIND, LB_LAST};
 	rig_accept(PLAIN);
-	tcp_stack_set_company(rig.stack, LB_BEHIND);
-	IN(.flags = SYN, .seq = 0, .from = 4321, .opts = PLAIN);
-	IN(.flags = SYN, .seq = 0, .from = 4321, .to = 81, .opts = PLAIN);
-	NO_OUT();
+	for (unsigned i = 0; i < 2; i++) {
+		tcp_stack_set_company(rig.stack, followed[i]);
+		IN(.flags = SYN, .seq = 0, .from = 4321, .opts = PLAIN);
+		IN(.flags = SYN, .seq = 0, .from = 4321, .to = 81, .opts = PLAIN);
+		NO_OUT();
+	}
 	rig.appetite = 5;
 	IN(.flags = ACK | PSH, .seq = 1, .ack = 1, .data = "hello");
 	assert_int_equal(rig.n_got, 5);

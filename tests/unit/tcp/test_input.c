@@ -136,6 +136,16 @@ static void what_is_nobodys_may_be_somebody_elses(void **state)
 	IN(.flags = ACK, .seq = 5, .ack = 7, .to = 22);
 	assert_int_equal(rig_out()->flags, RST);
 	assert_int_equal(rig_count(TCP_drop_passed), 3);
+	takes = true;
+	tcp_stack_hush(rig.stack); // FL-41 is for who asks us
+	IN(.flags = SYN, .seq = 5, .to = 22);
+	assert_int_equal(rig_count(TCP_drop_passed), 4);
+	IN(.flags = SYN, .seq = 5);
+	assert_int_equal(rig_count(TCP_drop_hushed), 1);
+	tcp_stack_set_company(rig.stack, LB_FRONT); // FL-04: it may be another process's
+	IN(.flags = ACK, .seq = 5, .ack = 7, .to = 22);
+	assert_int_equal(rig_count(TCP_drop_company), 1);
+	NO_OUT();
 }
 
 // FL-41: what is open goes on, and strays that open nothing are answered as ever.
@@ -457,6 +467,9 @@ static void segments_of_connections_and_what_begins_one_are_known(void **state)
 	assert_true(knows(port, SYN | ACK, 0, 1)); // of a connection of ours, or answered by RST
 	assert_false(knows(port, ACK, 1, 1));
 	assert_false(knows(port, RST, 1, 0));
+	tcp_stack_set_company(rig.stack, LB_FRONT);
+	assert_true(knows(port, ACK, 1, 1)); // FL-04: it may be that of another process of ours
+	tcp_stack_set_company(rig.stack, LB_ALONE);
 	rig_accept(PLAIN);
 	assert_true(knows(port, ACK, 1, 1));
 	assert_true(knows(port, RST, 77, 0));

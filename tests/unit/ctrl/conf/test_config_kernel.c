@@ -47,6 +47,19 @@ static void a_kernel_that_cannot_be_is_an_error_of_its_field(void **state)
 	}
 }
 
+// FL-15
+static void a_port_with_a_kernel_cannot_be_taken_over(void **state)
+{
+	struct config_kernel kernel = {.interface = (char[]){"shunt0"}};
+	struct config_port port = {.kernel = &kernel};
+	struct config c = {
+		.ports = &port, .n_ports = 1, .takeover_socket = (char[]){"/run/shunt/t"}};
+	struct lb_err err = {0};
+	assert_int_not_equal(config_check_kernels(&c, &err), 0);
+	assert_string_equal(
+		err.text, "ports[0].kernel: cannot be taken over: leave out takeover_socket");
+}
+
 // FL-26
 static void a_rate_that_is_left_out_is_the_default(void **state)
 {
@@ -59,4 +72,5 @@ static void a_rate_that_is_left_out_is_the_default(void **state)
 }
 
 RUN_SUITE("ctrl/config_kernel", cmocka_unit_test(a_kernel_that_cannot_be_is_an_error_of_its_field),
+	cmocka_unit_test(a_port_with_a_kernel_cannot_be_taken_over),
 	cmocka_unit_test(a_rate_that_is_left_out_is_the_default))

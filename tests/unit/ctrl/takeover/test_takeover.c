@@ -261,6 +261,19 @@ static void fl_11_one_that_has_left_stays_for_those_behind_it(void **state)
 	assert_false(takeover_must_stay(old->takeover));
 }
 
+// FL-11: nobody else answers for its addresses, and its connections live by that.
+static void one_whose_newer_one_dies_answers_for_its_addresses(void **state)
+{
+	struct node *old = first(), *new = join(1);
+	new->could_serve = true;
+	pass(20 * NS_PER_MS);
+	assert_int_equal(old->company, LB_BEHIND);
+	end(new);
+	pass(20 * NS_PER_MS);
+	assert_int_equal(old->company, LB_LAST);
+	assert_true(old->is_leaving);
+}
+
 // FL-08
 static void wherever_the_newer_one_ends_the_older_one_serves_on(void **state)
 {
@@ -369,6 +382,7 @@ static void fl_01_without_one_that_serves_the_first_begins(void **state)
 RUN_SUITE("takeover/takeover", T(fl_02_until_it_could_serve_nothing_changes_but_resets),
 	T(fl_10_three_may_be_behind_and_a_fourth_has_to_wait),
 	T(fl_11_one_that_has_left_stays_for_those_behind_it),
+	T(one_whose_newer_one_dies_answers_for_its_addresses),
 	T(wherever_the_newer_one_ends_the_older_one_serves_on),
 	T(one_that_does_not_begin_in_time_is_told_that_it_is_too_late),
 	T(fl_09_a_newer_one_that_speaks_nonsense_is_out), T(fl_10_only_one_takes_over_at_a_time),
