@@ -332,7 +332,7 @@ uint32_t spans_count(const struct lb_trace_record *r)
 
 static int pack(const struct span_service *service, struct made *m, uint8_t **ret, size_t *ret_len)
 {
-	Scope scope = OPENTELEMETRY__PROTO__COMMON__V1__INSTRUMENTATION_SCOPE__INIT;
+	Scope scope;
 	Resource resource = OPENTELEMETRY__PROTO__RESOURCE__V1__RESOURCE__INIT;
 	ScopeSpans in_scope = OPENTELEMETRY__PROTO__TRACE__V1__SCOPE_SPANS__INIT;
 	ResourceSpans of_resource = OPENTELEMETRY__PROTO__TRACE__V1__RESOURCE_SPANS__INIT;
@@ -340,6 +340,7 @@ static int pack(const struct span_service *service, struct made *m, uint8_t **re
 		OPENTELEMETRY__PROTO__COLLECTOR__TRACE__V1__EXPORT_TRACE_SERVICE_REQUEST__INIT;
 	KeyValue *list[MAX_ATTRIBUTES];
 	struct attributes a = {.arena = m->arena, .list = list};
+	opentelemetry__proto__common__v1__instrumentation_scope__init(&scope);
 	add_text(&a, "service.name", str_from(service->name));
 	add_text(&a, "service.version", str_from(service->version));
 	add_text(&a, "host.name", str_from(service->host));
