@@ -330,7 +330,7 @@ static void fl_41_a_farewell_sends_all_away_while_newcomers_are_served(void **st
 	world_free(w);
 }
 
-// FL-41: who is to hear of a longer drain in the next minute hears now; another reason changes nothing.
+// FL-41: who is to hear of a longer drain in a minute hears now; another reason changes nothing.
 static void fl_41_a_farewell_is_for_those_too_who_leave_already(void **state)
 {
 	for (int first = 0; first < 2; first++) {
