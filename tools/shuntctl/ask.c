@@ -7,7 +7,10 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
+
+#define N_MOMENTS 10
 
 static void set_timeout(int fd, int which, int seconds)
 {
@@ -15,7 +18,7 @@ static void set_timeout(int fd, int which, int seconds)
 	setsockopt(fd, SOL_SOCKET, which, &timeout, sizeof(timeout));
 }
 
-static int dial(const char *path)
+static int dial_once(const char *path)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	if (strlen(path) >= sizeof(addr.sun_path)) {
@@ -34,6 +37,20 @@ static int dial(const char *path)
 	close(fd);
 	errno = err;
 	return -1;
+}
+
+// While a process takes over from another one the socket has no name for a moment
+// (docs/takeover.md).
+static int dial(const char *path)
+{
+	static const struct timespec moment = {.tv_nsec = 20000000};
+	int fd = dial_once(path);
+	for (int i = 0; i < N_MOMENTS && fd < 0 && (errno == ENOENT || errno == ECONNREFUSED);
+		i++) {
+		nanosleep(&moment, NULL);
+		fd = dial_once(path);
+	}
+	return fd;
 }
 
 static bool send_command(int fd, const char *command)
