@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/stats/stats_server.h"
 
+#include "ctrl/base/socket_file.h"
 #include "ctrl/base/stats_proto.h"
 
 #include <event2/buffer.h>
@@ -47,6 +48,7 @@ struct stats_server {
 	int fd;
 	enum stats_framing framing;
 	char path[108];
+	struct socket_file file;
 	struct stats_groups groups;
 	stats_answer_fn answer;
 	void *ctx;
@@ -378,6 +380,7 @@ static int listen_on(struct stats_server *s, unsigned mode, struct lb_err *reter
 	umask(old);
 	if (failed)
 		return lb_err_set(reterr, "bind: %s", strerror(err));
+	socket_file_note(&s->file, s->path);
 	if (chmod(s->path, mode) != 0 || listen(s->fd, 16) != 0)
 		return lb_err_set(reterr, "%s", strerror(errno));
 	return 0;
@@ -439,6 +442,6 @@ void stats_server_free(struct stats_server *s)
 	event_free(s->accept_again);
 	event_free(s->follow_event);
 	close(s->fd);
-	unlink(s->path);
+	socket_file_remove(&s->file, s->path);
 	free(s);
 }

@@ -59,9 +59,10 @@ struct stats_server_conf {
 // error. Creates the last directory of the path if it is missing. Returns NULL with reterr on
 // error.
 struct stats_server *stats_server_new(const struct stats_server_conf *, struct lb_err *reterr);
-// Closes clients, removes the socket file. NULL is fine.
 // Another path from now on, in place of what is there; who is connected stays. Returns 0, or
 // -EINVAL with reterr.
 [[nodiscard]] int stats_server_rename(
 	struct stats_server *, const char *path, struct lb_err *reterr);
+// Closes clients, and removes the socket file, unless another process has the name by now. NULL is
+// fine.
 void stats_server_free(struct stats_server *);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/takeover/takeover.h"
 
+#include "ctrl/base/socket_file.h"
 #include "ctrl/takeover/peer.h"
 #include "lb/base/log.h"
 #include "lb/base/time.h"
@@ -44,6 +45,7 @@ struct takeover {
 	struct takeover_peer *older, *newer; // owned; NULL = none
 	int listener; // -1 = nobody can take over
 	struct event *listen_event; // owned; NULL likewise
+	struct socket_file file; // the listener's
 	uint64_t opened_ns; // when names and ports became ours
 	struct takeover_info info;
 };
@@ -166,7 +168,7 @@ static void stop_listening(struct takeover *t)
 		event_free(t->listen_event);
 	if (t->listener >= 0) {
 		close(t->listener);
-		unlink(t->conf.path);
+		socket_file_remove(&t->file, t->conf.path);
 	}
 	t->listen_event = NULL;
 	t->listener = -1;
@@ -179,6 +181,7 @@ static int start_listening(struct takeover *t, struct lb_err *err)
 	t->listener = takeover_peer_listen(t->conf.path, err);
 	if (t->listener < 0)
 		return lb_err_within(err, "takeover_socket");
+	socket_file_note(&t->file, t->conf.path);
 	t->listen_event = event_new(t->conf.base, t->listener, EV_READ | EV_PERSIST, on_connect, t);
 	if (t->listen_event && event_add(t->listen_event, NULL) == 0)
 		return 0;

@@ -404,6 +404,21 @@ static void a_socket_in_use_is_an_error_and_a_stale_one_is_replaced(void **state
 	assert_non_null(f->server);
 }
 
+// FL-12: as where a process that hung with the names in its hands ends late.
+static void a_name_that_another_process_has_taken_stays(void **state)
+{
+	struct fixture *f = *state;
+	struct lb_err err = {0};
+	char other_path[sizeof(f->path) + 2];
+	snprintf(other_path, sizeof(other_path), "%s.1", f->path);
+	struct stats_server *other = serve(f, other_path, &err);
+	assert_non_null(other);
+	assert_int_equal(stats_server_rename(other, f->path, &err), 0);
+	stats_server_free(f->server);
+	f->server = other;
+	close(dial(f));
+}
+
 // OPS-70
 static void a_command_comes_with_who_sent_it(void **state)
 {
@@ -532,6 +547,7 @@ RUN_SUITE("ctrl/stats_server", CASE(each_line_gets_an_answer_that_ends_with_an_e
 	CASE(the_socket_has_the_mode_asked_for), CASE(a_command_comes_with_who_sent_it),
 	CASE(a_file_that_is_no_socket_is_left_alone),
 	CASE(a_socket_in_use_is_an_error_and_a_stale_one_is_replaced),
+	CASE(a_name_that_another_process_has_taken_stays),
 	HAPROXYS(of_haproxys_a_line_is_answered_and_then_it_closes),
 	HAPROXYS(of_haproxys_who_wants_a_prompt_may_go_on),
 	HAPROXYS(of_haproxys_a_line_without_end_is_refused), CASE(those_that_wait_have_turns))
