@@ -13,13 +13,16 @@
 
 #include <errno.h>
 
+// Those that are not open yet.
 static int open_ports(struct reach *r, struct lb_err *err)
 {
 	const struct reach_conf *c = &r->conf;
-	int rc = status_start(c->config, c->bootstrap, c->xds, c->loop, &r->status, err);
-	return rc ? rc
-	          : metrics_start(c->config, c->loop, show_scrape_conf(c->show), c->slice,
-			    &r->metrics, err);
+	int rc = r->status
+	                 ? 0
+	                 : status_start(c->config, c->bootstrap, c->xds, c->loop, &r->status, err);
+	return rc || r->metrics ? rc
+	                        : metrics_start(c->config, c->loop, show_scrape_conf(c->show),
+					  c->slice, &r->metrics, err);
 }
 
 static void close_ports(struct reach *r)

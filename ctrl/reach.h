@@ -40,7 +40,8 @@ struct reach { // zero = closed
 // the one who is. Returns 0, or -EINVAL with reterr, which names the field.
 [[nodiscard]] int reach_start(
 	struct reach *, const struct reach_conf *, bool is_in_front, struct lb_err *reterr);
-// Takes the names, and opens the ports, from who had them before. Returns the same.
+// Takes the names, and opens the ports, from who had them before. Returns the same; then another
+// call is for what is missing.
 [[nodiscard]] int reach_step_forward(struct reach *, struct lb_err *reterr);
 // Leaves both to who comes.
 void reach_step_back(struct reach *);

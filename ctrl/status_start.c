@@ -40,7 +40,11 @@ int status_start(const struct config *config, const struct xds_bootstrap *bootst
 	int rc = status_server_new(&conf, ret, err);
 	if (rc == -EINVAL)
 		return lb_err_within(err, "csds.listen");
-	if (rc || loop_watch_fd(loop, status_server_fd(*ret), on_ready, *ret))
+	if (rc)
 		return lb_err_set(err, "out of memory");
-	return 0;
+	if (loop_watch_fd(loop, status_server_fd(*ret), on_ready, *ret) == 0)
+		return 0;
+	status_server_free(*ret);
+	*ret = NULL;
+	return lb_err_set(err, "out of memory");
 }

@@ -7,15 +7,21 @@
 #include "ctrl/reach.h"
 #include "ctrl/service.h"
 #include "ctrl/shutdown.h"
+#include "lb/base/log.h"
+#include "lb/base/time.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#define REOPEN_NS NS_PER_SECOND
+
 struct succession {
 	struct succession_conf conf;
 	struct takeover *takeover;
+	bool lacks; // names or ports that another process has still
+	uint64_t reopen_ns; // when to try again
 	char error[sizeof(struct lb_err)]; // of the takeover
 };
 
@@ -41,13 +47,26 @@ static int open_reach(void *ctx, struct lb_err *err)
 {
 	struct succession *s = ctx;
 	int rc = reach_step_forward(s->conf.reach, err);
+	s->lacks = rc != 0;
+	s->reopen_ns = twheel_now(loop_wheel(s->conf.loop)) + REOPEN_NS;
 	s->conf.reopened(s->conf.ctx);
 	return rc;
 }
 
+// Who had our place and hangs may have them until it is killed.
+static void open_what_lacks(struct succession *s)
+{
+	struct lb_err err = {""};
+	if (open_reach(s, &err) == 0)
+		log_info(
+			"names and ports are ours again", "generation=%u", s->conf.seat.generation);
+}
+
 static void close_reach(void *ctx)
 {
-	reach_step_back(((struct succession *)ctx)->conf.reach);
+	struct succession *s = ctx;
+	s->lacks = false;
+	reach_step_back(s->conf.reach);
 }
 
 static void leave(void *ctx)
@@ -116,8 +135,11 @@ bool succession_tick(struct succession *s, bool could_serve)
 {
 	if (!s)
 		return true;
-	takeover_tick(s->takeover, twheel_now(loop_wheel(s->conf.loop)), could_serve);
+	uint64_t now_ns = twheel_now(loop_wheel(s->conf.loop));
+	takeover_tick(s->takeover, now_ns, could_serve);
 	bool is_in_front = takeover_is_in_front(s->takeover);
+	if (s->lacks && is_in_front && now_ns >= s->reopen_ns)
+		open_what_lacks(s);
 	s->conf.service->is_silent = !is_in_front;
 	return is_in_front;
 }
