@@ -2,12 +2,12 @@
 #include "ctrl/conf/config_check.h"
 
 #include "ctrl/access_log/format.h"
-#include "ctrl/base/stats_proto.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/conf/config_address.h"
 #include "ctrl/conf/config_frontends.h"
 #include "ctrl/conf/config_kernel.h"
 #include "ctrl/conf/config_numbers.h"
+#include "ctrl/conf/config_stats.h"
 #include "ctrl/conf/config_tracing.h"
 #include "ctrl/conf/config_tunnels.h"
 #include "ctrl/conf/config_vips.h"
@@ -15,7 +15,6 @@
 #include "lb/base/time.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,59 +142,6 @@ uint32_t config_port_of(const struct config *c, const struct ip_addr *ip)
 			if (ip_eq(&c->ports[i].address_ips[j], ip))
 				return i;
 	return i;
-}
-
-// A group's number, or a name in /etc/group: no directory is asked, which might keep a reload
-// waiting.
-static int read_group(const char *text, const char *field, int64_t *ret, struct lb_err *reterr)
-{
-	*ret = -1;
-	if (!text)
-		return 0;
-	if (strspn(text, "0123456789") == strlen(text)) {
-		errno = 0;
-		unsigned long long n = strtoull(text, NULL, 10);
-		if (errno || n >= (gid_t)-1)
-			return lb_err_set(reterr, "%s: %s is not a valid group id", field, text);
-		*ret = (int64_t)n;
-		return 0;
-	}
-	FILE *in = fopen("/etc/group", "re");
-	const struct group *g;
-	while (in && (g = fgetgrent(in)))
-		if (strcmp(g->gr_name, text) == 0)
-			*ret = g->gr_gid;
-	if (in)
-		fclose(in);
-	return *ret >= 0 ? 0 : lb_err_set(reterr, "%s: /etc/group has no '%s'", field, text);
-}
-
-static int check_stats(struct config *c, struct lb_err *reterr)
-{
-	if (!c->stats)
-		c->stats = calloc(1, sizeof(*c->stats));
-	if (!c->stats)
-		return lb_err_set(reterr, "out of memory");
-	c->log_level = c->log && c->log->level ? *c->log->level : LOG_LEVEL_INFO;
-	if (!c->stats->socket)
-		c->stats->socket = strdup(STATS_DEFAULT_SOCKET);
-	if (!c->stats->mode)
-		c->stats->mode = strdup("0660");
-	if (!c->stats->socket || !c->stats->mode)
-		return lb_err_set(reterr, "out of memory");
-	if (c->stats->haproxy_socket && strcmp(c->stats->haproxy_socket, c->stats->socket) == 0)
-		return lb_err_set(reterr, "stats.haproxy_socket: is stats.socket, which is spoken "
-					  "to in another way");
-	char *end;
-	unsigned long bits = strtoul(c->stats->mode, &end, 8);
-	if (*end || bits > 0777)
-		return lb_err_set(reterr, "stats.mode: '%s' is not an octal mode like \"0660\"",
-			c->stats->mode);
-	c->stats->mode_bits = (unsigned)bits;
-	int ret = read_group(
-		c->stats->operators, "stats.operators", &c->stats->operators_gid, reterr);
-	return ret ? ret
-	           : read_group(c->stats->admins, "stats.admins", &c->stats->admins_gid, reterr);
 }
 
 // "10.0.0.2:53", "[fd00::2]:53"
@@ -460,10 +406,12 @@ static int check_path(const char *field, const char *path, struct lb_err *reterr
 
 int config_check(struct config *c, struct lb_err *reterr)
 {
-	if (check_stats(c, reterr) || config_check_workers(c, reterr) || check_dns(c, reterr) ||
-		check_csds(c, reterr) || check_metrics(c, reterr) || check_limits(c, reterr) ||
-		check_access_log(c, reterr) || check_capture(c, reterr) ||
-		config_check_tracing(c, reterr) || check_retries(c, reterr) ||
+	c->log_level = c->log && c->log->level ? *c->log->level : LOG_LEVEL_INFO;
+	if (config_check_stats(c, reterr) || config_check_workers(c, reterr) ||
+		check_dns(c, reterr) || check_csds(c, reterr) || check_metrics(c, reterr) ||
+		check_limits(c, reterr) || check_access_log(c, reterr) ||
+		check_capture(c, reterr) || config_check_tracing(c, reterr) ||
+		check_retries(c, reterr) ||
 		check_peers(CONFIG_CLIENT_USER_TIMEOUT, c->clients, &c->client_silence, reterr) ||
 		check_peers(
 			CONFIG_BACKEND_USER_TIMEOUT, c->backends, &c->backend_silence, reterr) ||
