@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/succession.h"
 
+#include "ctrl/assemble/drains.h"
 #include "ctrl/assemble/workers.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/loop.h"
@@ -24,6 +25,15 @@ struct succession {
 	uint64_t reopen_ns; // when to try again
 	char error[sizeof(struct lb_err)]; // of the takeover
 };
+
+// A newer one would take clients where an operator wants none. Once we are to end none is wanted
+// here, and any may be there.
+static const char *busy(void *ctx)
+{
+	const struct shutdown *end = ((struct succession *)ctx)->conf.shutdown;
+	return !end->begun && drains_any(end->drains) ? "frontends are drained: undrain first"
+	                                              : NULL;
+}
 
 static void set_company(void *ctx, enum lb_company company)
 {
@@ -89,7 +99,8 @@ static void free_to_go(void *ctx)
 
 int succession_new(const struct succession_conf *conf, struct succession **ret, struct lb_err *err)
 {
-	static const struct takeover_ops ops = {.set_company = set_company,
+	static const struct takeover_ops ops = {.busy = busy,
+		.set_company = set_company,
 		.has_company = has_company,
 		.open = open_reach,
 		.close = close_reach,

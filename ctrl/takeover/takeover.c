@@ -232,6 +232,11 @@ static void go_on_without_newer(struct takeover *t, const char *why)
 
 static void give(struct takeover *t)
 {
+	const char *why = t->conf.ops->busy(t->conf.ctx); // since it came
+	if (why) {
+		go_on_without_newer(t, why);
+		return;
+	}
 	t->conf.ops->close(t->conf.ctx);
 	stop_listening(t);
 	enter(t, STAGE_GIVEN, BEGIN_NS);
@@ -277,6 +282,16 @@ static void on_newer_end(void *ctx)
 
 static const struct takeover_peer_events newer_events = {on_newer_message, on_newer_end};
 
+// NULL = somebody may come.
+static const char *why_nobody(const struct takeover *t)
+{
+	if (t->newer)
+		return "another process is taking over";
+	if (t->info.n_behind >= TAKEOVER_MAX_BEHIND)
+		return "too many processes are behind this one already";
+	return t->conf.ops->busy(t->conf.ctx);
+}
+
 static void on_connect(evutil_socket_t listener, short what, void *arg)
 {
 	struct takeover *t = arg;
@@ -285,12 +300,9 @@ static void on_connect(evutil_socket_t listener, short what, void *arg)
 		t->info.n_refused++;
 	if (fd < 0)
 		return;
-	if (t->newer) {
-		refuse(t, fd, "another process is taking over");
-		return;
-	}
-	if (t->info.n_behind >= TAKEOVER_MAX_BEHIND) {
-		refuse(t, fd, "too many processes are behind this one already");
+	const char *why = why_nobody(t);
+	if (why) {
+		refuse(t, fd, why);
 		return;
 	}
 	t->newer = takeover_peer_new(t->conf.base, fd, &newer_events, t);

@@ -46,6 +46,7 @@ static struct world {
 	char dir[32], path[64], listen[32];
 	struct config_metrics metrics;
 	struct config_csds csds;
+	struct config_frontend frontend;
 	struct config config;
 	struct xds_bootstrap *bootstrap;
 	struct loop *loop; // for its wheel and events; it never runs
@@ -62,6 +63,10 @@ static struct world {
 } w;
 
 static void on_begin(void *ctx)
+{
+}
+
+static void on_change(void *ctx)
 {
 }
 
@@ -100,7 +105,7 @@ static int set_up(void **state)
 	static char boot[] = "{\"xds_servers\": [{\"server_uri\": \"127.0.0.1:1\", "
 			     "\"channel_creds\": [{\"type\": \"insecure\"}]}], "
 			     "\"node\": {\"id\": \"n\"}}";
-	static char any_port[] = "127.0.0.1:0";
+	static char any_port[] = "127.0.0.1:0", name[] = "a";
 	struct lb_err err = {""};
 	log_set_level(LOG_LEVEL_ERROR);
 	memset(&w, 0, sizeof(w));
@@ -109,15 +114,21 @@ static int set_up(void **state)
 	snprintf(w.path, sizeof(w.path), "%s/sock", w.dir);
 	w.metrics.listen = w.listen;
 	w.csds.listen = any_port;
-	w.config =
-		(struct config){.takeover_socket = w.path, .metrics = &w.metrics, .csds = &w.csds};
+	w.frontend.name = name;
+	w.config = (struct config){.takeover_socket = w.path,
+		.metrics = &w.metrics,
+		.csds = &w.csds,
+		.frontends = &w.frontend,
+		.n_frontends = 1};
 	assert_int_equal(xds_bootstrap_parse(boot, strlen(boot), "test", &w.bootstrap, &err), 0);
 	w.loop = loop_new();
 	w.now_ns = twheel_now(loop_wheel(w.loop));
 	w.link = lb_link_new(0, 0, w.shared = lb_shared_new());
 	w.workers = workers_new(&w.link, 1, NULL, NULL);
-	w.drains = drains_new(&(struct drains_conf){
-		.config = &w.config, .workers = w.workers, .wheel = loop_wheel(w.loop)});
+	w.drains = drains_new(&(struct drains_conf){.config = &w.config,
+		.workers = w.workers,
+		.wheel = loop_wheel(w.loop),
+		.changed = on_change});
 	w.shutdown = (struct shutdown){.config = &w.config,
 		.loop = w.loop,
 		.workers = w.workers,
@@ -205,5 +216,25 @@ static void ports_that_one_who_hangs_has_are_opened_once_it_is_gone(void **state
 	assert_int_equal(w.n_reopened, 3);
 }
 
+// FL-10
+static void nobody_takes_over_while_frontends_are_drained(void **state)
+{
+	struct lb_err err = {""};
+	struct takeover_message m;
+	assert_int_equal(drains_begin(w.drains, DRAINS_ALL, &err), 1);
+	int fd = dial();
+	tick(NS_PER_SECOND / 2);
+	assert_int_equal(takeover_peer_hear(fd, 1, &m), 0);
+	assert_int_equal(m.kind, TAKEOVER_REFUSED);
+	assert_string_equal(m.text, "frontends are drained: undrain first");
+	close(fd);
+	w.shutdown.begun = true;
+	fd = dial();
+	obey(LB_FRONT);
+	assert_int_equal(talk(fd, TAKEOVER_HELLO), TAKEOVER_WELCOME);
+	close(fd);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-RUN_SUITE("ctrl/succession", CASE(ports_that_one_who_hangs_has_are_opened_once_it_is_gone))
+RUN_SUITE("ctrl/succession", CASE(ports_that_one_who_hangs_has_are_opened_once_it_is_gone),
+	CASE(nobody_takes_over_while_frontends_are_drained))

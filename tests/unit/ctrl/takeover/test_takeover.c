@@ -22,7 +22,7 @@
 struct node {
 	struct takeover *takeover;
 	enum lb_company company;
-	bool is_open, is_leaving, may_go, is_slow, could_serve;
+	bool is_open, is_leaving, may_go, is_slow, could_serve, is_busy;
 	char given_up[128];
 };
 
@@ -32,6 +32,11 @@ static struct {
 	uint64_t now_ns;
 	struct node nodes[MAX_NODES];
 } w;
+
+static const char *busy(void *ctx)
+{
+	return ((struct node *)ctx)->is_busy ? "not now" : NULL;
+}
 
 static void set_company(void *ctx, enum lb_company company)
 {
@@ -76,7 +81,7 @@ static void free_to_go(void *ctx)
 }
 
 static const struct takeover_ops ops = {
-	set_company, has_company, open_node, close_node, leave, give_up, free_to_go};
+	busy, set_company, has_company, open_node, close_node, leave, give_up, free_to_go};
 
 static int n_taking(void) // what is new
 {
@@ -352,6 +357,25 @@ static void fl_10_only_one_takes_over_at_a_time(void **state)
 	expect_serves(new, LB_FRONT);
 }
 
+static void fl_10_one_that_is_busy_is_not_taken_over(void **state)
+{
+	struct node *old = first();
+	old->is_busy = true;
+	int fd = dial();
+	pass(10 * NS_PER_MS);
+	struct takeover_message m = hear(fd);
+	assert_int_equal(m.kind, TAKEOVER_REFUSED);
+	assert_string_equal(m.text, "not now");
+	close(fd);
+	expect_serves(old, LB_ALONE);
+	old->is_busy = false;
+	struct node *new = join(1);
+	old->is_busy = new->could_serve = true; // since it came
+	pass(20 * NS_PER_MS);
+	assert_string_equal(new->given_up, "not now");
+	expect_serves(old, LB_ALONE);
+}
+
 static void one_whose_older_one_dies_takes_the_place_once_it_could_serve(void **state)
 {
 	struct node *old = first(), *new = join(1);
@@ -386,5 +410,6 @@ RUN_SUITE("takeover/takeover", T(fl_02_until_it_could_serve_nothing_changes_but_
 	T(wherever_the_newer_one_ends_the_older_one_serves_on),
 	T(one_that_does_not_begin_in_time_is_told_that_it_is_too_late),
 	T(fl_09_a_newer_one_that_speaks_nonsense_is_out), T(fl_10_only_one_takes_over_at_a_time),
+	T(fl_10_one_that_is_busy_is_not_taken_over),
 	T(one_whose_older_one_dies_takes_the_place_once_it_could_serve),
 	T(fl_01_without_one_that_serves_the_first_begins))
