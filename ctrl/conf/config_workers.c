@@ -28,9 +28,10 @@ int config_check_workers(struct config *c, struct lb_err *reterr)
 			return lb_err_set(reterr, "out of memory");
 		c->workers[0] = last_core();
 		c->n_workers = 1;
+		return 0;
 	}
 	for (unsigned i = 0; i < c->n_workers; i++) {
-		if (c->workers[i] >= sysconf(_SC_NPROCESSORS_ONLN))
+		if (c->workers[i] >= sysconf(_SC_NPROCESSORS_CONF)) // some may be offline
 			return lb_err_set(reterr, "workers[%u]: this machine has no core %u", i,
 				c->workers[i]);
 		for (unsigned j = 0; j < i; j++)
