@@ -155,7 +155,8 @@ static void check_any(struct dump *d, json_t *value)
 	struct lb_err err = {.text = ""};
 	ProtobufCMessage *m = NULL;
 	json_t *name = json_object_get(value, "name");
-	d->name = json_string_value(name ? name : member(value, "cluster_name", "clusterName"));
+	name = json_incref(name ? name : member(value, "cluster_name", "clusterName"));
+	d->name = json_string_value(name); // also when it is emptied
 	char *text =
 		empty_unknown(value) ? NULL : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
 	if (!text || proto_json_parse_in(&scope, &google__protobuf__any__descriptor, text,
@@ -174,6 +175,7 @@ static void check_any(struct dump *d, json_t *value)
 	free(text);
 	proto_free(m);
 	d->name = NULL;
+	json_decref(name);
 }
 
 // What a client told by CSDS: what it has, and what it refused. A resource may be both.

@@ -126,7 +126,8 @@ def test_a_resource_that_is_listed_twice_is_a_fault(tmp_path):
 
 @pytest.mark.parametrize("text, words", [
     ("[", ("line 1", "JSON")), ("7", ()), ("{}", ("@type",)), ('{"config": 7}', ()), ("[[]]", ("[0]",)),
-    ('[{"@type": 7}]', ("[0]",)), ('{"@type": "", "@type": ""}', ("duplicate",)), ("[" * 5000, ("depth",))])
+    ('[{"@type": 7}]', ("[0]",)), ('[{"@type": "", "name": "x"}]', ('[0]: resource "x": @type: missing',)),
+    ('{"@type": "", "@type": ""}', ("duplicate",)), ("[" * 5000, ("depth",))])
 def test_what_is_no_resource_is_told_and_fails(tmp_path, text, words):
     """OPS-141"""
     path = tmp_path / "broken.json"
