@@ -76,8 +76,9 @@ struct show *show_new(const struct show_conf *conf)
 	};
 	s->scratch = lb_route_scratch_new(workers_count(conf->workers), MAX_TEXT);
 	s->inflight = inflight_desk_new(conf->workers);
+	s->ping = calloc(1, sizeof(*s->ping));
 	s->host = conf->examiner ? host_look_new(conf->examiner, conf->config_path) : NULL;
-	if (s->scratch && s->inflight && (s->host || !conf->examiner))
+	if (s->scratch && s->inflight && s->ping && (s->host || !conf->examiner))
 		return s;
 	show_free(s);
 	return NULL;
@@ -89,6 +90,7 @@ void show_free(struct show *s)
 		return;
 	lb_route_scratch_free(s->scratch);
 	inflight_desk_free(s->inflight);
+	free(s->ping);
 	host_look_free(s->host);
 	free(s);
 }

@@ -21,8 +21,13 @@ struct host_look;
 struct inflight_desk;
 struct lb_route_scratch;
 struct listing_source;
+struct ping_wait;
 struct row_query;
 struct stats_follow;
+
+struct ping_desk {
+	const struct ping_wait *owner; // whose answer the worker's is; NULL = nobody waits
+};
 
 struct show {
 	struct show_conf conf;
@@ -31,6 +36,7 @@ struct show {
 	struct scrape_conf scrape;
 	struct lb_route_scratch *scratch; // owned; of lookups on ctrl
 	struct inflight_desk *inflight; // owned; who asks the workers
+	struct ping_desk *ping; // owned
 	struct host_look *host; // owned; NULL = the host is not examined
 };
 

@@ -141,7 +141,10 @@ static bool more(struct stats_follow *f, struct evbuffer *out)
 
 static void wait_free(struct stats_follow *f)
 {
-	free(CONTAINER_OF(f, struct ping_wait, follow));
+	struct ping_wait *w = CONTAINER_OF(f, struct ping_wait, follow);
+	if (w->show->ping->owner == w)
+		w->show->ping->owner = NULL;
+	free(w);
 }
 
 // The words.
@@ -191,19 +194,22 @@ static int read_words(const struct show *s, struct show_args *args, struct wante
 	return 0;
 }
 
-// 0, or -EINVAL with args->err.
-static int ask(const struct show *s, struct show_args *args, const struct wanted *wanted)
+// An answer stays until whoever it is for has read it, or is gone. 0, or -EINVAL with args->err.
+static int ask(const struct ping_wait *w, struct show_args *args, const struct wanted *wanted)
 {
+	const struct show *s = w->show;
 	static const struct lb_command command = {.kind = LB_COMMAND_PING};
 	struct lb_ping *p = &workers_link(s->conf.workers, LB_PING_WORKER)->ping;
-	if (!lb_ping_is_free(p))
+	if (s->ping->owner || !lb_ping_is_free(p))
 		return lb_err_set(&args->err, "another ping is under way, try again");
 	p->address = wanted->address;
 	p->count = wanted->count;
 	p->port = wanted->port;
 	lb_ping_ask(p);
-	if (workers_send(s->conf.workers, LB_PING_WORKER, &command))
+	if (workers_send(s->conf.workers, LB_PING_WORKER, &command)) {
+		s->ping->owner = w;
 		return 0;
+	}
 	lb_ping_take_back(p);
 	return lb_err_set(&args->err, "out of memory");
 }
@@ -223,7 +229,7 @@ json_t *show_ping(const struct show *s, struct show_args *args)
 		.ping = &workers_link(s->conf.workers, LB_PING_WORKER)->ping,
 		.until_ns = twheel_now(s->conf.wheel) + most_ns + WORKERS_PATIENCE_NS,
 		.json = args->json};
-	if (ask(s, args, &wanted))
+	if (ask(w, args, &wanted))
 		wait_free(&w->follow);
 	else
 		args->follow = &w->follow;

@@ -316,6 +316,32 @@ static void a_ping_is_bounded_and_an_operators(void **state)
 	follow->free(follow);
 }
 
+// OPS-198: the worker is free before the answer is read.
+static void a_ping_waits_until_the_answer_of_the_last_one_is_read(void **state)
+{
+	struct world *w = *state;
+	for (int i = 0; i < 2; i++) {
+		struct stats_follow *follow = begin_kill("ping 10.0.0.7 count 1 json");
+		struct lb_ping *p = expect_ping(w);
+		p->replies[0] = (struct lb_ping_reply){.result = LB_PING_TIMEOUT};
+		lb_ping_done(p);
+		char *text = refusal("ping 10.0.0.8 count 2", &operator_);
+		assert_string_equal(text, "error: another ping is under way, try again\n");
+		free(text);
+		if (i) {
+			follow->free(follow); // who goes leaves room, too
+			continue;
+		}
+		json_t *data = end(follow);
+		assert_string_equal(
+			json_string_value(json_object_get(data, "address")), "10.0.0.7");
+		json_decref(data);
+	}
+	struct stats_follow *next = begin_kill("ping 10.0.0.8");
+	lb_ping_done(expect_ping(w));
+	next->free(next);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, inflight_set_up, inflight_tear_down)
 
 RUN_SUITE("ctrl/show_kill", CASE(tcp_tells_what_ss_tells_of_the_kernels),
@@ -324,4 +350,5 @@ RUN_SUITE("ctrl/show_kill", CASE(tcp_tells_what_ss_tells_of_the_kernels),
 	CASE(a_worker_that_does_not_say_what_ended_is_named),
 	CASE(addresses_are_told_once_with_the_newest_claim),
 	CASE(neighbors_are_told_with_what_workers_know),
-	CASE(a_ping_tells_what_came_of_each_request), CASE(a_ping_is_bounded_and_an_operators))
+	CASE(a_ping_tells_what_came_of_each_request), CASE(a_ping_is_bounded_and_an_operators),
+	CASE(a_ping_waits_until_the_answer_of_the_last_one_is_read))
