@@ -134,6 +134,9 @@ static void on_older_message(void *ctx, const struct takeover_message *m)
 		open_names(t);
 	} else if (m->kind == TAKEOVER_FREE && t->stage == STAGE_OPENED) {
 		step_forward(t);
+	} else if (m->kind == TAKEOVER_UNKNOWN || t->stage >= STAGE_FRONT) {
+		log_warn("older process: message ignored", "pid=%d kind=%d",
+			(int)takeover_peer_pid_of(t->older), (int)m->kind);
 	} else {
 		give_up(t, "the older process said what is not its turn");
 	}

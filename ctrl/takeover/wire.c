@@ -97,9 +97,9 @@ int takeover_wire_read(const uint8_t *bytes, size_t len, struct takeover_message
 		get16(bytes + 4) != FORMAT)
 		return -EPROTO;
 	uint32_t kind = get16(bytes + 6);
-	if (kind < TAKEOVER_HELLO || kind >= TAKEOVER_END_KINDS)
+	if (kind < TAKEOVER_HELLO)
 		return -EPROTO;
-	ret->kind = (enum takeover_kind)kind;
+	ret->kind = kind < TAKEOVER_UNKNOWN ? (enum takeover_kind)kind : TAKEOVER_UNKNOWN;
 	for (size_t at = HEAD; at < len;) {
 		if (len - at < FIELD_HEAD || len - at - FIELD_HEAD < get16(bytes + at + 2))
 			return -EPROTO;

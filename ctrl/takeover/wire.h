@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a process that serves and one that is to follow it say to each other, one message a packet
 // of a Unix socket (SOCK_SEQPACKET). The two may be of different versions: fields that are not
-// known are skipped, and a message that is not known ends the talk.
+// known are skipped, and so are messages of the older one, after its first, that are not known.
 //   "SHTO", format (16 bit, 1), kind (16 bit), then fields: id (16 bit), length (16 bit), bytes.
 // Numbers are in network order.
 // Thread: any.
@@ -21,7 +21,7 @@ enum takeover_kind {
 	TAKEOVER_SERVING, // newer: I serve
 	TAKEOVER_REFUSED, // older, at any time: no; text: why
 	TAKEOVER_CHAIN, // older, once welcome was said: n_behind has changed
-	TAKEOVER_END_KINDS,
+	TAKEOVER_UNKNOWN, // and all above: what a later version says
 };
 
 #define TAKEOVER_TEXT 128
@@ -35,6 +35,6 @@ struct takeover_message {
 #define TAKEOVER_MAX_MESSAGE 512
 // Returns the length.
 size_t takeover_wire_write(const struct takeover_message *, uint8_t ret[TAKEOVER_MAX_MESSAGE]);
-// Returns 0, or -EPROTO for what is malformed, of another format or of no kind that we know.
+// Returns 0, or -EPROTO for what is malformed or of another format.
 [[nodiscard]] int takeover_wire_read(
 	const uint8_t *bytes, size_t len, struct takeover_message *ret);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define SOON_NS (2 * NS_PER_MS)
@@ -344,6 +345,58 @@ static void fl_09_a_newer_one_that_speaks_nonsense_is_out(void **state)
 	close(fd);
 }
 
+// The older one's end is played by hand.
+static struct node *follow_by_hand(int *ret_fd)
+{
+	int fds[2];
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+	*ret_fd = fds[0];
+	struct takeover_seat seat = {fds[1], 2, 1, "1.0"};
+	return node_new(1, &seat);
+}
+
+// FL-09: a later version may say more.
+static void what_the_older_one_says_and_is_not_known_changes_nothing(void **state)
+{
+	static const enum takeover_kind later = TAKEOVER_UNKNOWN + 7;
+	int fd;
+	struct node *new = follow_by_hand(&fd);
+	say(fd, later);
+	new->could_serve = true;
+	pass(10 * NS_PER_MS);
+	assert_int_equal(hear(fd).kind, TAKEOVER_TAKE);
+	say(fd, later);
+	say(fd, TAKEOVER_GIVEN);
+	assert_int_equal(hear(fd).kind, TAKEOVER_OPENED);
+	say(fd, later);
+	say(fd, TAKEOVER_FREE);
+	assert_int_equal(hear(fd).kind, TAKEOVER_SERVING);
+	expect_serves(new, LB_FRONT);
+	close(fd);
+}
+
+// FL-09
+static void once_it_serves_a_refusal_alone_ends_it(void **state)
+{
+	static const enum takeover_kind wrong[] = {TAKEOVER_GIVEN, TAKEOVER_FREE, TAKEOVER_WELCOME,
+		TAKEOVER_HELLO, TAKEOVER_UNKNOWN, TAKEOVER_CHAIN};
+	int fd;
+	struct node *new = follow_by_hand(&fd);
+	new->could_serve = true;
+	pass(10 * NS_PER_MS);
+	say(fd, TAKEOVER_GIVEN);
+	say(fd, TAKEOVER_FREE);
+	for (unsigned i = 0; i < 6; i++) {
+		say(fd, wrong[i]);
+		expect_serves(new, LB_FRONT);
+		assert_string_equal(new->given_up, "");
+	}
+	say(fd, TAKEOVER_REFUSED); // it came too late
+	assert_int_equal(new->company, LB_BEHIND);
+	close(fd);
+	end(new);
+}
+
 static void fl_10_only_one_takes_over_at_a_time(void **state)
 {
 	struct node *old = first(), *new = join(1);
@@ -410,6 +463,7 @@ RUN_SUITE("takeover/takeover", T(fl_02_until_it_could_serve_nothing_changes_but_
 	T(wherever_the_newer_one_ends_the_older_one_serves_on),
 	T(one_that_does_not_begin_in_time_is_told_that_it_is_too_late),
 	T(fl_09_a_newer_one_that_speaks_nonsense_is_out), T(fl_10_only_one_takes_over_at_a_time),
-	T(fl_10_one_that_is_busy_is_not_taken_over),
+	T(what_the_older_one_says_and_is_not_known_changes_nothing),
+	T(once_it_serves_a_refusal_alone_ends_it), T(fl_10_one_that_is_busy_is_not_taken_over),
 	T(one_whose_older_one_dies_takes_the_place_once_it_could_serve),
 	T(fl_01_without_one_that_serves_the_first_begins))
