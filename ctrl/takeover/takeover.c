@@ -36,6 +36,7 @@ enum stage {
 #define ANSWER_NS (5 * NS_PER_SECOND) // for what takes no time
 // For each step, once its names are given. Less than ANSWER_NS: the older one decides first.
 #define BEGIN_NS (3 * NS_PER_SECOND)
+#define LISTEN_NS NS_PER_SECOND // until the next try to listen
 
 struct takeover {
 	struct takeover_conf conf;
@@ -46,6 +47,7 @@ struct takeover {
 	int listener; // -1 = nobody can take over
 	struct event *listen_event; // owned; NULL likewise
 	struct socket_file file; // the listener's
+	uint64_t listen_ns; // when to try again; 0 = nothing failed
 	uint64_t opened_ns; // when names and ports became ours
 	struct takeover_info info;
 };
@@ -192,11 +194,16 @@ static int start_listening(struct takeover *t, struct lb_err *err)
 	return lb_err_set(err, "out of memory");
 }
 
+// Who had our place and hangs may have it until it is killed.
 static void listen_again(struct takeover *t)
 {
 	struct lb_err err = {""};
-	if (start_listening(t, &err) != 0)
+	bool failed = start_listening(t, &err) != 0;
+	if (failed && !t->listen_ns)
 		log_error("no takeover possible", "error=%s", log_quote(err.text));
+	else if (!failed && t->listen_ns)
+		log_info("takeover possible", "path=%s", log_quote(t->conf.path));
+	t->listen_ns = failed ? t->now_ns + LISTEN_NS : 0;
 }
 
 static void refuse(struct takeover *t, int fd, const char *why)
@@ -375,6 +382,8 @@ void takeover_tick(struct takeover *t, uint64_t now_ns, bool could_serve)
 		welcome(t);
 	else if (t->stage == STAGE_GIVING && is_settled(t))
 		free_place(t);
+	else if (t->stage == STAGE_FRONT && t->listen_ns && now_ns >= t->listen_ns)
+		listen_again(t);
 }
 
 // The owner's side

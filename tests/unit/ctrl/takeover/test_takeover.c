@@ -325,6 +325,27 @@ static void one_that_does_not_begin_in_time_is_told_that_it_is_too_late(void **s
 	assert_int_equal(new->company, LB_BEHIND);
 }
 
+// FL-08
+static void a_socket_that_cannot_be_made_is_tried_again(void **state)
+{
+	struct node *old = first(), *new = join(1);
+	struct lb_err err = {""};
+	new->is_slow = new->could_serve = true;
+	pass(20 * NS_PER_MS);
+	assert_int_not_equal(access(w.path, F_OK), 0); // whose it is is open
+	int other = takeover_peer_listen(w.path, &err);
+	assert_true(other >= 0);
+	end(new);
+	pass(1500 * NS_PER_MS);
+	expect_serves(old, LB_ALONE);
+	close(other);
+	pass(1500 * NS_PER_MS);
+	new = join(1);
+	new->could_serve = true;
+	pass(20 * NS_PER_MS);
+	expect_serves(new, LB_FRONT);
+}
+
 static void fl_09_a_newer_one_that_speaks_nonsense_is_out(void **state)
 {
 	static const enum takeover_kind wrong[] = {
@@ -462,6 +483,7 @@ RUN_SUITE("takeover/takeover", T(fl_02_until_it_could_serve_nothing_changes_but_
 	T(one_whose_newer_one_dies_answers_for_its_addresses),
 	T(wherever_the_newer_one_ends_the_older_one_serves_on),
 	T(one_that_does_not_begin_in_time_is_told_that_it_is_too_late),
+	T(a_socket_that_cannot_be_made_is_tried_again),
 	T(fl_09_a_newer_one_that_speaks_nonsense_is_out), T(fl_10_only_one_takes_over_at_a_time),
 	T(what_the_older_one_says_and_is_not_known_changes_nothing),
 	T(once_it_serves_a_refusal_alone_ends_it), T(fl_10_one_that_is_busy_is_not_taken_over),
