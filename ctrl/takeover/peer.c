@@ -47,15 +47,18 @@ pid_t takeover_peer_pid(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.pid : 0;
 }
 
-int takeover_peer_connect(const char *path, struct lb_err *reterr)
+int takeover_peer_connect(const char *path, unsigned timeout_s, struct lb_err *reterr)
 {
+	const struct timeval most = {.tv_sec = timeout_s};
 	struct sockaddr_un addr;
 	if (!address_of(path, &addr))
 		return lb_err_set(reterr, "%s: is too long", path);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int fd =
+		socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (timeout_s ? 0 : SOCK_NONBLOCK), 0);
 	if (fd < 0)
 		return lb_err_set(reterr, "socket: %s", strerror(errno));
-	if (connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0) {
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) == 0 &&
+		connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0) {
 		if (is_trusted(fd))
 			return fd;
 		close(fd);
@@ -72,7 +75,7 @@ int takeover_peer_listen(const char *path, struct lb_err *reterr)
 {
 	struct sockaddr_un addr;
 	struct stat st;
-	int other = takeover_peer_connect(path, reterr);
+	int other = takeover_peer_connect(path, 0, reterr);
 	if (other >= 0) {
 		close(other);
 		return lb_err_set(reterr, "%s: another process serves this socket", path);

@@ -31,7 +31,7 @@ enum stage {
 	STAGE_OVER, // we have no place to take, and end
 };
 
-#define JOIN_S 10 // for an answer to HELLO
+#define JOIN_S 10 // to be heard, and again for an answer to HELLO
 #define READY_NS (300 * NS_PER_SECOND) // until the newer one could serve
 #define ANSWER_NS (5 * NS_PER_SECOND) // for what takes no time
 // For each step, once its names are given. Less than ANSWER_NS: the older one decides first.
@@ -228,7 +228,7 @@ static void go_on_without_newer(struct takeover *t, const char *why)
 		log_quote(why));
 	takeover_peer_free(t->newer);
 	t->newer = NULL;
-	t->info.n_failed++;
+	t->info.n_failed += t->stage > STAGE_GREETING; // or nobody knows what it was
 	t->info.newer_version[0] = 0;
 	bool was_given = t->stage >= STAGE_GIVEN;
 	enter(t, STAGE_FRONT, 0);
@@ -476,7 +476,7 @@ int takeover_join(
 	const char *path, const char *version, struct takeover_seat *ret, struct lb_err *reterr)
 {
 	*ret = (struct takeover_seat){.fd = -1, .generation = 1};
-	int fd = takeover_peer_connect(path, reterr);
+	int fd = takeover_peer_connect(path, JOIN_S, reterr);
 	if (fd == -ENOENT)
 		return 0;
 	int rc = fd < 0 ? fd : take_seat(fd, version, ret, reterr);

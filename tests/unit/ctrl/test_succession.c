@@ -160,7 +160,7 @@ static int tear_down(void **state)
 static int dial(void)
 {
 	struct lb_err err = {""};
-	int fd = takeover_peer_connect(w.path, &err);
+	int fd = takeover_peer_connect(w.path, 1, &err);
 	assert_true(fd >= 0);
 	return fd;
 }
