@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -16,7 +17,9 @@ int takeover_spawn_init(struct takeover_spawn *s, int argc, char **argv)
 		return -ENOMEM;
 	memcpy(s->argv, argv, (size_t)argc * sizeof(*argv));
 	s->argv[argc] = "--takeover"; // twice does no harm
-	return sched_getaffinity(0, sizeof(s->cores), &s->cores) == 0 ? 0 : -errno;
+	if (sched_getaffinity(0, sizeof(s->cores), &s->cores) != 0)
+		CPU_ZERO(&s->cores); // EINVAL: a machine of more cores than fit
+	return 0;
 }
 
 void takeover_spawn_fini(struct takeover_spawn *s)
@@ -56,11 +59,13 @@ int takeover_spawn_run(struct takeover_spawn *s)
 	if (s->last && waitpid(s->last, NULL, WNOHANG) == 0)
 		return -EBUSY;
 	s->last = 0;
-	if (sched_getaffinity(0, sizeof(ours), &ours) != 0 ||
-		sched_setaffinity(0, sizeof(s->cores), &s->cores) != 0)
+	bool change = CPU_COUNT(&s->cores) > 0;
+	if (change && (sched_getaffinity(0, sizeof(ours), &ours) != 0 ||
+			      sched_setaffinity(0, sizeof(s->cores), &s->cores) != 0))
 		return -errno;
 	int rc = spawn(s);
-	sched_setaffinity(0, sizeof(ours), &ours);
+	if (change)
+		sched_setaffinity(0, sizeof(ours), &ours);
 	if (rc)
 		s->last = 0;
 	return rc;

@@ -9,7 +9,7 @@
 
 struct takeover_spawn {
 	char **argv; // owned; ends with --takeover and NULL
-	cpu_set_t cores; // that this process began with
+	cpu_set_t cores; // that this process began with; none = it may have more than fit here
 	pid_t last; // 0 = none
 };
 
