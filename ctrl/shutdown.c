@@ -137,9 +137,14 @@ void shutdown_signal(struct shutdown *s)
 
 void shutdown_leave(struct shutdown *s)
 {
-	if (s->begun)
+	uint64_t lame_until, gone_by;
+	if (s->begun) {
+		if (!s->told)
+			tell(s);
 		return;
+	}
 	s->begun = s->left = true;
+	(void)drains_stop(s->drains, &lame_until, &gone_by); // all are to go now
 	tell(s);
 	arm(s, &s->lame_timer, on_lame_over, twheel_now(loop_wheel(s->loop)) + HALF_OPEN_NS);
 }

@@ -42,7 +42,8 @@ struct shutdown { // the caller sets what stands first; the rest is zero
 // Begins it; a second call stops the loop at once.
 void shutdown_signal(struct shutdown *);
 // Begins it where another process of ours takes the clients by now: nobody is told not to send
-// more, and what is half open here gets the time to become a connection.
+// more, and what is half open here gets the time to become a connection. One that has begun goes
+// on, but for readiness: it is the other's.
 void shutdown_leave(struct shutdown *);
 // Ends if all is done that was to be waited for.
 void shutdown_look(struct shutdown *);

@@ -1,108 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drains that operators ask for: what workers are told and when, and what SIGTERM makes of it.
 #include "ctrl/assemble/drains.h"
-#include "ctrl/assemble/workers.h"
-#include "ctrl/conf/config.h"
-#include "ctrl/loop.h"
-#include "ctrl/shutdown.h"
-#include "lb/base/log.h"
 #include "lb/base/twheel.h"
-#include "lb/pick/link.h"
 #include "tests/support/check.h"
+#include "tests/unit/ctrl/drain_world.h"
 
 #include <errno.h>
-#include <stdlib.h>
-
-#define SECOND NS_PER_SECOND
-#define N_FRONTENDS 3
-
-struct world {
-	struct config_frontend frontends[N_FRONTENDS];
-	struct config config;
-	struct loop *loop; // for its wheel; it never runs
-	uint64_t now_ns;
-	struct lb_shared *shared;
-	struct lb_link *link;
-	struct workers *workers;
-	struct drains *drains;
-	struct shutdown shutdown;
-	unsigned n_changes, n_begins;
-	struct lb_err err;
-};
-
-static void on_change(void *ctx)
-{
-	((struct world *)ctx)->n_changes++;
-}
-
-static void on_begin(void *ctx)
-{
-	((struct world *)ctx)->n_begins++;
-}
-
-static int set_up(void **state)
-{
-	static char *names[] = {"a", "b", "c"};
-	struct world *w = calloc(1, sizeof(*w));
-	log_set_level(LOG_LEVEL_ERROR);
-	for (int i = 0; i < N_FRONTENDS; i++)
-		w->frontends[i].name = names[i];
-	w->config = (struct config){.frontends = w->frontends,
-		.n_frontends = N_FRONTENDS,
-		.lame_duck_s = 10,
-		.drain_s = 30};
-	w->loop = loop_new();
-	w->now_ns = twheel_now(loop_wheel(w->loop));
-	w->link = lb_link_new(0, 0, w->shared = lb_shared_new());
-	w->workers = workers_new(&w->link, 1, NULL, NULL);
-	w->drains = drains_new(&(struct drains_conf){.config = &w->config,
-		.workers = w->workers,
-		.wheel = loop_wheel(w->loop),
-		.changed = on_change,
-		.ctx = w});
-	w->shutdown = (struct shutdown){.config = &w->config,
-		.loop = w->loop,
-		.workers = w->workers,
-		.drains = w->drains,
-		.on_begin = on_begin,
-		.ctx = w};
-	for (int i = 0; i < N_FRONTENDS; i++)
-		w->link->counters.frontend_uses[i] = 1; // the worker listens
-	*state = w;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct world *w = *state;
-	drains_free(w->drains);
-	workers_free(w->workers);
-	lb_link_free(w->link);
-	lb_shared_free(w->shared);
-	loop_free(w->loop);
-	free(w);
-	return 0;
-}
-
-static void pass(struct world *w, uint64_t ns)
-{
-	for (uint64_t end = w->now_ns + ns; w->now_ns < end; w->now_ns += SECOND / 10)
-		twheel_advance(loop_wheel(w->loop), w->now_ns);
-	twheel_advance(loop_wheel(w->loop), w->now_ns);
-}
-
-static struct lb_command heard(struct world *w)
-{
-	struct lb_command c;
-	assert_true(spsc_read(&w->link->commands, &c));
-	return c;
-}
-
-static void assert_silence(struct world *w)
-{
-	struct lb_command c;
-	assert_false(spsc_read(&w->link->commands, &c));
-}
 
 static struct drain_info look(const struct world *w, uint32_t frontend)
 {
@@ -111,17 +14,11 @@ static struct drain_info look(const struct world *w, uint32_t frontend)
 	return info;
 }
 
-// Some ticks of the wheel may lie between.
-static void assert_about(uint64_t ns, uint64_t expected_ns)
-{
-	assert_in_range(ns, expected_ns - SECOND / 2, expected_ns + SECOND / 2);
-}
-
 // OPS-72, OPS-73
 static void a_frontend_is_a_lame_duck_then_sends_clients_away_then_is_drained(void **state)
 {
 	struct world *w = *state;
-	w->link->counters.frontend_uses[1] += 2;
+	w->links[0]->counters.frontend_uses[1] += 2;
 	assert_false(drains_any(w->drains));
 	assert_int_equal(drains_begin(w->drains, 1, &w->err), 1);
 	assert_int_equal(w->n_changes, 1);
@@ -138,11 +35,11 @@ static void a_frontend_is_a_lame_duck_then_sends_clients_away_then_is_drained(vo
 	assert_int_equal(c.frontend, 1);
 	assert_about(c.deadline_ns, w->now_ns + 29 * SECOND);
 	assert_int_equal(look(w, 1).phase, DRAIN_LEAVING);
-	w->link->counters.frontend_uses[1] = 1; // of its clients one is left
+	w->links[0]->counters.frontend_uses[1] = 1; // of its clients one is left
 	pass(w, SECOND);
 	assert_int_equal(look(w, 1).phase, DRAIN_LEAVING);
 	assert_int_equal(look(w, 1).n_clients, 1);
-	w->link->counters.frontend_uses[1] = 0;
+	w->links[0]->counters.frontend_uses[1] = 0;
 	pass(w, SECOND);
 	assert_int_equal(look(w, 1).phase, DRAIN_DONE);
 	assert_int_equal(drains_begin(w->drains, 1, &w->err), 0); // it drains already
@@ -161,7 +58,7 @@ static void a_drain_is_taken_back_in_each_phase(void **state)
 	pass(w, 6 * SECOND);
 	for (uint32_t i = 1; i < N_FRONTENDS; i++) {
 		assert_int_equal(heard(w).frontend, i);
-		w->link->counters.frontend_uses[i] = i == 2; // one drained, one leaves
+		w->links[0]->counters.frontend_uses[i] = i == 2; // one drained, one leaves
 	}
 	pass(w, SECOND);
 	assert_int_equal(look(w, 1).phase, DRAIN_DONE);
@@ -251,7 +148,7 @@ static void sigterm_takes_its_time_where_a_frontend_serves(void **state)
 	assert_about(c.deadline_ns, w->now_ns + 29 * SECOND);
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, drain_world_set_up, drain_world_tear_down)
 RUN_SUITE("ctrl/drains", CASE(a_frontend_is_a_lame_duck_then_sends_clients_away_then_is_drained),
 	CASE(a_drain_is_taken_back_in_each_phase),
 	CASE(no_lame_duck_at_all_sends_clients_away_at_once),
