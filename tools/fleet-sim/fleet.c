@@ -75,8 +75,8 @@ bool fleet_change(struct fleet *f, struct fleet_cut *ret)
 	return true;
 }
 
-// A tier that tracks connections sends new ones elsewhere while it leaves the open ones. The others
-// send new ones to a host that drains until it is gone: its clients come back to it now and then.
+// Every tier has a host that drains in its table until it is gone, so that clients come back to it
+// now and then. One that tracks connections could leave it out sooner; that is not modelled.
 uint64_t fleet_drain(struct fleet *f, const bool *is_leaving)
 {
 	uint64_t n = 0;

@@ -17,7 +17,7 @@ static const struct number {
 	{"connections", "of clients (10000000)", offsetof(struct options, connections), 1000,
 		100000000},
 	{"workers", "of each host (8)", offsetof(struct options, workers), 1, 64},
-	{"waves", "of a rolling upgrade (20)", offsetof(struct options, waves), 1, 1000},
+	{"waves", "of a rolling upgrade (20)", offsetof(struct options, waves), 2, 1000},
 	{"wave-s", "how long a wave takes (600)", offsetof(struct options, wave_s), 1, 86400},
 	{"drain-s", "how long a host drains (300)", offsetof(struct options, drain_s), 1, 86400},
 	{"stream-s", "how long streams last, on the average (60)",

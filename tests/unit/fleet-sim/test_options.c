@@ -29,6 +29,8 @@ static void what_is_wrong_is_refused(void **state)
 	assert_false(READ(&o, "--hosts", "-1"));
 	assert_false(READ(&o, "--hosts", "1x"));
 	assert_false(READ(&o, "--hosts", ""));
+	assert_false(READ(&o, "--waves", "1")); // there would be nowhere to go
+	assert_true(READ(&o, "--waves", "2"));
 	assert_false(READ(&o, "--nobodys", "1"));
 	assert_false(READ(&o, "nobodys"));
 }
