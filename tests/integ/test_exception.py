@@ -2,6 +2,7 @@
 """The exception path: programs of a host whose only way out is shuntd's port. The namespace `lb` is the host, `client`
 the router; lb-c stands for a card: the host's kernel sees nothing of it, but by shunt0."""
 
+import json
 import sys
 import time
 
@@ -20,6 +21,7 @@ SSH_PORT = 2222
 RATE = 1000
 SOON_S = 10
 BODY = 300_000
+MTU = 1400  # none that an interface has by itself
 HIDE = f"""table netdev hide {{
   chain everything {{ type filter hook ingress device "lb-c" priority 0; policy drop; }}
 }}"""
@@ -93,7 +95,7 @@ class Host:
 
 @pytest.fixture(name="host")
 def fixture_host(make_world):
-    return Host(make_world(ip6=True)).start()
+    return Host(make_world(ip6=True, mtu=MTU)).start()
 
 
 def check_programs(host):
@@ -131,7 +133,7 @@ def check_flood(host):
 
 
 def test_bgp_bfd_and_programs_of_the_host_share_its_only_port(host):
-    """FL-20..FL-27."""
+    """FL-20, FL-21, FL-22, FL-24, FL-26, FL-27."""
     router = Bird(host.lab, "client", ROUTER_CONFIG).start()
     Bird(host.lab, "lb", HOST_CONFIG).start()
     router.wait_established("host")
@@ -154,4 +156,5 @@ def test_the_interface_goes_with_shuntd_and_comes_back(host):
     host.bed.daemon.stop(EXIT_TIMEOUT_S)
     assert INTERFACE not in host.lab.ip("lb", "link").stdout
     host.bed.start_daemon()
-    assert mac in host.lab.ip("lb", "link", "show", INTERFACE).stdout
+    shown, = json.loads(host.lab.ip("lb", "-j", "link", "show", INTERFACE).stdout)
+    assert (shown["address"], shown["mtu"]) == (mac, MTU) and "UP" in shown["flags"], shown

@@ -2,6 +2,7 @@
 """Hosts behind a router, by the recipes of contrib/fleet (docs/fleet.md): restarted, killed, and more or fewer. The
 whole, with FRR and ExaBGP, more load and more rounds, is opt-in: tools/test fleet."""
 
+import re
 import signal
 import time
 
@@ -12,6 +13,7 @@ from fleet_world import PORT, VIP, Bird, Exabgp, Fleet, Frr
 from lab import wait_until
 
 EXIT_S = 30
+PHASES = ["farewell", "draining", "worker drained", "lame duck", "stopped"]  # clients go before readiness
 SETTINGS = "farewell_s: 3\nlame_duck_s: 1\ndrain_s: 5"
 whole = pytest.mark.skipif("not config.getoption('--fleet')", reason="tools/test fleet runs it")
 
@@ -65,11 +67,11 @@ class Flows:
 def restart(host):
     """As systemd does it: SIGTERM, its end, a start, until it has its part again."""
     host.daemon.signal(signal.SIGTERM)
-    time.sleep(1)
-    assert host.is_announced()  # clients go first
     assert host.daemon.wait(EXIT_S) == 0, host.daemon.output()
     wait_until(lambda: not host.is_announced(), EXIT_S, "the route withdrawn")
-    assert 'msg="stopped" requests_cut=0' in host.daemon.output(), host.daemon.output()
+    log = host.daemon.output()
+    assert [phase for phase in re.findall(r'msg="([^"]*)"', log) if phase in PHASES] == PHASES, log
+    assert 'msg="stopped" requests_cut=0' in log, log
     host.start()
     wait_until(host.is_announced, EXIT_S, "the route again")
 

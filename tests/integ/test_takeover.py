@@ -2,7 +2,9 @@
 """Processes that take over from one another under load: nobody loses a request, nor a stream that is older than all but
 one of them; and what becomes of new ones that come to nothing."""
 
+import contextlib
 import os
+import re
 import signal
 import socket
 import struct
@@ -21,7 +23,8 @@ HELLO, WELCOME, TAKE, GIVEN, OPENED, FREE, SERVING = range(1, 8)
 @pytest.fixture(name="takeover_world")
 def fixture_takeover_world(make_world, lab):
     world = make_world()
-    world.bed.settings = (f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 60\nstate_dir: {lab.dir}/state\n"
+    world.bed.settings = (f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 60\nlame_duck_s: 1\n"
+                          f"state_dir: {lab.dir}/state\n"
                           "csds: {listen: '127.0.0.1:50077'}\nmetrics: {listen: '127.0.0.1:9477'}\n")
     (lab.dir / "state").mkdir()
     return world.start()
@@ -55,14 +58,17 @@ def follow(bed, number):
     return older
 
 
-def metrics_are_of(bed, pid):
+def metrics_start_s(bed):
+    """When the process was started whose metrics these are; 0 without an answer."""
     argv = ["curl", "-s", "--max-time", "5", "http://127.0.0.1:9477/metrics"]
-    return bool(bed.lab.exec("lb", argv, check=False).stdout) and info(bed)["pid"] == pid
+    told = re.search(r"^process_start_time_seconds (\S+)$", bed.lab.exec("lb", argv, check=False).stdout, re.M)
+    return float(told[1]) if told else 0
 
 
 def clean(bed, name):
-    """Of a daemon that was followed: it ended by itself, in order, and cut nothing."""
-    return "requests_cut=0" in (bed.lab.dir / f"{name}.log").read_text()
+    """Of a daemon that was followed: it ended by itself, in order, without a lame duck, and cut nothing."""
+    log = (bed.lab.dir / f"{name}.log").read_text()
+    return "requests_cut=0" in log and 'msg="lame duck"' not in log
 
 
 @pytest.mark.timeout(150 + 10 * N_TAKEOVERS)
@@ -73,7 +79,7 @@ def test_takeovers_in_a_row_lose_nothing(takeover_world):
     streams = bed.start_calls("streams", "held_chats", stop_file=str(stop_streams))
     wait_until(lambda: info(bed)["client_connections"] > 0 and "ready" in streams.output(), WAIT_S, "streams")
     calls = Calls(bed)
-    older, gaps = [], []
+    older, gaps, starts = [], [], [metrics_start_s(bed)]
     for number in range(2, N_TAKEOVERS + 2):
         # At most three are behind: those of a long run wait for the oldest.
         wait_until(lambda: info(bed)["processes_behind"] < 3, 120, "a process to end")
@@ -81,7 +87,8 @@ def test_takeovers_in_a_row_lose_nothing(takeover_world):
         told = info(bed)
         assert told["generation"] == number and told["role"] == "front"
         gaps.append(told["takeover_gap_ms"])
-        assert metrics_are_of(bed, bed.daemon.pid)
+        starts.append(metrics_start_s(bed))
+        assert 0 < starts[-2] < starts[-1]
         bed.wait_connect("lb", "127.0.0.1", 50077)
         if number == 4:  # the first process is there for the streams
             assert told["processes_behind"] == 3
@@ -116,7 +123,7 @@ def test_newer_processes_that_come_to_nothing_change_nothing(takeover_world, lab
     """FL-01, FL-08: a bad configuration, a crash at the start, one with the place in its hands."""
     bed = takeover_world.bed
     calls = Calls(bed)
-    serving = bed.daemon
+    serving, start_s = bed.daemon, metrics_start_s(bed)
     good = bed.settings
 
     bed.settings = good + "no_such_option: 1\n"
@@ -141,7 +148,7 @@ def test_newer_processes_that_come_to_nothing_change_nothing(takeover_world, lab
     bed.daemon = serving
     wait_until(bed.stats_socket.exists, WAIT_S, "the stats socket to be back")
     wait_until(lambda: info(bed)["takeovers_failed"] == 2, WAIT_S, "the place to be taken back")
-    assert metrics_are_of(bed, serving.pid)
+    assert 0 < start_s == metrics_start_s(bed) and info(bed)["pid"] == serving.pid
     bed.wait_connect("client", "10.81.0.10", 8080)
     time.sleep(1)  # of load
     assert calls.finish() > 100
@@ -169,6 +176,11 @@ def test_a_signal_starts_one_that_becomes_the_services_main_process(make_world, 
     assert info(bed)["pid"] == pid
     assert bed.run_h2load(requests=500).perfect
     assert first.wait(WAIT_S) == 0
+    manager.settimeout(0)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            assert b"STOPPING" not in manager.recv(1000)
+    manager.settimeout(WAIT_S)
     os.kill(pid, signal.SIGTERM)
     while "STOPPING=1" not in heard:
         heard = manager.recv(1000).decode()

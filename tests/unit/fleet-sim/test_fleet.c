@@ -22,7 +22,7 @@ static uint32_t sum_of(const struct fleet *f, uint32_t counts[N_HOSTS])
 	return sum;
 }
 
-// FL-51: no connection is forgotten, none is at a host that is down, and its own are lost.
+// No connection is forgotten, none is at a host that is down, and its own are lost.
 static void a_host_that_leaves_loses_its_own(void **state)
 {
 	(void)state;

@@ -21,7 +21,7 @@ static struct rollout run(enum tier_kind kind, uint32_t age_s)
 	return r;
 }
 
-// FL-53: all clients of a host leave before it does; whether others are cut is the tier's doing.
+// All clients of a host leave before it does; whether others are cut is the tier's doing.
 static void nobody_is_lost_and_the_tier_decides_who_is_cut(void **state)
 {
 	(void)state;
@@ -37,7 +37,7 @@ static void nobody_is_lost_and_the_tier_decides_who_is_cut(void **state)
 	assert_true(run(TIER_MODULO, 0).n_cut > 10 * (uint64_t)N_CONNECTIONS);
 }
 
-// FL-54: waves pile clients up on those whose turn is still to come; an age levels it meanwhile.
+// Waves pile clients up on those whose turn is still to come; an age levels it meanwhile.
 static void an_age_levels_what_waves_pile_up(void **state)
 {
 	(void)state;

@@ -3,7 +3,7 @@
 #include "tools/fleet-sim/spread.h"
 #include "tools/fleet-sim/subsets.h"
 
-// FL-55: as many connections as hosts times the size, spread as draws are, and a rollout moves
+// As many connections as hosts times the size, spread as draws are, and a rollout moves
 // little more than what it replaces.
 static void connections_are_hosts_times_the_size(void **state)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FL-51: what stands in front of hosts, each kind with what it is known for.
+// What stands in front of hosts, each kind with what it is known for.
 #include "tests/support/check.h"
 #include "tools/fleet-sim/maglev.h"
 #include "tools/fleet-sim/tier.h"

@@ -31,7 +31,7 @@ static int setup(void **state)
 static int setup6(void **state)
 {
 	struct net_port_conf ports[2] = {
-		{.mtu = 1500, .n_addresses = 1, .is_shared = true},
+		{.mtu = 1500, .n_addresses = 1, .is_shared = true, .accept_ra = true},
 		{.mtu = 1500, .n_addresses = 1},
 	};
 	ports[0].addresses[0] = (struct net_prefix){ip6_of(OURS6), 64};
@@ -158,6 +158,8 @@ static void a_port_without_a_kernel_gives_nothing(void **state)
 	size_t n = make_ip(f, IP(10, 1, 0, 7), IP(10, 1, 0, 1), UDP, payload, sizeof(payload));
 	memcpy(f, world_mac[1], 6);
 	assert_int_equal(whose(w, 1, f, n), NET_NOT_FOREIGN);
+	struct ip_addr its_own = ip_from_v4(IP(10, 1, 0, 1));
+	assert_false(net_is_shared(w->net, &its_own));
 }
 
 // FL-20, FL-22
@@ -180,6 +182,10 @@ static void it_is_the_same_with_ip6(void **state)
 					  .mac = peer_mac,
 					  .flags = 0x60});
 	assert_int_equal(whose(w, 0, f, n), NET_FOREIGN_NEIGHBORS);
+	uint8_t router[16] = {134, [4] = 64, [7] = 200}; // for 200 s
+	n = make_icmp6(f, "fe80::a", "ff02::1", router, sizeof(router));
+	assert_int_equal(whose(w, 0, f, n), NET_FOREIGN_NEIGHBORS);
+	assert_int_equal(world_count(w, "ra_heard"), 1);
 	n = make_solicitation(
 		f, &(struct nd_text){.src = PEER6, .dst = OURS6, .target = OURS6, .mac = peer_mac});
 	assert_int_equal(whose(w, 0, f, n), NET_NOT_FOREIGN);

@@ -21,7 +21,7 @@ static const struct {
 	{"shunt0", NULL, 9, "ports[0].kernel: kernel.rate: 9 is outside 10..1000000"},
 };
 
-// FL-23, FL-26
+// FL-26
 static void a_kernel_that_cannot_be_is_an_error_of_its_field(void **state)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

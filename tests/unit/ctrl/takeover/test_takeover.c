@@ -15,10 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SOON_NS (2 * NS_PER_MS)
 #define MAX_NODES 6
+#define NOBODY 65534
 
 // One process.
 struct node {
@@ -494,6 +496,30 @@ static void fl_01_without_one_that_serves_the_first_begins(void **state)
 	expect_serves(first(), LB_ALONE);
 }
 
+// The socket's mode keeps another user out; where somebody has changed it, the process does.
+static void fl_01_another_user_is_not_talked_to(void **state)
+{
+	if (geteuid() != 0)
+		skip();
+	struct lb_err err = {""};
+	struct takeover_message m;
+	struct node *old = first();
+	assert_int_equal(chmod(w.dir, 0711), 0);
+	assert_int_equal(seteuid(NOBODY), 0);
+	int rc = takeover_peer_connect(w.path, &err);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(rc, -EINVAL);
+	assert_int_equal(chmod(w.path, 0666), 0);
+	assert_int_equal(seteuid(NOBODY), 0);
+	int fd = dial();
+	assert_int_equal(seteuid(0), 0);
+	pass(10 * NS_PER_MS);
+	assert_true(takeover_peer_hear(fd, 1, &m) < 0);
+	close(fd);
+	assert_int_equal(info_of(old).n_refused, 1);
+	expect_serves(old, LB_ALONE);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 RUN_SUITE("takeover/takeover", T(fl_02_until_it_could_serve_nothing_changes_but_resets),
 	T(fl_10_three_may_be_behind_and_a_fourth_has_to_wait),
@@ -506,4 +532,5 @@ RUN_SUITE("takeover/takeover", T(fl_02_until_it_could_serve_nothing_changes_but_
 	T(what_the_older_one_says_and_is_not_known_changes_nothing),
 	T(once_it_serves_a_refusal_alone_ends_it), T(fl_10_one_that_is_busy_is_not_taken_over),
 	T(one_whose_older_one_dies_takes_the_place_once_it_could_serve),
-	T(one_that_hangs_is_not_waited_for), T(fl_01_without_one_that_serves_the_first_begins))
+	T(one_that_hangs_is_not_waited_for), T(fl_01_without_one_that_serves_the_first_begins),
+	T(fl_01_another_user_is_not_talked_to))
