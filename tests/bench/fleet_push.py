@@ -8,6 +8,7 @@ and what this program, in Python and on the same cores, takes to read.
 """
 
 import argparse
+import collections
 import json
 import pathlib
 import queue
@@ -32,7 +33,7 @@ class Clients:
     """ADS streams, each on a connection of its own, that note when a message comes and accept it unread."""
 
     def __init__(self, address, n):
-        self.times = []
+        self.times = [collections.deque() for _ in range(n)]  # of messages that were not taken
         self.lock = threading.Condition()
         self.calls = []
         for number in range(n):
@@ -56,17 +57,16 @@ class Clients:
                 request.version_info, request.response_nonce = response.version_info, response.nonce
                 answers.put(request.SerializeToString())
                 with self.lock:
-                    self.times.append(now)
+                    self.times[number].append(now)
                     self.lock.notify()
         except grpc.RpcError:
             answers.put(None)
 
-    def take(self, n):
-        """When each of the next n messages came."""
+    def take(self):
+        """When the next message of each stream came."""
         with self.lock:
-            assert self.lock.wait_for(lambda: len(self.times) >= n, PATIENCE_S), len(self.times)
-            taken, self.times = self.times[:n], self.times[n:]
-        return taken
+            assert self.lock.wait_for(lambda: all(self.times), PATIENCE_S), f"{sum(map(bool, self.times))} streams"
+            return [times.popleft() for times in self.times]
 
     def close(self):
         for call in self.calls:
@@ -94,12 +94,12 @@ def measure(args, folder, layers):
         path.mkdir()
         servers.append(Proxy(path, servers[-1]))
     clients = Clients(servers[-1].address, args.streams)
-    clients.take(args.streams)
+    clients.take()
     took, before = [], cpu_s(servers[-1])
     for change in range(args.changes):
         start = time.monotonic()
         servers[0].folder.put(assignment(args.endpoints, 1001 + change))
-        took.append(sorted(1000 * (at - start) for at in clients.take(args.streams)))
+        took.append(sorted(1000 * (at - start) for at in clients.take()))
     cpu = (cpu_s(servers[-1]) - before) / args.changes / args.streams
     clients.close()
     for server in reversed(servers):

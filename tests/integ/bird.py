@@ -22,17 +22,9 @@ class Bird:
         self.process = self.lab.start(self.netns, self.name, argv)
         return self
 
-    def stop(self):
-        self.process.stop()
-
     def ask(self, *words):
         """What birdc says; "" while nobody answers."""
         return command(["birdc", "-r", "-s", self.socket, *words], check=False).stdout
-
-    def configure(self, config_text):
-        """Another configuration, at once."""
-        self.config.write_text(config_text)
-        command(["birdc", "-s", self.socket, "configure"])
 
     def protocol(self, name):
         """(state, info) of a protocol, e.g. ("up", "Established")."""

@@ -19,11 +19,12 @@ import h2_peer
 
 PATH = "/mark"
 TIMEOUT_S = 10
+SOON_S = 1  # for one of many tries; a SYN that is lost is repeated only then
 CONNECTIONS = {}  # port: (socket, h2's connection)
 
 
-def connect(ip, port):
-    sock = socket.create_connection((ip, port), 1)
+def connect(ip, port, timeout_s=TIMEOUT_S):
+    sock = socket.create_connection((ip, port), timeout_s)
     sock.settimeout(TIMEOUT_S)
     return sock, h2_peer.session(sock, is_client=True)
 
@@ -59,7 +60,7 @@ def until_served(ip, port, timeout_s):
     started = time.monotonic()
     while time.monotonic() - started < timeout_s:
         with contextlib.suppress(OSError):
-            sock, connection = connect(ip, port)
+            sock, connection = connect(ip, port, SOON_S)
             with sock:
                 if request(sock, connection) == "200":
                     return time.monotonic() - started

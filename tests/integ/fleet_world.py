@@ -13,6 +13,7 @@ import json
 import shutil
 import sys
 
+import bird
 import resources
 from lab import command, wait_until
 from testbed import BUILD, EXAMPLE, HERE, ROOT, XDS_ADDRESS
@@ -44,25 +45,27 @@ metrics: {{listen: "127.0.0.1:9464"}}
 """
 
 
-def recipe(name, n, folder):
+def recipe_text(name, n):
     """A file of contrib/fleet as host N's; the files there are host 1's."""
     text = (RECIPES / name).read_text()
     for ours in ("10.70.{}.", "10.80.{}.", "6500{}"):
         text = text.replace(ours.format(1), ours.format(n)) if "host" in name else text
+    return text
+
+
+def recipe(name, n, folder):
     path = folder / f"{n}-{name}"
-    path.write_text(text)
+    path.write_text(recipe_text(name, n))
     path.chmod(0o644)
     return path
 
 
-class Bird:
+class Bird(bird.Bird):
     """BIRD by a recipe; host n, 0 = the router."""
 
     def __init__(self, lab, ns, n):
-        name = "bird-host.conf" if n else "bird-router.conf"
-        self.socket = lab.dir / f"{ns}.bird"
-        self.process = lab.start(ns, f"bird-{ns}", ["bird", "-f", "-c", recipe(name, n, lab.dir), "-s", self.socket,
-                                                    "-P", lab.dir / f"{ns}.pid"])
+        super().__init__(lab, ns, recipe_text("bird-host.conf" if n else "bird-router.conf", n))
+        self.start()
         self.up, self.down = (f"birdc -s {self.socket} {verb} vip" for verb in ("enable", "disable"))
         wait_until(self.socket.exists, START_S, f"BIRD of {ns}")
 

@@ -21,8 +21,12 @@ def tell(bed, *words):
     return json.loads(bed.shuntctl(*words, "json"))["data"]
 
 
-def load_in_background(bed, reports):
-    thread = threading.Thread(target=lambda: reports.append(bed.run_h2load(requests=3000, clients=4, streams=4)))
+def load_in_background(bed, reports, is_enough):
+    """One load after the other, until that event."""
+    def run():
+        while not is_enough.is_set():
+            reports.append(bed.run_h2load(requests=1000, clients=4, streams=4))
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
     return thread
 
@@ -32,8 +36,8 @@ def test_ops_191_what_is_killed_under_load_is_what_was_named(hanging):
     clients = [ask(hanging, f"curl-{i}", f"/slow/{i}", "-H", f"x-request-id: ticket-{i}", "-w", "%{http_code}",
                    "--http2-prior-knowledge") for i in range(5)]
     wait_until(lambda: told(hanging, "requests", "cluster=rpc")["matching"] == 5, TIMEOUT_S, "all requests")
-    reports = []
-    load = load_in_background(hanging.bed, reports)
+    reports, is_enough = [], threading.Event()
+    load = load_in_background(hanging.bed, reports, is_enough)
     by_path = tell(hanging.bed, "kill", "request", "cluster=rpc", "path=/slow/1")
     by_id = tell(hanging.bed, "kill", "request", "ticket-3")
     left = rows(hanging, "requests", "cluster=rpc")
@@ -45,8 +49,10 @@ def test_ops_191_what_is_killed_under_load_is_what_was_named(hanging):
     conn, = rows(hanging, "conns", f"source={CLIENT}", f"peer={last[0]['client']}")
     assert tell(hanging.bed, "kill", "conn", conn["handle"])["ended"] == 1
     assert [row["path"] for row in rows(hanging, "requests", "cluster=rpc")] == [last[1]["path"]]
+    assert load.is_alive()
+    is_enough.set()
     load.join()
-    assert reports[0].perfect, reports[0]
+    assert all(report.perfect for report in reports), reports
     why = tell(hanging.bed, "why", "ticket-3")
     assert (why["cause"], why["flag"], why["endpoint"]) == ("killed", "KL", f"{rpc_address(1)}:{RPC_PORT}"), why
     events = tell(hanging.bed, "show", "events", "event~operator")

@@ -24,15 +24,17 @@ MTU = 1500
 # What CI sends in sum; more by SHUNT_TUNNEL_REQUESTS=100000.
 REQUESTS = int(os.environ.get("SHUNT_TUNNEL_REQUESTS", "10000"))
 WAIT_S = 10
-# Kind, source, target, what is asked for, bytes of outer headers.
+# Of what the tier sent, that Shunt has seen: a busy machine drops some, and clients send it again.
+LEAST_SHARE = 0.99
+# Kind, source, target, what is asked for.
 TUNNELS = [
-    ("ipip", TIER, VIP, URL, 20),
-    ("ipip", TIER, VIP, URL6, 20),
-    ("ipip", TIER6, VIP6, URL, 40),
-    ("ipip", TIER6, VIP6, URL6, 40),
-    ("gue", TIER, VIP, URL, 32),
-    ("gue1", TIER6, VIP6, URL6, 48),
-    ("glb", TIER, VIP, URL, 40),
+    ("ipip", TIER, VIP, URL),
+    ("ipip", TIER, VIP, URL6),
+    ("ipip", TIER6, VIP6, URL),
+    ("ipip", TIER6, VIP6, URL6),
+    ("gue", TIER, VIP, URL),
+    ("gue1", TIER6, VIP6, URL6),
+    ("glb", TIER, VIP, URL),
 ]
 
 
@@ -93,12 +95,12 @@ def fixture_make_behind(make_world):
 
 
 def test_requests_come_by_each_kind_of_tunnel_up_to_the_mtu(make_behind):
-    """FL-30, FL-31, FL-34, FL-35: two workers, whose frames are steered by the flow within. A tier that may not cut
-    its packets loses none, and the longest fills the link."""
+    """FL-30, FL-31, FL-34, FL-35: two workers, whose frames are steered by the flow within. None of them is too
+    long for a tier that may not cut its packets, and the longest fills the link."""
     behind = make_behind(workers=(0, 1))
     body = behind.lab.dir / "body"
     body.write_bytes(b"b" * 100_000)
-    for kind, source, target, url, overhead in TUNNELS:
+    for kind, source, target, url in TUNNELS:
         tier = behind.start(kind, source, target, HOP)
         before = behind.count("tunnel_packets")
         report = behind.bed.run_h2load(requests=REQUESTS // len(TUNNELS), clients=16, streams=8, url=url)
@@ -106,8 +108,8 @@ def test_requests_come_by_each_kind_of_tunnel_up_to_the_mtu(make_behind):
         report = behind.bed.run_h2load(requests=20, clients=4, streams=1, url=url, body=body)
         assert report.perfect, (kind, source, url, report)
         sent = behind.stop(tier)
-        assert sent["too_long"] == 0 and sent["longest"] == MTU, (kind, source, url, overhead, sent)
-        assert behind.count("tunnel_packets") - before >= sent["sent"] * 0.99
+        assert sent["too_long"] == 0 and sent["longest"] == MTU, (kind, source, url, sent)
+        assert behind.count("tunnel_packets") - before >= sent["sent"] * LEAST_SHARE
     for name in ("tunnel_forged", "tunnel_malformed", "tunnel_checksum", "tunnel_not_vip", "tunnel_relayed"):
         assert behind.count(name) == 0, name
     assert all(worker["tcp"]["accepted"] for worker in behind.bed.show_workers())
