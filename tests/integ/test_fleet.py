@@ -108,11 +108,11 @@ def test_fl_40_42_a_host_that_is_killed_costs_its_own_connections_alone(make_fle
     flows, host = Flows(fleet), fleet.hosts[0]
     before = flows.hosts(flows.open(24))
     assert set(before.values()) == {1, 2}
+    strays = fleet.hosts[1].strays()
     host.daemon.kill()
     killed = time.monotonic()
     wait_until(lambda: not host.is_announced(), EXIT_S, "the route withdrawn")
     print(f"withdrawn after {time.monotonic() - killed:.2f} s, served after {flows.until_served():.3f} s more")
-    strays = fleet.hosts[1].strays()
     kept = lost_is_what_was_there(flows, host, before)
     assert fleet.hosts[1].strays() >= strays + len(before) - len(kept)  # RST at once, no silence
     assert flows.open(8)
@@ -152,8 +152,9 @@ def test_fl_40_who_drains_is_withdrawn_before_clients_are_refused(make_fleet, sp
 
 @whole
 @pytest.mark.timeout(120)
-def test_fl_42_a_link_that_goes_down_costs_its_own_connections_alone(make_fleet):
-    fleet = make_fleet(resilient=False)
+@pytest.mark.parametrize("resilient", [False, True])
+def test_fl_42_a_link_that_goes_down_costs_its_own_connections_alone(make_fleet, resilient):
+    fleet = make_fleet(resilient=resilient)
     flows, host = Flows(fleet), fleet.hosts[0]
     before = flows.hosts(flows.open(24))
     fleet.lab.ip(host.ns, "link", "set", "p0", "down")
@@ -161,6 +162,9 @@ def test_fl_42_a_link_that_goes_down_costs_its_own_connections_alone(make_fleet)
     wait_until(lambda: not host.is_announced(), EXIT_S, "the path gone")
     print(f"path gone after {time.monotonic() - cut:.2f} s, served after {flows.until_served():.3f} s more")
     assert lost_is_what_was_there(flows, host, before)
+    fleet.lab.ip(host.ns, "link", "set", "p0", "up")
+    wait_until(host.is_announced, EXIT_S, "the path again")
+    assert host.n in flows.hosts(flows.open(24)).values()
 
 
 @whole
