@@ -506,7 +506,7 @@ static void fl_01_another_user_is_not_talked_to(void **state)
 	struct node *old = first();
 	assert_int_equal(chmod(w.dir, 0711), 0);
 	assert_int_equal(seteuid(NOBODY), 0);
-	int rc = takeover_peer_connect(w.path, &err);
+	int rc = takeover_peer_connect(w.path, 1, &err);
 	assert_int_equal(seteuid(0), 0);
 	assert_int_equal(rc, -EINVAL);
 	assert_int_equal(chmod(w.path, 0666), 0);
