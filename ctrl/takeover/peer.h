@@ -15,8 +15,8 @@ struct takeover_peer;
 // Made at this path, for this user alone. What a process that died has left is replaced. Returns
 // the descriptor, or -EINVAL with reterr.
 [[nodiscard]] int takeover_peer_listen(const char *path, struct lb_err *reterr);
-// Waits for timeout_s if many wait there already; 0 = not at all. Returns the descriptor, -ENOENT if
-// nobody listens there, or -EINVAL with reterr.
+// Waits for timeout_s if many wait there already; 0 = not at all. Returns the descriptor, -ENOENT
+// if nobody listens there, or -EINVAL with reterr.
 [[nodiscard]] int takeover_peer_connect(
 	const char *path, unsigned timeout_s, struct lb_err *reterr);
 // The next who connects: a descriptor, or negative = nobody who may.

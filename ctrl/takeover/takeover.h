@@ -33,8 +33,8 @@ struct takeover_seat {
 	const char *path, const char *version, struct takeover_seat *ret, struct lb_err *reterr);
 
 struct takeover_ops {
-	// Why nobody may take the place now, in which the newer one would not serve as we do; NULL =
-	// one may.
+	// Why nobody may take the place now, since the newer one would not serve as we do;
+	// NULL = one may.
 	const char *(*busy)(void *ctx);
 	void (*set_company)(void *ctx, enum lb_company); // of the workers, soon
 	bool (*has_company)(void *ctx, enum lb_company); // all of them by now
