@@ -184,7 +184,8 @@ static void ops_168_spans_that_a_collector_rejects_are_counted(void **state)
 {
 	Response r =
 		OPENTELEMETRY__PROTO__COLLECTOR__TRACE__V1__EXPORT_TRACE_SERVICE_RESPONSE__INIT;
-	Partial p = OPENTELEMETRY__PROTO__COLLECTOR__TRACE__V1__EXPORT_TRACE_PARTIAL_SUCCESS__INIT;
+	Partial p;
+	opentelemetry__proto__collector__trace__v1__export_trace_partial_success__init(&p);
 	uint8_t *bytes;
 	size_t len;
 	p.rejected_spans = 2;
