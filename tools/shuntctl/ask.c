@@ -2,6 +2,8 @@
 #include "tools/shuntctl/ask.h"
 
 #include <errno.h>
+#include <glob.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -39,17 +41,29 @@ static int dial_once(const char *path)
 	return -1;
 }
 
-// While a process takes over from another one the socket has no name for a moment
-// (docs/takeover.md).
+// Whether the socket of a process that is followed lies beside this one (docs/takeover.md): while
+// places change this one is gone for a moment.
+static bool is_followed(const char *path)
+{
+	char pattern[PATH_MAX];
+	glob_t found = {0};
+	snprintf(pattern, sizeof(pattern), "%s.[0-9]*", path);
+	bool any = glob(pattern, GLOB_NOSORT, NULL, &found) == 0;
+	globfree(&found);
+	return any;
+}
+
 static int dial(const char *path)
 {
 	static const struct timespec moment = {.tv_nsec = 20000000};
-	int fd = dial_once(path);
-	for (int i = 0; i < N_MOMENTS && fd < 0 && (errno == ENOENT || errno == ECONNREFUSED);
-		i++) {
+	int fd = dial_once(path), err = errno;
+	bool waits = fd < 0 && (err == ENOENT || err == ECONNREFUSED) && is_followed(path);
+	for (int i = 0; waits && i < N_MOMENTS && fd < 0; i++) {
 		nanosleep(&moment, NULL);
 		fd = dial_once(path);
+		err = errno;
 	}
+	errno = err;
 	return fd;
 }
 

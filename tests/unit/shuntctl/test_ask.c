@@ -32,8 +32,11 @@ static void a_socket_that_is_gone_for_a_moment_is_asked_again(void **state)
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	char dir[] = "/tmp/shunt-ask-XXXXXX";
 	int status;
+	char followed[128];
 	assert_non_null(mkdtemp(dir));
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/stats.sock", dir);
+	snprintf(followed, sizeof(followed), "%s/stats.sock.1", dir);
+	fclose(fopen(followed, "w")); // of the process that was in front
 	pid_t daemon = fork();
 	if (daemon == 0)
 		serve_late(&addr);
@@ -42,6 +45,7 @@ static void a_socket_that_is_gone_for_a_moment_is_asked_again(void **state)
 		kill(daemon, SIGKILL);
 	assert_int_equal(waitpid(daemon, &status, 0), daemon);
 	unlink(addr.sun_path);
+	unlink(followed);
 	rmdir(dir);
 	assert_non_null(answer);
 	assert_string_equal(answer, "role: front\n");
