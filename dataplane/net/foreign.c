@@ -3,11 +3,9 @@
 
 #include "dataplane/net/ip6.h"
 
-#define IP_PROTO_UDP 17
 #define TCP_CHECKSUM_AT 16
 #define UDP_CHECKSUM_AT 6
 #define OFFSET 0x1fff
-#define MORE_OR_OFFSET 0x3fff
 #define ARP_OP_AT 6
 #define ARP_REPLY 2
 #define ICMP_UNREACHABLE 3

@@ -72,6 +72,14 @@ struct ask *ask_with(
 	return a;
 }
 
+void abandon(struct world *w)
+{
+	for (uint32_t i = 0; i < w->n_asks; i++)
+		client_cancel(&w->asks[i]);
+	finish(w);
+	world_free(w);
+}
+
 void finish_of(struct world *w, const struct ask *a)
 {
 	for (uint64_t until = w->wire.now_ns + GIVE_UP; !a->closed; world_run(w, MS))

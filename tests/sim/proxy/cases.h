@@ -20,6 +20,8 @@ struct ask *ask(struct world *, enum kind kind, uint32_t size);
 struct ask *ask_with(
 	struct world *, enum kind kind, uint32_t size, const char *timeout, const char *fail);
 void finish(struct world *);
+// Cancels all requests, and frees the world.
+void abandon(struct world *);
 void finish_of(struct world *, const struct ask *); // others may go on
 // How long it took, as its client saw it.
 uint64_t took_ns(const struct ask *);

@@ -378,10 +378,7 @@ static void ops_64_conditions_choose_requests(void **state)
 	assert_int_equal(n_matching(w, q), 7);
 	assert_path(&w->link->inflight->rows[0].request, &w->asks[0]);
 	assert_path(&w->link->inflight->rows[1].request, &w->asks[1]);
-	for (uint32_t i = 0; i < w->n_asks; i++)
-		client_cancel(&w->asks[i]);
-	finish(w);
-	world_free(w);
+	abandon(w);
 }
 
 static void ops_64_conditions_choose_connections(void **state)
@@ -440,10 +437,7 @@ static void ops_66_many_are_looked_at_in_many_parts(void **state)
 	assert_int_equal(f->n_rows, LB_INFLIGHT_ROWS);
 	assert_in_range(most, 1, 2 * 32); // two parts may come in a millisecond of the world
 	assert_in_range(n_parts, 16, 100);
-	for (uint32_t i = 0; i < w->n_asks; i++)
-		client_cancel(&w->asks[i]);
-	finish(w);
-	world_free(w);
+	abandon(w);
 }
 
 // OPS-66: what comes and goes meanwhile is told or not, but never as something else.
@@ -478,10 +472,7 @@ static void ops_66_requests_may_end_while_they_are_looked_at(void **state)
 		look(w, LB_INFLIGHT_CONNS);
 	}
 	assert_true(n_told > 60);
-	for (uint32_t i = 0; i < w->n_asks; i++)
-		client_cancel(&w->asks[i]);
-	finish(w);
-	world_free(w);
+	abandon(w);
 }
 
 RUN_SUITE("proxy/inflight",

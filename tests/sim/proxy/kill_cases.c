@@ -185,10 +185,7 @@ static void only_what_is_marked_and_still_there_ends(void **state)
 	assert_killed(w, 1);
 	assert_reply(asks[2], 1);
 	assert_false(asks[0]->closed || asks[3]->closed || next->closed);
-	for (uint32_t i = 0; i < w->n_asks; i++)
-		client_cancel(&w->asks[i]);
-	finish(w);
-	world_free(w);
+	abandon(w);
 }
 
 // OPS-191
@@ -219,10 +216,7 @@ static void a_handle_and_an_id_name_one_request(void **state)
 	q.handle.worker = 0;
 	q.handle.began_ns++;
 	assert_int_equal(look(w, &q)->n_matching, 0);
-	for (uint32_t i = 0; i < w->n_asks; i++)
-		client_cancel(&w->asks[i]);
-	finish(w);
-	world_free(w);
+	abandon(w);
 }
 
 // OPS-192

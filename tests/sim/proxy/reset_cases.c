@@ -183,10 +183,7 @@ static void a_full_set_of_connections_takes_what_the_backend_allows(void **state
 	world_run(w, SECOND);
 	assert_int_equal(w->backends[0].n_served, 950);
 	assert_int_equal(w->backends[0].n_accepted, 1);
-	for (uint32_t i = 0; i < w->n_asks; i++)
-		client_cancel(&w->asks[i]);
-	finish(w);
-	world_free(w);
+	abandon(w);
 }
 
 #define CASE(name) cmocka_unit_test(name)
