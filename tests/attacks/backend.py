@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Backends that mean harm, or are broken (hostile_backend.py), asked by honest clients: nobody else is to notice."""
 
+import collections
+import contextlib
+
 import raw_h2 as h2
-from row import row
+from attacker import Cut
+from row import STREAMS, row
 
 EVERY_S = 0.005
 
@@ -11,13 +15,25 @@ def answered(outcome):
     return None if outcome.report["told"]["answered"] else "none of the requests was answered"
 
 
+def ended(conn):
+    """Of the client's requests."""
+    return conn.responses + sum(conn.resets.values())
+
+
 def ask(a, name, n=2, window=1 << 20):
-    """Two hundred requests a second, of clients that read this much of each answer, if there are any."""
+    """Two hundred requests a second, of clients that read this much of each answer, if there are any, and have no more
+    at a time than they may."""
     conns = a.connect(n, settings=((h2.INITIAL_WINDOW, window),))
     a.send_each(conns, h2.window(0, 1 << 30), 0)
     stream = 1
+    asked = collections.Counter()
     while any(conn.is_open for conn in conns):
-        a.send_each([conn for conn in conns if conn.is_open], h2.headers(stream, h2.request(f"/hostile/{name}")), 1)
+        for conn in filter(lambda conn: conn.is_open, conns):
+            with contextlib.suppress(Cut):
+                conn.pump()
+        asking = [conn for conn in conns if conn.is_open and asked[conn] - ended(conn) < STREAMS]
+        asked.update(asking)
+        a.send_each(asking, h2.headers(stream, h2.request(f"/hostile/{name}")), 1)
         stream += 2
         a.told["answered"] = sum(conn.responses for conn in conns)
         a.sleep(EVERY_S * n)
