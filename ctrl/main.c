@@ -3,6 +3,7 @@
 // only files that see both the control plane and the data plane.
 #include "ctrl/args.h"
 #include "ctrl/base/events.h"
+#include "ctrl/base/log_out.h"
 #include "ctrl/check.h"
 #include "ctrl/check_dump.h"
 #include "ctrl/conf/config.h"
@@ -420,6 +421,7 @@ int main(int argc, char **argv)
 	if (!args.check)
 		signals_block_harmless();
 	log_file_begin();
+	log_out_begin();
 	struct daemon d = {.config_path = args.config};
 	struct lb_err err = {0};
 	int ret = -EINVAL;

@@ -14,6 +14,7 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 #define METRICS(X)                                                                                 \
 	X(BUILD, INFO, "shunt_build", "version", "The version that runs.")                         \
 	X(START_TIME, GAUGE, "process_start_time_seconds", "", "When it started, in Unix time.")   \
+	X(LOG_LOST, COUNTER, "shunt_log_lines_lost", "", "Lines of the log that found no room.")   \
 	X(READY, GAUGE, "shunt_ready", "",                                                         \
 		"1 while every frontend serves and nothing is drained.")                           \
 	X(FRONTEND_UP, GAUGE, "shunt_frontend_up", "frontend",                                     \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics of the process: workers, layers of the data plane, ports, configuration, xDS.
 #include "ctrl/access_log/access_log.h"
+#include "ctrl/base/log_out.h"
 #include "ctrl/base/show_port.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/metrics/scrape_inside.h"
@@ -31,6 +32,11 @@ static void tell_build(struct scrape *s, enum metric_id id, uint32_t i)
 static void tell_start(struct scrape *s, enum metric_id id, uint32_t i)
 {
 	scrape_tell(s, id, s->conf.started_s, NULL);
+}
+
+static void tell_log(struct scrape *s, enum metric_id id, uint32_t i)
+{
+	scrape_tell(s, id, (double)log_out_lost(), NULL);
 }
 
 static void tell_ready(struct scrape *s, enum metric_id id, uint32_t i)
@@ -322,6 +328,7 @@ static void tell_xds_resources(struct scrape *s, enum metric_id id, uint32_t unu
 const struct scrape_family scrape_process[] = {
 	ONCE(BUILD, tell_build),
 	ONCE(START_TIME, tell_start),
+	ONCE(LOG_LOST, tell_log),
 	ONCE(READY, tell_ready),
 	ONCE(LEFT_OUT, tell_left_out),
 	OF_WORKERS(WORKER_UP, tell_worker),

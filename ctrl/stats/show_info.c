@@ -4,6 +4,7 @@
 #include "ctrl/assemble/drains.h"
 #include "ctrl/assemble/load_report.h"
 #include "ctrl/assemble/workers.h"
+#include "ctrl/base/log_out.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
@@ -119,6 +120,7 @@ json_t *show_info(const struct show *s, struct show_args *args)
 	show_set_u64(o, "connects_waiting", assembler_n_waiting_attempts(s->conf.assembler));
 	show_set_u64(o, "client_connections", clients);
 	show_set_u64(o, "requests", requests);
+	show_set_u64(o, "log_lines_lost", log_out_lost());
 	show_set_text(o, "xds_server", server.uri);
 	show_set_text(o, "xds_state", xds_server_state_name(server.state));
 	show_set_text(o, "xds_error", server.error);

@@ -15,12 +15,18 @@ static enum log_level threshold = LOG_LEVEL_INFO;
 static struct {
 	log_sink_fn put; // NULL = none
 	void *ctx;
+	log_line_fn line; // NULL = write(2)
 } sink; // set before other threads start
 
 void log_set_sink(log_sink_fn put, void *ctx)
 {
 	sink.put = put;
 	sink.ctx = ctx;
+}
+
+void log_set_line(log_line_fn line)
+{
+	sink.line = line;
 }
 
 void log_set_level(enum log_level level)
@@ -91,6 +97,10 @@ void log_write(enum log_level level, const char *msg, const char *fmt, ...)
 	line[n++] = '\n';
 	if (!is_written)
 		return;
+	if (sink.line) {
+		sink.line(line, n);
+		return;
+	}
 	ssize_t ignored = write(STDERR_FILENO, line, n); // one call, so that lines do not mix
 	(void)ignored;
 }

@@ -4,6 +4,7 @@
 // Thread: any; one sets the level.
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
@@ -14,6 +15,10 @@ void log_set_level(enum log_level);
 typedef void (*log_sink_fn)(
 	void *ctx, uint64_t wall_ns, enum log_level, const char *msg, const char *rest);
 void log_set_sink(log_sink_fn, void *ctx);
+// Gets each line that is logged, with its end, in the thread that logs. Set before there is another
+// thread; NULL = it is written to stderr, and whoever logs waits for who reads that.
+typedef void (*log_line_fn)(const char *line, size_t n);
+void log_set_line(log_line_fn);
 const char *log_level_name(enum log_level);
 // msg is a constant sentence; fmt (printf form) makes the key=value part, "" for none. Values that
 // may contain blanks or quotes must go through log_quote().
