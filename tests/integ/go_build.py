@@ -28,6 +28,7 @@ def go_build(module, package, target, timeout=140, min_go=MIN_GO):
     version = go_version()
     if version is None or version < min_go:
         pytest.skip(f"needs a Go toolchain >= {min_go[0]}.{min_go[1]}, which this machine lacks")
+    target.parent.mkdir(exist_ok=True)
     subprocess.run(["go", "build", "-o", target, package], cwd=HERE / module, check=True,
                    timeout=timeout)
     return target
