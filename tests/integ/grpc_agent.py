@@ -4,10 +4,11 @@
 
 usage: grpc_agent.py SOCKET
 
-Asked for {target, calls, parallel, channels}; a call is {authority, path, metadata, body, timeout,
-stream}. A target with {} is filled with the authority, else the authority is set on the channel.
-Channels are kept; calls go over so many of them in turn, each with a connection of its own. The
-answer to a call with `stream` tells how many messages came.
+Asked for {target, calls, parallel, channels, xds_credentials}; a call is {authority, path, metadata,
+body, timeout, stream}. A target with {} is filled with the authority, else the authority is set on the
+channel. With xds_credentials there is TLS where the cluster has it. Channels are kept; calls go over so
+many of them in turn, each with a connection of its own. The answer to a call with `stream` tells how
+many messages came.
 """
 
 import itertools
@@ -16,6 +17,7 @@ import threading
 import time
 
 import grpc
+import grpc.experimental
 
 import agent
 
@@ -24,13 +26,18 @@ TURNS = itertools.count()
 DEFAULT_TIMEOUT_S = 25
 
 
-def channel_of(target, authority, number):
-    key = (target, authority, number)
+def channel_of(target, authority, number, xds_credentials):
+    key = (target, authority, number, xds_credentials)
     if key not in CHANNELS:
         options = [] if "{}" in target else [("grpc.default_authority", authority)]
         if number:
             options.append(("grpc.use_local_subchannel_pool", 1))
-        CHANNELS[key] = grpc.insecure_channel(target.format(authority), options=options)
+        target = target.format(authority)
+        if xds_credentials:
+            fallback = grpc.experimental.insecure_channel_credentials()
+            CHANNELS[key] = grpc.secure_channel(target, grpc.xds_channel_credentials(fallback), options=options)
+        else:
+            CHANNELS[key] = grpc.insecure_channel(target, options=options)
     return CHANNELS[key]
 
 
@@ -76,7 +83,8 @@ def run(request):
         finished.release()
     for number, call in enumerate(calls):
         channel = channel_of(request["target"], call["authority"],
-                             next(TURNS) % request.get("channels", 1))
+                             next(TURNS) % request.get("channels", 1),
+                             request.get("xds_credentials", False))
         timeout = call.get("timeout", DEFAULT_TIMEOUT_S) or None
         if call.get("stream"):
             answers[number] = stream_one(channel.unary_stream(call["path"]), call, timeout)

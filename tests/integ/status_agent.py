@@ -22,9 +22,12 @@ from envoy.config.cluster.v3 import cluster_pb2  # noqa: F401
 from envoy.config.endpoint.v3 import endpoint_pb2  # noqa: F401
 from envoy.config.listener.v3 import listener_pb2  # noqa: F401
 from envoy.config.route.v3 import route_pb2  # noqa: F401
+from envoy.extensions.filters.http.fault.v3 import fault_pb2  # noqa: F401
 from envoy.extensions.filters.http.router.v3 import router_pb2  # noqa: F401
 from envoy.extensions.filters.network.http_connection_manager.v3 import (
     http_connection_manager_pb2)  # noqa: F401
+from envoy.extensions.retry.host.previous_hosts.v3 import previous_hosts_pb2  # noqa: F401
+from envoy.extensions.transport_sockets.tls.v3 import tls_pb2  # noqa: F401
 from google.protobuf import json_format
 
 import agent
