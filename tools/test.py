@@ -8,6 +8,8 @@
     tools/test long                 the random tests in their long forms (some ten minutes)
     tools/test pci [NAME]           network cards that QEMU emulates (needs root)
     tools/test fleet [NAME]         hosts behind routers that speak BGP (needs root; some minutes)
+    tools/test mesh [NAME]          istiod as the control plane, and gRPC's interop programs (needs root and Go; some
+                                    minutes, a quarter of an hour more the first time)
     tools/test package              the Debian package: made, installed into a bare Debian, asked, purged (needs root)
     tools/test attacks [NAME]       every attack beside a victim for 20 s, and a table (needs root; an hour)
     tools/test attacks-asan [NAME]  all short forms, with shuntd under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -43,7 +45,7 @@ PARTS = {
     "attacks-short": integ.short_attacks,
 }
 ASKED_FOR = {"long": suites.long_forms, "pci": integ.pci, "fleet": integ.fleet,
-             "package": suites.package, "attacks": integ.long_attacks,
+             "mesh": integ.mesh, "package": suites.package, "attacks": integ.long_attacks,
              "attacks-asan": integ.sanitized_attacks}  # not parts of everything
 
 

@@ -13,8 +13,10 @@ TESTS = ROOT / "tests" / "integ"
 ATTACKS = ROOT / "tests" / "attacks"
 PCI_TEST = TESTS / "test_pci.py"
 FLEET_TEST = TESTS / "test_fleet.py"
+MESH_TESTS = [TESTS / "test_istiod.py", TESTS / "test_psm_interop.py"]
 GO_AT_LEAST = (1, 25)
 TIMEOUT_S = 25 * 60
+MESH_TIMEOUT_S = 60 * 60  # the first time, when istiod is built
 ATTACKS_TIMEOUT_S = 90 * 60
 STARTED = ["ctrl/shuntd", "tools/shuntctl", "tools/shunt-xds/shunt-xds"]  # by the attacks, of ours
 # A finding is in the daemon's log, which is looked at.
@@ -78,9 +80,9 @@ def counted(report, words, folder, env, timeout_s=TIMEOUT_S):
 
 
 def files():
-    """All test files but those of emulated cards, the longest first."""
+    """All test files but those that have a part of their own, the longest first."""
     first = [*BESIDE_COMPARE, *LONGEST_FIRST]
-    return [*first, *sorted(set(TESTS.glob("test_*.py")) - {PCI_TEST, *first})]
+    return [*first, *sorted(set(TESTS.glob("test_*.py")) - {PCI_TEST, *MESH_TESTS, *first})]
 
 
 def integ_files(chosen):
@@ -153,3 +155,12 @@ def fleet(only):
         return Counts(failed=1)
     with Stage("tests with routers"):
         return pytest(ROOT / "build" / "fleet.xml", ["--fleet", "-s", FLEET_TEST, *(["-k", only[0]] if only else [])])
+
+
+def mesh(only):
+    """A real control plane, and gRPC's own test programs."""
+    if not build("build"):
+        return Counts(failed=1)
+    with Stage("tests with istiod and gRPC's test programs"):
+        return counted(ROOT / "build" / "mesh.xml", ["-rs", *MESH_TESTS, *(["-k", only[0]] if only else [])], TESTS,
+                       {}, MESH_TIMEOUT_S)
