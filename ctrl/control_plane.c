@@ -404,6 +404,7 @@ static int start_succession(struct control_plane *p, struct lb_err *err)
 		.seat = p->conf.seat,
 		.loop = p->loop,
 		.workers = p->workers,
+		.assembler = p->assembler,
 		.reach = &p->reach,
 		.service = &p->service,
 		.shutdown = &p->shutdown,

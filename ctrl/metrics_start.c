@@ -14,6 +14,7 @@ int metrics_start(const struct config *config, struct loop *loop, const struct s
 		.base = loop_base(loop),
 		.listen = config->metrics->listen,
 		.scrape = scrape,
+		.shares_port = config->takeover_socket,
 		.slice = slice,
 	};
 	*ret = metrics_server_new(&conf, err);

@@ -2,6 +2,7 @@
 #include "ctrl/reach.h"
 
 #include "ctrl/conf/config.h"
+#include "ctrl/listen_port.h"
 #include "ctrl/loop.h"
 #include "ctrl/metrics/metrics_server.h"
 #include "ctrl/metrics_start.h"
@@ -14,7 +15,7 @@
 #include <errno.h>
 
 // Those that are not open yet.
-static int open_ports(struct reach *r, struct lb_err *err)
+int reach_open_ports(struct reach *r, struct lb_err *err)
 {
 	const struct reach_conf *c = &r->conf;
 	int rc = r->status
@@ -35,6 +36,18 @@ static void close_ports(struct reach *r)
 	r->status = NULL;
 }
 
+// Ports that a newer process may share with us could be had beside a stranger, too.
+static int expect_free(const struct config *c, struct lb_err *err)
+{
+	if (!c->takeover_socket)
+		return 0;
+	if (c->csds && listen_port_check(c->csds->listen, err))
+		return lb_err_within(err, "csds.listen");
+	return c->metrics && listen_port_check(c->metrics->listen, err)
+	               ? lb_err_within(err, "metrics.listen")
+	               : 0;
+}
+
 int reach_start(
 	struct reach *r, const struct reach_conf *conf, bool is_in_front, struct lb_err *err)
 {
@@ -43,21 +56,27 @@ int reach_start(
 		is_in_front ? 0 : conf->generation, err);
 	if (!r->stats)
 		return -EINVAL;
-	return is_in_front ? open_ports(r, err) : 0;
+	if (!is_in_front)
+		return 0;
+	return expect_free(conf->config, err) ? -EINVAL : reach_open_ports(r, err);
 }
 
-int reach_step_forward(struct reach *r, struct lb_err *err)
+void reach_share(struct reach *r)
 {
-	int rc = stats_rename(r->stats, r->conf.config->stats, 0, err);
-	return rc ? rc : open_ports(r, err);
+	struct lb_err err = {""};
+	if (stats_share_names(r->stats, r->conf.config->stats, r->conf.generation, &err) != 0)
+		log_warn("stats socket", "error=%s", log_quote(err.text));
+}
+
+int reach_take_names(struct reach *r, struct lb_err *err)
+{
+	return stats_take_names(r->stats, r->conf.config->stats, err);
 }
 
 void reach_step_back(struct reach *r)
 {
-	struct lb_err err = {""};
 	close_ports(r);
-	if (stats_rename(r->stats, r->conf.config->stats, r->conf.generation, &err) != 0)
-		log_warn("stats socket", "error=%s", log_quote(err.text));
+	stats_leave_names(r->stats, r->conf.config->stats);
 }
 
 void reach_stop(struct reach *r)

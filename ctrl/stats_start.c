@@ -80,16 +80,32 @@ struct stats_sockets *stats_start(const struct config_stats *c, struct show *sho
 	return NULL;
 }
 
-int stats_rename(struct stats_sockets *s, const struct config_stats *c, uint32_t generation,
+int stats_take_names(struct stats_sockets *s, const struct config_stats *c, struct lb_err *reterr)
+{
+	if (stats_server_rename(s->own, c->socket, reterr) != 0)
+		return lb_err_within(reterr, "stats.socket");
+	if (s->haproxys && stats_server_rename(s->haproxys, c->haproxy_socket, reterr) != 0)
+		return lb_err_within(reterr, "stats.haproxy_socket");
+	return 0;
+}
+
+int stats_share_names(struct stats_sockets *s, const struct config_stats *c, uint32_t generation,
 	struct lb_err *reterr)
 {
 	char name[MAX_PATH];
-	if (stats_server_rename(s->own, name_of(c->socket, generation, name), reterr) != 0)
+	if (stats_server_share(s->own, name_of(c->socket, generation, name), reterr) != 0)
 		return lb_err_within(reterr, "stats.socket");
-	if (s->haproxys && stats_server_rename(s->haproxys,
+	if (s->haproxys && stats_server_share(s->haproxys,
 				   name_of(c->haproxy_socket, generation, name), reterr) != 0)
 		return lb_err_within(reterr, "stats.haproxy_socket");
 	return 0;
+}
+
+void stats_leave_names(struct stats_sockets *s, const struct config_stats *c)
+{
+	stats_server_leave(s->own, c->socket);
+	if (s->haproxys)
+		stats_server_leave(s->haproxys, c->haproxy_socket);
 }
 
 void stats_stop(struct stats_sockets *s)

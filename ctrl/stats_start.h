@@ -19,7 +19,12 @@ struct stats_sockets;
 // names the field.
 struct stats_sockets *stats_start(const struct config_stats *, struct show *, struct loop *,
 	const struct slice *slice, uint32_t generation, struct lb_err *reterr);
-// Gives the sockets the names of that generation. Returns 0, or -EINVAL with reterr.
-[[nodiscard]] int stats_rename(struct stats_sockets *, const struct config_stats *,
+// Takes the names without a generation, whoever has them. Returns 0, or -EINVAL with reterr.
+[[nodiscard]] int stats_take_names(
+	struct stats_sockets *, const struct config_stats *, struct lb_err *reterr);
+// Adds the names with the generation: who takes the others leaves us these. Returns likewise.
+[[nodiscard]] int stats_share_names(struct stats_sockets *, const struct config_stats *,
 	uint32_t generation, struct lb_err *reterr);
+// Gives up those without, if nobody has taken them.
+void stats_leave_names(struct stats_sockets *, const struct config_stats *);
 void stats_stop(struct stats_sockets *); // NULL is fine

@@ -29,6 +29,7 @@ int status_start(const struct config *config, const struct xds_bootstrap *bootst
 		return 0;
 	struct status_server_conf conf = {
 		.listen = config->csds->listen,
+		.shares_port = config->takeover_socket,
 		.bootstrap = bootstrap,
 		.user_agent_version = SHUNT_VERSION,
 		.wheel = loop_wheel(loop),

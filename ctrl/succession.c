@@ -3,6 +3,7 @@
 
 #include "ctrl/assemble/drains.h"
 #include "ctrl/assemble/workers.h"
+#include "ctrl/bequest.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/loop.h"
 #include "ctrl/reach.h"
@@ -53,35 +54,62 @@ static bool has_company(void *ctx, enum lb_company company)
 	return true;
 }
 
-static int open_reach(void *ctx, struct lb_err *err)
+static int lack(struct succession *s, int rc)
+{
+	s->lacks |= rc != 0;
+	s->reopen_ns = twheel_now(loop_wheel(s->conf.loop)) + REOPEN_NS;
+	return rc;
+}
+
+static int open_ports(void *ctx, struct lb_err *err)
 {
 	struct succession *s = ctx;
-	int rc = reach_step_forward(s->conf.reach, err);
-	s->lacks = rc != 0;
-	s->reopen_ns = twheel_now(loop_wheel(s->conf.loop)) + REOPEN_NS;
+	int rc = reach_open_ports(s->conf.reach, err);
 	s->conf.reopened(s->conf.ctx);
-	return rc;
+	return lack(s, rc);
+}
+
+static int take_names(void *ctx, struct lb_err *err)
+{
+	struct succession *s = ctx;
+	return lack(s, reach_take_names(s->conf.reach, err));
 }
 
 // Who had our place and hangs may have them until it is killed.
 static void open_what_lacks(struct succession *s)
 {
 	struct lb_err err = {""};
-	if (open_reach(s, &err) == 0)
+	s->lacks = false;
+	(void)open_ports(s, &err);
+	(void)take_names(s, &err);
+	if (!s->lacks)
 		log_info(
 			"names and ports are ours again", "generation=%u", s->conf.seat.generation);
 }
 
-static void close_reach(void *ctx)
+static void share_reach(void *ctx)
 {
 	struct succession *s = ctx;
 	s->lacks = false;
-	reach_step_back(s->conf.reach);
+	reach_share(s->conf.reach);
+}
+
+static int bequeath(void *ctx)
+{
+	return bequest_make(((struct succession *)ctx)->conf.assembler);
+}
+
+static void inherit(void *ctx, int fd)
+{
+	bequest_take(((struct succession *)ctx)->conf.assembler, fd);
 }
 
 static void leave(void *ctx)
 {
-	shutdown_leave(((struct succession *)ctx)->conf.shutdown);
+	struct succession *s = ctx;
+	s->lacks = false;
+	reach_step_back(s->conf.reach);
+	shutdown_leave(s->conf.shutdown);
 }
 
 // There is no client yet, but what may have come in the last milliseconds.
@@ -102,8 +130,11 @@ int succession_new(const struct succession_conf *conf, struct succession **ret, 
 	static const struct takeover_ops ops = {.busy = busy,
 		.set_company = set_company,
 		.has_company = has_company,
-		.open = open_reach,
-		.close = close_reach,
+		.share = share_reach,
+		.bequeath = bequeath,
+		.inherit = inherit,
+		.open = open_ports,
+		.take = take_names,
 		.leave = leave,
 		.give_up = give_up,
 		.free_to_go = free_to_go};

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct assembler;
 struct config;
 struct loop;
 struct reach;
@@ -24,6 +25,7 @@ struct succession_conf { // all borrowed, outlives it
 	struct takeover_seat seat; // its descriptor is taken
 	struct loop *loop;
 	struct workers *workers;
+	struct assembler *assembler;
 	struct reach *reach;
 	struct service *service;
 	struct shutdown *shutdown;

@@ -112,6 +112,24 @@ uint32_t assembler_reconnect(struct assembler *, const struct ip_port *address);
 // All of them; borrowed.
 const struct overrides *assembler_overrides(const struct assembler *);
 
+// What is known of an endpoint by experience, as another process can go on with it.
+struct assembler_bequest { // borrowed for the call
+	const char *cluster, *leaf; // the same, but for an aggregate
+	const struct ip_port *addresses;
+	uint32_t n_addresses;
+	struct lb_bequest of;
+};
+// Calls fn for each endpoint of which anything is.
+void assembler_bequeath(const struct assembler *,
+	void (*fn)(void *ctx, const struct assembler_bequest *), void *ctx);
+// False = there is no such endpoint, or no use for it. When all have theirs,
+// assembler_settle_bequests() must follow, once.
+bool assembler_inherit(struct assembler *, const struct assembler_bequest *);
+// Likewise, of an operator's; false = too many, or out of memory.
+bool assembler_inherit_override(
+	struct assembler *, const char *cluster, const struct ip_port *, struct override);
+void assembler_settle_bequests(struct assembler *);
+
 // For display.
 struct assembler_endpoint_info { // texts are borrowed for the call
 	const char *leaf; // the cluster that has it: itself, or a leaf of the aggregate

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The assembler's state, for its five files only: assemble.c (events, ticks), assemble_checks.c
-// (health checks), assemble_overrides.c (what operators say of endpoints), assemble_tls.c (TLS)
-// and assemble_view.c (display).
+// The assembler's state, for its six files only: assemble.c (events, ticks), assemble_bequest.c
+// (what another process can go on with), assemble_checks.c (health checks), assemble_overrides.c
+// (what operators say of endpoints), assemble_tls.c (TLS) and assemble_view.c (display).
 // Thread: ctrl.
 #pragma once
 
@@ -50,6 +50,9 @@ void assembler_draft_credentials(struct assembler *); // all that there are, ane
 void assembler_give_credentials(struct assembler *);
 // The TLS context of this id is being made, or waits to be published.
 bool assembler_awaits_context(const struct assembler *, uint32_t credential);
+
+// Implemented by assemble_overrides.c: applies them to all clusters.
+[[nodiscard]] int assembler_apply_overrides(struct assembler *, struct lb_err *reterr);
 
 // Implemented by assemble_checks.c. NULL = out of memory.
 struct lb_probes *assembler_make_probes(struct assembler *);

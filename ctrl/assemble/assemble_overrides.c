@@ -12,7 +12,7 @@ const struct overrides *assembler_overrides(const struct assembler *a)
 }
 
 // All clusters, since any may be an aggregate with that leaf; those without it see no change.
-static int refresh(struct assembler *a, struct lb_err *reterr)
+int assembler_apply_overrides(struct assembler *a, struct lb_err *reterr)
 {
 	int first = 0;
 	for (uint32_t i = 0; i < cluster_set_count(a->clusters); i++) {
@@ -29,10 +29,10 @@ int assembler_override(struct assembler *a, const char *cluster, const struct ip
 	struct override before = overrides_find(a->tree_env.overrides, cluster, address, 1);
 	if (overrides_set(a->tree_env.overrides, cluster, address, what, reterr))
 		return -EINVAL;
-	if (!refresh(a, reterr))
+	if (!assembler_apply_overrides(a, reterr))
 		return 0;
 	// Without memory even for this, the next update does it.
 	if (!overrides_set(a->tree_env.overrides, cluster, address, before, &(struct lb_err){0}))
-		(void)refresh(a, &(struct lb_err){0});
+		(void)assembler_apply_overrides(a, &(struct lb_err){0});
 	return -EINVAL;
 }

@@ -108,7 +108,7 @@ static void tell_run(struct endpoint_walk *w, const struct leaf_source *s,
 		tell_endpoint(w, s, leaf, first + k, info);
 }
 
-static void tell_leaf(void *ctx, const struct leaf_source *s, const struct lb_leaf *leaf)
+static void tell_leaf(void *ctx, const struct leaf_source *s, struct lb_leaf *leaf)
 {
 	const struct lb_leaf_endpoints *e = s->endpoints ? s->list : NULL;
 	struct assembler_endpoint_info info = {0};
@@ -155,7 +155,7 @@ struct id_walk {
 	void *ctx;
 };
 
-static void tell_ids(void *ctx, const struct leaf_source *s, const struct lb_leaf *leaf)
+static void tell_ids(void *ctx, const struct leaf_source *s, struct lb_leaf *leaf)
 {
 	const struct id_walk *w = ctx;
 	const struct lb_endpoint_table *all = lb_connectivity_endpoints(w->a->connectivity);

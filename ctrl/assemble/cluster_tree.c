@@ -490,7 +490,7 @@ void cluster_tree_count_checks(const struct cluster_tree *t, struct lb_health_co
 }
 
 void cluster_tree_each_leaf(const struct cluster_tree *t,
-	void (*fn)(void *ctx, const struct leaf_source *, const struct lb_leaf *leaf), void *ctx)
+	void (*fn)(void *ctx, const struct leaf_source *, struct lb_leaf *leaf), void *ctx)
 {
 	struct leaves leaves = leaves_of(t->root);
 	for (uint32_t i = 0; i < leaves.n; i++)

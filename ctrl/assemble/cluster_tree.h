@@ -96,4 +96,4 @@ void cluster_tree_dump(const struct cluster_tree *, struct lb_dump *);
 void cluster_tree_count_checks(const struct cluster_tree *, struct lb_health_counts *ret);
 // Calls fn for each leaf in order; leaf NULL = not made yet. Borrowed for the call.
 void cluster_tree_each_leaf(const struct cluster_tree *,
-	void (*fn)(void *ctx, const struct leaf_source *, const struct lb_leaf *leaf), void *ctx);
+	void (*fn)(void *ctx, const struct leaf_source *, struct lb_leaf *leaf), void *ctx);

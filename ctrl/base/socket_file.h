@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of a Unix socket that was bound. It keeps to its socket when it is renamed, but another
-// process may have taken the name since: only the file of our own is removed.
+// The file of a Unix socket that was bound. It keeps to its socket under any name, but another
+// process may have taken a name since: only what is our own is removed or moved.
 // Thread: ctrl.
 #pragma once
 
@@ -13,3 +13,9 @@ struct socket_file { // zero = none
 
 void socket_file_note(struct socket_file *, const char *path); // right after bind
 void socket_file_remove(const struct socket_file *, const char *path);
+// A second name, in place of a socket that may be there. Returns 0, or -errno: -ENOENT if the path
+// leads elsewhere by now.
+[[nodiscard]] int socket_file_share(const struct socket_file *, const char *path, const char *also);
+// Another name in place of this one, and of what is there: at no moment does nothing lead from the
+// other name to a socket, if something did before. Returns likewise.
+[[nodiscard]] int socket_file_move(const struct socket_file *, const char *path, const char *to);

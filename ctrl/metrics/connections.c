@@ -160,8 +160,9 @@ static int start(struct connections *c, struct lb_err *reterr)
 	if (!c->pause || !c->look || event_add(c->look, &interval))
 		return lb_err_set(reterr, "out of memory");
 	c->listener = evconnlistener_new_bind(c->conf.base, NULL, NULL,
-		LEV_OPT_REUSEABLE | LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 16,
-		(struct sockaddr *)&at, len);
+		LEV_OPT_REUSEABLE | LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC |
+			(c->conf.shares_port ? LEV_OPT_REUSEABLE_PORT : 0),
+		16, (struct sockaddr *)&at, len);
 	if (!c->listener)
 		return lb_err_set(reterr, "%s: %s", listen, strerror(errno));
 	evconnlistener_set_error_cb(c->listener, on_accept_failed);

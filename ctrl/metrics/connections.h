@@ -9,6 +9,7 @@
 
 #include "lb/base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct connections;
@@ -20,6 +21,7 @@ struct connections_conf {
 	struct event_base *base; // borrowed
 	struct evhttp *http; // borrowed; it owns the listener
 	const char *listen; // "127.0.0.1:9464", "[::1]:9464"
+	bool shares_port; // with another process of ours
 	uint32_t max;
 	uint64_t (*clock_ns)(void); // monotonic
 	uint64_t request_ns; // from the accept or the last answer to the end of a request's header

@@ -221,6 +221,7 @@ static int start(struct metrics_server *s, struct lb_err *reterr)
 	const struct connections_conf conf = {.base = s->conf.base,
 		.http = s->http,
 		.listen = s->conf.listen,
+		.shares_port = s->conf.shares_port,
 		.max = METRICS_MAX_CONNECTIONS,
 		.clock_ns = s->conf.slice.clock_ns,
 		.request_ns = REQUEST_NS,

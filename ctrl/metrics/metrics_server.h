@@ -8,6 +8,8 @@
 #include "ctrl/base/slice.h"
 #include "lb/base/err.h"
 
+#include <stdbool.h>
+
 struct event_base;
 struct metrics_server;
 struct scrape_conf;
@@ -19,6 +21,7 @@ struct metrics_server_conf {
 	struct event_base *base; // borrowed, like the rest
 	const char *listen; // "127.0.0.1:9464", "[::1]:9464"
 	const struct scrape_conf *scrape;
+	bool shares_port; // with another process of ours
 	struct slice slice; // its clock is the connections', too: not NULL
 };
 

@@ -327,21 +327,20 @@ static int bind_address(
 		address);
 }
 
-static grpc_server *create_server(uint32_t message_len_max)
+static grpc_server *create_server(const struct rpc_server_conf *conf)
 {
-	// Port sharing would let a second server take half of the clients in silence.
 	static char reuse[] = GRPC_ARG_ALLOW_REUSEPORT, time[] = GRPC_ARG_KEEPALIVE_TIME_MS,
 		    timeout[] = GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
 		    permit[] = GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS,
 		    interval[] = GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
 		    size[] = GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH;
 	grpc_arg list[] = {
-		{GRPC_ARG_INTEGER, reuse, {.integer = 0}},
+		{GRPC_ARG_INTEGER, reuse, {.integer = conf->shares_port}},
 		{GRPC_ARG_INTEGER, time, {.integer = KEEPALIVE_MS}},
 		{GRPC_ARG_INTEGER, timeout, {.integer = KEEPALIVE_TIMEOUT_MS}},
 		{GRPC_ARG_INTEGER, permit, {.integer = 1}},
 		{GRPC_ARG_INTEGER, interval, {.integer = CLIENT_PING_INTERVAL_MS}},
-		{GRPC_ARG_INTEGER, size, {.integer = (int)message_len_max}},
+		{GRPC_ARG_INTEGER, size, {.integer = (int)conf->message_len_max}},
 	};
 	grpc_channel_args args = {sizeof(list) / sizeof(list[0]), list};
 	return grpc_server_create(&args, NULL);
@@ -362,7 +361,7 @@ int rpc_server_new(const struct rpc_server_conf *conf, const struct rpc_events *
 		free(s);
 		return r;
 	}
-	s->server = create_server(conf->message_len_max);
+	s->server = create_server(conf);
 	grpc_server_register_completion_queue(s->server, s->queue.queue, NULL);
 	r = bind_address(s, conf, reterr);
 	grpc_server_start(s->server); // what is not started can't be shut down either

@@ -7,6 +7,7 @@
 
 #include "lb/base/str.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,6 +51,7 @@ struct rpc_server_conf {
 	uint32_t n_calls_max; // further calls end with RESOURCE_EXHAUSTED
 	uint32_t message_len_max; // from clients; a longer message ends its call
 	const struct rpc_server_tls *tls; // borrowed for the call; NULL = in the clear
+	bool shares_port; // with another server that does, which gets a part of the clients
 };
 
 // 0, -EINVAL with the reason (the address is malformed or taken, a file cannot be read), or -errno.

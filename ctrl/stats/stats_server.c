@@ -422,14 +422,34 @@ struct stats_server *stats_server_new(const struct stats_server_conf *conf, stru
 	return NULL;
 }
 
-int stats_server_rename(struct stats_server *s, const char *path, struct lb_err *reterr)
+typedef int change_fn(const struct socket_file *, const char *path, const char *other);
+
+static int change_path(
+	struct stats_server *s, const char *path, change_fn *change, struct lb_err *reterr)
 {
 	if (strlen(path) >= sizeof(s->path))
 		return lb_err_set(reterr, "%s: longer than %zu bytes", path, sizeof(s->path) - 1);
-	if (rename(s->path, path) != 0)
-		return lb_err_set(reterr, "%s: %s", path, strerror(errno));
+	int rc = change(&s->file, s->path, path);
+	if (rc)
+		return lb_err_set(reterr, "%s: %s", path, strerror(-rc));
 	memcpy(s->path, path, strlen(path) + 1);
 	return 0;
+}
+
+int stats_server_rename(struct stats_server *s, const char *path, struct lb_err *reterr)
+{
+	return change_path(s, path, socket_file_move, reterr);
+}
+
+int stats_server_share(struct stats_server *s, const char *path, struct lb_err *reterr)
+{
+	return change_path(s, path, socket_file_share, reterr);
+}
+
+void stats_server_leave(struct stats_server *s, const char *path)
+{
+	if (strcmp(path, s->path) != 0)
+		socket_file_remove(&s->file, path);
 }
 
 void stats_server_free(struct stats_server *s)

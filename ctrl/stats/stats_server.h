@@ -63,6 +63,12 @@ struct stats_server *stats_server_new(const struct stats_server_conf *, struct l
 // -EINVAL with reterr.
 [[nodiscard]] int stats_server_rename(
 	struct stats_server *, const char *path, struct lb_err *reterr);
+// Likewise, but the path that it had leads to it as well, until somebody takes it or
+// stats_server_leave().
+[[nodiscard]] int stats_server_share(
+	struct stats_server *, const char *path, struct lb_err *reterr);
+// Gives up a path that it had, unless that is another process's by now.
+void stats_server_leave(struct stats_server *, const char *path);
 // Closes clients, and removes the socket file, unless another process has the name by now. NULL is
 // fine.
 void stats_server_free(struct stats_server *);

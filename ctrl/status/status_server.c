@@ -142,7 +142,10 @@ int status_server_new(
 	struct status_server *s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	const struct rpc_server_conf rpc = {conf->listen, N_CALLS_MAX, REQUEST_LEN_MAX};
+	const struct rpc_server_conf rpc = {.address = conf->listen,
+		.n_calls_max = N_CALLS_MAX,
+		.message_len_max = REQUEST_LEN_MAX,
+		.shares_port = conf->shares_port};
 	int r = make_services(s, conf);
 	if (r == 0)
 		r = rpc_server_new(&rpc, &events, s, &s->rpc, reterr);

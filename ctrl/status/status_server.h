@@ -16,6 +16,7 @@ struct xds_entry_info;
 
 struct status_server_conf {
 	const char *listen; // "127.0.0.1:50052"
+	bool shares_port; // with another process of ours
 	const struct xds_bootstrap *bootstrap; // outlives it
 	const char *user_agent_version; // likewise
 	struct twheel *wheel;

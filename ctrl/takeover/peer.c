@@ -108,20 +108,49 @@ int takeover_peer_accept(int listener)
 	return -EPERM;
 }
 
-int takeover_peer_say(int fd, const struct takeover_message *m)
+union control { // of one descriptor
+	char bytes[CMSG_SPACE(sizeof(int))];
+	struct cmsghdr align;
+};
+
+static int say(int fd, const struct takeover_message *m, int given)
 {
 	uint8_t bytes[TAKEOVER_MAX_MESSAGE];
-	size_t len = takeover_wire_write(m, bytes);
-	return send(fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len ? 0 : -EPIPE;
+	union control control = {{0}};
+	struct iovec part = {bytes, takeover_wire_write(m, bytes)};
+	struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
+	if (given >= 0) {
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = sizeof(control.bytes);
+		struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+		*c = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+		memcpy(CMSG_DATA(c), &given, sizeof(given));
+	}
+	return sendmsg(fd, &msg, MSG_NOSIGNAL) == (ssize_t)part.iov_len ? 0 : -EPIPE;
 }
 
-// What is longer than any message may be is cut, and so refused.
-static int hear(int fd, int flags, struct takeover_message *ret)
+int takeover_peer_say(int fd, const struct takeover_message *m)
+{
+	return say(fd, m, -1);
+}
+
+// What is longer than any message may be is cut, and so refused. The kernel closes descriptors that
+// have no room.
+static int hear(int fd, int flags, struct takeover_message *ret, int *ret_given)
 {
 	uint8_t bytes[TAKEOVER_MAX_MESSAGE + 1];
-	ssize_t n = recv(fd, bytes, sizeof(bytes), flags);
+	union control control;
+	struct iovec part = {bytes, sizeof(bytes)};
+	struct msghdr msg = {.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = ret_given ? control.bytes : NULL,
+		.msg_controllen = ret_given ? sizeof(control.bytes) : 0};
+	ssize_t n = recvmsg(fd, &msg, flags | MSG_CMSG_CLOEXEC);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -EAGAIN;
+	struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&msg);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(ret_given, CMSG_DATA(c), sizeof(*ret_given));
 	return n <= 0 ? -EPIPE : takeover_wire_read(bytes, (size_t)n, ret);
 }
 
@@ -130,20 +159,23 @@ int takeover_peer_hear(int fd, unsigned timeout_s, struct takeover_message *ret)
 	struct timeval most = {.tv_sec = timeout_s};
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) != 0)
 		return -errno;
-	return hear(fd, 0, ret);
+	return hear(fd, 0, ret, NULL);
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct takeover_peer *p = arg;
 	struct takeover_message m;
-	int rc = hear(fd, MSG_DONTWAIT, &m);
+	int given = -1;
+	int rc = hear(fd, MSG_DONTWAIT, &m, &given);
 	if (rc == 0) {
-		p->events.on_message(p->ctx, &m);
+		p->events.on_message(p->ctx, &m, given);
 	} else if (rc != -EAGAIN) {
 		event_del(p->event);
 		p->events.on_end(p->ctx);
 	}
+	if (given >= 0)
+		close(given);
 }
 
 struct takeover_peer *takeover_peer_new(
@@ -176,6 +208,17 @@ void takeover_peer_free(struct takeover_peer *p)
 void takeover_peer_tell(struct takeover_peer *p, const struct takeover_message *m)
 {
 	(void)takeover_peer_say(p->fd, m);
+}
+
+void takeover_peer_give(struct takeover_peer *p, const struct takeover_message *m, int fd)
+{
+	(void)say(p->fd, m, fd);
+}
+
+bool takeover_peer_refuses(const struct takeover_peer *p)
+{
+	struct takeover_message m;
+	return hear(p->fd, MSG_DONTWAIT | MSG_PEEK, &m, NULL) == 0 && m.kind == TAKEOVER_REFUSED;
 }
 
 pid_t takeover_peer_pid_of(const struct takeover_peer *p)

@@ -7,6 +7,7 @@
 #include "ctrl/takeover/wire.h"
 #include "lb/base/err.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct event_base;
@@ -29,7 +30,8 @@ int takeover_peer_say(int fd, const struct takeover_message *);
 [[nodiscard]] int takeover_peer_hear(int fd, unsigned timeout_s, struct takeover_message *ret);
 
 struct takeover_peer_events {
-	void (*on_message)(void *ctx, const struct takeover_message *);
+	// fd: what came with it, borrowed for the call; -1 = nothing.
+	void (*on_message)(void *ctx, const struct takeover_message *, int fd);
 	// It has gone, or spoke nonsense: the peer is to be freed. Called once.
 	void (*on_end)(void *ctx);
 };
@@ -39,4 +41,8 @@ struct takeover_peer *takeover_peer_new(
 void takeover_peer_free(struct takeover_peer *); // NULL is fine
 // To the other end. That it is gone is told by on_end().
 void takeover_peer_tell(struct takeover_peer *, const struct takeover_message *);
+void takeover_peer_give(
+	struct takeover_peer *, const struct takeover_message *, int fd); // -1: alike
+// What it says next is that it refuses, though nobody has read that yet.
+bool takeover_peer_refuses(const struct takeover_peer *);
 pid_t takeover_peer_pid_of(const struct takeover_peer *);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/takeover/takeover.h"
 
-#include "ctrl/base/socket_file.h"
+#include "ctrl/takeover/door.h"
 #include "ctrl/takeover/peer.h"
 #include "lb/base/log.h"
 #include "lb/base/time.h"
@@ -18,13 +18,13 @@
 enum stage {
 	STAGE_WAITING, // the older one serves, we get ready
 	STAGE_ASKING, // we could serve, and have said so
-	STAGE_OPENED, // names and ports are ours, the workers of the older one step back
+	STAGE_OPENED, // ports are ours, too; the workers of the older one step back
 	STAGE_STEPPING, // our workers step forward
 	STAGE_FRONT, // we serve
 	STAGE_GREETING, // somebody has connected
 	STAGE_SHARING, // our workers learn that others will be at the ports
 	STAGE_SHARED, // the newer one gets ready
-	STAGE_GIVEN, // names and ports are the newer one's
+	STAGE_GIVEN, // the newer one opens ports
 	STAGE_GIVING, // our workers step back
 	STAGE_FREE, // the newer one is to begin
 	STAGE_LEFT, // it serves
@@ -32,11 +32,11 @@ enum stage {
 };
 
 #define JOIN_S 10 // to be heard, and again for an answer to HELLO
+#define N_JOINS 3 // of one who hears nothing, as from a process that was followed just then
 #define READY_NS (300 * NS_PER_SECOND) // until the newer one could serve
 #define ANSWER_NS (5 * NS_PER_SECOND) // for what takes no time
 // For each step, once its names are given. Less than ANSWER_NS: the older one decides first.
 #define BEGIN_NS (3 * NS_PER_SECOND)
-#define LISTEN_NS NS_PER_SECOND // until the next try to listen
 
 struct takeover {
 	struct takeover_conf conf;
@@ -44,11 +44,8 @@ struct takeover {
 	enum lb_company company; // as the workers were told
 	uint64_t now_ns, deadline_ns; // of the stage; 0 = none
 	struct takeover_peer *older, *newer; // owned; NULL = none
-	int listener; // -1 = nobody can take over
-	struct event *listen_event; // owned; NULL likewise
-	struct socket_file file; // the listener's
-	uint64_t listen_ns; // when to try again; 0 = nothing failed
-	uint64_t opened_ns; // when names and ports became ours
+	struct takeover_door door;
+	uint64_t opened_ns; // when we had ports, and workers began to change places
 	struct takeover_info info;
 };
 
@@ -106,10 +103,13 @@ static void step_forward(struct takeover *t)
 	settle(t);
 }
 
-// What takes time comes before the workers change places.
-static void open_names(struct takeover *t)
+// What takes time or may fail comes before the workers change places. If we hung, the older one may
+// have its place back.
+static void open_ports(struct takeover *t)
 {
 	struct lb_err err = {""};
+	if (t->older && takeover_peer_refuses(t->older))
+		return;
 	if (t->conf.ops->open(t->conf.ctx, &err) != 0) {
 		give_up(t, err.text);
 		return;
@@ -123,7 +123,7 @@ static void open_names(struct takeover *t)
 	takeover_peer_tell(t->older, &(struct takeover_message){.kind = TAKEOVER_OPENED});
 }
 
-static void on_older_message(void *ctx, const struct takeover_message *m)
+static void on_older_message(void *ctx, const struct takeover_message *m, int fd)
 {
 	struct takeover *t = ctx;
 	if (m->kind == TAKEOVER_CHAIN) {
@@ -133,7 +133,9 @@ static void on_older_message(void *ctx, const struct takeover_message *m)
 	} else if (m->kind == TAKEOVER_REFUSED) {
 		give_up(t, m->text);
 	} else if (m->kind == TAKEOVER_GIVEN && t->stage == STAGE_ASKING) {
-		open_names(t);
+		if (fd >= 0)
+			t->conf.ops->inherit(t->conf.ctx, fd);
+		open_ports(t);
 	} else if (m->kind == TAKEOVER_FREE && t->stage == STAGE_OPENED) {
 		step_forward(t);
 	} else if (m->kind == TAKEOVER_UNKNOWN || t->stage >= STAGE_FRONT) {
@@ -154,7 +156,7 @@ static void on_older_end(void *ctx)
 	t->info.n_behind = 0;
 	tell_chain(t);
 	if (t->stage == STAGE_ASKING)
-		open_names(t);
+		open_ports(t);
 	else if (t->stage == STAGE_OPENED)
 		step_forward(t);
 	else
@@ -167,43 +169,14 @@ static const struct takeover_peer_events older_events = {on_older_message, on_ol
 
 // The older one's
 
-static void stop_listening(struct takeover *t)
-{
-	if (t->listen_event)
-		event_free(t->listen_event);
-	if (t->listener >= 0) {
-		close(t->listener);
-		socket_file_remove(&t->file, t->conf.path);
-	}
-	t->listen_event = NULL;
-	t->listener = -1;
-}
-
-static void on_connect(evutil_socket_t fd, short what, void *arg);
-
-static int start_listening(struct takeover *t, struct lb_err *err)
-{
-	t->listener = takeover_peer_listen(t->conf.path, err);
-	if (t->listener < 0)
-		return lb_err_within(err, "takeover_socket");
-	socket_file_note(&t->file, t->conf.path);
-	t->listen_event = event_new(t->conf.base, t->listener, EV_READ | EV_PERSIST, on_connect, t);
-	if (t->listen_event && event_add(t->listen_event, NULL) == 0)
-		return 0;
-	stop_listening(t);
-	return lb_err_set(err, "out of memory");
-}
-
-// Who had our place and hangs may have it until it is killed.
-static void listen_again(struct takeover *t)
+// Who serves, and nobody else: whoever fails before has left them where they were.
+static void take_names(struct takeover *t)
 {
 	struct lb_err err = {""};
-	bool failed = start_listening(t, &err) != 0;
-	if (failed && !t->listen_ns)
+	if (takeover_door_take(&t->door, &err) != 0)
 		log_error("no takeover possible", "error=%s", log_quote(err.text));
-	else if (!failed && t->listen_ns)
-		log_info("takeover possible", "path=%s", log_quote(t->conf.path));
-	t->listen_ns = failed ? t->now_ns + LISTEN_NS : 0;
+	if (t->conf.ops->take(t->conf.ctx, &err) != 0)
+		log_error("takeover", "error=%s", log_quote(err.text));
 }
 
 static void refuse(struct takeover *t, int fd, const char *why)
@@ -237,7 +210,7 @@ static void go_on_without_newer(struct takeover *t, const char *why)
 		return;
 	if (t->conf.ops->open(t->conf.ctx, &err) != 0)
 		log_error("takeover", "error=%s", log_quote(err.text));
-	listen_again(t);
+	take_names(t);
 }
 
 static void give(struct takeover *t)
@@ -247,13 +220,16 @@ static void give(struct takeover *t)
 		go_on_without_newer(t, why);
 		return;
 	}
-	t->conf.ops->close(t->conf.ctx);
-	stop_listening(t);
+	t->conf.ops->share(t->conf.ctx);
+	takeover_door_share(&t->door);
+	int fd = t->conf.ops->bequeath(t->conf.ctx);
 	enter(t, STAGE_GIVEN, BEGIN_NS);
-	takeover_peer_tell(t->newer, &(struct takeover_message){.kind = TAKEOVER_GIVEN});
+	takeover_peer_give(t->newer, &(struct takeover_message){.kind = TAKEOVER_GIVEN}, fd);
+	if (fd >= 0)
+		close(fd);
 }
 
-static void on_newer_message(void *ctx, const struct takeover_message *m)
+static void on_newer_message(void *ctx, const struct takeover_message *m, int fd)
 {
 	struct takeover *t = ctx;
 	if (m->kind == TAKEOVER_HELLO && t->stage == STAGE_GREETING) {
@@ -271,6 +247,7 @@ static void on_newer_message(void *ctx, const struct takeover_message *m)
 		log_info("newer process serves", "pid=%d", (int)takeover_peer_pid_of(t->newer));
 		t->info.n_given++;
 		enter(t, STAGE_LEFT, 0);
+		takeover_door_close(&t->door);
 		t->conf.ops->leave(t->conf.ctx);
 	} else if (t->stage != STAGE_LEFT) {
 		go_on_without_newer(t, "it said what is not its turn");
@@ -295,6 +272,8 @@ static const struct takeover_peer_events newer_events = {on_newer_message, on_ne
 // NULL = somebody may come.
 static const char *why_nobody(const struct takeover *t)
 {
+	if (t->stage < STAGE_FRONT || t->stage > STAGE_LEFT)
+		return "this process does not serve yet";
 	if (t->newer)
 		return "another process is taking over";
 	if (t->info.n_behind >= TAKEOVER_MAX_BEHIND)
@@ -337,7 +316,7 @@ static void welcome(struct takeover *t)
 static void ask(struct takeover *t)
 {
 	if (!t->older) {
-		open_names(t);
+		open_ports(t);
 		return;
 	}
 	enter(t, STAGE_ASKING, ANSWER_NS);
@@ -346,13 +325,15 @@ static void ask(struct takeover *t)
 
 static void begin_to_serve(struct takeover *t)
 {
+	if (t->older && takeover_peer_refuses(t->older))
+		return; // as in open_ports()
+	take_names(t);
 	if (t->older)
 		takeover_peer_tell(t->older, &(struct takeover_message){.kind = TAKEOVER_SERVING});
 	enter(t, STAGE_FRONT, 0);
 	t->info.gap_ns = t->now_ns - t->opened_ns;
 	log_info("took over", "generation=%u gap_us=%u behind=%u", t->info.generation,
 		(unsigned)(t->info.gap_ns / NS_PER_US), t->info.n_behind);
-	listen_again(t);
 }
 
 static void free_place(struct takeover *t)
@@ -382,8 +363,6 @@ void takeover_tick(struct takeover *t, uint64_t now_ns, bool could_serve)
 		welcome(t);
 	else if (t->stage == STAGE_GIVING && is_settled(t))
 		free_place(t);
-	else if (t->stage == STAGE_FRONT && t->listen_ns && now_ns >= t->listen_ns)
-		listen_again(t);
 }
 
 // The owner's side
@@ -405,24 +384,21 @@ struct takeover *takeover_new(const struct takeover_conf *conf, struct lb_err *r
 	}
 	t->conf = *conf;
 	t->now_ns = conf->now_ns;
-	t->listener = -1;
 	t->company = takeover_first_company(&conf->seat);
 	t->info.generation = conf->seat.generation;
-	if (fd < 0) {
-		enter(t, STAGE_FRONT, 0);
-		if (start_listening(t, reterr) == 0)
-			return t;
-		takeover_free(t);
-		return NULL;
-	}
-	enter(t, STAGE_WAITING, 0);
+	enter(t, fd < 0 ? STAGE_FRONT : STAGE_WAITING, 0);
 	t->info.n_behind = conf->seat.n_behind;
 	memcpy(t->info.older_version, conf->seat.version, sizeof(conf->seat.version));
-	t->older = takeover_peer_new(conf->base, fd, &older_events, t);
-	if (t->older)
+	if (fd >= 0)
+		t->older = takeover_peer_new(conf->base, fd, &older_events, t);
+	if (fd >= 0 && !t->older)
+		lb_err_set(reterr, "out of memory");
+	else if (takeover_door_open(&t->door, conf->path, conf->seat.generation, fd >= 0,
+			 conf->base, on_connect, t, reterr) == 0)
 		return t;
+	else
+		lb_err_within(reterr, "takeover_socket");
 	takeover_free(t);
-	lb_err_set(reterr, "out of memory");
 	return NULL;
 }
 
@@ -430,7 +406,7 @@ void takeover_free(struct takeover *t)
 {
 	if (!t)
 		return;
-	stop_listening(t);
+	takeover_door_close(&t->door);
 	takeover_peer_free(t->older);
 	takeover_peer_free(t->newer);
 	free(t);
@@ -460,8 +436,12 @@ static int take_seat(int fd, const char *version, struct takeover_seat *ret, str
 {
 	struct takeover_message m = {.kind = TAKEOVER_HELLO};
 	snprintf(m.text, sizeof(m.text), "%s", version);
-	if (takeover_peer_say(fd, &m) != 0 || takeover_peer_hear(fd, JOIN_S, &m) != 0)
-		return lb_err_set(reterr, "the process that serves does not answer");
+	int rc = takeover_peer_say(fd, &m);
+	rc = rc ? rc : takeover_peer_hear(fd, JOIN_S, &m);
+	if (rc) {
+		lb_err_set(reterr, "the process that serves does not answer");
+		return rc;
+	}
 	if (m.kind == TAKEOVER_REFUSED)
 		return lb_err_set(reterr, "the process that serves refuses: %s", m.text);
 	if (m.kind != TAKEOVER_WELCOME || m.generation < 2 || m.n_behind < 1 ||
@@ -475,14 +455,17 @@ static int take_seat(int fd, const char *version, struct takeover_seat *ret, str
 int takeover_join(
 	const char *path, const char *version, struct takeover_seat *ret, struct lb_err *reterr)
 {
+	int rc = -EPIPE;
 	*ret = (struct takeover_seat){.fd = -1, .generation = 1};
-	int fd = takeover_peer_connect(path, JOIN_S, reterr);
-	if (fd == -ENOENT)
-		return 0;
-	int rc = fd < 0 ? fd : take_seat(fd, version, ret, reterr);
-	if (rc == 0)
-		return 0;
-	if (fd >= 0)
-		close(fd);
+	for (int i = 0; i < N_JOINS && rc == -EPIPE; i++) {
+		int fd = takeover_peer_connect(path, JOIN_S, reterr);
+		if (fd == -ENOENT)
+			return 0;
+		rc = fd < 0 ? fd : take_seat(fd, version, ret, reterr);
+		if (rc == 0)
+			return 0;
+		if (fd >= 0)
+			close(fd);
+	}
 	return lb_err_within(reterr, "takeover_socket");
 }

@@ -38,10 +38,17 @@ struct takeover_ops {
 	const char *(*busy)(void *ctx);
 	void (*set_company)(void *ctx, enum lb_company); // of the workers, soon
 	bool (*has_company)(void *ctx, enum lb_company); // all of them by now
-	// Opens what only the process in front has. Returns 0, or negative with reterr.
+	// The newer one is about to take names and ports of ours: what stays needs other names.
+	void (*share)(void *ctx);
+	// What we know by experience, for the newer one: a descriptor, closed here; -1 = nothing.
+	int (*bequeath)(void *ctx);
+	void (*inherit)(void *ctx, int fd); // before open(); borrows it
+	// Opens ports of our own, beside who has them; takes the names of sockets, which is for who
+	// serves alone. Both return 0, or negative with reterr.
 	int (*open)(void *ctx, struct lb_err *reterr);
-	void (*close)(void *ctx); // the same again, for the newer one
-	void (*leave)(void *ctx); // the newer one serves: no client is to stay here
+	int (*take)(void *ctx, struct lb_err *reterr);
+	// The newer one serves: ports are its own, and no client is to stay here.
+	void (*leave)(void *ctx);
 	void (*give_up)(void *ctx, const char *why); // we have no place to take: end, at once
 	void (*free_to_go)(void *ctx); // after leave(): nobody is behind us any more
 };

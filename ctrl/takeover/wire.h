@@ -15,8 +15,8 @@ enum takeover_kind {
 	TAKEOVER_HELLO = 1, // newer: I am here; text: its version
 	TAKEOVER_WELCOME, // older: begin; generation: the newer's, n_behind, text: its version
 	TAKEOVER_TAKE, // newer: I could serve
-	TAKEOVER_GIVEN, // older: names and ports of our own are yours
-	TAKEOVER_OPENED, // newer: I have them
+	TAKEOVER_GIVEN, // older: open ports of your own; with what it knows (ctrl/bequest.h)
+	TAKEOVER_OPENED, // newer: I have
 	TAKEOVER_FREE, // older: what is new is yours
 	TAKEOVER_SERVING, // newer: I serve
 	TAKEOVER_REFUSED, // older, at any time: no; text: why

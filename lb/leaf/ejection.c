@@ -159,8 +159,8 @@ uint32_t lb_ejection_n_ejected(const struct lb_ejection *e)
 	return n;
 }
 
-bool lb_ejection_find(
-	const struct lb_ejection *e, const struct lb_member *m, struct lb_ejection_record *ret)
+// NULL = it is not listed.
+static struct lb_outlier_host *host_of(const struct lb_ejection *e, const struct lb_member *m)
 {
 	uint32_t low = 0, high = e->n, id = lb_member_id(m);
 	while (low < high) {
@@ -170,12 +170,42 @@ bool lb_ejection_find(
 		else
 			high = middle;
 	}
-	if (low == e->n || e->members[low] != m)
+	return low < e->n && e->members[low] == m ? &e->hosts[low] : NULL;
+}
+
+bool lb_ejection_find(
+	const struct lb_ejection *e, const struct lb_member *m, struct lb_ejection_record *ret)
+{
+	const struct lb_outlier_host *h = host_of(e, m);
+	if (!h)
 		return false;
-	const struct lb_outlier_host *h = &e->hosts[low];
 	uint64_t until = h->ejected ? lb_outlier_ejected_until(&e->conf, h) : 0;
 	uint64_t now = twheel_now(e->env.wheel);
 	*ret = (struct lb_ejection_record){h->multiplier, until > now ? until - now : 0};
+	return true;
+}
+
+void lb_ejection_bequeath(
+	const struct lb_ejection *e, const struct lb_member *m, struct lb_ejection_bequest *ret)
+{
+	const struct lb_outlier_host *h = host_of(e, m);
+	*ret = (struct lb_ejection_bequest){0};
+	if (h)
+		*ret = (struct lb_ejection_bequest){h->multiplier, h->ejected,
+			h->ejected ? twheel_now(e->env.wheel) - h->ejected_at_ns : 0};
+}
+
+bool lb_ejection_inherit(
+	struct lb_ejection *e, struct lb_member *m, const struct lb_ejection_bequest *from)
+{
+	struct lb_outlier_host *h = host_of(e, m);
+	uint64_t now = twheel_now(e->env.wheel);
+	if (!h)
+		return false;
+	h->multiplier = from->multiplier;
+	h->ejected = from->is_ejected;
+	h->ejected_at_ns = from->ago_ns < now ? now - from->ago_ns : 0;
+	lb_member_set_ejected(m, h->ejected);
 	return true;
 }
 

@@ -43,4 +43,17 @@ struct lb_ejection_record {
 // Returns false if the member is not listed.
 bool lb_ejection_find(
 	const struct lb_ejection *, const struct lb_member *, struct lb_ejection_record *ret);
+
+// What is known of a member, as another process can go on with it.
+struct lb_ejection_bequest { // zero = nothing
+	uint32_t multiplier;
+	bool is_ejected;
+	uint64_t ago_ns; // since it was ejected
+};
+// Zero if the member is not listed.
+void lb_ejection_bequeath(
+	const struct lb_ejection *, const struct lb_member *, struct lb_ejection_bequest *ret);
+// As if it had been ejected here. False = the member is not listed.
+bool lb_ejection_inherit(
+	struct lb_ejection *, struct lb_member *, const struct lb_ejection_bequest *);
 void lb_ejection_dump(const struct lb_ejection *, struct lb_dump *);

@@ -351,6 +351,18 @@ void lb_health_configure(struct lb_health *h, struct lb_check *check)
 	}
 }
 
+bool lb_health_inherit(struct lb_health *h, struct lb_member *m, bool serves)
+{
+	struct host *host = find(h, m);
+	if (!host || !host->is_first || lb_member_health(m) != LB_MEMBER_UNCHECKED)
+		return false;
+	host->is_first = false;
+	if (!serves)
+		snprintf(host->why, sizeof(host->why), "as the process before this one found");
+	lb_member_set_health(m, serves ? LB_MEMBER_SERVES : LB_MEMBER_UNHEALTHY);
+	return true;
+}
+
 // Display.
 
 bool lb_health_find(

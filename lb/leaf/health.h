@@ -53,6 +53,10 @@ void lb_health_configure(struct lb_health *, struct lb_check *);
 [[nodiscard]] int lb_health_update(
 	struct lb_health *, struct lb_member *const *members, uint32_t n, bool serves_already);
 
+// The verdict of another process on a member that has none here yet, in place of that of its first
+// check. False = it has one, or is not listed.
+bool lb_health_inherit(struct lb_health *, struct lb_member *, bool serves);
+
 // For display.
 struct lb_health_record {
 	enum lb_member_health health;

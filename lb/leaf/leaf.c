@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lb/leaf/leaf.h"
-
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"
-#include "lb/base/twheel.h"
 #include "lb/leaf/affinity.h"
-#include "lb/leaf/leaf_children.h"
-#include "lb/leaf/leaf_layer.h"
+#include "lb/leaf/leaf_inside.h"
 #include "lb/leaf/leaf_layout.h"
-#include "lb/leaf/leaf_members.h"
 #include "lb/member/connectivity.h"
 #include "lb/pick/leaf_endpoints.h"
-#include "lb/pick/leaf_picker.h"
-#include "lb/policy/dump.h"
 #include "lb/policy/priority.h"
 
 #include <errno.h>
@@ -21,28 +14,6 @@
 
 #define RETRY_NS NS_PER_SECOND // after running out of memory
 #define TIDY_NS (10 * NS_PER_MS)
-
-struct lb_leaf {
-	const struct lb_leaf_env *env;
-	struct lb_leaf_parent parent;
-	struct lb_leaf_members members; // and the layout, which is owned here
-	struct lb_leaf_children children; // the policies of its priorities
-	struct lb_ejection *ejection; // owned; NULL = nobody is to be (A50-E01)
-	struct lb_health *health; // owned; NULL = there are no checks
-	struct lb_leaf_layer layer; // what updates say of it; the rest is each picker's
-	// Of the newest update, for lists that could not be made at once.
-	uint64_t idle_timeout_ns;
-	// What the priorities say.
-	struct lb_picker *picker; // counted; NULL = nothing yet
-	uint8_t state; // enum lb_state
-	uint8_t session_health; // of the newest update
-	bool publish_owed; // out of memory
-	bool configs_owed; // to the policies, of which some took those of an update that failed
-	bool lists_owed; // to ejection, health and affinity
-	bool served_unchecked; // members that there are serve until a check fails (AHC-05)
-	struct twheel_timer later; // what is owed, and members that policies made
-	char name[];
-};
 
 // The lists.
 
@@ -119,7 +90,7 @@ static void give_lists(struct lb_leaf *leaf)
 
 // Publishing.
 
-static enum lb_state state_of(const struct lb_leaf *leaf)
+enum lb_state lb_leaf_state(const struct lb_leaf *leaf)
 {
 	// A27-I02: what is dropped anyhow needs no endpoint.
 	return lb_drops_everything(leaf->layer.drops) ? LB_READY : leaf->state;
@@ -132,7 +103,7 @@ static int publish_once(struct lb_leaf *leaf)
 	layer.sessions = leaf->session_health ? layer.affinity : NULL;
 	layer.picker = leaf->picker;
 	struct lb_picker *p = lb_leaf_picker_new(&layer);
-	return p ? leaf->parent.publish(leaf->parent.ctx, state_of(leaf), p) : -ENOMEM;
+	return p ? leaf->parent.publish(leaf->parent.ctx, lb_leaf_state(leaf), p) : -ENOMEM;
 }
 
 // One timer for all that can wait, the soonest of which decides: leaves are many.
@@ -427,6 +398,15 @@ int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
 	return err;
 }
 
+void lb_leaf_weigh(struct lb_leaf *leaf)
+{
+	if (!leaf->must_weigh)
+		return;
+	leaf->must_weigh = false;
+	give_configs(leaf);
+	publish(leaf);
+}
+
 void lb_leaf_want(struct lb_leaf *leaf, uint32_t member)
 {
 	lb_affinity_want(leaf->members.affinity, member);
@@ -455,46 +435,4 @@ struct lb_member *lb_leaf_member(
 	const struct lb_leaf *leaf, const struct ip_port *addresses, uint32_t n)
 {
 	return lb_affinity_find(leaf->members.affinity, addresses, n);
-}
-
-void lb_leaf_look(const struct lb_leaf *leaf, const struct lb_member *m, struct lb_leaf_record *ret)
-{
-	const struct lb_leaf_layout *l = leaf->members.layout;
-	const struct lb_policy_spec *spec = l ? l->spec : NULL;
-	*ret = (struct lb_leaf_record){0};
-	if (leaf->ejection)
-		(void)lb_ejection_find(leaf->ejection, m, &ret->ejection);
-	if (leaf->health)
-		(void)lb_health_find(leaf->health, m, &ret->health);
-	while (spec && spec->kind == LB_POLICY_WRR_LOCALITY)
-		spec = spec->child;
-	if (!spec || spec->kind != LB_POLICY_WEIGHTED_ROUND_ROBIN || !leaf->env->orca)
-		return;
-	const struct lb_orca_conf conf = {
-		spec->wrr.error_penalty, spec->wrr.blackout_ns, spec->wrr.expiration_ns};
-	ret->is_weighed = true;
-	ret->standing = lb_orca_look(leaf->env->orca, lb_member_id(m), &conf,
-		twheel_now(leaf->env->wheel), &ret->weight);
-}
-
-// A75-T01
-void lb_leaf_dump(const struct lb_leaf *leaf, struct lb_dump *d)
-{
-	lb_dump_enter(d, "cds", leaf->picker ? state_of(leaf) : LB_CONNECTING);
-	lb_dump_text(d, "cluster", leaf->name);
-	d->enter(d, "outlier_detection", "");
-	lb_dump_text(d, "counts", leaf->ejection ? "yes" : "no");
-	lb_dump_number(d, "ejected", leaf->ejection ? lb_ejection_n_ejected(leaf->ejection) : 0);
-	if (leaf->ejection)
-		lb_ejection_dump(leaf->ejection, d);
-	if (leaf->health) {
-		d->enter(d, "health_checks", "");
-		lb_health_dump(leaf->health, d);
-	}
-	lb_leaf_layer_dump(&leaf->layer, d);
-	d->enter(d, "xds_override_host", "");
-	lb_affinity_dump(leaf->members.affinity, d);
-	lb_priority_dump(leaf->children.priority, d);
-	for (int i = 0; i < 4 + (leaf->health != NULL); i++)
-		lb_dump_leave(d);
 }

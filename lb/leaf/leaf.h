@@ -119,6 +119,19 @@ void lb_leaf_dump(const struct lb_leaf *, struct lb_dump *);
 struct lb_member *lb_leaf_member(
 	const struct lb_leaf *, const struct ip_port *addresses, uint32_t n);
 
+// What the leaf has learned of a member, as another process can go on with it.
+struct lb_bequest { // zero = nothing
+	struct lb_ejection_bequest ejection;
+	struct lb_orca_bequest orca;
+	bool is_checked, serves; // the verdict of health checks
+};
+// Of a member of its. False = there is nothing.
+bool lb_leaf_bequeath(const struct lb_leaf *, const struct lb_member *, struct lb_bequest *ret);
+// True = something of it is taken. When all have got theirs, lb_leaf_weigh() must follow.
+bool lb_leaf_inherit(struct lb_leaf *, struct lb_member *, const struct lb_bequest *);
+// Lets policies weigh members anew, at once, if reports came so.
+void lb_leaf_weigh(struct lb_leaf *);
+
 // What the layers store about a member, for display.
 struct lb_leaf_record {
 	struct lb_ejection_record ejection;

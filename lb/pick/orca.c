@@ -11,6 +11,7 @@ struct record {
 	float qps, eps, utilization;
 	bool is_known; // there is a report
 	bool in_series; // since_ns says something
+	bool is_coming; // the next restart is none
 };
 
 struct lb_orca_table {
@@ -105,8 +106,46 @@ double lb_orca_weight(
 
 void lb_orca_restart(struct lb_orca_table *t, uint32_t member)
 {
-	if (member < t->n)
-		t->records[member].in_series = false;
+	if (member >= t->n)
+		return;
+	struct record *r = &t->records[member];
+	r->in_series &= r->is_coming;
+	r->is_coming = false;
+}
+
+void lb_orca_bequeath(const struct lb_orca_table *t, uint32_t member, uint64_t now_ns,
+	struct lb_orca_bequest *ret)
+{
+	*ret = (struct lb_orca_bequest){0};
+	if (member >= t->n || !t->records[member].is_known)
+		return;
+	const struct record *r = &t->records[member];
+	*ret = (struct lb_orca_bequest){.qps = r->qps,
+		.eps = r->eps,
+		.utilization = r->utilization,
+		.last_ago_ns = now_ns - r->last_ns,
+		.in_series = r->in_series,
+		.since_ago_ns = r->in_series ? now_ns - r->since_ns : 0};
+}
+
+static uint64_t before(uint64_t now_ns, uint64_t ago_ns)
+{
+	return ago_ns < now_ns ? now_ns - ago_ns : 0;
+}
+
+bool lb_orca_inherit(struct lb_orca_table *t, uint32_t member, const struct lb_orca_bequest *from,
+	bool is_coming, uint64_t now_ns)
+{
+	const struct lb_orca_report report = {
+		.qps = from->qps, .eps = from->eps, .cpu_utilization = from->utilization};
+	if ((member < t->n && t->records[member].is_known) ||
+		!lb_orca_report(t, member, &report, before(now_ns, from->last_ago_ns)))
+		return false;
+	struct record *r = &t->records[member];
+	r->in_series = from->in_series;
+	r->since_ns = before(now_ns, from->since_ago_ns);
+	r->is_coming = is_coming;
+	return true;
 }
 
 void lb_orca_forget(struct lb_orca_table *t, uint32_t member)

@@ -38,4 +38,17 @@ enum lb_orca_standing lb_orca_look(const struct lb_orca_table *, uint32_t member
 	const struct lb_orca_conf *, uint64_t now_ns, double *ret_weight); // 0 unless WEIGHT
 // The member is READY again: the blackout period restarts with its next report.
 void lb_orca_restart(struct lb_orca_table *, uint32_t member);
+// What is known of a member, as another process can go on with it: times are ages.
+struct lb_orca_bequest { // zero = nothing
+	float qps, eps, utilization; // as of the last report; qps > 0: there is one
+	uint64_t last_ago_ns;
+	bool in_series; // since_ago_ns says when the reports that blackout counts from began
+	uint64_t since_ago_ns;
+};
+void lb_orca_bequeath(const struct lb_orca_table *, uint32_t member, uint64_t now_ns,
+	struct lb_orca_bequest *ret);
+// Of a member without a report. is_coming: it is about to become READY here for the first time, as
+// it was at the other process, which is no restart. False = unusable, or out of memory.
+bool lb_orca_inherit(struct lb_orca_table *, uint32_t member, const struct lb_orca_bequest *,
+	bool is_coming, uint64_t now_ns);
 void lb_orca_forget(struct lb_orca_table *, uint32_t member); // call before its id is reused

@@ -125,6 +125,8 @@ static void configure(struct lb_spread *s, const struct lb_policy_spec *spec)
 	w->conf = (struct lb_orca_conf){
 		spec->wrr.error_penalty, spec->wrr.blackout_ns, spec->wrr.expiration_ns};
 	w->update_ns = spec->wrr.update_ns < UPDATE_MIN_NS ? UPDATE_MIN_NS : spec->wrr.update_ns;
+	s->must_weigh = true;
+	s->is_published = false;
 	rearm(w);
 }
 

@@ -4,15 +4,18 @@ one of them; and what becomes of new ones that come to nothing."""
 
 import contextlib
 import os
+import pathlib
 import re
 import signal
 import socket
 import struct
+import sys
 import time
 
 import pytest
 
 from lab import wait_until
+from testbed import Testbed
 
 WAIT_S = 30
 # As many as may be behind one another; more in the long form (docs/testing.md).
@@ -28,6 +31,22 @@ def fixture_takeover_world(make_world, lab):
                           "csds: {listen: '127.0.0.1:50077'}\nmetrics: {listen: '127.0.0.1:9477'}\n")
     (lab.dir / "state").mkdir()
     return world.start()
+
+
+class Knocks:
+    """Connections to all that a process can be reached at, without a pause, until finish(); every one must succeed."""
+
+    def __init__(self, bed):
+        self.stop_file = bed.lab.dir / "stop-knocks"
+        agent = pathlib.Path(__file__).with_name("knock_agent.py")
+        self.process = bed.lab.start("lb", "knocks", [sys.executable, agent, self.stop_file, bed.stats_socket,
+                                                      bed.lab.dir / "takeover.sock", "50077", "9477"])
+
+    def finish(self):
+        self.stop_file.touch()
+        told = Testbed.calls_result(self.process)
+        assert told["failed"] == {}, told
+        return told["rounds"]
 
 
 class Calls:
@@ -49,10 +68,10 @@ def info(bed):
     return bed.show("info")
 
 
-def follow(bed, number):
+def follow(bed, number, env=None):
     """Starts a process that takes over, and waits until it has."""
     older = bed.daemon
-    bed.start_daemon(wait=False, words=["--takeover"], name=f"shuntd-{number}")
+    bed.start_daemon(wait=False, words=["--takeover"], name=f"shuntd-{number}", env=env)
     wait_until(lambda: bed.daemon.alive() and info(bed)["pid"] == bed.daemon.pid and
                info(bed)["state"] == "ready", WAIT_S, "the newer process in front")
     return older
@@ -78,7 +97,7 @@ def test_takeovers_in_a_row_lose_nothing(takeover_world):
     stop_streams = bed.lab.dir / "stop-streams"
     streams = bed.start_calls("streams", "held_chats", stop_file=str(stop_streams))
     wait_until(lambda: info(bed)["client_connections"] > 0 and "ready" in streams.output(), WAIT_S, "streams")
-    calls = Calls(bed)
+    calls, knocks = Calls(bed), Knocks(bed)
     older, gaps, starts = [], [], [metrics_start_s(bed)]
     for number in range(2, N_TAKEOVERS + 2):
         # At most three are behind: those of a long run wait for the oldest.
@@ -87,14 +106,16 @@ def test_takeovers_in_a_row_lose_nothing(takeover_world):
         told = info(bed)
         assert told["generation"] == number and told["role"] == "front"
         gaps.append(told["takeover_gap_ms"])
+        # The older one has its port until it hears that the newer one serves.
+        wait_until(lambda: metrics_start_s(bed) > starts[-1], WAIT_S, "the newer process's metrics")
         starts.append(metrics_start_s(bed))
-        assert 0 < starts[-2] < starts[-1]
         bed.wait_connect("lb", "127.0.0.1", 50077)
         if number == 4:  # the first process is there for the streams
             assert told["processes_behind"] == 3
             behind = bed.stats_socket.with_name("stats.sock.3")
             assert '"role":"behind"' in bed.shuntctl("--socket", behind, "--json", "show", "info")
             stop_streams.touch()
+    assert knocks.finish() > 10 * N_TAKEOVERS
     assert min(bed.calls_result(streams)["rounds"]) > 0
     wait_until(lambda: not any(p.alive() for p in older), WAIT_S, "older processes to end")
     assert calls.finish() > 100 * N_TAKEOVERS
@@ -122,7 +143,7 @@ class Impostor:
 def test_newer_processes_that_come_to_nothing_change_nothing(takeover_world, lab):
     """FL-01, FL-08: a bad configuration, a crash at the start, one with the place in its hands."""
     bed = takeover_world.bed
-    calls = Calls(bed)
+    calls, knocks = Calls(bed), Knocks(bed)
     serving, start_s = bed.daemon, metrics_start_s(bed)
     good = bed.settings
 
@@ -146,12 +167,11 @@ def test_newer_processes_that_come_to_nothing_change_nothing(takeover_world, lab
     assert crashes.say(OPENED) == FREE
     crashes.socket.close()
     bed.daemon = serving
-    wait_until(bed.stats_socket.exists, WAIT_S, "the stats socket to be back")
     wait_until(lambda: info(bed)["takeovers_failed"] == 2, WAIT_S, "the place to be taken back")
     assert 0 < start_s == metrics_start_s(bed) and info(bed)["pid"] == serving.pid
     bed.wait_connect("client", "10.81.0.10", 8080)
     time.sleep(1)  # of load
-    assert calls.finish() > 100
+    assert calls.finish() > 100 and knocks.finish() > 10
     assert info(bed)["role"] == "front"
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from lab import Lab, NS_ROOT, wait_until
 from pki import replace
+from test_takeover import WAIT_S, follow
 from test_tls import TlsWorld
 from testbed import PORT, VIP
 
@@ -122,6 +123,20 @@ def test_clients_resume_across_workers_and_a_restart_until_the_cas_change(lab, t
     wait_until(lambda: all(version > before[n] for n, version in w.versions().items()), 20, "the other CAs")
     for c in clients:
         assert c.resumed(lab) == 0
+
+
+def test_clients_resume_at_the_process_that_takes_over(lab, tmp_path, secret):
+    """FL-18."""
+    w = ReturningWorld(lab, tmp_path, secret)
+    w.bed.settings += f"takeover_socket: {lab.dir}/takeover.sock\n"
+    w.start()
+    clients = [Clients(w.pki, version) for version in VERSIONS]
+    for c in clients:
+        c.visit(lab)
+    older = follow(w.bed, 2, env={"GRPC_XDS_BOOTSTRAP": str(w.folder / "bootstrap.json")})
+    assert older.wait(WAIT_S) == 0
+    for c in clients:
+        assert c.resumed(lab) >= LEAST
 
 
 def test_two_daemons_with_one_secret_resume_each_others_sessions(lab, tmp_path, secret):

@@ -2,17 +2,12 @@
 #include "tools/shuntctl/ask.h"
 
 #include <errno.h>
-#include <glob.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
-
-#define N_MOMENTS 10
 
 static void set_timeout(int fd, int which, int seconds)
 {
@@ -20,7 +15,7 @@ static void set_timeout(int fd, int which, int seconds)
 	setsockopt(fd, SOL_SOCKET, which, &timeout, sizeof(timeout));
 }
 
-static int dial_once(const char *path)
+static int dial(const char *path)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	if (strlen(path) >= sizeof(addr.sun_path)) {
@@ -39,32 +34,6 @@ static int dial_once(const char *path)
 	close(fd);
 	errno = err;
 	return -1;
-}
-
-// Whether the socket of a process that is followed lies beside this one (docs/takeover.md): while
-// places change this one is gone for a moment.
-static bool is_followed(const char *path)
-{
-	char pattern[PATH_MAX];
-	glob_t found = {0};
-	snprintf(pattern, sizeof(pattern), "%s.[0-9]*", path);
-	bool any = glob(pattern, GLOB_NOSORT, NULL, &found) == 0;
-	globfree(&found);
-	return any;
-}
-
-static int dial(const char *path)
-{
-	static const struct timespec moment = {.tv_nsec = 20000000};
-	int fd = dial_once(path), err = errno;
-	bool waits = fd < 0 && (err == ENOENT || err == ECONNREFUSED) && is_followed(path);
-	for (int i = 0; waits && i < N_MOMENTS && fd < 0; i++) {
-		nanosleep(&moment, NULL);
-		fd = dial_once(path);
-		err = errno;
-	}
-	errno = err;
-	return fd;
 }
 
 static bool send_command(int fd, const char *command)

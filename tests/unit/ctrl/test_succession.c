@@ -3,6 +3,7 @@
 // hand, and has the metrics' port for as long as it likes; there is no stats socket.
 #include "ctrl/assemble/drains.h"
 #include "ctrl/assemble/workers.h"
+#include "ctrl/bequest.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/loop.h"
 #include "ctrl/reach.h"
@@ -27,12 +28,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-int __wrap_stats_rename(struct stats_sockets *, const struct config_stats *, uint32_t generation,
-	struct lb_err *reterr);
+int __wrap_stats_take_names(
+	struct stats_sockets *, const struct config_stats *, struct lb_err *reterr);
+int __wrap_stats_share_names(struct stats_sockets *, const struct config_stats *,
+	uint32_t generation, struct lb_err *reterr);
 const struct scrape_conf *__wrap_show_scrape_conf(const struct show *);
+int __wrap_bequest_make(const struct assembler *);
 
-int __wrap_stats_rename(struct stats_sockets *s, const struct config_stats *c, uint32_t generation,
-	struct lb_err *reterr)
+int __wrap_stats_take_names(
+	struct stats_sockets *s, const struct config_stats *c, struct lb_err *reterr)
+{
+	return 0;
+}
+
+int __wrap_stats_share_names(struct stats_sockets *s, const struct config_stats *c,
+	uint32_t generation, struct lb_err *reterr)
 {
 	return 0;
 }
@@ -40,6 +50,11 @@ int __wrap_stats_rename(struct stats_sockets *s, const struct config_stats *c, u
 const struct scrape_conf *__wrap_show_scrape_conf(const struct show *s)
 {
 	return NULL;
+}
+
+int __wrap_bequest_make(const struct assembler *a)
+{
+	return -1;
 }
 
 static struct world {

@@ -634,7 +634,7 @@ static void a_refusal_above_the_endpoints_says_whose_it_is(void **state)
 		"kept by workers, the maximum");
 }
 
-static void eject_first(void *ctx, const struct leaf_source *s, const struct lb_leaf *leaf)
+static void eject_first(void *ctx, const struct leaf_source *s, struct lb_leaf *leaf)
 {
 	struct lb_member *m = lb_leaf_member(leaf, &one[0].addr, 1);
 	(void)ctx;

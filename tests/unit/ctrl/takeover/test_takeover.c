@@ -10,12 +10,15 @@
 #include <event2/event.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SOON_NS (2 * NS_PER_MS)
@@ -26,8 +29,10 @@
 struct node {
 	struct takeover *takeover;
 	enum lb_company company;
-	bool is_open, is_leaving, may_go, is_slow, could_serve, is_busy;
+	bool is_open, is_leaving, may_go, is_slow, could_serve, is_busy, shares;
+	uint32_t n_lore; // what it knows
 	char given_up[128];
+	ino_t inode; // of its socket
 };
 
 static struct {
@@ -35,6 +40,7 @@ static struct {
 	char dir[32], path[64];
 	uint64_t now_ns;
 	struct node nodes[MAX_NODES];
+	struct node *names; // whose the names and ports are
 } w;
 
 static const char *busy(void *ctx)
@@ -53,24 +59,46 @@ static bool has_company(void *ctx, enum lb_company company)
 	return !n->is_slow && n->company == company;
 }
 
-static int open_node(void *ctx, struct lb_err *err)
+static void share(void *ctx)
+{
+	((struct node *)ctx)->shares = true;
+}
+
+// A file with one number.
+static int bequeath(void *ctx)
+{
+	const struct node *n = ctx;
+	int fd = n->n_lore ? memfd_create("test", MFD_CLOEXEC) : -1;
+	if (fd >= 0)
+		assert_int_equal(write(fd, &n->n_lore, sizeof(n->n_lore)), sizeof(n->n_lore));
+	return fd;
+}
+
+static void inherit(void *ctx, int fd)
 {
 	struct node *n = ctx;
-	assert_false(n->is_open);
-	for (int i = 0; i < MAX_NODES; i++) // they have names and ports that only one can have
-		assert_false(w.nodes[i].takeover && w.nodes[i].is_open);
-	n->is_open = true;
+	assert_false(n->is_open); // it knows before it serves
+	assert_int_equal(pread(fd, &n->n_lore, sizeof(n->n_lore), 0), sizeof(n->n_lore));
+}
+
+static int open_node(void *ctx, struct lb_err *err)
+{
+	((struct node *)ctx)->is_open = true;
 	return 0;
 }
 
-static void close_node(void *ctx)
+static int take(void *ctx, struct lb_err *err)
 {
-	((struct node *)ctx)->is_open = false;
+	assert_true(!w.names || !w.names->takeover || w.names->shares);
+	w.names = ctx;
+	w.names->shares = false;
+	return 0;
 }
 
 static void leave(void *ctx)
 {
 	((struct node *)ctx)->is_leaving = true;
+	((struct node *)ctx)->is_open = false;
 }
 
 static void give_up(void *ctx, const char *why)
@@ -84,8 +112,8 @@ static void free_to_go(void *ctx)
 	((struct node *)ctx)->may_go = true;
 }
 
-static const struct takeover_ops ops = {
-	busy, set_company, has_company, open_node, close_node, leave, give_up, free_to_go};
+static const struct takeover_ops ops = {busy, set_company, has_company, share, bequeath, inherit,
+	open_node, take, leave, give_up, free_to_go};
 
 static int n_taking(void) // what is new
 {
@@ -107,6 +135,13 @@ static void pass(uint64_t ns)
 	}
 }
 
+static ino_t inode_of(const char *path)
+{
+	struct stat st;
+	assert_int_equal(lstat(path, &st), 0);
+	return st.st_ino;
+}
+
 static struct node *node_new(int i, const struct takeover_seat *seat)
 {
 	struct lb_err err = {""};
@@ -119,8 +154,12 @@ static struct node *node_new(int i, const struct takeover_seat *seat)
 		.ctx = n,
 		.now_ns = w.now_ns};
 	*n = (struct node){.company = takeover_first_company(seat), .is_open = seat->fd < 0};
+	w.names = seat->fd < 0 ? n : w.names;
 	n->takeover = takeover_new(&conf, &err);
 	assert_non_null(n->takeover);
+	char aside[80];
+	snprintf(aside, sizeof(aside), "%s.%u", w.path, seat->generation);
+	n->inode = inode_of(seat->fd < 0 ? w.path : aside);
 	return n;
 }
 
@@ -200,9 +239,18 @@ static int teardown(void **state)
 static void expect_serves(const struct node *n, enum lb_company company)
 {
 	assert_int_equal(n->company, company);
+	assert_ptr_equal(n, w.names);
 	assert_true(n->is_open);
 	assert_false(n->is_leaving);
 	assert_string_equal(info_of(n).role, "front");
+}
+
+// The socket's name, at which somebody listens.
+static void expect_leads_to(const struct node *n)
+{
+	close(dial());
+	assert_int_equal(inode_of(w.path), n->inode);
+	pass(2 * SOON_NS); // or many would wait there
 }
 
 static void fl_02_until_it_could_serve_nothing_changes_but_resets(void **state)
@@ -296,7 +344,7 @@ static void wherever_the_newer_one_ends_the_older_one_serves_on(void **state)
 			(void)hear(fd);
 		}
 		assert_int_equal(old->company, n == 3 ? LB_BEHIND : LB_FRONT);
-		assert_int_equal(old->is_open, n < 2);
+		assert_int_equal(old->shares, n >= 2);
 		close(fd);
 		pass(10 * NS_PER_MS);
 		expect_serves(old, LB_ALONE);
@@ -308,45 +356,130 @@ static void wherever_the_newer_one_ends_the_older_one_serves_on(void **state)
 	expect_serves(new, LB_FRONT);
 }
 
+// The older one's end is played by hand.
+static struct node *follow_by_hand(int *ret_fd)
+{
+	int fds[2];
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+	*ret_fd = fds[0];
+	struct takeover_seat seat = {fds[1], 2, 1, "1.0"};
+	return node_new(1, &seat);
+}
+
 // FL-08: it hangs with the place in its hands.
 static void one_that_does_not_begin_in_time_is_told_that_it_is_too_late(void **state)
 {
 	struct node *old = first(), *new = join(1);
 	new->could_serve = new->is_slow = true;
 	pass(20 * NS_PER_MS);
-	assert_false(old->is_open);
-	assert_true(new->is_open);
-	new->is_open = false; // it hangs: neither workers nor loop do anything
+	assert_true(old->is_open && new->is_open);
+	assert_ptr_equal(w.names, old);
+	// It hangs: neither workers nor loop do anything.
 	struct takeover *hung = new->takeover;
 	new->takeover = NULL;
 	pass(4 * NS_PER_SECOND);
 	expect_serves(old, LB_ALONE);
 	new->takeover = hung;
+	new->is_slow = false; // they would obey
 	takeover_tick(hung, w.now_ns, true);
+	expect_leads_to(old);
 	event_base_loop(w.base, EVLOOP_NONBLOCK);
 	assert_string_not_equal(new->given_up, "");
 	assert_int_equal(new->company, LB_BEHIND);
+	end(new);
+	expect_leads_to(old);
 }
 
-// FL-08
-static void a_socket_that_cannot_be_made_is_tried_again(void **state)
+// FL-08: it hung before it heard that the place is its own, which it is not any more.
+static void one_that_wakes_too_late_takes_nothing(void **state)
+{
+	int fd;
+	struct node *new = follow_by_hand(&fd), *old = &w.nodes[0];
+	w.names = old;
+	new->could_serve = true;
+	pass(10 * NS_PER_MS);
+	assert_int_equal(hear(fd).kind, TAKEOVER_TAKE);
+	struct takeover_message given = {.kind = TAKEOVER_GIVEN}, no = {.kind = TAKEOVER_REFUSED};
+	assert_int_equal(takeover_peer_say(fd, &given), 0);
+	assert_int_equal(takeover_peer_say(fd, &no), 0);
+	pass(10 * NS_PER_MS);
+	assert_ptr_equal(w.names, old);
+	assert_false(new->is_open);
+	assert_string_not_equal(new->given_up, "");
+	close(fd);
+}
+
+// FL-12: whatever the moment, somebody answers, and whoever does is alive.
+static void fl_12_the_socket_leads_to_one_that_serves_at_every_moment(void **state)
+{
+	static const enum takeover_kind said[] = {TAKEOVER_HELLO, TAKEOVER_TAKE, TAKEOVER_OPENED};
+	struct node *old = first();
+	int fd = dial();
+	pass(10 * NS_PER_MS);
+	for (unsigned i = 0; i < 3; i++) {
+		say(fd, said[i]);
+		(void)hear(fd);
+		expect_leads_to(old);
+	}
+	close(fd);
+	pass(10 * NS_PER_MS);
+	expect_leads_to(old);
+	struct node *new = join(1);
+	expect_leads_to(old);
+	new->could_serve = new->is_slow = true;
+	pass(20 * NS_PER_MS);
+	expect_leads_to(old);
+	new->is_slow = false;
+	pass(20 * NS_PER_MS);
+	expect_leads_to(new);
+	end(old);
+	expect_leads_to(new);
+}
+
+static int n_open(void)
+{
+	int n = 0;
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void fl_17_what_the_older_one_knows_comes_with_the_place(void **state)
 {
 	struct node *old = first(), *new = join(1);
-	struct lb_err err = {""};
-	new->is_slow = new->could_serve = true;
-	pass(20 * NS_PER_MS);
-	assert_int_not_equal(access(w.path, F_OK), 0); // whose it is is open
-	int other = takeover_peer_listen(w.path, &err);
-	assert_true(other >= 0);
-	end(new);
-	pass(1500 * NS_PER_MS);
-	expect_serves(old, LB_ALONE);
-	close(other);
-	pass(1500 * NS_PER_MS);
-	new = join(1);
+	old->n_lore = 42;
+	int n = n_open();
 	new->could_serve = true;
 	pass(20 * NS_PER_MS);
 	expect_serves(new, LB_FRONT);
+	assert_int_equal(new->n_lore, 42);
+	assert_int_equal(n_open(), n - 1); // the older one's listener
+}
+
+// One that connects to a process while that is followed is heard by the newer one.
+static void one_that_hears_nothing_asks_again(void **state)
+{
+	struct lb_err err = {""};
+	struct takeover_seat seat;
+	int listener = takeover_peer_listen(w.path, &err);
+	pid_t child = fork();
+	if (child == 0) {
+		int rc = takeover_join(w.path, "2.0", &seat, &err);
+		_exit(rc == 0 && seat.generation == 7 ? 0 : 1);
+	}
+	struct takeover_message m = {.kind = TAKEOVER_WELCOME, .generation = 7, .n_behind = 1};
+	for (int i = 0, fd; i < 2; i++) {
+		while ((fd = takeover_peer_accept(listener)) < 0)
+			usleep(1000);
+		if (i == 1)
+			assert_int_equal(takeover_peer_say(fd, &m), 0);
+		close(fd);
+	}
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(listener);
+	unlink(w.path);
 }
 
 static void fl_09_a_newer_one_that_speaks_nonsense_is_out(void **state)
@@ -367,16 +500,6 @@ static void fl_09_a_newer_one_that_speaks_nonsense_is_out(void **state)
 	expect_serves(old, LB_ALONE);
 	assert_int_equal(info_of(old).n_failed, 0); // none of them said that it is a newer one
 	close(fd);
-}
-
-// The older one's end is played by hand.
-static struct node *follow_by_hand(int *ret_fd)
-{
-	int fds[2];
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
-	*ret_fd = fds[0];
-	struct takeover_seat seat = {fds[1], 2, 1, "1.0"};
-	return node_new(1, &seat);
 }
 
 // FL-09: a later version may say more.
@@ -527,7 +650,10 @@ RUN_SUITE("takeover/takeover", T(fl_02_until_it_could_serve_nothing_changes_but_
 	T(one_whose_newer_one_dies_answers_for_its_addresses),
 	T(wherever_the_newer_one_ends_the_older_one_serves_on),
 	T(one_that_does_not_begin_in_time_is_told_that_it_is_too_late),
-	T(a_socket_that_cannot_be_made_is_tried_again),
+	T(one_that_wakes_too_late_takes_nothing),
+	T(fl_12_the_socket_leads_to_one_that_serves_at_every_moment),
+	T(one_that_hears_nothing_asks_again),
+	T(fl_17_what_the_older_one_knows_comes_with_the_place),
 	T(fl_09_a_newer_one_that_speaks_nonsense_is_out), T(fl_10_only_one_takes_over_at_a_time),
 	T(what_the_older_one_says_and_is_not_known_changes_nothing),
 	T(once_it_serves_a_refusal_alone_ends_it), T(fl_10_one_that_is_busy_is_not_taken_over),

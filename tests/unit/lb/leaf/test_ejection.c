@@ -319,7 +319,37 @@ static void each_allocation_that_fails_leaves_it_as_before(void **state)
 	fini(&f);
 }
 
-RUN_SUITE("lb/ejection", cmocka_unit_test(an_ejection_is_told_with_its_end),
+// FL-17, A50-E14: as long as it had still to go, by the multiplier that it had.
+static void an_ejection_goes_on_at_another_process(void **state)
+{
+	struct fixture older, newer;
+	struct lb_ejection_bequest b;
+	init(&older);
+	init(&newer);
+	update(&older, &older.conf, 0, 10);
+	load(&older, 3);
+	world_pass(&older.world, 10 * WORLD_S);
+	world_pass(&older.world, 14 * WORLD_S);
+	lb_ejection_bequeath(older.ejection, older.members[4], &b);
+	assert_true(!b.is_ejected && !b.multiplier);
+	lb_ejection_bequeath(older.ejection, older.members[3], &b);
+	assert_true(b.is_ejected && b.multiplier == 1);
+	world_pass(&newer.world, 100 * WORLD_S);
+	update(&newer, &newer.conf, 0, 10);
+	assert_false(lb_ejection_inherit(newer.ejection, newer.members[11], &b));
+	assert_true(lb_ejection_inherit(newer.ejection, newer.members[3], &b));
+	assert_true(is_ejected(&newer, 3));
+	assert_int_equal(lb_ejection_n_ejected(newer.ejection), 1);
+	world_pass(&newer.world, 15 * WORLD_S);
+	assert_true(is_ejected(&newer, 3));
+	world_pass(&newer.world, 10 * WORLD_S);
+	assert_false(is_ejected(&newer, 3));
+	fini(&older);
+	fini(&newer);
+}
+
+RUN_SUITE("lb/ejection", cmocka_unit_test(an_ejection_goes_on_at_another_process),
+	cmocka_unit_test(an_ejection_is_told_with_its_end),
 	cmocka_unit_test(failing_member_is_ejected_at_the_end_of_the_interval),
 	cmocka_unit_test(ejected_member_returns_after_its_time),
 	cmocka_unit_test(end_lets_everybody_back),

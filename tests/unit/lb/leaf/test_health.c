@@ -450,7 +450,30 @@ static void an_ended_probe_is_nobodys(void **state)
 	fini(&f);
 }
 
-RUN_SUITE("lb/health", cmocka_unit_test(a_new_endpoint_serves_after_its_first_check),
+// FL-17, AHC-05: in place of the first result's; then thresholds count.
+static void a_verdict_of_another_process_holds_until_results_change_it(void **state)
+{
+	struct fixture f;
+	init(&f);
+	update(&f, 0, 3, false);
+	assert_true(lb_health_inherit(f.health, f.members[0], true));
+	assert_true(lb_health_inherit(f.health, f.members[1], false));
+	assert_false(lb_health_inherit(f.health, f.members[1], true)); // it has one
+	assert_false(lb_health_inherit(f.health, f.members[5], true)); // it is not listed
+	assert_int_equal(health_of(&f, 0), LB_MEMBER_SERVES);
+	assert_int_equal(health_of(&f, 1), LB_MEMBER_UNHEALTHY);
+	assert_int_equal(health_of(&f, 2), LB_MEMBER_UNCHECKED);
+	end_check(&f, 0, LB_PROBE_TIMEOUT);
+	assert_int_equal(health_of(&f, 0), LB_MEMBER_SERVES);
+	end_check(&f, 1, LB_PROBE_PASSED);
+	assert_int_equal(health_of(&f, 1), LB_MEMBER_UNHEALTHY);
+	end_check(&f, 1, LB_PROBE_PASSED);
+	assert_int_equal(health_of(&f, 1), LB_MEMBER_SERVES);
+	fini(&f);
+}
+
+RUN_SUITE("lb/health", cmocka_unit_test(a_verdict_of_another_process_holds_until_results_change_it),
+	cmocka_unit_test(a_new_endpoint_serves_after_its_first_check),
 	cmocka_unit_test(endpoints_that_serve_already_go_on_until_checks_fail),
 	cmocka_unit_test(a_verdict_takes_as_many_results_in_a_row_as_its_threshold),
 	cmocka_unit_test(an_endpoint_that_says_it_cannot_serve_is_believed_at_once),

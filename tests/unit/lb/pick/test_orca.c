@@ -139,7 +139,45 @@ static void report_without_memory_is_lost(void **state)
 	lb_orca_table_free(t);
 }
 
-RUN_SUITE("lb/orca", cmocka_unit_test(weight_is_requests_over_utilization_and_failures),
+// FL-17
+static void a_report_is_passed_on_with_its_age(void **state)
+{
+	struct lb_orca_table *t = lb_orca_table_new(), *other = lb_orca_table_new();
+	struct lb_orca_bequest b;
+	double weight;
+	lb_orca_bequeath(t, 7, 500 * S, &b);
+	assert_true(b.qps == 0);
+	assert_false(lb_orca_inherit(other, 7, &b, false, 500 * S));
+	assert_true(report(t, 100, 0, 0, 0.5, 500 * S));
+	lb_orca_bequeath(t, 7, 508 * S, &b);
+	assert_true(lb_orca_inherit(other, 7, &b, false, 1008 * S));
+	assert_int_equal(lb_orca_look(other, 7, &conf, 1009 * S, &weight), LB_ORCA_BLACKOUT);
+	assert_int_equal(lb_orca_look(other, 7, &conf, 1010 * S, &weight), LB_ORCA_WEIGHT);
+	assert_true(is_near(weight, 200));
+	assert_int_equal(lb_orca_look(other, 7, &conf, 1180 * S, &weight), LB_ORCA_EXPIRED);
+	assert_false(lb_orca_inherit(other, 7, &b, false, 1008 * S)); // it has one
+	assert_true(lb_orca_inherit(other, 8, &b, false, 3 * S)); // older than all time
+	lb_orca_table_free(t);
+	lb_orca_table_free(other);
+}
+
+// FL-17, A58-03
+static void a_member_that_is_coming_is_not_restarted_by_that(void **state)
+{
+	struct lb_orca_table *t = lb_orca_table_new();
+	const struct lb_orca_bequest b = {100, 0, 0.5F, S, true, 60 * S};
+	double weight;
+	assert_true(lb_orca_inherit(t, 7, &b, true, 100 * S));
+	lb_orca_restart(t, 7);
+	assert_int_equal(lb_orca_look(t, 7, &conf, 100 * S, &weight), LB_ORCA_WEIGHT);
+	lb_orca_restart(t, 7);
+	assert_int_equal(lb_orca_look(t, 7, &conf, 100 * S, &weight), LB_ORCA_BLACKOUT);
+	lb_orca_table_free(t);
+}
+
+RUN_SUITE("lb/orca", cmocka_unit_test(a_report_is_passed_on_with_its_age),
+	cmocka_unit_test(a_member_that_is_coming_is_not_restarted_by_that),
+	cmocka_unit_test(weight_is_requests_over_utilization_and_failures),
 	cmocka_unit_test(a_look_tells_why_there_is_no_weight),
 	cmocka_unit_test(report_without_requests_or_utilization_is_ignored),
 	cmocka_unit_test(weight_is_unused_until_blackout_is_over),

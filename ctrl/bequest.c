@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/bequest.h"
+
+#include "ctrl/assemble/assemble.h"
+#include "ctrl/assemble/overrides.h"
+#include "ctrl/bequest_wire.h"
+#include "lb/base/log.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// Writing
+
+struct making {
+	struct bequest_writer writer;
+	const char *cluster, *leaf; // whose endpoints are told; borrowed
+};
+
+static void add_override(
+	void *ctx, const char *cluster, const struct ip_port *address, const struct override *what)
+{
+	bequest_wire_override(&((struct making *)ctx)->writer, cluster, address, what);
+}
+
+static void add_endpoint(void *ctx, const struct assembler_bequest *b)
+{
+	struct making *m = ctx;
+	if (b->cluster != m->cluster || b->leaf != m->leaf)
+		bequest_wire_leaf(&m->writer, b->cluster, b->leaf);
+	m->cluster = b->cluster;
+	m->leaf = b->leaf;
+	bequest_wire_endpoint(&m->writer, b);
+}
+
+static bool write_all(int fd, const uint8_t *bytes, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, bytes, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		bytes += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+static int file_of(const struct bequest_writer *w)
+{
+	int fd = memfd_create("shunt-bequest", MFD_CLOEXEC);
+	if (fd >= 0 && write_all(fd, w->bytes, w->len))
+		return fd;
+	log_warn("nothing left to the newer process", "error=%s", log_quote(strerror(errno)));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+int bequest_make(const struct assembler *a)
+{
+	struct making m = {.cluster = NULL};
+	if (!bequest_wire_begin(&m.writer)) {
+		log_warn("nothing left to the newer process", "error=\"out of memory\"");
+		return -1;
+	}
+	overrides_each(assembler_overrides(a), add_override, &m);
+	assembler_bequeath(a, add_endpoint, &m);
+	if (m.writer.n_left_out)
+		log_warn("not all left to the newer process", "records=%u", m.writer.n_left_out);
+	int fd = file_of(&m.writer);
+	free(m.writer.bytes);
+	return fd;
+}
+
+// Reading
+
+struct taking {
+	struct assembler *assembler;
+	uint32_t n_ejections, n_weights, n_verdicts, n_overrides, n_unused; // endpoints; overrides
+};
+
+static void take_endpoint(void *ctx, const struct assembler_bequest *b)
+{
+	struct taking *t = ctx;
+	if (!assembler_inherit(t->assembler, b)) {
+		t->n_unused++;
+		return;
+	}
+	t->n_ejections += b->of.ejection.is_ejected;
+	t->n_weights += b->of.orca.qps > 0;
+	t->n_verdicts += b->of.is_checked;
+}
+
+static void take_override(
+	void *ctx, const char *cluster, const struct ip_port *address, struct override what)
+{
+	struct taking *t = ctx;
+	bool took = assembler_inherit_override(t->assembler, cluster, address, what);
+	t->n_overrides += took;
+	t->n_unused += !took;
+}
+
+// What the other process may change under way is not mapped. Returns 0, or -errno.
+static int read_file(int fd, uint8_t **ret, size_t *ret_len)
+{
+	struct stat st;
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (st.st_size < 0 || (uintmax_t)st.st_size > BEQUEST_MAX_LEN)
+		return -EFBIG;
+	size_t len = (size_t)st.st_size;
+	uint8_t *bytes = malloc(len + 1);
+	if (!bytes)
+		return -ENOMEM;
+	for (size_t at = 0; at < len;) {
+		ssize_t n = pread(fd, bytes + at, len - at, (off_t)at);
+		if (n <= 0) {
+			free(bytes);
+			return n < 0 ? -errno : -EIO;
+		}
+		at += (size_t)n;
+	}
+	*ret = bytes;
+	*ret_len = len;
+	return 0;
+}
+
+void bequest_take(struct assembler *a, int fd)
+{
+	static const struct bequest_events events = {take_endpoint, take_override};
+	struct taking t = {.assembler = a};
+	uint8_t *bytes = NULL;
+	size_t len = 0;
+	int rc = read_file(fd, &bytes, &len);
+	rc = rc ? rc : bequest_wire_read(bytes, len, &events, &t);
+	free(bytes);
+	if (rc) {
+		log_warn("nothing taken from the older process", "error=%s",
+			log_quote(strerror(-rc)));
+		return;
+	}
+	assembler_settle_bequests(a);
+	log_info("taken from the older process",
+		"ejections=%u weights=%u verdicts=%u overrides=%u unused=%u", t.n_ejections,
+		t.n_weights, t.n_verdicts, t.n_overrides, t.n_unused);
+}
