@@ -399,13 +399,14 @@ static void one_that_wakes_too_late_takes_nothing(void **state)
 	new->could_serve = true;
 	pass(10 * NS_PER_MS);
 	assert_int_equal(hear(fd).kind, TAKEOVER_TAKE);
-	struct takeover_message given = {.kind = TAKEOVER_GIVEN}, no = {.kind = TAKEOVER_REFUSED};
+	struct takeover_message given = {.kind = TAKEOVER_GIVEN},
+				no = {.kind = TAKEOVER_REFUSED, .text = "late"};
 	assert_int_equal(takeover_peer_say(fd, &given), 0);
 	assert_int_equal(takeover_peer_say(fd, &no), 0);
 	pass(10 * NS_PER_MS);
 	assert_ptr_equal(w.names, old);
 	assert_false(new->is_open);
-	assert_string_not_equal(new->given_up, "");
+	assert_string_equal(new->given_up, "late");
 	close(fd);
 }
 
@@ -468,9 +469,13 @@ static void one_that_hears_nothing_asks_again(void **state)
 		_exit(rc == 0 && seat.generation == 7 ? 0 : 1);
 	}
 	struct takeover_message m = {.kind = TAKEOVER_WELCOME, .generation = 7, .n_behind = 1};
+	struct takeover_message hello = {.kind = TAKEOVER_UNKNOWN};
 	for (int i = 0, fd; i < 2; i++) {
 		while ((fd = takeover_peer_accept(listener)) < 0)
 			usleep(1000);
+		while (takeover_peer_hear(fd, 1, &hello) == -EAGAIN)
+			usleep(1000);
+		assert_int_equal(hello.kind, TAKEOVER_HELLO);
 		if (i == 1)
 			assert_int_equal(takeover_peer_say(fd, &m), 0);
 		close(fd);
