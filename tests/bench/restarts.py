@@ -67,7 +67,7 @@ class HAProxy(Subject):
         text = haproxy.configuration(VIP, PORT, self.backend)
         config.write_text(text.replace("global\n", f"global\n  stats socket {self.lab.dir}/haproxy.sock "
                                        f"expose-fd listeners level admin\n{self.more}"))
-        self.process = self.lab.start("lb", "haproxy", ["haproxy", "-W", "-f", config], cpu=None)
+        self.process = self.lab.start("lb", "haproxy", ["haproxy", "-W", "-f", config], cpu=None, files=16384)
         self.bed.wait_connect("client", VIP, PORT, self.process)
 
     def replace(self, number):
