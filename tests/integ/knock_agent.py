@@ -49,17 +49,22 @@ def dial(port):
 
 def main():
     stop, asked, seen, *ports = sys.argv[1:]
-    rounds, failed = 0, collections.Counter()
+    rounds, resets, failed = 0, 0, collections.Counter()
     knocks = [(ask, asked), (see, seen), *((dial, int(port)) for port in ports)]
     while not pathlib.Path(stop).exists():
         for knock, where in knocks:
             try:
                 knock(where)
+            except ConnectionResetError as error:
+                if knock is dial:  # it was in the line of a listener that closed
+                    resets += 1
+                else:
+                    failed[f"{where}: {error}"] += 1
             except OSError as error:
                 failed[f"{where}: {error}"] += 1
         rounds += 1
         time.sleep(PAUSE_S)
-    print(json.dumps({"rounds": rounds, "failed": failed}))
+    print(json.dumps({"rounds": rounds, "resets": resets, "failed": failed}))
 
 
 main()
