@@ -364,6 +364,15 @@ static char *dispatch(const struct show *s, struct show_args *args, const char *
 	return answer_error("unknown command '%s', try help", line);
 }
 
+json_t *show_data(const struct show *s, char *const *words, unsigned n)
+{
+	struct show_args args = {.words = words, .n = n};
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		if (commands[i].build && take_name(commands[i].name, &args))
+			return commands[i].usage || !args.n ? commands[i].build(s, &args) : NULL;
+	return NULL;
+}
+
 // Units for people are asked for in front of the command, as it stands there: they are no part of
 // what is done. Returns the command.
 static const char *take_human(const char *line, bool *ret_human)

@@ -7,6 +7,8 @@
 #include "ctrl/base/slice.h"
 #include "ctrl/stats/caller.h"
 
+#include <jansson.h>
+
 #include <stdint.h>
 #include <stdio.h>
 
@@ -15,6 +17,8 @@ struct assembler;
 struct capture;
 struct certs;
 struct credentials;
+struct doctor_live;
+struct doctor_report;
 struct events;
 struct config;
 struct drains;
@@ -70,8 +74,14 @@ struct show *show_new(const struct show_conf *); // NULL = out of memory
 void show_free(struct show *); // NULL is fine
 // "starting", "ready", "draining"; a constant text.
 void show_set_state(struct show *, const char *state);
+const char *show_state(const struct show *); // the same; "draining" while any frontend drains
 // What metrics are read from; borrowed.
 const struct scrape_conf *show_scrape_conf(const struct show *);
+// What an examination of this daemon looks at, without its samples; the report is borrowed.
+struct doctor_live show_doctor_live(const struct show *, struct doctor_report *);
+// The data of a command that is all there at once, by its words: "show", "failures", "20". NULL =
+// there is no such command, what follows it is wrong, or out of memory.
+json_t *show_data(const struct show *, char *const *words, unsigned n);
 // All commands, for the manual page of shuntctl: a section of help2man's.
 void show_print_manual(FILE *);
 // A stats_answer_fn (ctrl/stats/stats_server.h); ctx is the show.

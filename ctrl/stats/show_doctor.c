@@ -76,7 +76,7 @@ static void doctoring_free(struct stats_follow *f)
 	free(d);
 }
 
-static struct doctor_live live_of(const struct show *s, struct doctor_report *report)
+struct doctor_live show_doctor_live(const struct show *s, struct doctor_report *report)
 {
 	const struct show_conf *c = &s->conf;
 	return (struct doctor_live){
@@ -115,7 +115,7 @@ json_t *show_doctor(const struct show *s, struct show_args *args)
 	d->show = s;
 	d->json = args->json;
 	d->host_looks = s->host && rc == 0;
-	d->live = live_of(s, &d->report);
+	d->live = show_doctor_live(s, &d->report);
 	doctor_live_sample(&d->live, &d->live.before);
 	if (rc)
 		tell_unexamined(d, strerror(-rc));

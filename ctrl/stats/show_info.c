@@ -95,6 +95,11 @@ static json_t *frontend_json(const struct show *s, uint32_t i)
 	return row;
 }
 
+const char *show_state(const struct show *s)
+{
+	return drains_any(s->conf.drains) ? "draining" : s->state;
+}
+
 json_t *show_info(const struct show *s, struct show_args *args)
 {
 	json_t *o = json_object();
@@ -109,7 +114,7 @@ json_t *show_info(const struct show *s, struct show_args *args)
 		clients += counter_read(&c->client_connections);
 	}
 	show_set_text(o, "version", SHUNT_VERSION);
-	show_set_text(o, "state", drains_any(s->conf.drains) ? "draining" : s->state);
+	show_set_text(o, "state", show_state(s));
 	show_set_u64(o, "pid", (uint64_t)getpid());
 	json_object_set_new(
 		o, "uptime_s", json_real(show_seconds(twheel_now(s->conf.wheel) - s->started_ns)));
