@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the metrics' port if shunt.yaml asks for one.
+// Starts the metrics' port, with the status page on it, if shunt.yaml asks for one.
 // Thread: ctrl.
 #pragma once
 
@@ -8,10 +8,11 @@
 
 struct config;
 struct loop;
-struct metrics_server;
-struct scrape_conf;
+struct metrics_port;
+struct show;
 
 // What it is given is borrowed, and outlives it. *ret stays NULL without the port. Returns 0, or
 // -EINVAL with reterr, which names the field.
-[[nodiscard]] int metrics_start(const struct config *, struct loop *, const struct scrape_conf *,
-	struct slice, struct metrics_server **ret, struct lb_err *reterr);
+[[nodiscard]] int metrics_start(const struct config *, struct loop *, const struct show *,
+	struct slice, struct metrics_port **ret, struct lb_err *reterr);
+void metrics_stop(struct metrics_port *); // NULL is fine

@@ -4,9 +4,7 @@
 #include "ctrl/conf/config.h"
 #include "ctrl/listen_port.h"
 #include "ctrl/loop.h"
-#include "ctrl/metrics/metrics_server.h"
 #include "ctrl/metrics_start.h"
-#include "ctrl/stats/show.h"
 #include "ctrl/stats_start.h"
 #include "ctrl/status/status_server.h"
 #include "ctrl/status_start.h"
@@ -21,14 +19,14 @@ int reach_open_ports(struct reach *r, struct lb_err *err)
 	int rc = r->status
 	                 ? 0
 	                 : status_start(c->config, c->bootstrap, c->xds, c->loop, &r->status, err);
-	return rc || r->metrics ? rc
-	                        : metrics_start(c->config, c->loop, show_scrape_conf(c->show),
-					  c->slice, &r->metrics, err);
+	return rc || r->metrics
+	               ? rc
+	               : metrics_start(c->config, c->loop, c->show, c->slice, &r->metrics, err);
 }
 
 static void close_ports(struct reach *r)
 {
-	metrics_server_free(r->metrics);
+	metrics_stop(r->metrics);
 	if (r->status)
 		loop_unwatch_fd(r->conf.loop, status_server_fd(r->status));
 	status_server_free(r->status);
@@ -81,7 +79,7 @@ void reach_step_back(struct reach *r)
 
 void reach_stop(struct reach *r)
 {
-	metrics_server_free(r->metrics);
+	metrics_stop(r->metrics);
 	status_server_free(r->status);
 	stats_stop(r->stats);
 	*r = (struct reach){0};

@@ -13,7 +13,7 @@
 
 struct config;
 struct loop;
-struct metrics_server;
+struct metrics_port;
 struct show;
 struct stats_sockets;
 struct status_server;
@@ -34,7 +34,7 @@ struct reach { // zero = closed
 	struct reach_conf conf;
 	struct stats_sockets *stats;
 	struct status_server *status; // NULL = off
-	struct metrics_server *metrics; // NULL = off
+	struct metrics_port *metrics; // NULL = off
 };
 
 // Opens the sockets by their names, or by those of one who is not in front, and the ports only for

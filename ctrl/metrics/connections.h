@@ -31,5 +31,6 @@ struct connections_conf {
 // NULL with reterr.
 struct connections *connections_new(const struct connections_conf *, struct lb_err *reterr);
 // First thing in each callback of the evhttp: the request is whole, the time of its answer begins.
+// And again when a part of an answer without end has been taken: it has that time anew.
 void connections_answering(struct connections *, struct evhttp_request *);
 void connections_free(struct connections *); // after evhttp_free(); NULL is fine

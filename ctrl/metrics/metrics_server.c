@@ -4,6 +4,8 @@
 #include "ctrl/metrics/connections.h"
 #include "ctrl/metrics/metric_text.h"
 #include "ctrl/metrics/scrape.h"
+#include "lb/base/ip.h"
+#include "lb/base/str.h"
 #include "lb/base/time.h"
 
 #include <event2/buffer.h>
@@ -16,12 +18,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #define TIMEOUT_S 30 // without a byte moved
 #define REQUEST_NS (10 * NS_PER_SECOND)
 #define ANSWER_NS (60 * NS_PER_SECOND)
 #define MAX_HEADERS_LEN 8192
+#define MISDIRECTED 421 // RFC 9110 15.5.20
 #define CHUNK_LEN ((size_t)256 << 10)
 
 // An answer under way.
@@ -109,15 +113,48 @@ static void go_on(evutil_socket_t fd, short what, void *arg)
 		evhttp_send_reply_chunk_with_cb(a->request, a->out, on_written, a);
 }
 
+static bool is_head(struct evhttp_request *request)
+{
+	return evhttp_request_get_command(request) == EVHTTP_REQ_HEAD;
+}
+
 static void refuse(struct evhttp_request *request, int status, const char *why)
 {
 	struct evbuffer *body = evbuffer_new();
 	evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type", "text/plain");
-	if (body)
+	if (body && !is_head(request))
 		evbuffer_add_printf(body, "%s\n", why);
 	evhttp_send_reply(request, status, why, body);
 	if (body)
 		evbuffer_free(body);
+}
+
+// "localhost", "a.localhost", or an address: no name that somebody else can give a meaning to. Who
+// says none is no browser.
+static bool is_local_host(struct evhttp_request *request)
+{
+	const char *host = evhttp_request_get_host(request);
+	static const char local[] = "localhost";
+	struct str name = str_from(host ? host : local);
+	struct ip_addr ip;
+	if (name.len > 1 && name.p[0] == '[' && name.p[name.len - 1] == ']')
+		name = (struct str){name.p + 1, name.len - 2};
+	if (ip_parse_str(name, &ip))
+		return true;
+	size_t len = strlen(local);
+	const char *end = name.p + name.len - len;
+	return name.len >= len && strncasecmp(end, local, len) == 0 &&
+	       (name.len == len || end[-1] == '.');
+}
+
+// First thing of all that tells names. True = it is refused.
+static bool is_lured(struct metrics_server *s, struct evhttp_request *request)
+{
+	connections_answering(s->connections, request);
+	if (!s->conf.is_local || is_local_host(request))
+		return false;
+	refuse(request, MISDIRECTED, "ask for an address or for localhost");
+	return true;
 }
 
 // What the query asks for. NULL = all is well; else why not. The names are borrowed from `query`.
@@ -136,6 +173,16 @@ static const char *read_query(const struct evkeyvalq *query, struct scrape_ask *
 		}
 	}
 	return NULL;
+}
+
+// Who asks for headers alone gets the form, and nothing is read for it.
+static void tell_form(struct evhttp_request *request)
+{
+	bool is_open_metrics = metric_text_wants_open_metrics(
+		evhttp_find_header(evhttp_request_get_input_headers(request), "Accept"));
+	evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
+		metric_text_content_type(is_open_metrics));
+	evhttp_send_reply(request, HTTP_OK, "OK", NULL);
 }
 
 static bool begin(
@@ -174,13 +221,16 @@ static void on_metrics(struct evhttp_request *request, void *arg)
 	struct evkeyvalq query = {0};
 	struct scrape_ask ask;
 	const char *wrong = NULL;
-	connections_answering(s->connections, request);
+	if (is_lured(s, request))
+		return;
 	if (evhttp_parse_query_str(text ? text : "", &query) != 0)
 		wrong = "malformed query";
 	else
 		wrong = read_query(&query, &ask);
 	if (wrong) {
 		refuse(request, HTTP_BADREQUEST, wrong);
+	} else if (is_head(request)) {
+		tell_form(request);
 	} else if (s->n_answers == METRICS_MAX_ANSWERS) {
 		evhttp_add_header(evhttp_request_get_output_headers(request), "Retry-After", "1");
 		refuse(request, HTTP_SERVUNAVAIL, "too many answers are under way");
@@ -199,10 +249,24 @@ static void on_ready(struct evhttp_request *request, void *arg)
 	refuse(request, is_ready ? HTTP_OK : HTTP_SERVUNAVAIL, is_ready ? "ready" : "not ready");
 }
 
+static void on_page(struct evhttp_request *request, void *arg)
+{
+	struct metrics_server *s = arg;
+	if (!is_lured(s, request))
+		s->conf.page->answer(s->conf.page->ctx, request);
+}
+
+static void on_events(struct evhttp_request *request, void *arg)
+{
+	struct metrics_server *s = arg;
+	if (!is_lured(s, request))
+		s->conf.page->follow(s->conf.page->ctx, request, s->connections);
+}
+
 static void on_other(struct evhttp_request *request, void *arg)
 {
 	connections_answering(((struct metrics_server *)arg)->connections, request);
-	refuse(request, HTTP_NOTFOUND, "there are /metrics and /ready");
+	refuse(request, HTTP_NOTFOUND, "there are /, /metrics and /ready");
 }
 
 static int start(struct metrics_server *s, struct lb_err *reterr)
@@ -210,13 +274,16 @@ static int start(struct metrics_server *s, struct lb_err *reterr)
 	s->http = evhttp_new(s->conf.base);
 	if (!s->http)
 		return lb_err_set(reterr, "out of memory");
-	evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET);
+	evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
 	evhttp_set_timeout(s->http, TIMEOUT_S);
 	evhttp_set_max_headers_size(s->http, MAX_HEADERS_LEN);
 	evhttp_set_max_body_size(s->http, 0);
 	evhttp_set_gencb(s->http, on_other, s);
 	if (evhttp_set_cb(s->http, "/metrics", on_metrics, s) ||
 		evhttp_set_cb(s->http, "/ready", on_ready, s))
+		return lb_err_set(reterr, "out of memory");
+	if (s->conf.page && (evhttp_set_cb(s->http, "/", on_page, s) ||
+				    evhttp_set_cb(s->http, "/events", on_events, s)))
 		return lb_err_set(reterr, "out of memory");
 	const struct connections_conf conf = {.base = s->conf.base,
 		.http = s->http,

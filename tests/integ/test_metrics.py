@@ -104,7 +104,7 @@ def test_ops_11_endpoints_and_single_clusters_are_told_when_asked_for(metered):
     blue = samples(fetch(metered.bed, "/metrics?cluster=blue&cluster=blue&cluster=absent"))
     assert {dict(labels)["cluster"] for _, labels in blue} == {"blue"}
     assert "400" in fetch(metered.bed, "/metrics?scope=everything", head=True)
-    assert "404" in fetch(metered.bed, "/", head=True)
+    assert "404" in fetch(metered.bed, "/nothing", head=True)
     assert fetch(metered.bed, "/ready") == "ready\n"
 
 
