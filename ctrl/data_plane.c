@@ -18,6 +18,7 @@
 // What config.h lets through must fit the data plane, which it does not know.
 _Static_assert(CONFIG_MAX_PORTS <= NET_MAX_PORTS, "ports");
 _Static_assert(CONFIG_MAX_ADDRESSES <= NET_MAX_ADDRESSES, "addresses of a port");
+_Static_assert(CONFIG_MAX_GATEWAYS == NET_MAX_GATEWAYS, "gateways of a port");
 _Static_assert(CONFIG_MAX_VIPS <= NET_MAX_VIPS, "vips");
 _Static_assert(CONFIG_MAX_TUNNELS <= NET_MAX_TUNNELS, "tunnels");
 _Static_assert(CONFIG_MAX_TUNNEL_PREFIXES <= NET_MAX_TUNNEL_PREFIXES, "prefixes of a tunnel");
@@ -147,8 +148,11 @@ static void describe_ports(
 		const struct config_port *p = &c->ports[i];
 		struct host_port *to = &conf->ports[i];
 		to->port = ports[i];
-		to->gateway = p->gateway_ip;
-		to->gateway6 = p->gateway6_ip;
+		memcpy(to->gateways, p->gateway_ips, sizeof(to->gateways));
+		to->first_gateway = p->gateway_choice == CONFIG_GATEWAY_FIRST;
+		to->watch = (struct net_watch){.interval_ns = p->watch.interval_ms * NS_PER_MS,
+			.n_missed = (uint8_t)p->watch.missed,
+			.n_answered = (uint8_t)p->watch.answered};
 		to->accept_ra = p->accept_ra;
 		to->has_kernel = p->kernel;
 		to->n_addresses = p->n_addresses;

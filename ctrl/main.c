@@ -10,6 +10,7 @@
 #include "ctrl/control_plane.h"
 #include "ctrl/data_plane.h"
 #include "ctrl/frontends.h"
+#include "ctrl/gateway_watch.h"
 #include "ctrl/heap_trim.h"
 #include "ctrl/log_file.h"
 #include "ctrl/signals.h"
@@ -51,6 +52,7 @@ struct daemon {
 	struct exception *exception; // NULL = no port has a kernel behind it
 	struct port *ports[NET_MAX_PORTS];
 	struct show_port shown_ports[NET_MAX_PORTS];
+	struct gateway_watch gateways; // of them
 	struct proxy_frontend *proxy_frontends;
 	struct lb_slot *slot;
 	struct lb_link *links[LB_MAX_WORKERS];
@@ -174,6 +176,7 @@ static bool watch_ports(void *ctx, uint64_t now_ns)
 			port_status(d->ports[i])->state == PORT_UP);
 		came_up |= event == PORT_EVENT_LINK && port_status(d->ports[i])->state == PORT_UP;
 	}
+	gateway_watch_look(&d->gateways, d->shown_ports);
 	return came_up;
 }
 
@@ -212,6 +215,7 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 	d->handshakes = data_plane_make_handshakes(c, &d->keys);
 	if (!d->shared || !d->handshakes)
 		return lb_err_set(err, "out of memory for the workers");
+	d->gateways = (struct gateway_watch){.config = c, .gateways = &d->shared->gateways};
 	for (unsigned i = 0; i < c->n_workers; i++) {
 		d->links[i] = lb_link_new(i, c->workers[i], d->shared);
 		if (!d->links[i])

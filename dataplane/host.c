@@ -131,8 +131,9 @@ static struct net *make_net(struct host *h, const struct host_conf *conf, uint64
 		to->mtu = port_mtu(h->ports[i]);
 		to->n_addresses = from->n_addresses;
 		memcpy(to->addresses, from->addresses, sizeof(to->addresses));
-		to->gateway = from->gateway;
-		to->gateway6 = from->gateway6;
+		memcpy(to->gateways, from->gateways, sizeof(to->gateways));
+		to->first_gateway = from->first_gateway;
+		to->watch = from->watch;
 		to->accept_ra = from->accept_ra;
 		to->is_shared = from->has_kernel;
 		h->shared |= (uint32_t)from->has_kernel << i;
@@ -183,6 +184,8 @@ static int make(struct host *h, const struct host_conf *conf, struct lb_err *ret
 	if (!h->tcp)
 		return lb_err_set(reterr, "out of memory");
 	h->tunnels = conf->tunnels;
+	if (conf->gateways)
+		net_share_gateways(h->net, conf->gateways);
 	if (conf->tunnels)
 		net_set_tunnels(h->net, conf->tunnels);
 	struct net_tcp up = {.input = on_segment,
@@ -422,6 +425,7 @@ bool host_poll(struct host *h, host_sort_fn sort, void *ctx)
 {
 	struct rte_mbuf *frames[PORT_BURST];
 	bool any = false;
+	net_follow_gateways(h->net);
 	for (uint32_t p = 0; p < h->n_ports; p++) {
 		if (!port_queue_is_live(h->queues[p]) && !settle(h, p))
 			continue;

@@ -29,7 +29,10 @@ struct host_port {
 	uint16_t mtu, vlan; // as in struct port_conf; only if port is NULL
 	struct net_prefix addresses[NET_MAX_ADDRESSES]; // the first is the default source
 	uint32_t n_addresses; // at least 1
-	struct ip_addr gateway, gateway6; // see struct net_port_conf
+	// See struct net_port_conf.
+	struct ip_addr gateways[NET_MAX_GATEWAYS];
+	bool first_gateway;
+	struct net_watch watch;
 	bool accept_ra;
 	bool has_kernel; // behind it: its addresses are shared (net/foreign.h)
 };
@@ -40,6 +43,7 @@ struct host_conf {
 	const struct net_vip *vips; // copied
 	uint32_t n_vips, n_vip_places; // see net_set_vips()
 	const struct net_tunnels *tunnels; // borrowed; NULL = none (net_set_tunnels())
+	struct lb_gateways *gateways; // borrowed; NULL = its own (net_share_gateways())
 	uint32_t queue; // of every port
 	uint32_t max_conns; // of any state but TIME_WAIT
 	uint32_t max_half_open, max_passive, max_time_wait; // of TCP connections, see tcp.h

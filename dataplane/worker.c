@@ -96,6 +96,7 @@ static struct host *make_host(
 		.n_vips = conf->n_vips,
 		.n_vip_places = conf->n_frontends + conf->n_vip_places,
 		.tunnels = conf->steer->tunnels,
+		.gateways = &conf->link->shared->gateways,
 		.queue = conf->index,
 		.max_conns = limits->max_conns,
 		.max_half_open = limits->max_conns / 4,

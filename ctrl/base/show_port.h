@@ -3,6 +3,8 @@
 // Thread: ctrl.
 #pragma once
 
+#include "lb/base/gateways.h"
+
 #include <stdint.h>
 
 // The state of a port, besides shunt.yaml.
@@ -17,5 +19,7 @@ struct show_port {
 	uint32_t mbps; // 0 = unknown
 	uint64_t n_link_downs, n_losses;
 	const char *merged; // what was done about frames longer than the MTU; "" = none came
+	// In the order of the configuration; the time is that of a worker's clock.
+	struct lb_gateway gateways[LB_MAX_GATEWAYS];
 	const char *error; // why the device cannot be reopened; "" = it is only absent
 };

@@ -19,6 +19,8 @@
 #define CONFIG_MAX_SNI 64 // names of one frontend
 #define CONFIG_MAX_PROXIES 64 // of a frontend: prefixes
 #define CONFIG_MAX_VIPS 64
+#define CONFIG_MAX_GATEWAYS 8 // of one port
+#define CONFIG_LEAST_WATCH_MS 50
 #define CONFIG_MAX_TUNNELS 16
 #define CONFIG_MAX_TUNNEL_PREFIXES 16 // of one, in each list
 
@@ -38,11 +40,30 @@ struct config_kernel {
 	uint32_t frames_per_s; // as given, or the default
 };
 
+// Which of a port's gateways of one family a flow takes, among those that answer.
+enum config_gateway_choice {
+	CONFIG_GATEWAY_HASH, // by its addresses and ports: all are in use
+	CONFIG_GATEWAY_FIRST, // the first of the list: the others stand by
+};
+
+struct config_gateway_watch { // NULL = absent
+	uint32_t *interval_ms, *missed, *answered;
+};
+struct config_watch { // as given, or the defaults
+	uint32_t interval_ms; // 0 = gateways are not watched
+	uint32_t missed; // questions without an answer: it is down
+	uint32_t answered; // with one: it is up again
+};
+
 struct config_port {
 	char *device; // DPDK device arguments: "net_af_packet0,iface=lb-c"
 	char **addresses; // "10.81.0.10/24", "2001:db8::10/64"
 	unsigned n_addresses;
 	char *gateway, *gateway6; // NULL = none
+	char **gateways; // of both families, in place of these
+	unsigned n_gateways;
+	enum config_gateway_choice gateway_choice;
+	struct config_gateway_watch *gateway_watch; // NULL = absent
 	uint16_t mtu; // of IP packets
 	uint16_t vlan; // 0 = none
 	enum config_steering steering;
@@ -52,7 +73,9 @@ struct config_port {
 	struct ip_addr *address_ips; // [n_addresses]
 	uint8_t *address_lens; // [n_addresses] prefix lengths
 	bool has_ip6; // one of them is an IPv6 address
-	struct ip_addr gateway_ip, gateway6_ip; // all zero = none
+	struct ip_addr gateway_ips[CONFIG_MAX_GATEWAYS];
+	unsigned n_gateway_ips;
+	struct config_watch watch;
 };
 
 // A prefix that this host answers for beside its ports' addresses.

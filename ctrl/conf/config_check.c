@@ -5,6 +5,7 @@
 #include "ctrl/conf/config.h"
 #include "ctrl/conf/config_address.h"
 #include "ctrl/conf/config_frontends.h"
+#include "ctrl/conf/config_gateways.h"
 #include "ctrl/conf/config_kernel.h"
 #include "ctrl/conf/config_numbers.h"
 #include "ctrl/conf/config_stats.h"
@@ -43,32 +44,6 @@ static int check_address(
 	return 0;
 }
 
-static bool is_on_link(const struct config_port *p, const struct ip_addr *ip)
-{
-	for (unsigned i = 0; i < p->n_addresses; i++) {
-		const struct ip_addr *ours = &p->address_ips[i];
-		unsigned bits = p->address_lens[i] + (ip_is_v4(ours) ? IP_V4_BITS : 0u);
-		if (ip_in_prefix(ip, ours, bits))
-			return true;
-	}
-	return false;
-}
-
-static int check_gateway(const struct config_port *p, const char *name, bool v4, const char *text,
-	struct ip_addr *ret, struct lb_err *reterr)
-{
-	if (!text)
-		return 0;
-	if (!ip_parse(text, ret) || ip_is_v4(ret) != v4)
-		return lb_err_set(
-			reterr, "%s: '%s' is not an %s address", name, text, v4 ? "IPv4" : "IPv6");
-	if (!v4 && !p->has_ip6)
-		return lb_err_set(reterr, "%s: this port has no IPv6 address", name);
-	if (!ip_is_link_local(ret) && !is_on_link(p, ret))
-		return lb_err_set(reterr, "%s: %s is in no subnet of this port", name, text);
-	return 0;
-}
-
 static int check_port(struct config_port *p, struct lb_err *reterr)
 {
 	uint32_t mtu = p->mtu; // 0 = absent
@@ -90,14 +65,7 @@ static int check_port(struct config_port *p, struct lb_err *reterr)
 	if (p->has_ip6 && p->mtu && p->mtu < IP6_MTU_MIN)
 		return lb_err_set(
 			reterr, "mtu: %u is less than the %d that IPv6 needs", p->mtu, IP6_MTU_MIN);
-	if (p->accept_ra && (p->gateway6 || !p->has_ip6))
-		return lb_err_set(reterr, "accept_ra: this port has %s",
-			p->gateway6 ? "a gateway6" : "no IPv6 address");
-	return check_gateway(p, "gateway", true, p->gateway, &p->gateway_ip, reterr) ||
-	                       check_gateway(
-				       p, "gateway6", false, p->gateway6, &p->gateway6_ip, reterr)
-	               ? -EINVAL
-	               : 0;
+	return config_check_gateways(p, reterr);
 }
 
 static bool has_same_device(const struct config_port *a, const struct config_port *b)

@@ -10,6 +10,9 @@
 const struct config_number config_numbers[CONFIG_N_NUMBERS] = {
 	[CONFIG_MTU] = {"ports[].mtu", "bytes", 1500, 576, CONFIG_MAX_MTU}, // RFC 791: 576 always
 	[CONFIG_VLAN] = {"ports[].vlan", "", 0, 0, CONFIG_MAX_VLAN},
+	[CONFIG_WATCH_INTERVAL] = {"ports[].gateway_watch.interval_ms", "ms", 500, 0, 60000},
+	[CONFIG_WATCH_MISSED] = {"ports[].gateway_watch.missed", "", 3, 1, 100},
+	[CONFIG_WATCH_ANSWERED] = {"ports[].gateway_watch.answered", "", 3, 1, 100},
 	// Frames a second that each worker gives to the kernel.
 	[CONFIG_KERNEL_RATE] = {"ports[].kernel.rate", "", 10000, 10, 1000000},
 	[CONFIG_PORT] = {"frontends[].port", "", 0, 1, 65535},

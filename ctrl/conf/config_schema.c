@@ -31,6 +31,10 @@ static const cyaml_strval_t steering_names[] = {
 	{"auto", CONFIG_STEERING_AUTO},
 	{"software", CONFIG_STEERING_SOFTWARE},
 };
+static const cyaml_strval_t gateway_names[] = {
+	{"hash", CONFIG_GATEWAY_HASH},
+	{"first", CONFIG_GATEWAY_FIRST},
+};
 static const cyaml_strval_t tunnel_names[] = {
 	{"ipip", CONFIG_TUNNEL_IPIP},
 	{"gue", CONFIG_TUNNEL_GUE},
@@ -56,6 +60,7 @@ const struct config_choice config_choices[] = {
 	{"wait_for_ready", wait_names, CYAML_ARRAY_LEN(wait_names)},
 	{"listeners", listeners_names, CYAML_ARRAY_LEN(listeners_names)},
 	{"steering", steering_names, CYAML_ARRAY_LEN(steering_names)},
+	{"gateway_choice", gateway_names, CYAML_ARRAY_LEN(gateway_names)},
 	{"kind", tunnel_names, CYAML_ARRAY_LEN(tunnel_names)},
 	{"level", level_names, CYAML_ARRAY_LEN(level_names)},
 	{"protocol", protocol_names, CYAML_ARRAY_LEN(protocol_names)},
@@ -71,12 +76,25 @@ static const cyaml_schema_field_t kernel_fields[] = {
 	CYAML_FIELD_UINT_PTR("rate", OPTIONAL_POINTER, struct config_kernel, rate),
 	CYAML_FIELD_END,
 };
+static const cyaml_schema_field_t watch_fields[] = {
+	CYAML_FIELD_UINT_PTR(
+		"interval_ms", OPTIONAL_POINTER, struct config_gateway_watch, interval_ms),
+	CYAML_FIELD_UINT_PTR("missed", OPTIONAL_POINTER, struct config_gateway_watch, missed),
+	CYAML_FIELD_UINT_PTR("answered", OPTIONAL_POINTER, struct config_gateway_watch, answered),
+	CYAML_FIELD_END,
+};
 static const cyaml_schema_field_t port_fields[] = {
 	CYAML_FIELD_STRING_PTR("device", CYAML_FLAG_POINTER, struct config_port, device, 1, 1024),
 	CYAML_FIELD_SEQUENCE_COUNT("addresses", CYAML_FLAG_POINTER, struct config_port, addresses,
 		n_addresses, &string_value, 1, CONFIG_MAX_ADDRESSES),
 	CYAML_FIELD_STRING_PTR("gateway", OPTIONAL_POINTER, struct config_port, gateway, 1, 64),
 	CYAML_FIELD_STRING_PTR("gateway6", OPTIONAL_POINTER, struct config_port, gateway6, 1, 64),
+	CYAML_FIELD_SEQUENCE_COUNT("gateways", OPTIONAL_POINTER, struct config_port, gateways,
+		n_gateways, &string_value, 1, CONFIG_MAX_GATEWAYS),
+	CYAML_FIELD_ENUM("gateway_choice", CYAML_FLAG_OPTIONAL, struct config_port, gateway_choice,
+		gateway_names, CYAML_ARRAY_LEN(gateway_names)),
+	CYAML_FIELD_MAPPING_PTR(
+		"gateway_watch", OPTIONAL_POINTER, struct config_port, gateway_watch, watch_fields),
 	CYAML_FIELD_BOOL("accept_ra", CYAML_FLAG_OPTIONAL, struct config_port, accept_ra),
 	CYAML_FIELD_UINT("mtu", CYAML_FLAG_OPTIONAL, struct config_port, mtu),
 	CYAML_FIELD_UINT("vlan", CYAML_FLAG_OPTIONAL, struct config_port, vlan),

@@ -20,10 +20,10 @@ static int check_gateways(const struct config *c, const struct config_vip *v, st
 {
 	for (unsigned i = 0; i < c->n_ports; i++) {
 		const struct config_port *p = &c->ports[i];
-		if ((p->gateway && ip_in_prefix(&p->gateway_ip, &v->range.ip, v->range.bits)) ||
-			(p->gateway6 && ip_in_prefix(&p->gateway6_ip, &v->range.ip, v->range.bits)))
-			return lb_err_set(
-				reterr, "%s contains a gateway of ports[%u]", v->prefix, i);
+		for (unsigned k = 0; k < p->n_gateway_ips; k++)
+			if (ip_in_prefix(&p->gateway_ips[k], &v->range.ip, v->range.bits))
+				return lb_err_set(
+					reterr, "%s contains a gateway of ports[%u]", v->prefix, i);
 	}
 	return 0;
 }

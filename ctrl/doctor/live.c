@@ -237,8 +237,8 @@ const struct doctor_live_check doctor_live_checks[] = {
 		DOCTOR_ERROR, check_frontends},
 	{"port", "each port: whether device and link are there", DOCTOR_ERROR, check_ports},
 	{"gateway",
-		"whether a port's gateway has left our last question (ARP, neighbor discovery) "
-		"without an answer",
+		"whether a port's gateways answer ARP and neighbor discovery; a warning while "
+		"another one of the port does",
 		DOCTOR_ERROR, live_check_gateway},
 	{"worker", "workers that hang, and turns of more than 1 ms", DOCTOR_ERROR,
 		live_check_worker},

@@ -2,6 +2,7 @@
 // What the workers' counters tell.
 #include "ctrl/access_log/access_log.h"
 #include "ctrl/assemble/workers.h"
+#include "ctrl/base/show_port.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/doctor/live.h"
 #include "lb/base/twheel.h"
@@ -94,24 +95,42 @@ static double seconds_between(const struct doctor_live *l)
 	return (double)(l->now.at_ns - l->before.at_ns) / (double)NS_PER_SECOND;
 }
 
+// Where nobody watches, traffic tells of one of them.
+static bool has_silent(const struct doctor_live *l)
+{
+	return workers_counter(l->workers, "net", "gateways_silent");
+}
+
+// Of one port and family; those that do not answer are named together.
+static void look_at_gateways(const struct doctor_live *l, unsigned port, bool v4)
+{
+	const struct config_port *c = &l->config->ports[port];
+	char list[CONFIG_MAX_GATEWAYS * (IP_PORT_TEXT_MAX + 4)] = "", text[IP_PORT_TEXT_MAX];
+	unsigned n_up = 0;
+	size_t len = 0;
+	for (unsigned i = 0; i < c->n_gateway_ips; i++) {
+		enum lb_gateway_state state = l->ports[port].gateways[i].state;
+		if (ip_is_v4(&c->gateway_ips[i]) != v4)
+			continue;
+		n_up += state == LB_GATEWAY_UP;
+		if (state == LB_GATEWAY_DOWN || (state == LB_GATEWAY_UNKNOWN && has_silent(l)))
+			len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+				len ? " or " : "", ip_print(&c->gateway_ips[i], text));
+	}
+	if (!len)
+		return;
+	doctor_find(l->report, n_up ? DOCTOR_WARNING : DOCTOR_ERROR,
+		"gateway %s does not answer ARP or neighbor discovery; what is behind it is %s",
+		list, n_up ? "reached by another one" : "not reached");
+	doctor_fix(l->report, "gateway of the port, its vlan, or that router");
+}
+
 void live_check_gateway(const struct doctor_live *l)
 {
-	char list[256] = "";
-	if (!workers_counter(l->workers, "net", "gateways_silent"))
-		return;
 	for (unsigned i = 0; i < l->config->n_ports; i++) {
-		const struct config_port *p = &l->config->ports[i];
-		const char *const texts[] = {p->gateway, p->gateway6};
-		for (int k = 0; k < 2; k++)
-			if (texts[k])
-				snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
-					list[0] ? " or " : "", texts[k]);
+		look_at_gateways(l, i, true);
+		look_at_gateways(l, i, false);
 	}
-	doctor_find(l->report, DOCTOR_ERROR,
-		"gateway %s does not answer ARP or neighbor discovery; what is behind it is not "
-		"reached",
-		list);
-	doctor_fix(l->report, "gateway of the port, its vlan, or that router");
 }
 
 void live_check_worker(const struct doctor_live *l)

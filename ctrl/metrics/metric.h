@@ -141,6 +141,10 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 		"How often the link went.")                                                        \
 	X(PORT_COUNTERS_OF, COUNTER, "shunt_port_events", "port device event",                     \
 		"The counters of `show ports`: frames, bytes and losses.")                         \
+	X(GATEWAY_UP, GAUGE, "shunt_gateway_up", "port gateway",                                   \
+		"1 while the gateway answers, of those that are watched.")                         \
+	X(GATEWAY_DOWNS, COUNTER, "shunt_gateway_downs", "port gateway",                           \
+		"How often it stopped to.")                                                        \
 	X(SNAPSHOT, GAUGE, "shunt_snapshot_version", "", "The configuration published last.")      \
 	X(SNAPSHOT_AGE, GAUGE, "shunt_snapshot_age_seconds", "", "Time since that was.")           \
 	X(XDS_AGE, GAUGE, "shunt_xds_newest_resource_age_seconds", "grpc_xds_resource_type",       \

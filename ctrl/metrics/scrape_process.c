@@ -222,6 +222,19 @@ static void tell_port(struct scrape *s, enum metric_id id, uint32_t i)
 	scrape_tell(s, id, value, LABELS(port, s->conf.config->ports[i].device));
 }
 
+static void tell_gateways(struct scrape *s, enum metric_id id, uint32_t i)
+{
+	const struct config_port *c = &s->conf.config->ports[i];
+	char port[12], text[IP_PORT_TEXT_MAX];
+	snprintf(port, sizeof(port), "%u", i);
+	for (unsigned k = 0; k < c->n_gateway_ips; k++) {
+		const struct lb_gateway *g = &s->conf.ports[i].gateways[k];
+		double value = id == METRIC_ID_GATEWAY_UP ? g->state == LB_GATEWAY_UP : g->n_downs;
+		if (g->state != LB_GATEWAY_UNKNOWN)
+			scrape_tell(s, id, value, LABELS(port, ip_print(&c->gateway_ips[k], text)));
+	}
+}
+
 static void tell_port_events(struct scrape *s, enum metric_id id, uint32_t i)
 {
 	char group[16];
@@ -362,6 +375,8 @@ const struct scrape_family scrape_process[] = {
 	OF_PORTS(PORT_UP, tell_port),
 	OF_PORTS(PORT_LINK_DOWNS, tell_port),
 	OF_PORTS(PORT_COUNTERS_OF, tell_port_events),
+	OF_PORTS(GATEWAY_UP, tell_gateways),
+	OF_PORTS(GATEWAY_DOWNS, tell_gateways),
 	ONCE(SNAPSHOT, tell_snapshot),
 	ONCE(SNAPSHOT_AGE, tell_snapshot),
 	ONCE(XDS_AGE, tell_xds_ages),

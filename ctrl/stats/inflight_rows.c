@@ -188,6 +188,16 @@ const char *inflight_rows_mac(const uint8_t mac[6], char text[INFLIGHT_MAC_MAX])
 	return text;
 }
 
+// Of a gateway of shunt.yaml; "" = it is none.
+static const char *watch_of(const struct show *s, uint32_t port, const struct ip_addr *ip)
+{
+	const struct config *c = s->conf.config;
+	for (unsigned i = 0; port < c->n_ports && i < c->ports[port].n_gateway_ips; i++)
+		if (ip_eq(&c->ports[port].gateway_ips[i], ip))
+			return lb_gateway_state_name(s->conf.ports[port].gateways[i].state);
+	return "";
+}
+
 static json_t *neighbor_row(const struct show *s, const struct inflight_told *told)
 {
 	const struct lb_inflight_row *from = told->row;
@@ -202,6 +212,7 @@ static json_t *neighbor_row(const struct show *s, const struct inflight_told *to
 	json_object_set_new(
 		row, "age_s", n->has_mac ? json_real(show_seconds(age_ns)) : json_null());
 	json_object_set_new(row, "gateway", json_boolean(n->is_gateway));
+	show_set_text(row, "watch", watch_of(s, n->port, &from->peer.ip));
 	show_set_u64(row, "asked", n->n_asks);
 	show_set_u64(row, "held", n->n_held);
 	show_set_u64(row, "worker", told->worker);

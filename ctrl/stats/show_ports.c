@@ -56,6 +56,21 @@ static void add_link(json_t *row, const struct show *s, const struct show_port *
 	show_set_text(row, "merged", p->merged);
 }
 
+static void add_gateways(json_t *row, const struct config_port *c, const struct show_port *p)
+{
+	char list[CONFIG_MAX_GATEWAYS * (IP_PORT_TEXT_MAX + 12)] = "", text[IP_PORT_TEXT_MAX];
+	uint64_t n_downs = 0;
+	size_t len = 0;
+	for (unsigned i = 0; i < c->n_gateway_ips; i++) {
+		n_downs += p->gateways[i].n_downs;
+		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s %s", i ? ", " : "",
+			ip_print(&c->gateway_ips[i], text),
+			lb_gateway_state_name(p->gateways[i].state));
+	}
+	show_set_text(row, "gateways", list);
+	show_set_u64(row, "gateway_downs", n_downs);
+}
+
 const char *show_frontend_down(const struct show *s, uint32_t frontend, char *text, size_t size)
 {
 	const struct ip_addr *ip = &s->conf.config->frontends[frontend].address_ip;
@@ -89,6 +104,7 @@ json_t *show_ports(const struct show *s, struct show_args *args)
 		show_set_text(row, "steering", s->conf.steering(s->conf.ctx_ports, i));
 		add_link(row, s, more);
 		add_counters(row, s->conf.workers, "port", i);
+		add_gateways(row, p, more);
 		show_set_text(row, "kernel", p->kernel ? p->kernel->interface : "");
 		add_counters(row, s->conf.workers, "kernel", i);
 		json_array_append_new(rows, row);

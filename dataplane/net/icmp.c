@@ -32,7 +32,7 @@ static void echo(
 		net_drop(net, NET_icmp_echo_limited);
 		return;
 	}
-	uint8_t *reply = ip4_reserve(net, remote, len);
+	uint8_t *reply = ip4_reserve(net, remote, NULL, len);
 	if (!reply)
 		return;
 	net_count(net, NET_icmp_echo);

@@ -24,7 +24,8 @@ static void echo(struct net *net, const struct ip6_packet *p)
 		net_drop(net, NET_icmp6_echo_limited);
 		return;
 	}
-	struct neigh *n = on_link ? neigh_get(net, p->port, &p->src) : ip6_next_hop(net, &p->src);
+	struct neigh *n =
+		on_link ? neigh_get(net, p->port, &p->src) : ip6_next_hop(net, &p->src, NULL);
 	uint8_t *reply = ip6_reserve(net, n, p->len);
 	if (!reply)
 		return;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "dataplane/net/csum.h"
+#include "dataplane/net/gateway_list.h"
 #include "dataplane/net/neigh.h"
 #include "dataplane/net/net.h"
 #include "dataplane/net/ping.h"
@@ -38,7 +39,8 @@
 // requests and replies sent. arp_learned: neighbors that became or stayed reachable. arp_not_ours:
 // neither for us nor a reply to us. arp_conflict: another host claims our address. arp_off_link:
 // sender outside of the port's prefixes. gateways_silent: a gauge of those that left the last
-// question without an answer. hold_full, hold_dropped: frames that could not wait for a
+// question without an answer. gateway_*: of the watch, by the worker that has it. hold_full,
+// hold_dropped: frames that could not wait for a
 // neighbor, or waited in vain. eth_vlan: of a VLAN, which the port has none of. ip_total_length:
 // longer than the frame, which the device cut or whose length is wrong. ip_broadcast: unicast
 // packet in a broadcast frame. icmp_forged: quotes a packet that we never sent. ip6_extension: too
@@ -73,6 +75,9 @@
 	X(neigh_evicted)                                                                           \
 	X(neigh_failed)                                                                            \
 	X(gateways_silent)                                                                         \
+	X(gateway_asks)                                                                            \
+	X(gateway_misses)                                                                          \
+	X(gateway_downs)                                                                           \
 	X(hold_full)                                                                               \
 	X(hold_dropped)                                                                            \
 	X(ip_short)                                                                                \
@@ -208,8 +213,10 @@ struct net_port {
 		uint32_t bits; // of its prefix; of an IPv4 one with IP_V4_BITS
 	} addresses[NET_MAX_ADDRESSES];
 	uint32_t n_addresses;
-	struct ip_addr gateway, gateway6; // all zero = none
-	bool gateway_silent, gateway6_silent; // the last question had no answer
+	struct net_gateway gateways[NET_MAX_GATEWAYS];
+	uint32_t n_gateways;
+	bool first_gateway;
+	struct net_watch watch; // of these
 	bool is_shared; // with a kernel
 	struct net_mld mld;
 	struct net_ra ra;
@@ -229,16 +236,17 @@ struct net_own {
 struct net_route {
 	struct ip_addr prefix;
 	uint32_t bits; // of it, as those of an address
-	struct ip_addr gateway; // all zero = on link
+	struct ip_addr gateway; // the first; all zero = on link
 	struct ip_addr source; // our address on that link
 	uint32_t port;
 };
 
 // The path for one destination, cached from the last packet.
+#define NET_BY_HOPS 0x80000000u
 struct net_dst {
 	uint32_t ip;
 	uint32_t generation; // valid while equal to the net's
-	uint32_t neigh; // index of the entry
+	uint32_t neigh; // index of the entry; from NET_BY_HOPS on, the hops of that number
 	uint32_t own; // index of our address last used by its packets
 };
 
@@ -299,6 +307,10 @@ struct net {
 	uint64_t echo_tokens_ns; // ICMP rate limit: accumulated time
 	uint64_t echo_last_ns;
 	struct net_vips vips;
+	struct net_hops hops[NET_MAX_HOPS];
+	struct lb_gateways *board; // borrowed, or own_board
+	uint32_t n_gateway_changes; // of it, that were followed
+	struct lb_gateways own_board;
 	struct net_decap decap;
 	struct net_rival rivals[NET_MAX_RIVALS];
 	struct net_tell tell;
@@ -366,6 +378,27 @@ static inline const struct ip_addr *net_route_hop(
 {
 	return ip_is_none(&route->gateway) ? dst : &route->gateway;
 }
+// Of a port with several gateways, the one that a flow takes to dst; without a flow, the one of all
+// that is sent to dst.
+static inline struct neigh *net_hops_choose(const struct net *net, uint32_t hops,
+	const struct ip_addr *dst, const struct tcp_flow *flow)
+{
+	uint32_t ports = flow ? (uint32_t)flow->local_port << 16 | flow->remote_port : 0;
+	return net->hops[hops].slots[net_hash(net, dst, ports, NET_HOP_SLOTS)];
+}
+// The same of a route. NULL = no choice: see net_route_hop().
+static inline struct neigh *net_route_choose(const struct net *net, const struct net_route *route,
+	const struct ip_addr *dst, const struct tcp_flow *flow)
+{
+	uint32_t hops = net_hops_of(route->port, ip_is_v4(dst));
+	bool several = !ip_is_none(&route->gateway) && net->hops[hops].slots[0];
+	return several ? net_hops_choose(net, hops, dst, flow) : NULL;
+}
+// The port by which the path leads.
+static inline uint32_t net_way_port(const struct net *net, uint32_t way)
+{
+	return way < NET_BY_HOPS ? net->neigh.entries[way].port : (way - NET_BY_HOPS) / 2;
+}
 // Our address for what begins here and takes that route (RFC 6724 5, rules 2, 6 and 8).
 struct ip_addr net_route_source(
 	const struct net *, const struct net_route *, const struct ip_addr *dst);
@@ -412,11 +445,11 @@ void ip4_input(struct net *, const uint8_t *packet, size_t len, bool broadcast);
 // Reserves a payload of len bytes to dst, behind the headers. NULL = no device buffer, counted.
 // Without a path to dst (no route, no neighbor entry, no room to wait) the packet is counted and
 // discarded, since there may be buffers for other destinations. ip4_emit() must follow before any
-// other send.
-uint8_t *ip4_reserve(struct net *, uint32_t dst, size_t len);
+// other send. The flow chooses among several gateways; NULL = all that goes to dst takes one.
+uint8_t *ip4_reserve(struct net *, uint32_t dst, const struct tcp_flow *, size_t len);
 void ip4_emit(struct net *, uint32_t src, uint32_t dst, uint8_t protocol, enum ip_ecn, size_t len);
 // Returns the neighbor towards dst, cached after the first call. NULL is counted.
-struct neigh *ip4_next_hop(struct net *, uint32_t dst);
+struct neigh *ip4_next_hop(struct net *, uint32_t dst, const struct tcp_flow *);
 // The MTU of the link towards dst.
 uint16_t ip4_mtu(struct net *, uint32_t dst);
 

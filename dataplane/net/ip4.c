@@ -2,6 +2,7 @@
 // IPv4 (RFC 791, RFC 1122 3.2) of a host that never forwards: checks what comes in, finds the way
 // for what goes out. Fragments are not reassembled: TCP sends none (DF, MSS), and reassembly is
 // memory that others can fill.
+#include "dataplane/net/gateway.h"
 #include "dataplane/net/packet_out.h"
 #include "dataplane/net/tunnel.h"
 
@@ -140,7 +141,7 @@ void ip4_input(struct net *net, const uint8_t *ip, size_t len, bool broadcast)
 }
 
 // From the routes; remembered.
-static APART struct neigh *find_next_hop(struct net *net, uint32_t dst)
+static APART struct neigh *find_next_hop(struct net *net, uint32_t dst, const struct tcp_flow *flow)
 {
 	struct ip_addr ip = ip_from_v4(dst);
 	const struct net_route *route = net_route_find(net, &ip);
@@ -148,24 +149,36 @@ static APART struct neigh *find_next_hop(struct net *net, uint32_t dst)
 		net_count(net, NET_tx_no_route);
 		return NULL;
 	}
-	struct neigh *n = neigh_get(net, route->port, net_route_hop(route, &ip));
+	uint32_t way;
+	struct neigh *n = gateway_next_hop(net, route, &ip, flow, &way);
 	if (n)
 		net->dst[net_hash_ip4(net, dst, NET_DST_SLOTS)] = (struct net_dst){.ip = dst,
 			.generation = net->generation,
-			.neigh = (uint32_t)(n - net->neigh.entries),
+			.neigh = way,
 			.own = ip_to_v4(&route->source)};
 	return n;
 }
 
-struct neigh *ip4_next_hop(struct net *net, uint32_t dst)
+static APART struct neigh *choose_hop(
+	struct net *net, uint32_t way, uint32_t dst, const struct tcp_flow *flow)
 {
-	const struct net_dst *known = known_dst(net, dst);
-	return known ? &net->neigh.entries[known->neigh] : find_next_hop(net, dst);
+	struct ip_addr ip = ip_from_v4(dst);
+	return net_hops_choose(net, way - NET_BY_HOPS, &ip, flow);
 }
 
-uint8_t *ip4_reserve(struct net *net, uint32_t dst, size_t len)
+struct neigh *ip4_next_hop(struct net *net, uint32_t dst, const struct tcp_flow *flow)
 {
-	uint8_t *ip = packet_out_reserve(net, ip4_next_hop(net, dst), IP4_HEADER + len);
+	const struct net_dst *known = known_dst(net, dst);
+	if (!known)
+		return find_next_hop(net, dst, flow);
+	if (known->neigh >= NET_BY_HOPS)
+		return choose_hop(net, known->neigh, dst, flow);
+	return &net->neigh.entries[known->neigh];
+}
+
+uint8_t *ip4_reserve(struct net *net, uint32_t dst, const struct tcp_flow *flow, size_t len)
+{
+	uint8_t *ip = packet_out_reserve(net, ip4_next_hop(net, dst, flow), IP4_HEADER + len);
 	return ip ? ip + IP4_HEADER : NULL;
 }
 
@@ -203,7 +216,7 @@ uint16_t ip4_mtu(struct net *net, uint32_t dst)
 {
 	const struct net_dst *known = known_dst(net, dst);
 	if (known)
-		return net->ports[net->neigh.entries[known->neigh].port].mtu;
+		return net->ports[net_way_port(net, known->neigh)].mtu;
 	struct ip_addr ip = ip_from_v4(dst);
 	const struct net_route *route = net_route_find(net, &ip);
 	return net->ports[route ? route->port : 0].mtu;

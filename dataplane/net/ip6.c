@@ -3,6 +3,7 @@
 // out. Fragments are not reassembled, as with IPv4; extension headers are walked within bounds.
 #include "dataplane/net/ip6.h"
 
+#include "dataplane/net/gateway.h"
 #include "dataplane/net/packet_out.h"
 #include "dataplane/net/tunnel.h"
 
@@ -203,26 +204,32 @@ void ip6_input(struct net *net, const struct ip6_origin *from, const uint8_t *ip
 }
 
 // From the routes; remembered.
-static APART struct neigh *find_next_hop(struct net *net, const struct ip_addr *dst)
+static APART struct neigh *find_next_hop(
+	struct net *net, const struct ip_addr *dst, const struct tcp_flow *flow)
 {
 	const struct net_route *route = net_route_find(net, dst);
 	if (!route || net_is_martian(net, dst)) {
 		net_count(net, NET_tx_no_route);
 		return NULL;
 	}
-	struct neigh *n = neigh_get(net, route->port, net_route_hop(route, dst));
+	uint32_t way;
+	struct neigh *n = gateway_next_hop(net, route, dst, flow, &way);
 	if (n)
 		net->dst6[net_hash(net, dst, 0, NET_DST_SLOTS)] = (struct net_dst6){.ip = *dst,
 			.generation = net->generation,
-			.neigh = (uint32_t)(n - net->neigh.entries),
+			.neigh = way,
 			.own = route->source};
 	return n;
 }
 
-struct neigh *ip6_next_hop(struct net *net, const struct ip_addr *dst)
+struct neigh *ip6_next_hop(struct net *net, const struct ip_addr *dst, const struct tcp_flow *flow)
 {
 	const struct net_dst6 *known = known_dst(net, dst);
-	return known ? &net->neigh.entries[known->neigh] : find_next_hop(net, dst);
+	if (!known)
+		return find_next_hop(net, dst, flow);
+	if (known->neigh >= NET_BY_HOPS)
+		return net_hops_choose(net, known->neigh - NET_BY_HOPS, dst, flow);
+	return &net->neigh.entries[known->neigh];
 }
 
 uint8_t *ip6_reserve(struct net *net, struct neigh *n, size_t len)
@@ -244,7 +251,7 @@ uint16_t ip6_mtu(struct net *net, const struct ip_addr *dst)
 {
 	const struct net_dst6 *known = known_dst(net, dst);
 	if (known)
-		return net->ports[net->neigh.entries[known->neigh].port].mtu;
+		return net->ports[net_way_port(net, known->neigh)].mtu;
 	const struct net_route *route = net_route_find(net, dst);
 	return net->ports[route ? route->port : 0].mtu;
 }

@@ -39,7 +39,7 @@ enum net_counter ip6_find_payload(const uint8_t *ip, size_t len, struct ip6_payl
 // As their kin of ip4.c. len: of the payload. The neighbor of reserve() may be NULL.
 uint8_t *ip6_reserve(struct net *, struct neigh *, size_t len);
 void ip6_emit(struct net *, const struct ip6_fields *, size_t len);
-struct neigh *ip6_next_hop(struct net *, const struct ip_addr *dst);
+struct neigh *ip6_next_hop(struct net *, const struct ip_addr *dst, const struct tcp_flow *);
 uint16_t ip6_mtu(struct net *, const struct ip_addr *dst);
 
 // icmp6.c

@@ -75,6 +75,8 @@ static void leave(struct neigh *n)
 static void enter(struct neigh *n, struct neigh_list *list)
 {
 	leave(n);
+	if (n->kept)
+		return;
 	n->list = list;
 	n->listed_ns = twheel_now(n->net->wheel);
 	n->older = list->last;
@@ -165,16 +167,21 @@ struct neigh *neigh_get(struct net *net, uint32_t port, const struct ip_addr *ip
 	return n;
 }
 
+static void send_question(struct neigh *n, bool broadcast)
+{
+	if (ip_is_v4(&n->ip))
+		arp_ask(n->net, n, broadcast);
+	else
+		nd_ask(n->net, n, broadcast);
+}
+
 static void ask(struct neigh *n)
 {
 	bool broadcast = n->state == NEIGH_INCOMPLETE || n->n_asks >= NEIGH_N_ASKS;
 	if (n->state == NEIGH_INCOMPLETE && n->n_asks == 0)
 		enter(n, &n->net->neigh.unanswered);
 	n->n_asks++;
-	if (ip_is_v4(&n->ip))
-		arp_ask(n->net, n, broadcast);
-	else
-		nd_ask(n->net, n, broadcast);
+	send_question(n, broadcast);
 	twheel_arm(n->net->wheel, &n->timer, twheel_now(n->net->wheel) + NEIGH_ASK_INTERVAL_NS);
 }
 
@@ -195,6 +202,15 @@ void neigh_want(struct neigh *n)
 		ask(n);
 	else
 		twheel_arm(n->net->wheel, &n->timer, turn - early);
+}
+
+void neigh_check(struct neigh *n, bool broadcast)
+{
+	DCHECK(n->kept);
+	if (neigh_has_mac(n))
+		send_question(n, broadcast);
+	else
+		neigh_want(n);
 }
 
 struct neigh_held *neigh_reserve(struct neigh *n, size_t len)
@@ -303,11 +319,10 @@ static void note_gateway(const struct neigh *n, bool silent)
 {
 	struct net *net = n->net;
 	struct net_port *port = &net->ports[n->port];
-	bool v4 = ip_is_v4(&n->ip);
-	bool *was = v4 ? &port->gateway_silent : &port->gateway6_silent;
-	if (*was == silent || !ip_eq(&n->ip, v4 ? &port->gateway : &port->gateway6))
+	struct net_gateway *g = net_gateway_find(port->gateways, port->n_gateways, &n->ip);
+	if (!g || g->silent == silent)
 		return;
-	*was = silent;
+	g->silent = silent;
 	if (silent)
 		counter_add(&net->counters[NET_gateways_silent], 1);
 	else
@@ -322,6 +337,7 @@ void neigh_hear(struct neigh *n, const uint8_t mac[6], bool asked)
 	if ((asked && asking && n->n_asks > 0) || n->state == NEIGH_INCOMPLETE) {
 		memcpy(n->eth, mac, ETH_ADDRESS);
 		n->changed_ns = now;
+		n->n_heard += asked;
 		if (asked) {
 			net_count(n->net, ip_is_v4(&n->ip) ? NET_arp_learned : NET_nd_learned);
 			n->confirmed = true;
@@ -335,8 +351,15 @@ void neigh_hear(struct neigh *n, const uint8_t mac[6], bool asked)
 			neigh_probe(n);
 		return;
 	}
-	if (memcmp(n->eth, mac, ETH_ADDRESS) == 0)
+	if (memcmp(n->eth, mac, ETH_ADDRESS) == 0) {
+		if (asked && n->kept) { // somebody watches it
+			n->n_heard++;
+			n->confirmed = true;
+			n->heard_ns = now;
+			become(n, NEIGH_REACHABLE, NEIGH_REACHABLE_NS);
+		}
 		return;
+	}
 	// Two hosts that both claim the address must not make us ask at the speed they answer.
 	bool settled = now - n->changed_ns >= NEIGH_ASK_INTERVAL_NS;
 	if (n->state == NEIGH_PROBE) {
@@ -379,6 +402,17 @@ static void tell_unreachable(struct net *net, const uint8_t *frame)
 		net->tcp.unreachable(net->tcp.ctx, &flow);
 }
 
+// What a kept one was found to be last is better than nothing: there may be no other way.
+static void rest(struct neigh *n)
+{
+	drop_held(n);
+	n->n_asks = 0;
+	if (!neigh_has_mac(n))
+		return;
+	become(n, NEIGH_STALE, NEIGH_STALE_NS);
+	n->doubted = true;
+}
+
 // Nobody answered: the frames are dropped and their flows hear of it, here, outside of all calls
 // of TCP. The neighbor goes first, since a flow's owner may try again at once.
 static void give_up(struct neigh *n)
@@ -388,7 +422,10 @@ static void give_up(struct neigh *n)
 	n->head = NULL;
 	net_count(net, NET_neigh_failed);
 	note_gateway(n, true);
-	release(n);
+	if (n->kept)
+		rest(n);
+	else
+		release(n);
 	while (held) {
 		struct neigh_held *next = held->next;
 		net_count(net, NET_hold_dropped);
@@ -406,7 +443,8 @@ static void on_timer(struct twheel_timer *timer)
 		become(n, NEIGH_STALE, NEIGH_STALE_NS);
 		break;
 	case NEIGH_STALE: // nothing was sent there for a long time
-		release(n);
+		if (!n->kept)
+			release(n);
 		break;
 	case NEIGH_INCOMPLETE:
 		if (n->n_asks < NEIGH_N_ASKS)

@@ -63,7 +63,10 @@ struct neigh {
 	uint8_t eth[16]; // header of IP frames to it, its MAC first; 14 bytes and two spare ones
 	bool confirmed; // has answered us once
 	bool doubted; // STALE: its MAC may have changed
-	uint64_t changed_ns; // when the MAC was last confirmed
+	bool kept; // a gateway's: never evicted nor forgotten
+	uint16_t n_heard; // a kept one's answers to us; wraps
+	uint64_t changed_ns; // when the MAC was last confirmed or questioned
+	uint64_t heard_ns; // when a kept one answered last
 	uint64_t listed_ns; // when it was added to its list
 	struct neigh_list *list; // NULL = must not be evicted now
 	struct neigh *older, *newer; // neighbors in that list
@@ -108,6 +111,9 @@ static inline bool neigh_has_mac(const struct neigh *n)
 struct neigh_held *neigh_reserve(struct neigh *, size_t len);
 // Queues the frame, and requests the neighbor if it was not requested yet.
 void neigh_hold(struct neigh *, struct neigh_held *);
+// Asks a kept neighbor whether it is there, which its n_heard tells; broadcast: the whole link. One
+// without a MAC is requested in any case, at its own pace.
+void neigh_check(struct neigh *, bool broadcast);
 // A frame was sent to a STALE neighbor: checks that it is still there.
 void neigh_probe(struct neigh *);
 

@@ -1,12 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a worker's network layer is made and freed, what TCP sees of it, and the first look at each
 // frame that arrives: whether it is for us, and what it carries.
+#include "dataplane/net/gateway.h"
 #include "dataplane/net/ip6.h"
 #include "dataplane/net/vip.h"
 #include "lb/base/cacheline.h"
 #include "lb/base/check.h"
 
 #include <stdlib.h>
+
+static void copy_gateways(struct net_port *port, uint32_t index, const struct net_port_conf *conf)
+{
+	port->first_gateway = conf->first_gateway;
+	port->watch = conf->watch;
+	for (uint32_t i = 0; i < NET_MAX_GATEWAYS; i++)
+		if (!ip_is_none(&conf->gateways[i]))
+			port->gateways[port->n_gateways++] =
+				(struct net_gateway){.ip = conf->gateways[i],
+					.port = (uint8_t)index,
+					.index = (uint8_t)i};
+}
 
 static void copy_port(struct net *net, struct net_port *port, const struct net_port_conf *conf)
 {
@@ -24,8 +37,7 @@ static void copy_port(struct net *net, struct net_port *port, const struct net_p
 		port->addresses[i] =
 			(struct net_address){.ip = a->ip, .bits = a->len + (v4 ? IP_V4_BITS : 0u)};
 	}
-	port->gateway = conf->gateway;
-	port->gateway6 = conf->gateway6;
+	copy_gateways(port, (uint32_t)(port - net->ports), conf);
 	port->is_shared = conf->is_shared;
 	mld_init(net, port);
 	ra_init(net, port, has_ip6 && conf->accept_ra);
@@ -46,6 +58,7 @@ struct net *net_new(const struct net_port_conf *ports, uint32_t n_ports, uint32_
 	for (unsigned i = 0; i < sizeof(net->hash_keys) / sizeof(net->hash_keys[0]); i++)
 		net->hash_keys[i] = rand_u64(&net->rand);
 	net->generation = 1;
+	net->board = &net->own_board;
 	net->n_ports = n_ports;
 	net->echo_last_ns = twheel_now(wheel);
 	net->echo_tokens_ns = NET_ECHO_BURST * NET_ECHO_INTERVAL_NS;
@@ -57,10 +70,12 @@ struct net *net_new(const struct net_port_conf *ports, uint32_t n_ports, uint32_
 	net_build_routes(net);
 	net->max_frame = ETH_HEADER + (size_t)mtu;
 	net->lost = cacheline_alloc(1, net->max_frame);
-	if (!net->lost || neigh_init(net, max_neighbors, net->max_frame) != 0) {
+	if (!net->lost ||
+		neigh_init(net, max_neighbors + gateways_kept(net), net->max_frame) != 0) {
 		net_free(net);
 		return NULL;
 	}
+	gateways_init(net);
 	return net;
 }
 
@@ -73,6 +88,7 @@ void net_free(struct net *net)
 	net_vip_fini(net);
 	mld_fini(net);
 	ra_fini(net);
+	gateways_fini(net);
 	neigh_fini(net);
 	cacheline_free(net->lost);
 	cacheline_free(net);
@@ -94,8 +110,8 @@ static void *io_reserve(void *ctx, const struct tcp_flow *flow, size_t len)
 {
 	struct net *net = ctx;
 	if (ip_is_v4(&flow->remote))
-		return ip4_reserve(net, ip_to_v4(&flow->remote), len);
-	return ip6_reserve(net, ip6_next_hop(net, &flow->remote), len);
+		return ip4_reserve(net, ip_to_v4(&flow->remote), flow, len);
+	return ip6_reserve(net, ip6_next_hop(net, &flow->remote, flow), len);
 }
 
 static APART void emit_ip6(
@@ -286,6 +302,7 @@ void net_announce(struct net *net, uint32_t port)
 	for (uint32_t i = 0; i < p->n_addresses; i++)
 		announce(net, port, &p->addresses[i].ip);
 	net_vip_announce_all(net);
+	gateways_watch(net, port);
 }
 
 bool net_source_for(const struct net *net, const struct ip_addr *dst, struct ip_addr *ret)
@@ -299,7 +316,8 @@ bool net_source_for(const struct net *net, const struct ip_addr *dst, struct ip_
 
 bool net_prepare(struct net *net, const struct ip_addr *dst)
 {
-	struct neigh *n = ip_is_v4(dst) ? ip4_next_hop(net, ip_to_v4(dst)) : ip6_next_hop(net, dst);
+	struct neigh *n = ip_is_v4(dst) ? ip4_next_hop(net, ip_to_v4(dst), NULL)
+	                                : ip6_next_hop(net, dst, NULL);
 	if (n)
 		neigh_want(n);
 	return n;

@@ -7,6 +7,7 @@
 
 #include "dataplane/tcp/tcp.h"
 #include "lb/base/counter.h"
+#include "lb/base/gateways.h"
 #include "lb/base/ip.h"
 #include "lb/base/pool.h"
 #include "lb/base/twheel.h"
@@ -18,9 +19,10 @@
 struct net;
 struct net_tunnels;
 
-#define NET_MAX_PORTS 8
+#define NET_MAX_PORTS LB_MAX_PORTS
 #define NET_MAX_ADDRESSES 16 // of one port
 #define NET_MAX_VIPS 64
+#define NET_MAX_GATEWAYS LB_MAX_GATEWAYS // of one port
 
 // A device as net/ sees it.
 struct net_device {
@@ -57,15 +59,25 @@ struct net_prefix {
 	uint8_t len; // of the prefix, 0..32 of an IPv4 one, 0..128 of an IPv6 one
 };
 
+// How it is found out whether a gateway answers (gateway.h).
+struct net_watch {
+	uint64_t interval_ns; // between questions that are answered; 0 = it is not watched
+	uint8_t n_missed; // that many questions without an answer: it is down; at least 1
+	uint8_t n_answered; // that many with one: it is up again; at least 1
+};
+
 struct net_port_conf {
 	struct net_device device;
 	uint8_t mac[6];
 	uint16_t mtu; // of IP packets
 	struct net_prefix addresses[NET_MAX_ADDRESSES]; // ours; each also gives an on-link prefix
 	uint32_t n_addresses;
-	struct ip_addr gateway,
-		gateway6; // of IPv4 and of IPv6, which may be link-local; zero = none
-	bool accept_ra; // of IPv6, what routers advertise: gateway6 is none then
+	// For what is not on this link, of both families; those of IPv6 may be link-local. Flows
+	// choose among those of one family that answer. :: = none at this place.
+	struct ip_addr gateways[NET_MAX_GATEWAYS];
+	bool first_gateway; // all take the first one that answers
+	struct net_watch watch; // of these
+	bool accept_ra; // of IPv6, what routers advertise: no gateway is of IPv6 then
 	bool is_shared; // a kernel behind it has its addresses, too (foreign.h)
 };
 
@@ -106,6 +118,12 @@ void net_set_on_neighbor(
 // discarded.
 struct tcp_io net_tcp_io(struct net *);
 
+// Where the worker that announces (net_announce()) says which gateways answer, and all follow it.
+// Borrowed; once, before any frame. Without it the net layer has one of its own.
+void net_share_gateways(struct net *, struct lb_gateways *);
+// Once a turn: flows leave gateways that no longer answer, and come back to those that do.
+void net_follow_gateways(struct net *);
+
 // Processes one received frame, borrowed for the call.
 void net_input(struct net *, uint32_t port, const uint8_t *frame, size_t len);
 // Processes a frame that another worker received and answered: only learns neighbors from it.
@@ -128,7 +146,8 @@ void net_renew_port(struct net *, uint32_t port, const uint8_t mac[6]);
 // Sends gratuitous ARP or an unsolicited neighbor advertisement for every address of a port,
 // reports the groups of IPv6 ones, and asks for routers where these are accepted: at start, and
 // after a link came up.
-// That of any port makes this the worker that announces what net_serve() names.
+// That of any port makes this the worker that announces what net_serve() names, and that watches
+// the port's gateways: they are asked at once.
 void net_announce(struct net *, uint32_t port);
 // Our address on the port that leads to dst (the source of upstream connections). False = no route.
 [[nodiscard]] bool net_source_for(

@@ -37,7 +37,8 @@ static bool find_way(const struct net *net, struct lb_ping *p)
 		return false;
 	p->out_port = (uint8_t)r->port;
 	p->source = net_route_source(net, r, &p->address);
-	p->hop = *net_route_hop(r, &p->address);
+	const struct neigh *chosen = net_route_choose(net, r, &p->address, NULL);
+	p->hop = chosen ? chosen->ip : *net_route_hop(r, &p->address);
 	return true;
 }
 

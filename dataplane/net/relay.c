@@ -54,7 +54,7 @@ static void send(struct net *net, const struct tunnel_packet *p, const struct tu
 		net_drop(net, NET_tunnel_hop_too_long);
 		return;
 	}
-	uint8_t *udp = ip4_reserve(net, in->next_hop, len);
+	uint8_t *udp = ip4_reserve(net, in->next_hop, NULL, len);
 	if (!udp)
 		return;
 	memcpy(udp, p->payload, len);

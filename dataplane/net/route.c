@@ -41,6 +41,18 @@ static const struct net_address *first_of_family(const struct net_port *port, bo
 	return NULL;
 }
 
+static bool has_default(const struct net *net, uint32_t port, bool v4)
+{
+	uint32_t bits = v4 ? IP_V4_BITS : 0;
+	for (uint32_t i = 0; i < net->n_routes; i++) {
+		const struct net_route *r = &net->routes[i];
+		if (r->port == port && r->bits == bits && ip_is_v4(&r->source) == v4 &&
+			!ip_is_none(&r->gateway))
+			return true;
+	}
+	return false;
+}
+
 static void add_gateway(struct net *net, uint32_t index, const struct ip_addr *gateway)
 {
 	const struct net_port *port = &net->ports[index];
@@ -64,7 +76,8 @@ static void add_gateway(struct net *net, uint32_t index, const struct ip_addr *g
 	route.prefix = v4 ? ip_from_v4(0) : (struct ip_addr){0};
 	route.bits = v4 ? IP_V4_BITS : 0;
 	route.gateway = *gateway;
-	add_route(net, &route);
+	if (!has_default(net, index, v4)) // else they share it (gateway.h)
+		add_route(net, &route);
 }
 
 // Whoever is on one link must not get what goes to another, nor part of what
@@ -111,8 +124,8 @@ void net_build_routes(struct net *net)
 						       .source = a->ip,
 						       .port = p});
 		}
-		add_gateway(net, p, &port->gateway);
-		add_gateway(net, p, &port->gateway6);
+		for (uint32_t i = 0; i < port->n_gateways; i++)
+			add_gateway(net, p, &port->gateways[i].ip);
 	}
 	for (uint32_t p = 0; p < net->n_ports; p++) // of equal lengths what is configured is first
 		add_advertised(net, p);

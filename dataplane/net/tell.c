@@ -30,10 +30,10 @@ static enum lb_neighbor_state state_of(const struct neigh *n)
 	return LB_NEIGHBOR_incomplete;
 }
 
-static bool is_gateway(const struct net_port *p, const struct ip_addr *ip)
+static bool is_gateway(struct net_port *p, const struct ip_addr *ip)
 {
 	const struct ip_addr *advertised = ra_gateway(&p->ra);
-	return ip_eq(ip, &p->gateway) || ip_eq(ip, &p->gateway6) ||
+	return net_gateway_find(p->gateways, p->n_gateways, ip) ||
 	       (advertised && ip_eq(ip, advertised));
 }
 
@@ -44,7 +44,8 @@ static void tell_neighbor(struct lb_inflight *f, const struct neigh *n)
 		return;
 	f->n_all++;
 	if (is_wanted(&f->query, &n->ip))
-		row = lb_inflight_find_place(f, n->changed_ns);
+		row = lb_inflight_find_place(
+			f, n->heard_ns > n->changed_ns ? n->heard_ns : n->changed_ns);
 	if (!row)
 		return;
 	row->peer = (struct ip_port){.ip = n->ip};

@@ -6,6 +6,7 @@
 
 #include "lb/base/company.h"
 #include "lb/base/counter.h"
+#include "lb/base/gateways.h"
 #include "lb/base/histogram.h"
 #include "lb/base/pool.h"
 #include "lb/base/spsc.h"
@@ -189,6 +190,7 @@ struct lb_shared {
 	struct lb_timers *timers;
 	// The gauge of FI-08; w: workers (relaxed), only when a fault is injected.
 	_Alignas(64) uint32_t active_faults;
+	struct lb_gateways gateways; // w, r: as it says
 };
 struct lb_shared *lb_shared_new(void); // NULL = out of memory
 void lb_shared_free(struct lb_shared *); // NULL is fine

@@ -199,8 +199,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.mtu = 1500,
 		.addresses = {{ip_from_v4(0x0a000001), 24}, {ours6, 64}},
 		.n_addresses = 2,
-		.gateway6 = router6,
-		.gateway = ip_from_v4(0x0a0000fe),
+		.gateways = {ip_from_v4(0x0a0000fe), router6},
 	};
 	struct net *net = net_new(&port, 1, 16, wheel, 1);
 	struct tcp_io io = net_tcp_io(net);

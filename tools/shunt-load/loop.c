@@ -57,8 +57,7 @@ static struct host *make_host(struct loop *l, int side, const struct device_opti
 	struct host_port port = {.device = d->device,
 		.mtu = (uint16_t)l->options.mtu,
 		.n_addresses = d->n_addresses,
-		.gateway = d->gateway,
-		.gateway6 = d->gateway6};
+		.gateways = {d->gateway, d->gateway6}};
 	struct host_conf conf = {
 		.ports = &port,
 		.n_ports = 1,

@@ -53,13 +53,13 @@ static void gateway_outside_of_every_prefix_is_a_neighbor(void **state)
 		.mtu = 1500,
 		.addresses = {{ip_from_v4(IP(192, 0, 2, 10)), 32}},
 		.n_addresses = 1,
-		.gateway = ip_from_v4(IP(198, 51, 100, 1)),
+		.gateways = {ip_from_v4(IP(198, 51, 100, 1))},
 	};
 	struct net *net = net_new(&port, 1, 16, w->wheel, 3);
 	struct ip_addr source, dst = ip_from_v4(IP(203, 0, 113, 5));
 	assert_true(net_source_for(net, &dst, &source));
 	assert_int_equal(ip_to_v4(&source), IP(192, 0, 2, 10));
-	dst = port.gateway;
+	dst = port.gateways[0];
 	assert_true(net_source_for(net, &dst, &source));
 	net_free(net);
 }

@@ -134,7 +134,7 @@ static void a_configured_gateway_stays_in_front_of_an_advertised_one(void **stat
 		{.mtu = 1500,
 			.addresses = {{ip6_of("2001:db8:1::1"), 64}},
 			.n_addresses = 1,
-			.gateway6 = ip6_of("fe80::fe")},
+			.gateways = {ip6_of("fe80::fe")}},
 	};
 	assert_int_equal(world_setup_ports(state, ports), 0);
 	struct world *w = *state;

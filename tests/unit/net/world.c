@@ -120,7 +120,7 @@ int world_setup(void **state)
 			.addresses = {{ip_from_v4(IP(10, 0, 0, 1)), 24},
 				{ip_from_v4(IP(10, 0, 0, 9)), 32}},
 			.n_addresses = 2,
-			.gateway = ip_from_v4(IP(10, 0, 0, 254)),
+			.gateways = {ip_from_v4(IP(10, 0, 0, 254))},
 		},
 		{
 			.mtu = 1400,

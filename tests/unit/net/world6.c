@@ -21,7 +21,7 @@ int world6_setup(void **state)
 			.addresses = {{ip6_of(OURS6), 64}, {ip6_of("fd00::1"), 64},
 				{ip_from_v4(IP(10, 0, 0, 1)), 24}},
 			.n_addresses = 3,
-			.gateway6 = ip6_of("fe80::fe"),
+			.gateways = {ip6_of("fe80::fe")},
 		},
 		{.mtu = 1400, .addresses = {{ip6_of("2001:db8:1::1"), 64}}, .n_addresses = 1},
 	};

@@ -73,7 +73,7 @@ static void every_field_of_the_documented_shape_is_read(void **state)
 	assert_int_equal(c->ports[0].mtu, 1500);
 	assert_int_equal(c->ports[1].mtu, 1400);
 	assert_int_equal(c->ports[1].address_lens[0], 16);
-	assert_int_equal(ip_to_v4(&c->ports[1].gateway_ip), 0x0a520001);
+	assert_int_equal(ip_to_v4(&c->ports[1].gateway_ips[0]), 0x0a520001);
 	assert_string_equal(c->frontends[0].authority, "web.example");
 	assert_int_equal(c->frontends[0].grpc_headers, CONFIG_GRPC_ALL);
 	assert_int_equal(c->frontends[0].wait_for_ready, CONFIG_WAIT_HEADER);

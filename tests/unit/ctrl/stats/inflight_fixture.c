@@ -2,6 +2,8 @@
 #include "tests/unit/ctrl/stats/inflight_fixture.h"
 
 #include "ctrl/assemble/workers.h"
+#include "ctrl/base/show_port.h"
+#include "ctrl/conf/config.h"
 #include "lb/base/twheel.h"
 #include "tests/support/check.h"
 
@@ -26,6 +28,12 @@ int inflight_set_up(void **state)
 		return -1;
 	struct world *w = *state;
 	w->config.n_frontends = 2;
+	// The first one's gateway answers.
+	static struct config_port ports[2] = {
+		{.gateway_ips = {{{[10] = 255, [11] = 255, [12] = 10, [15] = 7}}},
+			.n_gateway_ips = 1}};
+	static const struct show_port shown[2] = {{.gateways = {{.state = LB_GATEWAY_UP}}}};
+	w->config.ports = ports;
 	w->config.n_ports = 2;
 	static const struct told_locality localities[] = {
 		{"", "", "", 1, inflight_backends, 2}, {"", "", "", 1, inflight_backends + 1, 1}};
@@ -44,6 +52,7 @@ int inflight_set_up(void **state)
 		ids[c.endpoint->addr.ip.b[15] - 1] = c.endpoint->id;
 	}
 	show = show_new(&(struct show_conf){.config = &w->config,
+		.ports = shown,
 		.workers = w->workers,
 		.assembler = w->assembler,
 		.wheel = w->wheel});

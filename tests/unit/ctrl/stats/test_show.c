@@ -61,13 +61,15 @@ static void ports_say_what_became_of_their_device_and_frontends_who_is_reached(v
 	struct world *w = *state;
 	struct config_port ports[2] = {{.device = (char *)"a"}, {.device = (char *)"b"}};
 	struct ip_addr ips[2] = {ip_from_v4(0x0a000001), ip_from_v4(0x0a000002)};
-	struct show_port shown[2] = {{.driver = "x",
-					     .link = SHOW_LINK_UP,
-					     .mbps = 2500,
-					     .since_ns = twheel_now(w->wheel),
-					     .checksums = "device",
-					     .merged = "",
-					     .error = ""},
+	struct show_port shown[2] = {
+		{.driver = "x",
+			.link = SHOW_LINK_UP,
+			.mbps = 2500,
+			.since_ns = twheel_now(w->wheel),
+			.checksums = "device",
+			.gateways = {{LB_GATEWAY_UP, 1, 0}, {LB_GATEWAY_DOWN, 2, 0}},
+			.merged = "",
+			.error = ""},
 		{.driver = "y",
 			.link = SHOW_LINK_GONE,
 			.since_ns = twheel_now(w->wheel),
@@ -76,6 +78,9 @@ static void ports_say_what_became_of_their_device_and_frontends_who_is_reached(v
 			.merged = "gro and lro switched off",
 			.error = "no driver has it"}};
 	for (int i = 0; i < 2; i++) {
+		ports[i].gateway_ips[0] = ip_from_v4(0x0a0000fe);
+		ports[i].gateway_ips[1] = ip_from_v4(0x0a0000fd);
+		ports[i].n_gateway_ips = 2u * (i == 0);
 		ports[i].address_ips = &ips[i];
 		ports[i].n_addresses = 1;
 		w->frontends[i].address_ip = ips[i];
@@ -97,6 +102,10 @@ static void ports_say_what_became_of_their_device_and_frontends_who_is_reached(v
 	json_t *rows = show_world_ask(w, "show ports json");
 	json_t *up = json_array_get(rows, 0), *gone = json_array_get(rows, 1);
 	assert_string_equal(json_string_value(json_object_get(up, "link")), "up");
+	assert_string_equal(json_string_value(json_object_get(up, "gateways")),
+		"10.0.0.254 up, 10.0.0.253 down"); // FL-68
+	assert_int_equal(json_integer_value(json_object_get(up, "gateway_downs")), 3);
+	assert_string_equal(json_string_value(json_object_get(gone, "gateways")), "");
 	assert_int_equal(json_integer_value(json_object_get(up, "speed_mbps")), 2500);
 	assert_string_equal(json_string_value(json_object_get(gone, "link")), "gone");
 	assert_true(json_is_null(json_object_get(gone, "speed_mbps")));

@@ -51,8 +51,9 @@ static int set_up(void **state)
 		.name = "streams", .size = 1, .n_total = 100, .n_used = &used, .n_peak = &peak};
 	pool_list_add_view(&w->link->pools, &view);
 	shown = (struct show_port){.link = SHOW_LINK_UP, .error = "", .merged = ""};
-	ports[0] = (struct config_port){
-		.device = (char *)(uintptr_t) "eth1", .gateway = (char *)(uintptr_t) "10.0.0.254"};
+	ports[0] = (struct config_port){.device = (char *)(uintptr_t) "eth1",
+		.gateway_ips = {ip_from_v4(0x0a0000fe), ip_from_v4(0x0a0000fd)},
+		.n_gateway_ips = 1};
 	w->config.ports = ports;
 	w->config.n_ports = 1;
 	w->conf.ports = &shown;
@@ -150,6 +151,22 @@ static void each_of_the_daemons_faults_is_named(void **state)
 	expect(text, "worker 0 has 90 of 100 of streams in use");
 	expect(text, "port 0: eth1 has no link");
 	expect(text, "frontend web waits for cluster blue");
+}
+
+// FL-68
+static void a_gateway_that_is_down_is_a_warning_while_another_one_answers(void **state)
+{
+	struct world *w = *state;
+	ports[0].n_gateway_ips = 2;
+	shown.gateways[0].state = LB_GATEWAY_UP;
+	shown.gateways[1].state = LB_GATEWAY_DOWN;
+	const char *text = examine(w);
+	expect(text, "warning  gateway 10.0.0.253 does not answer ARP or neighbor discovery; what "
+		     "is behind it is reached by another one");
+	assert_null(strstr(text, "10.0.0.254"));
+	shown.gateways[0].state = LB_GATEWAY_DOWN;
+	expect(examine(w), "error    gateway 10.0.0.254 or 10.0.0.253 does not answer ARP or "
+			   "neighbor discovery; what is behind it is not reached");
 }
 
 static void what_was_lost_before_is_told_no_more(void **state)
@@ -314,7 +331,9 @@ static void in_json_the_status_comes_first(void **state)
 
 RUN_SUITE("ctrl/stats/show_doctor",
 	TEST(the_answer_comes_after_a_second_and_names_frontends_that_fail),
-	TEST(each_of_the_daemons_faults_is_named), TEST(what_was_lost_before_is_told_no_more),
+	TEST(each_of_the_daemons_faults_is_named),
+	TEST(a_gateway_that_is_down_is_a_warning_while_another_one_answers),
+	TEST(what_was_lost_before_is_told_no_more),
 	TEST(a_refused_resource_is_an_error_unless_an_older_one_serves),
 	TEST(a_server_that_cannot_be_reached_is_named),
 	TEST(a_server_that_refuses_the_node_is_named_as_that),

@@ -237,9 +237,9 @@ static void neighbors_are_told_with_what_workers_know(void **state)
 		.mac = {2, 0, 0, 0, 0, 0xaa}, .has_mac = true, .is_gateway = true, .n_asks = 1};
 	lb_inflight_done(f);
 	json_t *data = end(follow);
-	json_t *expected = json_pack("{si ss ss ss sf sb si si si}", "port", 0, "address",
+	json_t *expected = json_pack("{si ss ss ss sf sb ss si si si}", "port", 0, "address",
 		"10.0.0.7", "mac", "02:00:00:00:00:aa", "state", "reachable", "age_s", 3.0,
-		"gateway", 1, "asked", 1, "held", 0, "worker", 0);
+		"gateway", 1, "watch", "up", "asked", 1, "held", 0, "worker", 0);
 	assert_true(json_equal(json_array_get(json_object_get(data, "neighbors"), 0), expected));
 	json_decref(expected);
 	json_decref(data);
