@@ -240,7 +240,7 @@ def test_fl_67_all_workers_leave_a_gateway_that_died(make_net):
     net.wait_for(1, 2)
     net.start_load(4)
     wait_until(lambda: net.carriers() == {1, 2}, 10, "both carry")
-    assert all(sum(worker["ended"].values()) for worker in net.bed.show_workers())
+    wait_until(lambda: all(sum(worker["ended"].values()) for worker in net.bed.show_workers()), 10, "both serve")
     net.silence(2)
     net.wait_for(1)
     assert net.carriers() == {1}
