@@ -117,7 +117,7 @@ for _ in range(n):
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     s.connect((address[0], int(address[1])))
     if kind == "asks":
-        s.sendall(b"GET /metrics HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
+        s.sendall(b"GET /metrics HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
     held.append(s)
 print("ready", flush=True)
 time.sleep(60)
@@ -135,7 +135,7 @@ FLOOD = """
 import socket, sys
 address = sys.argv[1].split(":")
 s = socket.create_connection((address[0], int(address[1])))
-s.sendall(b"GET /metrics HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
+s.sendall(b"GET /metrics HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
 s.settimeout(3)
 sent = 0
 try:
@@ -152,7 +152,7 @@ address = sys.argv[1].split(":")
 for _ in range(int(sys.argv[2])):
     s = socket.create_connection((address[0], int(address[1])))
     s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    s.sendall(b"GET /metrics HTTP/1.1\\r\\nHost: " + b"a" * 7000 + b"\\r\\n\\r\\n")
+    s.sendall(b"GET /metrics HTTP/1.1\\r\\nHost: localhost\\r\\nX: " + b"a" * 7000 + b"\\r\\n\\r\\n")
     s.recv(1)
     s.close()
 """
