@@ -36,12 +36,13 @@ struct host {
 	bool at_shared; // the frame at hand came by a port with a kernel
 	bool passed; // TCP gave the segment that it looked at to the kernel
 	struct exception_end *exception; // borrowed
-	struct net_tap taps[NET_MAX_PORTS]; // of those, and of those whose sent ones are
+	struct net_tap taps[NET_MAX_PORTS]; // of those, and of queues whose sent ones are
 	struct pool chunks;
 	struct twheel *wheel;
 	const struct net_tunnels *tunnels; // borrowed; NULL = none
 	struct net *net;
 	struct tcp_stack *tcp;
+	const uint8_t *drop_marks[2]; // borrowed: net's and TCP's
 	char groups[2 * NET_MAX_PORTS][12]; // names of counter groups
 };
 
@@ -183,6 +184,8 @@ static int make(struct host *h, const struct host_conf *conf, struct lb_err *ret
 		h->tcp = make_tcp(h, conf, secret, seeds[1]);
 	if (!h->tcp)
 		return lb_err_set(reterr, "out of memory");
+	h->drop_marks[0] = net_drop_mark(h->net);
+	h->drop_marks[1] = tcp_stack_drop_mark(h->tcp);
 	h->tunnels = conf->tunnels;
 	if (conf->gateways)
 		net_share_gateways(h->net, conf->gateways);
@@ -329,22 +332,20 @@ static bool settle(struct host *h, uint32_t p)
 	return true;
 }
 
+static bool is_wanted(const struct lb_capture *to, uint32_t port, enum lb_capture_way way)
+{
+	return to && to->ask.interfaces >> port & to->ask.ways >> way & 1;
+}
+
 void host_tap(struct host *h, struct lb_capture *to)
 {
 	h->tapped = 0;
 	for (uint32_t p = 0; p < h->n_ports; p++) {
-		bool wanted = to && to->ask.interfaces >> p & 1;
-		struct net_device device = port_queue_device(h->queues[p]);
-		h->taps[p] = (struct net_tap){.device = device,
-			.to = to,
-			.tunnels = h->tunnels,
-			.port = p,
-			.vlan = port_vlan(h->ports[p])};
-		if (wanted && to->ask.ways >> LB_CAPTURE_RX & 1)
-			h->tapped |= 1u << p;
-		if (wanted && to->ask.ways >> LB_CAPTURE_TX & 1)
-			device = net_tap_device(&h->taps[p]);
-		net_set_device(h->net, p, &device);
+		struct net_tap *tap = &h->taps[p];
+		if (to)
+			net_tap_init(tap, to, h->tunnels, p, port_vlan(h->ports[p]));
+		h->tapped |= (uint32_t)is_wanted(to, p, LB_CAPTURE_RX) << p;
+		port_queue_tap(h->queues[p], is_wanted(to, p, LB_CAPTURE_TX) ? tap : NULL);
 	}
 	h->watched = h->tapped | h->shared;
 }
@@ -365,6 +366,12 @@ static struct lb_capture_cause cause_of(struct host *h)
 	return (struct lb_capture_cause){.layer = LB_CAPTURE_TAKEN};
 }
 
+// Whether cause_of() tells of one.
+static bool has_cause(const struct host *h)
+{
+	return *h->drop_marks[0] || *h->drop_marks[1];
+}
+
 static void share(struct host *h, uint32_t port, const struct rte_mbuf *m,
 	const struct lb_capture_cause *cause)
 {
@@ -381,44 +388,51 @@ static void share(struct host *h, uint32_t port, const struct rte_mbuf *m,
 			twheel_now(h->wheel));
 }
 
-// Of a port that is tapped, shared, or both. Copied first: what it leads to is copied behind it.
+// Of a port that is tapped, shared, or both. A frame is copied first: what it leads to is copied
+// behind it.
 static __attribute__((noinline)) void input_watched(
-	struct host *h, uint32_t port, const struct rte_mbuf *m)
+	struct host *h, uint32_t port, struct rte_mbuf *const *frames, uint32_t n)
 {
+	bool is_tapped = h->tapped >> port & 1, is_shared = h->shared >> port & 1;
 	struct lb_capture_record *r = NULL;
-	if (h->tapped >> port & 1)
-		r = net_tap_take(&h->taps[port], LB_CAPTURE_RX, rte_pktmbuf_mtod(m, uint8_t *),
-			rte_pktmbuf_data_len(m), rte_pktmbuf_pkt_len(m));
-	(void)cause_of(h); // of others
-	(void)net_take_tunnelled(h->net);
-	h->passed = false;
-	h->at_shared = h->shared >> port & 1;
-	input(h, port, m);
-	h->at_shared = false;
-	struct lb_capture_cause cause = cause_of(h);
-	if (r)
-		r->cause = cause;
-	if (h->shared >> port & 1)
-		share(h, port, m, &cause);
-}
-
-void host_input(struct host *h, uint32_t port, const struct rte_mbuf *m)
-{
-	if (h->watched >> port & 1)
-		input_watched(h, port, m);
-	else
+	if (has_cause(h))
+		(void)cause_of(h); // of others
+	for (uint32_t i = 0; i < n; i++) {
+		const struct rte_mbuf *m = frames[i];
+		if (is_tapped)
+			r = net_tap_take(&h->taps[port], LB_CAPTURE_RX,
+				rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m),
+				rte_pktmbuf_pkt_len(m));
+		if (is_shared)
+			(void)net_take_tunnelled(h->net);
+		h->passed = false;
+		h->at_shared = is_shared;
 		input(h, port, m);
+		h->at_shared = false;
+		struct lb_capture_cause cause = {.layer = LB_CAPTURE_TAKEN};
+		if (has_cause(h)) {
+			cause = cause_of(h);
+			if (r)
+				r->cause = cause;
+		}
+		if (is_shared)
+			share(h, port, m, &cause);
+	}
 }
 
 static void input_many(struct host *h, uint32_t port, struct rte_mbuf *const *frames, uint32_t n)
 {
 	if (h->watched >> port & 1) {
-		for (uint32_t i = 0; i < n; i++)
-			input_watched(h, port, frames[i]);
+		input_watched(h, port, frames, n);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++)
 		input(h, port, frames[i]);
+}
+
+void host_input(struct host *h, uint32_t port, struct rte_mbuf *m)
+{
+	input_many(h, port, &m, 1);
 }
 
 bool host_poll(struct host *h, host_sort_fn sort, void *ctx)

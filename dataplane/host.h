@@ -84,11 +84,12 @@ void host_serve(void *host, uint32_t place, const struct ip_addr *);
 bool host_carry_out(struct host *, struct lb_link *, const struct lb_command *);
 
 // From now on frames that the capture asks for are copied to it, on the ports that it names; NULL =
-// no longer. It is borrowed meanwhile, and the caller publishes. Not while frames are processed.
+// no longer. It is borrowed meanwhile, and the caller tells it of turns. Not while frames are
+// processed.
 void host_tap(struct host *, struct lb_capture *);
 
 // Processes one received frame, which stays the caller's.
-void host_input(struct host *, uint32_t port, const struct rte_mbuf *);
+void host_input(struct host *, uint32_t port, struct rte_mbuf *);
 // Removes frames for other workers from a burst; returns how many frames stay, in front.
 typedef uint32_t (*host_sort_fn)(
 	void *ctx, uint32_t port, struct rte_mbuf **frames, uint32_t n_frames);

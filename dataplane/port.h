@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct net_tap;
 struct steer;
 struct port;
 struct port_queue;
@@ -119,6 +120,9 @@ struct rte_mbuf *port_queue_copy(struct port_queue *, const struct rte_mbuf *);
 // turn, up to a limit; above it frames are dropped and counted.
 uint32_t port_queue_flush(struct port_queue *);
 uint32_t port_queue_unsent(const struct port_queue *);
+// Each frame that is sent from now on is shown to the tap when its batch is offered to the device,
+// or when it is dropped instead. The tap is borrowed; NULL = none is.
+void port_queue_tap(struct port_queue *, struct net_tap *);
 // Reads how many frames the device dropped for lack of buffers, and how many mbufs are in use.
 // Rarely: costs at least a system call.
 void port_queue_watch(struct port_queue *);

@@ -67,6 +67,8 @@ struct port_queue {
 	struct rte_mbuf *unsent[PORT_MAX_UNSENT];
 	// Bytes of each: of a batch that waits, mbufs are no longer in the cache.
 	uint16_t unsent_len[PORT_MAX_UNSENT];
+	struct net_tap *tap; // borrowed; NULL = nobody copies what is sent
+	uint32_t n_tapped; // of unsent: those that it has seen, or that came before it
 	uint64_t counters[PORT_N_COUNTERS];
 } __attribute__((aligned(64)));
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The workers' ends of a port.
+#include "dataplane/net/tap.h"
 #include "dataplane/port_impl.h"
 #include "dataplane/vlan.h"
 #include "lb/base/check.h"
@@ -25,11 +26,39 @@ bool port_queue_is_live(const struct port_queue *q)
 	return phase_of(q) == QUEUE_RUNS;
 }
 
+static inline void show(const struct port_queue *q, const struct rte_mbuf *m)
+{
+	uint32_t len = rte_pktmbuf_pkt_len(m);
+	(void)net_tap_take(q->tap, LB_CAPTURE_TX, rte_pktmbuf_mtod(m, uint8_t *), len, len);
+}
+
+// Calls of their own, as tag(): nobody pays for them while there is no tap.
+static __attribute__((noinline)) void show_unsent(struct port_queue *q)
+{
+	for (uint32_t i = q->n_tapped; i < q->n_unsent; i++)
+		show(q, q->unsent[i]);
+	q->n_tapped = q->n_unsent;
+}
+
+static __attribute__((noinline)) void drop(struct port_queue *q, struct rte_mbuf *m)
+{
+	if (q->tap)
+		show(q, m);
+	counter_add(&q->counters[PORT_tx_dropped], 1);
+	rte_pktmbuf_free(m);
+}
+
+void port_queue_tap(struct port_queue *q, struct net_tap *tap)
+{
+	q->tap = tap;
+	q->n_tapped = q->n_unsent;
+}
+
 static void drop_unsent(struct port_queue *q)
 {
 	counter_add(&q->counters[PORT_tx_dropped], q->n_unsent);
 	rte_pktmbuf_free_bulk(q->unsent, q->n_unsent);
-	q->n_unsent = 0;
+	q->n_unsent = q->n_tapped = 0;
 }
 
 bool port_queue_settle(struct port_queue *q)
@@ -140,6 +169,8 @@ uint32_t port_queue_flush(struct port_queue *q)
 	uint32_t offered = q->n_unsent;
 	if (offered == 0)
 		return 0;
+	if (__builtin_expect(q->tap != NULL, 0))
+		show_unsent(q);
 	if (!port_queue_is_live(q)) {
 		drop_unsent(q);
 		return 0;
@@ -157,7 +188,7 @@ uint32_t port_queue_flush(struct port_queue *q)
 	uint64_t bytes = 0;
 	for (uint32_t i = 0; i < sent; i++)
 		bytes += q->unsent_len[i];
-	q->n_unsent = offered - sent;
+	q->n_unsent = q->n_tapped = offered - sent;
 	memmove(q->unsent, q->unsent + sent, q->n_unsent * sizeof(q->unsent[0]));
 	memmove(q->unsent_len, q->unsent_len + sent, q->n_unsent * sizeof(q->unsent_len[0]));
 	counter_add(&q->counters[PORT_tx_frames], sent);
@@ -238,8 +269,7 @@ static void device_send(void *ctx, size_t len)
 	if (q->vlan)
 		len = tag(q, m, len);
 	if (q->n_unsent == PORT_MAX_UNSENT) {
-		counter_add(&q->counters[PORT_tx_dropped], 1);
-		rte_pktmbuf_free(m);
+		drop(q, m);
 		return;
 	}
 	q->unsent_len[q->n_unsent] = (uint16_t)len;

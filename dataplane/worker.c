@@ -274,7 +274,7 @@ struct worker *worker_new(const struct worker_conf *conf, struct lb_err *reterr)
 static void tap(struct worker *w, struct lb_capture *to)
 {
 	if (w->capture)
-		lb_capture_publish(w->capture);
+		lb_capture_turn(w->capture, twheel_now(w->wheel));
 	w->capture = to;
 	host_tap(w->host, to);
 	if (to) {
@@ -386,18 +386,6 @@ static void watch(struct twheel_timer *timer)
 	twheel_arm(w->wheel, &w->watch, twheel_now(w->wheel) + WATCH_INTERVAL_NS);
 }
 
-// Copies of a turn's frames are seen all at once, and know two times: when it began to receive, and
-// when it began to send.
-static bool transmit(struct worker *w)
-{
-	if (!w->capture)
-		return host_flush(w->host);
-	w->capture->now_ns = clock_ns();
-	bool any = host_flush(w->host);
-	lb_capture_publish(w->capture);
-	return any;
-}
-
 // What a round of the loop found to do.
 enum turn { TURN_EMPTY, TURN_TIMERS, TURN_WORK };
 
@@ -410,14 +398,14 @@ static enum turn turn(struct worker *w, uint64_t now_ns)
 	bool any = snap->version != counters->snapshot_version;
 	counter_set_to(&counters->snapshot_version, snap->version);
 	if (w->capture)
-		w->capture->now_ns = now_ns;
+		lb_capture_turn(w->capture, now_ns);
 	proxy_begin_turn(w->proxy, snap, now_ns);
 	bool fired =
 		twheel_advance(w->wheel, now_ns); // timers deliver kept bytes: requests may begin
 	any |= take_commands(w);
 	any |= receive(w);
 	proxy_end_turn(w->proxy);
-	any |= transmit(w);
+	any |= host_flush(w->host);
 	return any ? TURN_WORK : fired ? TURN_TIMERS : TURN_EMPTY;
 }
 
@@ -459,7 +447,9 @@ static int run(void *arg)
 		now = clock_ns();
 		account(w, did != TURN_EMPTY, now - then);
 	}
-	transmit(w);
+	host_flush(w->host);
+	if (w->capture)
+		lb_capture_turn(w->capture, clock_ns());
 	lb_slot_reader_stop();
 	__atomic_store_n(&w->state, WORKER_ENDED, __ATOMIC_RELEASE); // pairs with worker_join()
 	return 0;

@@ -25,8 +25,9 @@ update: what changes of a cluster cost: from the bytes of its endpoints to a pub
 hpack: a gRPC request's header block of ten fields, decoded and encoded, beside nghttp2's coder.
 h2: a unary gRPC request through both roles of HTTP/2, beside nghttp2's sessions. proxy: the same from a
 client's bytes to a backend and back, through all of the proxy but packets, also on connections of one request
-each (once). tcp: a segment out of one stack and into another, a connection opened, used and closed by both
-(once), and a frame through Ethernet, IP and TCP between memifs beside a loop that only receives
+each (once), and what it takes to be observed: by logs, traces and metrics (times), and with its frames, between memifs,
+by a packet capture (captured). tcp: a segment out of one stack and into another, a connection opened, used and
+closed by both (once), and a frame through Ethernet, IP and TCP between memifs beside a loop that only receives
 and sends (and beside dpdk-testpmd, where Debian's dpdk-dev is installed). tls: records of 200 bytes and of 16 KiB,
 sealed, and sealed and opened, beside OpenSSL's SSL_write and SSL_read and its bare cipher; a worker's part of a new
 connection with one request, beside one in plain text; and full handshakes on one and two threads of their own, beside
@@ -232,6 +233,9 @@ TESTPMD_THREAD = "rte-worker-1"
 # Of what two threads gain over one, beside OpenSSL's; us of a worker for a new connection with TLS.
 GAIN_WANTED = 0.95
 WORKER_US_WANTED = 10
+# Of being observed: % of a request's instructions, and us of a worker that tells of each in a log.
+OBSERVED_WANTED = {"times": 1, "log": 2, "capture": 2}
+LOG_US_WANTED = 0.4
 # What is wanted of a rival's ns / ours; of OpenSSL's records, 1 / 0.15 and 1 / 0.4.
 WAYS_WANTED = {("hpack", case): 3 for case in ("decode_stable", "decode_new2", "decode_literal",
                                                "encode_stable", "encode_new2", "encode_literal")}
@@ -257,8 +261,39 @@ def ways(args):
     ways_table(args, rows)
     if args.bench == "tcp":
         packets(args)
+    if args.bench == "proxy":
+        observed(args, {r["case"]: r for r in rows})
     if args.bench == "tls":
         handshakes(args, {r["impl"]: r for r in rows if r["case"] == "connection"})
+
+
+def added_percent(by, more, than):
+    """Instructions of one row above those of another, in hundredths of these."""
+    return (by[more]["instructions"] / by[than]["instructions"] - 1) * 100
+
+
+def observed(args, by):
+    """What it costs a request to be observed: by the rows of bench_proxy, and by whole requests with their frames."""
+    make(BUILD_EAL, [], ["tests/bench/bench_request"])
+    rows = counted(BUILD_EAL / "tests/bench/bench_request", args, shower(args))
+    build("bench_log")
+    written = run("bench_log", each=shower(args))[0]
+    if args.json:
+        return
+    ways_table(args, rows)
+    print(f"a line of a log in JSON takes its thread {number(written['ns_op'])} ns\n")
+    added_us = (by["64x1-all"]["ns_op"] - by["64x1"]["ns_op"]) / 1e3
+    wanted = [("us of a worker that a log of all adds, 64x1", added_us, LOG_US_WANTED, False)]
+    if args.instructions:
+        whole = {(r["case"], r["impl"]): r for r in rows}
+        times = by["times"]["instructions"] / by["64x1"]["instructions"] * 100
+        wanted.append(("% of a request that its times take, 64x1", times, OBSERVED_WANTED["times"], False))
+        wanted += [(f"% that a log of errors and 1 % adds, {case}", added_percent(by, f"{case}-log", case),
+                    OBSERVED_WANTED["log"], False) for case in ("64x1", "8x32")]
+        wanted += [(f"% of a whole request that a capture adds, {case}",
+                    added_percent(whole, (case, "captured"), (case, "shunt")), OBSERVED_WANTED["capture"], False)
+                   for case in ("64x1", "8x32")]
+    target_table(wanted)
 
 
 def handshakes(args, connections):

@@ -255,17 +255,16 @@ void net_input(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
 		input_other(net, port, frame, len);
 }
 
+const uint8_t *net_drop_mark(const struct net *net)
+{
+	return &net->dropped;
+}
+
 int net_take_drop(struct net *net)
 {
 	uint8_t why = net->dropped;
 	net->dropped = 0;
 	return why ? why : -1;
-}
-
-void net_set_device(struct net *net, uint32_t port, const struct net_device *device)
-{
-	DCHECK(port < net->n_ports && !net->open.frame);
-	net->ports[port].device = *device;
 }
 
 void net_set_silent(struct net *net, bool silent)

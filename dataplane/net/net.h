@@ -132,9 +132,8 @@ void net_hear(struct net *, uint32_t port, const uint8_t *frame, size_t len);
 // Why the last frame that was dropped since the last call was: the number of one of net_counters();
 // -1 = none was. What TCP drops is told by tcp_stack_take_drop().
 int net_take_drop(struct net *);
-// Frames of the port go out by this device from now on, which is another way to the same link. No
-// reservation is open.
-void net_set_device(struct net *, uint32_t port, const struct net_device *);
+// Not 0 while there is one to tell of; valid as long as net is.
+const uint8_t *net_drop_mark(const struct net *);
 
 // True = another process at the same ports answers for our addresses: frames are heard, and nobody
 // who asks for an address or for an echo gets an answer.

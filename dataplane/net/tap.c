@@ -18,14 +18,31 @@ static void copy_tagged(struct lb_capture_record *r, uint16_t vlan, const uint8_
 	memcpy(r->bytes + n, frame + MACS, r->kept - n);
 }
 
-struct lb_capture_record *net_tap_take(struct net_tap *t, enum lb_capture_way way,
+void net_tap_init(struct net_tap *t, struct lb_capture *to, const struct net_tunnels *tunnels,
+	uint32_t port, uint16_t vlan)
+{
+	bool all = ip_is_none(&to->ask.host) && !to->ask.port;
+	*t = (struct net_tap){.to = to, .tunnels = tunnels, .port = port, .vlan = vlan};
+	t->plain[LB_CAPTURE_RX] = all && !vlan;
+	t->plain[LB_CAPTURE_TX] = all;
+	memcpy(t->quick, t->plain, sizeof(t->quick));
+	for (unsigned way = 0; way < LB_CAPTURE_WAYS; way++) {
+		const struct lb_capture_record r = {
+			.interface = (uint8_t)port, .way = (uint8_t)way};
+		t->about[way] = r.about;
+	}
+}
+
+struct lb_capture_record *net_tap_choose(struct net_tap *t, enum lb_capture_way way,
 	const uint8_t *frame, uint32_t len, uint32_t full_len)
 {
 	if (!frame_filter_matches(&t->to->ask, t->tunnels, frame, len))
 		return NULL;
-	bool tags = t->vlan && len >= MACS;
+	bool tags = t->vlan && way == LB_CAPTURE_RX && len >= MACS;
 	uint32_t more = tags ? ETH_TAG : 0;
 	struct lb_capture_record *r = lb_capture_place(t->to, t->port, way, len + more);
+	for (unsigned w = 0; w < LB_CAPTURE_WAYS; w++)
+		t->quick[w] = r && t->plain[w];
 	if (!r)
 		return NULL;
 	r->len = full_len + more;
@@ -34,32 +51,4 @@ struct lb_capture_record *net_tap_take(struct net_tap *t, enum lb_capture_way wa
 	else
 		memcpy(r->bytes, frame, r->kept);
 	return r;
-}
-
-static uint8_t *tap_reserve(void *ctx, size_t len)
-{
-	struct net_tap *t = ctx;
-	t->open = t->device.reserve(t->device.ctx, len);
-	return t->open;
-}
-
-static void tap_send(void *ctx, size_t len)
-{
-	struct net_tap *t = ctx;
-	(void)net_tap_take(t, LB_CAPTURE_TX, t->open, (uint32_t)len, (uint32_t)len);
-	t->open = NULL;
-	t->device.send(t->device.ctx, len);
-}
-
-static void tap_cancel(void *ctx)
-{
-	struct net_tap *t = ctx;
-	t->open = NULL;
-	t->device.cancel(t->device.ctx);
-}
-
-struct net_device net_tap_device(struct net_tap *t)
-{
-	return (struct net_device){
-		.reserve = tap_reserve, .send = tap_send, .cancel = tap_cancel, .ctx = t};
 }

@@ -1,26 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tap of a packet capture at one port: copies of the frames that are wanted go into the
-// worker's ring (lb/pick/capture.h). What is sent passes through it as another device, which stands
-// in front of the port's own only while there is a capture; what is received is shown to it. Copies
-// have the VLAN tag that the port takes out and puts in.
+// worker's ring (lb/pick/capture.h). Whoever has the port's frames shows them to it, while there is
+// a capture that wants any of that way. Copies have the VLAN tag that the port takes out of what it
+// received.
 // Thread: the owning worker.
 #pragma once
 
-#include "dataplane/net/net.h"
 #include "lb/pick/capture.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+struct net_tunnels;
+
 struct net_tap {
-	struct net_device device; // the port's own
 	struct lb_capture *to; // borrowed
 	const struct net_tunnels *tunnels; // borrowed; NULL = none
 	uint32_t port; // of shunt.yaml
 	uint16_t vlan; // of the port; 0 = none
-	uint8_t *open; // reserved, not sent yet
+	bool plain[LB_CAPTURE_WAYS]; // all frames are wanted, as they are
+	bool quick[LB_CAPTURE_WAYS]; // and none was lost since the last one
+	uint64_t about[LB_CAPTURE_WAYS]; // of their records
 };
 
-// The device that copies what is sent on its way to tap->device. The tap outlives it.
-struct net_device net_tap_device(struct net_tap *);
-// Copies the frame if it is wanted: only its first `len` bytes are here, of full_len. Returns the
-// record, to which a cause may be added until the next publication; NULL = there is none.
-struct lb_capture_record *net_tap_take(struct net_tap *, enum lb_capture_way, const uint8_t *frame,
-	uint32_t len, uint32_t full_len);
+// For a capture that begins, and whose conditions stay as they are until its end.
+void net_tap_init(struct net_tap *, struct lb_capture *, const struct net_tunnels *, uint32_t port,
+	uint16_t vlan);
+
+// As net_tap_take(), with whatever conditions and tag, and however full the ring is.
+struct lb_capture_record *net_tap_choose(struct net_tap *, enum lb_capture_way,
+	const uint8_t *frame, uint32_t len, uint32_t full_len);
+// Copies the frame if it is wanted: only its first `len` bytes are here, of full_len. One that is
+// sent is as it goes to the device. Returns the record, to which a cause may be added until the
+// turn is over; NULL = there is none.
+static inline struct lb_capture_record *net_tap_take(struct net_tap *t, enum lb_capture_way way,
+	const uint8_t *frame, uint32_t len, uint32_t full_len)
+{
+	struct lb_capture_record *r = NULL;
+	if (t->quick[way])
+		r = lb_capture_place_next(t->to, t->port, way, t->about[way], len);
+	if (__builtin_expect(!r, 0))
+		return net_tap_choose(t, way, frame, len, full_len);
+	r->len = full_len;
+	memcpy(r->bytes, frame, r->kept);
+	return r;
+}

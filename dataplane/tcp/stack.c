@@ -156,6 +156,11 @@ struct counter_set tcp_stack_counters(const struct tcp_stack *s)
 	return (struct counter_set){.names = names, .values = s->counters, .n = TCP_N_COUNTERS};
 }
 
+const uint8_t *tcp_stack_drop_mark(const struct tcp_stack *s)
+{
+	return &s->dropped;
+}
+
 int tcp_stack_take_drop(struct tcp_stack *s)
 {
 	uint8_t why = s->dropped;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define HEADER 8u // of a record: its length; keeps what follows aligned
+#define HEADER RECORD_RING_HEADER
 #define TO_START UINT32_MAX // instead of a length: the next record stands at the ring's beginning
 
 int record_ring_init(struct record_ring *r, uint32_t size)
@@ -19,7 +19,8 @@ int record_ring_init(struct record_ring *r, uint32_t size)
 	uint8_t *bytes = cacheline_alloc(n, 1);
 	if (!bytes)
 		return -ENOMEM;
-	*r = (struct record_ring){.bytes = bytes, .size = n};
+	*r = (struct record_ring){
+		.bytes = bytes, .size = n, .next = bytes, .limit = bytes, .from = bytes};
 	return 0;
 }
 
@@ -60,8 +61,25 @@ static bool has_room(struct record_ring *r, uint32_t needed)
 	return r->staged - r->seen_tail <= r->size - needed;
 }
 
+// What is in one piece from `staged` on may be used up to where the reader was seen last, but never
+// more than the longest record.
+static void set_run(struct record_ring *r)
+{
+	uint32_t place = r->staged & (r->size - 1), run = r->size - place;
+	uint32_t free = r->size - (r->staged - r->seen_tail);
+	run = run < free ? run : free;
+	run = run < r->size / 2 ? run : r->size / 2;
+	r->next = r->from = r->bytes + place;
+	r->limit = r->next + run;
+}
+
 void *record_ring_place(struct record_ring *r, uint32_t len)
 {
+	void *next = record_ring_place_next(r, len);
+	if (next)
+		return next;
+	r->staged += (uint32_t)(r->next - r->from);
+	r->from = r->limit = r->next;
 	if (len > r->size / 2 - HEADER)
 		return NULL;
 	uint32_t needed = room_of(len), to_end = r->size - (r->staged & (r->size - 1));
@@ -71,16 +89,10 @@ void *record_ring_place(struct record_ring *r, uint32_t len)
 	if (skipped)
 		put_length(r, r->staged, TO_START);
 	r->staged += skipped;
-	uint8_t *record = at(r, r->staged) + HEADER;
+	set_run(r);
+	r->next += needed;
 	put_length(r, r->staged, len);
-	r->staged += needed;
-	return record;
-}
-
-void record_ring_publish(struct record_ring *r)
-{
-	// Pairs with the reader's acquire of head: it sees the whole records.
-	__atomic_store_n(&r->head, r->staged, __ATOMIC_RELEASE);
+	return r->from + HEADER;
 }
 
 const void *record_ring_peek(struct record_ring *r, uint32_t *ret_len)

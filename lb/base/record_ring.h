@@ -6,16 +6,24 @@
 // runs.
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct record_ring {
 	uint8_t *bytes; // owned
 	uint32_t size; // power of two
 	_Alignas(64) uint32_t head; // w: writer (release), r: reader (acquire)
 	_Alignas(64) uint32_t tail; // w: reader (release), r: writer (acquire)
-	_Alignas(64) uint32_t staged; // the writer's: head including unpublished records
-	uint32_t seen_tail; // the writer's: a past value of tail
+	// The writer's: the next record begins at `next`, and may end at `limit` without another
+	// look at the tail. Both are in one piece with `from`, which stands at `staged`.
+	_Alignas(64) uint8_t *next;
+	uint8_t *limit, *from;
+	uint32_t staged; // head including the records that are not published, as it was at `from`
+	uint32_t seen_tail; // a past value of tail
 };
+
+#define RECORD_RING_HEADER 8u // of a record: its length; keeps what follows aligned
 
 // size in bytes is rounded up to a power of two, at most 2^31. The memory becomes resident as it is
 // used. 0 or -ENOMEM.
@@ -25,7 +33,23 @@ void record_ring_fini(struct record_ring *);
 // Room for one record of len bytes, which is part of the next publication. NULL = there is none
 // now, or ever: a record takes half of the ring at most. Aligned to 8 bytes.
 void *record_ring_place(struct record_ring *, uint32_t len);
-void record_ring_publish(struct record_ring *);
+// The same without a look at what the reader has passed since the last one: NULL =
+// record_ring_place() says whether there is any.
+static inline void *record_ring_place_next(struct record_ring *r, uint32_t len)
+{
+	uint8_t *record = r->next;
+	size_t needed = RECORD_RING_HEADER + (((size_t)len + 7) & ~(size_t)7);
+	if (__builtin_expect(needed > (size_t)(r->limit - record), 0))
+		return NULL;
+	r->next = record + needed;
+	memcpy(record, &len, sizeof(len));
+	return record + RECORD_RING_HEADER;
+}
+// Pairs with the reader's acquire of head: it sees the whole records.
+static inline void record_ring_publish(struct record_ring *r)
+{
+	__atomic_store_n(&r->head, r->staged + (uint32_t)(r->next - r->from), __ATOMIC_RELEASE);
+}
 
 // The oldest record, and its length; NULL = there is none. Valid until it is passed.
 const void *record_ring_peek(struct record_ring *, uint32_t *ret_len);

@@ -10,6 +10,7 @@
 #include "lb/base/record_ring.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define LB_CAPTURE_PORTS 8 // of shunt.yaml, at most
@@ -36,13 +37,22 @@ struct lb_capture_cause {
 };
 
 struct lb_capture_record {
-	uint64_t at_ns; // of the worker's clock
+	union {
+		uint64_t at_ns; // of the worker's clock
+		struct lb_capture_record *before; // the worker's: see lb_capture.late
+	};
 	uint32_t len; // of the frame
 	uint32_t kept; // bytes of it that follow
-	uint32_t n_lost; // frames of this port for which there was no room since the one before
-	uint8_t interface;
-	uint8_t way; // enum lb_capture_way
-	struct lb_capture_cause cause;
+	union {
+		struct {
+			// Frames of this port for which there was no room since the one before.
+			uint32_t n_lost;
+			uint8_t interface;
+			uint8_t way; // enum lb_capture_way
+			struct lb_capture_cause cause;
+		};
+		uint64_t about; // all of these
+	};
 	uint8_t bytes[];
 };
 
@@ -50,7 +60,11 @@ struct lb_capture {
 	struct lb_capture_ask ask; // w: ctrl, while the worker captures nothing; r: worker
 	// Commands that the worker has carried out. w: worker (release), r: ctrl (acquire)
 	uint32_t n_heard;
-	uint64_t now_ns; // the worker's: the time of what it takes now
+	uint64_t now_ns; // the worker's: of its turn
+	// The worker's: the last record of this turn, and by it those before, from the first frame
+	// on that was sent. When that was is known when the turn is over: another look at the clock
+	// would cost more than the copy. Times never fall from record to record.
+	struct lb_capture_record *late;
 	uint32_t n_lost[LB_CAPTURE_PORTS]; // the worker's: see above
 	struct record_ring ring; // w: worker, r: who writes the file
 	// Of all captures: frames that were wanted, and of them those for which the ring had no
@@ -62,14 +76,62 @@ struct lb_capture {
 struct lb_capture *lb_capture_new(uint32_t ring_size);
 void lb_capture_free(struct lb_capture *); // NULL is fine
 
+static inline uint32_t lb_capture_kept(const struct lb_capture *c, uint32_t len)
+{
+	// A jump that is seldom taken: compilers take the least of two by vectors.
+	if (__builtin_expect(len > c->ask.snaplen, 0))
+		return c->ask.snaplen;
+	return len;
+}
+static inline uint32_t lb_capture_size(uint32_t kept) // of a record
+{
+	return (uint32_t)offsetof(struct lb_capture_record, bytes) + kept;
+}
+static inline void lb_capture_fill(struct lb_capture *c, struct lb_capture_record *r,
+	enum lb_capture_way way, uint64_t about, uint32_t len, uint32_t kept)
+{
+	if (way == LB_CAPTURE_TX || c->late) {
+		r->before = c->late;
+		c->late = r;
+	} else {
+		r->at_ns = c->now_ns;
+	}
+	r->len = len;
+	r->kept = kept;
+	r->about = about;
+}
+
 // Room for a frame that is wanted, of which all but the bytes is set: the caller writes `kept` of
-// them. The reader sees it with the next publication. NULL = the ring is full, which is counted.
+// them. The reader sees it when the turn is over. NULL = the ring is full, which is counted.
 // Thread: the worker.
 struct lb_capture_record *lb_capture_place(
 	struct lb_capture *, uint32_t interface, enum lb_capture_way, uint32_t len);
-// What was placed so far may be read. Thread: the worker.
-static inline void lb_capture_publish(struct lb_capture *c)
+// The same of a port of which no frame was lost since its last one. NULL = lb_capture_place() is to
+// be called in its place. about: as of a record of this interface and way.
+static inline struct lb_capture_record *lb_capture_place_next(struct lb_capture *c,
+	uint32_t interface, enum lb_capture_way way, uint64_t about, uint32_t len)
 {
+	uint32_t kept = lb_capture_kept(c, len);
+	struct lb_capture_record *r =
+		(struct lb_capture_record *)record_ring_place_next(&c->ring, lb_capture_size(kept));
+	if (__builtin_expect(!r, 0))
+		return NULL;
+	counter_add(&c->n_frames[interface], 1);
+	lb_capture_fill(c, r, way, about, len, kept);
+	return r;
+}
+// A turn begins, and the one before is over: what that one sent has this time, and all that was
+// placed may be read. Thread: the worker.
+static inline void lb_capture_turn(struct lb_capture *c, uint64_t now_ns)
+{
+	struct lb_capture_record *r = c->late;
+	while (r) {
+		struct lb_capture_record *before = r->before;
+		r->at_ns = now_ns;
+		r = before;
+	}
+	c->late = NULL;
+	c->now_ns = now_ns;
 	record_ring_publish(&c->ring);
 }
 // A command has been carried out. Thread: the worker.

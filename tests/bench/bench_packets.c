@@ -8,24 +8,21 @@
 // each carry 128 bytes to and fro, so that each frame carries data and an acknowledgement.
 // captured: the same while both hosts copy all frames for a packet capture, whose reader only
 // throws them away: what writes them to a file is another thread.
-#include "dataplane/eal.h"
 #include "dataplane/host.h"
 #include "dataplane/port.h"
 #include "lb/base/check.h"
 #include "lb/base/time.h"
 #include "lb/pick/capture.h"
+#include "tests/bench/eal_bench.h"
 #include "tests/bench/tcp_end.h"
 #include "tests/bench/ways.h"
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define N_FRAMES 64 // on their way at one time
 #define MESSAGE 128
@@ -53,26 +50,6 @@ static uint64_t clock_ns(void)
 	return (uint64_t)ts.tv_sec * NS_PER_SECOND + (uint64_t)ts.tv_nsec;
 }
 
-static void die(const struct lb_err *err)
-{
-	fprintf(stderr, "bench_packets: %s\n", err->text);
-	exit(1);
-}
-
-static void quiet(void *ctx, int level, const char *line)
-{
-	if (level <= EAL_LOG_ERR)
-		fprintf(stderr, "%s\n", line);
-}
-
-// Ends 2 * link and 2 * link + 1 are of one memif.
-static const char *memif(char *text, size_t size, unsigned end)
-{
-	snprintf(text, size, "net_memif%u,id=%u,role=%s,socket-abstract=yes,socket=shunt-bench-%d",
-		end, end / 2, end % 2 ? "client" : "server", (int)getpid());
-	return text;
-}
-
 static void io_run(void *ctx, uint64_t n_ops)
 {
 	struct io *io = ctx;
@@ -93,11 +70,12 @@ static struct io *io_new(void)
 	char device[128];
 	CHECK(io);
 	for (unsigned i = 0; i < 2; i++) {
-		struct port_conf conf = {
-			.index = i, .device = memif(device, sizeof(device), i), .n_queues = 1};
+		struct port_conf conf = {.index = i,
+			.device = eal_bench_memif(device, sizeof(device), i),
+			.n_queues = 1};
 		io->ports[i] = port_new(&conf, &err);
 		if (!io->ports[i])
-			die(&err);
+			eal_bench_die(&err);
 		device[strcspn(device, ",")] = '\0';
 		CHECK(rte_eth_dev_get_port_by_name(device, &io->ids[i]) == 0);
 	}
@@ -136,10 +114,10 @@ static void begin_capture(struct hosts *w, unsigned i)
 	host_tap(w->hosts[i], w->captures[i]);
 }
 
-static void end_turn(struct lb_capture *c)
+static void end_turn(struct lb_capture *c, uint64_t now_ns)
 {
 	uint32_t len;
-	lb_capture_publish(c);
+	lb_capture_turn(c, now_ns);
 	while (record_ring_peek(&c->ring, &len))
 		record_ring_pass(&c->ring);
 }
@@ -152,7 +130,7 @@ static void turn(struct hosts *w)
 		host_receive(w->hosts[i], w->now_ns);
 		host_flush(w->hosts[i]);
 		if (w->captures[i])
-			end_turn(w->captures[i]);
+			end_turn(w->captures[i], w->now_ns);
 	}
 }
 
@@ -175,7 +153,8 @@ static struct hosts *hosts_new(unsigned first)
 	struct ip_addr *addresses[2] = {&flow.local, &flow.remote};
 	for (unsigned i = 0; i < 2; i++) {
 		*addresses[i] = ip_from_v4(0x0a000001 + i);
-		struct host_port port = {.device = memif(device, sizeof(device), first + i),
+		struct host_port port = {
+			.device = eal_bench_memif(device, sizeof(device), first + i),
 			.addresses = {{*addresses[i], 24}},
 			.n_addresses = 1};
 		struct host_conf conf = {.ports = &port,
@@ -189,7 +168,7 @@ static struct hosts *hosts_new(unsigned first)
 			.tcp_recv_window = 256 << 10};
 		w->hosts[i] = host_new(&conf, &err);
 		if (!w->hosts[i])
-			die(&err);
+			eal_bench_die(&err);
 		w->ends[i].chunks = host_chunks(w->hosts[i]);
 	}
 	w->now_ns = clock_ns();
@@ -211,25 +190,9 @@ static struct hosts *hosts_new(unsigned first)
 	return w;
 }
 
-// One that this process may use, so that EAL finds what it asks for.
-static int first_core(void)
-{
-	cpu_set_t set;
-	CHECK(sched_getaffinity(0, sizeof(set), &set) == 0);
-	for (int i = 0; i < CPU_SETSIZE; i++)
-		if (CPU_ISSET(i, &set))
-			return i;
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
-	int core = first_core();
-	struct eal_conf conf = {
-		.args = {.memory_mib = 384, .cores = &core, .n_cores = 1}, .log = quiet};
-	struct lb_err err;
-	if (eal_start(&conf, &err) != 0)
-		die(&err);
+	eal_bench_start("bench_packets");
 	static struct bench_way ways[3]; // static: leak checkers find the worlds by it
 	ways[0] = (struct bench_way){"io", "memif", N_FRAMES, io_run, io_new(), FRAME_LEN};
 	ways[1] =

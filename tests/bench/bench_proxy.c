@@ -5,17 +5,60 @@
 // 64x1: each request comes alone. 8x32: those of 8 connections, 32 on each, come together. once:
 // each alone, on a connection that its client opens for it and closes behind it. 64x1-log and
 // 8x32-log: with an access log that is told of errors and of one request in a hundred; 64x1-all: of
-// all requests. 64x1-trace and 8x32-trace: with traces of one request in a hundred.
+// all requests. 64x1-trace and 8x32-trace: with traces of one request in a hundred. times: of a
+// request that comes alone only what its times take (dataplane/proxy/latency.h), which the others
+// have within.
+#include "dataplane/proxy/latency.h"
+#include "dataplane/proxy/request.h"
+#include "dataplane/proxy/state.h"
+#include "lb/base/check.h"
 #include "lb/pick/access.h"
+#include "lb/pick/link.h"
 #include "lb/route/tracing.h"
+#include "tests/bench/pipe_control.h"
 #include "tests/bench/pipe_world.h"
 #include "tests/bench/ways.h"
 
+#define TURN_NS 2000
+
 static struct bench_way way_of(const char *name, struct pipe_world_conf conf)
 {
-	struct pipe_world *w = pipe_world_new(pipe_control_new(1), &conf);
+	struct pipe_world *w = pipe_world_new(pipe_control_new(1, SECOND), &conf);
 	uint32_t n = conf.n_clients * conf.n_streams;
 	return (struct bench_way){"shunt", name, n, pipe_world_run, w, 0};
+}
+
+struct times {
+	struct proxy proxy; // no more of it than times need
+	struct proxy_request request;
+};
+
+// Two turns each: the request comes, and its answer.
+static void times_run(void *ctx, uint64_t n_ops)
+{
+	struct times *t = ctx;
+	struct proxy *p = &t->proxy;
+	for (uint64_t i = 0; i < n_ops; i++) {
+		p->now_ns += TURN_NS;
+		proxy_latency_begin_turn(p);
+		t->request.began_ns = t->request.whole_ns = p->now_ns;
+		t->request.backend_ns = 0;
+		proxy_latency_sent(&t->request);
+		p->now_ns += TURN_NS;
+		proxy_latency_begin_turn(p);
+		proxy_latency_attempt_over(&t->request);
+		proxy_latency_request_over(&t->request);
+	}
+}
+
+static struct bench_way times(void)
+{
+	static struct times t;
+	t.proxy.link = lb_link_new(0, 0, lb_shared_new());
+	t.proxy.latency = proxy_latency_new();
+	CHECK(t.proxy.link && t.proxy.latency);
+	t.request.proxy = &t.proxy;
+	return (struct bench_way){"shunt", "times", 1, times_run, &t, 0};
 }
 
 int main(int argc, char **argv)
@@ -28,7 +71,7 @@ int main(int argc, char **argv)
 		.client = LB_TRACE_ALL,
 		.random = LB_TRACE_ALL / 100,
 		.overall = LB_TRACE_ALL};
-	static struct bench_way ways[8]; // static: leak checkers find the worlds by it
+	static struct bench_way ways[9]; // static: leak checkers find the worlds by it
 	ways[0] = way_of("64x1", (struct pipe_world_conf){.n_clients = 64, .n_streams = 1});
 	ways[1] = way_of("8x32",
 		(struct pipe_world_conf){.n_clients = 8, .n_streams = 32, .together = true});
@@ -46,5 +89,6 @@ int main(int argc, char **argv)
 	ways[7] = way_of("8x32-trace",
 		(struct pipe_world_conf){
 			.n_clients = 8, .n_streams = 32, .together = true, .tracing = &traces});
-	return bench_ways("proxy", ways, 8, argc, argv);
+	ways[8] = times();
+	return bench_ways("proxy", ways, 9, argc, argv);
 }

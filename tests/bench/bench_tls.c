@@ -12,6 +12,7 @@
 #include "dataplane/tls/tls.h"
 #include "lb/base/check.h"
 #include "lb/base/time.h"
+#include "tests/bench/pipe_control.h"
 #include "tests/bench/pipe_world.h"
 #include "tests/bench/ways.h"
 
@@ -234,7 +235,7 @@ static struct bench_way connection(const char *impl, bool tls)
 {
 	const struct pipe_world_conf conf = {
 		.n_clients = 64, .n_streams = 1, .once = true, .tls = tls};
-	struct pipe_world *w = pipe_world_new(pipe_control_new(1), &conf);
+	struct pipe_world *w = pipe_world_new(pipe_control_new(1, SECOND), &conf);
 	return (struct bench_way){impl, "connection", 1, pipe_world_run, w, 0};
 }
 

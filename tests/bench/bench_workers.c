@@ -10,6 +10,7 @@
 #include "lb/base/time.h"
 #include "lb/slot.h"
 #include "tests/bench/measure.h"
+#include "tests/bench/pipe_control.h"
 #include "tests/bench/pipe_world.h"
 
 #include <pthread.h>
@@ -153,7 +154,7 @@ static struct workers workers_new(
 	struct pipe_control *c = NULL;
 	for (int i = 0; i < N_WORKERS; i++) {
 		if (!c || !is_shared)
-			c = pipe_control_new(is_shared ? N_WORKERS : 1);
+			c = pipe_control_new(is_shared ? N_WORKERS : 1, SECOND);
 		all.worlds[i] = pipe_world_new(c, conf);
 		if (!is_shared || i == N_WORKERS - 1)
 			pipe_control_publish(c);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One worker's proxy with clients and backends at its pipes (pipe_tcp.h): a unary gRPC request goes
 // from a client's bytes to a backend and back. Routes, picks, breaker, counters and timers are the
-// real ones, and workers may share them as they do in the program. The ends only cut frames, so
-// that nearly all that is measured is ours. Nothing is ever freed: a bench ends.
+// real ones, and workers may share them as they do in the program. Nothing is ever freed: a bench
+// ends.
 // Thread: one for all but pipe_world_run(), which is each worker's.
 #pragma once
 
@@ -10,18 +10,12 @@
 #include <stdint.h>
 
 #define PIPE_MAX_CLIENTS 64
-#define PIPE_MAX_WORKERS 2
 
 struct lb_access_filter;
 struct lb_tracing;
 struct pipe_world;
 
-// What some workers have in common: control thread, snapshot, and what lies behind it.
-struct pipe_control;
-struct pipe_control *pipe_control_new(uint32_t n_workers);
-// Once all its worlds are there: they read the snapshot by a slot (lb/slot.h) from now on. Whoever
-// runs one begins with lb_slot_reader_start().
-void pipe_control_publish(struct pipe_control *);
+struct pipe_control; // pipe_control.h
 
 struct pipe_world_conf {
 	uint32_t n_clients, n_streams; // on each, in one turn

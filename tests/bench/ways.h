@@ -19,3 +19,7 @@ struct bench_way {
 // main() of a bench. Without arguments it prints one row for each way, a JSON object a line. With
 // `count I OPS` it does way I OPS times inside bench_counted(), which callgrind is told to watch.
 int bench_ways(const char *bench, struct bench_way *, size_t n, int argc, char **argv);
+
+// Runs what stands beside what is measured, as the far ends of connections do: within a way's run,
+// where callgrind does not count it. Its time counts.
+void bench_aside(void (*run)(void *ctx), void *ctx);

@@ -83,6 +83,48 @@ static void a_record_lies_in_one_piece_at_each_place_of_the_ring(void **state)
 	record_ring_fini(&r);
 }
 
+// What the reader gives back is used again from where records end, in each order of full and empty.
+static void records_are_none_others_whatever_is_passed_meanwhile(void **state)
+{
+	struct record_ring r;
+	uint32_t n_placed = 0, n_passed = 0, seed = 1;
+	assert_int_equal(record_ring_init(&r, 1024), 0);
+	for (int i = 0; i < 20000; i++) {
+		seed = seed * 1664525 + 1013904223;
+		uint32_t len = seed >> 8 & 255;
+		if (seed >> 31) {
+			n_placed += put(&r, len, (uint8_t)(n_placed * 3 + len));
+			assert_true(r.next <= r.bytes + r.size);
+			if (seed >> 30 & 1)
+				record_ring_publish(&r);
+			continue;
+		}
+		uint32_t n;
+		const uint8_t *from = record_ring_peek(&r, &n);
+		for (uint32_t k = 0; from && k < n; k++)
+			assert_int_equal(from[k], (uint8_t)(n_passed * 3 + n));
+		if (from) {
+			record_ring_pass(&r);
+			n_passed++;
+		}
+	}
+	assert_in_range(n_passed, 5000, n_placed);
+	record_ring_fini(&r);
+}
+
+static void a_record_that_is_too_long_leaves_the_room_to_others(void **state)
+{
+	struct record_ring r;
+	assert_int_equal(record_ring_init(&r, 256), 0);
+	assert_true(put(&r, 8, 1));
+	assert_false(put(&r, 200, 2));
+	assert_true(put(&r, 8, 3));
+	record_ring_publish(&r);
+	assert_next(&r, 8, 1);
+	assert_next(&r, 8, 3);
+	record_ring_fini(&r);
+}
+
 #define N_SENT 200000
 
 static void *write_numbers(void *arg)
@@ -130,4 +172,6 @@ RUN_SUITE("base/record_ring", cmocka_unit_test(records_are_seen_when_published),
 	cmocka_unit_test(a_full_ring_refuses_until_a_record_is_passed),
 	cmocka_unit_test(a_record_above_half_of_the_ring_never_fits),
 	cmocka_unit_test(a_record_lies_in_one_piece_at_each_place_of_the_ring),
+	cmocka_unit_test(records_are_none_others_whatever_is_passed_meanwhile),
+	cmocka_unit_test(a_record_that_is_too_long_leaves_the_room_to_others),
 	cmocka_unit_test(two_threads_lose_and_change_nothing))

@@ -3,73 +3,86 @@
 #include "tests/support/check.h"
 #include "tests/unit/net/world.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define HERE IP(10, 0, 0, 1)
 #define THERE IP(10, 0, 0, 7)
+#define TURN_NS 5000
 
-static struct net_tap tap_of(struct world *w, struct lb_capture *to, uint16_t vlan)
+static struct net_tap tap_of(struct lb_capture *to, uint16_t vlan)
 {
-	return (struct net_tap){.to = to, .port = 0, .vlan = vlan, .device = world_device(w, 0)};
+	struct net_tap tap;
+	net_tap_init(&tap, to, NULL, 0, vlan);
+	return tap;
 }
 
 static struct lb_capture *make_capture(void)
 {
 	struct lb_capture *c = lb_capture_new(1 << 16);
 	c->ask = (struct lb_capture_ask){.snaplen = LB_CAPTURE_SNAPLEN};
+	c->now_ns = TURN_NS;
 	return c;
 }
 
+// The oldest one, once the turn is over.
 static const struct lb_capture_record *next(struct lb_capture *c)
 {
 	uint32_t len;
-	lb_capture_publish(c);
+	lb_capture_turn(c, c->now_ns + TURN_NS);
 	return record_ring_peek(&c->ring, &len);
 }
 
-// OPS-100
-static void what_is_sent_is_copied_and_sent(void **state)
+static void assert_copy(const struct lb_capture_record *r, enum lb_capture_way way,
+	const uint8_t *frame, uint32_t len)
 {
-	struct world *w = *state;
-	struct lb_capture *c = make_capture();
-	struct net_tap tap = tap_of(w, c, 0);
-	struct net_device device = net_tap_device(&tap);
-	assert_true(world_send(w, HERE, THERE, "asks"));
-	world_resolve(w, 0, THERE, peer_mac);
-	net_set_device(w->net, 0, &device);
-	world_forget(w);
-	assert_true(world_send(w, HERE, THERE, "hello"));
-	assert_int_equal(w->n_sent, 1);
-	const struct lb_capture_record *r = next(c);
 	assert_non_null(r);
-	assert_int_equal(r->way, LB_CAPTURE_TX);
-	assert_int_equal(r->len, w->sent[0].len);
-	assert_int_equal(r->kept, w->sent[0].len);
-	assert_memory_equal(r->bytes, w->sent[0].bytes, r->kept);
-	record_ring_pass(&c->ring);
-	device = tap.device;
-	net_set_device(w->net, 0, &device);
-	assert_true(world_send(w, HERE, THERE, "later"));
-	assert_int_equal(w->n_sent, 2);
-	assert_null(next(c));
+	assert_int_equal(r->way, way);
+	assert_int_equal(r->len, len);
+	assert_int_equal(r->kept, len);
+	assert_memory_equal(r->bytes, frame, len);
+}
+
+// OPS-100
+static void a_frame_of_any_length_is_copied_as_it_is(void **state)
+{
+	struct lb_capture *c = make_capture();
+	uint8_t *frame = malloc(2000); // whose end a sanitizer knows
+	for (uint32_t i = 0; i < 2000; i++)
+		frame[i] = (uint8_t)(i * 7);
+	for (uint32_t len = 1; len <= 2000; len++) {
+		enum lb_capture_way way = len % 2 ? LB_CAPTURE_RX : LB_CAPTURE_TX;
+		// Behind a tap of a VLAN what is sent has its tag.
+		struct net_tap tap = tap_of(c, way == LB_CAPTURE_TX && len % 3 ? 300 : 0);
+		const uint8_t *from = frame + 2000 - len;
+		assert_non_null(net_tap_take(&tap, way, from, len, len));
+		assert_copy(next(c), way, from, len);
+		record_ring_pass(&c->ring);
+	}
+	assert_int_equal(c->n_frames[0], 2000);
+	free(frame);
 	lb_capture_free(c);
 }
 
-static void what_is_not_wanted_is_sent_alone(void **state)
+static void what_is_not_wanted_is_not_copied(void **state)
 {
-	struct world *w = *state;
 	struct lb_capture *c = make_capture();
-	struct net_tap tap = tap_of(w, c, 0);
-	struct net_device device = net_tap_device(&tap);
-	c->ask.port = 1;
-	assert_true(world_send(w, HERE, THERE, "asks"));
-	world_resolve(w, 0, THERE, peer_mac);
-	net_set_device(w->net, 0, &device);
-	world_forget(w);
-	assert_true(world_send(w, HERE, THERE, "hello"));
-	assert_int_equal(w->n_sent, 1);
+	uint8_t frame[128];
+	uint32_t len = (uint32_t)make_ip(frame, THERE, HERE, 6, "12345678901234567890", 20);
+	c->ask.host = ip_from_v4(THERE);
+	struct net_tap tap = tap_of(c, 0);
+	assert_non_null(net_tap_take(&tap, LB_CAPTURE_TX, frame, len, len));
+	c->ask.host = ip_from_v4(IP(10, 0, 0, 9));
+	tap = tap_of(c, 0);
+	assert_null(net_tap_take(&tap, LB_CAPTURE_TX, frame, len, len));
+	assert_copy(next(c), LB_CAPTURE_TX, frame, len);
+	record_ring_pass(&c->ring);
+	c->ask = (struct lb_capture_ask){.snaplen = LB_CAPTURE_SNAPLEN, .port = 1};
+	tap = tap_of(c, 0);
+	assert_null(net_tap_take(&tap, LB_CAPTURE_TX, frame, len, len));
+	assert_null(net_tap_take(&tap, LB_CAPTURE_RX, frame, len, len));
 	assert_null(next(c));
-	assert_int_equal(c->n_frames[0], 0);
+	assert_int_equal(c->n_frames[0], 1);
 	lb_capture_free(c);
 }
 
@@ -77,13 +90,12 @@ static void what_is_not_wanted_is_sent_alone(void **state)
 static void a_copy_has_the_tag_that_the_port_takes_out(void **state)
 {
 	static const uint8_t tag[] = {0x81, 0x00, 0x01, 0x2c};
-	struct world *w = *state;
 	struct lb_capture *c = make_capture();
-	struct net_tap tap = tap_of(w, c, 300);
 	uint8_t frame[128];
 	size_t len = make_ip(frame, THERE, HERE, 6, "12345678901234567890", 20);
 	for (uint32_t snaplen = 1; snaplen < 40; snaplen++) {
 		c->ask.snaplen = snaplen;
+		struct net_tap tap = tap_of(c, 300);
 		struct lb_capture_record *r =
 			net_tap_take(&tap, LB_CAPTURE_RX, frame, (uint32_t)len, (uint32_t)len);
 		uint8_t whole[128 + sizeof(tag)];
@@ -97,11 +109,42 @@ static void a_copy_has_the_tag_that_the_port_takes_out(void **state)
 	lb_capture_free(c);
 }
 
+// OPS-103
+static void after_frames_that_were_lost_the_next_one_of_the_port_tells_it(void **state)
+{
+	static const uint8_t frame[1500];
+	struct lb_capture *c = make_capture();
+	struct net_tap taps[2];
+	uint32_t n[2] = {0}, len;
+	for (uint32_t port = 0; port < 2; port++)
+		net_tap_init(&taps[port], c, NULL, port, 0);
+	while (net_tap_take(&taps[0], LB_CAPTURE_RX, frame, 1500, 1500))
+		n[0]++;
+	assert_null(net_tap_take(&taps[0], LB_CAPTURE_TX, frame, 1500, 1500));
+	assert_null(net_tap_take(&taps[1], LB_CAPTURE_RX, frame, 1500, 1500));
+	assert_int_equal(c->n_frames[0], n[0] + 2);
+	assert_int_equal(c->n_dropped[0], 2);
+	assert_int_equal(c->n_dropped[1], 1);
+	lb_capture_turn(c, c->now_ns + TURN_NS);
+	for (; record_ring_peek(&c->ring, &len); n[1]++)
+		record_ring_pass(&c->ring);
+	assert_int_equal(n[1], n[0]);
+	for (uint32_t i = 0; i < 3; i++)
+		for (uint32_t port = 0; port < 2; port++) {
+			struct lb_capture_record *r =
+				net_tap_take(&taps[port], LB_CAPTURE_TX, frame, 60, 60);
+			assert_int_equal(r->n_lost, i ? 0 : 2 - port);
+			assert_int_equal(r->interface, port);
+			assert_int_equal(r->way, LB_CAPTURE_TX);
+			assert_int_equal(r->cause.layer, LB_CAPTURE_TAKEN);
+		}
+	lb_capture_free(c);
+}
+
 static void a_frame_that_is_not_all_here_has_its_length(void **state)
 {
-	struct world *w = *state;
 	struct lb_capture *c = make_capture();
-	struct net_tap tap = tap_of(w, c, 0);
+	struct net_tap tap = tap_of(c, 0);
 	static const uint8_t frame[60];
 	struct lb_capture_record *r = net_tap_take(&tap, LB_CAPTURE_RX, frame, 60, 9000);
 	assert_int_equal(r->len, 9000);
@@ -116,7 +159,9 @@ static void why_a_frame_was_dropped_is_told_once(void **state)
 	uint8_t frame[128];
 	size_t len = make_ip(frame, THERE, IP(10, 0, 0, 99), 6, "x", 1);
 	assert_int_equal(net_take_drop(w->net), -1);
+	assert_int_equal(*net_drop_mark(w->net), 0);
 	world_in(w, 0, frame, len);
+	assert_int_not_equal(*net_drop_mark(w->net), 0);
 	int why = net_take_drop(w->net);
 	assert_true(why >= 0);
 	assert_string_equal(net_counters(w->net).names[why], "ip_not_ours");
@@ -128,7 +173,8 @@ static void why_a_frame_was_dropped_is_told_once(void **state)
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
-RUN_SUITE("net/tap", TEST(what_is_sent_is_copied_and_sent), TEST(what_is_not_wanted_is_sent_alone),
-	TEST(a_copy_has_the_tag_that_the_port_takes_out),
+RUN_SUITE("net/tap", TEST(a_frame_of_any_length_is_copied_as_it_is),
+	TEST(what_is_not_wanted_is_not_copied), TEST(a_copy_has_the_tag_that_the_port_takes_out),
+	TEST(after_frames_that_were_lost_the_next_one_of_the_port_tells_it),
 	TEST(a_frame_that_is_not_all_here_has_its_length),
 	TEST(why_a_frame_was_dropped_is_told_once))

@@ -110,7 +110,7 @@ static void copies_one(uint32_t worker)
 	c->now_ns = loop_clock_ns();
 	struct lb_capture_record *r = lb_capture_place(c, 0, LB_CAPTURE_RX, 60);
 	memset(r->bytes, 1, r->kept);
-	lb_capture_publish(c);
+	lb_capture_turn(c, c->now_ns);
 }
 
 static void the_file_is_whole_once_all_workers_have_ended(void **state)

@@ -111,7 +111,7 @@ static struct lb_capture_record *put(int worker, uint64_t at_ns, uint32_t len)
 static struct capture_numbers finish(struct capture_writer *w)
 {
 	for (int i = 0; i < 2; i++)
-		lb_capture_publish(workers[i]);
+		lb_capture_turn(workers[i], workers[i]->now_ns);
 	capture_writer_finish(w);
 	wait_for(w, CAPTURE_DONE);
 	struct capture_numbers n = capture_writer_numbers(w);
@@ -182,7 +182,7 @@ static void it_ends_with_the_last_frame_of_the_count(void **state)
 	struct capture_writer *w = start_open((struct capture_bounds){3, 1 << 24, UINT64_MAX / 2});
 	for (int i = 0; i < 5; i++)
 		put(0, NS_PER_SECOND, 100);
-	lb_capture_publish(workers[0]);
+	lb_capture_turn(workers[0], workers[0]->now_ns);
 	wait_for(w, CAPTURE_OVER);
 	put(1, NS_PER_SECOND, 100); // comes too late
 	struct capture_numbers n = finish(w);
@@ -198,7 +198,7 @@ static void a_file_is_no_larger_than_its_bound(void **state)
 		start_open((struct capture_bounds){UINT64_MAX, 20000, UINT64_MAX / 2});
 	for (int i = 0; i < 20; i++)
 		put(0, NS_PER_SECOND, 1500);
-	lb_capture_publish(workers[0]);
+	lb_capture_turn(workers[0], workers[0]->now_ns);
 	wait_for(w, CAPTURE_OVER);
 	struct capture_numbers n = finish(w);
 	struct seen s = read_file();
@@ -215,7 +215,7 @@ static void it_ends_after_its_time_with_and_without_frames(void **state)
 	struct capture_writer *w = start_open(bounds);
 	put(0, NS_PER_SECOND, 100);
 	put(0, 3 * NS_PER_SECOND, 100);
-	lb_capture_publish(workers[0]);
+	lb_capture_turn(workers[0], workers[0]->now_ns);
 	wait_for(w, CAPTURE_OVER);
 	struct capture_numbers n = finish(w);
 	assert_int_equal(n.end, CAPTURE_SECONDS);
@@ -267,7 +267,7 @@ static void keys_stand_before_the_frames_that_they_are_for(void **state)
 	struct capture_writer *w = start_open(wide);
 	keys = NULL;
 	put(0, NS_PER_SECOND, 100);
-	lb_capture_publish(workers[0]);
+	lb_capture_turn(workers[0], workers[0]->now_ns);
 	nanosleep(&(struct timespec){.tv_nsec = 30 * NS_PER_MS}, NULL); // of no clock of the writer
 	assert_int_equal(capture_writer_numbers(w).n_frames, 0);
 	tlshs_keylog_add(&log, "CLIENT_RANDOM 00 11");
@@ -298,7 +298,7 @@ static void a_write_that_fails_leaves_whole_blocks(void **state)
 	for (int i = 0; i < 500; i++)
 		put(i % 2, NS_PER_SECOND, 1000);
 	for (int i = 0; i < 2; i++)
-		lb_capture_publish(workers[i]);
+		lb_capture_turn(workers[i], workers[i]->now_ns);
 	wait_for(w, CAPTURE_OVER);
 	struct capture_numbers n = finish(w);
 	setrlimit(RLIMIT_FSIZE, &was);
