@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -126,6 +127,33 @@ def test_ops_36_a_reader_that_goes_fails_no_request(logged, lab):
         assert bed.run_h2load(requests=3000).perfect
     assert bed.run_h2load(requests=30000).perfect  # nobody reads
     wait_until(lambda: "access log" in bed.daemon.output(), LOADED_S, "a word in the log")
+
+
+SLOW_READER = """
+import sys, time
+with open(sys.argv[1], "rb", buffering=0) as fifo, open(sys.argv[2], "wb", buffering=0) as to:
+    while True:
+        to.write(fifo.read(2000))
+        time.sleep(0.02)
+"""
+
+
+def test_ops_36_a_slow_reader_fails_no_request(logged, lab):
+    """What it gets are whole lines, and what it is too slow for is told as dropped."""
+    path, got = lab.dir / "fifo", lab.dir / "got"
+    os.mkfifo(path)
+    bed = logged(path).bed
+    with subprocess.Popen([sys.executable, "-c", SLOW_READER, path, got]) as reader:
+        try:
+            assert bed.run_h2load(requests=60000).perfect  # some 30 MB of lines
+            wait_until(lambda: re.search(r"access log.*dropped=[1-9]", bed.daemon.output()), LOADED_S,
+                       "dropped lines in the log")
+            assert bed.run_h2load(requests=1000).perfect
+            wait_until(lambda: got.exists() and len(lines_of(got)) > 100, LOADED_S, "lines")
+        finally:
+            reader.kill()
+    for line in lines_of(got)[:-1]:
+        assert json.loads(line)["status"] == 200
 
 
 def test_ops_36_a_full_disk_fails_no_request(logged, lab):
