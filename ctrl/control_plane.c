@@ -252,7 +252,8 @@ static int start_loop(struct control_plane *p, struct lb_err *err)
 	};
 	if (!p->drains || !p->failure_log || signals_watch(&p->signals, p->loop))
 		return lb_err_set(err, "out of memory");
-	return access_log_start(p->conf.config, p->conf.links, &p->signals.access_log, err);
+	return access_log_start(p->conf.config, p->conf.bootstrap, p->conf.links,
+		rand_u64(&p->rand), &p->signals.access_log, err);
 }
 
 static int start_trust(struct control_plane *p, struct lb_err *err)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Access logs for a service (Envoy's ALS): the same entries as Envoy's, services that listeners ask for, and one that
+goes under load."""
+
+import json
+import sys
+import time
+
+import pytest
+
+import envoy_proxy
+from agent import Agent
+from differential import add_oracle
+from envoy_table import all_resources, case_lists, clusters, routes_of
+from go_build import go_build
+from http_cases import BACKENDS, PORT
+from lab import wait_until
+from policy_cases import FAULTS
+from resources import TYPES, Folder
+from test_access_log import tagged
+from test_access_log_xds import Logged, comparison
+from test_envoy import Pair
+from testbed import EXIT_TIMEOUT_S, HERE, Testbed
+
+GRPC = TYPES + "extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig"
+ADDRESS = "127.0.0.1:9001"
+TAKES_S = 20
+LOADED_S = 60
+MIN_SAME = 50
+# What entries of both have, by the path to it.
+COMPARED = ("protocol_version", "request.request_method", "request.scheme", "request.authority", "request.path",
+            "request.user_agent", "request.forwarded_for", "request.request_id", "request.request_body_bytes",
+            "request.request_headers", "response.response_code", "response.response_code_details",
+            "common_properties.upstream_cluster", "common_properties.route_name",
+            "common_properties.upstream_remote_address", "common_properties.response_flags",
+            "common_properties.upstream_request_attempt_count", "common_properties.access_log_type")
+
+
+def service(log_name="edge", cluster="als", **more):
+    return {"common_config": {"log_name": log_name, "transport_api_version": "V3",
+                              "grpc_service": {"envoy_grpc": {"cluster_name": cluster}},
+                              "buffer_flush_interval": "0.1s"}, **more}
+
+
+def grpc_log(log_filter=None, name="service", **more):
+    made = {"name": name, "typed_config": {"@type": GRPC, **service(**more)}}
+    return {**made, "filter": log_filter} if log_filter else made
+
+
+def part_of(entry, path):
+    for key in path.split("."):
+        entry = entry.get(key, {})
+    return entry
+
+
+def entries_of(agent, number=0):
+    def look():
+        found = agent.ask(op="entries")["entries"]
+        return found if len(found) >= number else None
+    return wait_until(look, LOADED_S, f"{number} entries")
+
+
+def by_tag(entries):
+    return {entry["request"]["user_agent"]: entry for entry in entries}
+
+
+def with_service(config):
+    manager = config["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
+    manager["access_log"] = [grpc_log(additional_request_headers_to_log=["traceparent"])]
+    ip, port = ADDRESS.split(":")
+    config["static_resources"]["clusters"].append(envoy_proxy.cluster("als", [(ip, int(port))]))
+    return config
+
+
+def start_pair(lab):
+    """Envoy and shuntd with a service each."""
+    cases, _, _ = case_lists()
+    bed = Testbed(lab)
+    add_oracle(bed)
+    theirs = Agent(bed.lab, "oracle", "theirs", "als_agent.py", ADDRESS)
+    ours = Agent(bed.lab, "lb", "ours", "als_agent.py", ADDRESS)
+    bed.lab.ip("backends", "route", "add", "local", "10.82.2.0/24", "dev", "lo")
+    bed.lab.start("backends", "peers", [sys.executable, HERE / "h2_peer.py", "serve", PORT])
+    Folder(bed.xds_folder).set(*all_resources(cases))
+    for ip in BACKENDS.values():
+        bed.wait_connect("backends", ip, PORT)
+    config = envoy_proxy.configuration(routes_of(cases), clusters(), [FAULTS])
+    envoy_proxy.start(bed, "oracle", with_service(config))
+    bed.settings += f"access_log: {{collector: '{ADDRESS}', log_name: edge}}\n"
+    bed.start_xds()
+    bed.start_daemon()
+    calls = [call for case in cases for call in case.calls if getattr(call, "fields", None) is None]
+    return bed, tagged(calls[:200]), ours, theirs
+
+
+@pytest.mark.timeout(120)
+def test_ops_171_the_same_entries_as_envoy(lab):
+    bed, calls, ours, theirs = start_pair(lab)
+    answers = list(zip(*Pair(bed).ask(calls)))
+    mine, envoy = by_tag(entries_of(ours, len(calls))), by_tag(entries_of(theirs, len(calls)))
+    same = [f"r{i}" for i, (a, b) in enumerate(answers) if a.get("status") == b.get("status") == 200]
+    wrong = [f"{tag} {path}: {part_of(envoy[tag], path)}, and here {part_of(mine[tag], path)}"
+             for tag in same for path in COMPARED if part_of(envoy[tag], path) != part_of(mine[tag], path)]
+    assert len(same) >= MIN_SAME and not wrong, "\n".join(wrong[:10])
+    missing = [f"r{i}" for i, (a, b) in enumerate(answers) if a.get("status") == b.get("status") == 404]
+    for tag in missing:
+        for path in ("response.response_code", "response.response_code_details", "common_properties.response_flags"):
+            assert part_of(envoy[tag], path) == part_of(mine[tag], path), (tag, path)
+    assert missing and {entry["log"] for entry in mine.values()} == {"edge"}
+    # What is in all of them here and there, if not the same.
+    for entry in (mine[same[0]], envoy[same[0]]):
+        common = entry["common_properties"]
+        assert common["start_time"] and common["duration"].endswith("s") and common["time_to_last_rx_byte"]
+        assert common["downstream_remote_address"] and common["downstream_local_address"]
+        assert int(entry["request"]["request_headers_bytes"]) > 50
+    assert bed.daemon.stop(EXIT_TIMEOUT_S) == 0
+
+
+@pytest.fixture(name="logged")
+def fixture_logged(make_world):
+    logged = Logged(make_world())
+    logged.bed.settings = f"access_log: {{xds_collectors: [{{cluster: als, address: '{ADDRESS}'}}]}}\n"
+    logged.service = Agent(logged.bed.lab, "lb", "service", "als_agent.py", ADDRESS)
+    return logged
+
+
+def test_ops_172_a_listener_has_the_services_that_shunt_yaml_knows(logged):
+    """OPS-41, OPS-42."""
+    bed = logged.start(
+        grpc_log(log_name="all", additional_request_headers_to_log=["traceparent", "cookie"]),
+        grpc_log({"status_code_filter": comparison("GE", 400)}, log_name="errors"),
+        grpc_log(name="other", cluster="elsewhere"))
+    said = bed.daemon.output()
+    assert "elsewhere: shunt.yaml names no address of this cluster" in said
+    assert "additional_request_headers_to_log: 'cookie' is not kept" in said.replace("\\", "")
+    for path in ("/mark", "/missing", "/mark"):
+        logged.ask(path)
+    found = entries_of(logged.service, 4)
+    assert sorted((e["log"], e["request"]["path"]) for e in found) == [
+        ("all", "/mark"), ("all", "/mark"), ("all", "/missing"), ("errors", "/missing")]
+    assert len({e["node"] for e in found}) == 1 and all(e["node"] for e in found)
+    assert logged.service.ask(op="entries")["streams"] == 2
+    # Another version has another name; the stream of the first ends with all that it was told.
+    logged.put(grpc_log(log_name="next"))
+    wait_until(lambda: logged.ask("/mark") and "next" in {e["log"] for e in entries_of(logged.service)}, TAKES_S,
+               "entries of the next version")
+    logs = [e["log"] for e in entries_of(logged.service)]
+    assert "all" not in logs[logs.index("next"):]
+
+
+def test_ops_173_a_service_that_goes_under_load_loses_what_is_counted_alone(logged):
+    """And no request waits for it."""
+    bed = logged.start(grpc_log())
+    assert bed.run_h2load(requests=1000).perfect
+    entries_of(logged.service, 1000)
+    logged.service.ask(op="stop")
+    assert bed.run_h2load(requests=20_000).perfect
+    wait_until(lambda: "UNAVAILABLE" in bed.daemon.output(), TAKES_S, "a word in the log")
+    info = bed.show("info")
+    assert info["access_log_error"] == "UNAVAILABLE" and info["access_log_dropped"] > 0, info
+    logged.service.ask(op="start")
+    wait_until(lambda: not bed.show("info")["access_log_error"], LOADED_S, "the service is back")
+    assert bed.run_h2load(requests=1000).perfect
+
+    def counted():
+        info = bed.show("info")
+        return info["access_log_written"] + info["access_log_dropped"] == 22_000 and info
+    info = wait_until(counted, LOADED_S, "all are told or counted")
+    assert len(entries_of(logged.service, info["access_log_written"])) == info["access_log_written"] >= 2000
+
+
+def test_ops_170_a_service_made_with_go_control_plane_hears_of_requests(logged, tmp_path):
+    """Another hand's gRPC and protobuf."""
+    logged.service.ask(op="stop")
+    program = go_build("gocp", "./als", tmp_path / "als")
+    service_process = logged.bed.lab.start("lb", "gocp-als", [program, "-listen", ADDRESS])
+    logged.bed.wait_connect("lb", *ADDRESS.split(":"), service_process)
+    logged.start(grpc_log(log_name="go", additional_response_headers_to_log=[":status"]))
+    for path in ("/mark", "/missing"):
+        logged.ask(path)
+
+    def heard():
+        lines = [json.loads(line) for line in service_process.output().splitlines() if line.startswith("{")]
+        return lines if len(lines) >= 2 else None
+    first, second = wait_until(heard, TAKES_S, "two entries")
+    now = time.time()
+    for entry, path, code in ((first, "/mark", 200), (second, "/missing", 404)):
+        assert (entry["log"], entry["path"], entry["code"], entry["status"]) == ("go", path, code, str(code)), entry
+        assert entry["cluster"] == "blue" and entry["method"] == "GET" and abs(entry["start"] - now) < 60, entry
