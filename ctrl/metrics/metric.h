@@ -116,6 +116,8 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 		"Attempts that went where a session's cookie said, or set one.")                   \
 	X(ACCESS, COUNTER, "shunt_access_decisions", "decision",                                   \
 		"What access control decided of requests, each filter by itself.")                 \
+	X(GATEWAYS_SILENT, GAUGE, "shunt_gateways_silent", "",                                     \
+		"Gateways of ports that left a worker's last question without an answer.")         \
 	X(CONNECTS, COUNTER, "shunt_backend_connects", "", "Attempts to connect to backends.")     \
 	X(CONNECT_FAILURES, COUNTER, "shunt_backend_connect_failures", "",                         \
 		"Of these, those that failed.")                                                    \
@@ -159,6 +161,8 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 		"Resources that serve from disk, until the server says something of them.")        \
 	X(XDS_KEPT, COUNTER, "shunt_xds_state_writes", "result",                                   \
 		"Attempts to write the file in state_dir.")                                        \
+	X(XDS_KEPT_FAILING, GAUGE, "shunt_xds_state_failing", "",                                  \
+		"1 while the last attempt to write that file has failed.")                         \
 	X(XDS_KEPT_AGE, GAUGE, "shunt_xds_state_age_seconds", "",                                  \
 		"Time since that file was written by this process.")                               \
 	X(XDS_CONNECTED, GAUGE, "grpc_xds_client_connected", "grpc_xds_server",                    \
@@ -177,10 +181,14 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 		"Number of xDS resources.")                                                        \
 	X(CERTIFICATE_LEFT, GAUGE, "shunt_certificate_seconds_left", "provider kind",              \
 		"Time until the first certificate of that kind expires; below 0 it has.")          \
+	X(CERTIFICATE_LIFETIME, GAUGE, "shunt_certificate_lifetime_seconds", "provider kind",      \
+		"How long that certificate is valid in all.")                                      \
 	X(CERTIFICATE_VERSION, GAUGE, "shunt_certificate_version", "provider",                     \
 		"What the provider has; 0: nothing was good yet.")                                 \
 	X(CERTIFICATE_READINGS, COUNTER, "shunt_certificate_readings", "provider result",          \
 		"How often the provider's files were read.")                                       \
+	X(CERTIFICATE_FAILING, GAUGE, "shunt_certificate_failing", "provider",                     \
+		"1 while the provider's files, as they were read last, cannot be taken.")          \
 	X(TLS_CONTEXTS, GAUGE, "shunt_tls_contexts", "role state",                                 \
 		"TLS contexts by what they do: connections of those that refuse fail.")            \
 	X(TLS_CLIENT, COUNTER, "grpc_client_tls_handshakes",                                       \

@@ -21,22 +21,30 @@ static uint32_t over_certs(const struct scrape *s)
 	return n > 0; // there are few: all in one step
 }
 
-static void tell_left_of(struct scrape *s, const struct certs_info *i, const char *kind,
+struct dates {
+	struct scrape *scrape;
+	enum metric_id id;
+};
+
+static void tell_dates_of(const struct dates *d, const struct certs_info *i, const char *kind,
 	const struct cert_list *list)
 {
 	const struct cert_info *first = cert_list_first_to_end(list);
-	if (first)
-		scrape_tell(s, METRIC_ID_CERTIFICATE_LEFT,
-			(double)first->not_after_s - (double)(s->conf.wall_ns() / NS_PER_SECOND),
-			LABELS(i->source->name, kind));
+	if (!first)
+		return;
+	double from_s = d->id == METRIC_ID_CERTIFICATE_LIFETIME
+	                        ? (double)first->not_before_s
+	                        : (double)(d->scrape->conf.wall_ns() / NS_PER_SECOND);
+	scrape_tell(d->scrape, d->id, (double)first->not_after_s - from_s,
+		LABELS(i->source->name, kind));
 }
 
-static void add_left(void *ctx, const struct certs_info *i)
+static void add_dates(void *ctx, const struct certs_info *i)
 {
 	if (!i->material)
 		return;
-	tell_left_of(ctx, i, "own", &i->material->chain);
-	tell_left_of(ctx, i, i->material->has_bundles ? "spiffe" : "ca", &i->material->cas);
+	tell_dates_of(ctx, i, "own", &i->material->chain);
+	tell_dates_of(ctx, i, i->material->has_bundles ? "spiffe" : "ca", &i->material->cas);
 }
 
 static void add_version(void *ctx, const struct certs_info *i)
@@ -54,9 +62,16 @@ static void add_readings(void *ctx, const struct certs_info *i)
 	scrape_tell(ctx, id, (double)i->n_failed, LABELS(name, "failed"));
 }
 
-static void tell_left(struct scrape *s, enum metric_id id, uint32_t i)
+static void add_failing(void *ctx, const struct certs_info *i)
 {
-	certs_each(s->conf.certs, add_left, s);
+	scrape_tell(
+		ctx, METRIC_ID_CERTIFICATE_FAILING, i->error[0] != '\0', LABELS(i->source->name));
+}
+
+static void tell_dates(struct scrape *s, enum metric_id id, uint32_t i)
+{
+	struct dates d = {s, id};
+	certs_each(s->conf.certs, add_dates, &d);
 }
 
 static void tell_version(struct scrape *s, enum metric_id id, uint32_t i)
@@ -67,6 +82,11 @@ static void tell_version(struct scrape *s, enum metric_id id, uint32_t i)
 static void tell_readings(struct scrape *s, enum metric_id id, uint32_t i)
 {
 	certs_each(s->conf.certs, add_readings, s);
+}
+
+static void tell_failing(struct scrape *s, enum metric_id id, uint32_t i)
+{
+	certs_each(s->conf.certs, add_failing, s);
 }
 
 struct context_counts {
@@ -111,9 +131,11 @@ static void tell_handshakes(struct scrape *s, enum metric_id id, uint32_t i)
 }
 
 const struct scrape_family scrape_certs[] = {
-	{METRIC_ID_CERTIFICATE_LEFT, over_certs, tell_left},
+	{METRIC_ID_CERTIFICATE_LEFT, over_certs, tell_dates},
+	{METRIC_ID_CERTIFICATE_LIFETIME, over_certs, tell_dates},
 	{METRIC_ID_CERTIFICATE_VERSION, over_certs, tell_version},
 	{METRIC_ID_CERTIFICATE_READINGS, over_certs, tell_readings},
+	{METRIC_ID_CERTIFICATE_FAILING, over_certs, tell_failing},
 	{METRIC_ID_TLS_CONTEXTS, over_credentials, tell_contexts},
 	{METRIC_ID_TLS_CLIENT, scrape_over_once, tell_handshakes},
 	{METRIC_ID_TLS_SERVER, scrape_over_once, tell_handshakes},

@@ -126,6 +126,7 @@ static const struct own {
 	{METRIC_ID_ACCESS, "proxy", "rbac_logged", "logged"},
 	{METRIC_ID_ACCESS, "proxy", "rbac_shadow_allowed", "shadow_allowed"},
 	{METRIC_ID_ACCESS, "proxy", "rbac_shadow_denied", "shadow_denied"},
+	{METRIC_ID_GATEWAYS_SILENT, "net", "gateways_silent", NULL},
 	{METRIC_ID_CONNECTS, "proxy", "connects", NULL},
 	{METRIC_ID_CONNECT_FAILURES, "proxy", "connect_failures", NULL},
 	{METRIC_ID_TCP_SENT, "tcp", "segments_out", NULL},
@@ -295,6 +296,8 @@ static void tell_xds_state(struct scrape *s, enum metric_id id, uint32_t unused)
 		scrape_tell(s, id, (double)info.n_written, LABELS("written"));
 		scrape_tell(s, id, (double)info.n_failed, LABELS("failed"));
 		scrape_tell(s, id, (double)info.n_too_large, LABELS("too_large"));
+	} else if (id == METRIC_ID_XDS_KEPT_FAILING) {
+		scrape_tell(s, id, info.error[0] != '\0', NULL);
 	} else if (info.written_ns) {
 		scrape_tell(s, id, age_s(s, info.written_ns), NULL);
 	}
@@ -360,6 +363,7 @@ const struct scrape_family scrape_process[] = {
 	ONCE(QUEUED, tell_own),
 	ONCE(SESSIONS, tell_own),
 	ONCE(ACCESS, tell_own),
+	ONCE(GATEWAYS_SILENT, tell_own),
 	ONCE(CONNECTS, tell_own),
 	ONCE(CONNECT_FAILURES, tell_own),
 	ONCE(TCP_SENT, tell_own),
@@ -386,6 +390,7 @@ const struct scrape_family scrape_process[] = {
 	ONCE(XDS_SINCE, tell_xds_server),
 	ONCE(XDS_STALE, tell_xds_server),
 	ONCE(XDS_KEPT, tell_xds_state),
+	ONCE(XDS_KEPT_FAILING, tell_xds_state),
 	ONCE(XDS_KEPT_AGE, tell_xds_state),
 	ONCE(XDS_CONNECTED, tell_xds_server),
 	ONCE(XDS_FAILURES, tell_xds_server),

@@ -175,6 +175,7 @@ def test_certificates_change_without_a_restart_and_a_bad_one_changes_nothing(mak
     subjects, provider = own(bed)
     assert subjects == ["CN=other"] and provider["version"] == 2 and provider["failed"] == 1, provider
     assert bed.daemon.output().count('msg="certificates refused" provider="default"') == 1
+    assert 'shunt_certificate_failing{provider="default"} 1' in bed.shuntctl("show", "metrics")
 
     replace(ca, made.pem("ca"))
     wait_until(lambda: own(bed)[1]["error"] == "", 5, "a good state")
@@ -182,6 +183,9 @@ def test_certificates_change_without_a_restart_and_a_bad_one_changes_nothing(mak
     left = next(line for line in text.splitlines() if line.startswith(
         'shunt_certificate_seconds_left{provider="default",kind="own"} '))
     assert 0 < int(left.split()[-1]) <= 2 * 86400
+    life = text.split('shunt_certificate_lifetime_seconds{provider="default",kind="own"} ')[1].split()[0]
+    assert float(life) == pytest.approx(2 * 86400, abs=2)
+    assert 'shunt_certificate_failing{provider="default"} 0' in text
     assert 'shunt_certificate_version{provider="default"} 2' in text
     assert 'shunt_certificate_readings_total{provider="default",result="failed"} 1' in text
     assert "CN=other" in bed.shuntctl("show", "certs")

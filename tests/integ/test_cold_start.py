@@ -81,6 +81,7 @@ def test_daemon_starts_without_its_server_and_believes_it_once_it_is_back(kept_w
     wait_until(lambda: set(states(bed).values()) == {"ACKED"}, WAIT_S, "the server's own word")
     assert metric(bed, "shunt_xds_stale_resources") == [0]
     wait_written(bed)
+    assert metric(bed, "shunt_xds_state_failing") == [0]
 
 
 def test_what_the_server_changed_while_we_were_away_is_never_served_stale(kept_world):
@@ -137,6 +138,7 @@ def test_full_disk_is_said_and_harms_nothing_else(kept_world, folder):
         wait_until(lambda: state_of(bed)["failed"] >= 1, WAIT_S, "the failure")
         assert "No space left" in state_of(bed)["error"]
         assert metric(bed, 'shunt_xds_state_writes_total{result="failed"}')[0] >= 1
+        assert metric(bed, "shunt_xds_state_failing") == [1]
         assert bed.run_h2load(requests=2000).perfect
         assert not (folder / FILE).exists() and not (folder / f"{FILE}.new").exists()
         (folder / "filler").unlink()
