@@ -10,6 +10,7 @@
     tools/test fleet [NAME]         hosts behind routers that speak BGP (needs root; some minutes)
     tools/test mesh [NAME]          istiod as the control plane, and gRPC's interop programs (needs root and Go; some
                                     minutes, a quarter of an hour more the first time)
+    tools/test alerts               the alert rules, as a Prometheus sees an hour of faults in ten minutes (needs root)
     tools/test package              the Debian package: made, installed into a bare Debian, asked, purged (needs root)
     tools/test attacks [NAME]       every attack beside a victim for 20 s, and a table (needs root; an hour)
     tools/test attacks-asan [NAME]  all short forms, with shuntd under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -45,7 +46,7 @@ PARTS = {
     "attacks-short": integ.short_attacks,
 }
 ASKED_FOR = {"long": suites.long_forms, "pci": integ.pci, "fleet": integ.fleet,
-             "mesh": integ.mesh, "package": suites.package, "attacks": integ.long_attacks,
+             "mesh": integ.mesh, "alerts": integ.alerts, "package": suites.package, "attacks": integ.long_attacks,
              "attacks-asan": integ.sanitized_attacks}  # not parts of everything
 
 

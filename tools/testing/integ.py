@@ -14,6 +14,7 @@ ATTACKS = ROOT / "tests" / "attacks"
 PCI_TEST = TESTS / "test_pci.py"
 FLEET_TEST = TESTS / "test_fleet.py"
 MESH_TESTS = [TESTS / "test_istiod.py", TESTS / "test_psm_interop.py"]
+ALERTS_TEST = TESTS / "test_alerts.py"
 GO_AT_LEAST = (1, 25)
 TIMEOUT_S = 25 * 60
 MESH_TIMEOUT_S = 60 * 60  # the first time, when istiod is built
@@ -164,3 +165,12 @@ def mesh(only):
     with Stage("tests with istiod and gRPC's test programs"):
         return counted(ROOT / "build" / "mesh.xml", ["-rs", *MESH_TESTS, *(["-k", only[0]] if only else [])], TESTS,
                        {}, MESH_TIMEOUT_S)
+
+
+def alerts(only):
+    """The whole of a file of which the integration tests have the short form."""
+    if not build("build"):
+        return Counts(failed=1)
+    with Stage("alerts"):
+        return pytest(ROOT / "build" / "alerts.xml", ["--alerts", "-s", ALERTS_TEST,
+                                                        *(["-k", only[0]] if only else [])])
