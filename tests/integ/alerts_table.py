@@ -10,7 +10,7 @@ import signal
 import typing
 
 import resources
-from alerts_world import LIVE_REQUESTS, LOSS, MOODY, NARROW, SOURCES, SPARE_PORT, TLS_PORT
+from alerts_world import LIVE_REQUESTS, LONG, LOSS, MOODY, NARROW, SOURCES, SPARE_PORT, TLS_PORT
 from pki import replace
 from test_workers import held, worker_thread
 from testbed import PORT, VIP
@@ -222,7 +222,7 @@ def a_worker_stands_still_while_the_configuration_changes(w):
 
 @row("ticket ShuntWorkerBusy 0")
 def a_worker_has_more_to_do_than_it_can(w):
-    w.start_load("busy", f"http://{VIP}:{PORT}/mark", clients=2, streams=8, fields=(":authority: busy.example",))
+    w.start_load("busy", f"http://{VIP}:{PORT}/mark", clients=2, streams=8, fields=(":authority: busy.example", LONG))
     yield
     w.stop_load("busy")
 

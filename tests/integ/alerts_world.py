@@ -5,7 +5,7 @@
                      /healthz  -> moody: two of which each answers what its file says; outlier detection
                      /checked  -> checked: two with health checks, as healthy as their files say
                      /slow.    -> rpc, /narrow. -> narrow: as long as they are told to be; narrow has a small breaker
-                     busy.example: a route that is found behind very many
+                     busy.example: a route behind many that look for a text in a long header
                      sealed, which nobody asks: nghttpd with TLS
     spare         -> a listener of its own
 """
@@ -34,7 +34,8 @@ MOODY = {"moody": ("10.82.1.20", "10.82.1.21"), "checked": ("10.82.1.22", "10.82
 SOURCES = [f"10.81.0.{n}" for n in range(2, 9)]  # more addresses of clients
 LIVE_REQUESTS = 100
 NARROW = 40  # places of its breaker
-BUSY_ROUTES = 6000
+BUSY_ROUTES = 3000
+LONG = "x-long: " + 3000 * "a"  # in which each of them looks for something
 LOSS = """
 table netdev faults {
   chain near {
@@ -156,7 +157,7 @@ class AlertsWorld:
     @staticmethod
     def _busy_host():
         def entry(n):
-            header = {"name": f"x-{n}", "string_match": {"exact": "yes"}}
+            header = {"name": "x-long", "string_match": {"contains": f"needle {n}"}}
             return resources.route({"prefix": "/", "headers": [header]}, "blue")
         return resources.virtual_host("busy", ["busy.example"], *map(entry, range(BUSY_ROUTES)),
                                       resources.route("/", "blue"))

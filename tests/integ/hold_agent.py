@@ -20,6 +20,7 @@ EMPTY_MESSAGE = bytes(5)
 
 def hold(address, source, path, n):
     with socket.create_connection(address, 10, (source, 0)) as sock:
+        sock.settimeout(None)
         connection = h2_peer.session(sock, is_client=True)
         for _ in range(n):
             stream = connection.get_next_available_stream_id()
