@@ -13,7 +13,7 @@
 
 struct access_entry_form; // which headers an entry has
 
-// text: headers, each in a line of its own with its name in lower case behind the word for its kind:
+// text: headers, each in a line of its own, its name in lower case behind the word for its kind:
 // "request traceparent\n". 0, -ENOMEM, or -EINVAL with reterr.
 [[nodiscard]] int access_entry_form_new(
 	const char *text, struct access_entry_form **ret, struct lb_err *reterr);

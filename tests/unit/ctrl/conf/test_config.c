@@ -373,9 +373,7 @@ static void listeners_may_log_where_shunt_yaml_says_and_nowhere_else(void **stat
 		{"xds_stdout: true"},
 		{"path: /var/log/own, xds_directory: /var/log/shunt, xds_stdout: true"},
 		{"path: /var/log/shunt.log, xds_directory: /var/log/shunt"},
-		{"xds_stdout: false",
-			"access_log: none of path, collector, xds_directory, xds_stdout and "
-			"xds_collectors"},
+		{"xds_stdout: false", "access_log: none of path, collector, xds_directory"},
 		{"xds_directory: /", "access_log.xds_directory"},
 		{"xds_directory: //", "access_log.xds_directory: '//' is not a path"},
 		{"xds_directory: logs", "access_log.xds_directory: 'logs' is not a path"},
