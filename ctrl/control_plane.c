@@ -71,8 +71,7 @@ struct control_plane {
 	struct show *show;
 	struct reach reach;
 	struct succession *succession; // NULL = off
-	struct twheel_timer watch_timer; // every second
-	struct twheel_timer ports_timer;
+	struct twheel_timer watch_timer, ports_timer; // every second; WATCH_PORTS_NS
 	struct steering_watch steering;
 	struct heap_trim trim;
 	struct shutdown shutdown;

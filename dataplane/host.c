@@ -388,15 +388,13 @@ static void share(struct host *h, uint32_t port, const struct rte_mbuf *m,
 			twheel_now(h->wheel));
 }
 
-// Of a port that is tapped, shared, or both. A frame is copied first: what it leads to is copied
-// behind it.
+// Of ports that are tapped or shared. Copied first: what a frame leads to is copied behind it.
 static __attribute__((noinline)) void input_watched(
 	struct host *h, uint32_t port, struct rte_mbuf *const *frames, uint32_t n)
 {
 	bool is_tapped = h->tapped >> port & 1, is_shared = h->shared >> port & 1;
 	struct lb_capture_record *r = NULL;
-	if (has_cause(h))
-		(void)cause_of(h); // of others
+	(void)cause_of(h); // of others
 	for (uint32_t i = 0; i < n; i++) {
 		const struct rte_mbuf *m = frames[i];
 		if (is_tapped)
@@ -410,11 +408,10 @@ static __attribute__((noinline)) void input_watched(
 		input(h, port, m);
 		h->at_shared = false;
 		struct lb_capture_cause cause = {.layer = LB_CAPTURE_TAKEN};
-		if (has_cause(h)) {
+		if (has_cause(h))
 			cause = cause_of(h);
-			if (r)
-				r->cause = cause;
-		}
+		if (r)
+			r->cause = cause;
 		if (is_shared)
 			share(h, port, m, &cause);
 	}
@@ -422,12 +419,11 @@ static __attribute__((noinline)) void input_watched(
 
 static void input_many(struct host *h, uint32_t port, struct rte_mbuf *const *frames, uint32_t n)
 {
-	if (h->watched >> port & 1) {
+	if (h->watched >> port & 1)
 		input_watched(h, port, frames, n);
-		return;
-	}
-	for (uint32_t i = 0; i < n; i++)
-		input(h, port, frames[i]);
+	else
+		for (uint32_t i = 0; i < n; i++)
+			input(h, port, frames[i]);
 }
 
 void host_input(struct host *h, uint32_t port, struct rte_mbuf *m)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An output that is an access log service: Envoy's ALS by gRPC, a stream of messages that nobody
-// answers (OPS-170). Entries wait in the buffer until a batch of them is due, which is a message;
+// answers (OPS-180). Entries wait in the buffer until a batch of them is due, which is a message;
 // one is under way at a time, and stays until libgrpc has passed it on. So a collector that is away
-// or slow costs two buffers of memory; what goes beyond is dropped and counted (OPS-173).
+// or slow costs two buffers of memory; what goes beyond is dropped and counted (OPS-183).
 // Thread: as outputs. Nothing of it waits, but closing for libgrpc to let go.
 #pragma once
 

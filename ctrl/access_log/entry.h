@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request as an entry for an access log service: envoy.data.accesslog.v3's HTTPAccessLogEntry,
-// of which docs/access-log.md says what is in it (OPS-171).
+// of which docs/access-log.md says what is in it (OPS-181).
 // Thread: a form is made and freed by ctrl, constant in between.
 #pragma once
 

@@ -2,7 +2,7 @@
 // Where an access log may go. What an xDS server asks for is a file below the directory that
 // shunt.yaml names for that, or a stream of the process if shunt.yaml permits these: whoever serves
 // xDS must not be able to write elsewhere on this machine (OPS-43), nor to have requests told to
-// whom it likes (OPS-172).
+// whom it likes (OPS-182).
 // Thread: any. Pure, but for place_open().
 #pragma once
 

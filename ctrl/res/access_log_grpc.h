@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HttpGrpcAccessLogConfig: an access log for a service (OPS-172). Which cluster it is, is a name
+// HttpGrpcAccessLogConfig: an access log for a service (OPS-182). Which cluster it is, is a name
 // that shunt.yaml knows an address of, or none.
 // Thread: ctrl.
 #pragma once

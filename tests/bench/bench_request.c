@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_request: a unary gRPC request through all that a worker does for it, from the frame of a
-// memif that its client sent to the one that the client gets: port, Ethernet, IP, TCP, HTTP/2, route,
-// pick, the same again on the backend's side, and back. tools/bench proxy runs it. Clients and
-// backends are on another host of the same program (dataplane/host.h), which callgrind does not
-// count; times are of both.
+// memif that its client sent to the one that the client gets: port, Ethernet, IP, TCP, HTTP/2,
+// route, pick, the same again on the backend's side, and back. tools/bench proxy runs it. Clients
+// and backends are on another host of the same program (dataplane/host.h), which callgrind does
+// not count; times are of both.
 //
 // 64x1: each request comes alone, in a frame of its own each way. 8x32: those of 8 connections, 32
 // on each, come together, and several share a frame. captured: the same while the worker copies all

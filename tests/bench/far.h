@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far end of an HTTP/2 connection for a bench of the proxy: a client that asks, or a backend that
-// answers, unary gRPC requests. It only cuts frames and sends header blocks that were made before,
-// so that nearly all that is measured is ours.
+// The far end of an HTTP/2 connection for a bench of the proxy: a client that asks, or a backend
+// that answers, unary gRPC requests. It only cuts frames and sends header blocks that were made
+// before, so that nearly all that is measured is ours.
 // Thread: one.
 #pragma once
 

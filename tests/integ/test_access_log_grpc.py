@@ -94,7 +94,7 @@ def start_pair(lab):
 
 
 @pytest.mark.timeout(120)
-def test_ops_171_the_same_entries_as_envoy(lab):
+def test_ops_181_the_same_entries_as_envoy(lab):
     bed, calls, ours, theirs = start_pair(lab)
     answers = list(zip(*Pair(bed).ask(calls)))
     mine, envoy = by_tag(entries_of(ours, len(calls))), by_tag(entries_of(theirs, len(calls)))
@@ -124,7 +124,7 @@ def fixture_logged(make_world):
     return logged
 
 
-def test_ops_172_a_listener_has_the_services_that_shunt_yaml_knows(logged):
+def test_ops_182_a_listener_has_the_services_that_shunt_yaml_knows(logged):
     """OPS-41, OPS-42."""
     bed = logged.start(
         grpc_log(log_name="all", additional_request_headers_to_log=["traceparent", "cookie"]),
@@ -148,7 +148,7 @@ def test_ops_172_a_listener_has_the_services_that_shunt_yaml_knows(logged):
     assert "all" not in logs[logs.index("next"):]
 
 
-def test_ops_173_a_service_that_goes_under_load_loses_what_is_counted_alone(logged):
+def test_ops_183_a_service_that_goes_under_load_loses_what_is_counted_alone(logged):
     """And no request waits for it."""
     bed = logged.start(grpc_log())
     assert bed.run_h2load(requests=1000).perfect
@@ -169,7 +169,7 @@ def test_ops_173_a_service_that_goes_under_load_loses_what_is_counted_alone(logg
     assert len(entries_of(logged.service, info["access_log_written"])) == info["access_log_written"] >= 2000
 
 
-def test_ops_170_a_service_made_with_go_control_plane_hears_of_requests(logged, tmp_path):
+def test_ops_180_a_service_made_with_go_control_plane_hears_of_requests(logged, tmp_path):
     """Another hand's gRPC and protobuf."""
     logged.service.ask(op="stop")
     program = go_build("gocp", "./als", tmp_path / "als")

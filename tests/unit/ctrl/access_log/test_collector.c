@@ -179,7 +179,7 @@ static uint64_t n_cut(const struct world *w)
 	return counter_read(&w->out->n_cut);
 }
 
-// OPS-170: who we are is in the first message alone.
+// OPS-180: who we are is in the first message alone.
 static void entries_wait_for_a_batch_and_come_in_order(void **state)
 {
 	struct world *w = *state;
@@ -202,7 +202,7 @@ static void entries_wait_for_a_batch_and_come_in_order(void **state)
 	assert_int_equal(n_cut(w), 0);
 }
 
-// OPS-170
+// OPS-180
 static void a_batch_that_is_full_does_not_wait(void **state)
 {
 	struct world *w = *state;
@@ -214,7 +214,7 @@ static void a_batch_that_is_full_does_not_wait(void **state)
 	assert_false(access_output_waits(w->out));
 }
 
-// OPS-173: nothing is lost that there is room for.
+// OPS-183: nothing is lost that there is room for.
 static void a_collector_that_comes_back_has_what_waited(void **state)
 {
 	struct world *w = *state;
@@ -238,7 +238,7 @@ static void a_collector_that_comes_back_has_what_waited(void **state)
 	assert_int_equal(n_cut(w), 0);
 }
 
-// OPS-173
+// OPS-183
 static void a_stream_that_the_server_ends_is_followed_by_another(void **state)
 {
 	struct world *w = *state;
@@ -257,7 +257,7 @@ static void a_stream_that_the_server_ends_is_followed_by_another(void **state)
 	assert_int_equal(w->n_named, 2);
 }
 
-// OPS-173: what such a server was sent is not taken for written.
+// OPS-183: what such a server was sent is not taken for written.
 static void a_server_without_the_service_takes_nothing(void **state)
 {
 	struct world *w = *state;
@@ -276,7 +276,7 @@ static void a_server_without_the_service_takes_nothing(void **state)
 	assert_int_equal(n_cut(w) + access_output_n_waiting(w->out), 3);
 }
 
-// OPS-173
+// OPS-183
 static void without_a_server_memory_is_bounded(void **state)
 {
 	struct world *w = *state;
@@ -294,7 +294,7 @@ static void without_a_server_memory_is_bounded(void **state)
 	assert_int_equal(access_output_n_waiting(w->out), 0);
 }
 
-// OPS-174: one that goes has all of its entries, and the server hears that there are no more.
+// OPS-184: one that goes has all of its entries, and the server hears that there are no more.
 static void the_last_entries_do_not_wait_and_the_stream_ends(void **state)
 {
 	struct world *w = *state;
@@ -315,7 +315,7 @@ static void the_last_entries_do_not_wait_and_the_stream_ends(void **state)
 	assert_int_equal(w->n_named, 2);
 }
 
-// OPS-174
+// OPS-184
 static void one_that_is_wanted_after_all_has_another_stream(void **state)
 {
 	struct world *w = *state;
@@ -339,7 +339,7 @@ static void *end_log(void *log)
 	return NULL;
 }
 
-// OPS-170, OPS-174: the log's own thread with its clock; what waits goes when the process ends.
+// OPS-180, OPS-184: the log's own thread with its clock; what waits goes when the process ends.
 static void the_log_of_shunt_yaml_has_lines_and_entries(void **state)
 {
 	struct world *w = *state;

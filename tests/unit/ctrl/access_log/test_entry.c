@@ -71,7 +71,7 @@ static void put(enum lb_access_text which, const char *text)
 	lb_access_put(&record, which, str_from(text));
 }
 
-// OPS-171
+// OPS-181
 static void an_entry_has_what_is_known_of_the_request(void **state)
 {
 	put(LB_ACCESS_METHOD, "POST");
@@ -123,7 +123,7 @@ static void an_entry_has_what_is_known_of_the_request(void **state)
 	assert_int_equal(c->access_log_type, 6); // DownstreamEnd
 }
 
-// OPS-171
+// OPS-181
 static void what_a_request_has_not_is_not_there(void **state)
 {
 	record.brief.status = 0;
@@ -150,7 +150,7 @@ static unsigned n_flags(const Flags *f)
 	return n;
 }
 
-// OPS-171: each cause has one flag, or none where Envoy has no such message.
+// OPS-181: each cause has one flag, or none where Envoy has no such message.
 static void a_cause_has_the_flag_that_envoy_has_for_it(void **state)
 {
 	static const enum lb_cause without[] = {LB_CAUSE_OK, LB_CAUSE_NO_ACTION,
@@ -171,7 +171,7 @@ static void a_cause_has_the_flag_that_envoy_has_for_it(void **state)
 	assert_true(only("")->common_properties->response_flags->upstream_request_timeout);
 }
 
-// OPS-171
+// OPS-181
 static void headers_are_those_that_are_asked_for(void **state)
 {
 	put(LB_ACCESS_PATH, "/p");
@@ -187,7 +187,7 @@ static void headers_are_those_that_are_asked_for(void **state)
 	assert_string_equal(e->response->response_trailers[0]->value, "5");
 }
 
-// OPS-171, OPS-37: protobuf's texts are UTF-8.
+// OPS-181, OPS-37: protobuf's texts are UTF-8.
 static void whatever_clients_send_an_entry_is_well_formed(void **state)
 {
 	char long_path[600];

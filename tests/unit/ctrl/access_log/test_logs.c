@@ -281,7 +281,7 @@ static void what_is_not_permitted_is_named(void **state)
 	assert_string_equal(w->told, "");
 }
 
-// OPS-172
+// OPS-182
 static void a_collector_is_one_that_shunt_yaml_knows(void **state)
 {
 	struct world *w = *state;
@@ -301,7 +301,7 @@ static void a_collector_is_one_that_shunt_yaml_knows(void **state)
 	lb_access_set_put(s);
 }
 
-// OPS-172
+// OPS-182
 static void there_are_so_many_collectors_at_a_time(void **state)
 {
 	struct world *w = *state;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-// OPS-172
+// OPS-182
 static void a_service_is_a_host_with_a_port_and_a_cluster_has_one(void **state)
 {
 	struct config_access_filter filter = {0};

@@ -100,7 +100,7 @@ static void what_is_not_supported_is_left_out_with_a_warning(void **state)
 	RUN_ROWS(&res_type_listener, rows);
 }
 
-// OPS-172
+// OPS-182
 static void what_a_service_is_not_told_is_named(void **state)
 {
 	static const struct res_row rows[] = {
@@ -199,7 +199,7 @@ static void places_and_formats_are_those_of_the_resource(void **state)
 	}
 }
 
-// OPS-172
+// OPS-182
 static void a_service_has_a_cluster_a_name_batches_and_headers(void **state)
 {
 	struct res_access_logs logs;
