@@ -22,7 +22,7 @@
 #define IDLE_MS 50
 #define RETRY_MS 200 // of what cannot be written
 #define END_MS 2000
-#define LAST_NS NS_PER_SECOND // for what waits when the process ends
+#define LAST_TRIES 5
 #define QUIET_NS (10 * NS_PER_SECOND)
 #define BATCH 16 // records
 
@@ -119,14 +119,6 @@ static bool flush(struct access_log *l)
 	return all;
 }
 
-static void finish(struct access_log *l, uint64_t *stopped_ns)
-{
-	if (!*stopped_ns)
-		*stopped_ns = l->conf.clock_ns();
-	for (uint32_t i = 0; i < l->now.n; i++)
-		access_output_finish(l->now.outputs[i], true);
-}
-
 static void reopen(struct access_log *l)
 {
 	for (uint32_t i = 0; i < l->now.n; i++)
@@ -146,7 +138,7 @@ static void wait_for(struct access_log *l, int ms)
 	for (uint32_t i = 0; i < l->now.n; i++)
 		if (is_awaited(l->now.outputs[i]))
 			fds[n_fds++] = (struct pollfd){
-				.fd = l->now.outputs[i]->fd, .events = l->now.outputs[i]->events};
+				.fd = access_output_fd(l->now.outputs[i]), .events = POLLOUT};
 	if (poll(fds, n_fds, ms) > 0 && fds[0].revents) {
 		uint64_t n;
 		(void)!read(l->wake_fd, &n, sizeof(n));
@@ -156,16 +148,13 @@ static void wait_for(struct access_log *l, int ms)
 static void *log_main(void *arg)
 {
 	struct access_log *l = arg;
-	int idle_ms = BUSY_MS;
-	uint64_t stopped_ns = 0;
+	int idle_ms = BUSY_MS, n_tries = 0;
 	for (;;) {
 		bool stop = atomic_load_explicit(&l->stop, memory_order_acquire);
 		access_logs_look(l->logs, &l->now);
 		bool all, some = take_records(l, &all);
 		if (atomic_exchange_explicit(&l->reopen, false, memory_order_relaxed))
 			reopen(l);
-		if (stop)
-			finish(l, &stopped_ns);
 		bool flushed = flush(l);
 		if (all)
 			access_logs_let_go(l->logs, &l->now, l->conf.clock_ns());
@@ -173,7 +162,7 @@ static void *log_main(void *arg)
 			break;
 		if (!flushed) {
 			wait_for(l, l->now.n > 1 && !stop ? BUSY_MS : RETRY_MS); // others go on
-			if (stop && l->conf.clock_ns() - stopped_ns > LAST_NS)
+			if (stop && ++n_tries > LAST_TRIES)
 				break;
 			continue;
 		}
@@ -187,27 +176,20 @@ static void *log_main(void *arg)
 
 // The owner's side.
 
-// A list without entries has a byte.
-static void *copy(const void *list, size_t n, size_t size)
-{
-	void *made = calloc(n + 1, size);
-	if (made && n)
-		memcpy(made, list, n * size);
-	return made;
-}
-
 static int copy_conf(struct access_log *l, const struct access_log_conf *conf)
 {
-	const struct access_logs_conf *logs = &conf->logs;
 	l->conf = *conf;
-	l->conf.frontends = copy(conf->frontends, conf->n_frontends, sizeof(*conf->frontends));
-	l->conf.workers = copy(conf->workers, conf->n_workers, sizeof(*conf->workers));
-	l->conf.logs.node.bytes = copy(logs->node.bytes, logs->node.len, 1);
-	l->conf.logs.xds_collectors =
-		copy(logs->xds_collectors, logs->n_xds_collectors, sizeof(*logs->xds_collectors));
-	bool all = l->conf.frontends && l->conf.workers && l->conf.logs.node.bytes &&
-	           l->conf.logs.xds_collectors;
-	return all ? 0 : -ENOMEM;
+	struct access_log_frontend *frontends = calloc(conf->n_frontends, sizeof(*frontends));
+	struct lb_access **workers = calloc(conf->n_workers, sizeof(*workers));
+	l->conf.frontends = frontends;
+	l->conf.workers = workers;
+	if (!frontends || !workers)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < conf->n_frontends; i++)
+		frontends[i] = conf->frontends[i];
+	for (uint32_t i = 0; i < conf->n_workers; i++)
+		workers[i] = conf->workers[i];
+	return 0;
 }
 
 int access_log_new(
@@ -222,8 +204,10 @@ int access_log_new(
 	int rc = copy_conf(l, conf);
 	if (rc || !l->recent || l->wake_fd < 0 || l->done_fd < 0)
 		rc = lb_err_set(reterr, "out of memory");
+	const struct access_logs_conf logs = {
+		conf->own, conf->text_format, conf->xds_directory, conf->xds_stdout};
 	if (!rc)
-		rc = access_logs_new(&l->conf.logs, &l->logs, reterr);
+		rc = access_logs_new(&logs, &l->logs, reterr);
 	if (!rc && pthread_create(&l->thread, NULL, log_main, l))
 		rc = lb_err_set(reterr, "no thread");
 	l->started = !rc;
@@ -253,8 +237,6 @@ void access_log_free(struct access_log *l)
 	access_recent_free(l->recent);
 	free((void *)(uintptr_t)l->conf.frontends);
 	free((void *)(uintptr_t)l->conf.workers);
-	free((void *)(uintptr_t)l->conf.logs.node.bytes);
-	free((void *)(uintptr_t)l->conf.logs.xds_collectors);
 	if (l->wake_fd >= 0)
 		close(l->wake_fd);
 	if (l->done_fd >= 0)

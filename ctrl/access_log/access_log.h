@@ -6,7 +6,6 @@
 // Thread: ctrl, but for that thread.
 #pragma once
 
-#include "ctrl/access_log/logs.h"
 #include "ctrl/access_log/want.h"
 #include "lb/base/err.h"
 #include "lb/base/ip.h"
@@ -25,8 +24,11 @@ struct access_log_frontend {
 	const char *name;
 	struct ip_port local;
 };
-struct access_log_conf { // what is borrowed outlives the log
-	struct access_logs_conf logs; // lists and the node are copied
+struct access_log_conf { // all borrowed, outlives the log
+	const struct access_place *own; // shunt.yaml's log; NULL = there are only listeners'
+	const char *text_format; // of that; NULL = JSON
+	const char *xds_directory; // where listeners may have files; NULL = nowhere
+	bool xds_stdout; // listeners may have the process's streams
 	const struct access_log_frontend *frontends; // copied
 	uint32_t n_frontends;
 	struct lb_access *const *workers; // copied; by worker

@@ -131,9 +131,9 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 	X(EVENTS, COUNTER, "shunt_events", "layer event",                                          \
 		"The counters of `show workers`, of all workers.")                                 \
 	X(ACCESS_LINES, COUNTER, "shunt_access_log_lines", "",                                     \
-		"Lines and entries of access logs that were written.")                             \
+		"Lines of the access log that were written.")                                      \
 	X(ACCESS_DROPPED, COUNTER, "shunt_access_log_dropped", "reason",                           \
-		"Lines and entries of access logs that were lost.")                                \
+		"Lines of the access log that were lost.")                                         \
 	X(TRACE_SPANS, COUNTER, "shunt_trace_spans", "",                                           \
 		"Spans that the collector of traces took.")                                        \
 	X(TRACE_LOST, COUNTER, "shunt_trace_lost", "reason",                                       \
