@@ -75,9 +75,9 @@ static const struct argp argp = {
 	.options = options,
 	.parser = take_arg,
 	.doc = "Shunt: a kernel-bypass load balancer for HTTP/2 and gRPC.\v"
-	       "The xDS server is named by gRPC's bootstrap: the file in GRPC_XDS_BOOTSTRAP or the "
-	       "JSON in "
-	       "GRPC_XDS_BOOTSTRAP_CONFIG.",
+	       "The xDS server is named by gRPC's bootstrap: the file in GRPC_XDS_BOOTSTRAP, "
+	       "else the JSON in GRPC_XDS_BOOTSTRAP_CONFIG, else the file bootstrap.json beside "
+	       "shunt.yaml.",
 };
 
 void args_parse(int argc, char **argv, struct args *ret)

@@ -56,7 +56,7 @@ static void examine(const struct config *c, const char *path, struct doctor_repo
 	struct doctor_device devices[CONFIG_MAX_PORTS];
 	struct xds_bootstrap *bootstrap = NULL;
 	struct lb_err err = {.text = ""};
-	if (xds_bootstrap_load(&bootstrap, &err) && !err.text[0])
+	if (xds_bootstrap_load(path, &bootstrap, &err) && !err.text[0])
 		lb_err_set(&err, "out of memory");
 	data_plane_describe_devices(c, "", devices);
 	struct doctor_host host = {

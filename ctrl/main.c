@@ -433,7 +433,7 @@ int main(int argc, char **argv)
 		takeover_spawn_init(&d.spawn, argc, argv) ? NULL : config_load(args.config, &err);
 	if (d.config) {
 		log_set_level(d.config->log_level);
-		ret = xds_bootstrap_load(&d.bootstrap, &err);
+		ret = xds_bootstrap_load(args.config, &d.bootstrap, &err);
 	}
 	if (ret == 0) {
 		ret = frontends_name_listeners(d.config, d.bootstrap, &d.listener_names, &err);

@@ -18,7 +18,7 @@ void check_bootstrap(const struct doctor_host *h)
 	if (h->bootstrap)
 		return;
 	doctor_find(h->report, DOCTOR_ERROR, "%s; the start fails", h->bootstrap_error);
-	doctor_fix(h->report, "GRPC_XDS_BOOTSTRAP=/etc/shunt/bootstrap.json, and "
+	doctor_fix(h->report, "bootstrap.json beside shunt.yaml, or GRPC_XDS_BOOTSTRAP=PATH; "
 			      "docs/xds.md#bootstrap for what is in it");
 }
 

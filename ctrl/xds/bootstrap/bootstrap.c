@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int text_default(char **ret, const char *value)
 {
@@ -377,7 +378,25 @@ int xds_bootstrap_load_file(const char *path, struct xds_bootstrap **ret, struct
 	return rc;
 }
 
-int xds_bootstrap_load(struct xds_bootstrap **ret, struct lb_err *err)
+static int load_beside(const char *config, struct xds_bootstrap **ret, struct lb_err *err)
+{
+	const char *slash = strrchr(config, '/');
+	char *path = NULL;
+	if (asprintf(&path, "%.*sbootstrap.json", slash ? (int)(slash + 1 - config) : 0, config) <
+		0)
+		return -ENOMEM;
+	int rc = access(path, F_OK) == 0
+	                 ? xds_bootstrap_load_file(path, ret, err)
+	                 : lb_err_set(err,
+				   "bootstrap %s: %s, and neither GRPC_XDS_BOOTSTRAP "
+				   "(another path) nor GRPC_XDS_BOOTSTRAP_CONFIG "
+				   "(the JSON itself) is set",
+				   path, strerror(errno));
+	free(path);
+	return rc;
+}
+
+int xds_bootstrap_load(const char *config, struct xds_bootstrap **ret, struct lb_err *err)
 {
 	const char *path = getenv("GRPC_XDS_BOOTSTRAP");
 	if (path && *path)
@@ -386,9 +405,7 @@ int xds_bootstrap_load(struct xds_bootstrap **ret, struct lb_err *err)
 	if (text && *text)
 		return xds_bootstrap_parse(
 			text, strlen(text), "GRPC_XDS_BOOTSTRAP_CONFIG", ret, err);
-	return lb_err_set(err,
-		"bootstrap: neither GRPC_XDS_BOOTSTRAP (a path) nor GRPC_XDS_BOOTSTRAP_CONFIG "
-		"(the JSON itself) is set");
+	return load_beside(config, ret, err);
 }
 
 void xds_bootstrap_free(struct xds_bootstrap *b)

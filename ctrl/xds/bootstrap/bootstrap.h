@@ -61,8 +61,10 @@ bool xds_server_conf_eq(const struct xds_server_conf *, const struct xds_server_
 	struct xds_bootstrap **ret, struct lb_err *reterr);
 [[nodiscard]] int xds_bootstrap_load_file(
 	const char *path, struct xds_bootstrap **ret, struct lb_err *reterr);
-// Loads the file named by GRPC_XDS_BOOTSTRAP, else the text in GRPC_XDS_BOOTSTRAP_CONFIG (BT-01).
-[[nodiscard]] int xds_bootstrap_load(struct xds_bootstrap **ret, struct lb_err *reterr);
+// Loads the file named by GRPC_XDS_BOOTSTRAP, else the text in GRPC_XDS_BOOTSTRAP_CONFIG, else
+// bootstrap.json in the folder of `config`, which is the path of shunt.yaml (BT-01).
+[[nodiscard]] int xds_bootstrap_load(
+	const char *config, struct xds_bootstrap **ret, struct lb_err *reterr);
 void xds_bootstrap_free(struct xds_bootstrap *); // NULL is fine
 
 // NULL = there is none of that name.

@@ -344,7 +344,7 @@ static const struct row rows[] = {
 		clock_drifts},
 	{"clock-date", ERROR_, "the clock says 2001-09-09", "timedatectl", NULL, NULL,
 		clock_is_of_another_year},
-	{"bootstrap", ERROR_, "GRPC_XDS_BOOTSTRAP is not set", "GRPC_XDS_BOOTSTRAP=", NULL, NULL,
+	{"bootstrap", ERROR_, "GRPC_XDS_BOOTSTRAP is not set", "bootstrap.json beside", NULL, NULL,
 		no_bootstrap},
 	{"xds-server", ERROR_, "xds.example:443: Connection refused by xds.example port 443",
 		"server_uri", NULL, NULL, server_is_away},

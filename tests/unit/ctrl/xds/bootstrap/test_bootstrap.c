@@ -198,43 +198,64 @@ static void fe_07_servers_are_the_same_by_uri_credentials_and_features(void **st
 	xds_bootstrap_free(b);
 }
 
-static void bt_01_file_comes_before_inline_text_and_neither_is_an_error(void **state)
+static void write_bootstrap(const char *path, const char *node)
 {
-	char path[] = "/tmp/shunt-bootstrap-XXXXXX";
-	int fd = mkstemp(path);
-	assert_true(fd >= 0);
-	char *json = json_of("{" SERVERS ",'node':{'id':'from file'}}");
-	assert_int_equal(write(fd, json, strlen(json)), (ssize_t)strlen(json));
-	close(fd);
+	FILE *f = fopen(path, "w");
+	assert_non_null(f);
+	char *json = json_of("{" SERVERS ",'node':{'id':'%s'}}");
+	fprintf(f, json, node);
+	fclose(f);
 	free(json);
-	json = json_of("{" SERVERS ",'node':{'id':'inline'}}");
+}
+
+static void assert_node(const char *config, const char *id)
+{
 	struct xds_bootstrap *b = NULL;
 	struct lb_err err = {""};
+	if (xds_bootstrap_load(config, &b, &err))
+		fail_msg("%s: %s", id, err.text);
+	assert_string_equal(b->node_id, id);
+	xds_bootstrap_free(b);
+}
 
-	setenv("GRPC_XDS_BOOTSTRAP", path, 1); // BT-01
+static void assert_no_bootstrap(const char *config, const char *why)
+{
+	struct xds_bootstrap *b = NULL;
+	struct lb_err err = {""};
+	assert_int_equal(xds_bootstrap_load(config, &b, &err), -EINVAL);
+	if (!strstr(err.text, why))
+		fail_msg("%s: %s", why, err.text);
+}
+
+static void bt_01_a_named_file_comes_before_inline_text_and_that_before_the_file_beside(
+	void **state)
+{
+	char folder[] = "/tmp/shunt-bootstrap-XXXXXX", config[64], beside[64], path[64];
+	assert_non_null(mkdtemp(folder));
+	snprintf(config, sizeof(config), "%s/shunt.yaml", folder);
+	snprintf(beside, sizeof(beside), "%s/bootstrap.json", folder);
+	snprintf(path, sizeof(path), "%s/named", folder);
+	write_bootstrap(path, "from file");
+	write_bootstrap(beside, "beside");
+	char *json = json_of("{" SERVERS ",'node':{'id':'inline'}}");
+	setenv("GRPC_XDS_BOOTSTRAP", path, 1);
 	setenv("GRPC_XDS_BOOTSTRAP_CONFIG", json, 1);
-	assert_int_equal(xds_bootstrap_load(&b, &err), 0);
-	assert_string_equal(b->node_id, "from file");
-	xds_bootstrap_free(b);
-
-	unlink(path);
-	assert_int_equal(xds_bootstrap_load(&b, &err), -EINVAL);
-	assert_non_null(strstr(err.text, path));
-	assert_non_null(strstr(err.text, "No such file"));
-
-	setenv("GRPC_XDS_BOOTSTRAP", "/tmp", 1);
-	assert_int_equal(xds_bootstrap_load(&b, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "/tmp"));
-
-	unsetenv("GRPC_XDS_BOOTSTRAP");
-	assert_int_equal(xds_bootstrap_load(&b, &err), 0);
-	assert_string_equal(b->node_id, "inline");
-	xds_bootstrap_free(b);
-
-	unsetenv("GRPC_XDS_BOOTSTRAP_CONFIG");
-	assert_int_equal(xds_bootstrap_load(&b, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "GRPC_XDS_BOOTSTRAP"));
 	free(json);
+	assert_node(config, "from file");
+	unlink(path);
+	assert_no_bootstrap(config, "named: No such file");
+	setenv("GRPC_XDS_BOOTSTRAP", folder, 1);
+	assert_no_bootstrap(config, folder);
+	unsetenv("GRPC_XDS_BOOTSTRAP");
+	assert_node(config, "inline");
+	unsetenv("GRPC_XDS_BOOTSTRAP_CONFIG");
+	assert_node(config, "beside");
+
+	unlink(beside);
+	assert_no_bootstrap(config, "/bootstrap.json: No such file");
+	assert_no_bootstrap(config, "GRPC_XDS_BOOTSTRAP");
+	assert_no_bootstrap("shunt.yaml", "bootstrap bootstrap.json:");
+	rmdir(folder);
 }
 
 // FE-06
@@ -322,5 +343,6 @@ RUN_SUITE("xds/bootstrap", cmocka_unit_test(bt_10_plain_bootstrap_has_defaults),
 	cmocka_unit_test(tp2_b03_no_parameters_and_empty_ones_are_the_same),
 	cmocka_unit_test(tp2_b02_metadata_becomes_parameters_if_asked_for),
 	cmocka_unit_test(fe_07_servers_are_the_same_by_uri_credentials_and_features),
-	cmocka_unit_test(bt_01_file_comes_before_inline_text_and_neither_is_an_error),
+	cmocka_unit_test(
+		bt_01_a_named_file_comes_before_inline_text_and_that_before_the_file_beside),
 	cmocka_unit_test(fe_05_targets_become_listener_names_by_the_template))
