@@ -54,11 +54,28 @@ static int blame(struct lb_err *reterr, const struct port *port, const char *doi
 	return rc < 0 ? rc : -EINVAL;
 }
 
+static bool is_driver(const char *device, const char *driver)
+{
+	return strncmp(device, driver, strlen(driver)) == 0;
+}
+
+// Whether the kernel has the interface that a device is on; a tap is made by opening it.
+static bool has_interface(const struct port *port, char name[static 64])
+{
+	snprintf(name, 64, "%s", strstr(port->conf.device, "iface=") + strlen("iface="));
+	name[strcspn(name, ",")] = '\0';
+	return is_driver(port->conf.device, "net_tap") || interface_find(name);
+}
+
 // The same with what can be done about it, if that is to be seen.
 static int blame_device(struct lb_err *reterr, const struct port *port, int rc)
 {
-	char text[REMEDY_MAX];
+	char text[REMEDY_MAX], name[64];
 	rc = blame(reterr, port, "cannot open", rc);
+	if (port->kind == PORT_INTERFACE && !has_interface(port, name))
+		lb_err_set(reterr,
+			"ports[%u].device: %s: there is no interface %s in this network namespace",
+			port->conf.index, port->name, name);
 	if (port->kind != PORT_PCI)
 		return rc;
 	remedy_for_device("", &port->pci_addr, rte_eal_has_hugepages(), text);
@@ -67,11 +84,6 @@ static int blame_device(struct lb_err *reterr, const struct port *port, int rc)
 	else
 		(void)blame(reterr, port, "DPDK has no driver for it, or that failed", rc);
 	return rc;
-}
-
-static bool is_driver(const char *device, const char *driver)
-{
-	return strncmp(device, driver, strlen(driver)) == 0;
 }
 
 static uint16_t room_for(const struct port_conf *conf)
@@ -468,11 +480,7 @@ bool port_may_open(const struct port *port)
 		return pci.is_uio || pci.is_vfio ||
 		       (pci.driver[0] && strcmp(pci.driver, port->pci_driver) == 0);
 	case PORT_INTERFACE:
-		snprintf(name, sizeof(name), "%s",
-			strstr(port->conf.device, "iface=") + strlen("iface="));
-		name[strcspn(name, ",")] = '\0';
-		// A tap is made by opening it.
-		return is_driver(port->conf.device, "net_tap") || interface_find(name);
+		return has_interface(port, name);
 	default:
 		return true;
 	}
