@@ -11,7 +11,8 @@
     tools/test mesh [NAME]          istiod as the control plane, and gRPC's interop programs (needs root and Go; some
                                     minutes, a quarter of an hour more the first time)
     tools/test alerts               the alert rules, as a Prometheus sees an hour of faults in ten minutes (needs root)
-    tools/test package              the Debian package: made, installed into a bare Debian, asked, purged (needs root)
+    tools/test package [NAME]       the Debian package: made, installed into a bare Debian, asked, purged; with a name
+                                    under systemd in a virtual machine: `service`, or one test of that (needs root)
     tools/test attacks [NAME]       every attack beside a victim for 20 s, and a table (needs root; an hour)
     tools/test attacks-asan [NAME]  all short forms, with shuntd under AddressSanitizer and UndefinedBehaviorSanitizer
 
@@ -33,7 +34,7 @@ Installs what is missing first (tools/setup). The last line is `N passed, N fail
 import sys
 import time
 
-from testing import changed, integ, suites
+from testing import changed, integ, package, suites
 from testing.report import FAILED, Counts, add, run
 
 PARTS = {
@@ -46,7 +47,7 @@ PARTS = {
     "attacks-short": integ.short_attacks,
 }
 ASKED_FOR = {"long": suites.long_forms, "pci": integ.pci, "fleet": integ.fleet,
-             "mesh": integ.mesh, "alerts": integ.alerts, "package": suites.package, "attacks": integ.long_attacks,
+             "mesh": integ.mesh, "alerts": integ.alerts, "package": package.package, "attacks": integ.long_attacks,
              "attacks-asan": integ.sanitized_attacks}  # not parts of everything
 
 

@@ -11,20 +11,16 @@ import contextlib
 import json
 import sys
 
-import h2load
-import resources
+from guest_world import BACKEND, GuestWorld
 from lab import LabError, OFFLOADS
-from resources import Folder
-from testbed import BUILD, EXAMPLE, HERE, VIP, URL, XDS_ADDRESS
+from testbed import BUILD, EXAMPLE, HERE, VIP, XDS_ADDRESS
 from vm import CARD, NS, SLOT, TAP, Guest
 
-BACKEND = ("10.81.0.1", 8080)
 SOCKET = "/run/shunt.sock"  # the guest's own; a folder of the host cannot have a Unix socket of it
 IP_AND_ICMP_LEN = 28
 HUGEPAGES = "hugepages=200"  # of 2 MiB, on the kernel's command line
 READY_TIMEOUT_S = 120  # 4 s on an idle machine
 MTU = 1900  # the most with buffers of the usual size
-MARK_SIZE = 20_000  # of an answer: frames of full length
 SYS = "/sys/bus/pci/devices"
 # Kernel drivers that give a card away, with what it takes.
 UIO = "uio_pci_generic"
@@ -55,26 +51,14 @@ drain_s: 1
 """
 
 
-class CardWorld:
+class CardWorld(GuestWorld):
     """The guest runs and knows its card by the kernel's own driver; bind() and serve() do the rest."""
 
     def __init__(self, lab, name):
-        self.lab = lab
         self.kernel_driver, self.driver, self.eal, arguments = CARDS[name]
-        self.guest = Guest(lab, **arguments)
+        super().__init__(lab, Guest(lab, **arguments), MTU)
         self.daemon = None
         self.config = None
-        lab.ip(NS, "link", "set", TAP, "mtu", str(MTU))
-        lab.exec(NS, ["ethtool", "-K", TAP, *(word for name in OFFLOADS for word in (name, "off"))])
-        www = lab.dir / "www"
-        www.mkdir()
-        (www / h2load.MARK.lstrip("/")).write_bytes(b"#" * MARK_SIZE)
-        lab.start(NS, "backend", ["nghttpd", "--no-tls", "-a", BACKEND[0], "-d", www, str(BACKEND[1])])
-        self.xds_folder = Folder(lab.dir / "xds")
-        everything = resources.virtual_host("all", ["*"], resources.route("/", "blue"))
-        self.xds_folder.set(resources.listener("web", "routes"), resources.cluster("blue"),
-                            resources.endpoints("blue", BACKEND),
-                            resources.route_config("routes", everything))
         self.guest.wait_for_boot()
         self.guest.run(f"modprobe {self.kernel_driver}; modprobe {self.driver}")
         if self.driver == VFIO:  # this IOMMU does not remap interrupts
@@ -189,10 +173,6 @@ class CardWorld:
             switch.stop()
             self.lab.ip(NS, "link", "del", "inner")
             self.lab.ip(NS, "address", "add", address, "dev", TAP)
-
-    def load(self, requests=400, clients=4, streams=4, timeout=120):
-        argv = h2load.arguments(URL + h2load.MARK, requests=requests, clients=clients, streams=streams)
-        return h2load.parse(self.lab.exec(NS, argv, timeout=timeout).stdout)
 
     def count_frames(self):
         """From now on, counts what comes from the card by its length as an IP packet."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first file system of a virtual machine: busybox, the modules that reach the machine's root by
-9p, and a script that goes there. See vm.py."""
+"""The first file system of a virtual machine: busybox, the modules that reach its root by 9p, and a
+script that goes there. See vm.py."""
 
 import pathlib
 import stat
@@ -21,10 +21,20 @@ $bb mkdir /upper/files /upper/work
 $bb mount -t overlay -o lowerdir=/lower,upperdir=/upper/files,workdir=/upper/work root /root
 for folder in dev proc sys; do $bb mount --move /$folder /root/$folder; done
 $bb mount -t tmpfs run /root/run
-$bb mkdir -p /root{lab} /root/dev/shm /root/lib/modules
+$bb mkdir -p /root{lab} /root/dev/shm /root/lib/modules/{version}
 $bb mount -t 9p -o $plan9 lab /root{lab}
-$bb ln -s {modules} /root/lib/modules/
-exec $bb switch_root /root {python} {agent} </dev/console >/dev/console 2>&1
+$bb mount -t 9p -o ro,$plan9,cache=loose modules /root/lib/modules/{version}
+{first}"""
+# What is the first process then: the agent itself, or systemd, of which it is a service.
+AGENT = "exec $bb switch_root /root /usr/bin/python3 {agent} </dev/console >/dev/console 2>&1\n"
+SYSTEMD = """units=/root/run/systemd/system
+$bb mkdir -p $units/multi-user.target.wants
+$bb cat >$units/agent.service <<END
+[Service]
+ExecStart=/usr/bin/python3 {agent}
+END
+$bb ln -s ../agent.service $units/multi-user.target.wants/
+exec $bb switch_root /root /lib/systemd/systemd </dev/console >/dev/console 2>&1
 """
 
 
@@ -33,11 +43,17 @@ def vmlinuz(kernel):
     return next(iter(sorted((kernel / "boot").glob("vmlinuz-*"))), None)
 
 
-def build(kernel, lab, agent, python="/usr/bin/python3"):
+def modules_of(kernel):
+    """The folder with the modules of an unpacked package, named for the kernel's version."""
+    (folder,) = (kernel / "lib" / "modules").iterdir()
+    return folder
+
+
+def build(kernel, lab, agent, first=AGENT):
     """The archive, as bytes. kernel: a folder with the unpacked package; lab: what is shared for
-    writing; agent: what is to run then, by python."""
-    (modules,) = (kernel / "lib" / "modules").iterdir()
-    script = INIT.format(lab=lab, modules=modules, python=python, agent=agent)
+    writing; agent: a program of Python's in there; first: AGENT or SYSTEMD."""
+    modules = modules_of(kernel)
+    script = INIT.format(lab=lab, version=modules.name, first=first.format(agent=agent))
     files = [(folder, stat.S_IFDIR | 0o755, b"") for folder in
              ("bin", "dev", "lower", "modules", "proc", "root", "sys", "upper")]
     files += [("init", stat.S_IFREG | 0o755, script.encode()),

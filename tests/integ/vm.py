@@ -3,10 +3,10 @@
 
     net 10.81.0.1 (tap0) -- the card, 0000:01:00.0 of the guest
 
-A guest sees the machine that it runs on, read-only by 9p with an overlay in memory above: it has the
-same programs, the build, and the tests' Python. The kernel is Debian's, unpacked by `tools/setup
-pci` and not installed. The Lab's directory is shared for writing under the same path. Emulated
-without KVM, so that it runs everywhere.
+A guest sees a folder as its root, read-only by 9p with an overlay in memory above; with the root of
+the machine that it runs on it has the same programs, the build, and the tests' Python. The kernel is
+Debian's, unpacked by `tools/setup pci` and not installed. The Lab's directory is shared for writing
+under the same path. Emulated without KVM, so that it runs everywhere.
 """
 
 import contextlib
@@ -80,9 +80,11 @@ class Line:
 
 class Guest:
     """One machine with one card. card: QEMU's device and its properties; queues: pairs of them that
-    the tap has; devices: more of QEMU's command line; cmdline: of the kernel."""
+    the tap has; devices: more of QEMU's command line; cmdline: of the kernel; root: a folder with
+    Python in it; first: what initramfs.py has for the first process."""
 
-    def __init__(self, lab, card, queues=1, cpus=2, memory_mib=1280, devices=(), cmdline=""):
+    def __init__(self, lab, card, queues=1, cpus=2, memory_mib=1280, devices=(), cmdline="", root="/",
+                 first=initramfs.AGENT):
         self.lab = lab
         self.card = card
         many = ["multi_queue"] if queues > 1 else []
@@ -90,7 +92,8 @@ class Guest:
         lab.address(NS, TAP, "10.81.0.1/24")
         lab.ip(NS, "link", "set", TAP, "up")
         image = lab.dir / "initramfs"
-        image.write_bytes(initramfs.build(KERNEL, lab.dir, HERE / "vm_agent.py"))
+        agent = shutil.copy(HERE / "vm_agent.py", lab.dir)
+        image.write_bytes(initramfs.build(KERNEL, lab.dir, agent, first))
         many = f",queues={queues}" if queues > 1 else ""
         self.qemu = lab.start(NS, "guest", [
             QEMU, "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", cpus, "-m", memory_mib,
@@ -98,7 +101,8 @@ class Guest:
             "-kernel", initramfs.vmlinuz(KERNEL), "-initrd", image,
             "-append", f"{CMDLINE} {cmdline}",
             *devices,
-            *_share("root", "/", "readonly=on"), *_share("lab", lab.dir),
+            *_share("root", root, "readonly=on"), *_share("lab", lab.dir),
+            *_share("modules", initramfs.modules_of(KERNEL), "readonly=on"),
             "-device", "virtio-serial-pci",
             "-chardev", f"socket,id=agent,path={lab.dir}/agent,server=on,wait=off",
             "-device", "virtserialport,chardev=agent",

@@ -15,6 +15,7 @@ PCI_TEST = TESTS / "test_pci.py"
 FLEET_TEST = TESTS / "test_fleet.py"
 MESH_TESTS = [TESTS / "test_istiod.py", TESTS / "test_psm_interop.py"]
 ALERTS_TEST = TESTS / "test_alerts.py"
+SERVICE_TEST = TESTS / "test_service.py"
 GO_AT_LEAST = (1, 25)
 TIMEOUT_S = 25 * 60
 MESH_TIMEOUT_S = 60 * 60  # the first time, when istiod is built
@@ -84,6 +85,9 @@ def files():
     """All test files but those that have a part of their own, the longest first."""
     first = [*BESIDE_COMPARE, *LONGEST_FIRST]
     return [*first, *sorted(set(TESTS.glob("test_*.py")) - {PCI_TEST, *MESH_TESTS, *first})]
+    """All test files but those with virtual machines, the longest first."""
+    first = [*BESIDE_COMPARE, *LONGEST_FIRST]
+    return [*first, *sorted(set(TESTS.glob("test_*.py")) - {PCI_TEST, SERVICE_TEST, *first})]
 
 
 def integ_files(chosen):

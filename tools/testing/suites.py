@@ -95,17 +95,6 @@ def clang(_):
     return Counts(passed=1) if build("build-clang") else Counts(failed=1)
 
 
-def package(_):
-    """What is committed, as its user installs it."""
-    if not run(["tools/setup", "package"]):
-        return Counts(failed=1)
-    with Stage("the package"):
-        ok = run(["tests/package/check"])
-    if not ok:
-        FAILED.append("tests/package/check")
-    return Counts(passed=int(ok), failed=int(not ok))
-
-
 def in_time(argv, env=()):
     """Runs a long form, bounded. (whether it passed, what it said)"""
     try:
