@@ -84,10 +84,7 @@ def counted(report, words, folder, env, timeout_s=TIMEOUT_S):
 def files():
     """All test files but those that have a part of their own, the longest first."""
     first = [*BESIDE_COMPARE, *LONGEST_FIRST]
-    return [*first, *sorted(set(TESTS.glob("test_*.py")) - {PCI_TEST, *MESH_TESTS, *first})]
-    """All test files but those with virtual machines, the longest first."""
-    first = [*BESIDE_COMPARE, *LONGEST_FIRST]
-    return [*first, *sorted(set(TESTS.glob("test_*.py")) - {PCI_TEST, SERVICE_TEST, *first})]
+    return [*first, *sorted(set(TESTS.glob("test_*.py")) - {PCI_TEST, SERVICE_TEST, *MESH_TESTS, *first})]
 
 
 def integ_files(chosen):
