@@ -449,6 +449,11 @@ uint64_t assembler_n_snapshots(const struct assembler *a)
 	return a->draft.n_published;
 }
 
+uint64_t assembler_snapshot_version(const struct assembler *a)
+{
+	return a->draft.n_published + 1;
+}
+
 unsigned assembler_n_live_snapshots(const struct assembler *a)
 {
 	return a->draft.n_live;

@@ -96,6 +96,8 @@ void assembler_tick(struct assembler *);
 // True if every frontend has routes.
 bool assembler_ready(const struct assembler *);
 uint64_t assembler_n_snapshots(const struct assembler *); // published so far
+// The number of the newest, as workers tell it that have it: the empty one of before is number 1.
+uint64_t assembler_snapshot_version(const struct assembler *);
 uint64_t assembler_published_ns(const struct assembler *); // when the last one was; 0 = never
 unsigned assembler_n_live_snapshots(const struct assembler *);
 // Connection attempts that wait for their turn, and those under way (lb/member/attempts.h).

@@ -256,7 +256,7 @@ static void tell_port_events(struct scrape *s, enum metric_id id, uint32_t i)
 static void tell_snapshot(struct scrape *s, enum metric_id id, uint32_t i)
 {
 	uint64_t published_ns = assembler_published_ns(s->conf.assembler);
-	double version = (double)assembler_n_snapshots(s->conf.assembler);
+	double version = (double)assembler_snapshot_version(s->conf.assembler);
 	if (id == METRIC_ID_SNAPSHOT)
 		scrape_tell(s, id, version, NULL);
 	else if (published_ns)

@@ -121,10 +121,9 @@ static void look_at_resource(void *ctx, const struct xds_entry_info *e)
 	s->is_there |= e->res && strcmp(e->version, s->version) == 0;
 }
 
-// The first snapshot, of before the first publication, is number 1.
 static void tell_outdated(const struct show *s, struct lb_err *ret)
 {
-	uint64_t newest = assembler_n_snapshots(s->conf.assembler) + 1;
+	uint64_t newest = assembler_snapshot_version(s->conf.assembler);
 	for (uint32_t i = 0; i < workers_count(s->conf.workers) && !ret->text[0]; i++) {
 		const struct lb_link *link = workers_link(s->conf.workers, i);
 		uint64_t has = counter_read(&link->counters.snapshot_version);

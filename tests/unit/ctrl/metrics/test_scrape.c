@@ -2,10 +2,13 @@
 // One reading of all metrics, step by step: that each sample is told once whatever changes
 // meanwhile, what is asked for, and what histograms look like.
 #include "ctrl/metrics/scrape.h"
+#include "lb/slot.h"
+#include "lb/snapshot.h"
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/assembler_world.h"
 #include "tests/unit/ctrl/routes_by_hand.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,8 +226,25 @@ static void ops_137_a_gateway_that_is_silent_is_told_until_it_is_heard(void **st
 	told_free(t);
 }
 
+// OPS-15: else nobody hears of a worker that is one configuration behind.
+static void ops_15_the_newest_snapshot_has_the_number_that_workers_tell(void **state)
+{
+	struct world *w = *state;
+	for (int i = 0; i < 3; i++) {
+		char text[64];
+		give(w, i % 2 ? &others : &three,
+			(const char *[]){i % 2 ? "a" : "b", "c", i % 2 ? "e" : "d"});
+		uint64_t version = lb_slot_current(w->slot)->version;
+		snprintf(text, sizeof(text), "shunt_snapshot_version{} %" PRIu64, version);
+		struct told *t = tell(w, &(struct scrape_ask){0});
+		assert_true(version > 1 && has(t, text));
+		told_free(t);
+	}
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, world_set_up, world_tear_down)
 RUN_SUITE("ctrl/scrape", CASE(ops_10_clusters_that_come_and_go_meanwhile_are_told_once),
 	CASE(a_histogram_is_cumulative_up_to_its_count),
 	CASE(ops_11_what_is_asked_for_is_told_and_nothing_else),
+	CASE(ops_15_the_newest_snapshot_has_the_number_that_workers_tell),
 	CASE(ops_137_a_gateway_that_is_silent_is_told_until_it_is_heard))
