@@ -116,8 +116,6 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 		"Attempts that went where a session's cookie said, or set one.")                   \
 	X(ACCESS, COUNTER, "shunt_access_decisions", "decision",                                   \
 		"What access control decided of requests, each filter by itself.")                 \
-	X(GATEWAYS_SILENT, GAUGE, "shunt_gateways_silent", "",                                     \
-		"Gateways of ports that left a worker's last question without an answer.")         \
 	X(CONNECTS, COUNTER, "shunt_backend_connects", "", "Attempts to connect to backends.")     \
 	X(CONNECT_FAILURES, COUNTER, "shunt_backend_connect_failures", "",                         \
 		"Of these, those that failed.")                                                    \

@@ -10,7 +10,7 @@ import signal
 import typing
 
 import resources
-from alerts_world import LIVE_REQUESTS, LONG, LOSS, MOODY, NARROW, SOURCES, SPARE_PORT, TLS_PORT
+from alerts_world import GATEWAYS, LIVE_REQUESTS, LONG, LOSS, MOODY, NARROW, SOURCES, SPARE_PORT, TLS_PORT
 from pki import replace
 from test_workers import held, worker_thread
 from testbed import PORT, VIP
@@ -170,14 +170,14 @@ def clients_do_not_know_the_authority_of_a_new_certificate(w):
 
 @row("ticket ShuntBreakerFull narrow")
 def a_circuit_breaker_is_nearly_full(w):
-    held_ones = w.hold("/narrow.Service/Call", NARROW * 9 // 10 // 6, 6)
+    held_ones = w.hold("/narrow.Service/Call", NARROW, SOURCES[:1])
     yield
     held_ones.kill()
 
 
-@row("page ShuntPoolNearlyFull requests")
+@row("page ShuntPoolNearlyFull requests", "page ShuntPoolNearlyFull h2_streams")
 def live_requests_are_nearly_as_many_as_may_be(w):
-    held_ones = w.hold("/slow.Service/Call", 1 + LIVE_REQUESTS * 9 // 10 // len(SOURCES))
+    held_ones = w.hold("/slow.Service/Call", LIVE_REQUESTS)
     yield
     held_ones.kill()
 
@@ -222,7 +222,8 @@ def a_worker_stands_still_while_the_configuration_changes(w):
 
 @row("ticket ShuntWorkerBusy 0")
 def a_worker_has_more_to_do_than_it_can(w):
-    w.start_load("busy", f"http://{VIP}:{PORT}/mark", clients=2, streams=8, fields=(":authority: busy.example", LONG))
+    w.start_load("busy", f"http://{VIP}:{PORT}/mark", clients=2, streams=8, seconds=300,
+                 fields=(":authority: busy.example", LONG))
     yield
     w.stop_load("busy")
 
@@ -239,6 +240,23 @@ def the_link_to_the_clients_goes(w):
     w.lab.ip(w.bed.middle_of("client"), "link", "set", "near", "down")
     yield
     w.lab.ip(w.bed.middle_of("client"), "link", "set", "near", "up")
+
+
+def without_gateways(w, *gone):
+    for ip in gone:
+        w.lab.ip("client", "addr", "del", f"{ip}/24", "dev", "c0")
+    yield
+    w.lab.address("client", "c0", *(f"{ip}/24" for ip in gone))
+
+
+@row("ticket ShuntGatewayDown " + GATEWAYS[0])
+def one_of_two_gateways_is_dead(w):
+    yield from without_gateways(w, GATEWAYS[0])
+
+
+@row("page ShuntGatewayDown 0")
+def both_gateways_are_dead(w):
+    yield from without_gateways(w, *GATEWAYS)
 
 
 # -- no faults

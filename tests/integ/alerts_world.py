@@ -4,7 +4,7 @@
     web, web-tls  -> blue, green (nghttpd), rpc (gRPC), as in world.py
                      /healthz  -> moody: two of which each answers what its file says; outlier detection
                      /checked  -> checked: two with health checks, as healthy as their files say
-                     /slow.    -> rpc, /narrow. -> narrow: as long as they are told to be; narrow has a small breaker
+                     /slow.    -> slow, /narrow. -> narrow: as long as they are told to be; narrow has a small breaker
                      busy.example: a route behind many that look for a text in a long header
                      sealed, which nobody asks: nghttpd with TLS
     spare         -> a listener of its own
@@ -25,16 +25,18 @@ from prometheus import Prometheus
 from test_certs import CA, CERT, KEY
 from test_tls import BACKEND as SEALED, TLS_PORT as SEALED_PORT, UPSTREAM, provider
 from testbed import EXAMPLE, HERE, PORT, VIP
-from world import RPC_PORT, SIZES, WEB_PORT, World, rpc_address
+from world import RPC_PORT, SIZES, WEB_PORT, World
 
 TLS_PORT, SPARE_PORT = 8443, 8081
 METRICS = "127.0.0.1:9464"
 COLLECTOR = "127.0.0.1:4317"
 MOODY = {"moody": ("10.82.1.20", "10.82.1.21"), "checked": ("10.82.1.22", "10.82.1.23")}
+HELD = "10.82.1.30"  # a gRPC server for requests that are held
+GATEWAYS = ("10.81.0.250", "10.81.0.251")
 SOURCES = [f"10.81.0.{n}" for n in range(2, 9)]  # more addresses of clients
-LIVE_REQUESTS = 100
-NARROW = 40  # places of its breaker
-BUSY_ROUTES = 3000
+LIVE_REQUESTS = 200
+NARROW = 100  # places of its breaker
+BUSY_ROUTES = 1000
 LONG = "x-long: " + 3000 * "a"  # in which each of them looks for something
 LOSS = """
 table netdev faults {
@@ -82,7 +84,10 @@ class AlertsWorld:
         self._start_moody()
         self.bed.add_backend_address(SEALED)
         self.start_sealed("ca")
-        self.lab.address("client", "c0", *(f"{ip}/24" for ip in SOURCES))
+        self.bed.add_backend_address(HELD)
+        self.bed.wait_connect("backends", HELD, RPC_PORT, self.bed.start_grpc_backend("held", HELD, RPC_PORT))
+        self.lab.address("client", "c0", *(f"{ip}/24" for ip in (*SOURCES, *GATEWAYS)))
+        self.bed.port_settings[0] = [f"gateways: [{', '.join(GATEWAYS)}]"]
         self._start_takers()
         self.bed.settings += self._settings()
         self.bed.more_frontends = (
@@ -119,7 +124,7 @@ class AlertsWorld:
     @staticmethod
     def _routes():
         return [resources.route("/healthz", "moody"), resources.route("/checked", "checked"),
-                resources.route("/sealed", "sealed"), resources.route("/slow.", "rpc"),
+                resources.route("/sealed", "sealed"), resources.route("/slow.", "slow"),
                 resources.route("/narrow.", "narrow")]
 
     @staticmethod
@@ -138,8 +143,9 @@ class AlertsWorld:
         yield resources.endpoints("sealed", (SEALED, SEALED_PORT))
         narrow = resources.cluster("narrow")
         narrow["circuit_breakers"] = {"thresholds": [{"max_requests": NARROW}]}
-        yield narrow
-        yield resources.endpoints("narrow", (rpc_address(1), RPC_PORT))
+        for made in (narrow, resources.cluster("slow")):
+            yield made
+            yield resources.endpoints(made["name"], (HELD, RPC_PORT))
         yield resources.listener("spare", "spare-routes")
         yield resources.route_config("spare-routes", resources.virtual_host("all", ["*"], resources.route("/", "blue")))
 
@@ -236,9 +242,10 @@ class AlertsWorld:
     def stop_load(self, name):
         self.loads.pop(name).kill()
 
-    def hold(self, path, each, n_sources=len(SOURCES)):
-        """So many requests from each of these addresses, as one alone gets no more than its share; kill() ends them."""
-        argv = [sys.executable, HERE / "hold_agent.py", VIP, PORT, path, each, *SOURCES[:n_sources]]
+    def hold(self, path, of, sources=SOURCES):
+        """A little more than nine tenths of so many, from these addresses; kill() ends them. Who asks alone gets all of
+        it, and of several each no more than its share."""
+        argv = [sys.executable, HERE / "hold_agent.py", VIP, PORT, path, of * 9 // 10 // len(sources) + 1, *sources]
         return self.lab.start("client", "hold", argv)
 
     # -- the end

@@ -20,8 +20,8 @@ SECONDS = {"s": 1, "m": 60, "h": 3600}
 LOOK_BACK = "5m"  # Prometheus' own, for which a sample counts
 RATE_INTERVAL = "1m"  # what Grafana makes of a scrape each 15 s
 # What tells alerts of one name apart.
-OBJECTS = ("frontend", "cluster", "pool", "worker", "port", "provider", "grpc_xds_resource_type", "grpc_xds_server",
-           "role")
+OBJECTS = ("frontend", "cluster", "pool", "worker", "gateway", "port", "provider", "grpc_xds_resource_type",
+           "grpc_xds_server", "role")
 START_S = 45
 
 

@@ -208,24 +208,6 @@ static void ops_11_what_is_asked_for_is_told_and_nothing_else(void **state)
 	told_free(t);
 }
 
-// OPS-137
-static void ops_137_a_gateway_that_is_silent_is_told_until_it_is_heard(void **state)
-{
-	static const char *const names[] = {"gateways_silent"};
-	static uint64_t n_silent;
-	struct world *w = *state;
-	n_silent = 1;
-	lb_link_add_group(w->link, "net", (struct counter_set){names, &n_silent, 1});
-	struct told *t = tell(w, &(struct scrape_ask){0});
-	assert_true(has(t, "shunt_gateways_silent{} 1"));
-	assert_int_equal(count_with(t, "event=gateways_silent"), 0); // it goes down again
-	told_free(t);
-	n_silent = 0;
-	t = tell(w, &(struct scrape_ask){0});
-	assert_true(has(t, "shunt_gateways_silent{} 0"));
-	told_free(t);
-}
-
 // OPS-15: else nobody hears of a worker that is one configuration behind.
 static void ops_15_the_newest_snapshot_has_the_number_that_workers_tell(void **state)
 {
@@ -246,5 +228,4 @@ static void ops_15_the_newest_snapshot_has_the_number_that_workers_tell(void **s
 RUN_SUITE("ctrl/scrape", CASE(ops_10_clusters_that_come_and_go_meanwhile_are_told_once),
 	CASE(a_histogram_is_cumulative_up_to_its_count),
 	CASE(ops_11_what_is_asked_for_is_told_and_nothing_else),
-	CASE(ops_15_the_newest_snapshot_has_the_number_that_workers_tell),
-	CASE(ops_137_a_gateway_that_is_silent_is_told_until_it_is_heard))
+	CASE(ops_15_the_newest_snapshot_has_the_number_that_workers_tell))
