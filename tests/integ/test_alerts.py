@@ -138,6 +138,7 @@ def an_hour(lab, folder, factor, rows):
 
 @pytest.mark.timeout(300)
 def test_ops_15_alerts_fire_for_a_few_faults_and_nothing_else(lab, tmp_path):
+    """OPS-201: and they end."""
     an_hour(lab, tmp_path, HOUR_IN_TWO, [row for row in ROWS if row.is_short])
 
 
@@ -157,7 +158,7 @@ def test_ops_15_what_is_not_planted_fires_by_promtool(tmp_path):
     assert done.returncode == 0, done
 
 
-def test_ops_15_each_rule_has_a_fault_and_a_line_of_the_page():
+def test_ops_202_each_rule_has_a_fault_and_a_line_of_the_page():
     rules = set(re.findall(r"alert: (\w+)", RULES.read_text()))
     planted = {alert.split()[1] for row in ROWS for alert in row.fires}
     assert planted <= rules
