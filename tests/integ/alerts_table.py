@@ -222,7 +222,7 @@ def a_worker_stands_still_while_the_configuration_changes(w):
 
 @row("ticket ShuntWorkerBusy 0")
 def a_worker_has_more_to_do_than_it_can(w):
-    w.start_load("busy", f"http://{VIP}:{PORT}/mark", clients=2, streams=8, seconds=300,
+    w.start_load("busy", f"http://{VIP}:{PORT}/mark", clients=2, streams=40, seconds=300,
                  fields=(":authority: busy.example", LONG))
     yield
     w.stop_load("busy")

@@ -36,7 +36,7 @@ GATEWAYS = ("10.81.0.250", "10.81.0.251")
 SOURCES = [f"10.81.0.{n}" for n in range(2, 9)]  # more addresses of clients
 LIVE_REQUESTS = 200
 NARROW = 100  # places of its breaker
-BUSY_ROUTES = 1000
+BUSY_ROUTES = 3000
 LONG = "x-long: " + 3000 * "a"  # in which each of them looks for something
 LOSS = """
 table netdev faults {
@@ -193,7 +193,8 @@ class AlertsWorld:
         """Of lines of the access log, of traces, and a disk of its own for what is kept of xDS."""
         self.pipe = self.lab.dir / "access.pipe"
         os.mkfifo(self.pipe)
-        self.sink = self.lab.start("lb", "sink", ["cat", self.pipe])
+        # Open both ways, so that it does not end with a daemon.
+        self.sink = self.lab.start("lb", "sink", ["sh", "-c", f"exec cat <> {self.pipe} > /dev/null"])
         self.collector = Agent(self.lab, "lb", "collector", "otlp_agent.py", COLLECTOR)
         self.state.mkdir()
         command(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", self.state])
