@@ -104,8 +104,11 @@ def test_check_reads_the_bootstrap_too(tmp_path, text, words):
         assert word in done.stderr, (word, done.stderr)
 
 
-def test_check_without_any_bootstrap_says_so():
-    done = check(EXAMPLE / "shunt.yaml", GRPC_XDS_BOOTSTRAP="")
+def test_check_without_any_bootstrap_says_so(tmp_path):
+    """BT-01: none beside the file either."""
+    config = tmp_path / "shunt.yaml"
+    config.write_text((EXAMPLE / "shunt.yaml").read_text())
+    done = check(config, GRPC_XDS_BOOTSTRAP="")
     assert done.returncode == 1 and "GRPC_XDS_BOOTSTRAP" in done.stderr, done
 
 
