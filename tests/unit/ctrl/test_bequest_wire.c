@@ -10,11 +10,14 @@
 #include <string.h>
 
 static const struct ip_port addresses[] = {{{{1, [15] = 2}}, 80}, {{{3, [15] = 4}}, 65535}};
-static const struct lb_bequest full = {.ejection = {7, true, 123456789012},
-	.orca = {1.5F, 0.25F, 0.75F, 17, true, UINT64_MAX},
-	.is_checked = true,
-	.serves = false};
-static const struct assembler_bequest first = {"c", "leaf", addresses, 2, full};
+#define FULL                                                                                       \
+	{                                                                                          \
+		.ejection = {7, true, 123456789012},                                               \
+		.orca = {1.5F, 0.25F, 0.75F, 17, true, UINT64_MAX}, .is_checked = true,            \
+		.serves = false                                                                    \
+	}
+static const struct lb_bequest full = FULL;
+static const struct assembler_bequest first = {"c", "leaf", addresses, 2, FULL};
 
 static struct told {
 	uint32_t n_endpoints, n_overrides;
