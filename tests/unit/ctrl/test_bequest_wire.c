@@ -16,7 +16,6 @@ static const struct ip_port addresses[] = {{{{1, [15] = 2}}, 80}, {{{3, [15] = 4
 		.orca = {1.5F, 0.25F, 0.75F, 17, true, UINT64_MAX}, .is_checked = true,            \
 		.serves = false                                                                    \
 	}
-static const struct lb_bequest full = FULL;
 static const struct assembler_bequest first = {"c", "leaf", addresses, 2, FULL};
 
 static struct told {
