@@ -204,7 +204,7 @@ class AlertsWorld:
                 f"state_dir: {self.state}\n"
                 "xds: {deleted: drop}\n"
                 f"limits: {{requests: {LIVE_REQUESTS}}}\n"
-                f"access_log: {{path: {self.pipe}, filter: {{sample_per_million: 200000}}}}\n"
+                f"access_log: {{path: {self.pipe}}}\n"
                 f"tracing: {{collector: '{COLLECTOR}', sample_per_million: 10000}}\n")
 
     def start_daemon(self, wait=True):

@@ -71,6 +71,7 @@ class Hour:
             window = self.rule(alert)[1]
             until = time.time() + window + SLACK_S if window else self._await_end(row, alert)
             self.spans.append((row, alert, planted, healed, until))
+        self.look()
 
     def _await_firing(self, row):
         bound = SLACK_S + max(sum(self.rule(alert)) for alert in row.fires)
