@@ -5,6 +5,7 @@
 #pragma once
 
 #include "lb/base/err.h"
+#include "lb/base/gateways.h"
 #include "lb/base/ip.h"
 #include "lb/base/log.h"
 #include "lb/pick/access.h"
@@ -13,13 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CONFIG_MAX_PORTS 8
+#define CONFIG_MAX_PORTS LB_MAX_PORTS
 #define CONFIG_MAX_ADDRESSES 16 // of one port
 #define CONFIG_MAX_DNS_SERVERS 16
 #define CONFIG_MAX_SNI 64 // names of one frontend
 #define CONFIG_MAX_PROXIES 64 // of a frontend: prefixes
 #define CONFIG_MAX_VIPS 64
-#define CONFIG_MAX_GATEWAYS 8 // of one port
+#define CONFIG_MAX_GATEWAYS LB_MAX_GATEWAYS // of one port
 #define CONFIG_LEAST_WATCH_MS 50
 #define CONFIG_MAX_TUNNELS 16
 #define CONFIG_MAX_TUNNEL_PREFIXES 16 // of one, in each list

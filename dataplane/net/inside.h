@@ -40,19 +40,18 @@
 // neither for us nor a reply to us. arp_conflict: another host claims our address. arp_off_link:
 // sender outside of the port's prefixes. gateways_silent: a gauge of those that left the last
 // question without an answer. gateway_*: of the watch, by the worker that has it. hold_full,
-// hold_dropped: frames that could not wait for a
-// neighbor, or waited in vain. eth_vlan: of a VLAN, which the port has none of. ip_total_length:
-// longer than the frame, which the device cut or whose length is wrong. ip_broadcast: unicast
-// packet in a broadcast frame. icmp_forged: quotes a packet that we never sent. ip6_extension: too
-// many extension headers, or cut ones. ip6_option: one that we don't know, and may not pass over.
-// ip6_routing: a routing header that leads on. ip6_group: for a group, and no ICMPv6; or for one
-// host in a group's frame. nd_*: as arp_*. mld_asked: queries that name us or all. tcp_absent:
-// segments before net_set_tcp(). tunnel_packets: taken out of another one. tunnel_forged: from no
-// configured source. tunnel_malformed: headers that tell of no packet within. tunnel_checksum: of
-// UDP. tunnel_not_vip: what is within is for no address of vips. tunnel_nested: it is a tunnel's
-// packet again. tunnel_congested: marked, and what is within can't be. tunnel_relayed: to the next
-// hop. tunnel_hop_refused: one that is not configured, so that the packet was taken here.
-// tunnel_hop_too_long: lost on the way there.
+// hold_dropped: frames that could not wait for a neighbor, or waited in vain. eth_vlan: of a VLAN,
+// which the port has none of. ip_total_length: longer than the frame, which the device cut or whose
+// length is wrong. ip_broadcast: unicast packet in a broadcast frame. icmp_forged: quotes a packet
+// that we never sent. ip6_extension: too many extension headers, or cut ones. ip6_option: one that
+// we don't know, and may not pass over. ip6_routing: a routing header that leads on. ip6_group: for
+// a group, and no ICMPv6; or for one host in a group's frame. nd_*: as arp_*. mld_asked: queries
+// that name us or all. tcp_absent: segments before net_set_tcp(). tunnel_packets: taken out of
+// another one. tunnel_forged: from no configured source. tunnel_malformed: headers that tell of no
+// packet within. tunnel_checksum: of UDP. tunnel_not_vip: what is within is for no address of vips.
+// tunnel_nested: it is a tunnel's packet again. tunnel_congested: marked, and what is within can't
+// be. tunnel_relayed: to the next hop. tunnel_hop_refused: one that is not configured, so that the
+// packet was taken here. tunnel_hop_too_long: lost on the way there.
 #define NET_COUNTERS(X)                                                                            \
 	X(rx_frames)                                                                               \
 	X(tx_frames)                                                                               \

@@ -169,6 +169,17 @@ def fixture_make_net(lab):
         check_end(net.bed)
 
 
+def die_and_return(net, number, die, live):
+    """One of both, while the other one carries all."""
+    other = 3 - number
+    die(number)
+    net.wait_for(other)
+    assert net.carriers() == {other}
+    live(number)
+    net.wait_for(1, 2)
+    assert net.carriers() == {1, 2}
+
+
 @pytest.mark.timeout(180)
 def test_fl_60_64_gateways_die_and_return_and_no_call_fails(make_net):
     """Each of them alone, by its link and silently, then both at once."""
@@ -178,19 +189,8 @@ def test_fl_60_64_gateways_die_and_return_and_no_call_fails(make_net):
     net.start_load(6)
     wait_until(lambda: net.carriers() == {1, 2}, 10, "both carry")
 
-    net.cut(1)
-    net.wait_for(2)
-    assert net.carriers() == {2}
-    net.join(1)
-    net.wait_for(1, 2)
-    assert net.carriers() == {1, 2}
-
-    net.silence(2)
-    net.wait_for(1)
-    assert net.carriers() == {1}
-    net.unsilence(2)
-    net.wait_for(1, 2)
-    assert net.carriers() == {1, 2}
+    die_and_return(net, 1, net.cut, net.join)
+    die_and_return(net, 2, net.silence, net.unsilence)
 
     net.silence(1)
     net.silence(2)
@@ -209,12 +209,7 @@ def test_fl_60_62_likewise_in_a_vlan(make_net):
     net.wait_for(1, 2)
     net.start_load(4)
     wait_until(lambda: net.carriers() == {1, 2}, 10, "both carry")
-    net.silence(1)
-    net.wait_for(2)
-    assert net.carriers() == {2}
-    net.unsilence(1)
-    net.wait_for(1, 2)
-    assert net.carriers() == {1, 2}
+    die_and_return(net, 1, net.silence, net.unsilence)
     net.end_loads()
 
 

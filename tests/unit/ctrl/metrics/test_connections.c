@@ -3,6 +3,7 @@
 // looks at them each second, turns in real time.
 #include "ctrl/metrics/connections.h"
 #include "tests/support/check.h"
+#include "tests/support/rss.h"
 
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -154,15 +155,6 @@ static bool closes(struct port *p, int fd)
 		is = is_closed(fd);
 	}
 	return is;
-}
-
-static long rss_kib(void)
-{
-	long size, pages = 0;
-	FILE *f = fopen("/proc/self/statm", "r");
-	assert_int_equal(fscanf(f, "%ld %ld", &size, &pages), 2);
-	fclose(f);
-	return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
 // OPS-16

@@ -8,6 +8,7 @@
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "tests/support/check.h"
+#include "tests/support/rss.h"
 #include "tests/unit/ctrl/page/page_world.h"
 
 #include <event2/event.h>
@@ -371,15 +372,6 @@ static void ops_176_so_many_follow_and_no_more(void **state)
 		hear(fds[i], "</main>\n\n");
 		close(fds[i]);
 	}
-}
-
-static long rss_kib(void)
-{
-	long size, pages = 0;
-	FILE *f = fopen("/proc/self/statm", "r");
-	assert_int_equal(fscanf(f, "%ld %ld", &size, &pages), 2);
-	fclose(f);
-	return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
 // OPS-176: events of 250 KiB, which it does not take.
