@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/exception.h"
 
+#include "dataplane/rate.h"
 #include "dataplane/tun.h"
 #include "lb/base/cacheline.h"
 #include "lb/base/check.h"
@@ -21,10 +22,10 @@
 #define SENDER 0u // the worker that sends the kernel's frames
 #define BURST 32 // frames from one ring in one go
 #define REST_NS NS_PER_MS // workers wake nobody: a frame to the kernel waits that long
-#define BUCKET_NS (NS_PER_SECOND / 10) // of frames may come at once
+#define NEAR_SHARE 4 // a quarter of the rate is for frames of the link itself alone
 
-// over_rate, ring_full: given to nobody. refused: the kernel does not take it, as when the
-// interface is down. tx_dropped: the port had no buffer, or the frame is too long for it.
+// over_rate, near_over_rate, ring_full: given to nobody. refused: the kernel does not take it, as
+// when the interface is down. tx_dropped: the port had no buffer, or the frame is too long for it.
 #define EXCEPTION_COUNTERS(X)                                                                      \
 	X(kernel_rx_tcp)                                                                           \
 	X(kernel_rx_icmp)                                                                          \
@@ -32,6 +33,7 @@
 	X(kernel_rx_group)                                                                         \
 	X(kernel_rx_other)                                                                         \
 	X(kernel_rx_over_rate)                                                                     \
+	X(kernel_rx_near_over_rate)                                                                \
 	X(kernel_rx_ring_full)                                                                     \
 	X(kernel_rx_refused)                                                                       \
 	X(kernel_tx_frames)                                                                        \
@@ -51,8 +53,7 @@ struct exception_end {
 		bool is_on;
 		struct record_ring to_kernel; // w: worker, r: thread
 		struct record_ring *from_kernel; // borrowed, of the sender alone
-		uint64_t frame_ns; // of one frame at the rate
-		uint64_t tokens_ns, last_ns; // accumulated time, and until when
+		struct rate all, near; // near: beside all, for frames of the link itself
 		uint64_t counters
 			[EXCEPTION_N_COUNTERS]; // refused: the thread's; the rest: the worker's
 	} ways[NET_MAX_PORTS];
@@ -82,25 +83,16 @@ bool exception_end_has(const struct exception_end *e, uint32_t port)
 	return e && e->ways[port].is_on;
 }
 
-static bool is_allowed(struct way *w, uint64_t now_ns)
-{
-	uint64_t passed = now_ns - w->last_ns,
-		 full = BUCKET_NS > w->frame_ns ? BUCKET_NS : w->frame_ns;
-	w->last_ns = now_ns;
-	w->tokens_ns = passed >= full - w->tokens_ns ? full : w->tokens_ns + passed;
-	if (w->tokens_ns < w->frame_ns)
-		return false;
-	w->tokens_ns -= w->frame_ns;
-	return true;
-}
-
 void exception_end_give(struct exception_end *e, uint32_t port, enum net_foreign why,
 	const uint8_t *frame, size_t len, bool is_unmade, uint64_t now_ns)
 {
 	struct way *w = &e->ways[port];
 	DCHECK(w->is_on && why < NET_N_FOREIGN);
-	if (!is_allowed(w, now_ns)) {
-		counter_add(&w->counters[EXCEPTION_kernel_rx_over_rate], 1);
+	bool is_near = net_foreign_is_near(frame, len);
+	if (!(is_near && rate_take(&w->near, now_ns)) && !rate_take(&w->all, now_ns)) {
+		counter_add(&w->counters[is_near ? EXCEPTION_kernel_rx_near_over_rate
+						 : EXCEPTION_kernel_rx_over_rate],
+			1);
 		return;
 	}
 	uint8_t *room = record_ring_place(&w->to_kernel, (uint32_t)len);
@@ -243,7 +235,8 @@ static int open_port(struct exception *e, uint32_t port, const struct exception_
 		struct way *w = &e->ends[i].ways[port];
 		ok = record_ring_init(&w->to_kernel, RING_BYTES) == 0;
 		w->is_on = true;
-		w->frame_ns = NS_PER_SECOND / conf->rate;
+		rate_init(&w->near, conf->rate / NEAR_SHARE);
+		rate_init(&w->all, conf->rate - conf->rate / NEAR_SHARE);
 		w->from_kernel = i == SENDER ? &p->from_kernel : NULL;
 	}
 	return ok ? 0 : lb_err_set(reterr, "ports[%u].kernel: out of memory", port);

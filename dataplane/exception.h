@@ -17,7 +17,7 @@ struct exception_port {
 	const char *interface; // its name; NULL = no kernel behind this port. Copied
 	const uint8_t *mac; // of the port
 	uint16_t mtu;
-	uint32_t rate; // frames a second that each worker gives at most; from 1
+	uint32_t rate; // frames a second that each worker gives at most; from 4
 };
 
 // Makes the interfaces, ports[i] being that of shunt.yaml's ports. NULL with reterr, which begins

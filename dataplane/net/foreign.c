@@ -6,6 +6,11 @@
 #define TCP_CHECKSUM_AT 16
 #define UDP_CHECKSUM_AT 6
 #define OFFSET 0x1fff
+#define HOP_LIMIT_NEAR IP6_HOP_LIMIT_ON_LINK // IPv4's likewise
+#define IP4_TTL_AT 8
+#define IP6_HOP_LIMIT_AT 7
+#define IP4_LINK_GROUPS 0xe00000 // 224.0.0.0/24, which nobody forwards: RFC 5771 4
+#define IP6_LINK_SCOPE 2
 #define ARP_OP_AT 6
 #define ARP_REPLY 2
 #define ICMP_UNREACHABLE 3
@@ -171,6 +176,26 @@ enum net_foreign net_foreign_of(
 		return is_group ? NET_FOREIGN_GROUP : NET_FOREIGN_OTHER;
 	}
 	return NET_NOT_FOREIGN;
+}
+
+bool net_foreign_is_near(const uint8_t *frame, size_t len)
+{
+	if (len < ETH_HEADER)
+		return false;
+	size_t header = eth_is_priority_tagged(frame, len) ? ETH_HEADER + ETH_TAG : ETH_HEADER;
+	const uint8_t *ip = frame + header;
+	switch (load16(ip - 2)) {
+	case ETH_TYPE_IP4:
+		return len >= header + IP4_HEADER &&
+		       (ip[IP4_TTL_AT] == HOP_LIMIT_NEAR ||
+			       load32(ip + 16) >> 8 == IP4_LINK_GROUPS);
+	case ETH_TYPE_IP6:
+		return len >= header + IP6_HEADER &&
+		       (ip[IP6_HOP_LIMIT_AT] == HOP_LIMIT_NEAR ||
+			       (ip[24] == 0xff && (ip[25] & 0xf) == IP6_LINK_SCOPE));
+	default:
+		return true;
+	}
 }
 
 void net_foreign_make_checksum(uint8_t *frame, size_t len)

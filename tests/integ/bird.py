@@ -27,17 +27,17 @@ class Bird:
         return command(["birdc", "-r", "-s", self.socket, *words], check=False).stdout
 
     def protocol(self, name):
-        """(state, info) of a protocol, e.g. ("up", "Established")."""
+        """(state, info, since) of a protocol, e.g. ("up", "Established", "10:38:25.441")."""
         for line in self.ask("show", "protocols", name).splitlines():
             words = line.split()
             if words and words[0] == name:
-                return words[3], " ".join(words[5:])
-        return None, ""
+                return words[3], " ".join(words[5:]), words[4]
+        return None, "", None
 
     def is_established(self, name):
         if not self.process.alive():
             raise LabError(f"{self.name} ended: {self.process.output()}")
-        return self.protocol(name) == ("up", "Established")
+        return self.protocol(name)[:2] == ("up", "Established")
 
     def wait_established(self, *names, timeout=ESTABLISHED_TIMEOUT_S):
         """Until each of these BGP sessions is."""

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process's resident memory, in KiB. Under AddressSanitizer what is freed stays there, unless
 // its quarantine is off.
+// Thread: the test's own.
 #pragma once
 
 #include "tests/support/check.h"

@@ -214,6 +214,51 @@ static void a_checksum_that_was_left_to_hardware_is_made(void **state)
 	assert_memory_equal(f, before, n);
 }
 
+// FL-80
+static void what_no_router_passes_on_is_of_the_link(void **state)
+{
+	(void)state;
+	uint8_t f[256], payload[24] = {0};
+	size_t n = make_ip(f, PEER, OURS, UDP, payload, sizeof(payload));
+	assert_false(net_foreign_is_near(f, n));
+	f[22] = 255;
+	assert_true(net_foreign_is_near(f, n));
+	assert_false(net_foreign_is_near(f, 33)); // no whole header
+	f[22] = 254;
+	assert_false(net_foreign_is_near(f, n));
+	n = make_ip(f, PEER, IP(224, 0, 0, 5), 89, payload, sizeof(payload));
+	assert_true(net_foreign_is_near(f, n));
+	n = make_ip(f, PEER, IP(224, 0, 1, 5), 89, payload, sizeof(payload));
+	assert_false(net_foreign_is_near(f, n));
+	f[13] = 6; // ARP
+	assert_true(net_foreign_is_near(f, n));
+	assert_false(net_foreign_is_near(f, 13));
+}
+
+// FL-80
+static void it_is_the_same_of_ip6_and_of_tagged_frames(void **state)
+{
+	(void)state;
+	uint8_t f[256] = {0}, payload[24] = {0};
+	size_t n = make_ip6(f, PEER6, OURS6, UDP, payload, sizeof(payload));
+	f[21] = 64;
+	assert_false(net_foreign_is_near(f, n));
+	f[21] = 255;
+	assert_true(net_foreign_is_near(f, n));
+	assert_false(net_foreign_is_near(f, 53));
+	n = make_ip6(f, PEER6, "ff02::5", 89, payload, sizeof(payload));
+	f[21] = 1;
+	assert_true(net_foreign_is_near(f, n));
+	n = make_ip6(f, PEER6, "ff0e::5", 89, payload, sizeof(payload));
+	f[21] = 1;
+	assert_false(net_foreign_is_near(f, n));
+	memmove(f + 16, f + 12, n - 12);
+	memcpy(f + 12, (uint8_t[]){0x81, 0, 0, 0}, 4);
+	assert_false(net_foreign_is_near(f, n + 4));
+	f[25] = 255;
+	assert_true(net_foreign_is_near(f, n + 4));
+}
+
 // FL-24
 static void the_kernels_frames_leave_as_they_are(void **state)
 {
@@ -238,4 +283,6 @@ RUN_SUITE("net/foreign", IN_WORLD(what_we_serve_is_not_the_kernels, setup),
 	IN_WORLD(errors_go_to_both, setup), IN_WORLD(a_port_without_a_kernel_gives_nothing, setup),
 	IN_WORLD(it_is_the_same_with_ip6, setup6),
 	IN_WORLD(a_checksum_that_was_left_to_hardware_is_made, setup),
+	cmocka_unit_test(what_no_router_passes_on_is_of_the_link),
+	cmocka_unit_test(it_is_the_same_of_ip6_and_of_tagged_frames),
 	IN_WORLD(the_kernels_frames_leave_as_they_are, setup))
