@@ -9,6 +9,7 @@ backends with a cluster each, and the victim.
 
 import json
 import os
+import pathlib
 import ssl
 import sys
 import time
@@ -36,12 +37,13 @@ ATTACKERS = "10.66.0.0/16"
 ROUTES = "web-routes"
 PAGE = 100_000
 SMALL = 600
-# The victim is to be measured, and not its wait for a core that attackers and the control thread use as well: on other
-# hosts than theirs, as it would be in the world.
-NICE, VICTIM_NICE = 15, -15
+# The victim is to be measured, and not its wait for a core that attackers use as well: in the world it is on another
+# host than theirs, so is its backend, and a worker has its core to itself.
+NICE, WORKER_NICE = 15, -20
+REAL_TIME = os.sched_param(1)
 HUGE_CHAIN, LONG_CHAIN = 70 << 10, 50 << 10  # bytes of certificates; 64 KiB are taken
 SPARE_S = 25  # that an attack may take longer than its time
-QUIET_S = 3
+QUIET_S = 6
 
 
 class Ground:
@@ -64,9 +66,14 @@ class Ground:
         self.bed.config_text = self._with_gateway(self.bed.config_text())
         self.bed.start_daemon(env=env)
         self.pid = self.bed.daemon.pid
+        for thread, name in threads(self.pid):
+            if "worker" in name:
+                os.setpriority(os.PRIO_PROCESS, thread, WORKER_NICE)
         trust = [str(self.pki.folder / "ca.pem")] if self.pki else []
         self.victim = Agent(lab, "client", "victim", str(row.TOPICS / "victim_agent.py"), *trust,
-                            env={"PYTHONPATH": str(HERE)}, nice=VICTIM_NICE)
+                            env={"PYTHONPATH": str(HERE)})
+        wait_until(lambda: self.samples() and True, 10, "the victim's first requests")
+        as_on_another_host(self.victim.process.pid)
         self.quiet = self._quiet()
 
     def _use_tls(self):
@@ -93,11 +100,11 @@ class Ground:
     def _start_backends(self):
         self.bed.add_backend_address(BACKEND)
         web = self.bed.start_http_backend("web", BACKEND, SMALL, WEB_PORT)
-        os.setpriority(os.PRIO_PROCESS, web.pid, VICTIM_NICE)
         (self.lab.dir / "www-web" / "page").write_bytes(b"#" * PAGE)
         hostile = self.lab.start("backends", "hostile",
                                  [sys.executable, row.TOPICS / "hostile_backend.py", HOSTILE], nice=NICE)
         self.bed.wait_connect("backends", BACKEND, WEB_PORT, web)
+        as_on_another_host(web.pid)
         self.bed.wait_connect("backends", HOSTILE, max(hostile_backend.PORTS.values()), hostile)
 
     def serve(self, *more):
@@ -124,8 +131,7 @@ class Ground:
         return self.victim.ask()["ended"]
 
     def _quiet(self):
-        time.sleep(0.5)
-        wait_until(lambda: self.samples() and True, 10, "the victim's first requests")
+        self.samples()
         time.sleep(QUIET_S)
         return self.samples()
 
@@ -160,6 +166,18 @@ class Ground:
         argv = [sys.executable, row.TOPICS / "attacker.py", a_row.topic, a_row.name, seconds, json.dumps(arguments)]
         return self.lab.start("client", name, argv, cpu=SUPPORT_CPU, files=4096, nice=NICE,
                               env={"PYTHONPATH": str(HERE)})
+
+
+def threads(pid):
+    """(id, name) of each that a process has."""
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        yield int(task.name), (task / "comm").read_text().strip()
+
+
+def as_on_another_host(pid):
+    """It waits for no process that is none of these."""
+    for thread, _ in threads(pid):
+        os.sched_setscheduler(thread, os.SCHED_RR, REAL_TIME)
 
 
 def make_pki(folder):
