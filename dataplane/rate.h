@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bound of frames a second: a token bucket in time, which holds a tenth of a second's frames, or
-// one. Not thread-safe.
+// one.
+// Thread: the one that has it.
 #pragma once
 
 #include <stdbool.h>

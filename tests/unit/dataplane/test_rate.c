@@ -35,6 +35,5 @@ static void a_low_rate_still_lets_one_pass(void **state)
 	assert_true(rate_take(&r, NS_PER_SECOND + 500 * NS_PER_MS));
 }
 
-RUN_SUITE("dataplane/rate",
-	cmocka_unit_test(a_second_has_the_rate_and_what_came_together_before),
+RUN_SUITE("dataplane/rate", cmocka_unit_test(a_second_has_the_rate_and_what_came_together_before),
 	cmocka_unit_test(a_low_rate_still_lets_one_pass))
