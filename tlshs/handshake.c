@@ -235,27 +235,46 @@ static size_t slice(const struct tlshs_handshake *h)
 	return (waits ? MAX_HELLO_WIRE : TLSHS_MAX_FLIGHT) - h->n_fed;
 }
 
-bool tlshs_handshake_feed(struct tlshs_handshake *h, const uint8_t *p, size_t len)
+static void check_bound(struct tlshs_handshake *h)
+{
+	if (slice(h) > 0)
+		return;
+	step(h);
+	if (h->ended || slice(h) > 0)
+		return;
+	if (h->hello_seen || h->context->role == TLSHS_CLIENT)
+		end(h, TLSHS_flight_too_large, "more than 128 KiB");
+	else
+		refuse_hello(h);
+}
+
+void tlshs_handshake_gather(struct tlshs_handshake *h, const uint8_t *p, size_t len)
 {
 	while (len && !h->ended) {
 		size_t room = slice(h), n = len < room ? len : room;
 		if (BIO_write(h->in, p, (int)n) != (int)n) {
 			end(h, TLSHS_no_memory, "no memory");
-			return true;
+			return;
 		}
 		h->n_fed += n;
 		p += n;
 		len -= n;
-		step(h);
-		if (h->ended || slice(h) > 0)
-			continue;
-		if (h->hello_seen || h->context->role == TLSHS_CLIENT)
-			end(h, TLSHS_flight_too_large, "more than 128 KiB");
-		else
-			refuse_hello(h);
+		check_bound(h);
 	}
 	if (len && h->outcome == TLSHS_ok && BIO_write(h->in, p, (int)len) != (int)len)
 		end(h, TLSHS_no_memory, "no memory");
+}
+
+void tlshs_handshake_run(struct tlshs_handshake *h)
+{
+	if (!h->ended)
+		step(h);
+}
+
+bool tlshs_handshake_feed(struct tlshs_handshake *h, const uint8_t *p, size_t len)
+{
+	tlshs_handshake_gather(h, p, len);
+	tlshs_handshake_run(h);
 	return h->ended;
 }
 

@@ -24,8 +24,12 @@ struct tlshs_handshake *tlshs_handshake_new(struct tlshs_context *, struct str s
 void tlshs_handshake_log_keys(struct tlshs_handshake *, struct tlshs_keylog *);
 void tlshs_handshake_free(struct tlshs_handshake *); // NULL is fine; overwrites secrets
 
-// Bytes of the peer. All are taken; what comes behind the handshake waits as its rest. True = it
-// has ended: there is an outcome.
+// Bytes of the peer. All are taken; what comes behind the handshake waits as its rest. They cost
+// their copy alone, unless a bound asks whether all is well.
+void tlshs_handshake_gather(struct tlshs_handshake *, const uint8_t *, size_t len);
+// Goes on with what was gathered. No effect on one that has ended.
+void tlshs_handshake_run(struct tlshs_handshake *);
+// Both. True = it has ended: there is an outcome.
 bool tlshs_handshake_feed(struct tlshs_handshake *, const uint8_t *, size_t len);
 // Moves up to `room` bytes for the peer; 0 = there are none. After an error these end with the
 // alert, if the peer is to get one.

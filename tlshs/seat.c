@@ -91,6 +91,7 @@ static void drop_handshake(struct tlshs_seat *s, struct tlshs_census *c)
 	tlshs_handshake_free(s->handshake);
 	s->handshake = NULL;
 	list_remove(&s->open);
+	list_remove(&s->ready);
 	leave(&c->of_source[s->source]);
 	leave(&c->open);
 }
@@ -110,6 +111,8 @@ static bool next_answer(struct tlshs_seat *s, struct tlshs_answer *a, uint64_t *
 	if (n == 0 && s->handshake && s->told) {
 		a->kind = TLSHS_REST;
 		n = tlshs_handshake_drain_rest(s->handshake, a->bytes, TLSHS_SLOT);
+	} else if (n > 0) {
+		s->n_unanswered = 0;
 	}
 	a->len = (uint16_t)n;
 	return n > 0;
@@ -129,12 +132,13 @@ bool tlshs_seat_answer(
 	return room;
 }
 
-void tlshs_seat_feed(struct tlshs_seat *s, struct tlshs_link *l, const struct tlshs_order *o)
+bool tlshs_seat_feed(struct tlshs_seat *s, struct tlshs_link *l, const struct tlshs_order *o)
 {
 	s->n_got += o->len;
+	s->n_unanswered += o->len;
 	if (s->handshake) {
-		tlshs_handshake_feed(s->handshake, o->bytes, o->len);
-		return;
+		tlshs_handshake_gather(s->handshake, o->bytes, o->len);
+		return true;
 	}
 	// They crossed the end: nobody here needs them.
 	struct tlshs_answer a;
@@ -144,6 +148,14 @@ void tlshs_seat_feed(struct tlshs_seat *s, struct tlshs_link *l, const struct tl
 	memcpy(a.bytes, o->bytes, o->len);
 	(void)!spsc_write(
 		&l->answers, &a); // whoever reads orders has seen to it that there is room
+	return false;
+}
+
+void tlshs_seat_run(struct tlshs_seat *s)
+{
+	tlshs_handshake_run(s->handshake);
+	if (s->is_last)
+		tlshs_handshake_stop(s->handshake, TLSHS_lost);
 }
 
 void tlshs_seat_stop(struct tlshs_seat *s, struct tlshs_census *c, uint64_t *counts)

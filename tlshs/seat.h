@@ -23,20 +23,27 @@ struct tlshs_census {
 struct tlshs_seat {
 	bool taken; // between START and STOP
 	bool told; // END is written
+	bool is_last; // the peer sends nothing more
 	uint64_t id;
 	uint64_t deadline_ns;
 	uint64_t n_got; // bytes of the peer
+	uint64_t n_unanswered; // of them
+	uint64_t since_ns; // it has something to do
 	uint32_t source; // its place
 	enum tlshs_outcome refused; // with no handshake: why there is none
 	struct tlshs_handshake *handshake; // NULL = none, or all is told
 	struct list_link open; // those with a handshake, in order of their deadlines
+	struct list_link ready; // tlshs_queue's
 	struct list_link waiting; // for room in the ring of answers
 };
 
 // Takes the seat and the order's reference.
 void tlshs_seat_start(struct tlshs_seat *, const struct tlshs_order *, struct tlshs_census *,
 	uint64_t deadline_ns);
-void tlshs_seat_feed(struct tlshs_seat *, struct tlshs_link *, const struct tlshs_order *);
+// Bytes of the peer. True = there is something to run for.
+bool tlshs_seat_feed(struct tlshs_seat *, struct tlshs_link *, const struct tlshs_order *);
+// Goes on with what the peer has sent.
+void tlshs_seat_run(struct tlshs_seat *);
 // Writes what there is to answer, and ends the handshake once all is told. counts: by outcome.
 // False = the ring is full.
 [[nodiscard]] bool tlshs_seat_answer(

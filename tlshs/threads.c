@@ -5,7 +5,7 @@
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"
-#include "tlshs/seat.h"
+#include "tlshs/queue.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define MAX_ORDERS 16 // of one worker in a turn: a public key operation takes its time
 #define EMPTY_TURNS 64 // before the first sleep
 #define FIRST_SLEEP_NS (20 * NS_PER_US)
 #define LAST_SLEEP_NS NS_PER_MS
@@ -32,6 +31,7 @@ struct thread {
 	bool started;
 	struct end *ends; // by worker
 	struct list_link open; // seats
+	struct tlshs_queue queue;
 	uint64_t now_ns;
 	_Alignas(CACHELINE_SIZE) uint64_t counts[TLSHS_N_OUTCOMES]; // w: thread, r: any
 };
@@ -63,20 +63,20 @@ static void obey(struct thread *t, struct end *e, const struct tlshs_order *o)
 		tlshs_seat_start(s, o, &t->all->census, t->now_ns + t->all->conf.timeout_ns);
 		if (s->handshake)
 			list_append(&t->open, &s->open);
+		answer(t, e, s);
 	} else if (known && o->kind == TLSHS_BYTES) {
-		tlshs_seat_feed(s, &e->link, o);
-	} else if (known && o->kind == TLSHS_EOF) {
-		if (s->handshake)
-			tlshs_handshake_stop(s->handshake, TLSHS_lost);
+		if (tlshs_seat_feed(s, &e->link, o))
+			tlshs_queue_add(&t->queue, s, t->now_ns);
+	} else if (known && o->kind == TLSHS_EOF && s->handshake) {
+		s->is_last = true;
+		tlshs_queue_add(&t->queue, s, t->now_ns);
 	} else if (known && o->kind == TLSHS_STOP) {
 		tlshs_seat_stop(s, &t->all->census, t->counts);
-		return;
 	}
-	if (o->kind == TLSHS_START || known)
-		answer(t, e, s);
 }
 
-// True = there was something. Orders wait while answers find no room: so nothing piles up here.
+// True = there was something. Orders cost little; they wait while answers find no room, so that
+// nothing piles up here but what each seat may gather.
 static bool serve(struct thread *t, struct end *e)
 {
 	struct tlshs_order o;
@@ -84,7 +84,7 @@ static bool serve(struct thread *t, struct end *e)
 	for (struct list_link *l; (l = list_first(&e->waiting)) && spsc_room(&e->link.answers) > 0;
 		busy = true)
 		answer(t, e, CONTAINER_OF(l, struct tlshs_seat, waiting));
-	for (unsigned n = 0; n < MAX_ORDERS && list_empty(&e->waiting) &&
+	for (uint32_t n = 0; n < t->all->conf.n_slots && list_empty(&e->waiting) &&
 			     spsc_room(&e->link.answers) > 0 && spsc_read(&e->link.orders, &o);
 		n++, busy = true)
 		obey(t, e, &o);
@@ -120,6 +120,20 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)ts.tv_sec * NS_PER_SECOND + (uint64_t)ts.tv_nsec;
 }
 
+// One public key operation or so: then whoever came meanwhile is looked at. True = there was one.
+static bool run_next(struct thread *t)
+{
+	struct tlshs_seat *s = tlshs_queue_take(&t->queue, t->now_ns);
+	if (!s)
+		return false;
+	uint32_t source = s->source;
+	tlshs_seat_run(s);
+	answer(t, end_of(t, s), s);
+	uint64_t now_ns = monotonic_ns();
+	tlshs_queue_charge(&t->queue, source, now_ns - t->now_ns, now_ns);
+	return true;
+}
+
 // Returns for how long, for the next time.
 static uint64_t rest(uint32_t n_empty, uint64_t sleep_ns)
 {
@@ -143,6 +157,7 @@ static void *run(void *arg)
 		for (uint32_t i = 0; i < t->all->conf.n_workers; i++)
 			busy |= serve(t, &t->ends[i]);
 		expire(t);
+		busy |= run_next(t);
 		n_empty = busy ? 0 : n_empty + 1;
 		if (!busy)
 			sleep_ns = rest(n_empty, sleep_ns);
@@ -178,6 +193,7 @@ static bool thread_init(struct thread *t, struct tlshs_threads *all)
 {
 	t->all = all;
 	list_init(&t->open);
+	tlshs_queue_init(&t->queue);
 	t->ends = cacheline_alloc(all->conf.n_workers, sizeof(*t->ends));
 	if (!t->ends)
 		return false;
