@@ -113,10 +113,10 @@ static void expire(struct thread *t)
 	}
 }
 
-static uint64_t monotonic_ns(void)
+static uint64_t read_ns(clockid_t clock)
 {
 	struct timespec ts;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * NS_PER_SECOND + (uint64_t)ts.tv_nsec;
 }
 
@@ -127,10 +127,11 @@ static bool run_next(struct thread *t)
 	if (!s)
 		return false;
 	uint32_t source = s->source;
+	uint64_t began_ns = read_ns(CLOCK_THREAD_CPUTIME_ID);
 	tlshs_seat_run(s);
 	answer(t, end_of(t, s), s);
-	uint64_t now_ns = monotonic_ns();
-	tlshs_queue_charge(&t->queue, source, now_ns - t->now_ns, now_ns);
+	tlshs_queue_charge(
+		&t->queue, source, read_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns, t->now_ns);
 	return true;
 }
 
@@ -153,7 +154,7 @@ static void *run(void *arg)
 	// Pairs with the release of tlshs_threads_free().
 	while (!__atomic_load_n(&t->all->stop, __ATOMIC_ACQUIRE)) {
 		bool busy = false;
-		t->now_ns = monotonic_ns();
+		t->now_ns = read_ns(CLOCK_MONOTONIC);
 		for (uint32_t i = 0; i < t->all->conf.n_workers; i++)
 			busy |= serve(t, &t->ends[i]);
 		expire(t);
