@@ -71,8 +71,7 @@ struct control_plane {
 	struct show *show;
 	struct reach reach;
 	struct succession *succession; // NULL = off
-	struct twheel_timer watch_timer; // every second
-	struct twheel_timer ports_timer;
+	struct twheel_timer watch_timer, ports_timer; // every second; WATCH_PORTS_NS
 	struct steering_watch steering;
 	struct heap_trim trim;
 	struct shutdown shutdown;
@@ -252,7 +251,8 @@ static int start_loop(struct control_plane *p, struct lb_err *err)
 	};
 	if (!p->drains || !p->failure_log || signals_watch(&p->signals, p->loop))
 		return lb_err_set(err, "out of memory");
-	return access_log_start(p->conf.config, p->conf.links, &p->signals.access_log, err);
+	return access_log_start(p->conf.config, p->conf.bootstrap, p->conf.links,
+		rand_u64(&p->rand), &p->signals.access_log, err);
 }
 
 static int start_trust(struct control_plane *p, struct lb_err *err)

@@ -220,7 +220,7 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 		d->links[i] = lb_link_new(i, c->workers[i], d->shared);
 		if (!d->links[i])
 			return lb_err_set(err, "out of memory for worker %u", i);
-		bool has_own = c->access_log && c->access_log->path;
+		bool has_own = c->access_log && (c->access_log->path || c->access_log->collector);
 		if (c->access_log || c->tracing)
 			d->links[i]->access = lb_access_new(has_own ? &c->access_filter : NULL);
 		if (c->tracing)

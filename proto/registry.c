@@ -8,6 +8,7 @@
 #include "envoy/config/route/v3/route.pb-c.h"
 #include "envoy/config/trace/v3/opentelemetry.pb-c.h"
 #include "envoy/extensions/access_loggers/file/v3/file.pb-c.h"
+#include "envoy/extensions/access_loggers/grpc/v3/als.pb-c.h"
 #include "envoy/extensions/access_loggers/stream/v3/stream.pb-c.h"
 #include "envoy/extensions/clusters/aggregate/v3/cluster.pb-c.h"
 #include "envoy/extensions/filters/http/fault/v3/fault.pb-c.h"
@@ -47,6 +48,7 @@ static const ProtobufCMessageDescriptor *const known[] = {
 	&envoy__config__route__v3__route_configuration__descriptor,
 	&envoy__config__trace__v3__open_telemetry_config__descriptor,
 	&envoy__extensions__access_loggers__file__v3__file_access_log__descriptor,
+	&envoy__extensions__access_loggers__grpc__v3__http_grpc_access_log_config__descriptor,
 	&envoy__extensions__access_loggers__stream__v3__stderr_access_log__descriptor,
 	&envoy__extensions__access_loggers__stream__v3__stdout_access_log__descriptor,
 	&envoy__extensions__clusters__aggregate__v3__cluster_config__descriptor,

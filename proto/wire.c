@@ -7,6 +7,7 @@
 
 #define LENGTH_DELIMITED 2 // wire type
 #define PATH_MAX_DEPTH 8 // levels that an error names
+#define REPLACEMENT "\xef\xbf\xbd" // U+FFFD
 
 size_t proto_utf8_len(const uint8_t *p, size_t left)
 {
@@ -24,6 +25,16 @@ size_t proto_utf8_len(const uint8_t *p, size_t left)
 	bool surrogate = p[0] == 0xed && p[1] > 0x9f;
 	bool too_large = p[0] == 0xf4 && p[1] > 0x8f;
 	return overlong || surrogate || too_large ? 0 : n;
+}
+
+char *proto_text(struct lb_arena *arena, struct str s)
+{
+	char *text = lb_arena_alloc(arena, s.len + 1, strlen(REPLACEMENT)), *p = text;
+	for (size_t i = 0, n; text && i < s.len; i += n ? n : 1) {
+		n = proto_utf8_len((const uint8_t *)s.p + i, s.len - i);
+		p = mempcpy(p, n ? s.p + i : REPLACEMENT, n ? n : strlen(REPLACEMENT));
+	}
+	return text;
 }
 
 static bool is_text(const uint8_t *p, size_t len)

@@ -5,7 +5,9 @@
 // Thread: any.
 #pragma once
 
+#include "lb/base/arena.h"
 #include "lb/base/err.h"
+#include "lb/base/str.h"
 
 #include <protobuf-c/protobuf-c.h>
 
@@ -44,3 +46,5 @@ bool proto_any_is(const char *type_url, const ProtobufCMessageDescriptor *);
 
 // Length of the well-formed UTF-8 sequence that starts at p, 0 = malformed or a NUL.
 size_t proto_utf8_len(const uint8_t *p, size_t left);
+// As a text of a message, in the arena: what is no UTF-8 is U+FFFD. NULL = out of memory.
+char *proto_text(struct lb_arena *, struct str);

@@ -22,7 +22,7 @@
 #define IDLE_MS 50
 #define RETRY_MS 200 // of what cannot be written
 #define END_MS 2000
-#define LAST_TRIES 5
+#define LAST_NS NS_PER_SECOND // for what waits when the process ends
 #define QUIET_NS (10 * NS_PER_SECOND)
 #define BATCH 16 // records
 
@@ -114,9 +114,17 @@ static bool flush(struct access_log *l)
 	for (uint32_t i = 0; i < l->now.n; i++) {
 		struct access_output *o = l->now.outputs[i];
 		access_output_open(o, now_ns);
-		all &= !access_output_waits(o) || access_output_flush(o);
+		all &= access_output_flush(o);
 	}
 	return all;
+}
+
+static void finish(struct access_log *l, uint64_t *stopped_ns)
+{
+	if (!*stopped_ns)
+		*stopped_ns = l->conf.clock_ns();
+	for (uint32_t i = 0; i < l->now.n; i++)
+		access_output_finish(l->now.outputs[i], true);
 }
 
 static void reopen(struct access_log *l)
@@ -138,7 +146,7 @@ static void wait_for(struct access_log *l, int ms)
 	for (uint32_t i = 0; i < l->now.n; i++)
 		if (is_awaited(l->now.outputs[i]))
 			fds[n_fds++] = (struct pollfd){
-				.fd = access_output_fd(l->now.outputs[i]), .events = POLLOUT};
+				.fd = l->now.outputs[i]->fd, .events = l->now.outputs[i]->events};
 	if (poll(fds, n_fds, ms) > 0 && fds[0].revents) {
 		uint64_t n;
 		(void)!read(l->wake_fd, &n, sizeof(n));
@@ -148,13 +156,16 @@ static void wait_for(struct access_log *l, int ms)
 static void *log_main(void *arg)
 {
 	struct access_log *l = arg;
-	int idle_ms = BUSY_MS, n_tries = 0;
+	int idle_ms = BUSY_MS;
+	uint64_t stopped_ns = 0;
 	for (;;) {
 		bool stop = atomic_load_explicit(&l->stop, memory_order_acquire);
 		access_logs_look(l->logs, &l->now);
 		bool all, some = take_records(l, &all);
 		if (atomic_exchange_explicit(&l->reopen, false, memory_order_relaxed))
 			reopen(l);
+		if (stop)
+			finish(l, &stopped_ns);
 		bool flushed = flush(l);
 		if (all)
 			access_logs_let_go(l->logs, &l->now, l->conf.clock_ns());
@@ -162,7 +173,7 @@ static void *log_main(void *arg)
 			break;
 		if (!flushed) {
 			wait_for(l, l->now.n > 1 && !stop ? BUSY_MS : RETRY_MS); // others go on
-			if (stop && ++n_tries > LAST_TRIES)
+			if (stop && l->conf.clock_ns() - stopped_ns > LAST_NS)
 				break;
 			continue;
 		}
@@ -176,20 +187,27 @@ static void *log_main(void *arg)
 
 // The owner's side.
 
+// A list without entries has a byte.
+static void *copy(const void *list, size_t n, size_t size)
+{
+	void *made = calloc(n + 1, size);
+	if (made && n)
+		memcpy(made, list, n * size);
+	return made;
+}
+
 static int copy_conf(struct access_log *l, const struct access_log_conf *conf)
 {
+	const struct access_logs_conf *logs = &conf->logs;
 	l->conf = *conf;
-	struct access_log_frontend *frontends = calloc(conf->n_frontends, sizeof(*frontends));
-	struct lb_access **workers = calloc(conf->n_workers, sizeof(*workers));
-	l->conf.frontends = frontends;
-	l->conf.workers = workers;
-	if (!frontends || !workers)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < conf->n_frontends; i++)
-		frontends[i] = conf->frontends[i];
-	for (uint32_t i = 0; i < conf->n_workers; i++)
-		workers[i] = conf->workers[i];
-	return 0;
+	l->conf.frontends = copy(conf->frontends, conf->n_frontends, sizeof(*conf->frontends));
+	l->conf.workers = copy(conf->workers, conf->n_workers, sizeof(*conf->workers));
+	l->conf.logs.node.bytes = copy(logs->node.bytes, logs->node.len, 1);
+	l->conf.logs.xds_collectors =
+		copy(logs->xds_collectors, logs->n_xds_collectors, sizeof(*logs->xds_collectors));
+	bool all = l->conf.frontends && l->conf.workers && l->conf.logs.node.bytes &&
+	           l->conf.logs.xds_collectors;
+	return all ? 0 : -ENOMEM;
 }
 
 int access_log_new(
@@ -204,10 +222,8 @@ int access_log_new(
 	int rc = copy_conf(l, conf);
 	if (rc || !l->recent || l->wake_fd < 0 || l->done_fd < 0)
 		rc = lb_err_set(reterr, "out of memory");
-	const struct access_logs_conf logs = {
-		conf->own, conf->text_format, conf->xds_directory, conf->xds_stdout};
 	if (!rc)
-		rc = access_logs_new(&logs, &l->logs, reterr);
+		rc = access_logs_new(&l->conf.logs, &l->logs, reterr);
 	if (!rc && pthread_create(&l->thread, NULL, log_main, l))
 		rc = lb_err_set(reterr, "no thread");
 	l->started = !rc;
@@ -237,6 +253,8 @@ void access_log_free(struct access_log *l)
 	access_recent_free(l->recent);
 	free((void *)(uintptr_t)l->conf.frontends);
 	free((void *)(uintptr_t)l->conf.workers);
+	free((void *)(uintptr_t)l->conf.logs.node.bytes);
+	free((void *)(uintptr_t)l->conf.logs.xds_collectors);
 	if (l->wake_fd >= 0)
 		close(l->wake_fd);
 	if (l->done_fd >= 0)
@@ -287,8 +305,11 @@ static uint64_t n_ring(const struct access_log *l)
 struct access_log_numbers access_log_numbers(const struct access_log *l)
 {
 	const struct access_logs_totals t = access_logs_totals(l->logs);
-	return (struct access_log_numbers){
-		.n_lines = t.n_lines, .n_ring = n_ring(l), .n_cut = t.n_cut, .error = t.error};
+	return (struct access_log_numbers){.n_lines = t.n_lines,
+		.n_ring = n_ring(l),
+		.n_cut = t.n_cut,
+		.n_failed = t.n_failed,
+		.error = t.error};
 }
 
 // What there is to say of one output. What the rings dropped is said once, of the first.
@@ -307,7 +328,7 @@ static void tell_output(void *ctx, struct access_output *o)
 	struct news *news = ctx;
 	if (is_quiet(o->told_ns, news->now_ns))
 		return;
-	uint64_t cut = counter_read(&o->n_cut);
+	uint64_t cut = counter_read(&o->n_cut) + counter_read(&o->n_failed);
 	uint64_t dropped = cut - o->told_cut + news->n_ring;
 	int error = atomic_load_explicit(&o->error, memory_order_relaxed);
 	if (!dropped && error == o->told_error)

@@ -6,6 +6,7 @@
 // Thread: ctrl, but for that thread.
 #pragma once
 
+#include "ctrl/access_log/logs.h"
 #include "ctrl/access_log/want.h"
 #include "lb/base/err.h"
 #include "lb/base/ip.h"
@@ -24,11 +25,8 @@ struct access_log_frontend {
 	const char *name;
 	struct ip_port local;
 };
-struct access_log_conf { // all borrowed, outlives the log
-	const struct access_place *own; // shunt.yaml's log; NULL = there are only listeners'
-	const char *text_format; // of that; NULL = JSON
-	const char *xds_directory; // where listeners may have files; NULL = nowhere
-	bool xds_stdout; // listeners may have the process's streams
+struct access_log_conf { // what is borrowed outlives the log
+	struct access_logs_conf logs; // lists and the node are copied
 	const struct access_log_frontend *frontends; // copied
 	uint32_t n_frontends;
 	struct lb_access *const *workers; // copied; by worker
@@ -65,6 +63,7 @@ struct access_log_numbers {
 	// Lines lost with the reader that had their beginning, or since one output was full while
 	// others were not.
 	uint64_t n_cut;
-	int error; // errno of what fails now; 0 = nothing
+	uint64_t n_failed; // entries that a service was sent by a stream which failed at once
+	int error; // of access_place_error(): what fails now; 0 = nothing
 };
 struct access_log_numbers access_log_numbers(const struct access_log *);

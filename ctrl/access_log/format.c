@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/access_log/format.h"
 
+#include "ctrl/access_log/entry.h"
+
 #include <jansson.h>
 
 #include <errno.h>
@@ -25,6 +27,7 @@ struct access_format {
 	bool is_json; // its pieces make JSON
 	size_t n;
 	struct piece *pieces; // owned
+	struct access_entry_form *entry; // owned; NULL = its lines are no entries
 };
 
 static int add(struct access_format *f, struct piece piece, struct lb_err *reterr)
@@ -287,10 +290,26 @@ int access_format_new_json(
 	return 0;
 }
 
+int access_format_new_entry(const char *text, struct access_format **ret, struct lb_err *reterr)
+{
+	struct access_format *f = calloc(1, sizeof(*f));
+	if (!f) {
+		lb_err_set(reterr, "out of memory");
+		return -ENOMEM;
+	}
+	int rc = access_entry_form_new(text, &f->entry, reterr);
+	if (rc)
+		access_format_free(f);
+	else
+		*ret = f;
+	return rc;
+}
+
 void access_format_free(struct access_format *f)
 {
 	if (!f)
 		return;
+	access_entry_form_free(f->entry);
 	drop_pieces(f);
 	free(f);
 }
@@ -325,6 +344,10 @@ static void write_json(const struct piece *p, const struct access_view *v, struc
 void access_format_write(
 	const struct access_format *f, const struct access_view *v, struct access_line *l)
 {
+	if (f->entry) {
+		access_entry_write(f->entry, v, l);
+		return;
+	}
 	l->size--; // for the newline
 	size_t before = l->len;
 	if (f->is_ours)

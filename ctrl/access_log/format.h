@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of an access log's lines: our JSON, a text with operators, or JSON with operators in it.
+// The form of an access log's lines: our JSON, a text with operators, JSON with operators in it, or
+// entries of a service.
 // Thread: made and freed by ctrl, constant in between.
 #pragma once
 
@@ -24,7 +25,10 @@ struct access_format;
 // SubstitutionFormatString), else all remain strings. Returns likewise.
 [[nodiscard]] int access_format_new_json(
 	const char *json, bool is_typed, struct access_format **ret, struct lb_err *reterr);
+// Entries; text as ctrl/access_log/entry.h has it. Returns likewise.
+[[nodiscard]] int access_format_new_entry(
+	const char *text, struct access_format **ret, struct lb_err *reterr);
 void access_format_free(struct access_format *); // NULL is fine
-// A line with its newline.
+// A line with its newline, or an entry.
 void access_format_write(
 	const struct access_format *, const struct access_view *, struct access_line *);

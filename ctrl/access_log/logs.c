@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/access_log/logs.h"
 
+#include "ctrl/access_log/collector.h"
+#include "ctrl/access_log/file.h"
 #include "ctrl/access_log/format.h"
 #include "lb/pick/access_set.h"
 
@@ -8,7 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(ACCESS_LOGS <= 64, "logs are bits");
+_Static_assert(ACCESS_LOGS == 64, "logs are bits");
+#define OWN_LINES 0
+#define OWN_ENTRIES (ACCESS_LOGS - 1)
+_Static_assert(LB_ACCESS_OWN == (UINT64_C(1) << OWN_LINES | UINT64_C(1) << OWN_ENTRIES),
+	"the first and the last");
+// What an entry of shunt.yaml's log has beside what all have.
+#define OWN_ENTRY "request traceparent\n"
 
 enum state {
 	FREE, // ctrl's
@@ -30,7 +38,7 @@ struct one {
 
 struct access_logs {
 	struct access_logs_conf conf;
-	struct one all[ACCESS_LOGS]; // the first is shunt.yaml's
+	struct one all[ACCESS_LOGS]; // the first and the last are shunt.yaml's
 	struct access_output *outputs[ACCESS_LOGS]; // owned; ctrl's; NULL = a free place
 	struct lb_access_set **sets; // owned, counted; ctrl's
 	uint32_t n_sets;
@@ -51,15 +59,33 @@ static void set_state(struct one *k, enum state state)
 
 static bool is_at(const struct access_output *o, const struct access_place *p)
 {
-	return o && o->place.kind == p->kind &&
-	       (p->kind != ACCESS_FILE || strcmp(o->place.path, p->path) == 0);
+	return o && access_place_eq(&o->place, p);
+}
+
+static int make_output(struct access_logs *l, const struct access_place *place, bool is_own,
+	struct access_output **ret, struct lb_err *reterr)
+{
+	if (place->kind == ACCESS_COLLECTOR)
+		return access_collector_new(place, &l->conf.node, l->conf.seed++, ret, reterr);
+	return access_file_new(place, !is_own, ret, reterr);
+}
+
+// Of listeners' outputs there are so many of a kind at a time.
+static int check_room(const struct access_place *place, unsigned n, unsigned most, const char *what,
+	struct lb_err *reterr)
+{
+	if (n < most)
+		return 0;
+	lb_err_set(reterr, "%s: there are %u %s already", place->path, most, what);
+	return -ENOSPC;
 }
 
 static int get_output(struct access_logs *l, const struct access_place *place, bool is_own,
 	struct access_output **ret, struct lb_err *reterr)
 {
 	struct access_output **free_place = NULL;
-	unsigned n_files = 0;
+	unsigned n_files = 0, n_collectors = 0;
+	int rc = 0;
 	for (unsigned i = 0; i < ACCESS_LOGS; i++) {
 		struct access_output *o = l->outputs[i];
 		if (is_at(o, place)) {
@@ -68,18 +94,20 @@ static int get_output(struct access_logs *l, const struct access_place *place, b
 			return 0;
 		}
 		n_files += o && o->place.below;
+		n_collectors += o && o->place.kind == ACCESS_COLLECTOR;
 		if (!o && !free_place)
 			free_place = &l->outputs[i];
 	}
-	if (place->below && n_files == ACCESS_XDS_FILES) {
-		lb_err_set(reterr, "%s: there are %d files already", place->path, ACCESS_XDS_FILES);
-		return -ENOSPC;
-	}
+	if (place->below)
+		rc = check_room(place, n_files, ACCESS_XDS_FILES, "files", reterr);
+	else if (place->kind == ACCESS_COLLECTOR && !is_own)
+		rc = check_room(place, n_collectors, ACCESS_XDS_COLLECTORS, "collectors", reterr);
 	// There are as many places as logs, each of which needs no more than one.
-	int rc = access_output_new(place, !is_own, free_place, reterr);
+	if (!rc)
+		rc = make_output(l, place, is_own, free_place, reterr);
 	if (!rc) {
 		(*free_place)->n_users = 1;
-		(*free_place)->own = l->all[0].out; // NULL while that is made
+		(*free_place)->own = l->all[OWN_LINES].out; // NULL while that is made
 		*ret = *free_place;
 	}
 	return rc;
@@ -94,6 +122,7 @@ static void put_output(struct access_logs *l, struct access_output *o)
 			l->outputs[i] = NULL;
 	l->closed.n_lines += counter_read(&o->n_lines);
 	l->closed.n_cut += counter_read(&o->n_cut);
+	l->closed.n_failed += counter_read(&o->n_failed);
 	l->closed.n_cut += access_output_n_waiting(o); // nobody will have them
 	access_output_free(o);
 }
@@ -102,9 +131,17 @@ static void put_output(struct access_logs *l, struct access_output *o)
 
 static int make_format(const struct access_want *w, struct access_format **ret, struct lb_err *err)
 {
-	int rc = w->form == ACCESS_TEXT ? access_format_new(w->format, ret, err)
-	                                : access_format_new_json(w->format,
-						  w->form == ACCESS_JSON_TYPED, ret, err);
+	int rc;
+	switch (w->form) {
+	case ACCESS_TEXT:
+		rc = access_format_new(w->format, ret, err);
+		break;
+	case ACCESS_ENTRY:
+		rc = access_format_new_entry(w->format, ret, err);
+		break;
+	default:
+		rc = access_format_new_json(w->format, w->form == ACCESS_JSON_TYPED, ret, err);
+	}
 	return rc == -EINVAL ? lb_err_within(err, "format") : rc;
 }
 
@@ -120,13 +157,18 @@ static void clear(struct access_logs *l, struct one *k)
 	set_state(k, FREE);
 }
 
+static bool is_own(const struct access_logs *l, const struct one *k)
+{
+	return k == &l->all[OWN_LINES] || k == &l->all[OWN_ENTRIES];
+}
+
 // The form and the output are in place before the state says so.
 static int start(
 	struct access_logs *l, struct one *k, const struct access_want *w, struct lb_err *reterr)
 {
 	int rc = make_format(w, &k->format, reterr);
 	if (!rc)
-		rc = get_output(l, &w->place, k == &l->all[0], &k->out, reterr);
+		rc = get_output(l, &w->place, is_own(l, k), &k->out, reterr);
 	k->form = w->form;
 	k->leaves_ns = 0;
 	k->text = rc || !w->format ? NULL : strdup(w->format);
@@ -145,8 +187,24 @@ static bool is_same(const struct one *k, const struct access_want *w)
 	       strcmp(k->text, w->format) == 0 && is_at(k->out, &w->place);
 }
 
+// Its address is shunt.yaml's to say, as whoever is told of traces is.
+static int permit_collector(
+	const struct access_logs *l, struct access_place *place, struct lb_err *reterr)
+{
+	for (uint32_t i = 0; i < l->conf.n_xds_collectors; i++)
+		if (strcmp(l->conf.xds_collectors[i].name, place->path) == 0) {
+			place->path = l->conf.xds_collectors[i].address;
+			return 0;
+		}
+	return lb_err_set(reterr,
+		"%.128s: shunt.yaml names no address of this cluster (access_log.xds_collectors)",
+		place->path);
+}
+
 static int permit(const struct access_logs *l, struct access_place *place, struct lb_err *reterr)
 {
+	if (place->kind == ACCESS_COLLECTOR)
+		return permit_collector(l, place, reterr);
 	if (place->kind != ACCESS_FILE)
 		return l->conf.xds_stdout ? 0
 		                          : lb_err_set(reterr,
@@ -167,7 +225,7 @@ static int find(struct access_logs *l, const struct access_want *asked, struct o
 	struct access_want w = *asked;
 	struct one *free_one = NULL;
 	int rc = permit(l, &w.place, reterr);
-	for (unsigned i = 1; !rc && i < ACCESS_LOGS; i++) {
+	for (unsigned i = OWN_LINES + 1; !rc && i < OWN_ENTRIES; i++) {
 		struct one *k = &l->all[i];
 		if (is_same(k, &w)) {
 			*ret = k;
@@ -177,7 +235,7 @@ static int find(struct access_logs *l, const struct access_want *asked, struct o
 			free_one = k;
 	}
 	if (!rc && !free_one) {
-		lb_err_set(reterr, "there are %d logs of listeners already", ACCESS_LOGS - 1);
+		lb_err_set(reterr, "there are %d logs of listeners already", ACCESS_WANTS_MAX);
 		rc = -ENOSPC;
 	}
 	if (!rc)
@@ -257,7 +315,7 @@ static void sweep_sets(struct access_logs *l)
 void access_logs_sweep(struct access_logs *l)
 {
 	sweep_sets(l);
-	for (unsigned i = 1; i < ACCESS_LOGS; i++)
+	for (unsigned i = OWN_LINES + 1; i < OWN_ENTRIES; i++)
 		if (state_of(&l->all[i]) == LEFT)
 			clear(l, &l->all[i]);
 }
@@ -274,7 +332,12 @@ int access_logs_new(
 	int rc = 0;
 	if (conf->own) {
 		const struct access_want own = {.place = *conf->own, .format = conf->text_format};
-		rc = start(l, &l->all[0], &own, reterr);
+		rc = start(l, &l->all[OWN_LINES], &own, reterr);
+	}
+	if (!rc && conf->own_collector) {
+		const struct access_want own = {
+			.place = *conf->own_collector, .form = ACCESS_ENTRY, .format = OWN_ENTRY};
+		rc = start(l, &l->all[OWN_ENTRIES], &own, reterr);
 	}
 	if (rc) {
 		access_logs_free(l);
@@ -298,7 +361,7 @@ void access_logs_free(struct access_logs *l)
 
 const struct access_format *access_logs_own_format(const struct access_logs *l)
 {
-	return l->all[0].format;
+	return l->all[OWN_LINES].format;
 }
 
 void access_logs_each_output(
@@ -315,6 +378,7 @@ static void add_up(void *ctx, struct access_output *o)
 	int error = atomic_load_explicit(&o->error, memory_order_relaxed);
 	sum->n_lines += counter_read(&o->n_lines);
 	sum->n_cut += counter_read(&o->n_cut);
+	sum->n_failed += counter_read(&o->n_failed);
 	if (error)
 		sum->error = error;
 }
@@ -376,6 +440,7 @@ void access_logs_let_go(struct access_logs *l, struct access_logs_now *now, uint
 	for (uint64_t bits = now->leaving; bits; bits &= bits - 1) {
 		struct one *k = &l->all[__builtin_ctzll(bits)];
 		bool last = is_last(l, k);
+		access_output_finish(k->out, last);
 		if (last && !is_done(k, now_ns))
 			continue;
 		if (last)

@@ -11,6 +11,7 @@
 // Thread: as said below; numbers are read by any.
 #pragma once
 
+#include "ctrl/access_log/collector.h"
 #include "ctrl/access_log/operators.h"
 #include "ctrl/access_log/output.h"
 #include "ctrl/access_log/want.h"
@@ -22,16 +23,27 @@
 struct access_format;
 struct lb_access_set;
 
-#define ACCESS_LOGS (1 + ACCESS_WANTS_MAX) // bits of a record
+#define ACCESS_LOGS                                                                                \
+	(2 + ACCESS_WANTS_MAX) // bits of a record: shunt.yaml's are the first and the last
 #define ACCESS_XDS_FILES 32 // of listeners, at a time
+#define ACCESS_XDS_COLLECTORS 16 // likewise: each has a connection and a thread of its own
 
 struct access_logs;
 
+// Where a listener's name of a cluster leads.
+struct access_cluster {
+	const char *name, *address; // HOST:PORT
+};
 struct access_logs_conf { // borrowed, outlives them
 	const struct access_place *own; // shunt.yaml's log; NULL = none
 	const char *text_format; // of that; NULL = JSON
+	const struct access_place *own_collector; // shunt.yaml's, too; NULL = none
 	const char *xds_directory; // where listeners may have files; NULL = nowhere
 	bool xds_stdout; // listeners may have the streams
+	const struct access_cluster *xds_collectors; // those that listeners may have
+	uint32_t n_xds_collectors;
+	struct access_node node; // who we are to collectors
+	uint64_t seed; // of their pauses
 };
 
 // Ctrl:
@@ -46,12 +58,12 @@ struct lb_access_set *access_logs_want(struct access_logs *, const struct access
 	access_refused_fn *tell, void *ctx);
 // Takes a step with those that go. Call every second.
 void access_logs_sweep(struct access_logs *);
-// The form of shunt.yaml's log; NULL = there is no such log.
+// The form of shunt.yaml's log; NULL = there is none with lines.
 const struct access_format *access_logs_own_format(const struct access_logs *);
 void access_logs_each_output(
 	const struct access_logs *, void (*fn)(void *ctx, struct access_output *), void *ctx);
 struct access_logs_totals {
-	uint64_t n_lines, n_cut; // of all outputs, closed ones too
+	uint64_t n_lines, n_cut, n_failed; // of all outputs, closed ones too
 	int error; // of one that fails now; 0 = none does
 };
 struct access_logs_totals access_logs_totals(const struct access_logs *);

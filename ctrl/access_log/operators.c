@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/access_log/operators.h"
 
+#include "ctrl/access_log/headers.h"
 #include "ctrl/access_log/words.h"
 #include "lb/base/time.h"
 
@@ -11,10 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NEVER LB_ACCESS_N_TEXTS // Envoy's own header, which is not there
 #define NO_SECOND UINT8_MAX
-#define STATUS (LB_ACCESS_N_TEXTS + 1)
-#define GRPC_NUMBER (LB_ACCESS_N_TEXTS + 2)
 
 static void put_or_dash(struct access_line *l, struct str s)
 {
@@ -124,86 +122,39 @@ static void response_tx_duration(
 
 // Headers.
 
-static const struct header {
-	const char *name;
-	uint8_t what;
-} request_headers[] =
-	{
-		{":method", LB_ACCESS_METHOD},
-		{":path", LB_ACCESS_PATH},
-		{":authority", LB_ACCESS_AUTHORITY},
-		{"user-agent", LB_ACCESS_USER_AGENT},
-		{"x-request-id", LB_ACCESS_REQUEST_ID},
-		{"traceparent", LB_ACCESS_TRACEPARENT},
-		{"x-forwarded-for", LB_ACCESS_FORWARDED_FOR},
-		{"x-envoy-original-path", NEVER},
-		{NULL, 0},
-},
-  answer_headers[] =
-	  {
-		  {":status", STATUS},
-		  {"grpc-status", GRPC_NUMBER},
-		  {"x-envoy-upstream-service-time", NEVER},
-		  {NULL, 0},
-},
-  trailers[] = {
-	  {"grpc-status", GRPC_NUMBER},
-	  {NULL, 0},
-};
-
-static int find_header(const struct header *of, const char *name, size_t len, unsigned char *ret,
-	struct lb_err *err)
-{
-	const struct header *h = of;
-	for (; h->name; h++)
-		if (str_eq_fold((struct str){name, len}, str_from(h->name)))
-			break;
-	if (h->name) {
-		*ret = h->what;
-		return 0;
-	}
-	char kept[256] = "";
-	for (h = of; h->name; h++)
-		if (h->what != NEVER)
-			snprintf(kept + strlen(kept), sizeof(kept) - strlen(kept), "%s%s",
-				kept[0] ? ", " : "", h->name);
-	return lb_err_set(err, "'%.*s' is not kept; kept are %s", (int)len, name, kept);
-}
-
 // X or X?Y
-static int read_headers(const struct header *of, struct access_arg *a, struct lb_err *reterr)
+static int read_headers(enum access_headers of, struct access_arg *a, struct lb_err *reterr)
 {
 	if (!a->text || !*a->text)
 		return lb_err_set(reterr, "needs a header, as in (X) or (X?Y)");
 	size_t len = strcspn(a->text, "?");
 	a->second = NO_SECOND;
-	int rc = find_header(of, a->text, len, &a->first, reterr);
+	int rc = access_header_find(of, (struct str){a->text, len}, &a->first, reterr);
 	if (!rc && a->text[len])
-		rc = find_header(
-			of, a->text + len + 1, strlen(a->text + len + 1), &a->second, reterr);
+		rc = access_header_find(of, str_from(a->text + len + 1), &a->second, reterr);
 	return rc;
 }
 
 static int read_req(struct access_arg *a, struct lb_err *reterr)
 {
-	return read_headers(request_headers, a, reterr);
+	return read_headers(ACCESS_REQUEST, a, reterr);
 }
 
 static int read_resp(struct access_arg *a, struct lb_err *reterr)
 {
-	return read_headers(answer_headers, a, reterr);
+	return read_headers(ACCESS_RESPONSE, a, reterr);
 }
 
 static int read_trailer(struct access_arg *a, struct lb_err *reterr)
 {
-	return read_headers(trailers, a, reterr);
+	return read_headers(ACCESS_TRAILERS, a, reterr);
 }
 
 static void req(struct access_line *l, const struct access_view *v, const struct access_arg *a)
 {
-	bool first = a->first != NEVER && lb_access_get(v->record, a->first).len;
+	bool first = a->first != ACCESS_NEVER && lb_access_get(v->record, a->first).len;
 	unsigned char which = first || a->second == NO_SECOND ? a->first : a->second;
-	if (which == NEVER)
+	if (which == ACCESS_NEVER)
 		access_line_put(l, STR("-"));
 	else
 		put_text(l, v, which);
@@ -241,20 +192,14 @@ static void stream_id(
 	put_text(l, v, LB_ACCESS_REQUEST_ID);
 }
 
-static bool has_answer(const struct lb_access_record *r, unsigned char what)
-{
-	return (what == STATUS && r->brief.status) ||
-	       (what == GRPC_NUMBER && r->brief.grpc_status != LB_ACCESS_NO_GRPC);
-}
-
 static void resp(struct access_line *l, const struct access_view *v, const struct access_arg *a)
 {
-	const struct lb_access_record *r = v->record;
-	unsigned char which = has_answer(r, a->first) ? a->first : a->second;
-	if (!has_answer(r, which))
-		access_line_put(l, STR("-"));
+	unsigned n;
+	if (access_header_number(v->record, a->first, &n) ||
+		access_header_number(v->record, a->second, &n))
+		access_line_number(l, n);
 	else
-		access_line_number(l, which == STATUS ? r->brief.status : r->brief.grpc_status);
+		access_line_put(l, STR("-"));
 }
 
 // The answer.
@@ -281,14 +226,6 @@ static void flags_long(
 	access_line_put(l, str_from(access_flag_long(v->record->brief.cause)));
 }
 
-static const char *const camel[] = {"OK", "Canceled", "Unknown", "InvalidArgument",
-	"DeadlineExceeded", "NotFound", "AlreadyExists", "PermissionDenied", "ResourceExhausted",
-	"FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented", "Internal", "Unavailable",
-	"DataLoss", "Unauthenticated"};
-static const char *const snake[] = {"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT",
-	"DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED",
-	"RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
-	"INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED"};
 enum { AS_CAMEL, AS_SNAKE, AS_NUMBER };
 
 static int read_grpc(struct access_arg *a, struct lb_err *reterr)
@@ -309,12 +246,13 @@ static void grpc_status(
 	struct access_line *l, const struct access_view *v, const struct access_arg *a)
 {
 	uint8_t status = v->record->brief.grpc_status;
-	if (status >= sizeof(camel) / sizeof(camel[0]))
+	const char *name = access_grpc_name(status, a->first == AS_SNAKE);
+	if (!name)
 		access_line_put(l, STR("-"));
 	else if (a->first == AS_NUMBER)
 		access_line_number(l, status);
 	else
-		access_line_put(l, str_from(a->first == AS_SNAKE ? snake[status] : camel[status]));
+		access_line_put(l, str_from(name));
 }
 
 static void grpc_number(

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where lines of access logs go: a file, a FIFO or a stream, and the bytes that wait for it. Lines
-// leave whole: what could not be written waits, and is written first. Only of a reader that goes in
-// the middle of a line is the rest of that line lost.
+// Where lines of access logs go, and the bytes that wait for it: a file, a FIFO or a stream
+// (ctrl/access_log/file.h), or as entries a collector (ctrl/access_log/collector.h). Lines leave
+// whole. What
+// is common to all outputs is here; each kind has its own way to write.
 // Thread: made and freed by ctrl, used by the log's own thread in between; the numbers are read by
-// any. Opening, writing and closing may take as long as the disk does: of listeners' files that is
-// the log's own thread's alone.
+// any. Opening, writing and closing may take as long as the disk does: of listeners' outputs that
+// is the log's own thread's alone.
 #pragma once
 
 #include "ctrl/access_log/place.h"
 #include "lb/base/counter.h"
 
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,57 +19,95 @@
 
 #define ACCESS_BUFFER (1u << 20) // bytes that wait at most
 
+struct access_output;
+
+struct access_output_kind {
+	void (*free)(struct access_output *);
+	void (*open)(struct access_output *, uint64_t now_ns);
+	void (*close)(struct access_output *);
+	void (*reopen)(struct access_output *);
+	bool (*waits)(const struct access_output *);
+	bool (*flush)(struct access_output *);
+	void (*finish)(struct access_output *, bool is_last); // NULL = there is nothing to do
+	uint64_t (*n_waiting)(const struct access_output *);
+};
+
 struct access_output {
-	struct access_place place; // its directory is borrowed
+	const struct access_output_kind *kind;
+	struct access_place place; // its directory is borrowed, its other texts are owned
 	const struct access_output *own; // shunt.yaml's, whose file this one is not; or NULL
-	bool is_late; // the writer opens it, and closes it when it goes
-	int fd; // -1 = not open: a FIFO without a reader, or what is late
-	uint64_t open_ns; // late: when to try to open it again
-	bool is_file; // takes what there is at once
-	bool mid_line; // what was written last is not the end of a line
-	size_t sent, len; // of buf
+	int fd; // -1 = not open
+	short events; // what poll() is to look for on it
+	size_t len; // of buf
 	uint64_t n_lines; // written; w: who uses it (relaxed), r: any (relaxed)
 	// Lines of which the rest was lost, and those for which there was no room: likewise.
 	uint64_t n_cut;
-	atomic_int error; // errno of what fails now; 0 = nothing
+	uint64_t n_failed; // that a service was sent by a stream which failed: likewise
+	atomic_int error; // of access_place_error(): what fails now; 0 = nothing
 	// The control thread's: how many logs there are of it, and what was told last.
 	uint32_t n_users;
 	uint64_t told_cut, told_ns;
 	int told_error;
-	char *path; // owned; the place has it
 	char buf[ACCESS_BUFFER];
 };
 
-// Opens the place, whose path is copied and whose directory is borrowed, unless it is late. 0,
-// -ENOMEM or -EINVAL with reterr; a FIFO that nobody reads is no error.
-[[nodiscard]] int access_output_new(const struct access_place *, bool is_late,
-	struct access_output **ret, struct lb_err *reterr);
-void access_output_free(struct access_output *); // NULL is fine
-// Tries to open what is not open: what is late once a second, a FIFO whenever lines wait.
-void access_output_open(struct access_output *, uint64_t now_ns);
-// Lines that wait are lost, and counted. It may be opened again.
-void access_output_close(struct access_output *);
-// Opens the path again, which may be another file now. If that fails, the old one stays.
-void access_output_reopen(struct access_output *);
+// For the kinds: the common part of one that is zeroed. 0 or -ENOMEM.
+[[nodiscard]] int access_output_init(struct access_output *, const struct access_output_kind *,
+	const struct access_place *, struct lb_err *reterr);
+void access_output_fini(struct access_output *);
 
+static inline void access_output_free(struct access_output *o) // NULL is fine
+{
+	if (o)
+		o->kind->free(o);
+}
+// Tries to open what is not open: what is late once a second, a FIFO whenever lines wait; takes
+// note of what a collector says. Call in each round.
+static inline void access_output_open(struct access_output *o, uint64_t now_ns)
+{
+	o->kind->open(o, now_ns);
+}
+// Lines that wait are lost, and counted. It may be opened again.
+static inline void access_output_close(struct access_output *o)
+{
+	o->kind->close(o);
+}
+// Opens the path again, which may be another file now. If that fails, the old one stays.
+static inline void access_output_reopen(struct access_output *o)
+{
+	o->kind->reopen(o);
+}
 static inline size_t access_output_room(const struct access_output *o)
 {
 	return sizeof(o->buf) - o->len;
 }
+// Its end has to wait, for lines that are not written. What is written in batches has none before
+// no line follows.
 static inline bool access_output_waits(const struct access_output *o)
 {
-	return o->sent < o->len;
+	return o->kind->waits(o);
 }
-// For poll(): -1 = nothing to wait for but time.
-static inline int access_output_fd(const struct access_output *o)
+// Writes what can be written now, without waiting unless the disk does; batches that are due. Call
+// in each round, whether it waits or not. False = lines wait, and nothing could be written.
+static inline bool access_output_flush(struct access_output *o)
 {
-	return o->fd;
+	return o->kind->flush(o);
 }
-// Writes what can be written now, without waiting unless the disk does. False = nothing could be,
-// or it is not open.
-bool access_output_flush(struct access_output *);
+// Whether no line follows those that it has. Then what is written in batches is so at once.
+static inline void access_output_finish(struct access_output *o, bool is_last)
+{
+	if (o->kind->finish)
+		o->kind->finish(o, is_last);
+}
 // Lines that are not written; nobody else uses it.
-uint64_t access_output_n_waiting(const struct access_output *);
+static inline uint64_t access_output_n_waiting(const struct access_output *o)
+{
+	return o->kind->n_waiting(o);
+}
+static inline void access_output_set_error(struct access_output *o, int error)
+{
+	atomic_store_explicit(&o->error, error, memory_order_relaxed);
+}
 // A line for which there is no room.
 static inline void access_output_drop(struct access_output *o)
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/access_log/place.h"
 
+#include "ctrl/access_log/words.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -24,6 +26,7 @@ const char *access_place_name(const struct access_place *p)
 {
 	switch (p->kind) {
 	case ACCESS_FILE:
+	case ACCESS_COLLECTOR:
 		return p->path;
 	case ACCESS_STDOUT:
 		return "stdout";
@@ -31,6 +34,21 @@ const char *access_place_name(const struct access_place *p)
 		return "stderr";
 	}
 	return "";
+}
+
+bool access_place_eq(const struct access_place *a, const struct access_place *b)
+{
+	if (a->kind != b->kind)
+		return false;
+	switch (a->kind) {
+	case ACCESS_FILE:
+		return strcmp(a->path, b->path) == 0;
+	case ACCESS_COLLECTOR:
+		return strcmp(a->path, b->path) == 0 && strcmp(a->log_name, b->log_name) == 0 &&
+		       a->batch_bytes == b->batch_bytes && a->batch_ns == b->batch_ns;
+	default:
+		return true;
+	}
 }
 
 // One name of a path: neither empty nor one that leads elsewhere.
@@ -122,6 +140,9 @@ int access_place_open(const struct access_place *p, int own_fd)
 
 const char *access_place_error(int error)
 {
+	const char *status = error < 0 ? access_grpc_name((unsigned)-error, true) : NULL;
+	if (error < 0)
+		return status ? status : "The collector answers with an unknown status";
 	switch (error) {
 	case EMLINK:
 		return "The file has other names (hard links)";

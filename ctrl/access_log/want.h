@@ -8,18 +8,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum access_form { ACCESS_TEXT, ACCESS_JSON_TYPED, ACCESS_JSON_STRINGS };
+enum access_form {
+	ACCESS_TEXT,
+	ACCESS_JSON_TYPED,
+	ACCESS_JSON_STRINGS,
+	ACCESS_ENTRY, // for a collector
+};
 
 struct lb_access_test;
 
+// When entries are sent to a collector, where nothing else is said (Envoy's).
+#define ACCESS_BATCH_BYTES 16384
+#define ACCESS_BATCH_NS (1000 * UINT64_C(1000000))
+
 #define ACCESS_FORMAT_MAX 4096 // bytes
-#define ACCESS_WANTS_MAX 63 // of one listener, and of all that are not the same
+#define ACCESS_WANTS_MAX 62 // of one listener, and of all that are not the same
 
 struct access_want { // all borrowed
 	const char *name; // for display
 	struct access_place place; // what it is below is for shunt.yaml to say
 	enum access_form form;
-	const char *format; // ctrl/access_log/format.h has what each form's is
+	const char *format; // ctrl/access_log/format.h and entry.h have what each form's is
 	const struct lb_access_test *test; // NULL = all requests
 };
 

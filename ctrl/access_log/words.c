@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/access_log/words.h"
 
+#include <stddef.h>
+
 const char *access_details(enum lb_cause cause)
 {
 	// Those of Envoy that mean the same; the rest are the causes' own names.
@@ -44,4 +46,28 @@ const char *access_flag_long(enum lb_cause cause)
 		[LB_CAUSE_FAULT] = "FaultInjected",
 	};
 	return envoys[cause] ? envoys[cause] : lb_cause_info(cause)->name;
+}
+
+const char *access_grpc_name(unsigned status, bool is_snake)
+{
+	static const char *const names[][2] = {
+		{"OK", "OK"},
+		{"Canceled", "CANCELLED"},
+		{"Unknown", "UNKNOWN"},
+		{"InvalidArgument", "INVALID_ARGUMENT"},
+		{"DeadlineExceeded", "DEADLINE_EXCEEDED"},
+		{"NotFound", "NOT_FOUND"},
+		{"AlreadyExists", "ALREADY_EXISTS"},
+		{"PermissionDenied", "PERMISSION_DENIED"},
+		{"ResourceExhausted", "RESOURCE_EXHAUSTED"},
+		{"FailedPrecondition", "FAILED_PRECONDITION"},
+		{"Aborted", "ABORTED"},
+		{"OutOfRange", "OUT_OF_RANGE"},
+		{"Unimplemented", "UNIMPLEMENTED"},
+		{"Internal", "INTERNAL"},
+		{"Unavailable", "UNAVAILABLE"},
+		{"DataLoss", "DATA_LOSS"},
+		{"Unauthenticated", "UNAUTHENTICATED"},
+	};
+	return status < sizeof(names) / sizeof(names[0]) ? names[status][is_snake] : NULL;
 }

@@ -20,6 +20,7 @@
 #define CONFIG_MAX_SNI 64 // names of one frontend
 #define CONFIG_MAX_PROXIES 64 // of a frontend: prefixes
 #define CONFIG_MAX_VIPS 64
+#define CONFIG_MAX_COLLECTORS 16 // of listeners' access logs
 #define CONFIG_MAX_GATEWAYS LB_MAX_GATEWAYS // of one port
 #define CONFIG_LEAST_WATCH_MS 50
 #define CONFIG_MAX_TUNNELS 16
@@ -203,12 +204,21 @@ struct config_access_filter {
 	char **causes; // names of lb/pick/cause.h; NULL = all but "ok"
 	unsigned n_causes;
 };
+// An access log service that listeners may have, by the name of a cluster.
+struct config_xds_collector {
+	char *cluster;
+	char *address; // "127.0.0.1:9001"
+};
 struct config_access_log {
 	char *path; // "stdout", or of a file; NULL = shunt.yaml has no log of its own
 	char *text_format; // NULL = JSON
+	char *collector; // "127.0.0.1:9001": an access log service there; NULL = none
+	char *log_name; // for that; NULL = shunt
 	struct config_access_filter *filter; // NULL = absent
 	char *xds_directory; // where listeners may have log files; NULL = nowhere
 	bool xds_stdout; // listeners may log to stdout and stderr
+	struct config_xds_collector *xds_collectors; // services that listeners may log to
+	unsigned n_xds_collectors;
 };
 
 struct config_tracing {

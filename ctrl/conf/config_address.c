@@ -59,3 +59,26 @@ int config_prefix_parse_of_hosts(const char *text, struct ip_prefix *ret, struct
 		return lb_err_set(reterr, "%s is not a prefix of hosts", text);
 	return 0;
 }
+
+// What libgrpc could take for another scheme is refused here, by name.
+static bool is_host_port(struct str s)
+{
+	uint64_t port;
+	size_t at = s.len;
+	while (at && s.p[at - 1] != ':')
+		at--;
+	if (at < 2 || !str_number((struct str){s.p + at, s.len - at}, UINT16_MAX, &port) || !port)
+		return false;
+	struct str host = {s.p, at - 1};
+	if (host.p[0] == '[')
+		return host.len > 2 && host.p[host.len - 1] == ']';
+	return !memchr(host.p, ':', host.len) && !memchr(host.p, '/', host.len);
+}
+
+int config_check_host_port(const char *field, const char *text, struct lb_err *reterr)
+{
+	if (is_host_port(str_from(text)))
+		return 0;
+	return lb_err_set(
+		reterr, "%s: '%s' is not a host with a port, like 127.0.0.1:4317", field, text);
+}

@@ -17,4 +17,8 @@ bool config_is_of_host(const struct ip_addr *);
 // The same of addresses that hosts may have, and without bits behind the prefix's length.
 [[nodiscard]] int config_prefix_parse_of_hosts(
 	const char *text, struct ip_prefix *ret, struct lb_err *reterr);
+// Whom libgrpc is to find: HOST:PORT or [IPv6]:PORT. Returns 0, or -EINVAL with reterr, which names
+// the field.
+[[nodiscard]] int config_check_host_port(
+	const char *field, const char *text, struct lb_err *reterr);
 bool config_prefixes_overlap(const struct ip_prefix *, const struct ip_prefix *);

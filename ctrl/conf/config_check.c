@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/conf/config_check.h"
 
-#include "ctrl/access_log/format.h"
 #include "ctrl/conf/config.h"
+#include "ctrl/conf/config_access_log.h"
 #include "ctrl/conf/config_address.h"
 #include "ctrl/conf/config_frontends.h"
 #include "ctrl/conf/config_gateways.h"
@@ -190,109 +190,11 @@ static int check_metrics(const struct config *c, struct lb_err *reterr)
 	return 0;
 }
 
-#define ALL_CAUSES ((UINT32_C(1) << LB_N_CAUSES) - 1)
-
-static int check_causes(
-	const struct config_access_filter *given, uint32_t *ret, struct lb_err *reterr)
-{
-	*ret = given->causes ? 0 : ALL_CAUSES;
-	for (unsigned i = 0; i < given->n_causes; i++) {
-		int cause = 0;
-		while (cause < LB_N_CAUSES &&
-			strcmp(lb_cause_info((enum lb_cause)cause)->name, given->causes[i]) != 0)
-			cause++;
-		if (cause == LB_N_CAUSES)
-			return lb_err_set(reterr,
-				"access_log.filter.causes[%u]: '%s' is not the name of a cause, "
-				"like no_route",
-				i, given->causes[i]);
-		*ret |= UINT32_C(1) << cause;
-	}
-	return 0;
-}
-
-static int check_access_filter(struct config *c, struct lb_err *reterr)
-{
-	const struct config_access_filter none = {0};
-	const struct config_access_filter *given =
-		c->access_log && c->access_log->filter ? c->access_log->filter : &none;
-	struct lb_access_filter *f = &c->access_filter;
-	uint32_t per_million, min_status, min_ms;
-	if (config_number_check(
-		    CONFIG_ACCESS_SAMPLE, given->sample_per_million, &per_million, reterr) ||
-		config_number_check(CONFIG_ACCESS_STATUS, given->min_status, &min_status, reterr) ||
-		config_number_check(
-			CONFIG_ACCESS_DURATION, given->min_duration_ms, &min_ms, reterr))
-		return -EINVAL;
-	f->sample = per_million * LB_ACCESS_SAMPLE_ALL / 1000000;
-	f->min_status = (uint16_t)min_status;
-	f->min_ns = min_ms * NS_PER_MS;
-	return check_causes(given, &f->causes, reterr);
-}
-
-// Paths below it are compared as text.
-static int check_directory(const char *field, const char *folder, struct lb_err *reterr)
-{
-	if (folder[0] == '/' && folder[strlen(folder) - 1] != '/')
-		return 0;
-	return lb_err_set(reterr,
-		"%s: '%s' is not a path from the root to a directory below it, without / at its "
-		"end",
-		field, folder);
-}
-
-// A log of our own there could be written to by xDS servers.
-static int check_access_directory(const struct config_access_log *a, struct lb_err *reterr)
-{
-	const char *folder = a->xds_directory;
-	size_t len = folder ? strlen(folder) : 0;
-	if (!folder)
-		return 0;
-	if (check_directory("access_log.xds_directory", folder, reterr))
-		return -EINVAL;
-	if (a->path && strncmp(a->path, folder, len) == 0 && a->path[len] == '/')
-		return lb_err_set(reterr,
-			"access_log.path: '%s' is below access_log.xds_directory, where xDS "
-			"servers may write",
-			a->path);
-	return 0;
-}
-
-static int check_own_access_log(const struct config_access_log *a, struct lb_err *reterr)
-{
-	struct access_format *format = NULL;
-	if (!a->path && (a->text_format || a->filter))
-		return lb_err_set(reterr, "access_log.%s: there is no access_log.path",
-			a->text_format ? "text_format" : "filter");
-	if (!a->path && !a->xds_directory && !a->xds_stdout)
-		return lb_err_set(
-			reterr, "access_log: none of path, xds_directory and xds_stdout is there");
-	if (a->path && a->path[0] != '/' && strcmp(a->path, "stdout") != 0)
-		return lb_err_set(reterr,
-			"access_log.path: '%s' is neither stdout nor a path from the root",
-			a->path);
-	if (access_format_new(a->text_format, &format, reterr))
-		return lb_err_within(reterr, "access_log.text_format");
-	access_format_free(format);
-	return 0;
-}
-
-static int check_access_log(struct config *c, struct lb_err *reterr)
-{
-	if (check_access_filter(c, reterr))
-		return -EINVAL;
-	if (!c->access_log)
-		return 0;
-	if (check_own_access_log(c->access_log, reterr))
-		return -EINVAL;
-	return check_access_directory(c->access_log, reterr);
-}
-
 static int check_capture(const struct config *c, struct lb_err *reterr)
 {
 	if (!c->capture)
 		return 0;
-	return check_directory("capture.directory", c->capture->directory, reterr);
+	return config_check_directory("capture.directory", c->capture->directory, reterr);
 }
 
 static int check_limits(struct config *c, struct lb_err *reterr)
@@ -377,7 +279,7 @@ int config_check(struct config *c, struct lb_err *reterr)
 	c->log_level = c->log && c->log->level ? *c->log->level : LOG_LEVEL_INFO;
 	if (config_check_stats(c, reterr) || config_check_workers(c, reterr) ||
 		check_dns(c, reterr) || check_csds(c, reterr) || check_metrics(c, reterr) ||
-		check_limits(c, reterr) || check_access_log(c, reterr) ||
+		check_limits(c, reterr) || config_check_access_log(c, reterr) ||
 		check_capture(c, reterr) || config_check_tracing(c, reterr) ||
 		check_retries(c, reterr) ||
 		check_peers(CONFIG_CLIENT_USER_TIMEOUT, c->clients, &c->client_silence, reterr) ||

@@ -228,15 +228,31 @@ static const cyaml_schema_field_t access_filter_fields[] = {
 		n_causes, &string_value, 0, LB_N_CAUSES),
 	CYAML_FIELD_END,
 };
+static const cyaml_schema_field_t xds_collector_fields[] = {
+	CYAML_FIELD_STRING_PTR(
+		"cluster", CYAML_FLAG_POINTER, struct config_xds_collector, cluster, 1, 255),
+	CYAML_FIELD_STRING_PTR(
+		"address", CYAML_FLAG_POINTER, struct config_xds_collector, address, 1, 255),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t xds_collector_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_xds_collector, xds_collector_fields),
+};
 static const cyaml_schema_field_t access_log_fields[] = {
 	CYAML_FIELD_STRING_PTR("path", OPTIONAL_POINTER, struct config_access_log, path, 1, 1024),
 	CYAML_FIELD_STRING_PTR(
 		"text_format", OPTIONAL_POINTER, struct config_access_log, text_format, 1, 4096),
+	CYAML_FIELD_STRING_PTR(
+		"collector", OPTIONAL_POINTER, struct config_access_log, collector, 1, 255),
+	CYAML_FIELD_STRING_PTR(
+		"log_name", OPTIONAL_POINTER, struct config_access_log, log_name, 1, 255),
 	CYAML_FIELD_MAPPING_PTR(
 		"filter", OPTIONAL_POINTER, struct config_access_log, filter, access_filter_fields),
 	CYAML_FIELD_STRING_PTR(
 		"xds_directory", OPTIONAL_POINTER, struct config_access_log, xds_directory, 2, 512),
 	CYAML_FIELD_BOOL("xds_stdout", CYAML_FLAG_OPTIONAL, struct config_access_log, xds_stdout),
+	CYAML_FIELD_SEQUENCE_COUNT("xds_collectors", OPTIONAL_POINTER, struct config_access_log,
+		xds_collectors, n_xds_collectors, &xds_collector_value, 1, CONFIG_MAX_COLLECTORS),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_field_t tracing_fields[] = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the workers' counters tell.
 #include "ctrl/access_log/access_log.h"
+#include "ctrl/access_log/place.h"
 #include "ctrl/assemble/workers.h"
 #include "ctrl/base/show_port.h"
 #include "ctrl/conf/config.h"
@@ -86,7 +87,7 @@ void doctor_live_sample(const struct doctor_live *l, struct doctor_sample *ret)
 	}
 	if (l->access_log) {
 		struct access_log_numbers n = access_log_numbers(l->access_log);
-		ret->log_lost = n.n_ring + n.n_cut;
+		ret->log_lost = n.n_ring + n.n_cut + n.n_failed;
 	}
 }
 
@@ -214,8 +215,9 @@ void live_check_log(const struct doctor_live *l)
 	if (error) {
 		doctor_find(l->report, DOCTOR_WARNING,
 			"the access log cannot be written: %s; its lines are lost",
-			strerror(error));
-		doctor_fix(l->report, "room on its disk, or its permissions (access_log)");
+			access_place_error(error));
+		doctor_fix(l->report,
+			"room on its disk, its permissions, or its collector (access_log)");
 	}
 	if (l->now.log_lost > l->before.log_lost) {
 		doctor_find(l->report, DOCTOR_WARNING,

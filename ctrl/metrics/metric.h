@@ -129,9 +129,9 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 	X(EVENTS, COUNTER, "shunt_events", "layer event",                                          \
 		"The counters of `show workers`, of all workers.")                                 \
 	X(ACCESS_LINES, COUNTER, "shunt_access_log_lines", "",                                     \
-		"Lines of the access log that were written.")                                      \
+		"Lines and entries of access logs that were written.")                             \
 	X(ACCESS_DROPPED, COUNTER, "shunt_access_log_dropped", "reason",                           \
-		"Lines of the access log that were lost.")                                         \
+		"Lines and entries of access logs that were lost.")                                \
 	X(TRACE_SPANS, COUNTER, "shunt_trace_spans", "",                                           \
 		"Spans that the collector of traces took.")                                        \
 	X(TRACE_LOST, COUNTER, "shunt_trace_lost", "reason",                                       \

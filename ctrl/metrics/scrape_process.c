@@ -195,6 +195,7 @@ static void tell_access_log(struct scrape *s, enum metric_id id, uint32_t unused
 	}
 	scrape_tell(s, id, (double)n.n_ring, LABELS("ring"));
 	scrape_tell(s, id, (double)n.n_cut, LABELS("reader"));
+	scrape_tell(s, id, (double)n.n_failed, LABELS("service"));
 }
 
 static void tell_traces(struct scrape *s, enum metric_id id, uint32_t unused)

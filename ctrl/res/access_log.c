@@ -3,8 +3,10 @@
 
 #include "ctrl/access_log/format.h"
 #include "ctrl/res/access_log_filter.h"
+#include "ctrl/res/access_log_grpc.h"
 #include "ctrl/res/common.h"
 #include "envoy/extensions/access_loggers/file/v3/file.pb-c.h"
+#include "envoy/extensions/access_loggers/grpc/v3/als.pb-c.h"
 #include "envoy/extensions/access_loggers/stream/v3/stream.pb-c.h"
 #include "proto/json.h"
 
@@ -151,6 +153,8 @@ static const struct kind {
 	{&envoy__extensions__access_loggers__file__v3__file_access_log__descriptor, read_file},
 	{&envoy__extensions__access_loggers__stream__v3__stdout_access_log__descriptor,
 		read_stdout},
+	{&envoy__extensions__access_loggers__grpc__v3__http_grpc_access_log_config__descriptor,
+		res_access_grpc_read},
 	{&envoy__extensions__access_loggers__stream__v3__stderr_access_log__descriptor,
 		read_stderr},
 };

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/rpc/unary.h"
 
+#include "ctrl/rpc/channel.h"
 #include "ctrl/rpc/queue.h"
 #include "lb/base/check.h"
 
 #include <grpc/byte_buffer_reader.h>
 #include <grpc/grpc.h>
-#include <grpc/grpc_security.h>
 #include <grpc/support/time.h>
 
 #include <stdio.h>
 #include <stdlib.h>
-
-// libgrpc's own attempts to connect: a server that comes back is found soon.
-#define RECONNECT_LEAST_MS 500
-#define RECONNECT_MOST_MS 5000
-#define ANSWER_MAX (64 << 10) // bytes
 
 struct rpc_unary {
 	struct rpc_queue queue;
@@ -31,25 +26,6 @@ struct rpc_unary {
 	grpc_slice text;
 };
 
-static grpc_channel *make_channel(const char *target)
-{
-	grpc_arg args[] = {
-		{GRPC_ARG_INTEGER, (char[]){GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS},
-			{.integer = RECONNECT_LEAST_MS}},
-		{GRPC_ARG_INTEGER, (char[]){GRPC_ARG_MAX_RECONNECT_BACKOFF_MS},
-			{.integer = RECONNECT_MOST_MS}},
-		{GRPC_ARG_INTEGER, (char[]){GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH},
-			{.integer = ANSWER_MAX}},
-		{GRPC_ARG_INTEGER, (char[]){GRPC_ARG_ENABLE_RETRIES}, {.integer = 0}},
-		{GRPC_ARG_INTEGER, (char[]){GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL}, {.integer = 1}},
-	};
-	grpc_channel_args list = {sizeof(args) / sizeof(args[0]), args};
-	grpc_channel_credentials *creds = grpc_insecure_credentials_create();
-	grpc_channel *c = grpc_channel_create(target, creds, &list);
-	grpc_channel_credentials_release(creds);
-	return c;
-}
-
 struct rpc_unary *rpc_unary_new(const char *target, rpc_done_fn *on_done, void *ctx)
 {
 	struct rpc_unary *c = calloc(1, sizeof(*c));
@@ -59,7 +35,7 @@ struct rpc_unary *rpc_unary_new(const char *target, rpc_done_fn *on_done, void *
 	}
 	c->on_done = on_done;
 	c->ctx = ctx;
-	c->channel = make_channel(target);
+	c->channel = rpc_channel_new(target);
 	return c;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `show info` and `show workers`.
+#include "ctrl/access_log/access_log.h"
+#include "ctrl/access_log/place.h"
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/assemble/drains.h"
 #include "ctrl/assemble/load_report.h"
@@ -30,6 +32,14 @@ static void set_loads(json_t *o, const struct load_report *loads)
 	show_set_u64(o, "lrs_counters", i.n_counters);
 	show_set_u64(o, "lrs_counters_refused", i.n_refused);
 	show_set_u64(o, "lrs_metrics_refused", i.n_stray_metrics);
+}
+
+static void set_access_log(json_t *o, const struct access_log *log)
+{
+	const struct access_log_numbers n = access_log_numbers(log);
+	show_set_u64(o, "access_log_written", n.n_lines);
+	show_set_u64(o, "access_log_dropped", n.n_ring + n.n_cut + n.n_failed);
+	show_set_text(o, "access_log_error", n.error ? access_place_error(n.error) : "");
 }
 
 static json_t *other_json(pid_t pid, const char *version)
@@ -133,6 +143,8 @@ json_t *show_info(const struct show *s, struct show_args *args)
 		set_takeover(o, s->conf.takeover);
 	if (s->conf.loads)
 		set_loads(o, s->conf.loads);
+	if (s->conf.access_log)
+		set_access_log(o, s->conf.access_log);
 	json_t *frontends = json_array();
 	for (uint32_t i = 0; i < s->conf.config->n_frontends; i++)
 		json_array_append_new(frontends, frontend_json(s, i));

@@ -26,7 +26,6 @@ typedef Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceRequest Re
 
 #define MAX_ATTRIBUTES 32
 #define SAMPLED 1 // flag of W3C Trace Context
-#define REPLACEMENT "\xef\xbf\xbd" // U+FFFD
 #define GRPC(code) (1u << (code))
 // What a server answers for: UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE and
 // DATA_LOSS, as the conventions for RPC have it.
@@ -65,24 +64,13 @@ static AnyValue *add(struct attributes *a, const char *key)
 	return &m->value;
 }
 
-// As text that protobuf takes: what is no UTF-8 is replaced. NULL = out of memory.
-static char *text_of(struct lb_arena *arena, struct str s)
-{
-	char *text = lb_arena_alloc(arena, s.len + 1, strlen(REPLACEMENT)), *p = text;
-	for (size_t i = 0, n; text && i < s.len; i += n ? n : 1) {
-		n = proto_utf8_len((const uint8_t *)s.p + i, s.len - i);
-		p = mempcpy(p, n ? s.p + i : REPLACEMENT, n ? n : strlen(REPLACEMENT));
-	}
-	return text;
-}
-
 static void add_text(struct attributes *a, const char *key, struct str s)
 {
 	AnyValue *v = s.len ? add(a, key) : NULL;
 	if (!v)
 		return;
 	v->value_case = VALUE(STRING_VALUE);
-	v->string_value = text_of(a->arena, s);
+	v->string_value = proto_text(a->arena, s);
 	a->full |= !v->string_value;
 }
 
@@ -199,7 +187,7 @@ static void add_server(struct attributes *a, const struct span_source *from)
 	if (path.len > from->record->path_max)
 		path.len = from->record->path_max;
 	struct str before = str_until(path, '?');
-	add_text(a, "url.scheme", from->record->is_tls ? STR("https") : STR("http"));
+	add_text(a, "url.scheme", r->is_tls ? STR("https") : STR("http"));
 	add_text(a, "url.path", before);
 	if (before.len < path.len)
 		add_text(a, "url.query",
@@ -265,7 +253,7 @@ static struct room *begin(
 	s->flags = SAMPLED;
 	s->start_time_unix_nano = m->from->began_wall_ns + began_ns;
 	s->end_time_unix_nano = m->from->began_wall_ns + ended_ns;
-	s->name = text_of(m->arena, name_of(r));
+	s->name = proto_text(m->arena, name_of(r));
 	m->full |= !s->name;
 	return room;
 }

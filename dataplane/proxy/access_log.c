@@ -14,6 +14,8 @@
 #include "lb/route/route.h"
 #include "lb/snapshot.h"
 
+#define PSEUDO_NAMES (sizeof(":method:path:authority:scheme") - 1)
+
 static bool is(const struct field *f, struct str name)
 {
 	return str_eq(f->name, name);
@@ -54,12 +56,16 @@ static void put_texts(struct lb_access_record *a, const struct h2_message *m)
 	lb_access_put(a, LB_ACCESS_METHOD, m->method);
 	lb_access_put(a, LB_ACCESS_PATH, m->path);
 	lb_access_put(a, LB_ACCESS_AUTHORITY, m->authority);
+	size_t n_bytes =
+		PSEUDO_NAMES + m->method.len + m->path.len + m->authority.len + m->scheme.len;
 	for (size_t i = 0; i < m->n_fields; i++) {
 		enum lb_access_text text = text_of(&m->fields[i]);
+		n_bytes += m->fields[i].name.len + m->fields[i].value.len;
 		bool is_empty_id = text == LB_ACCESS_REQUEST_ID && !m->fields[i].value.len;
 		if (text != LB_ACCESS_N_TEXTS && !a->made[text] && !is_empty_id) // the first
 			lb_access_put(a, text, m->fields[i].value);
 	}
+	a->head_in = (uint32_t)n_bytes;
 }
 
 void proxy_access_keep(struct proxy_request *r)
@@ -190,6 +196,7 @@ static void complete(struct proxy_request *r, struct lb_access_brief brief, uint
 	a->frontend = r->frontend;
 	a->n_attempts = from->n_attempts;
 	a->protocol = from->version;
+	a->is_tls = r->owner->conn.secure != NULL;
 }
 
 void proxy_access_over(struct proxy_request *r)
@@ -237,6 +244,7 @@ void proxy_access_refuse(struct proxy_client *c, const struct h2_message *m,
 	a->client = (struct ip_port){c->address, c->port};
 	a->frontend = c->frontend;
 	a->protocol = h2_conn_version(c->conn.h2);
+	a->is_tls = c->conn.secure != NULL;
 	a->logs = who_wants(p, c->chain, &a->brief);
 	if (a->logs)
 		lb_access_tell(p->link->access, a);

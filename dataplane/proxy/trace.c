@@ -112,7 +112,6 @@ void proxy_trace_over(struct proxy_request *r)
 	to->path_max = t->path_max;
 	to->upstream_spans = t->upstream_spans;
 	to->is_grpc = r->is_grpc;
-	to->is_tls = r->owner->conn.secure != NULL;
 	put_attempts(r, to);
 	lb_trace_told(ring);
 }

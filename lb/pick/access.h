@@ -52,12 +52,14 @@ struct lb_access_record {
 	uint64_t body_in, body_out; // bytes of bodies, from the client and to it
 	struct ip_port client;
 	struct ip_port backend; // of the last attempt; n_attempts 0 = none
+	uint32_t head_in; // bytes of names and values of the request's head
 	uint32_t made[LB_ACCESS_N_TEXTS]; // place in bytes[] and length: at << 16 | len
 	uint16_t n_bytes; // used of bytes[]
 	uint16_t cut; // bit: the text is longer than what is kept
 	uint16_t frontend;
 	uint8_t n_attempts; // requests sent to backends; 255 = or more
 	uint8_t protocol; // HTTP's version: 20, 11, 10
+	bool is_tls; // of the client
 	char bytes[LB_ACCESS_BYTES];
 };
 
@@ -73,7 +75,10 @@ _Static_assert(LB_N_CAUSES <= 32, "causes are bits");
 
 #define LB_ACCESS_SAMPLE_ALL ((uint64_t)1 << 32)
 #define LB_ACCESS_RECORDS 8192 // that a ring holds
-#define LB_ACCESS_OWN UINT64_C(1) // the bit of shunt.yaml's log
+// The bits of shunt.yaml's log: of its lines, and of its entries for a collector.
+#define LB_ACCESS_OWN_LINES UINT64_C(1)
+#define LB_ACCESS_OWN_ENTRIES (UINT64_C(1) << 63)
+#define LB_ACCESS_OWN (LB_ACCESS_OWN_LINES | LB_ACCESS_OWN_ENTRIES)
 
 struct lb_access {
 	bool has_own; // shunt.yaml has a log

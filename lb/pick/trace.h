@@ -28,7 +28,7 @@ struct lb_trace_record {
 	struct lb_trace_ids ids;
 	uint16_t path_max; // bytes of the path that are told
 	bool upstream_spans; // attempts are told
-	bool is_grpc, is_tls;
+	bool is_grpc;
 	uint8_t n_attempts; // of attempts[]: the last ones
 	uint32_t first; // number of attempts[0] among all that were sent, from 0 on
 	struct lb_failure_attempt attempts[LB_FAILURE_ATTEMPTS + 1];

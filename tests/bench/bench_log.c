@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 	struct lb_access *ring = lb_access_new(&all);
 	CHECK(fd >= 0 && ring);
 	const struct access_place own = {.kind = ACCESS_FILE, .path = path};
-	const struct access_log_conf conf = {.own = &own,
+	const struct access_log_conf conf = {.logs.own = &own,
 		.frontends = &front,
 		.n_frontends = 1,
 		.workers = &ring,

@@ -16,6 +16,7 @@ from world import ROUTES, SIZES
 
 LOGGERS = TYPES + "extensions.access_loggers."
 FILE, STDOUT = LOGGERS + "file.v3.FileAccessLog", LOGGERS + "stream.v3.StdoutAccessLog"
+GRPC = LOGGERS + "grpc.v3.HttpGrpcAccessLogConfig"
 TAKES_S = 20
 LOADED_S = 60
 
@@ -29,6 +30,13 @@ def file_log(path, log_filter=None, **form):
     if log_filter:
         made["filter"] = log_filter
     return made
+
+
+def grpc_log(cluster, log_filter=None, log_name="edge", **more):
+    service = {"log_name": log_name, "transport_api_version": "V3", "buffer_flush_interval": "0.1s",
+               "grpc_service": {"envoy_grpc": {"cluster_name": cluster}}}
+    made = {"name": cluster, "typed_config": {"@type": GRPC, "common_config": service, **more}}
+    return {**made, "filter": log_filter} if log_filter else made
 
 
 def comparison(op, value):
@@ -126,15 +134,15 @@ def test_ops_42_what_is_not_permitted_or_supported_is_named_and_the_rest_serves(
     outside, good = lab.dir / "outside.log", logged.folder / "good.log"
     (logged.folder / "link").symlink_to(lab.dir)
     collector = {"name": "collector", "typed_config": {
-        "@type": XDS_STRUCT, "type_url": LOGGERS + "grpc.v3.HttpGrpcAccessLogConfig", "value": {}}}
+        "@type": XDS_STRUCT, "type_url": LOGGERS + "grpc.v3.TcpGrpcAccessLogConfig", "value": {}}}
     bed = logged.start(
         file_log(outside), file_log(logged.folder / ".." / "up.log"), file_log(logged.folder / "link" / "linked.log"),
-        {"name": "console", "typed_config": {"@type": STDOUT}}, collector,
+        {"name": "console", "typed_config": {"@type": STDOUT}}, collector, grpc_log("nowhere"),
         file_log(logged.folder / "secret.log", **text("%ENVIRONMENT(HOME)%")),
         file_log(logged.folder / "head.log", {"header_filter": {"header": {"name": "x", "present_match": True}}}),
         file_log(good, **text("%REQ(:PATH)%")))
-    for said in ("is not below", "access_log.xds_stdout", "HttpGrpcAccessLogConfig", "is not supported", "ENVIRONMENT",
-                 "header_filter"):
+    for said in ("is not below", "access_log.xds_stdout", "TcpGrpcAccessLogConfig", "is not supported", "ENVIRONMENT",
+                 "header_filter", "nowhere: shunt.yaml names no address of this cluster"):
         assert said in bed.daemon.output(), said
     wait_until(lambda: "Too many levels of symbolic links" in bed.daemon.output(), TAKES_S, "the link named")
     assert logged.ask("/mark")

@@ -61,8 +61,7 @@ static void start(struct world *w)
 	static const struct access_log_frontend front = {.name = "front"};
 	struct lb_err err = {.text = ""};
 	const struct access_place own = {.kind = ACCESS_FILE, .path = w->path};
-	struct access_log_conf conf = {.own = &own,
-		.text_format = "%REQ(:PATH)%",
+	struct access_log_conf conf = {.logs = {.own = &own, .text_format = "%REQ(:PATH)%"},
 		.frontends = &front,
 		.n_frontends = 1,
 		.workers = w->rings,
@@ -250,7 +249,7 @@ static void a_folder_that_is_not_there_is_an_error(void **state)
 	struct world *w = *state;
 	struct lb_err err = {.text = ""};
 	const struct access_place own = {.kind = ACCESS_FILE, .path = "/nonexistent/log"};
-	struct access_log_conf conf = {.own = &own};
+	struct access_log_conf conf = {.logs.own = &own};
 	assert_int_not_equal(access_log_new(&conf, &w->log, &err), 0);
 	assert_non_null(strstr(err.text, "/nonexistent/log: No such file"));
 }

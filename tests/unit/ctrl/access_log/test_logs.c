@@ -61,10 +61,13 @@ static void start_with(
 {
 	static const struct access_log_frontend front = {.name = "front"};
 	struct lb_err err = {.text = ""};
-	struct access_log_conf conf = {.own = own,
-		.text_format = own ? "own %REQ(:PATH)%" : NULL,
-		.xds_directory = directory,
-		.xds_stdout = has_streams,
+	static const struct access_cluster cluster = {"als", "127.0.0.1:1"};
+	struct access_log_conf conf = {.logs = {.own = own,
+					       .text_format = own ? "own %REQ(:PATH)%" : NULL,
+					       .xds_directory = directory,
+					       .xds_stdout = has_streams,
+					       .xds_collectors = &cluster,
+					       .n_xds_collectors = 1},
 		.frontends = &front,
 		.n_frontends = 1,
 		.workers = &w->ring,
@@ -276,6 +279,47 @@ static void what_is_not_permitted_is_named(void **state)
 		"2: stderr: shunt.yaml does not permit it (access_log.xds_stdout)\n");
 	assert_null(want(w, NULL, 0));
 	assert_string_equal(w->told, "");
+}
+
+// OPS-217
+static void a_collector_is_one_that_shunt_yaml_knows(void **state)
+{
+	struct world *w = *state;
+	struct access_want wants[] = {
+		{.place = {.kind = ACCESS_COLLECTOR, .path = "als", .log_name = "a"},
+			.form = ACCESS_ENTRY,
+			.format = ""},
+		{.place = {.kind = ACCESS_COLLECTOR, .path = "127.0.0.1:1", .log_name = "a"},
+			.form = ACCESS_ENTRY,
+			.format = ""},
+	};
+	start(w);
+	struct lb_access_set *s = want(w, wants, 2);
+	assert_int_equal(s->n, 1);
+	assert_string_equal(w->told, "1: 127.0.0.1:1: shunt.yaml names no address of this cluster "
+				     "(access_log.xds_collectors)\n");
+	lb_access_set_put(s);
+}
+
+// OPS-217
+static void there_are_so_many_collectors_at_a_time(void **state)
+{
+	struct world *w = *state;
+	struct access_want wants[ACCESS_XDS_COLLECTORS + 1];
+	char names[ACCESS_XDS_COLLECTORS + 1][8];
+	for (unsigned i = 0; i <= ACCESS_XDS_COLLECTORS; i++) {
+		snprintf(names[i], sizeof(names[i]), "%u", i);
+		wants[i] = (struct access_want){
+			.place = {.kind = ACCESS_COLLECTOR, .path = "als", .log_name = names[i]},
+			.form = ACCESS_ENTRY,
+			.format = ""};
+	}
+	start(w);
+	struct lb_access_set *s = want(w, wants, ACCESS_XDS_COLLECTORS + 1);
+	assert_int_equal(s->n, ACCESS_XDS_COLLECTORS);
+	assert_string_equal(w->told, "16: 127.0.0.1:1: there are 16 collectors already\n");
+	assert_true(w->passes);
+	lb_access_set_put(s);
 }
 
 // OPS-42
@@ -568,17 +612,17 @@ static void there_are_so_many_files_at_a_time(void **state)
 static void there_are_so_many_logs_at_a_time(void **state)
 {
 	struct world *w = *state;
-	struct access_want wants[ACCESS_LOGS];
-	char formats[ACCESS_LOGS][8];
+	struct access_want wants[ACCESS_WANTS_MAX + 1];
+	char formats[ACCESS_WANTS_MAX + 1][8];
 	start(w);
-	for (unsigned i = 0; i < ACCESS_LOGS; i++) {
+	for (unsigned i = 0; i <= ACCESS_WANTS_MAX; i++) {
 		snprintf(formats[i], sizeof(formats[i]), "%u", i);
 		wants[i] = file(below(w, "a"), formats[i]);
 		wants[i].place.path = wants[0].place.path;
 	}
-	struct lb_access_set *s = want(w, wants, ACCESS_LOGS);
-	assert_int_equal(s->n, ACCESS_LOGS - 1);
-	assert_string_equal(w->told, "63: there are 63 logs of listeners already\n");
+	struct lb_access_set *s = want(w, wants, ACCESS_WANTS_MAX + 1);
+	assert_int_equal(s->n, ACCESS_WANTS_MAX);
+	assert_string_equal(w->told, "62: there are 62 logs of listeners already\n");
 	assert_true(w->passes);
 	lb_access_set_put(s);
 }
@@ -655,6 +699,8 @@ RUN_SUITE("ctrl/access_log/logs", CASE(paths_outside_of_the_directory_are_refuse
 	CASE(links_and_what_is_no_file_are_not_written_to),
 	CASE(files_with_other_names_and_our_own_are_not_written_to),
 	CASE(the_log_of_shunt_yaml_is_not_a_listeners), CASE(what_is_not_permitted_is_named),
+	CASE(a_collector_is_one_that_shunt_yaml_knows),
+	CASE(there_are_so_many_collectors_at_a_time),
 	CASE(a_format_that_is_wrong_leaves_the_others),
 	CASE(each_log_has_its_own_lines_in_its_own_form), CASE(logs_that_are_the_same_are_one),
 	CASE(files_are_opened_and_closed_by_the_writer),

@@ -373,7 +373,7 @@ static void listeners_may_log_where_shunt_yaml_says_and_nowhere_else(void **stat
 		{"xds_stdout: true"},
 		{"path: /var/log/own, xds_directory: /var/log/shunt, xds_stdout: true"},
 		{"path: /var/log/shunt.log, xds_directory: /var/log/shunt"},
-		{"xds_stdout: false", "access_log: none of path, xds_directory and xds_stdout"},
+		{"xds_stdout: false", "access_log: none of path, collector, xds_directory"},
 		{"xds_directory: /", "access_log.xds_directory"},
 		{"xds_directory: //", "access_log.xds_directory: '//' is not a path"},
 		{"xds_directory: logs", "access_log.xds_directory: 'logs' is not a path"},
@@ -383,7 +383,7 @@ static void listeners_may_log_where_shunt_yaml_says_and_nowhere_else(void **stat
 		{"xds_directory: /logs, text_format: x",
 			"access_log.text_format: there is no access_log.path"},
 		{"xds_directory: /logs, filter: {min_status: 400}",
-			"access_log.filter: there is no access_log.path"},
+			"access_log.filter: there is neither access_log.path nor"},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct lb_err err = {0};

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_ROWS 128
+#define MAX_ROWS 160
 #define MAX_ROW 512
 
 // Each begins a row of the table: "| `ports[].mtu` | number, bytes | `1500` | 576 to 9000 | no |".

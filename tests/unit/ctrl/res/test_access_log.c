@@ -3,6 +3,7 @@
 #include "ctrl/access_log/format.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/xds/type.h"
+#include "lb/base/time.h"
 #include "lb/pick/access_set.h"
 #include "lb/pick/cause.h"
 #include "tests/support/check.h"
@@ -22,6 +23,15 @@
 #define FILE_LOG(fields) LOG(FILE_TYPE, ",'path':'/logs/a'" fields)
 #define FILTERED(filter)                                                                           \
 	"{'name':'a','filter':{" filter "},'typedConfig':" ANY(FILE_TYPE, ",'path':'/logs/a'") "}"
+#define GRPC_TYPE LOGGERS "grpc.v3.HttpGrpcAccessLogConfig"
+#define SERVICE(fields) "'grpcService':{" fields "}"
+#define KEPT_REQUEST                                                                               \
+	"kept are :method, :path, :authority, user-agent, x-request-id, traceparent, "             \
+	"x-forwarded-for"
+#define TO_ALS SERVICE("'envoyGrpc':{'clusterName':'als'}")
+#define COMMON(fields) ",'commonConfig':{'transportApiVersion':'V3'" fields "}"
+#define NAMED ",'logName':'edge',"
+#define GRPC_LOG(more, common) LOGS(LOG(GRPC_TYPE, COMMON(NAMED TO_ALS common) more))
 #define IGNORED(why) "access_log \"a\" is ignored: " why
 #define COMPARE(op, value) "'comparison':{'op':'" op "','value':{'defaultValue':" value "}}"
 #define STATUS(op, value) "'statusCodeFilter':{" COMPARE(op, value) "}"
@@ -93,6 +103,56 @@ static void what_is_not_supported_is_left_out_with_a_warning(void **state)
 	RUN_ROWS(&res_type_listener, rows);
 }
 
+// OPS-217
+static void what_a_service_is_not_told_is_named(void **state)
+{
+	static const struct res_row rows[] = {
+		{"a service", GRPC_LOG("", "")},
+		{"no common_config", LOGS(LOG(GRPC_TYPE, "")), NULL,
+			IGNORED("log_name: it has not between 1 and 255 bytes")},
+		{"no log_name", LOGS(LOG(GRPC_TYPE, COMMON("," TO_ALS))), NULL,
+			IGNORED("log_name: it has not between 1 and 255 bytes")},
+		{"no version", LOGS(LOG(GRPC_TYPE, ",'commonConfig':{'logName':'a'," TO_ALS "}")),
+			NULL, IGNORED("transport_api_version: is not V3")},
+		{"no service", LOGS(LOG(GRPC_TYPE, COMMON(",'logName':'a'"))), NULL,
+			IGNORED("grpc_service: it is not envoy_grpc with a cluster_name")},
+		{"Google's client",
+			LOGS(LOG(GRPC_TYPE,
+				COMMON(NAMED SERVICE("'googleGrpc':{'targetUri':'a:1'}")))),
+			NULL, IGNORED("grpc_service: it is not envoy_grpc with a cluster_name")},
+		{"no cluster", LOGS(LOG(GRPC_TYPE, COMMON(NAMED SERVICE("'envoyGrpc':{}")))), NULL,
+			IGNORED("grpc_service: it is not envoy_grpc with a cluster_name")},
+		{"no interval", GRPC_LOG("", ",'bufferFlushInterval':'0s'"), NULL,
+			IGNORED("buffer_flush_interval: is 0")},
+		{"a bad interval", GRPC_LOG("", ",'bufferFlushInterval':'-1s'"), NULL,
+			IGNORED("buffer_flush_interval: seconds must be in [0, 315576000000]")},
+		{"a header that is not kept",
+			GRPC_LOG(",'additionalRequestHeadersToLog':['cookie','traceparent']", ""),
+			NULL,
+			"access_log: additional_request_headers_to_log: 'cookie' is not "
+			"kept; " KEPT_REQUEST},
+		{"a header of the answer that is not kept",
+			GRPC_LOG(",'additionalResponseHeadersToLog':['etag']", ""), NULL,
+			"access_log: additional_response_headers_to_log: 'etag' is not kept; "
+			"kept are :status, grpc-status"},
+		{"a trailer that is not kept",
+			GRPC_LOG(",'additionalResponseTrailersToLog':['etag']", ""), NULL,
+			"access_log: additional_response_trailers_to_log: 'etag' is not kept; "
+			"kept are grpc-status"},
+		{"filter state", GRPC_LOG("", ",'filterStateObjectsToLog':['x']"), NULL,
+			"access_log: filter_state_objects_to_log is ignored"},
+		{"custom tags", GRPC_LOG("", ",'customTags':[{'tag':'x'}]"), NULL,
+			"access_log: custom_tags are ignored"},
+		{"retries", GRPC_LOG("", ",'grpcStreamRetryPolicy':{'numRetries':1}"), NULL,
+			"access_log: grpc_stream_retry_policy is ignored"},
+		{"a timeout",
+			LOGS(LOG(GRPC_TYPE, COMMON(NAMED SERVICE("'timeout':'1s','envoyGrpc':{"
+								 "'clusterName':'als'}")))),
+			NULL, "access_log: grpc_service: timeout is ignored"},
+	};
+	RUN_ROWS(&res_type_listener, rows);
+}
+
 static struct xds_res *logs_of(const char *json, struct res_access_logs *ret)
 {
 	struct xds_res *res = res_decode(&res_type_listener, json);
@@ -143,6 +203,36 @@ static void places_and_formats_are_those_of_the_resource(void **state)
 		assert_null(logs.list[0].test);
 		xds_res_put(res);
 	}
+}
+
+// OPS-217
+static void a_service_has_a_cluster_a_name_batches_and_headers(void **state)
+{
+	struct res_access_logs logs;
+	struct xds_res *res = logs_of(GRPC_LOG("", ""), &logs);
+	assert_int_equal(logs.n, 1);
+	struct access_place p = logs.list[0].place;
+	assert_int_equal(p.kind, ACCESS_COLLECTOR);
+	assert_string_equal(p.path, "als");
+	assert_string_equal(p.log_name, "edge");
+	assert_int_equal(p.batch_bytes, 16384);
+	assert_int_equal(p.batch_ns, NS_PER_SECOND);
+	assert_int_equal(logs.list[0].form, ACCESS_ENTRY);
+	assert_string_equal(logs.list[0].format, "");
+	xds_res_put(res);
+	res = logs_of(GRPC_LOG(",'additionalRequestHeadersToLog':['TraceParent','cookie',':path',"
+			       "'traceparent'],'additionalResponseHeadersToLog':[':status'],"
+			       "'additionalResponseTrailersToLog':['grpc-status']",
+			      ",'bufferSizeBytes':0,'bufferFlushInterval':'0.5s'"),
+		&logs);
+	assert_int_equal(logs.list[0].place.batch_bytes, 0);
+	assert_int_equal(logs.list[0].place.batch_ns, NS_PER_SECOND / 2);
+	assert_string_equal(logs.list[0].format,
+		"request traceparent\nrequest :path\nresponse :status\ntrailers grpc-status\n");
+	xds_res_put(res);
+	res = logs_of(GRPC_LOG("", ",'bufferSizeBytes':4000000000"), &logs);
+	assert_int_equal(logs.list[0].place.batch_bytes, 1 << 19); // half of what may wait
+	xds_res_put(res);
 }
 
 // OPS-42
@@ -274,7 +364,7 @@ static void a_listener_has_a_bounded_number(void **state)
 	assert_int_equal(logs.n, ACCESS_WANTS_MAX);
 	const struct res_warnings *w = &res_listener_from(res)->warnings;
 	assert_int_equal(w->n, 1);
-	assert_string_equal(w->list[0].text, "access_log: those behind the first 63 are ignored");
+	assert_string_equal(w->list[0].text, "access_log: those behind the first 62 are ignored");
 	xds_res_put(res);
 }
 
@@ -292,7 +382,9 @@ static void a_filter_chain_has_its_own(void **state)
 }
 
 RUN_SUITE("res/access_log", cmocka_unit_test(what_is_not_supported_is_left_out_with_a_warning),
+	cmocka_unit_test(what_a_service_is_not_told_is_named),
 	cmocka_unit_test(places_and_formats_are_those_of_the_resource),
+	cmocka_unit_test(a_service_has_a_cluster_a_name_batches_and_headers),
 	cmocka_unit_test(those_before_and_behind_one_that_is_left_out_are_there),
 	cmocka_unit_test(filters_are_conditions_in_their_order),
 	cmocka_unit_test(independent_chances_have_numbers_of_their_own),
