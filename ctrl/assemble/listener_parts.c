@@ -8,10 +8,10 @@
 
 // Listeners are asked only if shunt.yaml permits it: who serves xDS may not make this machine tell
 // more of its requests than whoever runs it wants (OPS-163).
-static struct lb_tracing tracing_of(const struct config *c, const struct res_listener *l)
+static const struct lb_tracing *tracing_of(const struct config *c, const struct res_listener *l)
 {
 	bool asks = c->tracing && c->tracing->xds && l->tracing.on;
-	return asks ? l->tracing : c->traced;
+	return asks ? &l->tracing : &c->traced;
 }
 
 // shunt.yaml's idle timeout is for plain HTTP alone: gRPC's streams may be silent (TH-98).
@@ -26,6 +26,8 @@ struct lb_filter_chain *listener_parts_filters(
 	if (!c)
 		return NULL;
 	c->forwarding = l->forwarding;
-	c->tracing = tracing_of(f->env->config, l);
-	return c;
+	if (!lb_tracing_copy(&c->arena, tracing_of(f->env->config, l), &c->tracing))
+		return c;
+	lb_filter_chain_put(c);
+	return NULL;
 }

@@ -24,7 +24,7 @@ typedef Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceRequest Re
 #define KIND(x) OPENTELEMETRY__PROTO__TRACE__V1__SPAN__SPAN_KIND__SPAN_KIND_##x
 #define STATUS_ERROR OPENTELEMETRY__PROTO__TRACE__V1__STATUS__STATUS_CODE__STATUS_CODE_ERROR
 
-#define MAX_ATTRIBUTES 32
+#define MAX_ATTRIBUTES (32 + LB_TRACE_TAGS)
 #define SAMPLED 1 // flag of W3C Trace Context
 #define GRPC(code) (1u << (code))
 // What a server answers for: UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE and
@@ -208,6 +208,28 @@ static void add_server(struct attributes *a, const struct span_source *from)
 	add_number(a, "shunt.attempts", r->n_attempts);
 }
 
+static bool has(const struct attributes *a, struct str key)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (str_eq(key, str_from(a->list[i]->key)))
+			return true;
+	return false;
+}
+
+// Keys are unique: what there is already stays.
+static void add_tags(struct attributes *a, const struct lb_trace_record *r)
+{
+	uint16_t at = 0;
+	for (struct str key, value; lb_trace_tags_next(&r->tags, &at, &key, &value);) {
+		if (!value.len || has(a, key))
+			continue;
+		const char *name = proto_text(a->arena, key);
+		a->full |= !name;
+		if (name)
+			add_text(a, name, value);
+	}
+}
+
 static void put_u64(uint8_t *p, uint64_t n)
 {
 	n = __builtin_bswap64(n);
@@ -283,6 +305,7 @@ static void make_server(struct made *m)
 		add_text(&a, "shunt.endpoint", str_from(ip_port_print(&r->access.backend, text)));
 	}
 	add_outcome(&a, r, &o, &room->span, &room->status);
+	add_tags(&a, r);
 	end(m, room, &a);
 }
 
@@ -310,6 +333,7 @@ static void make_attempt(struct made *m, uint32_t i)
 	if (number)
 		add_number(&a, "http.request.resend_count", number);
 	add_outcome(&a, r, &o, &room->span, &room->status);
+	add_tags(&a, r);
 	end(m, room, &a);
 }
 

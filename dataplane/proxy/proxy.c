@@ -40,6 +40,9 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 	if (p->link->access && pool_init(&p->access_records, sizeof(struct lb_access_record),
 				       p->conf.max_requests))
 		return -1;
+	if (p->link->trace &&
+		pool_init(&p->trace_tags, sizeof(struct lb_trace_tags), p->conf.max_requests))
+		return -1;
 	uint64_t key[2] = {rand_u64(&p->rand), rand_u64(&p->rand)};
 	if (proxy_sources_init(&p->sources, p->conf.max_clients, (const uint8_t *)key) ||
 		proxy_shares_init(&p->shares, p->conf.max_requests) ||
@@ -179,6 +182,7 @@ void proxy_free(struct proxy *p)
 	h1_context_free(p->h1);
 	pool_fini(&p->requests);
 	pool_fini(&p->access_records);
+	pool_fini(&p->trace_tags);
 	pool_fini(&p->clients);
 	pool_fini(&p->client_headers);
 	pool_fini(&p->upstreams);
@@ -351,6 +355,8 @@ void proxy_list_pools(const struct proxy *p, struct pool_list *l)
 	pool_list_add(l, "lines", &p->lines.pool);
 	if (p->link->access)
 		pool_list_add(l, "access_records", &p->access_records);
+	if (p->link->trace)
+		pool_list_add(l, "trace_tags", &p->trace_tags);
 	h2_context_list_pools(p->h2, l);
 	h1_context_list_pools(p->h1, l);
 	if (!p->tls)

@@ -63,6 +63,7 @@ struct proxy {
 
 	struct pool requests, clients, client_headers, upstreams, secures, peers;
 	struct pool access_records; // only if there is an access log
+	struct pool trace_tags; // only if there are traces
 	const struct proxy_request *fresh; // is being routed; NULL = none
 	const struct h2_message *fresh_head; // its
 	struct proxy_sources sources; // of clients

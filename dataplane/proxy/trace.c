@@ -35,6 +35,34 @@ static uint64_t make_id(struct rand *rand)
 	return id ? id : 1;
 }
 
+// The first one, as an access log has it. Empty = it is not there.
+static struct str header_of(const struct h2_message *m, struct str name)
+{
+	if (name.p[0] == ':')
+		return str_eq(name, STR(":method"))      ? m->method
+		       : str_eq(name, STR(":path"))      ? m->path
+		       : str_eq(name, STR(":authority")) ? m->authority
+		       : str_eq(name, STR(":scheme"))    ? m->scheme
+		                                         : (struct str){NULL, 0};
+	for (size_t i = 0; i < m->n_fields; i++)
+		if (str_eq(m->fields[i].name, name))
+			return m->fields[i].value;
+	return (struct str){NULL, 0};
+}
+
+void proxy_trace_tags(
+	const struct lb_tracing *t, const struct h2_message *m, struct lb_trace_tags *ret)
+{
+	ret->n_bytes = 0;
+	for (uint32_t i = 0; i < t->n_tags; i++) {
+		const struct lb_trace_tag *tag = &t->tags[i];
+		struct str value = {NULL, 0};
+		if (tag->header.len)
+			value = header_of(m, tag->header);
+		lb_trace_tags_add(ret, tag->key, value.len ? value : tag->value);
+	}
+}
+
 void proxy_trace_begin(
 	struct proxy_request *r, const struct lb_tracing *t, const struct h2_message *m)
 {
@@ -53,6 +81,10 @@ void proxy_trace_begin(
 		.b3 = parent.has_b3,
 		.b3_many = parent.has_b3_many,
 		.keeps_state = parent.is_w3c};
+	if (t->n_tags) {
+		r->trace.tags = pool_take(&r->proxy->trace_tags); // there are as many as requests
+		proxy_trace_tags(t, m, r->trace.tags);
+	}
 	proxy_access_trace(r, m);
 }
 
@@ -99,7 +131,7 @@ static void put_attempts(const struct proxy_request *r, struct lb_trace_record *
 	to->first = t->n_sent - to->n_attempts;
 }
 
-void proxy_trace_over(struct proxy_request *r)
+static void tell(const struct proxy_request *r)
 {
 	const struct proxy_trace *t = &r->trace;
 	const struct lb_access_record *a = r->access.record;
@@ -107,6 +139,9 @@ void proxy_trace_over(struct proxy_request *r)
 	struct lb_trace_record *to = lb_trace_place(ring);
 	if (!to)
 		return;
+	to->tags.n_bytes = 0;
+	if (t->tags)
+		lb_trace_tags_copy(&to->tags, t->tags);
 	memcpy(&to->access, a, offsetof(struct lb_access_record, bytes) + a->n_bytes);
 	to->ids = t->ids;
 	to->path_max = t->path_max;
@@ -114,4 +149,11 @@ void proxy_trace_over(struct proxy_request *r)
 	to->is_grpc = r->is_grpc;
 	put_attempts(r, to);
 	lb_trace_told(ring);
+}
+
+void proxy_trace_over(struct proxy_request *r)
+{
+	tell(r);
+	if (r->trace.tags)
+		pool_put(&r->proxy->trace_tags, r->trace.tags);
 }

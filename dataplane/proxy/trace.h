@@ -25,11 +25,15 @@ struct proxy_trace {
 	uint16_t path_max;
 	bool upstream_spans;
 	bool b3, b3_many, keeps_state; // what the client used
+	struct lb_trace_tags *tags; // of a pool; NULL = its listener asks for none
 };
 
 // Whether a request is traced (OPS-161): who began its trace has decided; else the client may ask
 // for it, and then chance decides.
 bool proxy_trace_wants(struct rand *, const struct lb_tracing *, const struct proxy_trace_parent *);
+// What a listener's tags are of this request.
+void proxy_trace_tags(
+	const struct lb_tracing *, const struct h2_message *, struct lb_trace_tags *ret);
 // The listener traces: decides whether this one is, and if so turns its notes on.
 void proxy_trace_begin(
 	struct proxy_request *, const struct lb_tracing *, const struct h2_message *);

@@ -8,6 +8,7 @@
 #include "lb/base/spsc.h"
 #include "lb/pick/access.h"
 #include "lb/pick/failures.h"
+#include "lb/route/tracing.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +25,19 @@ struct lb_trace_ids {
 // The span of an attempt: no two of a request are the same, and none has to be kept.
 uint64_t lb_trace_attempt_span(const struct lb_trace_ids *, uint32_t attempt);
 
+// Attributes that a listener asks for, one behind the other: two lengths, a key and a value.
+struct lb_trace_tags {
+	uint16_t n_bytes; // used of bytes[]
+	char bytes[LB_TRACE_TAGS * (2 + LB_TRACE_TAG_KEY + LB_TRACE_TAG_VALUE)];
+};
+
+// Adds one of LB_TRACE_TAGS; what is longer than a value may be is cut.
+void lb_trace_tags_add(struct lb_trace_tags *, struct str key, struct str value);
+// The one at *at, which is 0 at first; false = there are no more. Borrows.
+bool lb_trace_tags_next(
+	const struct lb_trace_tags *, uint16_t *at, struct str *retkey, struct str *retvalue);
+void lb_trace_tags_copy(struct lb_trace_tags *to, const struct lb_trace_tags *from);
+
 struct lb_trace_record {
 	struct lb_trace_ids ids;
 	uint16_t path_max; // bytes of the path that are told
@@ -32,7 +46,8 @@ struct lb_trace_record {
 	uint8_t n_attempts; // of attempts[]: the last ones
 	uint32_t first; // number of attempts[0] among all that were sent, from 0 on
 	struct lb_failure_attempt attempts[LB_FAILURE_ATTEMPTS + 1];
-	struct lb_access_record access; // the last member: only what is used of it is copied
+	struct lb_trace_tags tags;
+	struct lb_access_record access; // of both only what is used is copied
 };
 
 struct lb_trace {

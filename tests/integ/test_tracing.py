@@ -144,3 +144,23 @@ def test_ops_164_who_is_not_traced_passes_as_it_came_until_a_listener_says_other
     wait_until(lambda: "traceparent" in world.call()[1], TAKES_S, "traces")
     server, client = world.more_spans(2)[1:3]
     assert client["parent"] == server["id"] and server["url.path"] == HEADERS[:4], server
+
+
+def test_ops_220_spans_have_the_tags_that_a_listener_asks_for(traced):
+    world = traced(sample_per_million=1000000, xds="true")
+    listener = resources.listener("web", ROUTES)
+    listener["api_listener"]["api_listener"]["tracing"] = {"spawn_upstream_span": True, "custom_tags": [
+        {"tag": "zone", "literal": {"value": "a"}},
+        {"tag": "home", "environment": {"name": "SHUNT_TEST_NONE", "default_value": "here"}},
+        {"tag": "tenant", "request_header": {"name": "X-Tenant", "default_value": "nobody"}},
+        {"tag": "meta", "metadata": {"kind": {"request": {}}, "default_value": "none"}}]}
+    world.world.folder.set(*world.world._clusters(), world.world.routes(100, 0), listener)
+    wait_until(lambda: "custom_tags: meta: metadata is not kept" in world.bed.daemon.output(), TAKES_S, "a warning")
+
+    def told(tenant):
+        return [span for span in world.collector.ask(op="spans")["spans"] if span.get("tenant") == tenant]
+    wait_until(lambda: world.call()[0] == 0 and len(told("nobody")) >= 2, TAKES_S, "tags")
+    assert world.call(("x-tenant", "blue"))[0] == 0
+    spans = wait_until(lambda: len(told("blue")) == 2 and told("blue"), TAKES_S, "a request's own")
+    assert {span["kind"] for span in spans} == {"SPAN_KIND_SERVER", "SPAN_KIND_CLIENT"}
+    assert all((span["zone"], span["home"], span["meta"]) == ("a", "here", "none") for span in spans), spans

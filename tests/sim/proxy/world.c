@@ -178,8 +178,10 @@ static void new_proxy(struct world *w)
 	enter_control(w, false);
 	w->link = lb_link_new(0, 0, w->shared);
 	CHECK(w->link);
-	if (w->conf.log || w->conf.listeners_log)
+	if (w->conf.log || w->conf.listeners_log || w->conf.traces)
 		w->link->access = lb_access_new(w->conf.log);
+	if (w->conf.traces)
+		w->link->trace = lb_trace_new();
 	spsc_fini(&w->link->events);
 	CHECK(spsc_init(&w->link->events, sizeof(struct lb_event), w->conf.n_events) == 0);
 	w->proxy = proxy_new(&conf, &h2, h->tcp, h->wheel, &h->chunks, w->link);

@@ -36,6 +36,7 @@ struct world_conf {
 	bool no_idempotent_retry;
 	const struct lb_access_filter *log; // of an access log; NULL = there is none
 	bool listeners_log; // listeners may have logs, too
+	bool traces; // there is a ring for them; which are traced is the control's `tracing`
 	uint32_t n_events; // room in the ring to the control thread
 	uint32_t n_handshake_slots; // of each ring; 0 = there is no thread, so no TLS
 	void (*in_control)(bool); // around what the control thread makes; NULL = nobody asks

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces in fields, and who is traced.
+#include "dataplane/h2/h2.h"
 #include "dataplane/h2/hpack_tables.h"
 #include "dataplane/proxy/trace.h"
 #include "lb/base/rand.h"
 #include "tests/support/check.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define MAX_FIELDS 6
 #define T "0af7651916cd43dd8448eb211c80319c"
@@ -179,6 +181,45 @@ static void ops_161_who_began_the_trace_decides_then_the_client_then_chance(void
 	}
 }
 
+// A request's tags, and the longest that a listener may ask for.
+static void ops_220_tags_have_what_the_request_says_or_their_own_value(void **state)
+{
+	const struct lb_trace_tag tags[] = {{STR("const"), STR(""), STR("1")},
+		{STR("tenant"), STR("x-tenant"), STR("nobody")},
+		{STR("absent"), STR("x-absent"), STR("default")},
+		{STR("none"), STR("x-none"), STR("")}, {STR("empty"), STR("x-empty"), STR("2")},
+		{STR("at"), STR(":authority"), STR("")}, {STR("odd"), STR(":odd"), STR("3")}};
+	const struct field fields[] = {{.name = STR("x-tenant"), .value = STR("blue")},
+		{.name = STR("x-tenant"), .value = STR("green")}, {.name = STR("x-empty")}};
+	static const char *const want[][2] = {{"const", "1"}, {"tenant", "blue"},
+		{"absent", "default"}, {"none", ""}, {"empty", "2"}, {"at", "example.org"},
+		{"odd", "3"}};
+	const struct h2_message m = {
+		.authority = STR("example.org"), .fields = fields, .n_fields = 3};
+	const struct lb_tracing t = {.on = true, .tags = tags, .n_tags = 7};
+	struct lb_trace_tags got, copied;
+	struct str key, value;
+	uint16_t at = 0;
+	proxy_trace_tags(&t, &m, &got);
+	lb_trace_tags_copy(&copied, &got);
+	for (size_t i = 0; i < 7; i++) {
+		assert_true(lb_trace_tags_next(&copied, &at, &key, &value));
+		if (!str_eq(key, str_from(want[i][0])) || !str_eq(value, str_from(want[i][1])))
+			fail_msg("%s: %.*s", want[i][0], (int)value.len, value.p);
+	}
+	assert_false(lb_trace_tags_next(&copied, &at, &key, &value));
+	char longest[1000];
+	memset(longest, 'a', sizeof(longest));
+	got.n_bytes = 0;
+	for (int i = 0; i < LB_TRACE_TAGS; i++)
+		lb_trace_tags_add(&got, (struct str){longest, LB_TRACE_TAG_KEY},
+			(struct str){longest, sizeof(longest)});
+	assert_int_equal(got.n_bytes, sizeof(got.bytes));
+	for (at = 0; lb_trace_tags_next(&got, &at, &key, &value);)
+		assert_int_equal(value.len, LB_TRACE_TAG_VALUE);
+}
+
 RUN_SUITE("proxy/trace", cmocka_unit_test(ops_160_what_a_client_says_of_traces_is_read),
 	cmocka_unit_test(ops_162_a_backend_is_told_in_the_forms_of_the_client),
-	cmocka_unit_test(ops_161_who_began_the_trace_decides_then_the_client_then_chance))
+	cmocka_unit_test(ops_161_who_began_the_trace_decides_then_the_client_then_chance),
+	cmocka_unit_test(ops_220_tags_have_what_the_request_says_or_their_own_value))

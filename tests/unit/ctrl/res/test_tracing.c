@@ -8,11 +8,15 @@
 #include "tests/unit/ctrl/res/rows.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define OPENTELEMETRY "envoy.config.trace.v3.OpenTelemetryConfig"
 #define TRACING(fields) ROUTED(RDS ",'tracing':{" fields "}")
 #define PROVIDER(type) "'provider':{'name':'p','typedConfig':" ANY(type, "") "}"
+#define TAGS(list) "'customTags':[" list "]"
+#define ONE_TAG "{'tag':'a','literal':{'value':'x'}}"
+#define FOUR_TAGS ONE_TAG "," ONE_TAG "," ONE_TAG "," ONE_TAG
 #define ALL LB_TRACE_ALL
 
 // OPS-163: none of it is a reason to refuse a listener.
@@ -25,8 +29,15 @@ static void what_is_not_supported_is_left_out_with_a_warning(void **state)
 			"tracing is ignored: provider: is not OpenTelemetryConfig"},
 		{"a provider without type", TRACING("'provider':{'name':'p'}"), NULL,
 			"tracing is ignored: provider: is not OpenTelemetryConfig"},
-		{"custom tags", TRACING("'customTags':[{'tag':'a'}]"), NULL,
-			"tracing: custom_tags are ignored"},
+		{"tags", TRACING(TAGS("{'tag':'a','literal':{'value':'1'}}"))},
+		{"a tag of nothing", TRACING(TAGS("{'tag':'a'}")), NULL,
+			"tracing: custom_tags: a: is of no kind that is supported"},
+		{"a tag without name", TRACING(TAGS("{'literal':{'value':'1'}}")), NULL,
+			"tracing: custom_tags: tag \"\" has not between 1 and 46 bytes"},
+		{"metadata", TRACING(TAGS("{'tag':'a','metadata':{'defaultValue':'1'}}")), NULL,
+			"tracing: custom_tags: a: metadata is not kept: it has its default_value"},
+		{"too many tags", TRACING(TAGS(FOUR_TAGS "," FOUR_TAGS "," ONE_TAG)), NULL,
+			"tracing: custom_tags: those behind the first 8 are ignored"},
 	};
 	RUN_ROWS(&res_type_listener, rows);
 }
@@ -67,5 +78,32 @@ static void ops_163_a_listener_says_what_is_traced(void **state)
 	}
 }
 
+// OPS-220
+static void tags_are_what_they_are_made_of(void **state)
+{
+	setenv("SHUNT_TEST_ZONE", "eu-1", 1);
+	struct xds_res *res = res_decode(&res_type_listener,
+		TRACING(TAGS("{'tag':'l','literal':{'value':'1'}},"
+			     "{'tag':'e','environment':{'name':'SHUNT_TEST_ZONE'}},"
+			     "{'tag':'n','environment':{'name':'SHUNT_TEST_NONE',"
+			     "'defaultValue':'2'}},"
+			     "{'tag':'none'},"
+			     "{'tag':'h','requestHeader':{'name':'X-Tenant'}},"
+			     "{'tag':'d','requestHeader':{'name':':path','defaultValue':'3'}},"
+			     "{'tag':'m','metadata':{'defaultValue':'4'}}")));
+	static const char *const want[][3] = {{"l", "", "1"}, {"e", "", "eu-1"}, {"n", "", "2"},
+		{"h", "x-tenant", ""}, {"d", ":path", "3"}, {"m", "", "4"}};
+	const struct lb_tracing *t = &res_listener_from(res)->tracing;
+	assert_int_equal(t->n_tags, sizeof(want) / sizeof(want[0]));
+	for (size_t i = 0; i < t->n_tags; i++)
+		if (!str_eq(t->tags[i].key, str_from(want[i][0])) ||
+			!str_eq(t->tags[i].header, str_from(want[i][1])) ||
+			!str_eq(t->tags[i].value, str_from(want[i][2])))
+			fail_msg("%s", want[i][0]);
+	xds_res_put(res);
+	unsetenv("SHUNT_TEST_ZONE");
+}
+
 RUN_SUITE("ctrl/res/tracing", cmocka_unit_test(what_is_not_supported_is_left_out_with_a_warning),
-	cmocka_unit_test(ops_163_a_listener_says_what_is_traced))
+	cmocka_unit_test(ops_163_a_listener_says_what_is_traced),
+	cmocka_unit_test(tags_are_what_they_are_made_of))

@@ -226,6 +226,29 @@ static void ops_165_bytes_that_are_no_text_are_replaced_and_long_paths_cut(void 
 	EXPECT(0, {"url.path", "/"});
 }
 
+static void ops_220_tags_are_attributes_of_each_span_that_has_none_of_that_key(void **state)
+{
+	put_head("GET", "/", "x");
+	record.access.n_attempts = 1;
+	record.n_attempts = 1;
+	record.upstream_spans = true;
+	record.attempts[0] = (struct lb_failure_attempt){.has_backend = true};
+	lb_trace_tags_add(&record.tags, STR("tenant"), STR("blue"));
+	lb_trace_tags_add(&record.tags, STR("url.scheme"), STR("gopher"));
+	lb_trace_tags_add(&record.tags, STR("tenant"), STR("green"));
+	lb_trace_tags_add(&record.tags, STR("nothing"), STR(""));
+	lb_trace_tags_add(&record.tags, STR("odd"), STR("\xff"));
+	assert_int_equal(spans(), 2);
+	EXPECT(0, {"tenant", "blue"}, {"url.scheme", "http"}, {"odd", "\xef\xbf\xbd"});
+	EXPECT(1, {"tenant", "blue"}, {"url.scheme", "gopher"}, {"odd", "\xef\xbf\xbd"});
+	for (size_t i = 0; i < span(0)->n_attributes; i++) {
+		const char *key = span(0)->attributes[i]->key;
+		assert_string_not_equal(key, "nothing");
+		for (size_t j = 0; j < i; j++)
+			assert_string_not_equal(span(0)->attributes[j]->key, key);
+	}
+}
+
 static void ids_of_attempts_differ(void **state)
 {
 	const struct lb_trace_ids ids = {.high = 1, .low = 2, .span = 3};
@@ -243,4 +266,5 @@ RUN_SUITE("ctrl/trace/spans", CASE(ops_165_a_request_is_a_servers_span),
 	CASE(ops_165_errors_are_those_of_the_conventions),
 	CASE(ops_166_attempts_are_clients_spans_within_the_servers),
 	CASE(ops_165_bytes_that_are_no_text_are_replaced_and_long_paths_cut),
+	CASE(ops_220_tags_are_attributes_of_each_span_that_has_none_of_that_key),
 	CASE(ids_of_attempts_differ))
