@@ -59,9 +59,10 @@ void rpc_stream_open(struct rpc_stream *s, const char *method)
 	grpc_metadata_array_init(&s->trailers);
 	s->answer = NULL;
 	s->text = grpc_empty_slice();
+	grpc_slice name = grpc_slice_from_copied_string(method);
 	s->call = grpc_channel_create_call(s->channel, NULL, GRPC_PROPAGATE_DEFAULTS,
-		s->queue.queue, grpc_slice_from_copied_string(method), NULL,
-		gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+		s->queue.queue, name, NULL, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+	grpc_slice_unref(name);
 	const grpc_op begin = {.op = GRPC_OP_SEND_INITIAL_METADATA};
 	const grpc_op end[] = {
 		{.op = GRPC_OP_RECV_INITIAL_METADATA,

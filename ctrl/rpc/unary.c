@@ -52,8 +52,10 @@ void rpc_unary_call(struct rpc_unary *c, const char *method, const uint8_t *byte
 	grpc_metadata_array_init(&c->trailers);
 	c->answer = NULL;
 	c->text = grpc_empty_slice();
+	grpc_slice name = grpc_slice_from_copied_string(method);
 	c->call = grpc_channel_create_call(c->channel, NULL, GRPC_PROPAGATE_DEFAULTS,
-		c->queue.queue, grpc_slice_from_copied_string(method), NULL, deadline, NULL);
+		c->queue.queue, name, NULL, deadline, NULL);
+	grpc_slice_unref(name);
 	const grpc_op ops[] = {
 		{.op = GRPC_OP_SEND_INITIAL_METADATA},
 		{.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = message},

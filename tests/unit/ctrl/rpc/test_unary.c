@@ -25,7 +25,7 @@ static char said[16];
 static void *on_open(void *ctx, struct rpc_call *call, struct str method, const char *peer)
 {
 	asked = call;
-	return str_eq(method, STR("/toy.Toy/Ask")) ? ctx : NULL;
+	return str_eq(method, STR("/toys.of.others.Toy/AskOfIt")) ? ctx : NULL;
 }
 
 static void on_message(void *ctx, const uint8_t *bytes, size_t len)
@@ -86,11 +86,11 @@ static void ask(struct rpc_unary *c, const char *method, const char *text)
 static void a_call_after_another_has_its_answer_or_its_status(void **state)
 {
 	struct rpc_unary *c = start();
-	ask(c, "/toy.Toy/Ask", "one");
+	ask(c, "/toys.of.others.Toy/AskOfIt", "one");
 	wait_for(c, 1);
 	assert_int_equal(status, RPC_OK);
 	assert_string_equal(answer, "one");
-	ask(c, "/toy.Toy/Ask", "two");
+	ask(c, "/toys.of.others.Toy/AskOfIt", "two");
 	wait_for(c, 2);
 	assert_string_equal(answer, "two");
 	assert_string_equal(said, "two");
@@ -107,7 +107,7 @@ static void without_a_server_a_call_is_unavailable(void **state)
 	struct rpc_unary *c = start();
 	rpc_server_free(server);
 	server = NULL;
-	ask(c, "/toy.Toy/Ask", "one");
+	ask(c, "/toys.of.others.Toy/AskOfIt", "one");
 	wait_for(c, 1);
 	assert_int_equal(status, RPC_UNAVAILABLE);
 	rpc_unary_free(c);
@@ -116,7 +116,7 @@ static void without_a_server_a_call_is_unavailable(void **state)
 static void of_a_call_that_is_given_up_nothing_is_told(void **state)
 {
 	struct rpc_unary *c = start();
-	ask(c, "/toy.Toy/Ask", "one"); // the server has no turn
+	ask(c, "/toys.of.others.Toy/AskOfIt", "one"); // the server has no turn
 	rpc_unary_free(c);
 	assert_int_equal(n_done, 0);
 	rpc_server_free(server);
