@@ -13,7 +13,7 @@ TESTS = ROOT / "tests" / "integ"
 ATTACKS = ROOT / "tests" / "attacks"
 PCI_TEST = TESTS / "test_pci.py"
 FLEET_TEST = TESTS / "test_fleet.py"
-MESH_TESTS = [TESTS / "test_istiod.py", TESTS / "test_psm_interop.py"]
+MESH_TESTS = [TESTS / "test_istiod.py", TESTS / "test_psm_interop.py", TESTS / "test_tracing_collector.py"]
 ALERTS_TEST = TESTS / "test_alerts.py"
 SERVICE_TEST = TESTS / "test_service.py"
 GO_AT_LEAST = (1, 25)
@@ -163,7 +163,7 @@ def mesh(only):
     """A real control plane, and gRPC's own test programs."""
     if not build("build"):
         return Counts(failed=1)
-    with Stage("tests with istiod and gRPC's test programs"):
+    with Stage("tests with istiod, gRPC's test programs and a collector"):
         return counted(ROOT / "build" / "mesh.xml", ["-rs", *MESH_TESTS, *(["-k", only[0]] if only else [])], TESTS,
                        {}, MESH_TIMEOUT_S)
 
