@@ -21,7 +21,7 @@
 #include "ctrl/shutdown.h"
 #include "ctrl/signals.h"
 #include "ctrl/stats/show.h"
-#include "ctrl/status/status_server.h"
+#include "ctrl/status_start.h"
 #include "ctrl/steering_watch.h"
 #include "ctrl/succession.h"
 #include "ctrl/trace_start.h"
@@ -95,7 +95,7 @@ static void tell_serving(void *ctx)
 {
 	struct control_plane *p = ctx;
 	bool leaves = p->shutdown.told || drains_any(p->drains);
-	status_server_set_serving(p->reach.status, p->ready && !leaves);
+	status_set_serving(p->reach.status, p->ready && !leaves);
 }
 
 static void on_tick(void *arg)

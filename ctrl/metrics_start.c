@@ -8,6 +8,7 @@
 #include "ctrl/stats/show.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 struct metrics_port {
 	struct page *page;
@@ -25,40 +26,59 @@ static void follow(void *ctx, struct evhttp_request *request, struct connections
 	page_follow(ctx, request, connections);
 }
 
-static int open_port(struct metrics_port *p, const struct config *config, struct loop *loop,
-	const struct show *show, struct slice slice, struct lb_err *err)
+// Takes the listener.
+static int open_port(struct metrics_port *p, const struct config *config, int listener,
+	struct loop *loop, const struct show *show, struct slice slice, struct lb_err *err)
 {
 	const struct page_conf page = {loop_base(loop), loop_wheel(loop), show, slice};
 	p->page = page_new(&page);
-	if (!p->page)
+	if (!p->page) {
+		close(listener);
 		return lb_err_set(err, "out of memory");
+	}
 	p->calls = (struct metrics_page){answer, follow, p->page};
 	struct metrics_server_conf conf = {
 		.base = loop_base(loop),
-		.listen = config->metrics->listen,
+		.listener = listener,
 		.scrape = show_scrape_conf(show),
 		.page = &p->calls,
 		.is_local = !config->metrics->allow_remote,
-		.shares_port = config->takeover_socket,
 		.slice = slice,
 	};
 	p->server = metrics_server_new(&conf, err);
 	return p->server ? 0 : lb_err_within(err, "metrics.listen");
 }
 
-int metrics_start(const struct config *config, struct loop *loop, const struct show *show,
-	struct slice slice, struct metrics_port **ret, struct lb_err *err)
+int metrics_start(const struct config *config, int listener, struct loop *loop,
+	const struct show *show, struct slice slice, struct metrics_port **ret, struct lb_err *err)
 {
-	if (!config->metrics)
-		return 0;
 	struct metrics_port *p = calloc(1, sizeof(*p));
-	int rc =
-		p ? open_port(p, config, loop, show, slice, err) : lb_err_set(err, "out of memory");
+	if (!p) {
+		close(listener);
+		return lb_err_set(err, "out of memory");
+	}
+	int rc = open_port(p, config, listener, loop, show, slice, err);
 	if (rc)
 		metrics_stop(p);
 	else
 		*ret = p;
 	return rc;
+}
+
+void metrics_begin(struct metrics_port *p)
+{
+	metrics_server_begin(p->server);
+}
+
+int metrics_listener(const struct metrics_port *p)
+{
+	return metrics_server_listener(p->server);
+}
+
+void metrics_leave(struct metrics_port *p)
+{
+	page_leave(p->page);
+	metrics_server_leave(p->server);
 }
 
 void metrics_stop(struct metrics_port *p)

@@ -3,47 +3,66 @@
 
 #include "ctrl/conf/config.h"
 #include "ctrl/listen_port.h"
-#include "ctrl/loop.h"
 #include "ctrl/metrics_start.h"
 #include "ctrl/stats_start.h"
-#include "ctrl/status/status_server.h"
 #include "ctrl/status_start.h"
 #include "lb/base/log.h"
 
 #include <errno.h>
 
-// Those that are not open yet.
-int reach_open_ports(struct reach *r, struct lb_err *err)
+// The socket of a port: -1 with err.
+static int listener_at(
+	struct reach *r, const char *address, bool beside, const char *field, struct lb_err *err)
+{
+	int fd = listen_ports_take(&r->inherited, address);
+	if (fd >= 0)
+		return fd;
+	// Our address may be a part of what the older process has, or the whole.
+	listen_ports_let(&r->inherited, true);
+	fd = listen_port_open(address, beside || r->inherited.n > 0, err);
+	if (fd < 0)
+		lb_err_within(err, "%s", field);
+	return fd;
+}
+
+static int open_status(struct reach *r, bool beside, struct lb_err *err)
 {
 	const struct reach_conf *c = &r->conf;
-	int rc = r->status
-	                 ? 0
-	                 : status_start(c->config, c->bootstrap, c->xds, c->loop, &r->status, err);
-	return rc || r->metrics
-	               ? rc
-	               : metrics_start(c->config, c->loop, c->show, c->slice, &r->metrics, err);
-}
-
-static void close_ports(struct reach *r)
-{
-	metrics_stop(r->metrics);
-	if (r->status)
-		loop_unwatch_fd(r->conf.loop, status_server_fd(r->status));
-	status_server_free(r->status);
-	r->metrics = NULL;
-	r->status = NULL;
-}
-
-// Ports that a newer process may share with us could be had beside a stranger, too.
-static int expect_free(const struct config *c, struct lb_err *err)
-{
-	if (!c->takeover_socket)
+	if (r->status || !c->config->csds)
 		return 0;
-	if (c->csds && listen_port_check(c->csds->listen, err))
-		return lb_err_within(err, "csds.listen");
-	return c->metrics && listen_port_check(c->metrics->listen, err)
-	               ? lb_err_within(err, "metrics.listen")
-	               : 0;
+	int fd = listener_at(r, c->config->csds->listen, beside, "csds.listen", err);
+	return fd < 0 ? -EINVAL
+	              : status_start(c->config, fd, c->bootstrap, c->xds, c->loop, &r->status, err);
+}
+
+static int open_metrics(struct reach *r, bool beside, struct lb_err *err)
+{
+	const struct reach_conf *c = &r->conf;
+	if (r->metrics || !c->config->metrics)
+		return 0;
+	int fd = listener_at(r, c->config->metrics->listen, beside, "metrics.listen", err);
+	return fd < 0 ? -EINVAL
+	              : metrics_start(c->config, fd, c->loop, c->show, c->slice, &r->metrics, err);
+}
+
+int reach_open_ports(struct reach *r, bool beside, struct lb_err *err)
+{
+	int rc = open_status(r, beside, err);
+	return rc ? rc : open_metrics(r, beside, err);
+}
+
+// From here on nobody else needs to listen there.
+static void begin(struct reach *r)
+{
+	if (r->status) {
+		listen_port_let(status_listener(r->status), false);
+		status_begin(r->status);
+	}
+	if (r->metrics) {
+		listen_port_let(metrics_listener(r->metrics), false);
+		metrics_begin(r->metrics);
+	}
+	listen_ports_close(&r->inherited);
 }
 
 int reach_start(
@@ -56,31 +75,70 @@ int reach_start(
 		return -EINVAL;
 	if (!is_in_front)
 		return 0;
-	return expect_free(conf->config, err) ? -EINVAL : reach_open_ports(r, err);
+	int rc = reach_open_ports(r, false, err);
+	if (rc == 0)
+		begin(r);
+	return rc;
 }
 
-void reach_share(struct reach *r)
+void reach_share(struct reach *r, bool opens)
 {
 	struct lb_err err = {""};
+	int fds[LISTEN_PORTS_MAX];
+	uint32_t n = opens ? reach_listeners(r, fds) : 0;
+	for (uint32_t i = 0; i < n; i++)
+		listen_port_let(fds[i], true);
 	if (stats_share_names(r->stats, r->conf.config->stats, r->conf.generation, &err) != 0)
 		log_warn("stats socket", "error=%s", log_quote(err.text));
 }
 
+uint32_t reach_listeners(const struct reach *r, int ret[LISTEN_PORTS_MAX])
+{
+	uint32_t n = 0;
+	if (r->status)
+		ret[n++] = status_listener(r->status);
+	if (r->metrics)
+		ret[n++] = metrics_listener(r->metrics);
+	return n;
+}
+
+void reach_inherit(struct reach *r, int listener)
+{
+	listen_ports_add(&r->inherited, listener);
+}
+
 int reach_take_names(struct reach *r, struct lb_err *err)
 {
+	begin(r);
 	return stats_take_names(r->stats, r->conf.config->stats, err);
 }
 
 void reach_step_back(struct reach *r)
 {
-	close_ports(r);
+	if (r->status)
+		status_leave(r->status);
+	if (r->metrics)
+		metrics_leave(r->metrics);
+	r->left_status = r->status;
+	r->left_metrics = r->metrics;
+	r->status = NULL;
+	r->metrics = NULL;
 	stats_leave_names(r->stats, r->conf.config->stats);
+}
+
+void reach_send_away(struct reach *r)
+{
+	status_stop(r->left_status);
+	r->left_status = NULL;
 }
 
 void reach_stop(struct reach *r)
 {
 	metrics_stop(r->metrics);
-	status_server_free(r->status);
+	metrics_stop(r->left_metrics);
+	status_stop(r->status);
+	status_stop(r->left_status);
+	listen_ports_close(&r->inherited);
 	stats_stop(r->stats);
 	*r = (struct reach){0};
 }

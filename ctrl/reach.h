@@ -2,13 +2,16 @@
 // Where operators and their tools reach this process: the stats sockets, the status port, the
 // metrics' port. While another process of ours is in front, ports are its own, and our sockets have
 // the generation behind their names: "/run/shunt/stats.sock.3". Names and ports lead to a process
-// that serves at every moment: one takes them before the other leaves them.
+// that serves at every moment: one takes them before the other leaves them. The sockets of ports
+// are passed on: both processes have them until the older one closes its own.
 // Thread: ctrl.
 #pragma once
 
 #include "ctrl/base/slice.h"
+#include "ctrl/listen_port.h"
 #include "lb/base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct config;
@@ -16,7 +19,7 @@ struct loop;
 struct metrics_port;
 struct show;
 struct stats_sockets;
-struct status_server;
+struct status_port;
 struct xds_bootstrap;
 struct xds_federation;
 
@@ -33,21 +36,31 @@ struct reach_conf { // all borrowed, outlives it
 struct reach { // zero = closed
 	struct reach_conf conf;
 	struct stats_sockets *stats;
-	struct status_server *status; // NULL = off
+	struct status_port *status; // NULL = off
 	struct metrics_port *metrics; // NULL = off
+	struct listen_ports inherited; // of the older process, none of which is open here yet
+	// The same ports once another process has them, with those who are not answered yet.
+	struct status_port *left_status;
+	struct metrics_port *left_metrics;
 };
 
 // Opens the sockets by their names, or by those of one who is not in front, and the ports only for
 // the one who is. Returns 0, or -EINVAL with reterr, which names the field.
 [[nodiscard]] int reach_start(
 	struct reach *, const struct reach_conf *, bool is_in_front, struct lb_err *reterr);
-// Somebody comes who may take the names: we get others beside them.
-void reach_share(struct reach *);
-// Opens the ports, beside who has them. Returns as reach_start(); then another call is for what is
-// missing.
-[[nodiscard]] int reach_open_ports(struct reach *, struct lb_err *reterr);
-// Takes the names. Returns likewise.
+// Somebody comes who may take the names: we get others beside them. opens: it does not know of
+// ports that are passed on, and opens them beside us.
+void reach_share(struct reach *, bool opens);
+// The sockets of our ports, borrowed; returns how many.
+uint32_t reach_listeners(const struct reach *, int ret[LISTEN_PORTS_MAX]);
+void reach_inherit(struct reach *, int listener); // one of those; borrows it
+// Opens the ports, with what was inherited, and does not accept yet. beside: somebody has them who
+// lets us. Returns as reach_start(); then another call is for what is missing.
+[[nodiscard]] int reach_open_ports(struct reach *, bool beside, struct lb_err *reterr);
+// Takes the names, and accepts at all ports. Returns likewise.
 [[nodiscard]] int reach_take_names(struct reach *, struct lb_err *reterr);
-// Leaves both to who has come.
+// Leaves both to who has come. Who is at the ports is answered here still,
 void reach_step_back(struct reach *);
+// but those of the status port, who may stay for long, are sent away now.
+void reach_send_away(struct reach *);
 void reach_stop(struct reach *); // what is closed, or never was open, is fine

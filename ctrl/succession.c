@@ -18,12 +18,14 @@
 #include <unistd.h>
 
 #define REOPEN_NS NS_PER_SECOND
+#define ANSWERED_NS (2 * NS_PER_SECOND) // what a client of a port that we left takes, and more
 
 struct succession {
 	struct succession_conf conf;
 	struct takeover *takeover;
 	bool lacks; // names or ports that another process has still
 	uint64_t reopen_ns; // when to try again
+	uint64_t away_ns; // when who is left at our ports is sent away; 0 = nobody is
 	char error[sizeof(struct lb_err)]; // of the takeover
 };
 
@@ -64,7 +66,8 @@ static int lack(struct succession *s, int rc)
 static int open_ports(void *ctx, struct lb_err *err)
 {
 	struct succession *s = ctx;
-	int rc = reach_open_ports(s->conf.reach, err);
+	bool is_beside = s->conf.seat.fd >= 0 && !s->conf.seat.passes_listeners;
+	int rc = reach_open_ports(s->conf.reach, is_beside, err);
 	s->conf.reopened(s->conf.ctx);
 	return lack(s, rc);
 }
@@ -87,11 +90,23 @@ static void open_what_lacks(struct succession *s)
 			"names and ports are ours again", "generation=%u", s->conf.seat.generation);
 }
 
-static void share_reach(void *ctx)
+static void share_reach(void *ctx, bool opens)
 {
 	struct succession *s = ctx;
 	s->lacks = false;
-	reach_share(s->conf.reach);
+	reach_share(s->conf.reach, opens);
+}
+
+_Static_assert((int)TAKEOVER_MAX_LISTENERS == LISTEN_PORTS_MAX, "a takeover passes all ports");
+
+static uint32_t listeners(void *ctx, int ret[TAKEOVER_MAX_LISTENERS])
+{
+	return reach_listeners(((const struct succession *)ctx)->conf.reach, ret);
+}
+
+static void inherit_listener(void *ctx, int fd)
+{
+	reach_inherit(((struct succession *)ctx)->conf.reach, fd);
 }
 
 static int bequeath(void *ctx)
@@ -109,6 +124,7 @@ static void leave(void *ctx)
 	struct succession *s = ctx;
 	s->lacks = false;
 	reach_step_back(s->conf.reach);
+	s->away_ns = twheel_now(loop_wheel(s->conf.loop)) + ANSWERED_NS;
 	shutdown_leave(s->conf.shutdown);
 }
 
@@ -131,6 +147,8 @@ int succession_new(const struct succession_conf *conf, struct succession **ret, 
 		.set_company = set_company,
 		.has_company = has_company,
 		.share = share_reach,
+		.listeners = listeners,
+		.inherit_listener = inherit_listener,
 		.bequeath = bequeath,
 		.inherit = inherit,
 		.open = open_ports,
@@ -182,6 +200,10 @@ bool succession_tick(struct succession *s, bool could_serve)
 	bool is_in_front = takeover_is_in_front(s->takeover);
 	if (s->lacks && is_in_front && now_ns >= s->reopen_ns)
 		open_what_lacks(s);
+	if (s->away_ns && now_ns >= s->away_ns) {
+		reach_send_away(s->conf.reach);
+		s->away_ns = 0;
+	}
 	s->conf.service->is_silent = !is_in_front;
 	return is_in_front;
 }

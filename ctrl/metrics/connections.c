@@ -6,14 +6,12 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
+#include <event2/keyvalq_struct.h>
 #include <event2/listener.h>
-#include <event2/util.h>
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
+#include <unistd.h>
 
 #define PAUSE_US 100000 // until it accepts again
 #define LOOK_S 1 // at times, and for closed ones
@@ -27,7 +25,8 @@ struct connection {
 
 struct connections {
 	struct connections_conf conf;
-	struct evconnlistener *listener; // the evhttp's
+	struct evconnlistener *listener; // the evhttp's, as its entry; NULL = we have left
+	struct evhttp_bound_socket *entry;
 	struct event *pause, *look; // owned
 	uint32_t n;
 	struct connection open[]; // [max]
@@ -144,30 +143,30 @@ static void on_answered(struct evhttp_request *request, void *arg)
 void connections_answering(struct connections *c, struct evhttp_request *request)
 {
 	note(c, request, true);
+	if (!c->listener) // where it comes back another process answers
+		evhttp_add_header(
+			evhttp_request_get_output_headers(request), "Connection", "close");
 	evhttp_request_set_on_complete_cb(request, on_answered, c);
 }
 
+// Takes the listener.
 static int start(struct connections *c, struct lb_err *reterr)
 {
 	const struct timeval interval = {.tv_sec = LOOK_S};
-	struct sockaddr_storage at;
-	int len = sizeof(at);
-	const char *listen = c->conf.listen;
-	if (evutil_parse_sockaddr_port(listen, (struct sockaddr *)&at, &len) != 0)
-		return lb_err_set(reterr, "'%s' is not an address with a port", listen);
 	c->pause = event_new(c->conf.base, -1, 0, on_pause_over, c);
 	c->look = event_new(c->conf.base, -1, EV_PERSIST, on_look, c);
-	if (!c->pause || !c->look || event_add(c->look, &interval))
+	if (c->pause && c->look && event_add(c->look, &interval) == 0)
+		c->listener = evconnlistener_new(c->conf.base, NULL, NULL,
+			LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_DISABLED, 0,
+			c->conf.listener);
+	if (!c->listener) {
+		close(c->conf.listener);
 		return lb_err_set(reterr, "out of memory");
-	c->listener = evconnlistener_new_bind(c->conf.base, NULL, NULL,
-		LEV_OPT_REUSEABLE | LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC |
-			(c->conf.shares_port ? LEV_OPT_REUSEABLE_PORT : 0),
-		16, (struct sockaddr *)&at, len);
-	if (!c->listener)
-		return lb_err_set(reterr, "%s: %s", listen, strerror(errno));
+	}
 	evconnlistener_set_error_cb(c->listener, on_accept_failed);
 	evhttp_set_bevcb(c->conf.http, on_connection, c);
-	if (evhttp_bind_listener(c->conf.http, c->listener))
+	c->entry = evhttp_bind_listener(c->conf.http, c->listener);
+	if (c->entry)
 		return 0;
 	evconnlistener_free(c->listener);
 	return lb_err_set(reterr, "out of memory");
@@ -177,6 +176,7 @@ struct connections *connections_new(const struct connections_conf *conf, struct 
 {
 	struct connections *c = calloc(1, sizeof(*c) + conf->max * sizeof(c->open[0]));
 	if (!c) {
+		close(conf->listener);
 		lb_err_set(reterr, "out of memory");
 		return NULL;
 	}
@@ -185,6 +185,26 @@ struct connections *connections_new(const struct connections_conf *conf, struct 
 		return c;
 	connections_free(c);
 	return NULL;
+}
+
+void connections_begin(struct connections *c)
+{
+	evconnlistener_enable(c->listener);
+}
+
+int connections_listener(const struct connections *c)
+{
+	return c->listener ? evconnlistener_get_fd(c->listener) : -1;
+}
+
+void connections_leave(struct connections *c)
+{
+	if (!c->listener)
+		return;
+	event_del(c->pause);
+	evhttp_del_accept_socket(c->conf.http, c->entry); // closes it
+	c->listener = NULL;
+	c->entry = NULL;
 }
 
 void connections_free(struct connections *c)

@@ -12,14 +12,12 @@
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
-#include <event2/listener.h>
-#include <event2/util.h>
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
+#include <unistd.h>
 
 #define TIMEOUT_S 30 // without a byte moved
 #define REQUEST_NS (10 * NS_PER_SECOND)
@@ -269,11 +267,11 @@ static void on_other(struct evhttp_request *request, void *arg)
 	refuse(request, HTTP_NOTFOUND, "there are /, /metrics and /ready");
 }
 
-static int start(struct metrics_server *s, struct lb_err *reterr)
+static bool make_http(struct metrics_server *s)
 {
 	s->http = evhttp_new(s->conf.base);
 	if (!s->http)
-		return lb_err_set(reterr, "out of memory");
+		return false;
 	evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
 	evhttp_set_timeout(s->http, TIMEOUT_S);
 	evhttp_set_max_headers_size(s->http, MAX_HEADERS_LEN);
@@ -281,14 +279,21 @@ static int start(struct metrics_server *s, struct lb_err *reterr)
 	evhttp_set_gencb(s->http, on_other, s);
 	if (evhttp_set_cb(s->http, "/metrics", on_metrics, s) ||
 		evhttp_set_cb(s->http, "/ready", on_ready, s))
+		return false;
+	return !s->conf.page || (evhttp_set_cb(s->http, "/", on_page, s) == 0 &&
+					evhttp_set_cb(s->http, "/events", on_events, s) == 0);
+}
+
+// Takes the listener.
+static int start(struct metrics_server *s, struct lb_err *reterr)
+{
+	if (!make_http(s)) {
+		close(s->conf.listener);
 		return lb_err_set(reterr, "out of memory");
-	if (s->conf.page && (evhttp_set_cb(s->http, "/", on_page, s) ||
-				    evhttp_set_cb(s->http, "/events", on_events, s)))
-		return lb_err_set(reterr, "out of memory");
+	}
 	const struct connections_conf conf = {.base = s->conf.base,
 		.http = s->http,
-		.listen = s->conf.listen,
-		.shares_port = s->conf.shares_port,
+		.listener = s->conf.listener,
 		.max = METRICS_MAX_CONNECTIONS,
 		.clock_ns = s->conf.slice.clock_ns,
 		.request_ns = REQUEST_NS,
@@ -302,6 +307,7 @@ struct metrics_server *metrics_server_new(
 {
 	struct metrics_server *s = calloc(1, sizeof(*s));
 	if (!s) {
+		close(conf->listener);
 		lb_err_set(reterr, "out of memory");
 		return NULL;
 	}
@@ -310,6 +316,21 @@ struct metrics_server *metrics_server_new(
 		return s;
 	metrics_server_free(s);
 	return NULL;
+}
+
+void metrics_server_begin(struct metrics_server *s)
+{
+	connections_begin(s->connections);
+}
+
+int metrics_server_listener(const struct metrics_server *s)
+{
+	return connections_listener(s->connections);
+}
+
+void metrics_server_leave(struct metrics_server *s)
+{
+	connections_leave(s->connections);
 }
 
 void metrics_server_free(struct metrics_server *s)

@@ -29,9 +29,8 @@ struct metrics_page {
 
 struct metrics_server_conf {
 	struct event_base *base; // borrowed, like the rest
-	const char *listen; // "127.0.0.1:9464", "[::1]:9464"
+	int listener; // taken, on failure too (ctrl/listen_port.h)
 	const struct scrape_conf *scrape;
-	bool shares_port; // with another process of ours
 	const struct metrics_page *page; // NULL = there is none
 	// It is reached from this host alone: a browser that asks for another name than localhost
 	// has been led here by that name's owner, and is told nothing (OPS-175).
@@ -39,8 +38,12 @@ struct metrics_server_conf {
 	struct slice slice; // its clock is the connections', too: not NULL
 };
 
-// NULL with reterr: the address is malformed or taken, or out of memory.
+// NULL with reterr: out of memory.
 struct metrics_server *metrics_server_new(
 	const struct metrics_server_conf *, struct lb_err *reterr);
+void metrics_server_begin(struct metrics_server *); // accepts from now on
+int metrics_server_listener(const struct metrics_server *); // borrowed; -1 = it has left
+// Another process has the listener: nobody is accepted, and who is here goes, once answered.
+void metrics_server_leave(struct metrics_server *);
 // Cuts what is under way. NULL is fine.
 void metrics_server_free(struct metrics_server *);

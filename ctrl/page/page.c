@@ -38,6 +38,7 @@ struct page {
 	struct reader *readers; // owned
 	struct view *views[PAGE_MAX_VIEWS]; // owned; without gaps
 	uint32_t n_views, n_followers;
+	bool has_left;
 };
 
 static bool is_followed(const struct page *p, const struct view *v)
@@ -345,7 +346,7 @@ void page_follow(struct page *p, struct evhttp_request *request, struct connecti
 	struct view *v;
 	if (is_of_another_site(request)) {
 		refuse(request, 403, "events are for the page itself");
-	} else if (is_head(request)) {
+	} else if (is_head(request) || p->has_left) { // an end has the browser ask again
 		add_headers(request, "text/event-stream");
 		evhttp_send_reply(request, HTTP_OK, "OK", NULL);
 	} else if (p->n_followers == PAGE_MAX_FOLLOWERS) {
@@ -353,6 +354,24 @@ void page_follow(struct page *p, struct evhttp_request *request, struct connecti
 		refuse(request, HTTP_SERVUNAVAIL, "as many as may follow do so");
 	} else if ((v = view_for(p, request))) {
 		begin_events(p, v, request, c);
+	}
+}
+
+static void end_events(struct reader *r)
+{
+	struct evhttp_request *request = r->request;
+	evhttp_connection_set_closecb(evhttp_request_get_connection(request), NULL, NULL);
+	reader_free(r);
+	evhttp_send_reply_end(request);
+}
+
+void page_leave(struct page *p)
+{
+	p->has_left = true;
+	for (struct reader *r = p->readers, *next; r; r = next) {
+		next = r->next;
+		if (r->connections)
+			end_events(r);
 	}
 }
 

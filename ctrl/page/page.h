@@ -26,6 +26,8 @@ struct page_conf { // all borrowed, outlives it
 };
 
 struct page *page_new(const struct page_conf *); // NULL = out of memory
+// Another process answers who comes: who follows is to come back, and finds that one.
+void page_leave(struct page *);
 // After the HTTP server, which ends what is under way. NULL is fine.
 void page_free(struct page *);
 

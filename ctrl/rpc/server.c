@@ -9,16 +9,21 @@
 
 #include <grpc/byte_buffer_reader.h>
 #include <grpc/grpc.h>
+#include <grpc/grpc_posix.h>
 #include <grpc/grpc_security.h>
 #include <grpc/support/alloc.h>
 #include <grpc/support/time.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -335,7 +340,7 @@ static grpc_server *create_server(const struct rpc_server_conf *conf)
 		    interval[] = GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
 		    size[] = GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH;
 	grpc_arg list[] = {
-		{GRPC_ARG_INTEGER, reuse, {.integer = conf->shares_port}},
+		{GRPC_ARG_INTEGER, reuse, {.integer = 0}},
 		{GRPC_ARG_INTEGER, time, {.integer = KEEPALIVE_MS}},
 		{GRPC_ARG_INTEGER, timeout, {.integer = KEEPALIVE_TIMEOUT_MS}},
 		{GRPC_ARG_INTEGER, permit, {.integer = 1}},
@@ -363,7 +368,7 @@ int rpc_server_new(const struct rpc_server_conf *conf, const struct rpc_events *
 	}
 	s->server = create_server(conf);
 	grpc_server_register_completion_queue(s->server, s->queue.queue, NULL);
-	r = bind_address(s, conf, reterr);
+	r = conf->address ? bind_address(s, conf, reterr) : 0;
 	grpc_server_start(s->server); // what is not started can't be shut down either
 	if (r < 0) {
 		rpc_server_free(s);
@@ -410,6 +415,16 @@ void rpc_server_free(struct rpc_server *s)
 	rpc_queue_stop(&s->queue);
 	rpc_queue_fini(&s->queue);
 	free(s);
+}
+
+void rpc_server_connect(struct rpc_server *s, int fd)
+{
+	static const int yes = 1;
+	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	grpc_server_credentials *creds = grpc_insecure_server_credentials_create();
+	grpc_server_add_channel_from_fd(s->server, fd, creds);
+	grpc_server_credentials_release(creds);
 }
 
 int rpc_server_port(const struct rpc_server *s)

@@ -47,11 +47,12 @@ struct rpc_server_tls {
 };
 
 struct rpc_server_conf {
-	const char *address; // "127.0.0.1:18000", "[::1]:18000"
+	// "127.0.0.1:18000", "[::1]:18000"; NULL = connections come by rpc_server_connect(),
+	// and are in the clear
+	const char *address;
 	uint32_t n_calls_max; // further calls end with RESOURCE_EXHAUSTED
 	uint32_t message_len_max; // from clients; a longer message ends its call
 	const struct rpc_server_tls *tls; // borrowed for the call; NULL = in the clear
-	bool shares_port; // with another server that does, which gets a part of the clients
 };
 
 // 0, -EINVAL with the reason (the address is malformed or taken, a file cannot be read), or -errno.
@@ -60,6 +61,9 @@ struct rpc_server_conf {
 // Ends all calls with UNAVAILABLE, each with its on_closed; waits a bounded part of a second for
 // clients to read. NULL is fine.
 void rpc_server_free(struct rpc_server *);
+
+// Serves this connection, somebody else has accepted it. Takes the descriptor.
+void rpc_server_connect(struct rpc_server *, int fd);
 
 int rpc_server_port(const struct rpc_server *);
 // Readable when there is something to dispatch.

@@ -129,8 +129,7 @@ static int make_services(struct status_server *s, const struct status_server_con
 	return s->csds && s->health && s->reflection ? 0 : -ENOMEM;
 }
 
-int status_server_new(
-	const struct status_server_conf *conf, struct status_server **ret, struct lb_err *reterr)
+int status_server_new(const struct status_server_conf *conf, struct status_server **ret)
 {
 	static const struct rpc_events events = {
 		.on_open = on_open,
@@ -142,13 +141,11 @@ int status_server_new(
 	struct status_server *s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	const struct rpc_server_conf rpc = {.address = conf->listen,
-		.n_calls_max = N_CALLS_MAX,
-		.message_len_max = REQUEST_LEN_MAX,
-		.shares_port = conf->shares_port};
+	const struct rpc_server_conf rpc = {
+		.n_calls_max = N_CALLS_MAX, .message_len_max = REQUEST_LEN_MAX};
 	int r = make_services(s, conf);
 	if (r == 0)
-		r = rpc_server_new(&rpc, &events, s, &s->rpc, reterr);
+		r = rpc_server_new(&rpc, &events, s, &s->rpc, NULL); // it binds nothing
 	if (r < 0) {
 		status_server_free(s);
 		return r;
@@ -171,9 +168,9 @@ void status_server_free(struct status_server *s)
 	free(s);
 }
 
-int status_server_port(const struct status_server *s)
+void status_server_connect(struct status_server *s, int fd)
 {
-	return rpc_server_port(s->rpc);
+	rpc_server_connect(s->rpc, fd);
 }
 
 int status_server_fd(const struct status_server *s)

@@ -8,15 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct lb_err;
 struct status_server;
 struct twheel;
 struct xds_bootstrap;
 struct xds_entry_info;
 
 struct status_server_conf {
-	const char *listen; // "127.0.0.1:50052"
-	bool shares_port; // with another process of ours
 	const struct xds_bootstrap *bootstrap; // outlives it
 	const char *user_agent_version; // likewise
 	struct twheel *wheel;
@@ -27,12 +24,11 @@ struct status_server_conf {
 	void *ctx;
 };
 
-// Returns 0, -EINVAL with the reason, or -errno. Reports NOT_SERVING at first.
-[[nodiscard]] int status_server_new(
-	const struct status_server_conf *, struct status_server **ret, struct lb_err *reterr);
+// Returns 0 or -errno. Reports NOT_SERVING at first.
+[[nodiscard]] int status_server_new(const struct status_server_conf *, struct status_server **ret);
 // Ends all calls; waits a bounded part of a second for clients to read. NULL is fine.
 void status_server_free(struct status_server *);
-int status_server_port(const struct status_server *);
+void status_server_connect(struct status_server *, int fd); // a client; takes the descriptor
 // Readable when there is something to dispatch.
 int status_server_fd(const struct status_server *);
 void status_server_dispatch(struct status_server *);

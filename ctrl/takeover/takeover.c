@@ -45,6 +45,7 @@ struct takeover {
 	uint64_t now_ns, deadline_ns; // of the stage; 0 = none
 	struct takeover_peer *older, *newer; // owned; NULL = none
 	struct takeover_door door;
+	bool newer_passes; // listeners: it knows what they are
 	uint64_t opened_ns; // when we had ports, and workers began to change places
 	struct takeover_info info;
 };
@@ -132,6 +133,8 @@ static void on_older_message(void *ctx, const struct takeover_message *m, int fd
 		tell_chain(t);
 	} else if (m->kind == TAKEOVER_REFUSED) {
 		give_up(t, m->text);
+	} else if (m->kind == TAKEOVER_LISTENER && t->stage == STAGE_ASKING && fd >= 0) {
+		t->conf.ops->inherit_listener(t->conf.ctx, fd);
 	} else if (m->kind == TAKEOVER_GIVEN && t->stage == STAGE_ASKING) {
 		if (fd >= 0)
 			t->conf.ops->inherit(t->conf.ctx, fd);
@@ -213,6 +216,15 @@ static void go_on_without_newer(struct takeover *t, const char *why)
 	take_names(t);
 }
 
+static void give_listeners(struct takeover *t)
+{
+	int fds[TAKEOVER_MAX_LISTENERS];
+	uint32_t n = t->conf.ops->listeners(t->conf.ctx, fds);
+	for (uint32_t i = 0; i < n; i++)
+		takeover_peer_give(
+			t->newer, &(struct takeover_message){.kind = TAKEOVER_LISTENER}, fds[i]);
+}
+
 static void give(struct takeover *t)
 {
 	const char *why = t->conf.ops->busy(t->conf.ctx); // since it came
@@ -220,8 +232,10 @@ static void give(struct takeover *t)
 		go_on_without_newer(t, why);
 		return;
 	}
-	t->conf.ops->share(t->conf.ctx);
+	t->conf.ops->share(t->conf.ctx, !t->newer_passes);
 	takeover_door_share(&t->door);
+	if (t->newer_passes)
+		give_listeners(t);
 	int fd = t->conf.ops->bequeath(t->conf.ctx);
 	enter(t, STAGE_GIVEN, BEGIN_NS);
 	takeover_peer_give(t->newer, &(struct takeover_message){.kind = TAKEOVER_GIVEN}, fd);
@@ -237,6 +251,7 @@ static void on_newer_message(void *ctx, const struct takeover_message *m, int fd
 			TAKEOVER_VERSION - 1, m->text);
 		log_info("newer process", "pid=%d version=%s", (int)takeover_peer_pid_of(t->newer),
 			log_quote(m->text));
+		t->newer_passes = m->passes_listeners;
 		enter(t, STAGE_SHARING, ANSWER_NS);
 	} else if (m->kind == TAKEOVER_TAKE && t->stage == STAGE_SHARED) {
 		give(t);
@@ -307,7 +322,8 @@ static void welcome(struct takeover *t)
 {
 	struct takeover_message m = {.kind = TAKEOVER_WELCOME,
 		.generation = t->info.generation + 1,
-		.n_behind = t->info.n_behind + 1};
+		.n_behind = t->info.n_behind + 1,
+		.passes_listeners = 1};
 	snprintf(m.text, sizeof(m.text), "%s", t->conf.version);
 	enter(t, STAGE_SHARED, READY_NS);
 	takeover_peer_tell(t->newer, &m);
@@ -434,7 +450,7 @@ void takeover_info(const struct takeover *t, struct takeover_info *ret)
 
 static int take_seat(int fd, const char *version, struct takeover_seat *ret, struct lb_err *reterr)
 {
-	struct takeover_message m = {.kind = TAKEOVER_HELLO};
+	struct takeover_message m = {.kind = TAKEOVER_HELLO, .passes_listeners = 1};
 	snprintf(m.text, sizeof(m.text), "%s", version);
 	int rc = takeover_peer_say(fd, &m);
 	rc = rc ? rc : takeover_peer_hear(fd, JOIN_S, &m);
@@ -447,7 +463,7 @@ static int take_seat(int fd, const char *version, struct takeover_seat *ret, str
 	if (m.kind != TAKEOVER_WELCOME || m.generation < 2 || m.n_behind < 1 ||
 		m.n_behind > TAKEOVER_MAX_BEHIND)
 		return lb_err_set(reterr, "the process that serves said what is not its turn");
-	*ret = (struct takeover_seat){fd, m.generation, m.n_behind, ""};
+	*ret = (struct takeover_seat){fd, m.generation, m.n_behind, "", m.passes_listeners};
 	snprintf(ret->version, sizeof(ret->version), "%.*s", TAKEOVER_VERSION - 1, m.text);
 	return 0;
 }

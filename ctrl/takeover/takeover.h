@@ -20,6 +20,8 @@ struct takeover;
 // same.
 #define TAKEOVER_PORT_PARTS (TAKEOVER_MAX_BEHIND + 1)
 
+#define TAKEOVER_MAX_LISTENERS 4 // that are passed on
+
 #define TAKEOVER_VERSION 64
 // What the process that serves has told us before anything of ours began.
 struct takeover_seat {
@@ -27,6 +29,7 @@ struct takeover_seat {
 	uint32_t generation; // ours, from 1
 	uint32_t n_behind; // behind us, once we are in front
 	char version[TAKEOVER_VERSION]; // of the older one
+	bool passes_listeners; // it does: its ports come with the place
 };
 // Asks at this path, and waits for the answer. Returns 0, or -EINVAL with reterr: it refused, say.
 [[nodiscard]] int takeover_join(
@@ -39,12 +42,17 @@ struct takeover_ops {
 	void (*set_company)(void *ctx, enum lb_company); // of the workers, soon
 	bool (*has_company)(void *ctx, enum lb_company); // all of them by now
 	// The newer one is about to take names and ports of ours: what stays needs other names.
-	void (*share)(void *ctx);
+	// opens: it opens ports beside ours, as it knows of none that are passed on.
+	void (*share)(void *ctx, bool opens);
+	// Sockets of our ports, for the newer one: borrowed. Returns how many. Each is inherited
+	// by inherit_listener(), before open(), which borrows it.
+	uint32_t (*listeners)(void *ctx, int ret[TAKEOVER_MAX_LISTENERS]);
+	void (*inherit_listener)(void *ctx, int fd);
 	// What we know by experience, for the newer one: a descriptor, closed here; -1 = nothing.
 	int (*bequeath)(void *ctx);
 	void (*inherit)(void *ctx, int fd); // before open(); borrows it
-	// Opens ports of our own, beside who has them; takes the names of sockets, which is for who
-	// serves alone. Both return 0, or negative with reterr.
+	// Opens ports, without accepting yet; accepts there and takes the names of sockets, which
+	// is for who serves alone. Both return 0, or negative with reterr.
 	int (*open)(void *ctx, struct lb_err *reterr);
 	int (*take)(void *ctx, struct lb_err *reterr);
 	// The newer one serves: ports are its own, and no client is to stay here.

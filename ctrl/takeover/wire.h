@@ -21,6 +21,7 @@ enum takeover_kind {
 	TAKEOVER_SERVING, // newer: I serve
 	TAKEOVER_REFUSED, // older, at any time: no; text: why
 	TAKEOVER_CHAIN, // older, once welcome was said: n_behind has changed
+	TAKEOVER_LISTENER, // older, before GIVEN, if both pass listeners: with one of its sockets
 	TAKEOVER_UNKNOWN, // and all above: what a later version says
 };
 
@@ -29,6 +30,9 @@ struct takeover_message {
 	enum takeover_kind kind;
 	uint32_t generation; // 0 = absent
 	uint32_t n_behind; // processes behind the sender
+	// Of HELLO and WELCOME: the sender knows of LISTENER. Where one doesn't, both listen beside
+	// each other.
+	uint32_t passes_listeners; // 0 or 1
 	char text[TAKEOVER_TEXT];
 };
 

@@ -1,24 +1,30 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Connects to sockets and ports again and again until a file is there, and prints as JSON how often, and what went
-wrong. Runs in the namespace of the daemon.
+"""Asks at sockets and ports again and again until a file is there, and prints as JSON how often, and what went wrong:
+whoever connects is answered, and nobody is refused or reset. Runs in the namespace of the daemon.
 
-usage: knock_agent.py STOP_FILE ASKED SEEN PORT...
+usage: knock_agent.py STOP_FILE ASKED SEEN SCRAPED GREETED
 
 ASKED, a stats socket, has to answer a command. SEEN is a socket of another type: that somebody listens there is seen by
-the error, and nobody hears of it. Ports are those of 127.0.0.1.
+the error, and nobody hears of it. SCRAPED is the metrics' port, which has to answer for metrics and for the page, on
+new connections and on one that is kept for as long as the server keeps it. GREETED, a port of HTTP/2, has to say its
+settings. Ports are those of 127.0.0.1.
 """
 
 import collections
 import errno
+import http.client
 import json
 import pathlib
 import socket
 import sys
+import threading
 import time
 
-TIMEOUT_S = 5
-PAUSE_S = 0.001
+TIMEOUT_S = 10
+PAUSE_S = 0.005
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+SETTINGS = 4
 
 
 def ask(path):
@@ -43,28 +49,68 @@ def see(path):
                 raise
 
 
-def dial(port):
-    socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S).close()
+def greet(port):
+    with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as s:
+        s.sendall(PREFACE)
+        head = s.recv(9, socket.MSG_WAITALL)
+        if len(head) < 9 or head[3] != SETTINGS:
+            raise OSError(f"no settings, but {head}")
+
+
+class Scraper:
+    """GET on one connection, which the client opens anew where the server has said that it closes it."""
+
+    def __init__(self, port, path, is_kept):
+        self.port, self.path, self.is_kept = port, path, is_kept
+        self.connection = None
+
+    def scrape(self):
+        if not self.connection:
+            self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT_S)
+        try:
+            self.connection.request("GET", self.path)
+            answer = self.connection.getresponse()
+            body = answer.read()
+        except BaseException:
+            self.connection.close()
+            self.connection = None
+            raise
+        if not self.is_kept:
+            self.connection.close()
+        if answer.status != 200 or not body.endswith((b"</html>\n", b"\n")):
+            raise OSError(f"{answer.status} {body[-100:]}")
+
+
+class Knocks:
+    """One kind, each in a thread of its own."""
+
+    def __init__(self, name, stop, knock, where):
+        self.name, self.stop, self.knock, self.where = name, stop, knock, where
+        self.rounds, self.failed = 0, collections.Counter()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        while not self.stop.exists():
+            try:
+                self.knock(self.where)
+            except (OSError, http.client.HTTPException) as error:
+                self.failed[repr(error)] += 1
+            self.rounds += 1
+            time.sleep(PAUSE_S)
 
 
 def main():
-    stop, asked, seen, *ports = sys.argv[1:]
-    rounds, resets, failed = 0, 0, collections.Counter()
-    knocks = [(ask, asked), (see, seen), *((dial, int(port)) for port in ports)]
-    while not pathlib.Path(stop).exists():
-        for knock, where in knocks:
-            try:
-                knock(where)
-            except ConnectionResetError as error:
-                if knock is dial:  # it was in the line of a listener that closed
-                    resets += 1
-                else:
-                    failed[f"{where}: {error}"] += 1
-            except OSError as error:
-                failed[f"{where}: {error}"] += 1
-        rounds += 1
-        time.sleep(PAUSE_S)
-    print(json.dumps({"rounds": rounds, "resets": resets, "failed": failed}))
+    stop, asked, seen, scraped, greeted = sys.argv[1:]
+    knocks = [("stats", ask, asked), ("takeover", see, seen), ("status", greet, int(greeted))]
+    for path in ("/metrics", "/"):
+        knocks += [(f"{path} new", Scraper.scrape, Scraper(int(scraped), path, False)),
+                   (f"{path} kept", Scraper.scrape, Scraper(int(scraped), path, True))]
+    kinds = [Knocks(name, pathlib.Path(stop), knock, where) for name, knock, where in knocks]
+    for kind in kinds:
+        kind.thread.join()
+    print(json.dumps({"rounds": {kind.name: kind.rounds for kind in kinds},
+                      "failed": {kind.name: kind.failed for kind in kinds if kind.failed}}))
 
 
 main()

@@ -34,21 +34,21 @@ def fixture_takeover_world(make_world, lab):
 
 
 class Knocks:
-    """Connections to all that a process can be reached at, without a pause, until finish(). Nobody is refused or finds
-    no name; a port's listener that closes resets who waits in its line just then (docs/takeover.md), which is told."""
+    """Asks at all that a process can be reached at, until finish(). Nobody finds no name, is refused or reset, or gets
+    no answer."""
 
     def __init__(self, bed):
         self.stop_file = bed.lab.dir / "stop-knocks"
         agent = pathlib.Path(__file__).with_name("knock_agent.py")
         self.process = bed.lab.start("lb", "knocks", [sys.executable, agent, self.stop_file, bed.stats_socket,
-                                                      bed.lab.dir / "takeover.sock", "50077", "9477"])
+                                                      bed.lab.dir / "takeover.sock", "9477", "50077"])
 
     def finish(self):
         self.stop_file.touch()
         told = Testbed.calls_result(self.process)
         assert told["failed"] == {}, told
-        print(f"resets at ports: {told['resets']} of {told['rounds']} rounds")
-        return told["rounds"]
+        print(f"knocks: {told['rounds']}")
+        return min(told["rounds"].values())
 
 
 class Calls:
@@ -94,7 +94,7 @@ def clean(bed, name):
 
 @pytest.mark.timeout(150 + 10 * N_TAKEOVERS)
 def test_takeovers_in_a_row_lose_nothing(takeover_world):
-    """FL-02, FL-03, FL-04, FL-06, FL-07, FL-11, FL-12: under load, with streams that outlive three generations."""
+    """FL-02, FL-03, FL-04, FL-06, FL-07, FL-11, FL-12, FL-70: under load; streams outlive three generations."""
     bed = takeover_world.bed
     stop_streams = bed.lab.dir / "stop-streams"
     streams = bed.start_calls("streams", "held_chats", stop_file=str(stop_streams))
@@ -126,7 +126,9 @@ def test_takeovers_in_a_row_lose_nothing(takeover_world):
     told = info(bed)
     assert told["processes_behind"] == 0 and told["older"] is None
     assert [p.name for p in bed.lab.dir.glob("stats.sock*")] == ["stats.sock"]
-    print(f"gaps in ms, the longest last: {sorted(gaps)}")
+    gaps.sort()
+    p50, p99 = (gaps[min(len(gaps) - 1, len(gaps) * p // 100)] for p in (50, 99))
+    print(f"gap in ms: p50 {p50}, p99 {p99}, max {gaps[-1]}, of {len(gaps)}")
 
 
 class Impostor:

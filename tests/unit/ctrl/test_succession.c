@@ -5,6 +5,7 @@
 #include "ctrl/assemble/workers.h"
 #include "ctrl/bequest.h"
 #include "ctrl/conf/config.h"
+#include "ctrl/listen_port.h"
 #include "ctrl/loop.h"
 #include "ctrl/reach.h"
 #include "ctrl/service.h"
@@ -32,6 +33,7 @@ int __wrap_stats_take_names(
 	struct stats_sockets *, const struct config_stats *, struct lb_err *reterr);
 int __wrap_stats_share_names(struct stats_sockets *, const struct config_stats *,
 	uint32_t generation, struct lb_err *reterr);
+void __wrap_stats_leave_names(struct stats_sockets *, const struct config_stats *);
 const struct scrape_conf *__wrap_show_scrape_conf(const struct show *);
 int __wrap_bequest_make(const struct assembler *);
 
@@ -47,6 +49,10 @@ int __wrap_stats_share_names(struct stats_sockets *s, const struct config_stats 
 	return 0;
 }
 
+void __wrap_stats_leave_names(struct stats_sockets *s, const struct config_stats *c)
+{
+}
+
 const struct scrape_conf *__wrap_show_scrape_conf(const struct show *s)
 {
 	return NULL;
@@ -58,7 +64,7 @@ int __wrap_bequest_make(const struct assembler *a)
 }
 
 static struct world {
-	char dir[32], path[64], listen[32];
+	char dir[32], path[64], listen[32], csds_listen[32];
 	struct config_metrics metrics;
 	struct config_csds csds;
 	struct config_frontend frontend;
@@ -73,6 +79,7 @@ static struct world {
 	struct shutdown shutdown;
 	struct service service;
 	struct reach reach;
+	struct reach_conf reach_conf;
 	struct succession *succession;
 	unsigned n_reopened;
 } w;
@@ -100,11 +107,11 @@ static void tick(uint64_t ns)
 	}
 }
 
-static void succeed(void)
+static void succeed(struct takeover_seat seat)
 {
 	struct lb_err err = {""};
 	const struct succession_conf conf = {.config = &w.config,
-		.seat = {.fd = -1, .generation = 1},
+		.seat = seat,
 		.loop = w.loop,
 		.workers = w.workers,
 		.reach = &w.reach,
@@ -115,12 +122,25 @@ static void succeed(void)
 	assert_non_null(w.succession);
 }
 
+// A port that somebody has; `ret` is the address.
+static int hold_port(char ret[32])
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, len), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+	snprintf(ret, 32, "127.0.0.1:%u", ntohs(a.sin_port));
+	return fd;
+}
+
 static int set_up(void **state)
 {
 	static char boot[] = "{\"xds_servers\": [{\"server_uri\": \"127.0.0.1:1\", "
 			     "\"channel_creds\": [{\"type\": \"insecure\"}]}], "
 			     "\"node\": {\"id\": \"n\"}}";
-	static char any_port[] = "127.0.0.1:0", name[] = "a";
+	static char name[] = "a";
 	struct lb_err err = {""};
 	log_set_level(LOG_LEVEL_ERROR);
 	memset(&w, 0, sizeof(w));
@@ -128,7 +148,8 @@ static int set_up(void **state)
 	assert_non_null(mkdtemp(w.dir));
 	snprintf(w.path, sizeof(w.path), "%s/sock", w.dir);
 	w.metrics.listen = w.listen;
-	w.csds.listen = any_port;
+	w.csds.listen = w.csds_listen;
+	close(hold_port(w.csds_listen));
 	w.frontend.name = name;
 	w.config = (struct config){.takeover_socket = w.path,
 		.metrics = &w.metrics,
@@ -149,12 +170,13 @@ static int set_up(void **state)
 		.workers = w.workers,
 		.drains = w.drains,
 		.on_begin = on_begin};
-	w.reach.conf = (struct reach_conf){.config = &w.config,
+	w.reach_conf = (struct reach_conf){.config = &w.config,
 		.bootstrap = w.bootstrap,
 		.loop = w.loop,
 		.slice = {.clock_ns = loop_clock_ns, .len_ns = NS_PER_MS},
 		.generation = 1};
-	succeed();
+	w.reach.conf = w.reach_conf;
+	succeed((struct takeover_seat){.fd = -1, .generation = 1});
 	return 0;
 }
 
@@ -194,30 +216,17 @@ static void obey(enum lb_company company) // the worker
 	__atomic_store_n(&w.link->company, company, __ATOMIC_RELEASE);
 }
 
-// A port that somebody has, whose text is the metrics'.
-static int hold_port(void)
-{
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(a);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&a, len), 0);
-	assert_int_equal(listen(fd, 1), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
-	snprintf(w.listen, sizeof(w.listen), "127.0.0.1:%u", ntohs(a.sin_port));
-	return fd;
-}
-
 // FL-08
 static void ports_that_one_who_hangs_has_are_opened_once_it_is_gone(void **state)
 {
-	int port = hold_port(), fd = dial();
+	int port = hold_port(w.listen), fd = dial();
 	obey(LB_FRONT);
 	assert_int_equal(talk(fd, TAKEOVER_HELLO), TAKEOVER_WELCOME);
 	assert_int_equal(talk(fd, TAKEOVER_TAKE), TAKEOVER_GIVEN);
 	close(fd);
 	tick(NS_PER_SECOND / 2);
 	assert_int_equal(w.n_reopened, 1);
-	struct status_server *status = w.reach.status;
+	struct status_port *status = w.reach.status;
 	assert_non_null(status);
 	assert_null(w.reach.metrics);
 	tick(NS_PER_SECOND);
@@ -250,6 +259,274 @@ static void nobody_takes_over_while_frontends_are_drained(void **state)
 	close(fd);
 }
 
+// The metrics' port at a free address, and the status port; both are served.
+static void open_reach(void)
+{
+	struct lb_err err = {""};
+	close(hold_port(w.listen));
+	assert_int_equal(reach_open_ports(&w.reach, false, &err), 0);
+	assert_int_equal(reach_take_names(&w.reach, &err), 0);
+}
+
+static int connect_to_metrics(void)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	unsigned port;
+	assert_int_equal(sscanf(w.listen, "127.0.0.1:%u", &port), 1);
+	at.sin_port = htons((uint16_t)port);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
+	return fd;
+}
+
+#define HALF "GET /nothing HTTP/1.1\r\n"
+#define WHOLE "Host: a\r\n\r\n"
+
+static void say_on(int fd, const char *text)
+{
+	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+	tick(NS_PER_SECOND / 2);
+}
+
+static bool is_answered(int fd)
+{
+	char buf[1024] = "";
+	return recv(fd, buf, sizeof(buf) - 1, MSG_DONTWAIT) > 0 && strstr(buf, "404");
+}
+
+union control { // of one descriptor
+	char bytes[CMSG_SPACE(sizeof(int))];
+	struct cmsghdr align;
+};
+
+// The next message and what came with it; -1 = nothing.
+static enum takeover_kind hear_with(int fd, int *ret_given)
+{
+	uint8_t bytes[TAKEOVER_MAX_MESSAGE];
+	union control control;
+	struct takeover_message m;
+	struct iovec part = {bytes, sizeof(bytes)};
+	struct msghdr msg = {.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes)};
+	ssize_t n = recvmsg(fd, &msg, MSG_DONTWAIT);
+	assert_true(n > 0 && takeover_wire_read(bytes, (size_t)n, &m) == 0);
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	*ret_given = -1;
+	if (c)
+		memcpy(ret_given, CMSG_DATA(c), sizeof(*ret_given));
+	return m.kind;
+}
+
+static void say_with(int fd, enum takeover_kind kind, int given)
+{
+	uint8_t bytes[TAKEOVER_MAX_MESSAGE];
+	union control control = {{0}};
+	struct iovec part = {
+		bytes, takeover_wire_write(&(struct takeover_message){.kind = kind}, bytes)};
+	struct msghdr msg = {.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	*c = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+	memcpy(CMSG_DATA(c), &given, sizeof(given));
+	assert_int_equal(sendmsg(fd, &msg, 0), part.iov_len);
+	tick(NS_PER_SECOND / 2);
+}
+
+static bool may_listen(bool beside)
+{
+	struct lb_err err = {""};
+	int fd = listen_port_open(w.listen, beside, &err);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static int greet(bool passes)
+{
+	struct takeover_message m = {.kind = TAKEOVER_HELLO, .passes_listeners = passes};
+	int fd = dial();
+	obey(LB_FRONT);
+	assert_int_equal(takeover_peer_say(fd, &m), 0);
+	tick(NS_PER_SECOND / 2);
+	assert_int_equal(takeover_peer_hear(fd, 1, &m), 0);
+	assert_int_equal(m.kind, TAKEOVER_WELCOME);
+	assert_int_equal(m.passes_listeners, 1);
+	m = (struct takeover_message){.kind = TAKEOVER_TAKE};
+	assert_int_equal(takeover_peer_say(fd, &m), 0);
+	tick(NS_PER_SECOND / 2);
+	return fd;
+}
+
+// Until it has left.
+static void take_over(int fd)
+{
+	obey(LB_BEHIND);
+	assert_int_equal(talk(fd, TAKEOVER_OPENED), TAKEOVER_FREE);
+	struct takeover_message m = {.kind = TAKEOVER_SERVING};
+	assert_int_equal(takeover_peer_say(fd, &m), 0);
+	tick(NS_PER_SECOND / 2);
+	assert_null(w.reach.metrics);
+}
+
+static void fl_70_who_is_at_a_port_is_answered_and_who_waits_there_is_the_newer_ones(void **state)
+{
+	int ports[2], none;
+	open_reach();
+	int early = connect_to_metrics();
+	say_on(early, HALF);
+	int fd = greet(true);
+	assert_int_equal(hear_with(fd, &ports[0]), TAKEOVER_LISTENER);
+	assert_int_equal(hear_with(fd, &ports[1]), TAKEOVER_LISTENER);
+	assert_int_equal(hear_with(fd, &none), TAKEOVER_GIVEN);
+	assert_false(may_listen(true)); // nobody else may have a part of it
+	int waits = connect_to_metrics();
+	say_on(waits, HALF WHOLE);
+	assert_true(is_answered(waits)); // the older one serves still
+	take_over(fd);
+	int late = connect_to_metrics();
+	say_on(late, HALF WHOLE);
+	assert_false(is_answered(late));
+	int server = accept(ports[1], NULL, NULL);
+	assert_true(server >= 0);
+	assert_int_equal(send(server, "404", 3, 0), 3);
+	assert_true(is_answered(late));
+	say_on(early, WHOLE);
+	assert_true(is_answered(early));
+	assert_non_null(w.reach.left_status);
+	tick(2 * NS_PER_SECOND);
+	assert_null(w.reach.left_status);
+	int fds[] = {early, waits, late, server, ports[0], ports[1], fd};
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		close(fds[i]);
+}
+
+// FL-08, FL-70
+static void where_the_newer_one_ends_the_older_one_listens_on(void **state)
+{
+	int port, none;
+	open_reach();
+	int fd = greet(true);
+	assert_int_equal(hear_with(fd, &none), TAKEOVER_LISTENER);
+	close(none);
+	assert_int_equal(hear_with(fd, &port), TAKEOVER_LISTENER);
+	obey(LB_BEHIND);
+	assert_int_equal(hear_with(fd, &none), TAKEOVER_GIVEN);
+	assert_int_equal(talk(fd, TAKEOVER_OPENED), TAKEOVER_FREE);
+	int waits = connect_to_metrics();
+	close(fd);
+	close(port);
+	say_on(waits, HALF WHOLE);
+	assert_true(is_answered(waits));
+	close(waits);
+}
+
+static void fl_71_one_of_an_earlier_version_opens_ports_beside_ours_until_it_serves(void **state)
+{
+	int none;
+	open_reach();
+	assert_false(may_listen(true)); // and again once the kernel has forgotten the port
+	for (int i = 0; i < 2; i++) {
+		int fd = greet(false);
+		assert_int_equal(hear_with(fd, &none), TAKEOVER_GIVEN);
+		assert_true(may_listen(true) && !may_listen(false));
+		if (i == 1)
+			take_over(fd);
+		close(fd); // the first time it comes to nothing
+		tick(NS_PER_SECOND / 2);
+	}
+	assert_true(may_listen(false));
+}
+
+// The older process is played by hand, as one whose generation is 1.
+static int follow_by_hand(bool passes)
+{
+	int fds[2];
+	reach_stop(&w.reach);
+	succession_free(w.succession);
+	w.reach.conf = w.reach_conf;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+	succeed((struct takeover_seat){fds[1], 2, 1, "0.9", passes});
+	obey(LB_BEHIND);
+	struct takeover_message m;
+	tick(NS_PER_SECOND / 2);
+	assert_int_equal(takeover_peer_hear(fds[0], 1, &m), 0);
+	assert_int_equal(m.kind, TAKEOVER_TAKE);
+	return fds[0];
+}
+
+// Returns whether it could open its ports.
+static bool become_front(int fd)
+{
+	struct takeover_message m;
+	if (talk(fd, TAKEOVER_GIVEN) != TAKEOVER_OPENED)
+		return false;
+	m = (struct takeover_message){.kind = TAKEOVER_FREE};
+	assert_int_equal(takeover_peer_say(fd, &m), 0);
+	tick(NS_PER_SECOND / 2);
+	obey(LB_FRONT);
+	tick(NS_PER_SECOND / 2);
+	assert_int_equal(takeover_peer_hear(fd, 1, &m), 0);
+	assert_int_equal(m.kind, TAKEOVER_SERVING);
+	return true;
+}
+
+static void fl_70_who_waits_at_an_inherited_port_is_answered_once_the_newer_one_serves(void **state)
+{
+	int fd = follow_by_hand(true), old = hold_port(w.listen), waits = connect_to_metrics();
+	say_with(fd, TAKEOVER_LISTENER, old);
+	say_on(waits, HALF WHOLE);
+	assert_false(is_answered(waits));
+	assert_true(become_front(fd));
+	close(old);
+	tick(NS_PER_SECOND / 2);
+	assert_true(is_answered(waits));
+	assert_false(may_listen(true));
+	close(waits);
+	close(fd);
+}
+
+// FL-71: the older one listens with SO_REUSEPORT, and passes nothing.
+static void fl_71_beside_an_older_one_of_an_earlier_version_ports_are_opened(void **state)
+{
+	int fd = follow_by_hand(false), old = hold_port(w.listen);
+	listen_port_let(old, true);
+	assert_true(become_front(fd));
+	close(old);
+	int client = connect_to_metrics();
+	say_on(client, HALF WHOLE);
+	assert_true(is_answered(client));
+	close(client);
+	close(fd);
+}
+
+// FL-72: what the older one had there goes with it.
+static void fl_72_a_port_that_the_older_one_had_at_a_part_of_the_address_is_opened(void **state)
+{
+	int fd = follow_by_hand(true), old = hold_port(w.listen);
+	memmove(w.listen, "0.0.0.0", 7);
+	memmove(w.listen + 7, w.listen + 9, strlen(w.listen + 9) + 1);
+	say_with(fd, TAKEOVER_LISTENER, old);
+	assert_true(become_front(fd));
+	close(old);
+	memmove(w.listen + 9, w.listen + 7, strlen(w.listen + 7) + 1);
+	memcpy(w.listen, "127.0.0.1", 9);
+	int client = connect_to_metrics();
+	say_on(client, HALF WHOLE);
+	assert_true(is_answered(client));
+	close(client);
+	close(fd);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 RUN_SUITE("ctrl/succession", CASE(ports_that_one_who_hangs_has_are_opened_once_it_is_gone),
+	CASE(fl_70_who_is_at_a_port_is_answered_and_who_waits_there_is_the_newer_ones),
+	CASE(where_the_newer_one_ends_the_older_one_listens_on),
+	CASE(fl_71_one_of_an_earlier_version_opens_ports_beside_ours_until_it_serves),
+	CASE(fl_70_who_waits_at_an_inherited_port_is_answered_once_the_newer_one_serves),
+	CASE(fl_71_beside_an_older_one_of_an_earlier_version_ports_are_opened),
+	CASE(fl_72_a_port_that_the_older_one_had_at_a_part_of_the_address_is_opened),
 	CASE(nobody_takes_over_while_frontends_are_drained))

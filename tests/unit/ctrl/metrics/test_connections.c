@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A port's clients on loopback that mean no good. Ages are by the test's clock; the loop, which
 // looks at them each second, turns in real time.
+#include "ctrl/listen_port.h"
 #include "ctrl/metrics/connections.h"
 #include "tests/support/check.h"
 #include "tests/support/rss.h"
@@ -70,17 +71,17 @@ static uint16_t free_port(void)
 
 static void open_port(struct port *p)
 {
-	char listen[32];
+	char address[32];
 	struct lb_err err = {""};
 	now_ns = 1;
 	event_set_log_callback(on_log);
 	*p = (struct port){.base = event_base_new(), .number = free_port()};
 	p->http = evhttp_new(p->base);
 	evhttp_set_gencb(p->http, on_request, p);
-	snprintf(listen, sizeof(listen), "127.0.0.1:%u", p->number);
+	snprintf(address, sizeof(address), "127.0.0.1:%u", p->number);
 	const struct connections_conf conf = {.base = p->base,
 		.http = p->http,
-		.listen = listen,
+		.listener = listen_port_open(address, false, &err),
 		.max = MAX,
 		.clock_ns = clock_ns,
 		.request_ns = REQUEST_NS,
@@ -88,6 +89,7 @@ static void open_port(struct port *p)
 	p->connections = connections_new(&conf, &err);
 	assert_string_equal(err.text, "");
 	assert_non_null(p->connections);
+	connections_begin(p->connections);
 }
 
 static void close_port(struct port *p)
@@ -247,8 +249,42 @@ static void ops_16_who_asks_nothing_gives_way_then_the_oldest_answer(void **stat
 	close_port(&p);
 }
 
+// FL-70: who is answered has all of it, who comes back on its connection is answered once more.
+static void fl_70_who_is_left_behind_is_answered_and_goes(void **state)
+{
+	struct port p;
+	open_port(&p);
+	int slow = connect_to(&p, GET("/long")), half = connect_to(&p, "GET / HTTP/1.1\r\n");
+	int kept = connect_to(&p, GET("/")), other = dup(connections_listener(p.connections));
+	assert_true(hears(&p, kept));
+	connections_leave(p.connections);
+	assert_int_equal(connections_listener(p.connections), -1);
+	turn(&p, 20);
+	assert_false(is_closed(kept) || is_closed(half));
+	assert_int_equal(send(half, "Host: a\r\n\r\n", 11, MSG_NOSIGNAL), 11);
+	assert_true(hears(&p, half));
+	assert_int_equal(send(kept, GET("/"), strlen(GET("/")), MSG_NOSIGNAL), strlen(GET("/")));
+	assert_true(hears(&p, kept));
+	assert_true(closes(&p, kept) && closes(&p, half));
+	const size_t whole = (size_t)32 << 20;
+	ssize_t n = 0;
+	for (size_t len = 0; len < whole; assert_int_equal(n, -1)) { // it is not closed
+		turn(&p, 1);
+		while ((n = received(slow)) > 0)
+			len += (size_t)n;
+	}
+	int late = connect_to(&p, GET("/")); // the other process's
+	turn(&p, 20);
+	assert_int_equal(received(late), -1);
+	int fds[] = {slow, half, kept, late, other};
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		close(fds[i]);
+	close_port(&p);
+}
+
 RUN_SUITE("ctrl/metrics/connections",
 	cmocka_unit_test(ops_16_what_comes_behind_a_request_is_not_read),
 	cmocka_unit_test(ops_16_a_request_that_drips_has_ten_seconds_in_all),
 	cmocka_unit_test(ops_16_an_answer_has_a_minute_and_the_next_request_its_own_time),
+	cmocka_unit_test(fl_70_who_is_left_behind_is_answered_and_goes),
 	cmocka_unit_test(ops_16_who_asks_nothing_gives_way_then_the_oldest_answer))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The status page over loopback: who is answered what, who follows, and what that costs. Looks and
 // connections age by the test's clocks; the loop turns in real time.
+#include "ctrl/listen_port.h"
 #include "ctrl/metrics/metrics_server.h"
 #include "ctrl/page/page.h"
 #include "ctrl/page/view.h"
@@ -68,7 +69,7 @@ static uint16_t free_port(void)
 
 static int open_port(void **state, bool is_local)
 {
-	char listen[32];
+	char address[32];
 	struct lb_err err = {""};
 	if (page_set_up(state))
 		return -1;
@@ -77,12 +78,12 @@ static int open_port(void **state, bool is_local)
 	now_ns = 1;
 	base = event_base_new();
 	port = free_port();
-	snprintf(listen, sizeof(listen), "127.0.0.1:%u", port);
+	snprintf(address, sizeof(address), "127.0.0.1:%u", port);
 	const struct slice slice = {.clock_ns = clock_ns, .len_ns = 1000, .most = 16};
 	page = page_new(&(struct page_conf){base, w->wheel, page_show, slice});
 	calls = (struct metrics_page){answer, follow, page};
 	server = metrics_server_new(&(struct metrics_server_conf){.base = base,
-					    .listen = listen,
+					    .listener = listen_port_open(address, false, &err),
 					    .scrape = show_scrape_conf(page_show),
 					    .page = &calls,
 					    .is_local = is_local,
@@ -90,6 +91,7 @@ static int open_port(void **state, bool is_local)
 		&err);
 	assert_string_equal(err.text, "");
 	assert_non_null(server);
+	metrics_server_begin(server);
 	return 0;
 }
 
@@ -314,6 +316,32 @@ static uint32_t count(const char *text, const char *part)
 	return n;
 }
 
+// FL-70: an end has a browser come again, by a new connection.
+static void fl_70_who_follows_when_another_process_has_the_port_is_to_come_again(void **state)
+{
+	page_give_many(*state, 2, "");
+	int fd = ask("GET", "/events", "Sec-Fetch-Site: same-origin\r\n"),
+	    kept = ask("GET", "/", "");
+	hear(fd, "data: ");
+	hear(kept, "</html>");
+	page_leave(page);
+	metrics_server_leave(server);
+	hear(fd, "0\r\n\r\n");
+	ask_on(kept, "GET /events HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n");
+	hear(kept, "\r\n\r\n");
+	assert_true(begins(heard, "HTTP/1.1 200 OK\r\n"));
+	expect(heard, "Content-Type: text/event-stream\r\n");
+	expect(heard, "Connection: close\r\n");
+	bool is_closed = false;
+	for (int i = 0; i < PATIENCE && !is_closed; i++) {
+		turn_loop();
+		assert_int_equal(take(kept, &is_closed), 0);
+	}
+	assert_true(is_closed);
+	close(fd);
+	close(kept);
+}
+
 // OPS-176
 static void ops_176_who_follows_is_told_what_changes_and_nobody_costs_nothing(void **state)
 {
@@ -476,6 +504,7 @@ RUN_SUITE("ctrl/page/page", CASE(a_page_is_whole_by_itself), CASE(ops_174_it_onl
 	CASE(ops_175_a_browser_that_was_led_here_by_a_name_is_told_nothing),
 	CASE_REMOTE(where_others_may_reach_it_its_name_is_theirs_to_choose),
 	CASE(what_is_asked_for_and_is_not_there_is_told),
+	CASE(fl_70_who_follows_when_another_process_has_the_port_is_to_come_again),
 	CASE(ops_176_who_follows_is_told_what_changes_and_nobody_costs_nothing),
 	CASE(ops_176_so_many_follow_and_no_more),
 	CASE(ops_176_who_takes_nothing_holds_one_event_and_is_dropped),

@@ -29,7 +29,9 @@
 struct node {
 	struct takeover *takeover;
 	enum lb_company company;
-	bool is_open, is_leaving, may_go, is_slow, could_serve, is_busy, shares;
+	bool is_open, is_leaving, may_go, is_slow, could_serve, is_busy, shares, is_joined;
+	int ports[2]; // that it passes on; 0 = none. Files stand for them
+	uint32_t n_ports;
 	uint32_t n_lore; // what it knows
 	char given_up[128];
 	ino_t inode; // of its socket
@@ -41,6 +43,7 @@ static struct {
 	uint64_t now_ns;
 	struct node nodes[MAX_NODES];
 	struct node *names; // whose the names and ports are
+	bool is_early; // newer ones know of no listeners that are passed on
 } w;
 
 static const char *busy(void *ctx)
@@ -59,9 +62,24 @@ static bool has_company(void *ctx, enum lb_company company)
 	return !n->is_slow && n->company == company;
 }
 
-static void share(void *ctx)
+static void share(void *ctx, bool opens)
 {
 	((struct node *)ctx)->shares = true;
+	((struct node *)ctx)->is_joined = opens;
+}
+
+static uint32_t listeners(void *ctx, int ret[TAKEOVER_MAX_LISTENERS])
+{
+	const struct node *n = ctx;
+	memcpy(ret, n->ports, sizeof(n->ports));
+	return n->n_ports;
+}
+
+static void inherit_listener(void *ctx, int fd)
+{
+	struct node *n = ctx;
+	assert_false(n->is_open);
+	n->ports[n->n_ports++] = dup(fd);
 }
 
 // A file with one number.
@@ -112,8 +130,8 @@ static void free_to_go(void *ctx)
 	((struct node *)ctx)->may_go = true;
 }
 
-static const struct takeover_ops ops = {busy, set_company, has_company, share, bequeath, inherit,
-	open_node, take, leave, give_up, free_to_go};
+static const struct takeover_ops ops = {busy, set_company, has_company, share, listeners,
+	inherit_listener, bequeath, inherit, open_node, take, leave, give_up, free_to_go};
 
 static int n_taking(void) // what is new
 {
@@ -186,6 +204,7 @@ static void say(int fd, enum takeover_kind kind)
 {
 	struct takeover_message m = {.kind = kind};
 	strcpy(m.text, kind == TAKEOVER_HELLO ? "2.0" : "");
+	m.passes_listeners = kind == TAKEOVER_HELLO && !w.is_early;
 	assert_int_equal(takeover_peer_say(fd, &m), 0);
 	pass(10 * NS_PER_MS);
 }
@@ -205,7 +224,7 @@ static struct node *join(int i)
 	struct takeover_message m = hear(fd);
 	assert_int_equal(m.kind, TAKEOVER_WELCOME);
 	assert_string_equal(m.text, "1.0");
-	struct takeover_seat seat = {fd, m.generation, m.n_behind, "1.0"};
+	struct takeover_seat seat = {fd, m.generation, m.n_behind, "1.0", m.passes_listeners};
 	return node_new(i, &seat);
 }
 
@@ -362,7 +381,7 @@ static struct node *follow_by_hand(int *ret_fd)
 	int fds[2];
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
 	*ret_fd = fds[0];
-	struct takeover_seat seat = {fds[1], 2, 1, "1.0"};
+	struct takeover_seat seat = {fds[1], 2, 1, "1.0", true};
 	return node_new(1, &seat);
 }
 
@@ -455,6 +474,87 @@ static void fl_17_what_the_older_one_knows_comes_with_the_place(void **state)
 	expect_serves(new, LB_FRONT);
 	assert_int_equal(new->n_lore, 42);
 	assert_int_equal(n_open(), n - 1); // the older one's listener
+}
+
+static ino_t file_of(int fd)
+{
+	struct stat st;
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_ino;
+}
+
+static void fl_70_listeners_are_passed_on_from_process_to_process(void **state)
+{
+	struct node *old = first();
+	const ino_t files[] = {file_of(old->ports[0] = memfd_create("a", MFD_CLOEXEC)),
+		file_of(old->ports[1] = memfd_create("b", MFD_CLOEXEC))};
+	old->n_ports = 2;
+	for (int i = 1; i < 4; i++) {
+		struct node *new = join(i);
+		new->could_serve = true;
+		pass(20 * NS_PER_MS);
+		expect_serves(new, LB_FRONT);
+		assert_int_equal(new->n_ports, 2);
+		for (int k = 0; k < 2; k++) {
+			assert_int_equal(file_of(new->ports[k]), files[k]);
+			close(old->ports[k]);
+		}
+		assert_true(old->shares && !old->is_joined);
+		old = new;
+	}
+	close(old->ports[0]);
+	close(old->ports[1]);
+}
+
+// FL-71: it is the older one that lets it have its own beside.
+static void fl_71_a_newer_one_of_an_earlier_version_is_told_of_no_listener(void **state)
+{
+	struct node *old = first();
+	old->n_ports = 1;
+	old->ports[0] = memfd_create("a", MFD_CLOEXEC);
+	w.is_early = true;
+	int fd = dial();
+	say(fd, TAKEOVER_HELLO);
+	assert_int_equal(hear(fd).kind, TAKEOVER_WELCOME);
+	assert_false(old->is_joined);
+	say(fd, TAKEOVER_TAKE);
+	assert_int_equal(hear(fd).kind, TAKEOVER_GIVEN);
+	assert_true(old->is_joined);
+	say(fd, TAKEOVER_OPENED);
+	assert_int_equal(hear(fd).kind, TAKEOVER_FREE);
+	say(fd, TAKEOVER_SERVING);
+	assert_true(old->is_leaving);
+	close(fd);
+	close(old->ports[0]);
+}
+
+// FL-71
+static void fl_71_whether_an_older_one_passes_listeners_is_in_its_welcome(void **state)
+{
+	struct lb_err err = {""};
+	for (uint32_t passes = 0; passes < 2; passes++) {
+		int listener = takeover_peer_listen(w.path, &err);
+		pid_t child = fork();
+		if (child == 0) {
+			struct takeover_message m = {TAKEOVER_WELCOME, 2, 1, passes, "0.9"}, hello;
+			int fd;
+			while ((fd = takeover_peer_accept(listener)) < 0)
+				usleep(1000);
+			while (takeover_peer_hear(fd, 1, &hello) == -EAGAIN)
+				usleep(1000);
+			_exit(hello.passes_listeners == 1 && takeover_peer_say(fd, &m) == 0 ? 0
+											    : 1);
+		}
+		struct takeover_seat seat;
+		int status;
+		assert_int_equal(takeover_join(w.path, "2.0", &seat, &err), 0);
+		assert_int_equal(seat.passes_listeners, passes);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		close(seat.fd);
+		close(listener);
+		unlink(w.path);
+	}
 }
 
 // One that connects to a process while that is followed is heard by the newer one.
@@ -658,6 +758,9 @@ RUN_SUITE("takeover/takeover", T(fl_02_until_it_could_serve_nothing_changes_but_
 	T(one_that_wakes_too_late_takes_nothing),
 	T(fl_12_the_socket_leads_to_one_that_serves_at_every_moment),
 	T(one_that_hears_nothing_asks_again),
+	T(fl_70_listeners_are_passed_on_from_process_to_process),
+	T(fl_71_a_newer_one_of_an_earlier_version_is_told_of_no_listener),
+	T(fl_71_whether_an_older_one_passes_listeners_is_in_its_welcome),
 	T(fl_17_what_the_older_one_knows_comes_with_the_place),
 	T(fl_09_a_newer_one_that_speaks_nonsense_is_out), T(fl_10_only_one_takes_over_at_a_time),
 	T(what_the_older_one_says_and_is_not_known_changes_nothing),

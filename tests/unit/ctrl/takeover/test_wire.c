@@ -10,7 +10,8 @@
 static void each_kind_comes_out_as_it_went_in(void **state)
 {
 	for (int kind = TAKEOVER_HELLO; kind < TAKEOVER_UNKNOWN; kind++) {
-		struct takeover_message in = {(enum takeover_kind)kind, 0x12345678, 3, "1.2 (x)"};
+		struct takeover_message in = {
+			(enum takeover_kind)kind, 0x12345678, 3, 1, "1.2 (x)"};
 		struct takeover_message out;
 		uint8_t bytes[TAKEOVER_MAX_MESSAGE];
 		memset(in.text + 7, 'y', sizeof(in.text) - 8);
@@ -19,8 +20,18 @@ static void each_kind_comes_out_as_it_went_in(void **state)
 		assert_int_equal(out.kind, kind);
 		assert_int_equal(out.generation, in.generation);
 		assert_int_equal(out.n_behind, in.n_behind);
+		assert_int_equal(out.passes_listeners, 1);
 		assert_string_equal(out.text, in.text);
 	}
+}
+
+// FL-71
+static void an_earlier_version_says_nothing_of_listeners(void **state)
+{
+	static const uint8_t hello[] = {HEAD, 1, 0, 3, 0, 3, '1', '.', '0'};
+	struct takeover_message m;
+	assert_int_equal(takeover_wire_read(hello, sizeof(hello), &m), 0);
+	assert_int_equal(m.passes_listeners, 0);
 }
 
 // FL-09: a later version may say more.
@@ -81,6 +92,7 @@ static void a_text_that_has_no_room_is_refused(void **state)
 }
 
 RUN_SUITE("takeover/wire", cmocka_unit_test(each_kind_comes_out_as_it_went_in),
+	cmocka_unit_test(an_earlier_version_says_nothing_of_listeners),
 	cmocka_unit_test(fields_that_are_not_known_are_skipped),
 	cmocka_unit_test(kinds_that_are_not_known_are_told_as_such),
 	cmocka_unit_test(what_is_malformed_is_refused),
