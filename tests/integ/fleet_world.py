@@ -9,12 +9,18 @@ backends in a namespace of a Lab.
 All hosts have the VIP 10.9.0.1; a packet for it goes to one of those that announce it, by the hash of its flow.
 """
 
+import collections
 import json
+import os
+import pathlib
+import re
 import shutil
 import sys
+import threading
 
 import bird
 import resources
+from go_build import go_build
 from lab import command, wait_until
 from testbed import BUILD, EXAMPLE, HERE, ROOT, XDS_ADDRESS
 
@@ -26,6 +32,8 @@ READY = "http://127.0.0.1:9464/ready"
 START_S = 45
 RESILIENT_TABLE = 200
 FRR = "/usr/lib/frr"
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+SAMPLE_S = 0.25
 
 CONFIG = """\
 eal: [--in-memory, --no-huge, -m, "256"]
@@ -120,6 +128,14 @@ class Host:
             self.lab.start(self.ns, f"announce-{n}", [RECIPES / "shunt-announce", READY, self.speaker.up,
                                                       self.speaker.down])
 
+    def kill_all(self):
+        """What a host that dies has no time to do; its links stay."""
+        self.daemon.kill()
+        for process in self.lab.processes:
+            if re.fullmatch(rf"(announce|xds|shuntd|exabgp|zebra|staticd|bgpd|bird)-(host)?{self.n}(-\d+)?",
+                            process.name):
+                process.kill()
+
     def start(self):
         path = self.lab.dir / f"shunt-{self.n}.yaml"
         path.write_text(CONFIG.format(core=self.n % 2, n=self.n, vip=VIP, port=PORT, dir=self.lab.dir,
@@ -152,10 +168,55 @@ class Host:
         return f"r{self.n}" in self.world.paths()
 
 
+class Cpu:
+    """What the programs of a lab take of the machine's cores, by kind, from now to told()."""
+
+    def __init__(self, lab):
+        self.lab, self.first, self.last = lab, {}, {}
+        self.stop = threading.Event()
+        self.started, self.idle = self._machine()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    @staticmethod
+    def _machine():
+        """(all, idle) seconds of all cores."""
+        words = [int(word) for word in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        return sum(words) / TICKS_PER_S, (words[3] + words[4]) / TICKS_PER_S
+
+    def _sample(self):
+        for process in list(self.lab.processes):
+            try:
+                words = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue  # it has ended: its last figure counts
+            seconds = (int(words[11]) + int(words[12])) / TICKS_PER_S
+            self.first.setdefault(process.name, seconds if not self.last else 0.0)
+            self.last[process.name] = seconds
+
+    def _run(self):
+        while not self.stop.is_set():
+            self._sample()
+            self.stop.wait(SAMPLE_S)
+
+    def told(self):
+        """Percent of one core by kind of program, and what nobody took of all cores."""
+        self.stop.set()
+        self.thread.join()
+        self._sample()
+        end, idle = self._machine()
+        took = (end - self.started) / os.cpu_count()
+        kinds = collections.Counter()
+        for name, seconds in self.last.items():
+            kinds[name.split("-")[0]] += 100 * (seconds - self.first[name]) / took
+        told = {kind: round(percent) for kind, percent in kinds.most_common() if percent >= 1}
+        return told | {"idle of all": round(100 * (idle - self.idle) / took)}
+
+
 class Fleet:
     """The router and its world run at once, hosts by add()."""
 
-    def __init__(self, lab, settings="", resilient=True, router=Bird):
+    def __init__(self, lab, settings="", resilient=True, router=Bird, full=False):
         self.lab, self.settings, self.hosts = lab, settings, []
         self.xds_folder = lab.dir / "xds"
         self.xds_folder.mkdir()
@@ -169,6 +230,7 @@ class Fleet:
         lab.ip("backends", "route", "add", "default", "via", "10.82.255.254")
         lab.exec("router", ["sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.fib_multipath_hash_policy=1",
                             "net.ipv4.conf.all.ignore_routes_with_linkdown=1"])
+        self.program = go_build("grpcgo", "./fleet", BUILD / "go" / "fleet") if full else None
         self._start_backends()
         self.router = router(lab, "router", 0)
         if resilient:
@@ -182,7 +244,9 @@ class Fleet:
         www.mkdir()
         (www / "mark").write_bytes(b"#" * 100)
         self.lab.start("backends", "web", ["nghttpd", "--no-tls", "-a", WEB[0], "-d", www, "-m", "1000", str(WEB[1])])
-        self.lab.start("backends", "rpc", [sys.executable, HERE / "grpc_server.py", "rpc", f"{RPC[0]}:{RPC[1]}"])
+        address = f"{RPC[0]}:{RPC[1]}"
+        self.lab.start("backends", "rpc", [self.program, "serve", address] if self.program else
+                       [sys.executable, HERE / "grpc_server.py", "rpc", address])
         everything = resources.virtual_host("all", ["*"], resources.route("/shunt.test.Echo/", "rpc"),
                                             resources.route("/", "web"))
         resources.Folder(self.xds_folder).set(
@@ -213,11 +277,12 @@ class Fleet:
         wait_until(lambda: self.paths() == wanted, START_S, f"paths by {sorted(wanted)}")
 
     def start_load(self, channels, per_s, streams, stream_s):
-        """fleet_calls.py; give its process to end_load()."""
+        """fleet_calls.py, or grpcgo/fleet where it is to be the full load; give its process to end_load()."""
         stop = self.lab.dir / "stop"
         stop.unlink(missing_ok=True)
         load = self.lab.start("client", f"calls-{len(self.lab.processes)}", [
-            sys.executable, HERE / "fleet_calls.py", f"{VIP}:{PORT}", stop, channels, per_s, streams, stream_s])
+            *([self.program, "load"] if self.program else [sys.executable, HERE / "fleet_calls.py"]), f"{VIP}:{PORT}",
+            stop, channels, per_s, streams, stream_s])
         wait_until(lambda: "ready" in load.output(), START_S, "the load")
         return load
 

@@ -2,6 +2,7 @@
 """Hosts behind a router, by the recipes of contrib/fleet (docs/fleet.md): restarted, killed, and more or fewer. The
 whole, with FRR and ExaBGP, more load and more rounds, is opt-in: tools/test fleet."""
 
+import os
 import re
 import signal
 import time
@@ -9,12 +10,16 @@ import time
 import pytest
 
 from agent import Agent
-from fleet_world import PORT, VIP, Bird, Exabgp, Fleet, Frr
+from fleet_world import PORT, VIP, Bird, Cpu, Exabgp, Fleet, Frr
 from lab import wait_until
 
 EXIT_S = 30
 PHASES = ["farewell", "draining", "worker drained", "lame duck", "stopped"]  # clients go before readiness
 SETTINGS = "farewell_s: 3\nlame_duck_s: 1\ndrain_s: 5"
+# The full load, for machines that carry less or more.
+RATE = int(os.environ.get("SHUNT_FLEET_RATE", "2000"))
+STREAMS = int(os.environ.get("SHUNT_FLEET_STREAMS", "200"))
+CHANNELS, STREAM_S = 24, 4
 whole = pytest.mark.skipif("not config.getoption('--fleet')", reason="tools/test fleet runs it")
 
 
@@ -122,16 +127,108 @@ def test_fl_40_42_a_host_that_is_killed_costs_its_own_connections_alone(make_fle
     assert not flows.ask()[1]  # none had to move for it
 
 
+class FullLoad:
+    """Unary calls and streams by grpc-go, on channels of which each has a connection."""
+
+    def __init__(self, fleet):
+        self.fleet, self.cpu = fleet, Cpu(fleet.lab)
+        self.process = fleet.start_load(CHANNELS, RATE, STREAMS, STREAM_S)
+        time.sleep(2)
+
+    def end(self):
+        report = self.fleet.end_load(self.process)
+        print(f"{report['per_s']:.0f} calls/s of {RATE}, {report['calls']} calls, {report['streams']} streams, "
+              f"{len(report['failed'])} failed, {report['not_begun']} not begun, ms {report['ms']}, "
+              f"longest without an answer {max(report['gaps_s']):.2f} s; CPU % of a core {self.cpu.told()}")
+        return report
+
+
+def port_at(report, channel, when):
+    """Of a channel's connection at that moment."""
+    return [opened["port"] for opened in report["connections"][channel] if opened["at"] <= when][-1]
+
+
+def only_these_were_cut(report, dead, when):
+    """Calls and streams failed on connections that were lost, and no other channel had to connect anew; returns when
+    the last of those that had was back."""
+    for failed in report["failed"]:
+        assert failed["ended"] > when and port_at(report, failed["channel"], when) in dead, failed
+    back = []
+    for channel, connections in enumerate(report["connections"]):
+        anew = [opened["at"] for opened in connections if opened["at"] > when]
+        assert bool(anew) == (port_at(report, channel, when) in dead), (channel, connections, dead)
+        back += anew[:1]
+    return max(back, default=when) - when
+
+
 @whole
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("router", [Bird, Frr])
-def test_fl_41_43_the_whole_of_it(make_fleet, router):
-    """Three hosts, each with another speaker, three times, under as many calls as the machine carries."""
-    fleet = make_fleet((Bird, Frr, Exabgp), settings=SETTINGS.replace("3", "6"), router=router)
-    load = fleet.start_load(channels=12, per_s=200, streams=40, stream_s=3)
-    started = time.monotonic()
-    report = rolling_restart(fleet, load, rounds=3)
-    print(f"{report['calls'] / (time.monotonic() - started):.0f} calls/s")
+@pytest.mark.parametrize("speakers", [(Bird, Frr), (Bird, Frr, Exabgp)], ids=["two", "three"])
+def test_fl_73_all_hosts_are_restarted_three_times_under_full_load(make_fleet, router, speakers):
+    """Each host with another speaker. No call fails, and streams end by themselves behind GOAWAY."""
+    fleet = make_fleet(speakers, settings=SETTINGS.replace("3", "6"), router=router, full=True)
+    load = FullLoad(fleet)
+    for _ in range(3):
+        for host in fleet.hosts:
+            restart(host)
+            time.sleep(1)
+    report = load.end()
+    assert report["failed"] == [], report["failed"][:10]
+    assert report["not_begun"] == 0
+
+
+def kill(host, how):
+    if how == "link":
+        host.lab.ip(host.ns, "link", "set", "p0", "down")
+    elif how == "shuntd":
+        host.daemon.kill()
+    else:
+        host.kill_all()
+
+
+@whole
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("how", ["shuntd", "host", "link"])
+@pytest.mark.parametrize("hosts", [2, 3])
+def test_fl_73_a_host_that_dies_under_full_load_costs_its_own_connections_alone(make_fleet, hosts, how):
+    """Whether shuntd is killed, all of the host's programs are (BFD tells), or its port has no link."""
+    fleet = make_fleet((Bird,) * hosts, full=True)
+    load, host = FullLoad(fleet), fleet.hosts[0]
+    flows, dead = Flows(fleet), host.clients()
+    killed = time.monotonic()  # before: what kills takes its time
+    kill(host, how)
+    wait_until(lambda: not host.is_announced(), EXIT_S, "the route withdrawn", interval=0.005)
+    withdrawn = time.monotonic() - killed
+    served = flows.until_served()
+    time.sleep(3)
+    report = load.end()
+    back = only_these_were_cut(report, dead, killed)
+    assert dead
+    print(f"withdrawn after {withdrawn:.3f} s, a new connection served {served:.3f} s later, "
+          f"the last of {len(dead)} that were lost back after {back:.3f} s")
+    if how == "link":
+        host.lab.ip(host.ns, "link", "set", "p0", "up")
+
+
+@whole
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("resilient", [False, True])
+def test_fl_73_more_and_fewer_hosts_under_full_load_cut_what_is_hashed_elsewhere(make_fleet, resilient):
+    """2 -> 3 -> 2. Whose call fails had to connect anew, as the router took him elsewhere."""
+    fleet = make_fleet(resilient=resilient, full=True)
+    load = FullLoad(fleet)
+    before = time.monotonic()
+    fleet.add(Bird)
+    time.sleep(3)
+    fleet.hosts[2].daemon.kill()
+    fleet.wait_for(1, 2)
+    time.sleep(3)
+    report = load.end()
+    moved = {n for n, opened in enumerate(report["connections"]) if opened[-1]["at"] > before}
+    assert {failed["channel"] for failed in report["failed"]} <= moved
+    print(f"{len(moved)} of {CHANNELS} connections cut, {len(report['failed'])} calls and streams")
+    assert bool(moved) != resilient
 
 
 @whole

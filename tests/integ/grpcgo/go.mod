@@ -2,7 +2,10 @@ module shunt/tests/integ/grpcgo
 
 go 1.25.0
 
-require google.golang.org/grpc v1.83.2
+require (
+	golang.org/x/sys v0.47.0
+	google.golang.org/grpc v1.83.2
+)
 
 require (
 	cel.dev/expr v0.25.2 // indirect
@@ -30,7 +33,6 @@ require (
 	golang.org/x/net v0.58.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
-	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260526163538-3dc84a4a5aaa // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260825221802-da73d73af1c5 // indirect
