@@ -38,10 +38,9 @@ struct proxy_accounting {
 	bool is_open;
 	uint8_t verdict; // enum proxy_verdict, as if the attempt ended now
 	uint64_t whole_ns; // open: when the backend got all that the client has sent so far
-	// Open: when the turn in which it was sent ended; 0 = that turn lasts, and this note waits
-	// for its end (latency.h).
+	// Open: when the turn in which it was sent ended; while that lasts, when it began
+	// (latency.h).
 	uint64_t sent_ns;
-	uint32_t sent_note;
 };
 
 // Enters the leaf's breaker. Anything but OK means that the request must not be sent: the breaker

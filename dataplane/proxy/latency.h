@@ -19,21 +19,22 @@ struct proxy_request;
 // A request that is over.
 struct proxy_latency_end {
 	uint64_t began_ns;
-	uint64_t others_ns; // spent waiting for backends, and for the client to take the answer
 	uint32_t cluster; // id; PROXY_NO_CLUSTER = none
 	uint16_t frontend;
-	uint8_t answer; // enum lb_answer
+	uint16_t answer; // enum lb_answer
+	uint64_t others_ns; // spent waiting for backends, and for the client to take the answer
 };
 
 struct proxy_latency {
-	uint32_t n_sent, n_ended;
-	struct proxy_request *sent[PROXY_LATENCY_NOTES]; // NULL = its attempt is over already
+	uint64_t **next_sent;
+	struct proxy_latency_end *next_end;
+	// Places for the time. That of an attempt that is over by then may be another request's,
+	// which was sent in the same turn as well, or whose place it takes when it is.
+	uint64_t *sent[PROXY_LATENCY_NOTES];
 	struct proxy_latency_end ended[PROXY_LATENCY_NOTES];
 };
 
-struct proxy_latency *proxy_latency_new(void); // NULL = out of memory
-void proxy_latency_free(struct proxy_latency *); // NULL is fine
-
+void proxy_latency_init(struct proxy_latency *);
 // The proxy's new time is the end of the turn before.
 void proxy_latency_begin_turn(struct proxy *);
 // An attempt's HEADERS are queued for its backend.

@@ -51,8 +51,8 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 	p->positions = cacheline_alloc(LB_MAX_SLOTS, sizeof(*p->positions));
 	p->backends = cacheline_alloc(LB_MAX_ENDPOINTS, sizeof(*p->backends));
 	p->ready = cacheline_alloc(LB_MAX_ENDPOINTS / 64, sizeof(*p->ready));
-	p->latency = proxy_latency_new();
-	if (!p->positions || !p->backends || !p->ready || !p->latency ||
+	proxy_latency_init(&p->latency);
+	if (!p->positions || !p->backends || !p->ready ||
 		proxy_scratch_init(
 			&p->scratch, p->link->worker, h2->max_header_fields, h2->max_header_bytes))
 		return -1;
@@ -195,7 +195,6 @@ void proxy_free(struct proxy *p)
 	cacheline_free(p->positions);
 	cacheline_free(p->backends);
 	cacheline_free(p->ready);
-	proxy_latency_free(p->latency);
 	proxy_scratch_fini(&p->scratch);
 	cacheline_free(p);
 }

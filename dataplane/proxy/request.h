@@ -96,9 +96,12 @@ struct proxy_request {
 	uint64_t began_ns; // when the turn of its HEADERS began
 	uint64_t backend_ns; // how long attempts that are over took
 	uint64_t whole_ns; // ENDING: when that began
+	// These three are copied in one piece (latency.h).
+	uint32_t cluster_id;
+	uint16_t frontend; // the client's
+	uint16_t answer; // enum lb_answer
 	struct proxy_frames frames; // message boundaries of gRPC's answer
 	struct ip_addr client_ip; // whose request it is, as far as that is trusted (HX-51)
-	uint32_t cluster_id;
 	uint32_t endpoint_id; // ROOM and later
 	uint32_t sent_from; // offset of its HEADERS in its connection's output, modulo 2^32
 	uint32_t credited; // body bytes returned to the client's window while replay is kept
@@ -106,9 +109,8 @@ struct proxy_request {
 	uint32_t skip; // the part of credited that a new attempt has not sent again yet
 	uint16_t n_running; // handlers of this request on the stack: it is not freed meanwhile
 	uint16_t timeout_field; // index of a well-formed grpc-timeout
-	uint16_t frontend, chain; // the client's
+	uint16_t chain; // the client's
 	uint8_t state; // enum proxy_request_state
-	uint8_t answer; // enum lb_answer
 	uint8_t cause; // enum lb_cause, once it has one
 	uint8_t n_failed; // attempts that ended with a status, transparent retries not counted
 	uint8_t n_waits; // backoffs since the first one, or since the backend last gave a delay

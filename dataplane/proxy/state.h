@@ -91,7 +91,7 @@ struct proxy {
 	uint64_t retry_at_ns; // when retry_timer fires, while armed
 	struct twheel_timer again; // causes another turn when this one left work over
 
-	struct proxy_latency *latency; // owned
+	struct proxy_latency latency;
 	struct proxy_scratch scratch;
 	bool freeing; // nothing new is started
 	struct proxy_drain drain;

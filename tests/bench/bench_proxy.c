@@ -55,8 +55,8 @@ static struct bench_way times(void)
 {
 	static struct times t;
 	t.proxy.link = lb_link_new(0, 0, lb_shared_new());
-	t.proxy.latency = proxy_latency_new();
-	CHECK(t.proxy.link && t.proxy.latency);
+	CHECK(t.proxy.link);
+	proxy_latency_init(&t.proxy.latency);
 	t.request.proxy = &t.proxy;
 	return (struct bench_way){"shunt", "times", 1, times_run, &t, 0};
 }
