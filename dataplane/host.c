@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/host.h"
-
 #include "dataplane/exception.h"
+#include "dataplane/host_impl.h"
 #include "dataplane/net/ping.h"
-#include "dataplane/net/tap.h"
 #include "dataplane/net/tell.h"
 #include "dataplane/port.h"
 #include "lb/base/cacheline.h"
 #include "lb/base/check.h"
 #include "lb/base/time.h"
 #include "lb/pick/link.h"
-
-#include <rte_mbuf.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -20,31 +16,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#define MAX_BURSTS 4 // of one port in one turn
 #define MAX_RESTING (2 * NET_MAX_PORTS)
-
-struct host {
-	uint32_t n_ports;
-	struct port *ports[NET_MAX_PORTS];
-	bool owns[NET_MAX_PORTS]; // the port of that number
-	bool announces; // it is the one that tells the links who we are
-	uint32_t n_link_ups[NET_MAX_PORTS]; // those that were announced to
-	struct port_queue *queues[NET_MAX_PORTS]; // borrowed, one of each port
-	uint32_t tapped; // bits: ports whose received frames are copied
-	uint32_t shared; // bits: ports with a kernel behind them
-	uint32_t watched; // either
-	bool at_shared; // the frame at hand came by a port with a kernel
-	bool passed; // TCP gave the segment that it looked at to the kernel
-	struct exception_end *exception; // borrowed
-	struct net_tap taps[NET_MAX_PORTS]; // of those, and of queues whose sent ones are
-	struct pool chunks;
-	struct twheel *wheel;
-	const struct net_tunnels *tunnels; // borrowed; NULL = none
-	struct net *net;
-	struct tcp_stack *tcp;
-	const uint8_t *drop_marks[2]; // borrowed: net's and TCP's
-	char groups[2 * NET_MAX_PORTS][12]; // names of counter groups
-};
 
 static void on_segment(void *ctx, struct tcp_flow *flow, const uint8_t *segment, size_t len)
 {
@@ -321,8 +293,7 @@ bool host_carry_out(struct host *h, struct lb_link *link, const struct lb_comman
 	return true;
 }
 
-// False = that port has no device just now. One that is back may have another address.
-static bool settle(struct host *h, uint32_t p)
+bool host_settle(struct host *h, uint32_t p)
 {
 	if (!port_queue_settle(h->queues[p]))
 		return false;
@@ -348,115 +319,6 @@ void host_tap(struct host *h, struct lb_capture *to)
 		port_queue_tap(h->queues[p], is_wanted(to, p, LB_CAPTURE_TX) ? tap : NULL);
 	}
 	h->watched = h->tapped | h->shared;
-}
-
-static inline void input(struct host *h, uint32_t port, const struct rte_mbuf *m)
-{
-	tcp_stack_set_verified(h->tcp, port_frame_is_verified(m));
-	net_input(h->net, port, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m));
-}
-
-static struct lb_capture_cause cause_of(struct host *h)
-{
-	int net = net_take_drop(h->net), tcp = tcp_stack_take_drop(h->tcp);
-	if (net >= 0)
-		return (struct lb_capture_cause){LB_CAPTURE_NET, (uint8_t)net};
-	if (tcp >= 0)
-		return (struct lb_capture_cause){LB_CAPTURE_TCP, (uint8_t)tcp};
-	return (struct lb_capture_cause){.layer = LB_CAPTURE_TAKEN};
-}
-
-// Whether cause_of() tells of one.
-static bool has_cause(const struct host *h)
-{
-	return *h->drop_marks[0] || *h->drop_marks[1];
-}
-
-static void share(struct host *h, uint32_t port, const struct rte_mbuf *m,
-	const struct lb_capture_cause *cause)
-{
-	// What a tunnel brought is for VIPs, whatever became of it.
-	if (net_take_tunnelled(h->net) || (!h->passed && cause->layer == LB_CAPTURE_TCP))
-		return;
-	const uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
-	size_t len = rte_pktmbuf_data_len(m);
-	int dropped = cause->layer == LB_CAPTURE_NET ? cause->counter : -1;
-	enum net_foreign why =
-		h->passed ? NET_FOREIGN_TCP : net_foreign_of(h->net, port, frame, len, dropped);
-	if (why != NET_NOT_FOREIGN && len == rte_pktmbuf_pkt_len(m))
-		exception_end_give(h->exception, port, why, frame, len, port_frame_is_unmade(m),
-			twheel_now(h->wheel));
-}
-
-// Of ports that are tapped or shared. Copied first: what a frame leads to is copied behind it.
-static __attribute__((noinline)) void input_watched(
-	struct host *h, uint32_t port, struct rte_mbuf *const *frames, uint32_t n)
-{
-	bool is_tapped = h->tapped >> port & 1, is_shared = h->shared >> port & 1;
-	struct lb_capture_record *r = NULL;
-	(void)cause_of(h); // of others
-	for (uint32_t i = 0; i < n; i++) {
-		const struct rte_mbuf *m = frames[i];
-		if (is_tapped)
-			r = net_tap_take(&h->taps[port], LB_CAPTURE_RX,
-				rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m),
-				rte_pktmbuf_pkt_len(m));
-		if (is_shared)
-			(void)net_take_tunnelled(h->net);
-		h->passed = false;
-		h->at_shared = is_shared;
-		input(h, port, m);
-		h->at_shared = false;
-		struct lb_capture_cause cause = {.layer = LB_CAPTURE_TAKEN};
-		if (has_cause(h))
-			cause = cause_of(h);
-		if (r)
-			r->cause = cause;
-		if (is_shared)
-			share(h, port, m, &cause);
-	}
-}
-
-static void input_many(struct host *h, uint32_t port, struct rte_mbuf *const *frames, uint32_t n)
-{
-	if (h->watched >> port & 1)
-		input_watched(h, port, frames, n);
-	else
-		for (uint32_t i = 0; i < n; i++)
-			input(h, port, frames[i]);
-}
-
-void host_input(struct host *h, uint32_t port, struct rte_mbuf *m)
-{
-	input_many(h, port, &m, 1);
-}
-
-bool host_poll(struct host *h, host_sort_fn sort, void *ctx)
-{
-	struct rte_mbuf *frames[PORT_BURST];
-	bool any = false;
-	net_follow_gateways(h->net);
-	for (uint32_t p = 0; p < h->n_ports; p++) {
-		if (!port_queue_is_live(h->queues[p]) && !settle(h, p))
-			continue;
-		uint32_t n = PORT_BURST;
-		for (int burst = 0; burst < MAX_BURSTS && n == PORT_BURST; burst++) {
-			n = port_queue_rx(h->queues[p], frames);
-			uint32_t kept = sort ? sort(ctx, p, frames, n) : n;
-			input_many(h, p, frames, kept);
-			port_queue_done(h->queues[p], frames, kept);
-			any |= n > 0;
-		}
-		if (h->shared >> p & 1)
-			any |= exception_end_send(h->exception, p, h->net);
-	}
-	return any;
-}
-
-bool host_receive(struct host *h, uint64_t now_ns)
-{
-	twheel_advance(h->wheel, now_ns);
-	return host_poll(h, NULL, NULL);
 }
 
 bool host_flush(struct host *h)

@@ -19,8 +19,7 @@ int record_ring_init(struct record_ring *r, uint32_t size)
 	uint8_t *bytes = cacheline_alloc(n, 1);
 	if (!bytes)
 		return -ENOMEM;
-	*r = (struct record_ring){
-		.bytes = bytes, .size = n, .next = bytes, .limit = bytes, .from = bytes};
+	*r = (struct record_ring){.bytes = bytes, .size = n, .next = bytes, .from = bytes};
 	return 0;
 }
 
@@ -70,7 +69,7 @@ static void set_run(struct record_ring *r)
 	run = run < free ? run : free;
 	run = run < r->size / 2 ? run : r->size / 2;
 	r->next = r->from = r->bytes + place;
-	r->limit = r->next + run;
+	r->run = run;
 }
 
 void *record_ring_place(struct record_ring *r, uint32_t len)
@@ -79,7 +78,8 @@ void *record_ring_place(struct record_ring *r, uint32_t len)
 	if (next)
 		return next;
 	r->staged += (uint32_t)(r->next - r->from);
-	r->from = r->limit = r->next;
+	r->from = r->next;
+	r->run = 0;
 	if (len > r->size / 2 - HEADER)
 		return NULL;
 	uint32_t needed = room_of(len), to_end = r->size - (r->staged & (r->size - 1));
@@ -91,6 +91,7 @@ void *record_ring_place(struct record_ring *r, uint32_t len)
 	r->staged += skipped;
 	set_run(r);
 	r->next += needed;
+	r->run -= needed;
 	put_length(r, r->staged, len);
 	return r->from + HEADER;
 }

@@ -15,10 +15,11 @@ struct record_ring {
 	uint32_t size; // power of two
 	_Alignas(64) uint32_t head; // w: writer (release), r: reader (acquire)
 	_Alignas(64) uint32_t tail; // w: reader (release), r: writer (acquire)
-	// The writer's: the next record begins at `next`, and may end at `limit` without another
-	// look at the tail. Both are in one piece with `from`, which stands at `staged`.
+	// The writer's: the next record begins at `next`, and may take `run` bytes without another
+	// look at the tail. They are in one piece with `from`, which stands at `staged`.
 	_Alignas(64) uint8_t *next;
-	uint8_t *limit, *from;
+	size_t run;
+	uint8_t *from;
 	uint32_t staged; // head including the records that are not published, as it was at `from`
 	uint32_t seen_tail; // a past value of tail
 };
@@ -38,9 +39,10 @@ void *record_ring_place(struct record_ring *, uint32_t len);
 static inline void *record_ring_place_next(struct record_ring *r, uint32_t len)
 {
 	uint8_t *record = r->next;
-	size_t needed = RECORD_RING_HEADER + (((size_t)len + 7) & ~(size_t)7);
-	if (__builtin_expect(needed > (size_t)(r->limit - record), 0))
+	size_t needed = ((size_t)len + RECORD_RING_HEADER + 7) & ~(size_t)7;
+	if (__builtin_expect(needed > r->run, 0))
 		return NULL;
+	r->run -= needed;
 	r->next = record + needed;
 	memcpy(record, &len, sizeof(len));
 	return record + RECORD_RING_HEADER;

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Received frames: to the protocols, and besides, of ports that are watched, copies of them to a
+// capture and what is not ours to the kernel.
+#include "dataplane/exception.h"
+#include "dataplane/host_impl.h"
+#include "dataplane/net/foreign.h"
+#include "dataplane/port.h"
+
+#include <rte_mbuf.h>
+
+#define MAX_BURSTS 4 // of one port in one turn
+
+static inline void input(struct host *h, uint32_t port, const struct rte_mbuf *m)
+{
+	tcp_stack_set_verified(h->tcp, port_frame_is_verified(m));
+	net_input(h->net, port, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m));
+}
+
+static struct lb_capture_cause cause_of(struct host *h)
+{
+	int net = net_take_drop(h->net), tcp = tcp_stack_take_drop(h->tcp);
+	if (net >= 0)
+		return (struct lb_capture_cause){LB_CAPTURE_NET, (uint8_t)net};
+	if (tcp >= 0)
+		return (struct lb_capture_cause){LB_CAPTURE_TCP, (uint8_t)tcp};
+	return (struct lb_capture_cause){.layer = LB_CAPTURE_TAKEN};
+}
+
+// Whether cause_of() tells of one.
+static bool has_cause(const struct host *h)
+{
+	return *h->drop_marks[0] || *h->drop_marks[1];
+}
+
+static void share(struct host *h, uint32_t port, const struct rte_mbuf *m,
+	const struct lb_capture_cause *cause)
+{
+	// What a tunnel brought is for VIPs, whatever became of it.
+	if (net_take_tunnelled(h->net) || (!h->passed && cause->layer == LB_CAPTURE_TCP))
+		return;
+	const uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+	size_t len = rte_pktmbuf_data_len(m);
+	int dropped = cause->layer == LB_CAPTURE_NET ? cause->counter : -1;
+	enum net_foreign why =
+		h->passed ? NET_FOREIGN_TCP : net_foreign_of(h->net, port, frame, len, dropped);
+	if (why != NET_NOT_FOREIGN && len == rte_pktmbuf_pkt_len(m))
+		exception_end_give(h->exception, port, why, frame, len, port_frame_is_unmade(m),
+			twheel_now(h->wheel));
+}
+
+static inline struct lb_capture_record *copy(struct net_tap *tap, const struct rte_mbuf *m)
+{
+	return net_tap_take(tap, LB_CAPTURE_RX, rte_pktmbuf_mtod(m, uint8_t *),
+		rte_pktmbuf_data_len(m), rte_pktmbuf_pkt_len(m));
+}
+
+static inline void set_cause(struct lb_capture_record *r, struct lb_capture_cause cause)
+{
+	if (r)
+		r->cause = cause;
+}
+
+// Of a port with a kernel behind it, which may be tapped, too.
+static __attribute__((noinline)) void input_shared(
+	struct host *h, uint32_t port, struct rte_mbuf *const *frames, uint32_t n)
+{
+	bool is_tapped = h->tapped >> port & 1;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct rte_mbuf *m = frames[i];
+		struct lb_capture_record *r = is_tapped ? copy(&h->taps[port], m) : NULL;
+		(void)net_take_tunnelled(h->net);
+		h->passed = false;
+		h->at_shared = true;
+		input(h, port, m);
+		h->at_shared = false;
+		struct lb_capture_cause cause = cause_of(h);
+		set_cause(r, cause);
+		share(h, port, m, &cause);
+	}
+}
+
+// Copied first: what a frame leads to is copied behind it.
+static __attribute__((noinline)) void input_watched(
+	struct host *h, uint32_t port, struct rte_mbuf *const *frames, uint32_t n)
+{
+	if (has_cause(h))
+		(void)cause_of(h); // of others
+	if (h->shared >> port & 1) {
+		input_shared(h, port, frames, n);
+		return;
+	}
+	struct net_tap *tap = &h->taps[port];
+	for (uint32_t i = 0; i < n; i++) {
+		struct lb_capture_record *r = copy(tap, frames[i]);
+		input(h, port, frames[i]);
+		if (__builtin_expect(has_cause(h), 0))
+			set_cause(r, cause_of(h));
+	}
+}
+
+static void input_many(struct host *h, uint32_t port, struct rte_mbuf *const *frames, uint32_t n)
+{
+	if (h->watched >> port & 1)
+		input_watched(h, port, frames, n);
+	else
+		for (uint32_t i = 0; i < n; i++)
+			input(h, port, frames[i]);
+}
+
+void host_input(struct host *h, uint32_t port, struct rte_mbuf *m)
+{
+	input_many(h, port, &m, 1);
+}
+
+bool host_poll(struct host *h, host_sort_fn sort, void *ctx)
+{
+	struct rte_mbuf *frames[PORT_BURST];
+	bool any = false;
+	net_follow_gateways(h->net);
+	for (uint32_t p = 0; p < h->n_ports; p++) {
+		if (!port_queue_is_live(h->queues[p]) && !host_settle(h, p))
+			continue;
+		uint32_t n = PORT_BURST;
+		for (int burst = 0; burst < MAX_BURSTS && n == PORT_BURST; burst++) {
+			n = port_queue_rx(h->queues[p], frames);
+			uint32_t kept = sort ? sort(ctx, p, frames, n) : n;
+			input_many(h, p, frames, kept);
+			port_queue_done(h->queues[p], frames, kept);
+			any |= n > 0;
+		}
+		if (h->shared >> p & 1)
+			any |= exception_end_send(h->exception, p, h->net);
+	}
+	return any;
+}
+
+bool host_receive(struct host *h, uint64_t now_ns)
+{
+	twheel_advance(h->wheel, now_ns);
+	return host_poll(h, NULL, NULL);
+}
