@@ -8,7 +8,8 @@
 // 64x1: each request comes alone, in a frame of its own each way. 8x32: those of 8 connections, 32
 // on each, come together, and several share a frame. captured: the same while the worker copies all
 // frames for a packet capture, whose reader only throws them away: what writes them to a file is
-// another thread.
+// another thread. gateway, gateways: clients and backends are behind one, or behind two between
+// which flows choose; the other host is these, too.
 #include "dataplane/eal.h"
 #include "dataplane/host.h"
 #include "dataplane/proxy/proxy.h"
@@ -33,6 +34,14 @@
 #define BACKEND_PORT 50051
 #define IN_MAX (256u << 10)
 #define WARM_TURNS 4000 // until all have met: names of neighbors, connections, first requests
+
+#define MAX_GATEWAYS 2
+
+struct bed_conf {
+	uint32_t n_clients, n_streams;
+	uint32_t n_gateways; // 0 = all are on our link
+	bool captured;
+};
 
 struct bed;
 
@@ -183,13 +192,10 @@ static void bed_run(void *bed, uint64_t n_ops)
 	}
 }
 
-static struct host *make_host(const char *device, const struct ip_addr *addresses, uint32_t n)
+static struct host *make_host(const struct host_port *port)
 {
 	struct lb_err err;
-	struct host_port port = {.device = device, .n_addresses = n};
-	for (uint32_t i = 0; i < n; i++)
-		port.addresses[i] = (struct net_prefix){addresses[i], 16};
-	struct host_conf conf = {.ports = &port,
+	struct host_conf conf = {.ports = port,
 		.n_ports = 1,
 		.max_conns = 256,
 		.max_half_open = 128,
@@ -205,19 +211,27 @@ static struct host *make_host(const char *device, const struct ip_addr *addresse
 	return h;
 }
 
-static void make_hosts(struct bed *b, unsigned link)
+static void make_hosts(struct bed *b, unsigned link, uint32_t n_gateways)
 {
 	char device[128];
-	struct ip_addr ours[] = {wire_address(1, 1)}, theirs[1 + PIPE_BACKENDS];
-	theirs[0] = wire_address(9, 1);
+	struct host_port theirs = {.device = eal_bench_memif(device, sizeof(device), 2 * link)};
+	struct net_prefix *to = theirs.addresses;
+	*to++ = (struct net_prefix){wire_address(9, 1), 16};
 	for (uint32_t i = 1; i <= PIPE_BACKENDS; i++)
-		theirs[i] = wire_address(2, i);
-	b->far_host = make_host(
-		eal_bench_memif(device, sizeof(device), 2 * link), theirs, 1 + PIPE_BACKENDS);
-	b->host = make_host(eal_bench_memif(device, sizeof(device), 2 * link + 1), ours, 1);
+		*to++ = (struct net_prefix){wire_address(2, i), 16};
+	for (uint32_t i = 0; i < n_gateways; i++)
+		*to++ = (struct net_prefix){wire_address(1, 254 - i), 16};
+	theirs.n_addresses = (uint32_t)(to - theirs.addresses);
+	b->far_host = make_host(&theirs);
+	struct host_port ours = {.device = eal_bench_memif(device, sizeof(device), 2 * link + 1),
+		.addresses = {{wire_address(1, 1), n_gateways ? 24 : 16}},
+		.n_addresses = 1};
+	for (uint32_t i = 0; i < n_gateways; i++)
+		ours.gateways[i] = wire_address(1, 254 - i);
+	b->host = make_host(&ours);
 	for (uint32_t i = 1; i <= PIPE_BACKENDS; i++)
-		CHECK(tcp_listen(host_tcp(b->far_host), &theirs[i], BACKEND_PORT, accept_backend,
-			      b) == 0);
+		CHECK(tcp_listen(host_tcp(b->far_host), &theirs.addresses[i].ip, BACKEND_PORT,
+			      accept_backend, b) == 0);
 	while (!host_is_up(b->host) || !host_is_up(b->far_host)) // memif's own thread connects them
 		nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
 }
@@ -287,14 +301,14 @@ static void warm_up(struct bed *b)
 }
 
 // link: of memif, one each
-static struct bed *bed_new(unsigned link, uint32_t n_clients, uint32_t n_streams, bool captured)
+static struct bed *bed_new(unsigned link, const struct bed_conf *conf)
 {
 	struct bed *b = calloc(1, sizeof(*b));
-	CHECK(b && n_clients <= MAX_CLIENTS);
-	b->n_clients = n_clients;
-	b->n_streams = n_streams;
-	b->together = n_streams > 1;
-	make_hosts(b, link);
+	CHECK(b && conf->n_clients <= MAX_CLIENTS && conf->n_gateways <= MAX_GATEWAYS);
+	b->n_clients = conf->n_clients;
+	b->n_streams = conf->n_streams;
+	b->together = conf->n_streams > 1;
+	make_hosts(b, link, conf->n_gateways);
 	b->now_ns = twheel_now(host_wheel(b->host));
 	b->common = pipe_control_new(1, b->now_ns);
 	b->link = b->common->links[0];
@@ -302,7 +316,7 @@ static struct bed *bed_new(unsigned link, uint32_t n_clients, uint32_t n_streams
 	worker_turn(b); // who is accepted sees its snapshot
 	connect_clients(b);
 	warm_up(b);
-	if (!captured)
+	if (!conf->captured)
 		return b;
 	b->capture = lb_capture_new(LB_CAPTURE_RING);
 	CHECK(b->capture);
@@ -316,10 +330,23 @@ static struct bed *bed_new(unsigned link, uint32_t n_clients, uint32_t n_streams
 int main(int argc, char **argv)
 {
 	eal_bench_start("bench_request");
-	static struct bench_way ways[4]; // static: leak checkers find the beds by it
-	ways[0] = (struct bench_way){"shunt", "64x1", 64, bed_run, bed_new(0, 64, 1, false), 0};
-	ways[1] = (struct bench_way){"captured", "64x1", 64, bed_run, bed_new(1, 64, 1, true), 0};
-	ways[2] = (struct bench_way){"shunt", "8x32", 256, bed_run, bed_new(2, 8, 32, false), 0};
-	ways[3] = (struct bench_way){"captured", "8x32", 256, bed_run, bed_new(3, 8, 32, true), 0};
-	return bench_ways("request", ways, 4, argc, argv);
+	static const struct {
+		const char *impl, *name;
+		struct bed_conf conf;
+	} rows[] = {
+		{"shunt", "64x1", {.n_clients = 64, .n_streams = 1}},
+		{"captured", "64x1", {.n_clients = 64, .n_streams = 1, .captured = true}},
+		{"shunt", "8x32", {.n_clients = 8, .n_streams = 32}},
+		{"captured", "8x32", {.n_clients = 8, .n_streams = 32, .captured = true}},
+		{"gateway", "64x1", {.n_clients = 64, .n_streams = 1, .n_gateways = 1}},
+		{"gateways", "64x1", {.n_clients = 64, .n_streams = 1, .n_gateways = 2}},
+	};
+	enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
+	static struct bench_way ways[N_ROWS]; // static: leak checkers find the beds by it
+	for (unsigned i = 0; i < N_ROWS; i++) {
+		const struct bed_conf *conf = &rows[i].conf;
+		ways[i] = (struct bench_way){rows[i].impl, rows[i].name,
+			conf->n_clients * conf->n_streams, bed_run, bed_new(i, conf), 0};
+	}
+	return bench_ways("request", ways, N_ROWS, argc, argv);
 }
