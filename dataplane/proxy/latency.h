@@ -28,8 +28,8 @@ struct proxy_latency_end {
 struct proxy_latency {
 	uint64_t **next_sent;
 	struct proxy_latency_end *next_end;
-	// Places for the time. That of an attempt that is over by then may be another request's,
-	// which was sent in the same turn as well, or whose place it takes when it is.
+	// Places for the time. An attempt may be over by then, and its request's memory free or
+	// another's: that one was sent in the same turn as well, or writes there when it is sent.
 	uint64_t *sent[PROXY_LATENCY_NOTES];
 	struct proxy_latency_end ended[PROXY_LATENCY_NOTES];
 };
