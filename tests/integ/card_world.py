@@ -14,24 +14,19 @@ import sys
 from guest_world import BACKEND, GuestWorld
 from lab import LabError, OFFLOADS
 from testbed import BUILD, EXAMPLE, HERE, VIP, XDS_ADDRESS
-from vm import CARD, NS, SLOT, TAP, Guest
+from vm import CARD, INTEL_IOMMU, NS, SLOT, SYS, TAP, UIO, VFIO, VIRTIO_IOMMU, Guest
 
 SOCKET = "/run/shunt.sock"  # the guest's own; a folder of the host cannot have a Unix socket of it
 IP_AND_ICMP_LEN = 28
 HUGEPAGES = "hugepages=200"  # of 2 MiB, on the kernel's command line
 READY_TIMEOUT_S = 120  # 4 s on an idle machine
 MTU = 1900  # the most with buffers of the usual size
-SYS = "/sys/bus/pci/devices"
-# Kernel drivers that give a card away, with what it takes.
-UIO = "uio_pci_generic"
-VFIO = "vfio-pci"
 # name: (the driver that the kernel has for it, the one it is given to, `eal`, the guest)
 CARDS = {
     "virtio": ("virtio_net", UIO, "[--in-memory]", {
         "card": "virtio-net-pci,mq=on,rss=on,hash=on", "queues": 2, "cpus": 3, "cmdline": HUGEPAGES}),
     "virtio-vfio": ("virtio_net", VFIO, "[]", {
-        "card": "virtio-net-pci,iommu_platform=on,disable-legacy=on", "cmdline": "intel_iommu=on",
-        "devices": ("-device", "intel-iommu,intremap=off,caching-mode=on")}),
+        "card": VIRTIO_IOMMU, "cmdline": "intel_iommu=on", "devices": INTEL_IOMMU}),
     "e1000e": ("e1000e", UIO, "[--in-memory]", {"card": "e1000e", "cmdline": HUGEPAGES}),
     "vmxnet3": ("vmxnet3", UIO, "[--in-memory]", {"card": "vmxnet3", "cmdline": HUGEPAGES}),
 }
@@ -60,28 +55,18 @@ class CardWorld(GuestWorld):
         self.daemon = None
         self.config = None
         self.guest.wait_for_boot()
-        self.guest.run(f"modprobe {self.kernel_driver}; modprobe {self.driver}")
-        if self.driver == VFIO:  # this IOMMU does not remap interrupts
-            self.guest.run("echo 1 > /sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts")
+        self.guest.load_drivers(self.kernel_driver, self.driver)
         self.xds = self.guest.start("xds", f"{BUILD}/tools/shunt-xds/shunt-xds --listen {XDS_ADDRESS} "
                                     f"{self.xds_folder.path}")
 
     # -- the card
 
     def bind(self, driver=None):
-        """Gives the card to a driver, by default the one for DPDK, as docs/devices.md does it."""
-        driver = driver or self.driver
-        self.unbind()
-        self.guest.run(f"""
-            echo {driver} > {SYS}/{CARD}/driver_override
-            echo {CARD} > /sys/bus/pci/drivers_probe
-            [ $(basename $(readlink {SYS}/{CARD}/driver)) = {driver} ]""")
+        """Gives the card to a driver, by default the one for DPDK."""
+        self.guest.bind(driver or self.driver)
 
     def unbind(self):
-        self.guest.try_run(f"echo {CARD} > {SYS}/{CARD}/driver/unbind")
-
-    def set_link(self, up):
-        self.guest.qmp("set_link", name="card", up=up)
+        self.guest.unbind()
 
     def unplug(self):
         """Asks the guest's kernel to let the card go."""

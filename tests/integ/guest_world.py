@@ -34,6 +34,10 @@ class GuestWorld:
                             resources.endpoints("blue", BACKEND),
                             resources.route_config("routes", everything))
 
+    def set_link(self, up):
+        """Of the card."""
+        self.guest.qmp("set_link", name="card", up=up)
+
     def load(self, requests=400, clients=4, streams=4, timeout=120):
         argv = h2load.arguments(URL + h2load.MARK, requests=requests, clients=clients, streams=streams)
         return h2load.parse(self.lab.exec(NS, argv, timeout=timeout).stdout)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Debian package in a Debian of its own, which systemd booted in a virtual machine.
 
-    client and backends 10.81.0.1 -- eth0 10.81.0.10 (shunt.service, by af_packet)
+    client and backends 10.81.0.1 -- eth0 10.81.0.10 (shunt.service, by af_packet, af_xdp, or the card)
 
 SHUNT_PACKAGES is a folder with the packages (tests/package/make) and that Debian's root (tests/package/root);
 `tools/test package service` makes both. The xDS server is the package's own, on the guest's loopback.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -19,7 +20,7 @@ import resources
 from guest_world import GuestWorld
 from lab import LabError, wait_until
 from testbed import HERE, PORT, ROOT, VIP, XDS_ADDRESS
-from vm import NS, Guest
+from vm import CARD, INTEL_IOMMU, NS, UIO, VFIO, VIRTIO_IOMMU, Guest
 from world import RPC_PATH
 
 PACKAGES = pathlib.Path(os.environ.get("SHUNT_PACKAGES", ROOT / "build-package"))
@@ -28,17 +29,32 @@ RPC = ("10.81.0.1", 9090)
 FILE = "/etc/shunt/shunt.yaml"
 SOON_S = 90  # emulated, on a busy machine
 LONG_S = 180
+PACKET = "net_af_packet0,iface=eth0"
+TAKEOVER = "takeover_socket: /run/shunt/takeover.sock\n"  # of packet sockets alone
 CONFIG = f"""workers: [1]
 ports:
-  - device: net_af_packet0,iface=eth0
+  - device: {PACKET}
     addresses: [{VIP}/24]
 frontends:
   - {{name: web, address: {VIP}, port: {PORT}, target: web}}
 state_dir: /var/lib/shunt
-takeover_socket: /run/shunt/takeover.sock
-access_log: {{path: /var/log/shunt/access.log, filter: {{sample_per_million: 1000000}}}}
+{TAKEOVER}access_log: {{path: /var/log/shunt/access.log, filter: {{sample_per_million: 1000000}}}}
 stats: {{socket: /run/shunt/stats.sock, mode: "0660", operators: shunt}}
 """
+HUGEPAGES = "eal: [--in-memory]\n"
+N_HUGEPAGES = 100  # of 2 MiB
+# What docs/package.md has for AF_XDP, and for uio_pci_generic.
+XDP = """[Service]
+CapabilityBoundingSet=CAP_SYS_ADMIN
+AmbientCapabilities=CAP_SYS_ADMIN
+"""
+PHYSICAL = """[Service]
+User=root
+CapabilityBoundingSet=CAP_SYS_ADMIN CAP_SYS_RAWIO
+AmbientCapabilities=CAP_SYS_ADMIN CAP_SYS_RAWIO
+ProtectKernelTunables=no
+"""
+DROP_IN = "/etc/systemd/system/shunt.service.d/test.conf"
 
 
 def package(name):
@@ -57,13 +73,16 @@ class ServiceWorld(GuestWorld):
     """A machine that has booted, without the package."""
 
     def __init__(self, lab):
-        guest = Guest(lab, "virtio-net-pci", memory_mib=3072, cmdline="net.ifnames=0 systemd.show_status=0",
-                      root=PACKAGES / "root", first=initramfs.SYSTEMD)
+        # "pt": for the kernel's drivers and uio the card sees physical addresses, as without an IOMMU.
+        guest = Guest(lab, VIRTIO_IOMMU, memory_mib=3072, devices=INTEL_IOMMU, root=PACKAGES / "root",
+                      first=initramfs.SYSTEMD, cmdline="net.ifnames=0 systemd.show_status=0 intel_iommu=on iommu=pt "
+                                                       f"hugepages={N_HUGEPAGES}")
         super().__init__(lab, guest)
         self._calls = None
         lab.start(NS, "rpc", ["/usr/bin/python3", HERE / "grpc_server.py", "rpc", f"{RPC[0]}:{RPC[1]}"])
+        # A regular expression is compiled under the unit's MemoryDenyWriteExecute.
         everything = resources.virtual_host("all", ["*"], resources.route(RPC_PATH, "rpc"),
-                                            resources.route("/", "blue"))
+                                            resources.route({"safe_regex": {"regex": "/[a-z]+(\\.[a-z]*)?"}}, "blue"))
         self.xds_folder.put(resources.cluster("rpc"), resources.endpoints("rpc", RPC),
                             resources.route_config("routes", everything))
         for name in ("shunt", "shunt-doc"):
@@ -73,7 +92,9 @@ class ServiceWorld(GuestWorld):
         state = guest.try_run("systemctl is-system-running --wait", LONG_S)[1].strip()
         if state != "running":
             raise LabError(f"{state}: {guest.try_run('systemctl --failed --no-pager')[1]}")
+        guest.load_drivers(VFIO, UIO)
         guest.run("ip link set eth0 up")
+        shutil.copy(HERE / "still_agent.py", lab.dir)
 
     def start_xds(self):
         if self.guest.try_run("systemctl is-active -q xds")[0] != 0:
@@ -87,8 +108,9 @@ class ServiceWorld(GuestWorld):
                 f"-o Dpkg::Options::=--force-confold {paths}"
         return self.guest.run(words, LONG_S) if check else self.guest.try_run(words, LONG_S)
 
-    def configure(self, more=""):
-        self.write(FILE, CONFIG + more)
+    def configure(self, more="", device=PACKET):
+        text = CONFIG if device == PACKET else CONFIG.replace(PACKET, device).replace(TAKEOVER, "")
+        self.write(FILE, text + more)
 
     def write(self, path, text):
         """A file of the guest, by way of the shared folder."""
@@ -113,15 +135,60 @@ class ServiceWorld(GuestWorld):
     def cursor(self):
         return self.guest.run("journalctl -q -n 1 --show-cursor -o cat | sed -n 's/^-- cursor: //p'").strip()
 
-    def serve(self):
-        """A service that serves, whatever was before; its process."""
+    def install_once(self):
+        """The package, and its xDS server, whatever was before."""
         if self.guest.try_run("[ -x /usr/sbin/shuntd ]")[0] != 0:
             self.install("shunt", "shunt-doc")
         self.start_xds()
+
+    def serve(self):
+        """A service that serves, whatever was before; its process."""
+        self.install_once()
         if self.guest.try_run("systemctl is-active -q shunt")[0] != 0:
             self.configure()
             self.guest.run("systemctl reset-failed shunt; systemctl enable --now shunt", LONG_S)
         return self.pid()
+
+    @contextlib.contextmanager
+    def started_on(self, device, more="", drop_in=""):
+        """The service, started anew on another device meanwhile."""
+        self.install_once()
+        self.guest.run("systemctl stop shunt", LONG_S)
+        self.configure(more, device)
+        self.set_drop_in(drop_in)
+        try:
+            self.guest.run("systemctl start shunt", LONG_S)
+            yield self.pid()
+        finally:
+            self.guest.run("systemctl stop shunt", LONG_S)
+            self.set_drop_in("")
+            self.configure()
+
+    @contextlib.contextmanager
+    def card(self, driver):
+        """The card is given away by this driver meanwhile."""
+        self.install_once()
+        self.guest.run("systemctl stop shunt", LONG_S)
+        self.guest.bind(driver)
+        try:
+            yield CARD
+        finally:
+            self.guest.bind("virtio-pci")
+            self.guest.run("udevadm settle; ip link set eth0 up")
+
+    def set_drop_in(self, text):
+        """Of the unit; empty = none."""
+        if text:
+            self.write(DROP_IN, text)
+        else:
+            self.guest.run(f"rm -rf {os.path.dirname(DROP_IN)}")
+        self.guest.run("systemctl daemon-reload")
+
+    def hold_worker(self):
+        """Stops the thread of the only worker, and no other one, until that process ends."""
+        worker = self.guest.run(f"grep -lE '^(rte|lcore)-worker' /proc/{self.pid()}/task/*/comm").split("/")[4]
+        holder = self.guest.start("holder", f"/usr/bin/python3 {self.lab.dir}/still_agent.py {worker}")
+        holder.wait_for("held", SOON_S)
 
     def start_calls(self):
         """gRPC calls without a pause, until finish_calls(); each must succeed."""

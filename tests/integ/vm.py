@@ -28,6 +28,13 @@ TAP = "tap0"
 CMDLINE = "console=ttyS0 panic=-1 loglevel=5 mitigations=off nokaslr cryptomgr.notests"
 CARD = "0000:01:00.0"  # the only device behind the only root port
 SLOT = "root-port"
+SYS = "/sys/bus/pci/devices"
+# Kernel drivers that give a card away, with what it takes.
+UIO = "uio_pci_generic"
+VFIO = "vfio-pci"
+# A card behind an IOMMU.
+VIRTIO_IOMMU = "virtio-net-pci,iommu_platform=on,disable-legacy=on"
+INTEL_IOMMU = ("-device", "intel-iommu,intremap=off,caching-mode=on")
 BOOT_TIMEOUT_S = 240  # 10 s on an idle machine
 COMMAND_TIMEOUT_S = 60
 
@@ -143,6 +150,23 @@ class Guest:
         if status != 0:
             raise LabError(f"in the guest: {script}: status {status}: {output}")
         return output
+
+    def bind(self, driver):
+        """Gives the card to a driver of the kernel, as docs/devices.md does it."""
+        self.unbind()
+        self.run(f"""
+            echo {driver} > {SYS}/{CARD}/driver_override
+            echo {CARD} > /sys/bus/pci/drivers_probe
+            [ $(basename $(readlink {SYS}/{CARD}/driver)) = {driver} ]""")
+
+    def unbind(self):
+        self.try_run(f"echo {CARD} > {SYS}/{CARD}/driver/unbind")
+
+    def load_drivers(self, *names):
+        """Modules of the kernel; the emulated IOMMU does not remap interrupts, which vfio-pci is told to bear."""
+        self.run("; ".join(f"modprobe {name}" for name in names))
+        if VFIO in names:
+            self.run("echo 1 > /sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts")
 
     def start(self, name, command):
         """A command in the background of the guest, its output in NAME.log of the Lab's directory."""
