@@ -43,7 +43,7 @@ stats: {{socket: /run/shunt/stats.sock, mode: "0660", operators: shunt}}
 """
 HUGEPAGES = "eal: [--in-memory]\n"
 N_HUGEPAGES = 100  # of 2 MiB
-# What docs/package.md has for AF_XDP, and for uio_pci_generic.
+# What docs/package.md has for AF_XDP, for uio_pci_generic, and for a log that is a file.
 XDP = """[Service]
 CapabilityBoundingSet=CAP_SYS_ADMIN
 AmbientCapabilities=CAP_SYS_ADMIN
@@ -53,6 +53,10 @@ User=root
 CapabilityBoundingSet=CAP_SYS_ADMIN CAP_SYS_RAWIO
 AmbientCapabilities=CAP_SYS_ADMIN CAP_SYS_RAWIO
 ProtectKernelTunables=no
+"""
+LOG_FILE = """[Service]
+StandardError=append:/var/log/shunt/shuntd.log
+ExecStartPre=+chown shunt: /var/log/shunt/shuntd.log
 """
 DROP_IN = "/etc/systemd/system/shunt.service.d/test.conf"
 

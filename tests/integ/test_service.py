@@ -13,7 +13,8 @@ import service_world
 import vm
 from lab import wait_until
 from lab_fixtures import module_lab_of
-from service_world import CONFIG, FILE, HUGEPAGES, LONG_S, N_HUGEPAGES, PHYSICAL, SOON_S, XDP, ServiceWorld
+from service_world import (CONFIG, FILE, HUGEPAGES, LOG_FILE, LONG_S, N_HUGEPAGES, PACKET, PHYSICAL, SOON_S, XDP,
+                           ServiceWorld)
 
 MISSING = vm.missing() or service_world.missing()
 MOST_EXPOSED = 28  # of systemd-analyze's 100, tenths of what it prints
@@ -192,20 +193,16 @@ def test_an_upgrade_leaves_what_serves_and_a_takeover_ends_the_old_one_unseen(se
 
 
 def test_logs_are_rotated_and_written_on(service):
-    service.serve()
-    service.set_drop_in("[Service]\nStandardError=append:/var/log/shunt/shuntd.log\n")
-    service.guest.run("systemctl restart shunt", LONG_S)
-    assert_serves(service)
-    service.guest.run("logrotate -f /etc/logrotate.d/shunt")
-    logs = "/var/log/shunt/shuntd.log", "/var/log/shunt/access.log"
-    wait_until(lambda: "reopened" in service.guest.run(f"cat {logs[0]}"), SOON_S, "a log opened again", 0.5)
-    assert_serves(service)
-    wait_until(lambda: service.guest.run(f"wc -l <{logs[1]}").strip() == "200", SOON_S, "lines in the new file", 0.5)
-    assert int(service.guest.run(f"wc -l <{logs[1]}.1")) >= 200
-    service.guest.run("logrotate -f /etc/logrotate.d/shunt")  # compresses the ones before
-    service.guest.run(f"zcat {logs[0]}.2.gz | grep -q 'msg=\"ready\"'")
-    service.set_drop_in("")
-    service.guest.run("systemctl restart shunt", LONG_S)
+    with service.started_on(PACKET, drop_in=LOG_FILE):
+        assert_serves(service)
+        service.guest.run("logrotate -f /etc/logrotate.d/shunt")
+        logs = "/var/log/shunt/shuntd.log", "/var/log/shunt/access.log"
+        wait_until(lambda: "reopened" in service.guest.run(f"cat {logs[0]}"), SOON_S, "a log opened again", 0.5)
+        assert_serves(service)
+        wait_until(lambda: int(service.guest.run(f"wc -l <{logs[1]}")) == 200, SOON_S, "lines in the new file", 0.5)
+        assert int(service.guest.run(f"wc -l <{logs[1]}.1")) >= 200
+        service.guest.run("logrotate -f /etc/logrotate.d/shunt")  # compresses the ones before
+        service.guest.run(f"zcat {logs[0]}.2.gz | grep -q 'msg=\"ready\"'")
 
 
 def test_a_stop_drains_and_a_disabled_service_stays_away(service):
@@ -224,10 +221,12 @@ def test_a_stop_drains_and_a_disabled_service_stays_away(service):
 def test_a_purge_ends_it_and_leaves_nothing_but_the_user(service):
     """OPS-214."""
     service.serve()
+    since = service.cursor()
     said = service.guest.run("DEBIAN_FRONTEND=noninteractive apt-get purge -q -y shunt shunt-doc", LONG_S)
     assert "not empty" not in said and "warning" not in said.lower(), said
     assert service.guest.try_run("pgrep shuntd")[0] != 0
-    assert 'msg="stopped" requests_cut=0' in service.journal()
+    journal = service.journal(since)
+    assert 'msg="stopped" requests_cut=0' in journal and "Deactivated successfully" in journal, journal
     left = service.guest.run("find / -xdev -name '*shunt*'; find /run /sys/fs/cgroup -name '*shunt*' "
                              "-not -path '/run/shunt-lab*'; systemctl --all --no-legend list-units 'shunt*'")
     assert not left, left
