@@ -279,7 +279,7 @@ void proxy_conn_pump(struct proxy_conn *c)
 bool proxy_conn_never_sent(const struct proxy_conn *c, uint32_t nth)
 {
 	if (!c->secure)
-		return (int32_t)(nth - tcp_conn_n_sent(c->tcp)) >= 0;
+		return (int32_t)(nth + c->n_before - tcp_conn_n_sent(c->tcp)) >= 0;
 	uint64_t written = c->h2 ? h2_conn_written(c->h2) : c->written;
 	return (int32_t)(nth - (uint32_t)(written - c->secure->plain.len)) >= 0;
 }

@@ -66,6 +66,7 @@ struct proxy_conn {
 	struct proxy_keepalive keepalive;
 	uint64_t began_ns; // when it was accepted, or begun
 	uint64_t written; // total bytes of output in plain text, once h2 is over
+	uint16_t n_before; // bytes of output before all that: through.h's
 	// At the last look: bytes of output in total, and those that the peer had acknowledged.
 	uint64_t written_mark, taken_mark;
 	struct gcra resets; // to a backend: RST_STREAMs that we sent it (upstream.h)
@@ -122,7 +123,7 @@ static inline size_t proxy_conn_unsent(const struct proxy_conn *c)
 static inline uint64_t proxy_conn_taken(const struct proxy_conn *c)
 {
 	uint64_t n = c->secure ? c->secure->n_put : c->h2 ? h2_conn_written(c->h2) : c->written;
-	return n - tcp_conn_sendq(c->tcp)->len;
+	return n + c->n_before - tcp_conn_sendq(c->tcp)->len;
 }
 // Received and not read, as it lies in TCP and behind a handshake.
 static inline size_t proxy_conn_unread(const struct proxy_conn *c)

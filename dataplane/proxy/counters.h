@@ -67,6 +67,14 @@
 	X(queue_overflows)                                                                         \
 	X(connects) /* attempts to connect to backends */                                          \
 	X(connect_failures)                                                                        \
+	/* Connections through HTTP proxies, and those that were not opened: */                    \
+	X(through_opened)                                                                          \
+	X(through_unreachable) /* the proxy took no connection */                                  \
+	X(through_refused) /* it answered with a status that is not 2xx */                         \
+	X(through_malformed)                                                                       \
+	X(through_too_long)                                                                        \
+	X(through_closed) /* it ended the connection */                                            \
+	X(through_late) /* it did not answer */                                                    \
 	X(upstream_goaways)                                                                        \
 	X(upstreams_idled) /* spare connections closed */                                          \
 	X(refused_early_ends) /* requests of sources that ended too many of theirs early */        \

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/probe.h"
 
+#include "dataplane/proxy/close_reason.h"
+#include "dataplane/proxy/conn.h"
 #include "dataplane/proxy/probe_answer.h"
+#include "dataplane/proxy/probe_tell.h"
 #include "dataplane/proxy/state.h"
-#include "dataplane/proxy/upstream.h"
+#include "dataplane/proxy/through.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
 #include "lb/pick/check.h"
-#include "lb/pick/link.h"
 
 #include <stdio.h>
 
@@ -22,6 +24,7 @@ struct proxy_probe {
 	bool is_kept; // it has served a check before this one
 	bool leaves; // serves no further check: closed when its output has been pumped
 	struct proxy_probe_answer answer;
+	struct proxy_through through;
 };
 
 static const struct proxy_silence no_questions; // so on_expired() is never called
@@ -29,47 +32,6 @@ static const struct proxy_silence no_questions; // so on_expired() is never call
 static struct proxy_probe *probe_of(struct proxy_conn *c)
 {
 	return CONTAINER_OF(c, struct proxy_probe, conn);
-}
-
-// Telling.
-
-static void list_to_tell(struct proxy *p, struct lb_probe *l)
-{
-	if (!list_linked(&l->worker.to_tell))
-		list_append(&p->probes.to_tell, &l->worker.to_tell);
-}
-
-static void report(struct proxy *p, struct lb_probe *l, struct proxy_verdict v)
-{
-	l->worker.owes_result = true;
-	l->worker.result = (uint8_t)v.result;
-	snprintf(l->worker.why, sizeof(l->worker.why), "%s", v.why);
-	list_to_tell(p, l);
-}
-
-static bool tell(struct proxy *p, struct lb_probe *l)
-{
-	struct lb_event e = {.kind = LB_EVENT_PROBED, .probe = l->id};
-	e.probed.result = l->worker.result;
-	snprintf(e.probed.why, sizeof(e.probed.why), "%s", l->worker.why);
-	if (l->worker.owes_result && !spsc_write(&p->link->events, &e))
-		return false;
-	l->worker.owes_result = false;
-	e = (struct lb_event){.kind = LB_EVENT_PROBE_ENDED, .probe = l->id};
-	list_remove(&l->worker.to_tell); // it may be freed as soon as the end is told
-	if (!l->worker.owes_end || spsc_write(&p->link->events, &e))
-		return true;
-	list_insert(&p->probes.to_tell, &l->worker.to_tell);
-	return false;
-}
-
-void proxy_probe_tell_all(struct proxy *p)
-{
-	for (struct list_link *l; (l = list_first(&p->probes.to_tell));)
-		if (!tell(p, CONTAINER_OF(l, struct lb_probe, worker.to_tell))) {
-			proxy_count(p, PROXY_events_delayed);
-			return;
-		}
 }
 
 // The connection.
@@ -129,7 +91,7 @@ static void settle(struct proxy_probe *c, struct proxy_verdict v)
 		return;
 	c->is_under_way = false;
 	twheel_cancel(p->wheel, &c->conn.timer);
-	report(p, c->of, v);
+	proxy_probe_report(p, c->of, v);
 	c->is_kept = may_keep(c);
 	c->leaves = !c->is_kept;
 	proxy_conn_touch(&c->conn);
@@ -160,7 +122,9 @@ static const struct proxy_verdict no_memory = {LB_PROBE_UNJUDGED, "out of memory
 static void on_timeout(struct twheel_timer *t)
 {
 	struct proxy_probe *c = probe_of(proxy_conn_of_timer(t));
-	struct proxy_verdict v = {LB_PROBE_TIMEOUT, "timeout"};
+	const char *why = proxy_through_time_out(&c->through);
+	struct proxy_verdict v = {LB_PROBE_TIMEOUT, ""};
+	snprintf(v.why, sizeof(v.why), "%s", why ? why : "timeout");
 	lose(c, v, true);
 }
 
@@ -322,7 +286,7 @@ static const struct proxy_conn_ops conn_ops = {.on_send_room = on_send_room,
 static void on_closed_by_tcp(struct tcp_conn *tcp, void *user, enum tcp_close_reason reason)
 {
 	struct proxy_probe *c = user;
-	lose(c, proxy_verdict_failed(proxy_upstream_close_reason(reason)), false);
+	lose(c, proxy_verdict_failed(proxy_close_reason(reason)), false);
 }
 
 static void on_established(struct tcp_conn *tcp, void *user)
@@ -395,8 +359,23 @@ static uint64_t left_ns(const struct proxy_probe *c)
 	return c->until_ns > now_ns ? c->until_ns - now_ns : NS_PER_MS;
 }
 
+static void on_refused(struct proxy_conn *conn, const char *why, bool has_tcp)
+{
+	lose(probe_of(conn), proxy_verdict_failed(why), has_tcp);
+}
+
+static struct tcp_conn *connect_tcp(
+	struct proxy_probe *c, const struct tcp_flow *flow, const struct tcp_conn_ops *ops)
+{
+	const struct proxy_through_conf through = {
+		.target = &c->of->addr, .behind = ops, .on_refused = on_refused};
+	if (lb_security_proxy(c->of->security))
+		return proxy_through_connect(&c->through, &c->conn, &through, flow, left_ns(c));
+	return tcp_connect(c->conn.proxy->tcp, flow, left_ns(c), ops, c);
+}
+
 // False = a pool is exhausted.
-static bool open(struct proxy *p, struct proxy_probe *c, const struct tcp_flow *flow)
+static bool open(struct proxy_probe *c, const struct tcp_flow *flow)
 {
 	const struct lb_security *security = c->of->security;
 	uint32_t credential = lb_probe_credential(c->of);
@@ -405,7 +384,7 @@ static bool open(struct proxy *p, struct proxy_probe *c, const struct tcp_flow *
 	if (!is_plain && !proxy_conn_secure(&c->conn, TLS_CLIENT, credential, security->server_name,
 				 c->of->id))
 		return false;
-	c->conn.tcp = tcp_connect(p->tcp, flow, left_ns(c), is_bare ? &plain_ops : &h2_ops, c);
+	c->conn.tcp = connect_tcp(c, flow, is_bare ? &plain_ops : &h2_ops);
 	if (!c->conn.tcp)
 		proxy_conn_drop(&c->conn);
 	return c->conn.tcp;
@@ -420,22 +399,24 @@ static void watch(struct proxy_probe *c, uint64_t until_ns)
 
 static void connect(struct proxy *p, struct lb_probe *l, uint64_t until_ns)
 {
-	struct tcp_flow flow = {.remote = l->addr.ip, .remote_port = l->addr.port};
+	const struct ip_port *proxy = lb_security_proxy(l->security),
+			     *to = proxy ? proxy : &l->addr;
+	struct tcp_flow flow = {.remote = to->ip, .remote_port = to->port};
 	const char *why = p->conf.source_for(p->conf.source_ctx, &flow.remote, &flow.local);
 	if (why) {
-		report(p, l, proxy_verdict_failed(why));
+		proxy_probe_report(p, l, proxy_verdict_failed(why));
 		return;
 	}
 	struct proxy_probe *c = pool_take(&p->probes.conns);
 	if (!c) {
-		report(p, l, no_memory);
+		proxy_probe_report(p, l, no_memory);
 		return;
 	}
 	*c = (struct proxy_probe){.of = l, .until_ns = until_ns};
 	proxy_conn_init(&c->conn, p, &conn_ops, &p->probes.conns);
-	if (!open(p, c, &flow)) {
+	if (!open(c, &flow)) {
 		pool_put(&p->probes.conns, c);
-		report(p, l, no_memory);
+		proxy_probe_report(p, l, no_memory);
 		return;
 	}
 	l->worker.conn = c;
@@ -465,7 +446,7 @@ void proxy_probe_end(struct proxy *p, struct lb_probe *l)
 	struct proxy_probe *c = l->worker.conn;
 	l->worker.owes_result = false;
 	l->worker.owes_end = true;
-	list_to_tell(p, l);
+	proxy_probe_list(p, l);
 	if (!c)
 		return;
 	if (c->is_under_way || !c->is_settled)

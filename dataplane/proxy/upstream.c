@@ -3,6 +3,7 @@
 
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/client_buffer.h"
+#include "dataplane/proxy/close_reason.h"
 #include "dataplane/proxy/forward.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
@@ -28,27 +29,6 @@
 static struct lb_endpoint_counters *counters(const struct proxy_upstream *u)
 {
 	return &u->conn.proxy->link->endpoints[u->endpoint_id];
-}
-
-const char *proxy_upstream_close_reason(enum tcp_close_reason reason)
-{
-	switch (reason) {
-	case TCP_CLOSE_DONE:
-		return "closed by peer";
-	case TCP_CLOSE_RESET:
-		return "reset by peer";
-	case TCP_CLOSE_REFUSED:
-		return "connection refused";
-	case TCP_CLOSE_TIMEOUT:
-		return "connection timed out";
-	case TCP_CLOSE_CONNECT_TIMEOUT:
-		return "connect timeout";
-	case TCP_CLOSE_UNREACHABLE:
-		return "no route to host";
-	case TCP_N_CLOSE_REASONS:
-		break;
-	}
-	return "closed";
 }
 
 // Out of the backend's books, before the streams hear that they are lost: none of them may be sent
@@ -378,7 +358,7 @@ static void on_unanswered(struct tcp_conn *tcp, void *user)
 static void on_tcp_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reason reason)
 {
 	struct proxy_upstream *u = user;
-	gone(u, proxy_upstream_close_reason(reason), false);
+	gone(u, proxy_close_reason(reason), false);
 }
 
 static const struct tcp_conn_ops tcp_ops = {.on_established = on_established,
@@ -388,6 +368,22 @@ static const struct tcp_conn_ops tcp_ops = {.on_established = on_established,
 	.on_eof = proxy_conn_on_eof,
 	.on_closed = on_tcp_closed};
 
+static void on_refused(struct proxy_conn *conn, const char *why, bool has_tcp)
+{
+	gone(CONTAINER_OF(conn, struct proxy_upstream, conn), why, has_tcp);
+}
+
+// NULL = no memory.
+static struct tcp_conn *connect_tcp(
+	struct proxy_upstream *u, const struct tcp_flow *flow, bool is_through)
+{
+	const struct proxy_through_conf through = {
+		.target = &u->backend->addr, .behind = &tcp_ops, .on_refused = on_refused};
+	uint64_t ns = u->connect_timeout_ns;
+	return is_through ? proxy_through_connect(&u->through, &u->conn, &through, flow, ns)
+	                  : tcp_connect(u->conn.proxy->tcp, flow, ns, &tcp_ops, u);
+}
+
 static void connect_fire(struct twheel_timer *t)
 {
 	struct proxy_upstream *u =
@@ -396,7 +392,9 @@ static void connect_fire(struct twheel_timer *t)
 	bool is_shaking = u->conn.h2 && s && proxy_secure_is_shaking(s);
 	if (is_shaking)
 		proxy_secure_time_out(s);
-	const char *why = u->conn.h2 ? "no SETTINGS" : "connect timeout";
+	const char *why = proxy_through_time_out(&u->through);
+	if (!why)
+		why = u->conn.h2 ? "no SETTINGS" : "connect timeout";
 	gone(u, is_shaking ? s->why : why, true);
 }
 
@@ -446,7 +444,9 @@ static bool secure(struct proxy_upstream *u)
 struct proxy_upstream *proxy_upstream_connect(struct proxy_backend *b, const char **ret_why)
 {
 	struct proxy *p = b->proxy;
-	struct tcp_flow flow = {.remote = b->addr.ip, .remote_port = b->addr.port};
+	const struct ip_port *proxy = lb_endpoint_proxy(b->endpoint),
+			     *to = proxy ? proxy : &b->addr;
+	struct tcp_flow flow = {.remote = to->ip, .remote_port = to->port};
 	proxy_count(p, PROXY_connects);
 	*ret_why = p->conf.source_for(p->conf.source_ctx, &flow.remote, &flow.local);
 	if (*ret_why)
@@ -465,7 +465,7 @@ struct proxy_upstream *proxy_upstream_connect(struct proxy_backend *b, const cha
 		pool_put(&p->upstreams, u);
 		return NULL;
 	}
-	u->conn.tcp = tcp_connect(p->tcp, &flow, u->connect_timeout_ns, &tcp_ops, u);
+	u->conn.tcp = connect_tcp(u, &flow, proxy);
 	if (!u->conn.tcp) {
 		proxy_conn_drop(&u->conn);
 		pool_put(&p->upstreams, u);

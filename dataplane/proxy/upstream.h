@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection to a backend: TCP handshake, SETTINGS, ready, retiring (GOAWAY either way),
-// over. backend.h chooses which connection a request gets.
+// One connection to a backend: TCP handshake, a proxy's consent if there is one, SETTINGS, ready,
+// retiring (GOAWAY either way), over. backend.h chooses which connection a request gets.
 //
 // Servers close a connection on which too many streams are reset (CVE-2023-44487), and a connection
 // serves many clients, of whom each may reset as many as it likes. So we count what we reset, and
@@ -10,6 +10,7 @@
 
 #include "dataplane/proxy/conf.h"
 #include "dataplane/proxy/conn.h"
+#include "dataplane/proxy/through.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,6 +44,7 @@ struct proxy_upstream {
 	bool promises; // retires before that, but has streams that it may still answer
 	bool broke_protocol; // it ended because the backend broke the protocol
 	bool cut; // over, and the bytes that TCP has not sent yet are dropped
+	struct proxy_through through;
 };
 
 // Starts a connection. NULL = it failed at once; *ret_why says why.
@@ -56,7 +58,5 @@ bool proxy_upstream_has_room(struct proxy_upstream *);
 	struct proxy_upstream *, struct proxy_request *, const struct h2_message *);
 // Opens no new streams; closes the connection when the last stream is closed.
 void proxy_upstream_retire(struct proxy_upstream *, const char *why);
-// Why TCP ended a connection to a backend, for operators.
-const char *proxy_upstream_close_reason(enum tcp_close_reason);
 // Sends RST at once.
 void proxy_upstream_abort(struct proxy_upstream *);

@@ -51,6 +51,7 @@ struct lb_leaf_config {
 	struct lb_timers timers; // of the endpoints' connections
 	struct lb_security *security; // likewise; counted by the leaf; NULL = plain text
 	bool sni_is_hostname; // of endpoints that have one, in place of the security's name (A101)
+	bool uses_proxies; // endpoints that have one are reached through it (gRFC A86)
 	const char *note; // resolution note; "" = none
 };
 

@@ -42,6 +42,12 @@ static struct lb_member *member_new(void *ctx, const struct ip_port *addresses, 
 		((struct lb_leaf_children *)ctx)->members, addresses, n);
 }
 
+// TLS-161, HC-07
+static bool member_fits(void *ctx, const struct lb_member *m)
+{
+	return lb_leaf_layout_fits(((const struct lb_leaf_children *)ctx)->members->layout, m);
+}
+
 // A56-P14, A74-C06
 static void reresolve(void *ctx)
 {
@@ -51,7 +57,8 @@ static void reresolve(void *ctx)
 		env->reresolve(env->ctx);
 }
 
-static const struct lb_node_services services = {slot_take, slot_give, member_new, reresolve};
+static const struct lb_node_services services = {
+	slot_take, slot_give, member_new, reresolve, member_fits};
 
 // Which members they use.
 

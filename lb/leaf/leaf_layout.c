@@ -15,10 +15,11 @@
 
 // How endpoints are spoken to.
 
+// "" in plain text.
 static struct str server_name(const struct lb_leaf_layout *l, const struct ip_port *address)
 {
-	struct str name = str_from(l->security->server_name);
-	if (!l->sni_is_hostname)
+	struct str name = l->security ? str_from(l->security->server_name) : STR("");
+	if (!l->security || !l->sni_is_hostname)
 		return name;
 	uint32_t at = lb_leaf_endpoints_find(l->endpoints, address);
 	struct str host = at == UINT32_MAX ? STR("") : lb_leaf_endpoints_hostname(l->endpoints, at);
@@ -28,14 +29,32 @@ static struct str server_name(const struct lb_leaf_layout *l, const struct ip_po
 	return is_name ? host : name;
 }
 
+// HC-06. NULL = none.
+static const struct ip_port *proxy_of(const struct lb_leaf_layout *l, const struct ip_port *address)
+{
+	const struct lb_leaf_endpoints *e = l->endpoints;
+	if (!l->uses_proxies || !e->proxies)
+		return NULL;
+	uint32_t at = lb_leaf_endpoints_find(e, address);
+	return at != UINT32_MAX && e->proxies[at].port ? &e->proxies[at] : NULL;
+}
+
+static uint32_t credential(const struct lb_leaf_layout *l)
+{
+	return l->security ? l->security->credential : LB_PLAIN_TEXT;
+}
+
 int lb_leaf_layout_security(
 	const struct lb_leaf_layout *l, const struct ip_port *address, struct lb_security **ret)
 {
+	const struct ip_port *proxy = proxy_of(l, address);
 	*ret = NULL;
-	if (!l->security)
+	if (!l->security && !proxy)
 		return 0;
 	struct str name = server_name(l, address);
-	if (name.p == l->security->server_name)
+	if (proxy)
+		*ret = lb_security_new_through(proxy, credential(l), name);
+	else if (name.p == l->security->server_name)
 		*ret = lb_security_get(l->security);
 	else
 		*ret = lb_security_new(l->security->credential, name);
@@ -45,15 +64,25 @@ int lb_leaf_layout_security(
 static bool fits(const void *layout, const struct ip_port *address, const struct lb_security *s)
 {
 	const struct lb_leaf_layout *l = layout;
-	if (!l->security || !s)
-		return !l->security && !s;
-	return s->credential == l->security->credential &&
+	const struct ip_port *proxy = proxy_of(l, address), *its = lb_security_proxy(s);
+	if (!s)
+		return !l->security && !proxy;
+	return s->credential == credential(l) && !proxy == !its &&
+	       (!proxy || ip_port_eq(proxy, its)) &&
 	       str_eq(str_from(s->server_name), server_name(l, address));
+}
+
+bool lb_leaf_layout_fits(const struct lb_leaf_layout *l, const struct lb_member *m)
+{
+	return lb_member_is_secured(m, fits, l);
 }
 
 // All that was connected for the layout before can stay so.
 static bool is_secured_alike(const struct lb_leaf_layout *l, const struct lb_leaf_layout *before)
 {
+	if ((l->uses_proxies && l->endpoints->proxies) ||
+		(before->uses_proxies && before->endpoints->proxies))
+		return false; // look at each
 	if (!l->security || !before->security)
 		return !l->security && !before->security;
 	return lb_security_eq(l->security, before->security) && !l->sni_is_hostname &&
@@ -73,7 +102,7 @@ static struct lb_member *take_member(struct lb_leaf_members *all, const struct l
 	struct lb_member *m = at < before->roster->n ? before->roster->members[at] : NULL;
 	if (!m || !lb_member_same_set(m, list, n))
 		m = lb_leaf_members_find(all, list, n);
-	if (m && (is_secured_alike(l, before) || lb_member_is_secured(m, fits, l)))
+	if (m && (is_secured_alike(l, before) || lb_leaf_layout_fits(l, m)))
 		return lb_member_get(m);
 	return lb_leaf_members_make(all, list, n);
 }
@@ -216,6 +245,7 @@ struct lb_leaf_layout *lb_leaf_layout_new(struct lb_leaf_members *all,
 	l->endpoints = lb_leaf_endpoints_get(config->endpoints);
 	l->security = lb_security_get(config->security);
 	l->sni_is_hostname = config->sni_is_hostname;
+	l->uses_proxies = config->uses_proxies;
 	l->roster = take_members(all, l);
 	l->names = choose_names(l, all->layout, exists, ctx);
 	int err = lb_subset_choose(l->endpoints, l->spec, all->leaf_env->subset_seed, &l->is_out);
@@ -402,11 +432,20 @@ static bool same_priority(
 	return true;
 }
 
+static bool is_pick_first(const struct lb_policy_spec *spec)
+{
+	while (spec->kind == LB_POLICY_WRR_LOCALITY)
+		spec = spec->child;
+	return spec->kind == LB_POLICY_PICK_FIRST;
+}
+
 bool lb_leaf_layout_same_configs(const struct lb_leaf_layout *a, const struct lb_leaf_layout *b)
 {
 	if (a->n_priorities != b->n_priorities || a->spec != b->spec ||
 		strcmp(a->note, b->note) != 0)
 		return false;
+	if (is_pick_first(a->spec) && !is_secured_alike(a, b))
+		return false; // it connects to members of its own
 	for (uint32_t i = 0; i < a->n_priorities; i++)
 		if (!same_priority(a, b, i))
 			return false;

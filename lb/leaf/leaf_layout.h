@@ -22,7 +22,7 @@ struct lb_leaf_layout {
 	// [endpoints->n], owned: 1 = no policy is given it (lb/leaf/subset.h); NULL = all are
 	uint8_t *is_out;
 	struct lb_security *security; // counted; NULL = plain text
-	bool sni_is_hostname;
+	bool sni_is_hostname, uses_proxies;
 	uint32_t n_priorities; // at least one, without endpoints if EDS has no priorities (A74-C08)
 	struct lb_child_names *names; // owned
 	// The rest lies in the same block.
@@ -42,6 +42,9 @@ struct lb_leaf_layout *lb_leaf_layout_new(struct lb_leaf_members *, const struct
 // As lb_member_env.security.
 [[nodiscard]] int lb_leaf_layout_security(
 	const struct lb_leaf_layout *, const struct ip_port *, struct lb_security **ret);
+// What the member is connected to, if it is, is what the layout says of its addresses (TLS-161,
+// HC-07).
+bool lb_leaf_layout_fits(const struct lb_leaf_layout *, const struct lb_member *);
 // Applies the order of addresses to the members. True = a member has another first address, which
 // identifies it in rings (RH-01).
 bool lb_leaf_layout_reorder(const struct lb_leaf_layout *);

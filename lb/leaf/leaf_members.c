@@ -113,7 +113,8 @@ struct lb_member *lb_leaf_members_make_for_policy(
 	struct lb_leaf_members *all, const struct ip_port *addresses, uint32_t n)
 {
 	for (struct lb_leaf_made *m = all->made; m; m = m->next) {
-		if (!lb_member_same_set(m->member, addresses, n))
+		if (!lb_member_same_set(m->member, addresses, n) ||
+			!lb_leaf_layout_fits(all->layout, m->member))
 			continue;
 		lb_member_reorder(m->member, addresses);
 		return lb_member_get(m->member);

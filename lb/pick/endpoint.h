@@ -20,7 +20,8 @@ const char *lb_state_name(enum lb_state); // "IDLE", "CONNECTING", …
 struct lb_endpoint_table;
 
 struct lb_endpoint {
-	// Constant, counted; NULL = plain text. Aligned as the others, so that no bytes lie empty.
+	// Constant, counted; NULL = plain text, no proxy. Aligned as the others, so that no bytes
+	// lie empty.
 	struct lb_security *security __attribute__((packed, aligned(4)));
 	uint32_t id; // constant
 	struct ip_port addr; // constant
@@ -46,6 +47,12 @@ static inline uint32_t lb_endpoint_credential(const struct lb_endpoint *e)
 static inline const char *lb_endpoint_server_name(const struct lb_endpoint *e)
 {
 	return e->security ? e->security->server_name : "";
+}
+
+// Through which connections to it go (gRFC A86); NULL = none.
+static inline const struct ip_port *lb_endpoint_proxy(const struct lb_endpoint *e)
+{
+	return lb_security_proxy(e->security);
 }
 
 // The worker that keeps the endpoint connected when a policy wants it

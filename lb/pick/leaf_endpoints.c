@@ -10,7 +10,7 @@
 struct sizes {
 	size_t priorities, spans, endpoints, used, addresses;
 	size_t text; // of the spans' names
-	bool has_weights, has_hostnames, has_keys;
+	bool has_weights, has_hostnames, has_keys, has_proxies;
 };
 
 static bool is_used(const struct lb_leaf_endpoint *e)
@@ -35,6 +35,7 @@ static struct sizes measure(const struct lb_leaf_priority *list, uint32_t n)
 				s.has_weights |= e->weight != 1;
 				s.has_hostnames |= e->hostname.len > 0;
 				s.has_keys |= e->hash_key.len > 0;
+				s.has_proxies |= e->proxy.port > 0;
 			}
 		}
 	}
@@ -77,7 +78,9 @@ static bool allocate_rare(struct lb_leaf_endpoints *l, const struct sizes *s)
 	size_t n = s->endpoints;
 	if (s->has_hostnames && !(l->hostnames = lb_arena_alloc(&l->arena, n, sizeof(char *))))
 		return false;
-	return !s->has_keys || (l->hash_keys = lb_arena_alloc(&l->arena, n, sizeof(char *)));
+	if (s->has_keys && !(l->hash_keys = lb_arena_alloc(&l->arena, n, sizeof(char *))))
+		return false;
+	return !s->has_proxies || (l->proxies = lb_arena_alloc(&l->arena, n, sizeof(*l->proxies)));
 }
 
 // Counts the span's; the unused ones begin at *unused, which moves on.
@@ -111,6 +114,8 @@ static bool put_endpoint(
 {
 	if (l->weights)
 		l->weights[at] = from->weight;
+	if (l->proxies)
+		l->proxies[at] = from->proxy;
 	l->health[at] = (uint8_t)from->health;
 	if (l->firsts)
 		l->firsts[at + 1] = from->n_addresses;

@@ -28,6 +28,7 @@ struct lb_leaf_endpoint {
 	enum lb_leaf_health health;
 	struct str hostname; // "" = none (gRFC A81)
 	struct str hash_key; // "" = the first address's text (gRFC A76, RH-01)
+	struct ip_port proxy; // that its metadata names (gRFC A86); port 0 = none
 };
 struct lb_leaf_locality {
 	struct str name; // unique in its priority
@@ -65,6 +66,7 @@ struct lb_leaf_endpoints {
 	uint8_t *health; // [n_all]
 	const char **hostnames; // [n_all], "" = none; NULL = all have none
 	const char **hash_keys; // [n_all], likewise
+	struct ip_port *proxies; // [n_all], port 0 = none; NULL = all have none
 	struct lb_address_index index; // of all addresses
 	struct lb_arena arena; // holds the texts above
 };
@@ -114,6 +116,8 @@ static inline struct lb_leaf_endpoint lb_leaf_endpoints_at(
 		.hostname = lb_leaf_endpoints_hostname(l, i),
 		.hash_key = l->hash_keys ? str_from(l->hash_keys[i]) : STR(""),
 	};
+	if (l->proxies)
+		e.proxy = l->proxies[i];
 	e.addresses = lb_leaf_endpoints_addresses(l, i, &e.n_addresses);
 	return e;
 }

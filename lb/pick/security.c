@@ -6,17 +6,31 @@
 
 #include <stdlib.h>
 
-struct lb_security *lb_security_new(uint32_t credential, struct str server_name)
+static struct lb_security *make(
+	const struct ip_port *proxy, uint32_t credential, struct str server_name)
 {
-	DCHECK(credential != LB_PLAIN_TEXT);
 	struct lb_security *s = malloc(sizeof(*s) + server_name.len + 1);
 	if (!s)
 		return NULL;
-	*s = (struct lb_security){.n_refs = 1, .credential = credential};
+	*s = (struct lb_security){.n_refs = 1, .credential = credential, .proxy = *proxy};
 	if (server_name.len)
 		memcpy(s->server_name, server_name.p, server_name.len);
 	s->server_name[server_name.len] = '\0';
 	return s;
+}
+
+struct lb_security *lb_security_new(uint32_t credential, struct str server_name)
+{
+	static const struct ip_port none;
+	DCHECK(credential != LB_PLAIN_TEXT);
+	return make(&none, credential, server_name);
+}
+
+struct lb_security *lb_security_new_through(
+	const struct ip_port *proxy, uint32_t credential, struct str server_name)
+{
+	DCHECK(proxy->port);
+	return make(proxy, credential, server_name);
 }
 
 struct lb_security *lb_security_get(struct lb_security *s)
@@ -39,6 +53,6 @@ bool lb_security_eq(const struct lb_security *a, const struct lb_security *b)
 {
 	if (a == b)
 		return true;
-	return a && b && a->credential == b->credential &&
+	return a && b && a->credential == b->credential && ip_port_eq(&a->proxy, &b->proxy) &&
 	       strcmp(a->server_name, b->server_name) == 0;
 }

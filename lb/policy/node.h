@@ -58,6 +58,9 @@ struct lb_node_services {
 	// A connection was lost or an attempt failed: addresses from DNS may be outdated (PF-05,
 	// PF-06, A74-C06). Only notes the request. May be NULL.
 	void (*reresolve)(void *ctx);
+	// Such a member may stay: it would be connected in the same way if it were new. NULL = each
+	// may.
+	bool (*member_fits)(void *ctx, const struct lb_member *);
 };
 
 // What all nodes of a leaf share; borrowed, outlives them. Call lb_node_env_init() after filling in

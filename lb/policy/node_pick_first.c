@@ -248,6 +248,12 @@ static struct ip_port *flatten(const struct list *l, const struct ip_port *keep,
 	return list;
 }
 
+static bool fits(const struct pick_first *f, const struct lb_member *m)
+{
+	const struct lb_node_env *env = f->base.env;
+	return !env->services->member_fits || env->services->member_fits(env->ctx, m);
+}
+
 // The member stays where the addresses do; else there is a new one. False = out of memory.
 static bool list_open(struct pick_first *f, struct list *l)
 {
@@ -257,7 +263,7 @@ static bool list_open(struct pick_first *f, struct list *l)
 	struct ip_port *all = flatten(l, in_use ? &in_use->addr : NULL, &n);
 	struct ip_port *ordered = all ? flatten(l, NULL, &n) : NULL;
 	bool ok = ordered;
-	if (ok && n && old && lb_member_same_set(old, ordered, n)) {
+	if (ok && n && old && lb_member_same_set(old, ordered, n) && fits(f, old)) {
 		l->own = lb_member_get(old);
 	} else if (ok && n) {
 		l->own = f->base.env->services->member_new(f->base.env->ctx, all, n);

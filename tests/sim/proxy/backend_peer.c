@@ -489,7 +489,7 @@ static void tcp_on_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reaso
 static const struct tcp_conn_ops tcp_ops = {
 	NULL, tcp_on_data, tcp_on_send_room, tcp_on_eof, tcp_on_closed};
 
-static const struct tcp_conn_ops *accept_conn(void *arg, struct tcp_conn *tcp, void **ret_user)
+const struct tcp_conn_ops *backend_accept(void *arg, struct tcp_conn *tcp, void **ret_user)
 {
 	struct backend *b = arg;
 	struct backend_conn *c = calloc(1, sizeof(*c));
@@ -518,7 +518,7 @@ void backend_open(
 	b->host = h;
 	b->address = address;
 	b->ctx = h2_context_new(conf, &h->chunks);
-	CHECK(b->ctx && tcp_listen(h->tcp, &address, 50051, accept_conn, b) == 0);
+	CHECK(b->ctx && tcp_listen(h->tcp, &address, 50051, backend_accept, b) == 0);
 	b->listening = true;
 }
 

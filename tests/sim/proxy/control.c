@@ -294,6 +294,9 @@ static void list(struct listed *list, const struct control_leaf *l, uint32_t bac
 	                  : h && h->is_session_target ? LB_LEAF_HEALTHY
 	                                              : LB_LEAF_UNKNOWN,
 		.hostname = h ? str_from(h->hostname) : STR("")};
+	if (h && h->proxy)
+		list->endpoints[list->n - 1].proxy =
+			(struct ip_port){wire_address(l->host, h->proxy), PROXY_PORT};
 }
 
 void control_want_metrics(struct control_leaf *l, const char *const *wanted, uint32_t n)
@@ -332,6 +335,7 @@ void control_update(struct control *c, uint32_t cluster)
 		.outlier = l->outlier,
 		.check = l->check,
 		.security = l->control->security,
+		.uses_proxies = true,
 		.session_health = l->no_sessions ? 0 : SESSION_HEALTH,
 		.idle_timeout_ns = l->idle_timeout_ns,
 		.note = ""};

@@ -39,12 +39,14 @@ struct lb_orca_table;
 struct lb_probes;
 struct lb_snapshot;
 
+#define PROXY_PORT 3128 // of HTTP proxies
 // What is known of the cluster's endpoints: those of the list are backends of this host.
 struct control_host {
 	uint32_t backend; // number of its address
 	const char *hostname; // "" = none
 	bool is_session_target;
 	uint32_t also; // number of a second address; 0 = none
+	uint32_t proxy; // number of its HTTP proxy's address; 0 = none
 };
 
 // One cluster's configuration, as CDS and EDS would have it. Change it and call control_update().

@@ -154,6 +154,8 @@ void client_listen(struct client *); // no longer deaf
 void client_pump(struct client *);
 
 void backend_open(struct backend *, struct host *, struct ip_addr, const struct h2_conf *);
+// The ops of a new connection, whose user they set, as a listener does.
+const struct tcp_conn_ops *backend_accept(void *backend, struct tcp_conn *, void **ret_user);
 void backend_close(struct backend *); // listens no more and drops its connections
 void backend_unlisten(struct backend *);
 void backend_goaway(struct backend *, bool at_once); // every connection; at once: last id as of now

@@ -254,6 +254,63 @@ static void host_names_are_server_names_of_those_that_have_one(void **state)
 	lb_security_put(f.config.security);
 }
 
+static const struct ip_port *proxy_of(const struct leaves *f, const struct ip_port *address)
+{
+	const struct lb_member *m = lb_leaf_member(f->leaf, address, 1);
+	assert_non_null(m);
+	return lb_endpoint_proxy(lb_member_endpoint(m));
+}
+
+static const struct ip_port proxy = {{{[10] = 0xff, 0xff, 10, 0, 0, 9}}, 3128};
+
+// HC-06, HC-07, HC-15
+static void a_change_of_its_proxy_makes_an_endpoint_another_one(void **state)
+{
+	static struct leaves f;
+	struct leaves_plan p;
+	leaves_init(&f, lb_node_ops_of);
+	leaves_plan_init(&p, 0);
+	p.endpoints[1].proxy = proxy;
+	leaves_update(&f, &p, 1);
+	leaves_pass(&f, WORLD_S);
+	const struct lb_member *before[2];
+	for (int i = 0; i < 2; i++)
+		before[i] = lb_leaf_member(f.leaf, &p.addresses[i], 1);
+	assert_null(proxy_of(&f, &p.addresses[1])); // the cluster wants none
+	f.config.uses_proxies = true;
+	for (int secure = 0; secure < 2; secure++) {
+		f.config.security = secure ? lb_security_new(5, STR("a.example")) : NULL;
+		leaves_update(&f, &p, 1);
+		leaves_pass(&f, 5 * WORLD_S);
+		const struct lb_member *m = lb_leaf_member(f.leaf, &p.addresses[1], 1);
+		const struct lb_endpoint *e = lb_member_endpoint(m);
+		assert_ptr_not_equal(m, before[1]);
+		assert_true(ip_port_eq(lb_endpoint_proxy(e), &proxy));
+		assert_true(ip_port_eq(&e->addr, &p.addresses[1]));
+		assert_int_equal(lb_endpoint_credential(e), secure ? 5 : 0);
+		assert_string_equal(lb_endpoint_server_name(e), secure ? "a.example" : "");
+		assert_null(proxy_of(&f, &p.addresses[0]));
+		if (!secure)
+			assert_ptr_equal(lb_leaf_member(f.leaf, &p.addresses[0], 1), before[0]);
+		leaves_update(&f, &p, 1); // the same once more
+		assert_ptr_equal(lb_leaf_member(f.leaf, &p.addresses[1], 1), m);
+	}
+	const struct lb_member *same = lb_leaf_member(f.leaf, &p.addresses[0], 1);
+	p.endpoints[1].proxy.port = 8080;
+	leaves_update(&f, &p, 1);
+	leaves_pass(&f, 5 * WORLD_S);
+	assert_int_equal(proxy_of(&f, &p.addresses[1])->port, 8080);
+	p.endpoints[1].proxy.port = 0;
+	leaves_update(&f, &p, 1);
+	leaves_pass(&f, 5 * WORLD_S);
+	assert_null(proxy_of(&f, &p.addresses[1]));
+	assert_ptr_equal(lb_leaf_member(f.leaf, &p.addresses[0], 1), same);
+	assert_int_equal(f.n_taken, 8);
+	leaves_fini(&f);
+	assert_int_equal(f.config.security->n_refs, 1);
+	lb_security_put(f.config.security);
+}
+
 // RR-04, A50-E04: however many lists wait in a row, whoever is picked is known, and comes back as
 // the same member. A list that never had its turn leaves nobody behind.
 static void lists_that_wait_in_a_row_lose_nobody_who_is_picked(void **state)
@@ -591,6 +648,30 @@ static void what_pick_first_made_ends_with_its_list(void **state)
 	leaves_fini(&f);
 }
 
+// TLS-161, HC-07: what pick_first is connected to goes with what it asks for.
+static void pick_first_connects_anew_for_another_proxy(void **state)
+{
+	static struct leaves f;
+	static const struct lb_policy_spec pick_first = {.kind = LB_POLICY_PICK_FIRST};
+	struct leaves_plan p;
+	leaves_init(&f, lb_node_ops_of);
+	leaves_plan_init(&p, 0);
+	f.config.spec = &pick_first;
+	f.config.uses_proxies = true;
+	for (uint16_t port = 0; port < 3; port++) {
+		for (int i = 0; i < 8; i++) {
+			p.endpoints[i].proxy = proxy;
+			p.endpoints[i].proxy.port = port;
+		}
+		leaves_update(&f, &p, 1);
+		leaves_pass(&f, 5 * WORLD_S);
+		const struct lb_endpoint *e = picked(&f);
+		assert_int_equal(lb_endpoint_proxy(e) ? lb_endpoint_proxy(e)->port : 0, port);
+		assert_int_equal(f.n_taken, 9);
+	}
+	leaves_fini(&f);
+}
+
 static void failed_publish_is_tried_again(void **state)
 {
 	static struct leaves f;
@@ -676,6 +757,7 @@ RUN_SUITE("lb/leaf", cmocka_unit_test(nobody_is_looked_at_without_an_algorithm),
 	cmocka_unit_test(members_that_are_still_picked_keep_number_and_host_name),
 	cmocka_unit_test(other_security_takes_over_when_it_is_connected),
 	cmocka_unit_test(host_names_are_server_names_of_those_that_have_one),
+	cmocka_unit_test(a_change_of_its_proxy_makes_an_endpoint_another_one),
 	cmocka_unit_test(lists_that_wait_in_a_row_lose_nobody_who_is_picked),
 	cmocka_unit_test(sessions_own_what_pick_first_does_not_use),
 	cmocka_unit_test(hosts_are_known_from_when_there_are_sessions_or_host_names),
@@ -694,6 +776,7 @@ RUN_SUITE("lb/leaf", cmocka_unit_test(nobody_is_looked_at_without_an_algorithm),
 	cmocka_unit_test(session_keeps_its_endpoint_in_an_unused_priority),
 	cmocka_unit_test(resolution_is_asked_for_unless_endpoints_come_of_eds),
 	cmocka_unit_test(what_pick_first_made_ends_with_its_list),
+	cmocka_unit_test(pick_first_connects_anew_for_another_proxy),
 	cmocka_unit_test(failed_publish_is_tried_again),
 	cmocka_unit_test(update_without_memory_leaves_it_as_before),
 	cmocka_unit_test(construction_without_memory_gives_nothing))

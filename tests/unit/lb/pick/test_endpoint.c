@@ -32,7 +32,7 @@ static void one_address_is_one_endpoint(void **state)
 	lb_endpoint_table_free(t);
 }
 
-// TLS-161
+// TLS-161, HC-07
 static void other_security_is_another_endpoint(void **state)
 {
 	(void)state;
@@ -41,9 +41,13 @@ static void other_security_is_another_endpoint(void **state)
 	struct lb_security *a = lb_security_new(3, STR("a.example"));
 	struct lb_security *same = lb_security_new(3, STR("a.example"));
 	struct lb_security *name = lb_security_new(3, STR("")), *id = lb_security_new(4, STR(""));
-	struct lb_security *all[] = {NULL, a, name, id};
-	struct lb_endpoint *e[4];
-	for (uint32_t i = 0; i < 4; i++) {
+	const struct ip_port proxy = world_addr(7), other = world_addr(8);
+	struct lb_security *all[] = {NULL, a, name, id,
+		lb_security_new_through(&proxy, LB_PLAIN_TEXT, STR("")),
+		lb_security_new_through(&other, LB_PLAIN_TEXT, STR("")),
+		lb_security_new_through(&proxy, 3, STR("a.example"))};
+	struct lb_endpoint *e[7];
+	for (uint32_t i = 0; i < 7; i++) {
 		assert_false(lb_endpoint_has(t, &addr, all[i]));
 		e[i] = lb_endpoint_get(t, &addr, all[i], NULL);
 		assert_true(lb_endpoint_has(t, &addr, all[i]));
@@ -55,12 +59,17 @@ static void other_security_is_another_endpoint(void **state)
 	assert_int_equal(lb_endpoint_credential(e[1]), 3);
 	assert_string_equal(lb_endpoint_server_name(e[1]), "a.example");
 	assert_int_equal(lb_endpoint_credential(e[3]), 4);
+	assert_int_equal(lb_endpoint_credential(e[4]), LB_PLAIN_TEXT);
+	assert_int_equal(lb_endpoint_credential(e[6]), 3);
+	assert_null(lb_endpoint_proxy(e[0]));
+	assert_null(lb_endpoint_proxy(e[1]));
+	assert_true(ip_port_eq(lb_endpoint_proxy(e[5]), &other));
 	assert_ptr_equal(lb_endpoint_get(t, &addr, same, NULL), e[1]);
 	lb_security_put(same);
 	uint32_t n = 0;
 	for (const struct lb_endpoint *i = NULL; (i = lb_endpoint_next_of(t, &addr, i)); n++)
 		assert_ptr_equal(i, e[n]);
-	assert_int_equal(n, 4);
+	assert_int_equal(n, 7);
 	assert_true(lb_endpoint_put(t, e[0]));
 	assert_ptr_equal(lb_endpoint_next_of(t, &addr, NULL), e[1]);
 	lb_endpoint_free_released(t, e[0]);
