@@ -3,6 +3,7 @@
 #include "proto/registry.h"
 
 #include "envoy/config/cluster/v3/cluster.pb-c.h"
+#include "envoy/config/core/v3/address.pb-c.h"
 #include "envoy/config/endpoint/v3/endpoint.pb-c.h"
 #include "envoy/config/listener/v3/listener.pb-c.h"
 #include "envoy/config/route/v3/route.pb-c.h"
@@ -42,6 +43,7 @@
 
 static const ProtobufCMessageDescriptor *const known[] = {
 	&envoy__config__cluster__v3__cluster__descriptor,
+	&envoy__config__core__v3__address__descriptor,
 	&envoy__config__endpoint__v3__cluster_load_assignment__descriptor,
 	&envoy__config__listener__v3__listener__descriptor,
 	&envoy__config__route__v3__filter_config__descriptor,

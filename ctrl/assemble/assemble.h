@@ -137,6 +137,7 @@ struct assembler_endpoint_info { // texts are borrowed for the call
 	const char *leaf; // the cluster that has it: itself, or a leaf of the aggregate
 	const struct ip_port *addresses; // in the order of the resource
 	uint32_t n_addresses; // >= 1
+	const struct ip_port *proxy; // through which it is reached (gRFC A86); NULL = none
 	// As in the resource, or as operators say.
 	const char *health; // "UNHEALTHY" if its active health checks fail, too
 	uint32_t priority, weight;

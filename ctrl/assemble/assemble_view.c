@@ -7,6 +7,7 @@
 #include "ctrl/assemble/overrides.h"
 #include "ctrl/assemble/route_compile.h"
 #include "ctrl/base/stats_proto.h"
+#include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
 #include "lb/base/twheel.h"
 #include "lb/cluster.h"
@@ -72,6 +73,7 @@ static void tell_endpoint(struct endpoint_walk *w, const struct leaf_source *s,
 	info->leaf = s->name;
 	info->addresses = e.addresses;
 	info->n_addresses = e.n_addresses;
+	info->proxy = s->cluster->uses_proxies && e.proxy.port ? &e.proxy : NULL;
 	info->health = health_name(e.health);
 	info->weight = e.weight;
 	info->override =

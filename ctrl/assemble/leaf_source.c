@@ -202,6 +202,7 @@ static int update(struct leaf_source *s, const struct cluster_tree_env *env, str
 		.timers = c->timers,
 		.security = d.security,
 		.sni_is_hostname = c->tls && c->tls->auto_host_sni,
+		.uses_proxies = c->uses_proxies,
 		.ignores_reresolution = c->kind == RES_CLUSTER_EDS, // A74-C06
 		.note = conf->resolution_note,
 	};

@@ -7,7 +7,7 @@
 #include "ctrl/res/health_check.h"
 #include "ctrl/res/outlier.h"
 #include "ctrl/res/policy.h"
-#include "ctrl/res/tls.h"
+#include "ctrl/res/transport.h"
 #include "ctrl/res/upstream.h"
 #include "envoy/config/cluster/v3/cluster.pb-c.h"
 #include "lb/pick/check.h"
@@ -21,7 +21,6 @@
 // Short names; protobuf-c's own are typedefs.
 typedef Envoy__Config__Cluster__V3__Cluster Cluster;
 typedef Envoy__Config__Cluster__V3__CircuitBreakers__Thresholds Thresholds;
-typedef Envoy__Config__Core__V3__TransportSocket Socket;
 typedef Envoy__Config__Cluster__V3__CircuitBreakers__Thresholds__RetryBudget RetryBudget;
 typedef Google__Protobuf__UInt32Value Number;
 
@@ -100,32 +99,6 @@ static uint32_t session_health(const Cluster *m)
 	return mask;
 }
 
-// Which of the matches an endpoint has is not looked at: whichever it is, it must be plain, as the
-// cluster's own is then (TLS-120).
-static int read_match(struct res_reader *rd, const Socket *s)
-{
-	const struct res_tls *tls;
-	if (!s)
-		return lb_err_set(rd->err, "no transport_socket");
-	int rc = res_tls_read_upstream(rd, s, &tls);
-	if (!rc && tls)
-		rc = lb_err_set(rd->err, "transport_socket: TLS is not supported here");
-	return rc;
-}
-
-static int read_transport(struct res_reader *rd, const Cluster *m, struct res_cluster *c)
-{
-	int rc = m->transport_socket ? res_tls_read_upstream(rd, m->transport_socket, &c->tls) : 0;
-	if (!rc && c->tls && m->n_transport_socket_matches)
-		rc = lb_err_set(rd->err, "transport_socket_matches: are not supported beside TLS");
-	for (size_t i = 0; !rc && i < m->n_transport_socket_matches; i++) {
-		rc = read_match(rd, m->transport_socket_matches[i]->transport_socket);
-		if (rc == -EINVAL)
-			lb_err_within(rd->err, "transport_socket_matches[%zu]", i);
-	}
-	return rc;
-}
-
 // gRFC A64, A85.
 static int read_reports(struct res_reader *rd, const Cluster *m, struct res_cluster *c)
 {
@@ -190,8 +163,11 @@ static int read_cluster(struct res_reader *rd, const Cluster *m, struct res_clus
 		rc = res_upstream_read(rd, m, c);
 	if (!rc)
 		rc = read_reports(rd, m, c);
+	struct res_transport transport = {NULL};
 	if (!rc)
-		rc = read_transport(rd, m, c);
+		rc = res_transport_read(rd, m, &transport);
+	c->tls = transport.tls;
+	c->uses_proxies = transport.uses_proxies;
 	if (!rc && m->outlier_detection) {
 		rc = res_outlier_read(rd, m->outlier_detection, &c->outlier);
 		if (rc == -EINVAL)

@@ -39,6 +39,7 @@ struct res_cluster {
 	const struct lb_outlier_conf *outlier; // NULL = none
 	struct lb_check *check; // of health, counted; NULL = none
 	const struct res_tls *tls; // NULL = plain text
+	bool uses_proxies; // of endpoints that name one (gRFC A86)
 	// lrs_report_endpoint_metrics (gRFC A85): "cpu_utilization", "named_metrics.*", …
 	const char *const *metrics;
 	struct res_warnings warnings; // accepted fields without effect (ENV-04)

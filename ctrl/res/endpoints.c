@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/res/endpoints.h"
 
+#include "ctrl/res/address.h"
 #include "ctrl/res/common.h"
 #include "ctrl/res/endpoints_wire.h"
 #include "lb/index/hash.h"
@@ -79,25 +80,6 @@ static bool seen_add(struct seen *s, uint64_t hash)
 	return true;
 }
 
-// A27-V05.
-static int read_address(struct reader *rd, const struct eds_address *in, struct ip_port *ret)
-{
-	int len = in->text.len < 64 ? (int)in->text.len : 64;
-	if (!in->is_socket)
-		return lb_err_set(rd->err, "no socket_address");
-	if (!ip_parse_str(in->text, &ret->ip))
-		return lb_err_set(rd->err, "\"%.*s\" is not an IP address", len, in->text.p);
-	if (ip_is_link_local(&ret->ip)) // there is no place for its zone
-		return lb_err_set(rd->err, "%.*s: link-local, without a zone", len, in->text.p);
-	if (!in->has_port)
-		return lb_err_set(rd->err, "%.*s: no port_value", len, in->text.p);
-	if (in->port == 0 || in->port > UINT16_MAX)
-		return lb_err_set(rd->err, "%.*s: port %u", len, in->text.p, in->port);
-	ret->port = (uint16_t)in->port;
-	rd->n_addresses++;
-	return 0;
-}
-
 // All addresses of an endpoint that has several.
 static int read_additional(
 	struct reader *rd, struct str bytes, size_t n, struct lb_leaf_endpoint *e)
@@ -115,12 +97,13 @@ static int read_additional(
 	int rc = eds_read_endpoint(bytes, &again, rd->additional, rd->additional_room, rd->err);
 	list[0] = e->addresses[0];
 	for (size_t i = 0; !rc && i < n; i++) {
-		rc = read_address(rd, &rd->additional[i], &list[i + 1]);
+		rc = res_address_read(&rd->additional[i], &list[i + 1], rd->err);
 		if (rc)
 			lb_err_within(rd->err, "endpoint.additional_addresses[%zu]", i);
 	}
 	e->addresses = list;
 	e->n_addresses = (uint32_t)n + 1;
+	rd->n_addresses += n;
 	return rc;
 }
 
@@ -136,8 +119,9 @@ static int read_endpoint(
 	if (in.n_additional >= MAX_ADDRESSES)
 		return lb_err_set(rd->err, "endpoint.additional_addresses: more than %d addresses",
 			MAX_ADDRESSES);
-	if (read_address(rd, &in.address, address))
+	if (res_address_read(&in.address, address, rd->err))
 		return lb_err_within(rd->err, "endpoint.address");
+	rd->n_addresses++;
 	bool is_known = (uint32_t)in.health < LB_LEAF_OTHER;
 	*e = (struct lb_leaf_endpoint){.addresses = address,
 		.n_addresses = 1,
@@ -151,6 +135,8 @@ static int read_endpoint(
 	if (in.hostname.len && !lb_authority_is_valid(in.hostname))
 		return lb_err_set(rd->err, "endpoint.hostname: \"%.*s\" is not an authority",
 			in.hostname.len < 64 ? (int)in.hostname.len : 64, in.hostname.p);
+	if (res_address_read_proxy(&in.proxy, &e->proxy, rd->err))
+		return -EINVAL;
 	return in.n_additional ? read_additional(rd, bytes, in.n_additional, e) : 0;
 }
 
@@ -220,6 +206,9 @@ static int read_locality(struct reader *rd, const struct kept *k, struct lb_leaf
 		return lb_err_set(rd->err, "no locality");
 	if (begin_locality(rd, k))
 		return -ENOMEM;
+	struct ip_port proxy;
+	if (res_address_read_proxy(&in->proxy, &proxy, rd->err))
+		return -EINVAL;
 	rd->localities[k->place].endpoints = list;
 	uint64_t sum = 0;
 	struct str at = in->bytes, bytes;
@@ -229,6 +218,8 @@ static int read_locality(struct reader *rd, const struct kept *k, struct lb_leaf
 			return lb_err_within(rd->err, "lb_endpoints[%zu]", i);
 		if (rc)
 			return rc;
+		if (!list[i].proxy.port)
+			list[i].proxy = proxy; // HC-04
 		sum += list[i].weight;
 	}
 	if (sum > UINT32_MAX) // A27-V06

@@ -4,6 +4,7 @@
 #include "proto/scan.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define VARINT(number) PROTO_TAG(number, PROTO_VARINT)
 #define BYTES(number) PROTO_TAG(number, PROTO_BYTES)
@@ -121,9 +122,10 @@ static int read_host(struct str bytes, struct eds_endpoint *e, struct eds_addres
 }
 
 // google.protobuf.Value: its string, none if it is something else.
-static int read_string_value(struct str bytes, struct str *v, struct lb_err *err)
+static int read_string_value(struct str bytes, void *ret, struct lb_err *err)
 {
 	int rc = 0;
+	struct str *v = ret;
 	struct proto_scan s = proto_scan_of(bytes);
 	for (struct proto_item i; !rc && proto_scan_next(&s, &i);) {
 		switch (i.tag) {
@@ -153,22 +155,23 @@ static int read_entry_key(struct str bytes, struct str *ret, struct lb_err *err)
 	return rc ? rc : finish(&s, err);
 }
 
-// Reads the value that a map<string, message>, the only field of its message, has at the key. Of
-// two entries with one key the later counts alone. What other keys have is not looked into.
-static int read_map(struct str bytes, struct str key,
-	int (*read_value)(struct str, struct str *ret, struct lb_err *), struct str *ret,
+// Reads the value that a map<string, message>, the field `map` of its message, has at the key into
+// *ret, which is `size` bytes. Of two entries with one key the later counts alone. What other keys
+// have is not looked into.
+static int read_map(struct str bytes, uint32_t map, struct str key,
+	int (*read_value)(struct str, void *ret, struct lb_err *), void *ret, size_t size,
 	struct lb_err *err)
 {
 	int rc = 0;
 	struct proto_scan s = proto_scan_of(bytes);
 	for (struct proto_item i; !rc && proto_scan_next(&s, &i);) {
 		struct str found = {0};
-		if (i.tag != BYTES(1))
+		if (i.tag != map)
 			continue;
 		rc = read_entry_key(i.bytes, &found, err);
 		if (rc || !str_eq(found, key))
 			continue;
-		*ret = (struct str){0};
+		memset(ret, 0, size);
 		struct proto_scan entry = proto_scan_of(i.bytes);
 		for (struct proto_item k; !rc && proto_scan_next(&entry, &k);)
 			if (k.tag == BYTES(2))
@@ -178,14 +181,52 @@ static int read_map(struct str bytes, struct str key,
 }
 
 // google.protobuf.Struct
-static int read_struct(struct str bytes, struct str *hash_key, struct lb_err *err)
+static int read_struct(struct str bytes, void *hash_key, struct lb_err *err)
 {
-	return read_map(bytes, STR("hash_key"), read_string_value, hash_key, err);
+	return read_map(bytes, BYTES(1), STR("hash_key"), read_string_value, hash_key,
+		sizeof(struct str), err);
 }
 
-static int read_metadata(struct str bytes, struct str *hash_key, struct lb_err *err)
+// google.protobuf.Any
+static int read_any(struct str bytes, void *ret, struct lb_err *err)
 {
-	return read_map(bytes, STR("envoy.lb"), read_struct, hash_key, err);
+	int rc = 0;
+	struct eds_any *any = ret;
+	struct proto_scan s = proto_scan_of(bytes);
+	for (struct proto_item i; !rc && proto_scan_next(&s, &i);) {
+		switch (i.tag) {
+		case BYTES(1):
+			rc = read_text(i.bytes, &any->type_url, "type_url", err);
+			break;
+		case BYTES(2):
+			any->value = i.bytes;
+			break;
+		}
+	}
+	return rc ? rc : finish(&s, err);
+}
+
+static int read_metadata(
+	struct str bytes, struct str *hash_key, struct eds_any *proxy, struct lb_err *err)
+{
+	int rc = read_map(
+		bytes, BYTES(1), STR("envoy.lb"), read_struct, hash_key, sizeof(*hash_key), err);
+	return rc ? rc
+	          : read_map(bytes, BYTES(2), STR(EDS_PROXY_KEY), read_any, proxy, sizeof(*proxy),
+			    err);
+}
+
+bool eds_any_is_address(const struct eds_any *any)
+{
+	static const struct str name = STR("/envoy.config.core.v3.Address");
+	struct str url = any->type_url;
+	return url.len >= name.len && memcmp(url.p + url.len - name.len, name.p, name.len) == 0;
+}
+
+int eds_read_proxy(const struct eds_any *any, struct eds_address *ret, struct lb_err *err)
+{
+	*ret = (struct eds_address){0};
+	return read_address(any->value, ret, err);
 }
 
 // A varint of one to three bytes that takes just these.
@@ -257,7 +298,8 @@ int eds_read_endpoint(struct str bytes, struct eds_endpoint *ret, struct eds_add
 			ret->health = (int32_t)i.value;
 			break;
 		case BYTES(3):
-			rc = within(read_metadata(i.bytes, &ret->hash_key, err), "metadata", err);
+			rc = within(read_metadata(i.bytes, &ret->hash_key, &ret->proxy, err),
+				"metadata", err);
 			break;
 		case BYTES(4):
 			ret->has_weight = true;
@@ -299,6 +341,7 @@ static int read_locality_name(struct str bytes, struct eds_locality *l, struct l
 int eds_read_locality(struct str bytes, struct eds_locality *ret, struct lb_err *err)
 {
 	int rc = 0;
+	struct str hash_key; // of endpoints alone
 	struct proto_scan s = proto_scan_of(bytes);
 	*ret = (struct eds_locality){.bytes = bytes};
 	for (struct proto_item i; !rc && proto_scan_next(&s, &i);) {
@@ -316,6 +359,10 @@ int eds_read_locality(struct str bytes, struct eds_locality *ret, struct lb_err 
 			break;
 		case VARINT(5):
 			ret->priority = (uint32_t)i.value;
+			break;
+		case BYTES(9):
+			rc = within(read_metadata(i.bytes, &hash_key, &ret->proxy, err), "metadata",
+				err);
 			break;
 		}
 	}

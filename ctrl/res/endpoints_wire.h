@@ -20,6 +20,12 @@ struct eds_address { // envoy.config.core.v3.Address
 	struct str text;
 };
 
+// What typed_filter_metadata has at EDS_PROXY_KEY (gRFC A86).
+struct eds_any {
+	struct str type_url, value;
+};
+#define EDS_PROXY_KEY "envoy.http11_proxy_transport_socket.proxy_address"
+
 struct eds_endpoint { // LbEndpoint
 	bool is_endpoint; // no endpoint_name
 	bool has_weight;
@@ -28,6 +34,7 @@ struct eds_endpoint { // LbEndpoint
 	struct eds_address address;
 	struct str hostname;
 	struct str hash_key; // filter_metadata["envoy.lb"]["hash_key"] (gRFC A76)
+	struct eds_any proxy;
 	size_t n_additional;
 };
 // Additional addresses are stored in additional[room]; those that do not fit are only counted.
@@ -41,12 +48,17 @@ struct eds_locality { // LocalityLbEndpoints
 	uint32_t weight; // 0 = 0, or none
 	uint32_t priority;
 	size_t n_endpoints;
+	struct eds_any proxy; // of its endpoints that have none of their own
 };
 // Counts its endpoints without reading them.
 int eds_read_locality(struct str bytes, struct eds_locality *ret, struct lb_err *reterr);
 // Reads the next endpoint of a locality; *at starts with the locality's bytes, which
 // eds_read_locality() has validated. Returns false at the end.
 bool eds_next_endpoint(struct str *at, struct str *ret);
+
+// True = it is an Address; another type says nothing (HC-05).
+bool eds_any_is_address(const struct eds_any *);
+int eds_read_proxy(const struct eds_any *, struct eds_address *ret, struct lb_err *reterr);
 
 struct eds_drop { // DropOverload
 	struct str category;

@@ -82,6 +82,8 @@ static void add_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 	if (strcmp(w->cluster, e->leaf) != 0)
 		show_set_text(row, "leaf", e->leaf);
 	json_object_set_new(row, "endpoint", addresses_json(e));
+	if (e->proxy)
+		show_set_address(row, "proxy", e->proxy);
 	show_set_text(row, "state", lb_state_name(e->state));
 	json_object_set_new(row, "failing", json_boolean(e->is_failing));
 	json_object_set_new(row, "ejected", json_boolean(e->is_ejected));

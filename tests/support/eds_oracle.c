@@ -22,6 +22,9 @@ typedef Envoy__Config__Endpoint__V3__LocalityLbEndpoints InLocality;
 typedef Envoy__Config__Endpoint__V3__LbEndpoint InEndpoint;
 typedef Envoy__Config__Core__V3__Address Address;
 
+#define PROXY_KEY "envoy.http11_proxy_transport_socket.proxy_address"
+#define ADDRESS_URL "/envoy.config.core.v3.Address"
+
 struct buffer {
 	uint8_t *bytes;
 	size_t n, room;
@@ -56,7 +59,7 @@ static const struct rule {
 	{"envoy.config.endpoint.v3.ClusterLoadAssignment.Policy", {2}, NULL},
 	{"envoy.config.endpoint.v3.ClusterLoadAssignment.Policy.DropOverload", {1, 2}, NULL},
 	{"envoy.type.v3.FractionalPercent", {1, 2}, NULL},
-	{"envoy.config.endpoint.v3.LocalityLbEndpoints", {1, 2, 3, 5}, NULL},
+	{"envoy.config.endpoint.v3.LocalityLbEndpoints", {1, 2, 3, 5, 9}, NULL},
 	{"envoy.config.core.v3.Locality", {1, 2, 3}, NULL},
 	{"google.protobuf.UInt32Value", {1}, NULL},
 	{"envoy.config.endpoint.v3.LbEndpoint", {1, 2, 3, 4, 5}, NULL},
@@ -64,7 +67,9 @@ static const struct rule {
 	{"envoy.config.endpoint.v3.Endpoint.AdditionalAddress", {1}, NULL},
 	{"envoy.config.core.v3.Address", {1, -2, -3}, NULL},
 	{"envoy.config.core.v3.SocketAddress", {2, 3, 4}, NULL},
-	{"envoy.config.core.v3.Metadata", {1}, NULL},
+	{"envoy.config.core.v3.Metadata", {1, 2}, NULL},
+	{"envoy.config.core.v3.Metadata.TypedFilterMetadataEntry", {1, 2}, PROXY_KEY},
+	{"google.protobuf.Any", {1, 2}, NULL},
 	{"envoy.config.core.v3.Metadata.FilterMetadataEntry", {1, 2}, "envoy.lb"},
 	{"google.protobuf.Struct", {1}, NULL},
 	{"google.protobuf.Struct.FieldsEntry", {1, 2}, "hash_key"},
@@ -296,6 +301,38 @@ static const char *find_hash_key(const Envoy__Config__Core__V3__Metadata *m)
 	                                                                       : "";
 }
 
+static bool read_proxy_address(const Google__Protobuf__Any *any, struct ip_port *ret)
+{
+	static const ProtobufCMessageDescriptor *const TYPE =
+		&envoy__config__core__v3__address__descriptor;
+	struct buffer plain = {0};
+	struct lb_err err;
+	if (!rewrite(TYPE, any->value.data, any->value.len, &plain)) {
+		free(plain.bytes);
+		return false;
+	}
+	Address *a = proto_unpack(TYPE, plain.bytes, plain.n, &err);
+	CHECK(a);
+	bool good = read_address(a, ret);
+	proto_free(a);
+	free(plain.bytes);
+	return good;
+}
+
+// gRFC A86. Port 0 = none. False = wrong.
+static bool read_proxy(const Envoy__Config__Core__V3__Metadata *m, struct ip_port *ret)
+{
+	const Google__Protobuf__Any *any = NULL;
+	*ret = (struct ip_port){.port = 0};
+	for (size_t i = 0; m && i < m->n_typed_filter_metadata; i++)
+		if (strcmp(m->typed_filter_metadata[i]->key, PROXY_KEY) == 0)
+			any = m->typed_filter_metadata[i]->value;
+	size_t n = strlen(ADDRESS_URL), len = any ? strlen(any->type_url) : 0;
+	if (len < n || strcmp(any->type_url + len - n, ADDRESS_URL) != 0)
+		return true;
+	return read_proxy_address(any, ret);
+}
+
 static bool read_endpoint(const InEndpoint *in, struct lb_arena *arena, struct lb_leaf_endpoint *e)
 {
 	if (in->host_identifier_case !=
@@ -317,7 +354,8 @@ static bool read_endpoint(const InEndpoint *in, struct lb_arena *arena, struct l
 	                          : LB_LEAF_OTHER,
 		.hostname = str_from(in->endpoint->hostname),
 		.hash_key = str_from(find_hash_key(in->metadata))};
-	return good && e->weight && (e->hostname.len == 0 || lb_authority_is_valid(e->hostname));
+	return good && read_proxy(in->metadata, &e->proxy) && e->weight &&
+	       (e->hostname.len == 0 || lb_authority_is_valid(e->hostname));
 }
 
 // "region/zone/sub_zone", slashes and backslashes in these escaped.
@@ -359,7 +397,8 @@ static bool read_locality(const InLocality *in, struct lb_arena *arena, struct r
 {
 	struct lb_leaf_endpoint *list = lb_arena_alloc(arena, in->n_lb_endpoints, sizeof(*list));
 	CHECK(list);
-	if (!in->locality)
+	struct ip_port proxy;
+	if (!in->locality || !read_proxy(in->metadata, &proxy))
 		return false;
 	*names = (struct res_locality){lb_arena_strdup(arena, in->locality->region),
 		lb_arena_strdup(arena, in->locality->zone),
@@ -371,6 +410,8 @@ static bool read_locality(const InLocality *in, struct lb_arena *arena, struct r
 	for (size_t i = 0; i < in->n_lb_endpoints; i++) {
 		if (!read_endpoint(in->lb_endpoints[i], arena, &list[i]))
 			return false;
+		if (!list[i].proxy.port)
+			list[i].proxy = proxy;
 		sum += list[i].weight;
 	}
 	return sum <= UINT32_MAX;
@@ -485,7 +526,8 @@ static bool is_same_endpoint(
 	const struct lb_leaf_endpoint a = lb_leaf_endpoints_at(in_a, i);
 	const struct lb_leaf_endpoint b = lb_leaf_endpoints_at(in_b, i);
 	if (a.n_addresses != b.n_addresses || a.health != b.health || a.weight != b.weight ||
-		!str_eq(a.hostname, b.hostname) || !str_eq(a.hash_key, b.hash_key))
+		!str_eq(a.hostname, b.hostname) || !str_eq(a.hash_key, b.hash_key) ||
+		!ip_port_eq(&a.proxy, &b.proxy))
 		return false;
 	for (uint32_t k = 0; k < a.n_addresses; k++)
 		if (!ip_port_eq(&a.addresses[k], &b.addresses[k]))
@@ -505,6 +547,7 @@ static bool is_same_list(const struct lb_leaf_endpoints *a, const struct lb_leaf
 	if (a->n_priorities != b->n_priorities || a->n_spans != b->n_spans ||
 		a->n_all != b->n_all || a->n != b->n || !a->firsts != !b->firsts ||
 		!a->hostnames != !b->hostnames || !a->hash_keys != !b->hash_keys ||
+		!a->proxies != !b->proxies ||
 		memcmp(lb_leaf_endpoints_ends(a), lb_leaf_endpoints_ends(b),
 			a->n_priorities * sizeof(uint32_t)) != 0)
 		return false;

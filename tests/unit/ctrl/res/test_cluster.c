@@ -210,7 +210,9 @@ static void connections(void **state)
 #define ANYBODY                                                                                    \
 	"transport_socket: system_root_certs without names to match: any certificate of a public " \
 	"authority is accepted"
-#define PROXY ANY(SOCKETS "http_11_proxy.v3.Http11ProxyUpstreamTransport", "")
+#define PROXY_TYPE SOCKETS "http_11_proxy.v3.Http11ProxyUpstreamTransport"
+#define PROXY ANY(PROXY_TYPE, "")
+#define PROXY_OF(any) ANY(PROXY_TYPE, ",'transportSocket':{'name':'t','typedConfig':" any "}")
 #define PROXY_HEADER SOCKETS "proxy_protocol.v3.ProxyProtocolUpstreamTransport"
 #define MATCHES(list) EDS_AND("'transportSocketMatches':[" list "]")
 #define BY_MATCH(any) "{'name':'m','match':{},'transportSocket':{'name':'t','typedConfig':" any "}}"
@@ -244,9 +246,29 @@ static void connections(void **state)
 			EDS_AND("'transportSocket':{'typedConfig':" TLS
 				"},'transportSocketMatches':[" BY_MATCH(PLAIN) "]"),
 			"=transport_socket_matches: are not supported beside TLS"},
-		{"another transport", TRANSPORT(PROXY),
+		{"another transport", TRANSPORT(ANY(SOCKETS "tls.v3.DownstreamTlsContext", "")),
 			"=transport_socket: \"" URL SOCKETS
-			"http_11_proxy.v3.Http11ProxyUpstreamTransport\" is not supported"},
+			"tls.v3.DownstreamTlsContext\" is not supported"},
+		{"HC-01 through proxies", TRANSPORT(PROXY), NULL},
+		{"HC-01 through proxies, in a TypedStruct",
+			TRANSPORT(STRUCT_ANY(TYPED_STRUCT, PROXY_TYPE, "")), NULL},
+		{"HC-01 in plain text through proxies", TRANSPORT(PROXY_OF(PLAIN)), NULL},
+		{"HC-01 TLS through proxies", TRANSPORT(PROXY_OF(TLS)), NULL, ANYBODY},
+		{"HC-02 through proxies, and TLS that is wrong",
+			TRANSPORT(PROXY_OF(ANY(SOCKETS "tls.v3.UpstreamTlsContext", ""))),
+			"=transport_socket: transport_socket: common_tls_context: no CA "
+			"certificates configured"},
+		{"HC-02 one transport through proxies within the other", TRANSPORT(PROXY_OF(PROXY)),
+			"=transport_socket: transport_socket: \"" URL PROXY_TYPE
+			"\" is not supported"},
+		{"HC-02 through proxies, without config",
+			TRANSPORT(ANY(PROXY_TYPE, ",'transportSocket':{'name':'t'}")),
+			"=transport_socket: transport_socket: no typed_config"},
+		{"HC-03 matches beside proxies",
+			EDS_AND("'transportSocket':{'typedConfig':" PROXY
+				"},'transportSocketMatches':[" BY_MATCH(PLAIN) "]"),
+			"=transport_socket_matches: are not supported beside "
+			"Http11ProxyUpstreamTransport"},
 		{"PP-11 PROXY headers to backends",
 			TRANSPORT(STRUCT_ANY(TYPED_STRUCT, PROXY_HEADER, "")),
 			"=transport_socket: \"" URL PROXY_HEADER "\" is not supported"},
@@ -258,7 +280,7 @@ static void connections(void **state)
 			MATCHES(BY_MATCH(PLAIN) "," BY_MATCH(TLS)),
 			"=transport_socket_matches[1]: transport_socket: TLS is not supported "
 			"here"},
-		{"another transport by match", MATCHES(BY_MATCH(PROXY)),
+		{"HC-03 through proxies by match", MATCHES(BY_MATCH(PROXY)),
 			"=transport_socket_matches[0]: transport_socket: \"" URL SOCKETS
 			"http_11_proxy.v3.Http11ProxyUpstreamTransport\" is not supported"},
 		{"a match without config", MATCHES("{'name':'m','transportSocket':{'name':'tls'}}"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is made of a ClusterLoadAssignment, and of the addresses of a LOGICAL_DNS cluster.
 #include "ctrl/res/endpoints.h"
+#include "ctrl/res/endpoints_wire.h"
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/res/decode.h"
 
@@ -39,6 +40,47 @@ static void the_hash_key_is_a_string_in_envoy_lb(void **state)
 		const struct res_endpoints *e = res_endpoints_from(r);
 		assert_true(str_eq(first(e).hash_key, str_from(CASES[i][1])));
 		assert_int_equal(!e->list->hash_keys, !*CASES[i][1]);
+		xds_res_put(r);
+	}
+}
+
+// HC-04, HC-05.
+static void the_proxy_is_an_address_in_typed_metadata(void **state)
+{
+#define PROXY_AT(type, value)                                                                      \
+	"'" EDS_PROXY_KEY "':{'@type':'type.googleapis.com/envoy." type "'" value "}"
+#define PROXY(address)                                                                             \
+	PROXY_AT("config.core.v3.Address",                                                         \
+		",'socketAddress':{'address':'" address "','portValue':3128}")
+#define TYPED(rest) "'metadata':{'typedFilterMetadata':{" rest "}}"
+#define OF_ENDPOINT(rest) ONE("}," TYPED(rest))
+#define OF_LOCALITY(locality, endpoint)                                                            \
+	"{'clusterName':'e','endpoints':[{'locality':{},'loadBalancingWeight':1," TYPED(           \
+		locality) ",'lbEndpoints':[{'endpoint':{'address':{'socketAddress':{'address':"    \
+			  "'10.0.0.7','portValue':82}}}," TYPED(endpoint) "}]}]}"
+	static const char *const CASES[][2] = {
+		{ONE("}"), NULL},
+		{OF_ENDPOINT(""), NULL},
+		{OF_ENDPOINT(PROXY("10.0.0.9")), "10.0.0.9:3128"},
+		{OF_ENDPOINT(PROXY("fd00::9")), "[fd00::9]:3128"},
+		{OF_ENDPOINT("'other':{'@type':'x/envoy.config.core.v3.Address'}"), NULL},
+		{OF_ENDPOINT(PROXY_AT("extensions.transport_sockets.raw_buffer.v3.RawBuffer", "")),
+			NULL},
+		{OF_LOCALITY(PROXY("10.0.0.9"), ""), "10.0.0.9:3128"},
+		{OF_LOCALITY(PROXY("10.0.0.9"), PROXY("10.0.0.10")), "10.0.0.10:3128"},
+		{OF_LOCALITY(PROXY("10.0.0.9"),
+			 PROXY_AT("extensions.transport_sockets.raw_buffer.v3.RawBuffer", "")),
+			"10.0.0.9:3128"},
+	};
+	for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+		char text[IP_PORT_TEXT_MAX];
+		struct xds_res *r = res_decode(&res_type_endpoints, CASES[i][0]);
+		const struct res_endpoints *e = res_endpoints_from(r);
+		const struct ip_port proxy = first(e).proxy;
+		assert_int_equal(!proxy.port, !CASES[i][1]);
+		assert_int_equal(!e->list->proxies, !CASES[i][1]);
+		if (CASES[i][1])
+			assert_string_equal(ip_port_print(&proxy, text), CASES[i][1]);
 		xds_res_put(r);
 	}
 }
@@ -422,6 +464,7 @@ static void equal_answers_are_equal_resources(void **state)
 }
 
 RUN_SUITE("res/endpoints", cmocka_unit_test(the_hash_key_is_a_string_in_envoy_lb),
+	cmocka_unit_test(the_proxy_is_an_address_in_typed_metadata),
 	cmocka_unit_test(what_few_endpoints_have_stands_aside),
 	cmocka_unit_test(a_health_that_nobody_knows_is_none_of_those_known),
 	cmocka_unit_test(drops_are_parts_of_a_million),

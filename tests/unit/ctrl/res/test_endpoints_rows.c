@@ -404,6 +404,46 @@ static void what_endpoints_have(void **state)
 	RUN_ROWS(&res_type_endpoints, rows);
 }
 
+// HC-04, HC-05: of any endpoint, and of a locality.
+static void proxies(void **state)
+{
+#define PROXY_KEY "envoy.http11_proxy_transport_socket.proxy_address"
+#define PROXY(address)                                                                             \
+	"'metadata':{'typedFilterMetadata':{'" PROXY_KEY                                           \
+	"':{'@type':'type.googleapis.com/envoy.config.core.v3.Address'" address "}}}"
+#define EP_PROXY(address) ONE(EP_AND("10.0.0.1", PROXY(address)))
+#define LOCALITY_PROXY(weight, address)                                                            \
+	CLA("{'locality':{},'loadBalancingWeight':" weight "," PROXY(address) "}")
+#define KEY_AT "metadata: typed_filter_metadata: " PROXY_KEY ": "
+	static const struct res_row rows[] = {
+		{"HC-04 a proxy", EP_PROXY("," SOCKET("10.0.0.9", "3128")), NULL},
+		{"HC-04 a locality's proxy", LOCALITY_PROXY("1", "," SOCKET("fd00::9", "3128")),
+			NULL},
+		{"HC-05 nothing", EP_PROXY(""), FIRST KEY_AT "no socket_address"},
+		{"HC-05 a pipe", EP_PROXY(",'pipe':{'path':'/x'}"),
+			FIRST KEY_AT "no socket_address"},
+		{"HC-05 no address", EP_PROXY(",'socketAddress':{'portValue':1}"),
+			FIRST KEY_AT "\"\" is not an IP address"},
+		{"HC-05 a name", EP_PROXY("," SOCKET("proxy.example", "3128")),
+			FIRST KEY_AT "\"proxy.example\" is not an IP address"},
+		{"HC-05 link-local", EP_PROXY("," SOCKET("fe80::1", "3128")),
+			FIRST KEY_AT "fe80::1: link-local, without a zone"},
+		{"HC-05 no port", EP_PROXY(",'socketAddress':{'address':'10.0.0.9'}"),
+			FIRST KEY_AT "10.0.0.9: no port_value"},
+		{"HC-05 port 0", EP_PROXY("," SOCKET("10.0.0.9", "0")),
+			FIRST KEY_AT "10.0.0.9: port 0"},
+		{"HC-05 a port beyond", EP_PROXY("," SOCKET("10.0.0.9", "65536")),
+			FIRST KEY_AT "10.0.0.9: port 65536"},
+		{"HC-05 a locality's", LOCALITY_PROXY("1", "," SOCKET("x", "1")),
+			"=endpoints[0]: " KEY_AT "\"x\" is not an IP address"},
+		{"HC-05 of an unhealthy endpoint",
+			ONE(EP_AND("10.0.0.1", "'healthStatus':'UNHEALTHY'," PROXY(""))),
+			FIRST KEY_AT "no socket_address"},
+		{"CL-05 of a locality without weight", LOCALITY_PROXY("0", ""), NULL},
+	};
+	RUN_ROWS(&res_type_endpoints, rows);
+}
+
 // A27-V08, WF-05.
 static void drops(void **state)
 {
@@ -443,4 +483,4 @@ static void drops(void **state)
 RUN_SUITE("res/endpoints_rows", cmocka_unit_test(priorities), cmocka_unit_test(localities),
 	cmocka_unit_test(addresses_that_are_there_twice), cmocka_unit_test(addresses),
 	cmocka_unit_test(link_local_addresses), cmocka_unit_test(what_endpoints_have),
-	cmocka_unit_test(drops))
+	cmocka_unit_test(proxies), cmocka_unit_test(drops))

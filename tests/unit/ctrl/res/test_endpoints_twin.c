@@ -2,6 +2,7 @@
 // The decoder of ClusterLoadAssignment against the plain one by protobuf-c, on random messages in
 // random encodings (WF-01): same verdict, same content. Seeds are fixed.
 #include "ctrl/res/endpoints.h"
+#include "ctrl/res/endpoints_wire.h"
 #include "envoy/config/endpoint/v3/endpoint.pb-c.h"
 #include "lb/base/rand.h"
 #include "tests/support/check.h"
@@ -73,7 +74,10 @@ static const char *pick_text(struct writer *w, const char *field)
 		snprintf(text, sizeof(text), once_in(w, 4) ? "fd00::%x" : "10.7.0.%u",
 			(unsigned)rand_below(&w->rand, 256));
 	else if (strcmp(field, "key") == 0)
-		return (const char *[]){"envoy.lb", "hash_key", "istio"}[n % 3];
+		return (const char *[]){"envoy.lb", "hash_key", "istio", EDS_PROXY_KEY}[n % 4];
+	else if (strcmp(field, "type_url") == 0)
+		snprintf(text, sizeof(text), "x/envoy.config.core.v3.%s",
+			n % 8 ? "Address" : "Locality");
 	else
 		snprintf(text, sizeof(text), "%.1s%u", field, n);
 	return text;
@@ -96,12 +100,12 @@ static uint64_t pick_number(struct writer *w, const char *field)
 
 static void write_message(struct writer *w, const ProtobufCMessageDescriptor *, unsigned depth);
 
-static void write_inside(struct writer *w, const ProtobufCFieldDescriptor *f, unsigned depth)
+static void write_inside(struct writer *w, const ProtobufCMessageDescriptor *type, unsigned depth)
 {
 	uint8_t *inside = malloc(ROOM);
 	assert_non_null(inside);
 	struct writer in = {w->rand, w->oddness, w->is_lean, inside, inside + ROOM};
-	write_message(&in, f->descriptor, depth + 1);
+	write_message(&in, type, depth + 1);
 	w->rand = in.rand;
 	put_varint(w, (uint64_t)(in.at - inside));
 	put(w, inside, (size_t)(in.at - inside));
@@ -113,11 +117,15 @@ static void write_field(struct writer *w, const ProtobufCFieldDescriptor *f, uns
 	switch (f->type) {
 	case PROTOBUF_C_TYPE_MESSAGE:
 		put_tag(w, f->id, 2);
-		write_inside(w, f, depth);
+		write_inside(w, f->descriptor, depth);
 		break;
 	case PROTOBUF_C_TYPE_STRING:
 		put_tag(w, f->id, 2);
 		put_text(w, pick_text(w, f->name));
+		break;
+	case PROTOBUF_C_TYPE_BYTES: // of an Any
+		put_tag(w, f->id, 2);
+		write_inside(w, &envoy__config__core__v3__address__descriptor, depth);
 		break;
 	case PROTOBUF_C_TYPE_DOUBLE:
 		put_tag(w, f->id, 1);
@@ -174,7 +182,7 @@ static unsigned pick_count(struct writer *w, const ProtobufCFieldDescriptor *f, 
 		return depth == 1 || !once_in(w, 3);
 	if (w->is_lean && !is_lean_field(f->name))
 		return 0;
-	if (depth > 14 || is_other || strstr(f->name, "typed") || strcmp(f->name, "path") == 0)
+	if (depth > 14 || is_other || strcmp(f->name, "path") == 0)
 		return 0;
 	if (strstr(f->name, "metadata") || strstr(f->name, "additional") ||
 		strcmp(f->name, "hostname") == 0)
