@@ -219,7 +219,8 @@ void tlshs_handshake_free(struct tlshs_handshake *h)
 	free(h);
 }
 
-// The library would gather a ClientHello of 128 KiB. Nothing is encrypted yet.
+// The library would gather a ClientHello of 128 KiB. Nothing is encrypted yet, and who waits for
+// our answer has nothing more to say, since we take no early data.
 static void refuse_hello(struct tlshs_handshake *h)
 {
 	static const uint8_t alert[] = {
@@ -228,47 +229,29 @@ static void refuse_hello(struct tlshs_handshake *h)
 	end(h, TLSHS_hello_too_large, "ClientHello of more than 16 KiB");
 }
 
-// How much may come before somebody asks again whether all is well.
-static size_t slice(const struct tlshs_handshake *h)
-{
-	bool waits = h->context->role == TLSHS_SERVER && !h->hello_seen;
-	return (waits ? MAX_HELLO_WIRE : TLSHS_MAX_FLIGHT) - h->n_fed;
-}
-
-static void check_bound(struct tlshs_handshake *h)
-{
-	if (slice(h) > 0)
-		return;
-	step(h);
-	if (h->ended || slice(h) > 0)
-		return;
-	if (h->hello_seen || h->context->role == TLSHS_CLIENT)
-		end(h, TLSHS_flight_too_large, "more than 128 KiB");
-	else
-		refuse_hello(h);
-}
-
 void tlshs_handshake_gather(struct tlshs_handshake *h, const uint8_t *p, size_t len)
 {
-	while (len && !h->ended) {
-		size_t room = slice(h), n = len < room ? len : room;
-		if (BIO_write(h->in, p, (int)n) != (int)n) {
-			end(h, TLSHS_no_memory, "no memory");
-			return;
-		}
-		h->n_fed += n;
-		p += n;
-		len -= n;
-		check_bound(h);
-	}
-	if (len && h->outcome == TLSHS_ok && BIO_write(h->in, p, (int)len) != (int)len)
+	if (h->ended && h->outcome != TLSHS_ok)
+		return;
+	h->n_fed += h->ended ? 0 : len;
+	if (h->context->role == TLSHS_SERVER && !h->hello_seen && h->n_fed > MAX_HELLO_WIRE)
+		refuse_hello(h);
+	else if (len && BIO_write(h->in, p, (int)len) != (int)len)
 		end(h, TLSHS_no_memory, "no memory");
+}
+
+bool tlshs_handshake_is_full(const struct tlshs_handshake *h)
+{
+	return h->ended || h->n_fed >= TLSHS_MAX_FLIGHT;
 }
 
 void tlshs_handshake_run(struct tlshs_handshake *h)
 {
-	if (!h->ended)
-		step(h);
+	if (h->ended)
+		return;
+	step(h);
+	if (!h->ended && h->n_fed >= TLSHS_MAX_FLIGHT)
+		end(h, TLSHS_flight_too_large, "more than 128 KiB");
 }
 
 bool tlshs_handshake_feed(struct tlshs_handshake *h, const uint8_t *p, size_t len)

@@ -24,9 +24,11 @@ struct tlshs_handshake *tlshs_handshake_new(struct tlshs_context *, struct str s
 void tlshs_handshake_log_keys(struct tlshs_handshake *, struct tlshs_keylog *);
 void tlshs_handshake_free(struct tlshs_handshake *); // NULL is fine; overwrites secrets
 
-// Bytes of the peer. All are taken; what comes behind the handshake waits as its rest. They cost
-// their copy alone, unless a bound asks whether all is well.
+// Bytes of the peer, at the cost of their copy; what comes behind the handshake waits as its rest.
+// More than a hello may be ends it, if none was seen.
 void tlshs_handshake_gather(struct tlshs_handshake *, const uint8_t *, size_t len);
+// It has ended, or has gathered what it may: run it before it gathers more.
+bool tlshs_handshake_is_full(const struct tlshs_handshake *);
 // Goes on with what was gathered. No effect on one that has ended.
 void tlshs_handshake_run(struct tlshs_handshake *);
 // Both. True = it has ended: there is an outcome.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose turn it is on a handshake thread. Each seat with something to do is due when it got that,
 // and later by what its source has spent lately and by what its bytes are likely to cost: whoever
-// costs waits, and for a bounded time.
+// costs waits, and for a bounded time. A source has an eighth of a thread to itself: it owes eight
+// times what it cost, less the time that has passed.
 // Thread: the handshake thread whose queue it is.
 #pragma once
 
@@ -12,9 +13,7 @@
 
 struct tlshs_queue {
 	struct list_link ready; // seats
-	struct {
-		uint64_t spent_ns, at_ns; // an eighth of the time that has passed since is forgiven
-	} sources[TLSHS_SOURCES];
+	uint64_t free_at_ns[TLSHS_SOURCES]; // by source: when it owes nothing any more
 };
 
 void tlshs_queue_init(struct tlshs_queue *);

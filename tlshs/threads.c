@@ -50,6 +50,37 @@ static void answer(struct thread *t, struct end *e, struct tlshs_seat *s)
 		list_append(&e->waiting, &s->waiting);
 }
 
+static uint64_t read_ns(clockid_t clock)
+{
+	struct timespec ts;
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_SECOND + (uint64_t)ts.tv_nsec;
+}
+
+// Its source pays.
+static void run_seat(struct thread *t, struct end *e, struct tlshs_seat *s)
+{
+	uint32_t source = s->source;
+	uint64_t began_ns = read_ns(CLOCK_THREAD_CPUTIME_ID);
+	list_remove(&s->ready);
+	tlshs_seat_run(s);
+	answer(t, e, s);
+	tlshs_queue_charge(
+		&t->queue, source, read_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns, t->now_ns);
+}
+
+// A turn is waited for by what fits: a peer may have sent a lot behind its last message.
+static void take_bytes(
+	struct thread *t, struct end *e, struct tlshs_seat *s, const struct tlshs_order *o)
+{
+	if (!tlshs_seat_feed(s, &e->link, o))
+		return;
+	if (tlshs_handshake_is_full(s->handshake))
+		run_seat(t, e, s);
+	else
+		tlshs_queue_add(&t->queue, s, t->now_ns);
+}
+
 static void obey(struct thread *t, struct end *e, const struct tlshs_order *o)
 {
 	uint32_t at = (uint32_t)o->id;
@@ -65,8 +96,7 @@ static void obey(struct thread *t, struct end *e, const struct tlshs_order *o)
 			list_append(&t->open, &s->open);
 		answer(t, e, s);
 	} else if (known && o->kind == TLSHS_BYTES) {
-		if (tlshs_seat_feed(s, &e->link, o))
-			tlshs_queue_add(&t->queue, s, t->now_ns);
+		take_bytes(t, e, s, o);
 	} else if (known && o->kind == TLSHS_EOF && s->handshake) {
 		s->is_last = true;
 		tlshs_queue_add(&t->queue, s, t->now_ns);
@@ -113,26 +143,13 @@ static void expire(struct thread *t)
 	}
 }
 
-static uint64_t read_ns(clockid_t clock)
-{
-	struct timespec ts;
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_SECOND + (uint64_t)ts.tv_nsec;
-}
-
 // One public key operation or so: then whoever came meanwhile is looked at. True = there was one.
 static bool run_next(struct thread *t)
 {
 	struct tlshs_seat *s = tlshs_queue_take(&t->queue, t->now_ns);
-	if (!s)
-		return false;
-	uint32_t source = s->source;
-	uint64_t began_ns = read_ns(CLOCK_THREAD_CPUTIME_ID);
-	tlshs_seat_run(s);
-	answer(t, end_of(t, s), s);
-	tlshs_queue_charge(
-		&t->queue, source, read_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns, t->now_ns);
-	return true;
+	if (s)
+		run_seat(t, end_of(t, s), s);
+	return s != NULL;
 }
 
 // Returns for how long, for the next time.

@@ -158,7 +158,8 @@ static void deliver(struct world *w, struct end *e, size_t len)
 		return;
 	memcpy(e->fed + e->n_fed, e->pipe, len);
 	e->n_fed += len;
-	bool ended = tlshs_handshake_feed(e->h, e->pipe, len);
+	tlshs_handshake_gather(e->h, e->pipe, len / 2);
+	bool ended = tlshs_handshake_feed(e->h, e->pipe + len / 2, len - len / 2);
 	CHECK(ended == tlshs_handshake_ended(e->h));
 	drop(e, 0, len);
 	drain(w, e);

@@ -58,10 +58,12 @@ static void a_source_waits_for_what_it_has_spent(void **state)
 	tlshs_queue_add(&queue, &greedy, NOW);
 	tlshs_queue_add(&queue, &other, NOW + 900 * NS_PER_MS);
 	assert_ptr_equal(tlshs_queue_take(&queue, NOW + 900 * NS_PER_MS), &greedy);
+	assert_ptr_equal(tlshs_queue_take(&queue, NOW + 900 * NS_PER_MS), &other);
 	tlshs_queue_charge(&queue, 1, NS_PER_SECOND, NOW + 900 * NS_PER_MS);
 	tlshs_queue_add(&queue, &greedy, NOW + 900 * NS_PER_MS);
-	assert_ptr_equal(tlshs_queue_take(&queue, NOW + 900 * NS_PER_MS), &other);
-	assert_ptr_equal(tlshs_queue_take(&queue, NOW + 900 * NS_PER_MS), &greedy);
+	tlshs_queue_add(&queue, &other, NOW + 1000 * NS_PER_MS);
+	assert_ptr_equal(tlshs_queue_take(&queue, NOW + 1000 * NS_PER_MS), &other);
+	assert_ptr_equal(tlshs_queue_take(&queue, NOW + 1000 * NS_PER_MS), &greedy);
 }
 
 // TH-128
@@ -69,10 +71,12 @@ static void what_was_spent_is_forgiven_with_time(void **state)
 {
 	(void)state;
 	struct tlshs_seat once = seat(1, HELLO), other = seat(2, HELLO);
-	tlshs_queue_charge(&queue, 1, NS_PER_SECOND, NOW);
-	tlshs_queue_add(&queue, &once, NOW + 9 * NS_PER_SECOND);
-	tlshs_queue_add(&queue, &other, NOW + 9 * NS_PER_SECOND + 1);
-	assert_ptr_equal(tlshs_queue_take(&queue, NOW + 9 * NS_PER_SECOND + 2), &once);
+	tlshs_queue_charge(&queue, 1, 10 * NS_PER_MS, NOW);
+	tlshs_queue_add(&queue, &once, NOW + 79 * NS_PER_MS);
+	tlshs_queue_add(&queue, &other, NOW + 79 * NS_PER_MS + 1);
+	assert_ptr_equal(tlshs_queue_take(&queue, NOW + 79 * NS_PER_MS + 2), &other);
+	tlshs_queue_add(&queue, &other, NOW + 80 * NS_PER_MS);
+	assert_ptr_equal(tlshs_queue_take(&queue, NOW + 80 * NS_PER_MS), &once);
 }
 
 RUN_SUITE("tlshs/queue", cmocka_unit_test_setup(who_came_first_is_first, setup),

@@ -246,7 +246,39 @@ static void tls_63_a_client_hello_beyond_16_kib_is_refused(void **state)
 	tlshs_context_put(c);
 }
 
-static void tls_63_more_certificates_than_64_kib_are_refused(void **state)
+// TH-128: what a hello must not be longer than is refused before a key is touched for it.
+static void th_128_bytes_cost_their_copy_until_it_is_their_turn(void **state)
+{
+	struct tlshs_context_conf conf = server();
+	struct tlshs_context *c = context_good(&conf);
+	struct meeting m;
+	uint8_t bytes[2048], out[64];
+	meeting_init_far(&m, &(struct far_conf){TLSHS_CLIENT, .ca = &ca});
+	meeting_far_step(&m);
+	int n = BIO_read(m.far_out, bytes, sizeof(bytes));
+	assert_true(n > 0);
+	struct tlshs_handshake *h = tlshs_handshake_new(c, STR(""));
+	for (int at = 0; at < n; at++)
+		tlshs_handshake_gather(h, bytes + at, 1);
+	assert_int_equal(tlshs_handshake_drain(h, out, sizeof(out)), 0);
+	assert_false(tlshs_handshake_is_full(h));
+	for (size_t len = (size_t)n; len <= 16384; len += sizeof(bytes))
+		tlshs_handshake_gather(h, bytes, sizeof(bytes));
+	assert_true(tlshs_handshake_is_full(h));
+	assert_int_equal(tlshs_handshake_outcome(h), TLSHS_hello_too_large);
+	tlshs_handshake_run(h);
+	assert_int_equal(tlshs_handshake_drain(h, out, sizeof(out)), 7); // the alert alone
+	tlshs_handshake_free(h);
+	h = tlshs_handshake_new(c, STR(""));
+	tlshs_handshake_gather(h, bytes, (size_t)n);
+	tlshs_handshake_run(h);
+	assert_true(tlshs_handshake_drain(h, out, sizeof(out)) > 0);
+	tlshs_handshake_free(h);
+	meeting_fini(&m);
+	tlshs_context_put(c);
+}
+
+static void tls_63_more_certificates_than_32_kib_are_refused(void **state)
 {
 	for (uint16_t version = TLS_1_2; version <= TLS_1_3; version++) {
 		struct tlshs_context_conf conf = {.role = TLSHS_CLIENT, .ca_pem = ca.pem};
@@ -339,7 +371,8 @@ int main(void)
 		cmocka_unit_test(tls_55_a_name_that_is_not_served_is_refused),
 		cmocka_unit_test(a_peer_that_gives_up_is_told_by_its_alert),
 		cmocka_unit_test(tls_63_a_client_hello_beyond_16_kib_is_refused),
-		cmocka_unit_test(tls_63_more_certificates_than_64_kib_are_refused),
+		cmocka_unit_test(th_128_bytes_cost_their_copy_until_it_is_their_turn),
+		cmocka_unit_test(tls_63_more_certificates_than_32_kib_are_refused),
 		cmocka_unit_test(what_is_no_tls_is_malformed),
 		cmocka_unit_test(a_handshake_can_be_stopped_from_outside_once),
 	};
