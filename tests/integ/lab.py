@@ -209,9 +209,17 @@ class Lab:
         with open(log_path, "ab") as log:
             popen = subprocess.Popen(full, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                      start_new_session=True, env={**os.environ, **(env or {})})
+        if nice:
+            self._share_less(popen.pid, nice)
         process = Process(name, argv, log_path, popen)
         self.processes.append(process)
         return process
+
+    @staticmethod
+    def _share_less(pid, nice):
+        """A session has a share of a core of its own, if the kernel groups by them: nice counts within it (sched(7))."""
+        with contextlib.suppress(OSError):  # it does not, or the process has ended
+            pathlib.Path(f"/proc/{pid}/autogroup").write_text(str(nice))
 
     # -- the end
 
