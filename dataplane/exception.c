@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/exception.h"
 
-#include "dataplane/rate.h"
 #include "dataplane/tun.h"
 #include "lb/base/cacheline.h"
 #include "lb/base/check.h"
+#include "lb/base/gcra.h"
 #include "lb/base/record_ring.h"
 #include "lb/base/time.h"
 #include "lb/pick/limits.h"
@@ -22,6 +22,7 @@
 #define SENDER 0u // the worker that sends the kernel's frames
 #define BURST 32 // frames from one ring in one go
 #define REST_NS NS_PER_MS // workers wake nobody: a frame to the kernel waits that long
+#define DEPTH_NS (NS_PER_SECOND / 10) // of frames may come at once
 #define NEAR_SHARE 4 // a quarter of the rate is for frames of the link itself alone
 
 // over_rate, near_over_rate, ring_full: given to nobody. refused: the kernel does not take it, as
@@ -53,7 +54,10 @@ struct exception_end {
 		bool is_on;
 		struct record_ring to_kernel; // w: worker, r: thread
 		struct record_ring *from_kernel; // borrowed, of the sender alone
-		struct rate all, near; // near: beside all, for frames of the link itself
+		struct budget {
+			struct gcra used;
+			struct gcra_limit limit;
+		} all, near; // near: beside all, for frames of the link itself
 		uint64_t counters
 			[EXCEPTION_N_COUNTERS]; // refused: the thread's; the rest: the worker's
 	} ways[NET_MAX_PORTS];
@@ -83,13 +87,19 @@ bool exception_end_has(const struct exception_end *e, uint32_t port)
 	return e && e->ways[port].is_on;
 }
 
+static bool take(struct budget *b, uint64_t now_ns)
+{
+	return !gcra_is_spent(&b->used, &b->limit, now_ns) &&
+	       gcra_charge(&b->used, &b->limit, now_ns);
+}
+
 void exception_end_give(struct exception_end *e, uint32_t port, enum net_foreign why,
 	const uint8_t *frame, size_t len, bool is_unmade, uint64_t now_ns)
 {
 	struct way *w = &e->ways[port];
 	DCHECK(w->is_on && why < NET_N_FOREIGN);
 	bool is_near = net_foreign_is_near(frame, len);
-	if (!(is_near && rate_take(&w->near, now_ns)) && !rate_take(&w->all, now_ns)) {
+	if (!(is_near && take(&w->near, now_ns)) && !take(&w->all, now_ns)) {
 		counter_add(&w->counters[is_near ? EXCEPTION_kernel_rx_near_over_rate
 						 : EXCEPTION_kernel_rx_over_rate],
 			1);
@@ -222,6 +232,13 @@ static void *run(void *arg)
 
 // The control thread's.
 
+// Of one frame at least.
+static struct gcra_limit limit_of(uint32_t per_second)
+{
+	uint64_t price_ns = GCRA_PRICE_NS(per_second);
+	return (struct gcra_limit){price_ns, price_ns > DEPTH_NS ? price_ns : DEPTH_NS};
+}
+
 static int open_port(struct exception *e, uint32_t port, const struct exception_port *conf,
 	struct lb_err *reterr)
 {
@@ -235,8 +252,8 @@ static int open_port(struct exception *e, uint32_t port, const struct exception_
 		struct way *w = &e->ends[i].ways[port];
 		ok = record_ring_init(&w->to_kernel, RING_BYTES) == 0;
 		w->is_on = true;
-		rate_init(&w->near, conf->rate / NEAR_SHARE);
-		rate_init(&w->all, conf->rate - conf->rate / NEAR_SHARE);
+		w->near.limit = limit_of(conf->rate / NEAR_SHARE);
+		w->all.limit = limit_of(conf->rate - conf->rate / NEAR_SHARE);
 		w->from_kernel = i == SENDER ? &p->from_kernel : NULL;
 	}
 	return ok ? 0 : lb_err_set(reterr, "ports[%u].kernel: out of memory", port);

@@ -27,8 +27,8 @@ bool net_is_shared(const struct net *, const struct ip_addr *);
 // What TCP drops is not asked here.
 enum net_foreign net_foreign_of(
 	const struct net *, uint32_t port, const uint8_t *frame, size_t len, int dropped);
-// True for what no router passes on, and what none can have: a hop limit of 255 is that of a sender
-// on this very link (RFC 5082), as BFD's is (RFC 5881 5). Strangers beyond it can't send such.
+// True for what no router of IP passes on, and what none can have: a hop limit of 255 is that of a
+// sender on this very link (RFC 5082), as BFD's is (RFC 5881 5). Strangers beyond it can't send it.
 bool net_foreign_is_near(const uint8_t *frame, size_t len);
 // Makes the checksum of a TCP segment or UDP datagram whose sender left it to hardware: its field
 // has the sum of the pseudo-header. Frames that have none stay as they are.
