@@ -133,8 +133,10 @@ static void on_older_message(void *ctx, const struct takeover_message *m, int fd
 		tell_chain(t);
 	} else if (m->kind == TAKEOVER_REFUSED) {
 		give_up(t, m->text);
-	} else if (m->kind == TAKEOVER_LISTENER && t->stage == STAGE_ASKING && fd >= 0) {
-		t->conf.ops->inherit_listener(t->conf.ctx, fd);
+	} else if (m->kind == TAKEOVER_LISTENER && t->stage == STAGE_ASKING) {
+		if (fd >=
+			0) // else our limit of descriptors is reached: opening that port will tell
+			t->conf.ops->inherit_listener(t->conf.ctx, fd);
 	} else if (m->kind == TAKEOVER_GIVEN && t->stage == STAGE_ASKING) {
 		if (fd >= 0)
 			t->conf.ops->inherit(t->conf.ctx, fd);
