@@ -7,6 +7,7 @@
 #pragma once
 
 #include "lb/base/err.h"
+#include "lb/base/time.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +17,7 @@ struct access_place;
 
 // Entries of a stream that fails before it has lasted so long are lost: a server that does not know
 // the service takes the first message, too.
-#define ACCESS_SURE_NS (1000 * UINT64_C(1000000))
+#define ACCESS_SURE_NS NS_PER_SECOND
 #define ACCESS_RETRY_MAX_NS (10 * UINT64_C(1000000000))
 
 // Who sends: a Node in protobuf's form; borrowed, outlives all collectors.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where lines of access logs go, and the bytes that wait for it: a file, a FIFO or a stream
 // (ctrl/access_log/file.h), or as entries a collector (ctrl/access_log/collector.h). Lines leave
-// whole. What
-// is common to all outputs is here; each kind has its own way to write.
+// whole. What is common to all outputs is here; each kind has its own way to write.
 // Thread: made and freed by ctrl, used by the log's own thread in between; the numbers are read by
 // any. Opening, writing and closing may take as long as the disk does: of listeners' outputs that
 // is the log's own thread's alone.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ctrl/access_log/place.h"
+#include "lb/base/time.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +20,7 @@ struct lb_access_test;
 
 // When entries are sent to a collector, where nothing else is said (Envoy's).
 #define ACCESS_BATCH_BYTES 16384
-#define ACCESS_BATCH_NS (1000 * UINT64_C(1000000))
+#define ACCESS_BATCH_NS NS_PER_SECOND
 
 #define ACCESS_FORMAT_MAX 4096 // bytes
 #define ACCESS_WANTS_MAX 62 // of one listener, and of all that are not the same

@@ -60,7 +60,9 @@ static int read_batches(struct res_reader *rd, const Common *m, struct access_wa
 
 static int read_common(struct res_reader *rd, const Common *m, struct access_want *w)
 {
-	if (!m || !*m->log_name || strlen(m->log_name) > LOG_NAME_MAX)
+	if (!m)
+		return lb_err_set(rd->err, "is missing");
+	if (!*m->log_name || strlen(m->log_name) > LOG_NAME_MAX)
 		return lb_err_set(
 			rd->err, "log_name: it has not between 1 and %d bytes", LOG_NAME_MAX);
 	if (m->transport_api_version != IS_V3)
@@ -128,5 +130,7 @@ int res_access_grpc_read(struct res_reader *rd, const void *message, struct acce
 	const Config *m = message;
 	w->place.kind = ACCESS_COLLECTOR;
 	int rc = read_common(rd, m->common_config, w);
+	if (rc == -EINVAL)
+		return lb_err_within(rd->err, "common_config");
 	return rc ? rc : read_headers(rd, m, w);
 }

@@ -160,6 +160,8 @@ def test_ops_218_a_service_that_goes_under_load_loses_what_is_counted_alone(logg
     bed = logged.start(grpc_log("als"))
     assert bed.run_h2load(requests=1000).perfect
     wait_count(logged.service, 1000)
+    # What a stream that fails had in its last second counts as lost.
+    wait_until(lambda: bed.show("info")["access_log_written"] == 1000, LOADED_S, "all of them are sure")
     logged.service.ask(op="stop")
     assert bed.run_h2load(requests=40_000).perfect
     wait_until(lambda: "UNAVAILABLE" in bed.daemon.output(), TAKES_S, "a word in the log")

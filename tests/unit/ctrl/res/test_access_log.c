@@ -33,6 +33,7 @@
 #define NAMED ",'logName':'edge',"
 #define GRPC_LOG(more, common) LOGS(LOG(GRPC_TYPE, COMMON(NAMED TO_ALS common) more))
 #define IGNORED(why) "access_log \"a\" is ignored: " why
+#define IGNORED_COMMON(why) IGNORED("common_config: " why)
 #define COMPARE(op, value) "'comparison':{'op':'" op "','value':{'defaultValue':" value "}}"
 #define STATUS(op, value) "'statusCodeFilter':{" COMPARE(op, value) "}"
 
@@ -108,24 +109,28 @@ static void what_a_service_is_not_told_is_named(void **state)
 {
 	static const struct res_row rows[] = {
 		{"a service", GRPC_LOG("", "")},
-		{"no common_config", LOGS(LOG(GRPC_TYPE, "")), NULL,
-			IGNORED("log_name: it has not between 1 and 255 bytes")},
+		{"no common_config", LOGS(LOG(GRPC_TYPE, "")), NULL, IGNORED_COMMON("is missing")},
 		{"no log_name", LOGS(LOG(GRPC_TYPE, COMMON("," TO_ALS))), NULL,
-			IGNORED("log_name: it has not between 1 and 255 bytes")},
+			IGNORED_COMMON("log_name: it has not between 1 and 255 bytes")},
 		{"no version", LOGS(LOG(GRPC_TYPE, ",'commonConfig':{'logName':'a'," TO_ALS "}")),
-			NULL, IGNORED("transport_api_version: is not V3")},
+			NULL, IGNORED_COMMON("transport_api_version: is not V3")},
 		{"no service", LOGS(LOG(GRPC_TYPE, COMMON(",'logName':'a'"))), NULL,
-			IGNORED("grpc_service: it is not envoy_grpc with a cluster_name")},
+			IGNORED_COMMON("grpc_service: it is not envoy_grpc with a "
+				       "cluster_name")},
 		{"Google's client",
 			LOGS(LOG(GRPC_TYPE,
 				COMMON(NAMED SERVICE("'googleGrpc':{'targetUri':'a:1'}")))),
-			NULL, IGNORED("grpc_service: it is not envoy_grpc with a cluster_name")},
+			NULL,
+			IGNORED_COMMON("grpc_service: it is not envoy_grpc with a "
+				       "cluster_name")},
 		{"no cluster", LOGS(LOG(GRPC_TYPE, COMMON(NAMED SERVICE("'envoyGrpc':{}")))), NULL,
-			IGNORED("grpc_service: it is not envoy_grpc with a cluster_name")},
+			IGNORED_COMMON("grpc_service: it is not envoy_grpc with a "
+				       "cluster_name")},
 		{"no interval", GRPC_LOG("", ",'bufferFlushInterval':'0s'"), NULL,
-			IGNORED("buffer_flush_interval: is 0")},
+			IGNORED_COMMON("buffer_flush_interval: is 0")},
 		{"a bad interval", GRPC_LOG("", ",'bufferFlushInterval':'-1s'"), NULL,
-			IGNORED("buffer_flush_interval: seconds must be in [0, 315576000000]")},
+			IGNORED_COMMON("buffer_flush_interval: seconds must be in [0, "
+				       "315576000000]")},
 		{"a header that is not kept",
 			GRPC_LOG(",'additionalRequestHeadersToLog':['cookie','traceparent']", ""),
 			NULL,
