@@ -67,7 +67,7 @@
 	X(queue_overflows)                                                                         \
 	X(connects) /* attempts to connect to backends */                                          \
 	X(connect_failures)                                                                        \
-	/* Connections through HTTP proxies, and those that were not opened: */                    \
+	/* Connections through HTTP proxies, and why others were not opened (no_memory aside): */  \
 	X(through_opened)                                                                          \
 	X(through_unreachable) /* the proxy took no connection */                                  \
 	X(through_refused) /* it answered with a status that is not 2xx */                         \

@@ -9,6 +9,7 @@
 #include "lb/base/time.h"
 #include "lb/pick/access.h"
 #include "lb/pick/link.h"
+#include "lb/route/header_value.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -38,12 +39,18 @@ static uint64_t make_id(struct rand *rand)
 // The first one, as an access log has it. Empty = it is not there.
 static struct str header_of(const struct h2_message *m, struct str name)
 {
-	if (name.p[0] == ':')
-		return str_eq(name, STR(":method"))      ? m->method
-		       : str_eq(name, STR(":path"))      ? m->path
-		       : str_eq(name, STR(":authority")) ? m->authority
-		       : str_eq(name, STR(":scheme"))    ? m->scheme
-		                                         : (struct str){NULL, 0};
+	switch (lb_header_source(name)) {
+	case LB_HEADER_METHOD:
+		return m->method;
+	case LB_HEADER_PATH:
+		return m->path;
+	case LB_HEADER_AUTHORITY:
+		return m->authority;
+	case LB_HEADER_SCHEME:
+		return m->scheme;
+	default:
+		break;
+	}
 	for (size_t i = 0; i < m->n_fields; i++)
 		if (str_eq(m->fields[i].name, name))
 			return m->fields[i].value;
