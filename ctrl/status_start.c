@@ -89,8 +89,8 @@ static bool make_server(
 	return false;
 }
 
-int status_start(const struct config *config, int listener, const struct xds_bootstrap *bootstrap,
-	struct xds_federation *xds, struct loop *loop, struct status_port **ret, struct lb_err *err)
+int status_start(int listener, const struct xds_bootstrap *bootstrap, struct xds_federation *xds,
+	struct loop *loop, struct status_port **ret, struct lb_err *err)
 {
 	struct status_port *p = calloc(1, sizeof(*p));
 	if (p)

@@ -15,8 +15,8 @@ struct xds_federation;
 
 // Of the listener, which it takes, on failure too. What else it is given is borrowed, and outlives
 // it. Returns 0, or -EINVAL with reterr, which names the field.
-[[nodiscard]] int status_start(const struct config *, int listener, const struct xds_bootstrap *,
-	struct xds_federation *, struct loop *, struct status_port **ret, struct lb_err *reterr);
+[[nodiscard]] int status_start(int listener, const struct xds_bootstrap *, struct xds_federation *,
+	struct loop *, struct status_port **ret, struct lb_err *reterr);
 void status_begin(struct status_port *); // accepts from now on
 int status_listener(const struct status_port *); // borrowed; -1 = it has left
 void status_set_serving(struct status_port *, bool serving); // NULL is fine

@@ -25,6 +25,7 @@ TIMEOUT_S = 10
 PAUSE_S = 0.005
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 SETTINGS = 4
+ENDS = {"/metrics": b"\n", "/": b"</html>\n"}
 
 
 def ask(path):
@@ -77,7 +78,7 @@ class Scraper:
             raise
         if not self.is_kept:
             self.connection.close()
-        if answer.status != 200 or not body.endswith((b"</html>\n", b"\n")):
+        if answer.status != 200 or not body.endswith(ENDS[self.path]):
             raise OSError(f"{answer.status} {body[-100:]}")
 
 
@@ -103,7 +104,7 @@ class Knocks:
 def main():
     stop, asked, seen, scraped, greeted = sys.argv[1:]
     knocks = [("stats", ask, asked), ("takeover", see, seen), ("status", greet, int(greeted))]
-    for path in ("/metrics", "/"):
+    for path in ENDS:
         knocks += [(f"{path} new", Scraper.scrape, Scraper(int(scraped), path, False)),
                    (f"{path} kept", Scraper.scrape, Scraper(int(scraped), path, True))]
     kinds = [Knocks(name, pathlib.Path(stop), knock, where) for name, knock, where in knocks]
