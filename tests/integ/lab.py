@@ -217,7 +217,7 @@ class Lab:
 
     @staticmethod
     def _share_less(pid, nice):
-        """A session has a share of a core of its own, if the kernel groups by them: nice counts within it (sched(7))."""
+        """nice counts within a session, which has a share of its own where the kernel groups by them (sched(7))."""
         with contextlib.suppress(OSError):  # it does not, or the process has ended
             pathlib.Path(f"/proc/{pid}/autogroup").write_text(str(nice))
 
