@@ -41,7 +41,8 @@ struct tlshs_seat {
 void tlshs_seat_start(struct tlshs_seat *, const struct tlshs_order *, struct tlshs_census *,
 	uint64_t deadline_ns);
 // Bytes of the peer. True = there is something to run for.
-bool tlshs_seat_feed(struct tlshs_seat *, struct tlshs_link *, const struct tlshs_order *);
+[[nodiscard]] bool tlshs_seat_feed(
+	struct tlshs_seat *, struct tlshs_link *, const struct tlshs_order *);
 // Goes on with what the peer has sent.
 void tlshs_seat_run(struct tlshs_seat *);
 // Writes what there is to answer, and ends the handshake once all is told. counts: by outcome.

@@ -28,7 +28,8 @@ static void obey(struct desk *d, const struct tlshs_order *o)
 	if (o->kind == TLSHS_START)
 		tlshs_seat_start(s, o, &d->census, 0);
 	else if (o->kind == TLSHS_BYTES)
-		tlshs_seat_feed(s, &d->link, o);
+		if (tlshs_seat_feed(s, &d->link, o))
+			tlshs_seat_run(s);
 	if (o->kind == TLSHS_STOP)
 		tlshs_seat_stop(s, &d->census, d->counts);
 	else
