@@ -154,7 +154,8 @@ static bool turn(struct world *w)
 	return all;
 }
 
-// Rounds without a second between them, until it is so.
+// Rounds without a second between them, until it is so. What the server has seen is not yet what
+// libgrpc has told us, nor the other way round.
 #define UNTIL(w, what)                                                                             \
 	do {                                                                                       \
 		int left_ms = PATIENCE_MS;                                                         \
@@ -198,7 +199,7 @@ static void entries_wait_for_a_batch_and_come_in_order(void **state)
 	assert_int_equal(w->n_calls, 1);
 	assert_int_equal(w->n_messages, 2);
 	assert_int_equal(w->n_named, 1);
-	assert_int_equal(n_lines(w), 3);
+	UNTIL(w, n_lines(w) == 3);
 	assert_int_equal(n_cut(w), 0);
 }
 
@@ -233,8 +234,8 @@ static void a_collector_that_comes_back_has_what_waited(void **state)
 	}
 	assert_string_equal(w->paths, "/1 /2 ");
 	pass(w, ACCESS_SURE_NS);
+	UNTIL(w, n_lines(w) == 2);
 	assert_int_equal(w->out->error, 0);
-	assert_int_equal(n_lines(w), 2);
 	assert_int_equal(n_cut(w), 0);
 }
 
@@ -310,7 +311,7 @@ static void a_slow_server_costs_a_message_and_a_buffer(void **state)
 	assert_int_equal(n_cut(w), 0);
 	UNTIL(w, w->n_entries == n);
 	pass(w, ACCESS_SURE_NS);
-	assert_int_equal(n_lines(w), n);
+	UNTIL(w, n_lines(w) == n);
 	assert_int_equal(w->n_calls, 1);
 }
 
@@ -321,9 +322,8 @@ static void the_last_entries_do_not_wait_and_the_stream_ends(void **state)
 	put(w, "/1");
 	access_output_finish(w->out, true);
 	assert_true(access_output_waits(w->out));
-	UNTIL(w, !access_output_waits(w->out));
+	UNTIL(w, !access_output_waits(w->out) && !w->call);
 	assert_string_equal(w->paths, "/1 ");
-	assert_null(w->call);
 	assert_int_equal(n_lines(w), 1);
 	assert_int_equal(w->out->error, 0);
 	// It is wanted again.
