@@ -8,7 +8,7 @@
 
 #include <openssl/ssl.h>
 
-#define TLSHS_MAX_CHAIN 32768 // bytes of a peer's Certificate message: 20 ms of a thread
+#define TLSHS_MAX_CHAIN 24576 // bytes of a peer's Certificate message: 15 ms of a thread
 #define TLSHS_KEYLOG_SERVER 0
 #define TLSHS_KEYLOG_CLIENT 1
 
