@@ -76,6 +76,23 @@ int proto_pack(const ProtobufCMessage *m, uint8_t **ret, size_t *ret_len)
 	return 0;
 }
 
+size_t proto_varint_write(uint64_t v, uint8_t to[PROTO_VARINT_MAX])
+{
+	size_t n = 0;
+	for (; v >= 0x80; v >>= 7)
+		to[n++] = (uint8_t)(v | 0x80);
+	to[n++] = (uint8_t)v;
+	return n;
+}
+
+struct proto_head proto_head_of(uint32_t number, size_t len)
+{
+	struct proto_head h;
+	h.len = proto_varint_write((uint64_t)number << 3 | LENGTH_DELIMITED, h.bytes);
+	h.len += proto_varint_write(len, h.bytes + h.len);
+	return h;
+}
+
 bool proto_field_next(const uint8_t **p, const uint8_t *end, struct proto_field *ret)
 {
 	const uint8_t *at = *p;

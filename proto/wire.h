@@ -16,6 +16,8 @@
 #include <stdint.h>
 
 #define PROTO_DEPTH_MAX 100 // messages within messages, as protobuf's own parsers have it
+#define PROTO_VARINT_MAX 10 // bytes
+#define PROTO_HEAD_MAX (5 + PROTO_VARINT_MAX) // a tag has 5 at most
 
 // The message, the caller's (proto_free); NULL: malformed, nested too deeply, not text where text
 // is due, or no memory, with the reason in reterr (which may be NULL). An Any inside is not opened:
@@ -39,6 +41,15 @@ struct proto_field {
 };
 // Takes the next field from *p. False = there is none, or (*p is before end) what is there is none.
 bool proto_field_next(const uint8_t **p, const uint8_t *end, struct proto_field *ret);
+
+// Returns how many bytes it took.
+size_t proto_varint_write(uint64_t, uint8_t to[PROTO_VARINT_MAX]);
+// What stands before the bytes of a field that is a message or a text: its tag and their length.
+struct proto_head {
+	uint8_t bytes[PROTO_HEAD_MAX];
+	size_t len;
+};
+struct proto_head proto_head_of(uint32_t number, size_t len);
 
 // Does the Any's type URL name this message? What stands before the last '/' does not count
 // (WF-04). Both may be "".

@@ -7,14 +7,13 @@
 #include "lb/base/backoff.h"
 #include "lb/base/min.h"
 #include "lb/base/rand.h"
-#include "proto/scan.h"
+#include "proto/wire.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define METHOD "/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs"
-#define HEAD_MAX 6 // bytes of a field's tag and length
 
 struct collector {
 	struct access_output base;
@@ -135,30 +134,17 @@ static bool open_stream(struct collector *c)
 	return true;
 }
 
-struct head {
-	uint8_t bytes[HEAD_MAX];
-	size_t len;
-};
-
-// Of a field that is a message or a text.
-static struct head head_of(uint32_t number, size_t len)
-{
-	struct head h = {.bytes = {(uint8_t)PROTO_TAG(number, PROTO_BYTES)}, .len = 1};
-	for (; len > 0x7f; len >>= 7)
-		h.bytes[h.len++] = (uint8_t)(len | 0x80);
-	h.bytes[h.len++] = (uint8_t)len;
-	return h;
-}
-
 // StreamAccessLogsMessage: identifier (node, log_name) in a stream's first one, and http_logs.
 static void send_batch(struct collector *c)
 {
 	const struct access_node *node = c->node;
 	const char *name = c->base.place.log_name;
 	size_t name_len = strlen(name);
-	const struct head of_node = head_of(1, node->len), of_name = head_of(2, name_len);
-	const struct head of_who = head_of(1, of_node.len + node->len + of_name.len + name_len);
-	const struct head of_entries = head_of(2, c->batch_len);
+	const struct proto_head of_node = proto_head_of(1, node->len);
+	const struct proto_head of_name = proto_head_of(2, name_len);
+	const struct proto_head of_who =
+		proto_head_of(1, of_node.len + node->len + of_name.len + name_len);
+	const struct proto_head of_entries = proto_head_of(2, c->batch_len);
 	const struct rpc_piece pieces[] = {
 		{of_who.bytes, of_who.len},
 		{of_node.bytes, of_node.len},

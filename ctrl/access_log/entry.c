@@ -34,8 +34,7 @@ _Static_assert(sizeof(Pair) == sizeof(ENTRY(HTTPResponseProperties__ResponseHead
 	"pairs are the same");
 
 #define HEADERS_MAX 16 // of a form: more than are kept
-#define FIELD_TAG PROTO_TAG(1, PROTO_BYTES) // of an entry in HTTPAccessLogEntries
-#define HEAD_MAX 6 // bytes of the tag and the length
+#define FIELD 1 // of an entry in HTTPAccessLogEntries
 
 struct access_entry_form {
 	size_t n;
@@ -312,14 +311,12 @@ static void make_pairs(struct made *m, const struct access_entry_form *f)
 
 static void put(struct access_line *l, const Entry *e)
 {
-	uint8_t head[HEAD_MAX] = {FIELD_TAG};
-	size_t len = protobuf_c_message_get_packed_size(&e->base), n = 1;
-	for (size_t left = len; left || n == 1; left >>= 7)
-		head[n++] = (uint8_t)((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
+	size_t len = protobuf_c_message_get_packed_size(&e->base);
+	const struct proto_head head = proto_head_of(FIELD, len);
 	// Texts have a bound, and three bytes at most for each of theirs: it is never too long.
-	if (n + len > l->size - l->len)
+	if (head.len + len > l->size - l->len)
 		return;
-	access_line_put(l, (struct str){(const char *)head, n});
+	access_line_put(l, (struct str){(const char *)head.bytes, head.len});
 	l->len += protobuf_c_message_pack(&e->base, (uint8_t *)l->p + l->len);
 }
 

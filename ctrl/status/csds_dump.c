@@ -9,17 +9,14 @@
 #include "lb/base/check.h"
 #include "lb/base/grow.h"
 #include "lb/base/time.h"
+#include "proto/wire.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_FRAME 16 // a tag and a length, twice
-
-// Tags of length-delimited fields.
-#define TAG_CONFIG 0x0a // ClientStatusResponse.config = 1
-#define TAG_NODE 0x0a // ClientConfig.node = 1
-#define TAG_GENERIC 0x1a // ClientConfig.generic_xds_configs = 3
+// Fields: ClientStatusResponse.config, ClientConfig.node, ClientConfig.generic_xds_configs.
+enum { CONFIG = 1, NODE = 1, GENERIC = 3 };
 
 typedef Envoy__Service__Status__V3__ClientConfig__GenericXdsConfig Entry;
 typedef Envoy__Admin__V3__UpdateFailureState Failure;
@@ -173,19 +170,10 @@ static void entry_fill(const struct csds_dump *d, const struct item *i, struct e
 	}
 }
 
-static uint8_t *put_frame(uint8_t *to, uint8_t tag, size_t len)
+static uint8_t *put_head(uint8_t *to, uint32_t number, size_t len)
 {
-	*to++ = tag;
-	for (; len >= 0x80; len >>= 7)
-		*to++ = (uint8_t)(len | 0x80);
-	*to++ = (uint8_t)len;
-	return to;
-}
-
-static size_t frame_len(size_t len)
-{
-	uint8_t scratch[MAX_FRAME];
-	return (size_t)(put_frame(scratch, 0, len) - scratch);
+	const struct proto_head h = proto_head_of(number, len);
+	return (uint8_t *)memcpy(to, h.bytes, h.len) + h.len;
 }
 
 // Parts
@@ -207,7 +195,7 @@ static int begin(struct csds_dump *d)
 	d->begun = true;
 	d->next = d->first;
 	uint8_t *frame = add_part(
-		d, 2 * MAX_FRAME + protobuf_c_message_get_packed_size(&d->conf.node->base));
+		d, 2 * PROTO_HEAD_MAX + protobuf_c_message_get_packed_size(&d->conf.node->base));
 	if (!frame)
 		return -ENOMEM;
 	d->len = 0; // the frame's length is known in the end
@@ -218,8 +206,9 @@ static void finish(struct csds_dump *d)
 {
 	struct rpc_part *frame = &d->parts[0];
 	size_t node_len = protobuf_c_message_get_packed_size(&d->conf.node->base);
-	uint8_t *at = put_frame(frame->bytes, TAG_CONFIG, frame_len(node_len) + node_len + d->len);
-	at = put_frame(at, TAG_NODE, node_len);
+	size_t node_head_len = proto_head_of(NODE, node_len).len;
+	uint8_t *at = put_head(frame->bytes, CONFIG, node_head_len + node_len + d->len);
+	at = put_head(at, NODE, node_len);
 	at += protobuf_c_message_pack(&d->conf.node->base, at);
 	frame->len = (size_t)(at - frame->bytes);
 	d->len += frame->len;
@@ -234,7 +223,7 @@ static int encode(struct csds_dump *d, const struct item *end, size_t len)
 	for (struct item *i = d->next; i != end; i = i->next) {
 		struct entry e;
 		entry_fill(d, i, &e);
-		at = put_frame(at, TAG_GENERIC, i->len);
+		at = put_head(at, GENERIC, i->len);
 		at += protobuf_c_message_pack(&e.msg.base, at);
 		xds_res_put(i->res);
 		xds_refused_put(i->refused);
@@ -254,7 +243,7 @@ int csds_dump_step(struct csds_dump *d, size_t budget)
 		struct entry e;
 		entry_fill(d, end, &e);
 		end->len = protobuf_c_message_get_packed_size(&e.msg.base);
-		len += frame_len(end->len) + end->len;
+		len += proto_head_of(GENERIC, end->len).len + end->len;
 	}
 	if (len > CSDS_MAX_LEN - d->len)
 		return -E2BIG;

@@ -6,6 +6,8 @@
 // Thread: ctrl.
 #pragma once
 
+#include "lb/base/time.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,11 +17,11 @@ struct rand;
 struct trace_exporter;
 
 #define TRACE_BATCH 256 // records
-#define TRACE_WAIT_NS (1000 * UINT64_C(1000000)) // of a batch that is not full
+#define TRACE_WAIT_NS NS_PER_SECOND // of a batch that is not full
 #define TRACE_QUEUE 64 // batches, the one under way included
 #define TRACE_QUEUE_BYTES (64u << 20) // of them all
-#define TRACE_TRIES_NS (60 * UINT64_C(1000000000)) // of a batch, from when it was made
-#define TRACE_TIMEOUT_NS (10 * UINT64_C(1000000000)) // of a try
+#define TRACE_TRIES_NS (60 * NS_PER_SECOND) // of a batch, from when it was made
+#define TRACE_TIMEOUT_NS (10 * NS_PER_SECOND) // of a try
 
 struct trace_exporter_conf { // all borrowed, outlives it
 	struct lb_trace *const *workers;

@@ -149,12 +149,8 @@ static void put(struct out *o, const void *bytes, size_t len)
 
 static void put_varint(struct out *o, uint64_t v)
 {
-	uint8_t bytes[10];
-	size_t n = 0;
-	for (; v >= 0x80; v >>= 7)
-		bytes[n++] = (uint8_t)(v | 0x80);
-	bytes[n++] = (uint8_t)v;
-	put(o, bytes, n);
+	uint8_t bytes[PROTO_VARINT_MAX];
+	put(o, bytes, proto_varint_write(v, bytes));
 }
 
 static void put_frame(struct out *o, uint32_t number, size_t len)

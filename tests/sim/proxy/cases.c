@@ -34,6 +34,30 @@ struct world *ready_world(const struct world_conf *conf)
 	return w;
 }
 
+struct lb_check *a_check(enum lb_check_kind kind, const char *path)
+{
+	static const struct field grpc[] = {
+		{.name = {"te", 2}, .value = {"trailers", 8}},
+		{.name = {"content-type", 12}, .value = {"application/grpc", 16}},
+	};
+	static const struct lb_status_range ok[] = {{200, 201}};
+	struct lb_check *c = lb_check_new();
+	assert_non_null(c);
+	c->kind = kind;
+	c->keeps_connection = kind != LB_CHECK_TCP;
+	c->timeout_ns = 500 * MS;
+	c->interval_ns = c->unhealthy_interval_ns = c->unhealthy_edge_ns = SECOND;
+	c->healthy_edge_ns = c->no_traffic_ns = c->no_traffic_healthy_ns = SECOND;
+	c->healthy_threshold = c->unhealthy_threshold = 2;
+	c->method = STR("GET");
+	c->authority = STR("calls.test");
+	c->path = str_from(path);
+	c->fields = grpc;
+	c->n_fields = kind == LB_CHECK_GRPC ? 2 : 0;
+	c->expected = (struct lb_status_ranges){ok, 1};
+	return c;
+}
+
 struct world *world_of_hanging(uint32_t n)
 {
 	struct world_conf conf = world_conf_default(7);

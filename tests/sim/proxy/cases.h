@@ -4,6 +4,7 @@
 // Thread: the test's.
 #pragma once
 
+#include "lb/pick/check.h"
 #include "tests/sim/proxy/world.h"
 
 // One client, two backends.
@@ -15,6 +16,9 @@ void use_backends(struct world *, uint32_t mask);
 struct world *ready_world(const struct world_conf *conf);
 // Of 20 clients, with n requests under way at two backends that never answer.
 struct world *world_of_hanging(uint32_t n);
+// Every second, with a path (not copied) that says what the backends do (peers.h). The caller's
+// (lb_check_put).
+struct lb_check *a_check(enum lb_check_kind, const char *path);
 struct ask *ask(struct world *, enum kind kind, uint32_t size);
 // With grpc-timeout and x-fail (peers.h), NULL = without.
 struct ask *ask_with(

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Health checks from the control thread's timers to the backends and back.
-#include "lb/pick/check.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 
@@ -9,32 +8,6 @@
 #define CASE(f) cmocka_unit_test(f)
 
 #define ID "1000" // of no request
-
-static const struct field grpc[] = {
-	{.name = {"te", 2}, .value = {"trailers", 8}},
-	{.name = {"content-type", 12}, .value = {"application/grpc", 16}},
-};
-static const struct lb_status_range ok[] = {{200, 201}};
-
-// Every second, with a path that says what the backends do (peers.h).
-static struct lb_check *check_of(enum lb_check_kind kind, const char *path)
-{
-	struct lb_check *c = lb_check_new();
-	assert_non_null(c);
-	c->kind = kind;
-	c->keeps_connection = kind != LB_CHECK_TCP;
-	c->timeout_ns = 500 * MS;
-	c->interval_ns = c->unhealthy_interval_ns = c->unhealthy_edge_ns = SECOND;
-	c->healthy_edge_ns = c->no_traffic_ns = c->no_traffic_healthy_ns = SECOND;
-	c->healthy_threshold = c->unhealthy_threshold = 2;
-	c->method = STR("GET");
-	c->authority = STR("calls.test");
-	c->path = str_from(path);
-	c->fields = grpc;
-	c->n_fields = kind == LB_CHECK_GRPC ? 2 : 0;
-	c->expected = (struct lb_status_ranges){ok, 1};
-	return c;
-}
 
 static void set_check(struct world *w, struct lb_check *c)
 {
@@ -50,7 +23,7 @@ static struct world *checking_world(enum lb_check_kind kind, const char *path)
 	conf.n_clients = 1;
 	conf.n_backends = 2;
 	struct world *w = world_new(&conf);
-	w->control.leaves[0].check = check_of(kind, path);
+	w->control.leaves[0].check = a_check(kind, path);
 	use_backends(w, 0x3);
 	lb_check_put(w->control.leaves[0].check);
 	w->control.leaves[0].check = NULL;
@@ -199,7 +172,7 @@ static void bytes_that_come_are_looked_for(void **state)
 {
 	static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0";
 	static const struct str found[] = {{"\4\0\0\0\0\0", 6}}, missing[] = {{"+PONG", 5}};
-	struct lb_check *c = check_of(LB_CHECK_TCP, "");
+	struct lb_check *c = a_check(LB_CHECK_TCP, "");
 	struct world *w = ready_world(NULL);
 	c->body = (struct str){preface, sizeof(preface) - 1};
 	c->receive = found;
@@ -210,7 +183,7 @@ static void bytes_that_come_are_looked_for(void **state)
 	assert_true(counts_of(w).passed >= 8);
 	end(w);
 
-	c = check_of(LB_CHECK_TCP, "");
+	c = a_check(LB_CHECK_TCP, "");
 	w = ready_world(NULL);
 	c->receive = missing;
 	c->n_receive = 1;
@@ -227,7 +200,7 @@ static void checks_may_come_and_go_under_load(void **state)
 	for (int i = 0; i < 20; i++) {
 		struct ask *a = ask(w, KIND_ECHO, 1000), *b = ask(w, KIND_DOWNLOAD, 1000);
 		if (i % 4 == 1)
-			set_check(w, check_of(LB_CHECK_HTTP, "/check/plain/" ID "/5"));
+			set_check(w, a_check(LB_CHECK_HTTP, "/check/plain/" ID "/5"));
 		if (i % 4 == 3)
 			control_update(&w->control, 0);
 		world_run(w, (uint64_t)i * 30 * MS);

@@ -274,27 +274,11 @@ static void hc_07_another_proxy_takes_over_when_it_is_connected(void **state)
 
 // Checks.
 
-static struct lb_check *check_of(enum lb_check_kind kind)
-{
-	static const struct lb_status_range ok[] = {{200, 201}};
-	struct lb_check *c = lb_check_new();
-	assert_non_null(c);
-	c->kind = kind;
-	c->timeout_ns = 500 * MS;
-	c->interval_ns = c->unhealthy_interval_ns = c->unhealthy_edge_ns = SECOND;
-	c->healthy_edge_ns = c->no_traffic_ns = c->no_traffic_healthy_ns = SECOND;
-	c->healthy_threshold = c->unhealthy_threshold = 2;
-	c->method = STR("GET");
-	c->authority = STR("calls.test");
-	c->path = STR("/check/plain/1000/100");
-	c->expected = (struct lb_status_ranges){ok, 1};
-	return c;
-}
-
 static void checked(enum lb_check_kind kind, const char *answer, const char *why)
 {
 	struct world *w = a_world();
-	struct lb_check *c = check_of(kind);
+	struct lb_check *c = a_check(kind, "/check/plain/1000/100");
+	c->keeps_connection = false; // each asks the proxy
 	struct lb_leaf_record r;
 	const struct ip_port at = {wire_address(HOST_BACKENDS, 1), 50051};
 	listen_at(&first, w, FIRST, answer);

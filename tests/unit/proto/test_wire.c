@@ -19,14 +19,9 @@ static const uint8_t *nested(uint8_t *room, size_t size, unsigned depth, size_t 
 {
 	size_t len = 0;
 	for (unsigned i = 1; i < depth; i++) {
-		uint8_t head[8];
-		size_t n = 0, x = len;
-		head[n++] = 4 << 3 | 2;
-		for (; x >= 0x80; x >>= 7)
-			head[n++] = (uint8_t)(x | 0x80);
-		head[n++] = (uint8_t)x;
-		len += n;
-		memcpy(room + size - len, head, n);
+		const struct proto_head head = proto_head_of(4, len);
+		len += head.len;
+		memcpy(room + size - len, head.bytes, head.len);
 	}
 	*ret_len = len;
 	return room + size - len;
@@ -171,9 +166,33 @@ static void what_is_no_text_is_named_with_its_path(void **state)
 	}
 }
 
+static void a_head_is_read_as_it_was_written(void **state)
+{
+	static const uint32_t numbers[] = {1, 15, 16, 2047, 2048, (1U << 29) - 1};
+	static const size_t lens[] = {0, 1, 127, 128, 16383, 16384, 70000};
+	static const uint8_t room[PROTO_HEAD_MAX + 70000];
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		for (size_t k = 0; k < sizeof(lens) / sizeof(lens[0]); k++) {
+			uint8_t bytes[sizeof(room)];
+			const struct proto_head head = proto_head_of(numbers[i], lens[k]);
+			struct proto_field f;
+			const uint8_t *p = bytes;
+			assert_true(head.len <= PROTO_HEAD_MAX);
+			memcpy(bytes, room, sizeof(room));
+			memcpy(bytes, head.bytes, head.len);
+			assert_true(proto_field_next(&p, bytes + head.len + lens[k], &f));
+			assert_int_equal(f.number, numbers[i]);
+			assert_int_equal(f.len, lens[k]);
+			assert_ptr_equal(f.bytes, bytes + head.len);
+		}
+	uint8_t longest[PROTO_VARINT_MAX];
+	assert_int_equal(proto_varint_write(UINT64_MAX, longest), PROTO_VARINT_MAX);
+}
+
 RUN_SUITE("proto/wire", cmocka_unit_test(nesting_is_bounded),
 	cmocka_unit_test(empty_bytes_are_an_empty_message),
 	cmocka_unit_test(later_values_win_and_unknown_fields_are_kept),
 	cmocka_unit_test(cut_and_changed_bytes_do_no_harm),
 	cmocka_unit_test(fields_come_one_by_one_as_they_stand_in_the_bytes),
-	cmocka_unit_test(what_is_no_text_is_named_with_its_path))
+	cmocka_unit_test(what_is_no_text_is_named_with_its_path),
+	cmocka_unit_test(a_head_is_read_as_it_was_written))
