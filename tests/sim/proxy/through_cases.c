@@ -11,6 +11,7 @@
 
 #define FIRST 101 // numbers of the proxies' addresses
 #define SECOND_ONE 102
+#define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 #define OPENS "HTTP/1.1 200 Connection established\r\nvia: x\r\n\r\n"
 
 struct way {
@@ -18,6 +19,7 @@ struct way {
 	struct tcp_conn *tcp;
 	const struct tcp_conn_ops *behind; // NULL = it is not open
 	void *user;
+	size_t n_known; // bytes to come that the backend has already
 	size_t len;
 	char head[256];
 };
@@ -26,8 +28,10 @@ struct way {
 struct http_proxy {
 	struct world *w;
 	const char *answer; // NULL = none
+	size_t n_alone; // bytes of it that go out in segments of their own, before all else
 	bool hangs_up; // behind the answer, if that opens no way
 	uint32_t n_asked, n_opened;
+	size_t n_behind; // bytes that last went out in one piece with the answer's end
 	char last[256]; // what it was asked
 	struct way ways[64];
 	uint32_t n_ways;
@@ -38,32 +42,50 @@ static void open_way(struct way *y)
 	unsigned number;
 	assert_int_equal(sscanf(y->head, "CONNECT 10.0.2.%u:50051 HTTP/1.1\r\n", &number), 1);
 	assert_in_range(number, 1, y->proxy->w->conf.n_backends);
-	y->behind = backend_accept(&y->proxy->w->backends[number - 1], y->tcp, &y->user);
+	struct backend *b = &y->proxy->w->backends[number - 1];
+	y->behind = backend_accept(b, y->tcp, &y->user);
 	y->proxy->n_opened++;
+	// Ours greets who has greeted; others speak first.
+	y->n_known = strlen(PREFACE);
+	y->behind->on_data(y->tcp, y->user, (const uint8_t *)PREFACE, y->n_known);
+	backend_pump(b);
 }
 
+static void say(struct way *y, const char *text, size_t len)
+{
+	struct pool *chunks = &y->proxy->w->wire.hosts[HOST_BACKENDS].chunks;
+	assert_true(buf_append(tcp_conn_sendq(y->tcp), chunks, text, len));
+}
+
+// The backend's SETTINGS go out with the end of the answer, as they do through a proxy that has
+// both at once.
 static void answer(struct way *y)
 {
 	struct http_proxy *x = y->proxy;
-	struct pool *chunks = &x->w->wire.hosts[HOST_BACKENDS].chunks;
 	x->n_asked++;
 	memcpy(x->last, y->head, sizeof(x->last));
 	if (x->answer) {
-		assert_true(
-			buf_append(tcp_conn_sendq(y->tcp), chunks, x->answer, strlen(x->answer)));
+		say(y, x->answer, x->n_alone);
+		tcp_conn_push(y->tcp);
+		say(y, x->answer + x->n_alone, strlen(x->answer) - x->n_alone);
+		size_t n = tcp_conn_sendq(y->tcp)->len;
+		if (strncmp(x->answer, "HTTP/1.1 200", 12) == 0)
+			open_way(y);
+		x->n_behind = tcp_conn_sendq(y->tcp)->len - n;
 		tcp_conn_push(y->tcp);
 	}
-	if (x->answer && strncmp(x->answer, "HTTP/1.1 200", 12) == 0)
-		open_way(y);
-	else if (x->hangs_up)
+	if (!y->behind && x->hangs_up)
 		tcp_conn_shutdown(y->tcp);
 }
 
 static size_t on_data(struct tcp_conn *tcp, void *user, const uint8_t *p, size_t len)
 {
 	struct way *y = user;
-	if (y->behind)
-		return y->behind->on_data(tcp, y->user, p, len);
+	if (y->behind) {
+		size_t n = len < y->n_known ? len : y->n_known;
+		y->n_known -= n;
+		return n + (n < len ? y->behind->on_data(tcp, y->user, p + n, len - n) : 0);
+	}
 	assert_in_range(y->len + len, 1, sizeof(y->head) - 1);
 	memcpy(y->head + y->len, p, len);
 	y->len += len;
@@ -167,6 +189,24 @@ static void hc_08_a_proxy_is_asked_for_the_endpoints_address(void **state)
 	assert_string_equal(
 		first.last, "CONNECT 10.0.2.1:50051 HTTP/1.1\r\nHost: 10.0.2.1:50051\r\n\r\n");
 	world_free(w);
+}
+
+// The segment with the answer's end has the backend's SETTINGS, too, wherever it is cut.
+static void hc_12_bytes_behind_the_answer_are_the_backends(void **state)
+{
+	for (size_t n = 0; n < strlen(OPENS); n++) {
+		struct world *w = a_world();
+		listen_at(&first, w, FIRST, OPENS);
+		first.n_alone = n;
+		use_proxy(w, FIRST, true);
+		open_client(w);
+		struct ask *a = ask(w, KIND_ECHO, 1000);
+		finish(w);
+		assert_ok(w, a);
+		assert_true(first.n_behind > 9); // more than an empty SETTINGS frame
+		assert_int_equal(world_counter(w, "connect_failures"), 0);
+		world_free(w);
+	}
 }
 
 static void hc_06_who_has_no_proxy_is_reached_directly(void **state)
@@ -308,6 +348,7 @@ static void hc_14_health_checks_go_through_the_proxy(void **state)
 }
 
 RUN_SUITE("proxy/through", cmocka_unit_test(hc_08_a_proxy_is_asked_for_the_endpoints_address),
+	cmocka_unit_test(hc_12_bytes_behind_the_answer_are_the_backends),
 	cmocka_unit_test(hc_06_who_has_no_proxy_is_reached_directly),
 	cmocka_unit_test(hc_13_what_a_proxy_does_instead_has_a_name_and_a_counter),
 	cmocka_unit_test(hc_13_a_proxy_that_is_away_is_not_the_endpoint),
