@@ -4,9 +4,12 @@
 usage: connect_agent.py ADDRESS PORT FILE
 
 The file, read for each connection, has one word: open, slow (the answer byte by byte), 407, endless (fields), garbage,
-close, silence.
+close, silence. Or it has {first, port, answers} as JSON: who asks for port first + N gets the answer N, whatever it
+means, and then the way to `port`. An answer is [text, behind]; with the latter it has the first bytes from there behind
+it, in one piece, if some come by themselves.
 """
 
+import json
 import pathlib
 import socket
 import sys
@@ -15,6 +18,7 @@ import time
 
 OK = b"HTTP/1.1 200 Connection established\r\nVia: agent\r\nContent-Length: 7\r\n\r\n"  # the length means nothing
 LATE_S = 0.002  # between two bytes
+FIRST_BYTES_S = 3
 REFUSALS = {
     "407": b"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n",
     "garbage": b"\x15\x03\x01\x00\x02\x02\x50",
@@ -46,16 +50,31 @@ def pipe(source, sink):
                 pass
 
 
-def tunnel(sock, target, mode):
-    host, port = target.rsplit(":", 1)
-    with socket.create_connection((host.strip("[]"), int(port)), 5) as backend:
+def in_pieces(sock, answer):
+    for byte in answer:
+        sock.sendall(bytes([byte]))
+        time.sleep(LATE_S)
+
+
+def first_of(backend):
+    try:
+        first = backend.recv(65536)
+    except TimeoutError:
+        first = b""
+    print(f"{len(first)} bytes behind the answer", flush=True)
+    return first
+
+
+def tunnel(sock, target, answer=OK, slow=False, behind=False):
+    host, port = target
+    with socket.create_connection((host, port), FIRST_BYTES_S) as backend:
+        if behind:
+            answer += first_of(backend)
         backend.settimeout(None)
-        if mode == "slow":
-            for byte in OK:
-                sock.sendall(bytes([byte]))
-                time.sleep(LATE_S)
+        if slow:
+            in_pieces(sock, answer)
         else:
-            sock.sendall(OK)
+            sock.sendall(answer)
         thread = threading.Thread(target=pipe, args=(sock, backend), daemon=True)
         thread.start()
         pipe(backend, sock)
@@ -68,6 +87,12 @@ def endless(sock):
         sock.sendall(f"X-{number}: {'a' * 100}\r\n".encode())
 
 
+def by_port(sock, target, table):
+    """Answers as the table says."""
+    text, behind = table["answers"][target[1] - table["first"]]
+    tunnel(sock, (target[0], table["port"]), text.encode("latin-1"), behind=behind)
+
+
 def serve(sock, path):
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     mode = path.read_text().strip()
@@ -76,15 +101,19 @@ def serve(sock, path):
             head = head_of(sock)
             if not head:
                 return
-            print(repr(head), flush=True)
+            print(sock.getpeername()[0], repr(head), flush=True)
+            host, port = head.split(" ")[1].rsplit(":", 1)
+            target = host.strip("[]"), int(port)
             if mode in REFUSALS:
                 sock.sendall(REFUSALS[mode])
             elif mode == "endless":
                 endless(sock)
             elif mode == "silence":
                 sock.recv(1)
+            elif mode.startswith("{"):
+                by_port(sock, target, json.loads(mode))
             else:
-                tunnel(sock, head.split(" ")[1], mode)
+                tunnel(sock, target, slow=mode == "slow")
     except OSError:
         pass
 

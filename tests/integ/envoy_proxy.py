@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Envoy, from PyPI, as an oracle: its static configuration, out of the same RouteConfiguration that
-shuntd is given, and the process."""
+shuntd is given, and the process. And as a proxy for CONNECT."""
 
 import json
 import pathlib
@@ -41,6 +41,34 @@ def configuration(routes, clusters, http_filters):
         {"filters": [{"name": "http", "typed_config": manager}]}]}
     return {"node": {"id": "oracle", "cluster": "oracle"}, "static_resources": {
         "listeners": [listener], "clusters": [cluster(*item) for item in clusters.items()]}}
+
+
+def connect_proxy(ip, port):
+    """The configuration of a proxy that opens ways to any address, and logs to its output what it is asked."""
+    names = {"name": "names", "dns_lookup_family": "ALL"}
+    log = {"name": "log", "filter": {"log_type_filter": {"types": ["DownstreamStart"]}}, "typed_config": {
+        "@type": TYPES + "extensions.access_loggers.stream.v3.StdoutAccessLog",
+        "log_format": {"text_format_source": {"inline_string": "CONNECT %REQ(:AUTHORITY)% %PROTOCOL%\n"}}}}
+    action = {"cluster": "any", "timeout": "0s",
+              "upgrade_configs": [{"upgrade_type": "CONNECT", "connect_config": {}}]}
+    manager = {
+        "@type": HTTP_MANAGER, "stat_prefix": "connect", "upgrade_configs": [{"upgrade_type": "CONNECT"}],
+        "access_log": [log], "access_log_options": {"flush_access_log_on_new_request": True},
+        "route_config": {"virtual_hosts": [{"name": "all", "domains": ["*"], "routes": [
+            {"match": {"connect_matcher": {}}, "route": action}]}]},
+        "http_filters": [
+            {"name": "names", "typed_config": {
+                "@type": TYPES + "extensions.filters.http.dynamic_forward_proxy.v3.FilterConfig",
+                "dns_cache_config": names}},
+            {"name": "router", "typed_config": {"@type": ROUTER}}]}
+    anywhere = {"name": "any", "lb_policy": "CLUSTER_PROVIDED", "connect_timeout": "5s", "cluster_type": {
+        "name": "any", "typed_config": {
+            "@type": TYPES + "extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig",
+            "dns_cache_config": names}}}
+    listener = {"name": "connect", "address": address_of(ip, port), "filter_chains": [
+        {"filters": [{"name": "http", "typed_config": manager}]}]}
+    return {"node": {"id": "proxy", "cluster": "proxy"},
+            "static_resources": {"listeners": [listener], "clusters": [anywhere]}}
 
 
 def start(bed, ns, config):

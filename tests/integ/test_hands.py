@@ -2,11 +2,11 @@
 """What operators do where the kernel's own tools see nothing: end what hangs, ask neighbors, read TLS."""
 
 import json
-import threading
 
 import pytest
 
 from lab import LabError, command, wait_until
+from steady import steady_load
 from test_in_flight import CLIENT, ask, fixture_hanging, rows, told  # noqa: F401
 from test_tls import TLS_PORT, TlsWorld
 from testbed import PORT, VIP
@@ -21,38 +21,23 @@ def tell(bed, *words):
     return json.loads(bed.shuntctl(*words, "json"))["data"]
 
 
-def load_in_background(bed, reports, is_enough):
-    """One load after the other, until that event."""
-    def run():
-        while not is_enough.is_set():
-            reports.append(bed.run_h2load(requests=1000, clients=4, streams=4))
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    return thread
-
-
 def test_ops_191_what_is_killed_under_load_is_what_was_named(hanging):
     """Requests by a condition, by their id and by handle; a connection; and a load beside them that notices nothing."""
     clients = [ask(hanging, f"curl-{i}", f"/slow/{i}", "-H", f"x-request-id: ticket-{i}", "-w", "%{http_code}",
                    "--http2-prior-knowledge") for i in range(5)]
     wait_until(lambda: told(hanging, "requests", "cluster=rpc")["matching"] == 5, TIMEOUT_S, "all requests")
-    reports, is_enough = [], threading.Event()
-    load = load_in_background(hanging.bed, reports, is_enough)
-    by_path = tell(hanging.bed, "kill", "request", "cluster=rpc", "path=/slow/1")
-    by_id = tell(hanging.bed, "kill", "request", "ticket-3")
-    left = rows(hanging, "requests", "cluster=rpc")
-    assert {row["path"] for row in left} == {"/slow/0", "/slow/2", "/slow/4"}, left
-    by_handle = tell(hanging.bed, "kill", "request", left[0]["handle"])
-    assert [answer["ended"] for answer in (by_path, by_id, by_handle)] == [1, 1, 1]
-    assert tell(hanging.bed, "kill", "request", left[0]["handle"])["ended"] == 0
-    last = rows(hanging, "requests", "cluster=rpc")
-    conn, = rows(hanging, "conns", f"source={CLIENT}", f"peer={last[0]['client']}")
-    assert tell(hanging.bed, "kill", "conn", conn["handle"])["ended"] == 1
-    assert [row["path"] for row in rows(hanging, "requests", "cluster=rpc")] == [last[1]["path"]]
-    assert load.is_alive()
-    is_enough.set()
-    load.join()
-    assert all(report.perfect for report in reports), reports
+    with steady_load(hanging.bed, {"requests": 1000, "clients": 4, "streams": 4}):
+        by_path = tell(hanging.bed, "kill", "request", "cluster=rpc", "path=/slow/1")
+        by_id = tell(hanging.bed, "kill", "request", "ticket-3")
+        left = rows(hanging, "requests", "cluster=rpc")
+        assert {row["path"] for row in left} == {"/slow/0", "/slow/2", "/slow/4"}, left
+        by_handle = tell(hanging.bed, "kill", "request", left[0]["handle"])
+        assert [answer["ended"] for answer in (by_path, by_id, by_handle)] == [1, 1, 1]
+        assert tell(hanging.bed, "kill", "request", left[0]["handle"])["ended"] == 0
+        last = rows(hanging, "requests", "cluster=rpc")
+        conn, = rows(hanging, "conns", f"source={CLIENT}", f"peer={last[0]['client']}")
+        assert tell(hanging.bed, "kill", "conn", conn["handle"])["ended"] == 1
+        assert [row["path"] for row in rows(hanging, "requests", "cluster=rpc")] == [last[1]["path"]]
     why = tell(hanging.bed, "why", "ticket-3")
     assert (why["cause"], why["flag"], why["endpoint"]) == ("killed", "KL", f"{rpc_address(1)}:{RPC_PORT}"), why
     events = tell(hanging.bed, "show", "events", "event~operator")
