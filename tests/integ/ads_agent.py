@@ -46,6 +46,8 @@ from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2 
 from envoy.extensions.load_balancing_policies.round_robin.v3 import round_robin_pb2 as _round_robin
 from envoy.extensions.load_balancing_policies.wrr_locality.v3 import wrr_locality_pb2 as _locality
 from envoy.extensions.path.match.uri_template.v3 import uri_template_match_pb2 as _template
+from envoy.extensions.transport_sockets.http_11_proxy.v3 import (
+    upstream_http_11_connect_pb2 as _http_proxy)
 from envoy.extensions.transport_sockets.raw_buffer.v3 import raw_buffer_pb2 as _raw_buffer
 from envoy.extensions.transport_sockets.tls.v3 import tls_pb2 as _tls
 from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2 as _options
@@ -57,7 +59,7 @@ from xds.type.v3 import typed_struct_pb2 as _xds_struct
 import agent
 
 # The types inside google.protobuf.Any: to import them is to make them known.
-KNOWN = (_aggregate, _buffer, _cookie, _fault, _header, _least_request, _locality, _maglev,
+KNOWN = (_aggregate, _buffer, _cookie, _fault, _header, _http_proxy, _least_request, _locality, _maglev,
          _manager, _options, _pick_first, _provided, _raw_buffer, _rbac, _ring_hash, _round_robin, _router,
          _session, _template, _tls, _udpa_struct, _weighted, _xds_struct)
 PREFIX = "type.googleapis.com/"

@@ -18,7 +18,7 @@ import time
 
 OK = b"HTTP/1.1 200 Connection established\r\nVia: agent\r\nContent-Length: 7\r\n\r\n"  # the length means nothing
 LATE_S = 0.002  # between two bytes
-FIRST_BYTES_S = 3
+FIRST_BYTES_S = 1
 REFUSALS = {
     "407": b"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n",
     "garbage": b"\x15\x03\x01\x00\x02\x02\x50",

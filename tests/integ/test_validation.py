@@ -11,6 +11,7 @@ import pytest
 
 from agent import Agent
 from cluster_table import CLUSTER, PATHS, cluster_rows, good_cluster
+from connect_table import connect_cluster_rows, connect_endpoint_rows, start_proxy, wrapped
 from endpoint_table import NAME as ENDPOINTS_NAME
 from endpoint_table import PATH as ENDPOINTS_PATH
 from endpoint_table import eds_rows, good_endpoints
@@ -58,7 +59,7 @@ class World:
         self.live = self.version
         env = {"GRPC_XDS_BOOTSTRAP": str(bootstrap)}
         bed.start_daemon(env=env)
-        env = {**env,
+        env = {**env, "GRPC_EXPERIMENTAL_XDS_HTTP_CONNECT": "true",
                "GRPC_EXPERIMENTAL_XDS_DUALSTACK_ENDPOINTS": "true"}
         self.core = Agent(bed.lab, "lb", "core", "grpc_agent.py", env=env)
         self.core.ask(target="xds:///{}", calls=[
@@ -323,4 +324,25 @@ def test_endpoints(wire):
     wire.publish([wire.routes([virtual_host("row", ["*"], route(ENDPOINTS_PATH, ENDPOINTS_NAME))])])
     wire.wait_wanted(ENDPOINTS_TYPE, ENDPOINTS_NAME)
     wrong = complaints(wire, check_endpoints, rows)
+    assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
+
+
+@pytest.mark.timeout(150)
+def test_http_proxies_of_clusters(tls_wire):
+    """HC-01 to HC-03."""
+    tls_wire.publish([good_cluster(CLUSTER)])
+    tls_wire.publish([tls_wire.routes([virtual_host("row", ["*"], route(PATHS[CLUSTER], CLUSTER))])])
+    tls_wire.wait_wanted(CLUSTER_TYPE, CLUSTER)
+    wrong = complaints(tls_wire, check_cluster, connect_cluster_rows())
+    assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
+
+
+@pytest.mark.timeout(150)
+def test_http_proxies_of_endpoints(wire):
+    """HC-04 to HC-06: of a cluster that uses them."""
+    start_proxy(wire.bed, "open")
+    wire.publish([{**cluster(ENDPOINTS_NAME), "transport_socket": wrapped()}, good_endpoints()])
+    wire.publish([wire.routes([virtual_host("row", ["*"], route(ENDPOINTS_PATH, ENDPOINTS_NAME))])])
+    wire.wait_wanted(ENDPOINTS_TYPE, ENDPOINTS_NAME)
+    wrong = complaints(wire, check_endpoints, connect_endpoint_rows())
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)

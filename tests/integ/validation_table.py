@@ -4,8 +4,7 @@
 A row is served whole: a virtual host of the row's own (or several) beside one that tells versions
 apart. wanted: ACK, or the texts that the refusal must contain beside the resource's name. answers:
 what requests get once it is accepted. `core` is what gRPC C-core's own client says of the same
-bytes where that differs, with the reason; elsewhere both must agree. `go` and `envoy` are the same
-of grpc-go and Envoy, in tests that ask these, too.
+bytes where that differs, with the reason; elsewhere both must agree.
 """
 
 import dataclasses
@@ -34,8 +33,6 @@ class Row:
     hosts: list = None
     answers: dict = dataclasses.field(default_factory=dict)  # path: outcome
     core: str = ""  # "ACK" or "NACK", and why, where C-core differs
-    go: str = ""
-    envoy: str = ""
     patch: list = dataclasses.field(default_factory=list)  # of [path, hex]
     headers: list = dataclasses.field(default_factory=list)  # that requests have
     resource: dict = None  # a listener in place of the hosts
