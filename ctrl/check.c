@@ -53,18 +53,18 @@ static void look_at_configuration(const struct config *c, const char *path,
 
 static void examine(const struct config *c, const char *path, struct doctor_report *report)
 {
-	struct doctor_device devices[CONFIG_MAX_PORTS];
+	struct doctor_device devices[CONFIG_MAX_DEVICES];
 	struct xds_bootstrap *bootstrap = NULL;
 	struct lb_err err = {.text = ""};
 	if (xds_bootstrap_load(path, &bootstrap, &err) && !err.text[0])
 		lb_err_set(&err, "out of memory");
-	data_plane_describe_devices(c, "", devices);
 	struct doctor_host host = {
 		.root = "",
 		.config = c,
 		.bootstrap = bootstrap,
 		.bootstrap_error = err.text,
 		.devices = devices,
+		.n_devices = data_plane_describe_devices(c, "", devices),
 		.memory = data_plane_describe_memory(c),
 		.ops = &doctor_system,
 		.now_s = (int64_t)(loop_wall_ns() / NS_PER_SECOND),

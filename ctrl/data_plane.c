@@ -24,6 +24,9 @@ _Static_assert(CONFIG_MAX_TUNNELS <= NET_MAX_TUNNELS, "tunnels");
 _Static_assert(CONFIG_MAX_TUNNEL_PREFIXES <= NET_MAX_TUNNEL_PREFIXES, "prefixes of a tunnel");
 _Static_assert(CONFIG_MAX_MTU <= PORT_MAX_MTU, "mtu");
 _Static_assert(CONFIG_MAX_VLAN <= VLAN_MAX, "vlan");
+_Static_assert(CONFIG_MAX_MEMBERS == PORT_MAX_MEMBERS, "members of a bond");
+_Static_assert(CONFIG_MAX_MEMBERS == SHOW_MAX_MEMBERS, "members that are shown");
+_Static_assert(CONFIG_MAX_DEVICES <= PORT_MAX_DEVICES, "devices");
 
 // Of all workers; of one source a quarter. Each takes some 40 KiB.
 #define MAX_HANDSHAKES 4096
@@ -34,24 +37,40 @@ _Static_assert(CONFIG_MAX_VLAN <= VLAN_MAX, "vlan");
 
 // Packet buffers of one port's queue take about 20 MiB.
 #define QUEUE_MIB 24
+#define MEMBER_MIB 6 // more, for each member of a bond beyond the first
 #define LEAST_MIB 512
+
+static const char *const *devices_of(const struct config_port *p)
+{
+	return (const char *const *)(p->bond ? p->bond->members : &p->device);
+}
+
+static unsigned n_devices_of(const struct config_port *p)
+{
+	return p->bond ? p->bond->n_members : 1;
+}
 
 struct eal_conf data_plane_describe_eal(
 	const struct config *c, struct data_plane_eal_lists *ret_lists)
 {
-	uint32_t memory = LEAST_MIB / 4 + c->n_workers * c->n_ports * QUEUE_MIB;
+	uint32_t n = 0;
 	bool wants_pa = false;
 	for (unsigned i = 0; i < c->n_workers; i++)
 		ret_lists->cores[i] = c->workers[i];
-	for (unsigned i = 0; i < c->n_ports; i++) {
-		ret_lists->devices[i] = c->ports[i].device;
-		wants_pa |= port_wants_pa(c->ports[i].device);
-	}
+	for (unsigned i = 0; i < c->n_ports; i++)
+		for (unsigned k = 0; k < n_devices_of(&c->ports[i]); k++, n++) {
+			ret_lists->ports[n] = (uint8_t)i;
+			ret_lists->devices[n] = devices_of(&c->ports[i])[k];
+			wants_pa |= port_wants_pa(ret_lists->devices[n]);
+		}
+	uint32_t of_queues = c->n_ports * QUEUE_MIB + (n - c->n_ports) * MEMBER_MIB;
+	uint32_t memory = LEAST_MIB / 4 + c->n_workers * of_queues;
 	return (struct eal_conf){
 		.args = {.given = (const char *const *)c->eal,
 			.n_given = c->n_eal,
 			.devices = ret_lists->devices,
-			.n_devices = c->n_ports,
+			.device_ports = ret_lists->ports,
+			.n_devices = n,
 			.wants_pa = wants_pa,
 			.memory_mib = memory > LEAST_MIB ? memory : LEAST_MIB,
 			.cores = ret_lists->cores,
@@ -100,25 +119,61 @@ static void describe_card(const struct config *c, const char *root, const struct
 	strcpy(ret->remedy, remedy_for_device(root, addr, wants_hugepages(c), remedy));
 }
 
-void data_plane_describe_devices(
-	const struct config *c, const char *root, struct doctor_device ret[CONFIG_MAX_PORTS])
+static void describe_device(
+	const struct config *c, const char *root, const char *device, struct doctor_device *ret)
 {
-	for (unsigned i = 0; i < c->n_ports; i++) {
-		const char *device = c->ports[i].device, *name = strstr(device, "iface=");
-		struct doctor_device *d = &ret[i];
-		struct pci_addr addr;
-		*d = (struct doctor_device){.kind = DOCTOR_DEVICE_OTHER};
-		if (pci_addr_parse(device, &addr)) {
-			describe_card(c, root, &addr, d);
-			continue;
-		}
-		if (is_af_packet(device))
-			d->kind = DOCTOR_DEVICE_PACKET;
-		else if (strncmp(device, "net_af_xdp", strlen("net_af_xdp")) == 0)
-			d->kind = DOCTOR_DEVICE_XDP;
-		name = name ? name + strlen("iface=") : device;
-		snprintf(d->name, sizeof(d->name), "%.*s", (int)strcspn(name, ","), name);
+	const char *name = strstr(device, "iface=");
+	struct pci_addr addr;
+	if (pci_addr_parse(device, &addr)) {
+		describe_card(c, root, &addr, ret);
+		return;
 	}
+	ret->kind = DOCTOR_DEVICE_OTHER;
+	if (is_af_packet(device))
+		ret->kind = DOCTOR_DEVICE_PACKET;
+	else if (strncmp(device, "net_af_xdp", strlen("net_af_xdp")) == 0)
+		ret->kind = DOCTOR_DEVICE_XDP;
+	name = name ? name + strlen("iface=") : device;
+	snprintf(ret->name, sizeof(ret->name), "%.*s", (int)strcspn(name, ","), name);
+}
+
+unsigned data_plane_describe_devices(
+	const struct config *c, const char *root, struct doctor_device ret[CONFIG_MAX_DEVICES])
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < c->n_ports; i++)
+		for (unsigned k = 0; k < n_devices_of(&c->ports[i]); k++, n++) {
+			struct doctor_device *d = &ret[n];
+			*d = (struct doctor_device){.port = i, .is_member = c->ports[i].bond};
+			snprintf(d->field, sizeof(d->field), "ports[%u].device", i);
+			if (d->is_member)
+				snprintf(d->field, sizeof(d->field), "ports[%u].bond.members[%u]",
+					i, k);
+			describe_device(c, root, devices_of(&c->ports[i])[k], d);
+		}
+	return n;
+}
+
+void data_plane_describe_port(const struct config *c, unsigned port, struct port_conf *ret)
+{
+	static const enum port_bond_mode modes[] = {
+		[CONFIG_BOND_8023AD] = PORT_BOND_8023AD,
+		[CONFIG_BOND_ACTIVE_BACKUP] = PORT_BOND_ACTIVE_BACKUP,
+	};
+	const struct config_port *p = &c->ports[port];
+	ret->index = port;
+	ret->device = p->device;
+	if (p->bond) {
+		ret->bond = modes[p->bond->mode];
+		ret->members = devices_of(p);
+		ret->n_members = p->bond->n_members;
+	}
+	ret->mtu = p->mtu;
+	ret->vlan = p->vlan;
+	ret->n_queues = c->n_workers;
+	ret->by_software = p->steering == CONFIG_STEERING_SOFTWARE;
+	ret->has_ip6 = p->has_ip6;
+	ret->has_kernel = p->kernel;
 }
 
 struct doctor_memory data_plane_describe_memory(const struct config *c)
@@ -138,6 +193,69 @@ struct doctor_memory data_plane_describe_memory(const struct config *c)
 		m.is_given = true;
 	}
 	return m;
+}
+
+static void print_mac(const uint8_t mac[6], char ret[static 18])
+{
+	snprintf(ret, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+		mac[5]);
+}
+
+static void show_member(const struct port_member *m, struct show_member *ret)
+{
+	static const char *const states[] = {
+		[PORT_MEMBER_GONE] = "gone",
+		[PORT_MEMBER_DOWN] = "down",
+		[PORT_MEMBER_STANDBY] = "standby",
+		[PORT_MEMBER_ACTIVE] = "active",
+		[PORT_MEMBER_WAITING] = "waiting",
+		[PORT_MEMBER_COLLECTING] = "collecting",
+		[PORT_MEMBER_DISTRIBUTING] = "distributing",
+	};
+	static const uint8_t nobody[6];
+	*ret = (struct show_member){
+		.driver = m->driver,
+		.state = states[m->state],
+		.carries = m->state == PORT_MEMBER_ACTIVE || m->state == PORT_MEMBER_DISTRIBUTING,
+		.stands_by = m->state == PORT_MEMBER_STANDBY,
+		.since_ns = m->since_ns,
+		.mbps = m->mbps,
+		.n_downs = m->n_downs,
+		.rx_frames = m->rx_frames,
+		.tx_frames = m->tx_frames,
+	};
+	print_mac(m->mac, ret->mac);
+	if (memcmp(m->partner, nobody, sizeof(nobody)) != 0)
+		print_mac(m->partner, ret->partner);
+}
+
+void data_plane_show_port(const struct port *port, struct show_port *ret)
+{
+	static const enum show_link links[] = {
+		[PORT_UNKNOWN] = SHOW_LINK_DOWN,
+		[PORT_DOWN] = SHOW_LINK_DOWN,
+		[PORT_UP] = SHOW_LINK_UP,
+		[PORT_GONE] = SHOW_LINK_GONE,
+	};
+	const struct port_status *s = port_status(port);
+	*ret = (struct show_port){
+		.driver = port_driver(port),
+		.mtu = port_mtu(port),
+		.checksums = port_verifies_checksums(port) ? "device" : "software",
+		.link = links[s->state],
+		.since_ns = s->since_ns,
+		.mbps = s->mbps,
+		.n_link_downs = s->n_link_downs,
+		.n_losses = s->n_losses,
+		.merged = s->merged,
+		.error = s->error,
+		.n_members = port_n_members(port),
+	};
+	print_mac(port_mac(port), ret->mac);
+	for (uint32_t i = 0; i < ret->n_members; i++) {
+		struct port_member m = port_member_of(port, i);
+		show_member(&m, &ret->members[i]);
+	}
 }
 
 static void describe_ports(

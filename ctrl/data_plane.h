@@ -3,6 +3,7 @@
 // Thread: control.
 #pragma once
 
+#include "ctrl/base/show_port.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/doctor/host.h"
 #include "dataplane/eal.h"
@@ -17,7 +18,8 @@ struct net_tunnels;
 // Lists of what data_plane_describe_eal() returns; the caller's.
 struct data_plane_eal_lists {
 	int cores[LB_MAX_WORKERS];
-	const char *devices[NET_MAX_PORTS];
+	const char *devices[CONFIG_MAX_DEVICES];
+	uint8_t ports[CONFIG_MAX_DEVICES]; // of each device
 };
 // What DPDK is told; without a log. The texts are borrowed from the configuration.
 struct eal_conf data_plane_describe_eal(
@@ -27,11 +29,16 @@ char *data_plane_print_eal(const struct config *, struct lb_err *reterr);
 // Whether `eal` can be had so, whatever cores this process may use: 0, or -EINVAL or -ENOMEM with
 // reterr.
 [[nodiscard]] int data_plane_check_eal(const struct config *, struct lb_err *reterr);
-// Of each port, what an examination of the host is to know; root: in front of /sys and /dev.
-void data_plane_describe_devices(
-	const struct config *, const char *root, struct doctor_device ret[CONFIG_MAX_PORTS]);
+// Of each device, what an examination of the host is to know; root: in front of /sys and /dev.
+// Returns how many there are.
+unsigned data_plane_describe_devices(
+	const struct config *, const char *root, struct doctor_device ret[CONFIG_MAX_DEVICES]);
 struct doctor_memory data_plane_describe_memory(const struct config *);
 
+// Sets what the configuration says of a port's devices; the texts are borrowed from it.
+void data_plane_describe_port(const struct config *, unsigned port, struct port_conf *ret);
+// What operators are told of a port, as of its last watch.
+void data_plane_show_port(const struct port *, struct show_port *ret);
 // Sets what the configuration says of every worker; the caller has set what is the worker's own.
 // ports: those of the configuration, borrowed.
 void data_plane_describe_worker(

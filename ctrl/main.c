@@ -4,6 +4,7 @@
 #include "ctrl/args.h"
 #include "ctrl/base/events.h"
 #include "ctrl/base/log_out.h"
+#include "ctrl/bond_watch.h"
 #include "ctrl/check.h"
 #include "ctrl/check_dump.h"
 #include "ctrl/conf/config.h"
@@ -52,6 +53,7 @@ struct daemon {
 	struct exception *exception; // NULL = no port has a kernel behind it
 	struct port *ports[NET_MAX_PORTS];
 	struct show_port shown_ports[NET_MAX_PORTS];
+	struct bond_watch bonds;
 	struct gateway_watch gateways; // of them
 	struct proxy_frontend *proxy_frontends;
 	struct lb_slot *slot;
@@ -103,33 +105,6 @@ static const char *steering_of(void *ctx, uint32_t port)
 	return steer_by_device(&d->steer, port) ? "device" : "software";
 }
 
-static const enum show_link links[] = {
-	[PORT_UNKNOWN] = SHOW_LINK_DOWN,
-	[PORT_DOWN] = SHOW_LINK_DOWN,
-	[PORT_UP] = SHOW_LINK_UP,
-	[PORT_GONE] = SHOW_LINK_GONE,
-};
-
-static void describe_port(const struct port *port, struct show_port *ret)
-{
-	const uint8_t *mac = port_mac(port);
-	const struct port_status *s = port_status(port);
-	*ret = (struct show_port){
-		.driver = port_driver(port),
-		.mtu = port_mtu(port),
-		.checksums = port_verifies_checksums(port) ? "device" : "software",
-		.link = links[s->state],
-		.since_ns = s->since_ns,
-		.mbps = s->mbps,
-		.n_link_downs = s->n_link_downs,
-		.n_losses = s->n_losses,
-		.merged = s->merged,
-		.error = s->error,
-	};
-	snprintf(ret->mac, sizeof(ret->mac), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1],
-		mac[2], mac[3], mac[4], mac[5]);
-}
-
 static void log_port(const struct daemon *d, unsigned i, enum port_event event)
 {
 	const struct port_status *s = port_status(d->ports[i]);
@@ -170,36 +145,26 @@ static bool watch_ports(void *ctx, uint64_t now_ns)
 	bool came_up = false;
 	for (unsigned i = 0; i < d->config->n_ports; i++) {
 		enum port_event event = port_watch(d->ports[i], now_ns);
-		describe_port(d->ports[i], &d->shown_ports[i]);
+		data_plane_show_port(d->ports[i], &d->shown_ports[i]);
 		log_port(d, i, event);
 		exception_follow(d->exception, i, port_mac(d->ports[i]),
 			port_status(d->ports[i])->state == PORT_UP);
 		came_up |= event == PORT_EVENT_LINK && port_status(d->ports[i])->state == PORT_UP;
 	}
 	gateway_watch_look(&d->gateways, d->shown_ports);
+	bond_watch_look(&d->bonds, d->shown_ports);
 	return came_up;
 }
 
 static int open_ports(struct daemon *d, struct lb_err *err)
 {
 	for (unsigned i = 0; i < d->config->n_ports; i++) {
-		const struct config_port *p = &d->config->ports[i];
-		struct port_conf conf = {
-			.index = i,
-			.device = p->device,
-			.mtu = p->mtu,
-			.vlan = p->vlan,
-			.n_queues = d->config->n_workers,
-			.steer = &d->steer,
-			.by_software = p->steering == CONFIG_STEERING_SOFTWARE,
-			.has_ip6 = p->has_ip6,
-			.shared = d->seat.fd >= 0,
-			.has_kernel = p->kernel,
-		};
+		struct port_conf conf = {.steer = &d->steer, .shared = d->seat.fd >= 0};
+		data_plane_describe_port(d->config, i, &conf);
 		d->ports[i] = port_new(&conf, err);
 		if (!d->ports[i])
 			return -EINVAL;
-		describe_port(d->ports[i], &d->shown_ports[i]);
+		data_plane_show_port(d->ports[i], &d->shown_ports[i]);
 		if (d->config->n_workers > 1)
 			log_info("port", "index=%u driver=%s steering=%s", i,
 				d->shown_ports[i].driver, steering_of(d, i));
@@ -215,6 +180,7 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 	d->handshakes = data_plane_make_handshakes(c, &d->keys);
 	if (!d->shared || !d->handshakes)
 		return lb_err_set(err, "out of memory for the workers");
+	d->bonds = (struct bond_watch){.config = c};
 	d->gateways = (struct gateway_watch){.config = c, .gateways = &d->shared->gateways};
 	for (unsigned i = 0; i < c->n_workers; i++) {
 		d->links[i] = lb_link_new(i, c->workers[i], d->shared);

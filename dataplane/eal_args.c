@@ -87,7 +87,7 @@ static int port_with(const struct eal_args_conf *conf, const struct pci_addr *ad
 	struct pci_addr own;
 	for (uint32_t i = 0; i < conf->n_devices; i++)
 		if (pci_addr_parse(conf->devices[i], &own) && pci_addr_eq(&own, addr))
-			return (int)i;
+			return conf->device_ports ? conf->device_ports[i] : (int)i;
 	return -1;
 }
 
@@ -117,7 +117,7 @@ static int skip_port(const struct eal_args_conf *conf, uint32_t i, bool *other_p
 	}
 	if (*pci_addr_skip(device))
 		return lb_err_set(reterr,
-			"eal[%u]: '%s': parameters of a port's device belong into ports[%d].device",
+			"eal[%u]: '%s': parameters of a port's device belong into ports[%d]",
 			i + n - 1, device, port);
 	*ret_taken = n;
 	return 0;

@@ -25,7 +25,8 @@ struct eal_args_conf {
 	// -a and --allow: they are opened one by one, once they are claimed.
 	const char *const *given;
 	uint32_t n_given;
-	const char *const *devices; // devargs of all ports
+	const char *const *devices; // devargs of all ports, members of bonds among them
+	const uint8_t *device_ports; // which port's each is; NULL = one after the other
 	uint32_t n_devices;
 	bool wants_pa;
 	uint32_t memory_mib; // 0 = DPDK's choice

@@ -2,6 +2,7 @@
 #include "dataplane/eal.h"
 #include "dataplane/interface.h"
 #include "dataplane/net/steer.h"
+#include "dataplane/port_bond.h"
 #include "dataplane/port_impl.h"
 #include "dataplane/unplug.h"
 #include "lb/base/cacheline.h"
@@ -18,19 +19,6 @@
 #define MAX_RETRY_NS (16 * RETRY_NS)
 #define SPLIT_NS (5 * NS_PER_SECOND) // until the last frame that was sent too long has come
 
-// Before the device is touched: opening it resets it.
-static int claim(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
-{
-	int rc = port_claim(conf->device, PORT_CLAIM_DIR, &port->claim);
-	if (rc == 0 || rc == -ENODEV || (rc == -EADDRINUSE && conf->shared))
-		return 0;
-	if (rc == -EADDRINUSE)
-		return lb_err_set(reterr, "ports[%u].device: %s: another process drives it",
-			conf->index, conf->device);
-	return lb_err_set(reterr, "ports[%u].device: %s: cannot be claimed (in %s): %s",
-		conf->index, conf->device, PORT_CLAIM_DIR, strerror(-rc));
-}
-
 struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
 {
 	DCHECK(conf->n_queues >= 1 && conf->n_queues <= LB_MAX_WORKERS);
@@ -44,11 +32,12 @@ struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
 		port_free(port);
 		return NULL;
 	}
-	if (claim(port, conf, reterr) != 0) {
+	port->conf = *conf;
+	int rc = conf->bond ? port_bond_new(port, reterr) : port_take_claim(port, reterr);
+	if (rc != 0) {
 		port_free(port);
 		return NULL;
 	}
-	port->conf = *conf;
 	port->n_queues = conf->n_queues;
 	port->status.error = port->error;
 	port->status.merged = port->merged;
@@ -56,7 +45,7 @@ struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
 		port_free(port);
 		return NULL;
 	}
-	if (port->kind == PORT_PCI)
+	if (port->kind == PORT_PCI || port_bond_has_card(port->bond))
 		(void)unplug_survive(); // not to be had everywhere; without it, unplugging kills
 	return port;
 }
@@ -116,6 +105,7 @@ void port_free(struct port *port)
 	if (was_open)
 		eal_settle();
 	port_claim_drop(&port->claim);
+	port_bond_free(port->bond);
 	for (uint32_t i = 0; i < port->n_queues; i++)
 		rte_mempool_free(port->queues[i].mbufs);
 	cacheline_free(port->queues);
@@ -147,19 +137,6 @@ bool port_verifies_checksums(const struct port *port)
 	return port->verifies;
 }
 
-static bool link_of(const struct port *port, uint32_t *ret_mbps)
-{
-	struct rte_eth_link link = {0};
-	bool up;
-	*ret_mbps = 0;
-	if (port->if_index && interface_link(port->if_index, &up, ret_mbps))
-		return up;
-	if (rte_eth_link_get_nowait(port->id, &link) < 0 || !link.link_status)
-		return false;
-	*ret_mbps = link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed;
-	return true;
-}
-
 // The watch. A device that is gone: workers let go of its queues (port_queue_settle), it is closed,
 // then opened again as soon as it is back, for the same queues.
 
@@ -185,6 +162,8 @@ static void become(struct port *port, enum port_state state, uint64_t now_ns)
 
 static enum port_event lose(struct port *port, uint64_t now_ns)
 {
+	if (port->bond)
+		(void)port_bond_watch(port, now_ns); // which of its members it was
 	become(port, PORT_GONE, now_ns);
 	port->status.mbps = 0;
 	port->status.n_losses++;
@@ -242,16 +221,21 @@ static enum port_event take_again(struct port *port, uint64_t now_ns)
 	return same ? PORT_EVENT_NONE : PORT_EVENT_REFUSED;
 }
 
+static void tell_ups(struct port *port)
+{
+	__atomic_store_n(&port->n_link_ups, port->n_link_ups + 1, __ATOMIC_RELAXED);
+}
+
 static enum port_event watch_link(struct port *port, uint64_t now_ns)
 {
-	bool up = link_of(port, &port->status.mbps);
+	bool up = port_link(port, &port->status.mbps);
 	enum port_state was = port->status.state, is = up ? PORT_UP : PORT_DOWN;
 	if (was == is)
 		return PORT_EVENT_NONE;
 	if (was == PORT_UP)
 		port->status.n_link_downs++;
 	if (was == PORT_DOWN)
-		__atomic_store_n(&port->n_link_ups, port->n_link_ups + 1, __ATOMIC_RELAXED);
+		tell_ups(port);
 	become(port, is, now_ns);
 	return PORT_EVENT_LINK;
 }
@@ -287,6 +271,9 @@ static enum port_event watch_cut(struct port *port, uint64_t now_ns)
 
 static enum port_event watch_running(struct port *port, uint64_t now_ns)
 {
+	// Switches have yet to learn that the addresses are behind another member.
+	if (port->bond && port_bond_watch(port, now_ns) && port->status.state == PORT_UP)
+		tell_ups(port);
 	if (port->conf.shared && port->claim.name < 0)
 		(void)port_claim(port->conf.device, PORT_CLAIM_DIR, &port->claim);
 	enum port_event event = watch_link(port, now_ns);
@@ -318,7 +305,7 @@ uint32_t port_link_ups(const struct port *port)
 bool port_is_up(const struct port *port)
 {
 	uint32_t mbps;
-	return link_of(port, &mbps);
+	return port_link(port, &mbps);
 }
 
 struct port_queue *port_queue_of(struct port *port, uint32_t queue)

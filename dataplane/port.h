@@ -22,12 +22,23 @@ struct port;
 struct port_queue;
 struct rte_mbuf;
 
+enum port_bond_mode {
+	PORT_NO_BOND,
+	PORT_BOND_8023AD, // LACP (IEEE 802.1AX)
+	PORT_BOND_ACTIVE_BACKUP,
+};
+
 struct port_conf {
 	uint32_t index; // in shunt.yaml's ports, for error texts: "ports[1].device: …"
 	// Borrowed, outlives the port. DPDK's devargs: "net_af_packet0,iface=eth1",
 	// "net_tap0,iface=tap0", "0000:03:00.0" (see pci_addr.h). Omitted parameters get defaults
 	// for load balancing (ring sizes of af_packet).
 	const char *device;
+	// Several devices that are one: members are their devargs, borrowed as well, and device is
+	// its name: "net_bonding0".
+	enum port_bond_mode bond;
+	const char *const *members;
+	uint32_t n_members; // at most PORT_MAX_MEMBERS
 	uint16_t mtu; // 0 = the device's own, at most PORT_MAX_MTU
 	uint32_t n_queues; // workers
 	uint32_t n_mbufs; // per queue; 2 KiB each, 12 KiB with an MTU above 1900; 0 = 8192
@@ -42,6 +53,8 @@ struct port_conf {
 	bool has_kernel; // behind it, and that may want any group
 };
 #define PORT_MAX_MTU 9000
+#define PORT_MAX_MEMBERS 8 // of a bond
+#define PORT_MAX_DEVICES 32 // of all ports: devices, and bonds with their members
 
 // True if these devargs name a device that needs physical addresses (pci_device.h). Call before EAL
 // starts.
@@ -81,6 +94,30 @@ enum port_event {
 // may take a second or two.
 enum port_event port_watch(struct port *, uint64_t now_ns);
 const struct port_status *port_status(const struct port *); // borrowed; as of the last watch
+
+// A member of a bond.
+enum port_member_state {
+	PORT_MEMBER_GONE, // the device was removed
+	PORT_MEMBER_DOWN, // no link
+	PORT_MEMBER_STANDBY, // another one is active
+	PORT_MEMBER_ACTIVE,
+	PORT_MEMBER_WAITING, // LACP: the partner is not known, or not ready
+	PORT_MEMBER_COLLECTING, // LACP: takes frames, the partner does not yet
+	PORT_MEMBER_DISTRIBUTING, // LACP: takes and sends them
+};
+struct port_member {
+	enum port_member_state state;
+	uint64_t since_ns; // of port_watch()'s clock
+	uint32_t mbps; // 0 = unknown
+	uint64_t n_downs; // how often its link or device was lost
+	const char *driver; // ""
+	uint8_t mac[6];
+	uint8_t partner[6]; // LACP: the system at the other end; 0 = nobody is known
+	uint64_t rx_frames, tx_frames; // since the device was opened, as of a second ago
+};
+// As of the last watch. 0 = the port is no bond.
+uint32_t port_n_members(const struct port *);
+struct port_member port_member_of(const struct port *, uint32_t member);
 
 const char *port_driver(const struct port *); // "net_af_packet"
 // Frees a frame of any port that no worker took.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files behind port.h share: port.c (life and watch of a port), port_open.c (its device),
-// port_queue.c (the workers' ends). Nobody else includes this.
+// What the files behind port.h share: port.c (life and watch of a port), port_probe.c (a device),
+// port_open.c (the device of a port), port_bond.c (several of them as one), port_queue.c (the
+// workers' ends). Nobody else includes this.
 // Thread: ctrl; a running queue is its worker's.
 #pragma once
 
@@ -15,6 +16,17 @@
 #include <rte_mbuf.h>
 
 #include <pthread.h>
+#include <string.h>
+
+#define PORT_MAX_DEVICE 1024 // bytes, as in shunt.yaml
+// With what port_complete_devargs() adds, which may also spell out a PCI address.
+#define PORT_MAX_DEVARGS (PORT_MAX_DEVICE + 128)
+
+// A frame fits one mbuf: of the usual size up to a certain MTU, of three pages beyond it, as many
+// as a frame takes in the rings of af_packet.
+#define PORT_SMALL_MTU 1900
+#define PORT_LARGE_ROOM 12288
+_Static_assert(PORT_MAX_MTU + 256 <= PORT_LARGE_ROOM, "with what af_packet puts before it");
 
 #define PORT_MAX_UNSENT 512 // frames a device may leave behind before we drop
 #define PORT_MAX_READY (2 * PORT_BURST)
@@ -67,6 +79,8 @@ struct port_queue {
 	struct rte_mbuf *unsent[PORT_MAX_UNSENT];
 	// Bytes of each: of a batch that waits, mbufs are no longer in the cache.
 	uint16_t unsent_len[PORT_MAX_UNSENT];
+	struct port_bond *bond; // the port's; NULL = none
+	bool is_lacp; // of that: its frames leave with ours, so there must be some
 	struct net_tap *tap; // borrowed; NULL = nobody copies what is sent
 	uint32_t n_tapped; // of unsent: those that it has seen, or that came before it
 	uint64_t counters[PORT_N_COUNTERS];
@@ -78,8 +92,13 @@ enum port_kind {
 	PORT_PCI,
 };
 
+struct port_bond;
+
+// Or a member of a bond, which is claimed, probed and closed likewise, and has no queues.
 struct port {
 	struct port_conf conf; // device is borrowed
+	char field[32]; // of shunt.yaml, that names it: "bond.members[1]"; "" = "device"
+	struct port_bond *bond; // owned; NULL = one device
 	enum port_kind kind;
 	struct port_claim claim;
 	// The device, while open.
@@ -117,6 +136,32 @@ struct port {
 	char error[384]; // why it could not be opened again
 };
 
+static inline const char *port_field(const struct port *port)
+{
+	return port->field[0] ? port->field : "device";
+}
+
+static inline bool port_is_driver(const char *device, const char *driver)
+{
+	return strncmp(device, driver, strlen(driver)) == 0;
+}
+
+// True = its mbufs are of the larger size.
+static inline bool port_is_large(const struct port_conf *conf)
+{
+	return conf->mtu > PORT_SMALL_MTU;
+}
+
+// Says what failed, with what DPDK said of it since eal_blame_start(). Negative.
+int port_blame(struct lb_err *reterr, const struct port *, const char *doing, int rc);
+// What DPDK is told of the device.
+void port_complete_devargs(const struct port_conf *, char *text, size_t size);
+// Claims the device: before it is touched, since opening it resets it. 0, or negative with reterr.
+[[nodiscard]] int port_take_claim(struct port *, struct lb_err *reterr);
+// Finds the device and makes it a port of DPDK's, whose id is then known. Returns 0, or negative
+// with reterr, which begins with the field; call port_close() then.
+[[nodiscard]] int port_probe(struct port *, struct lb_err *reterr);
+
 // Probes, configures and starts the device; queues without mbufs get theirs. Returns 0, or negative
 // with reterr, which begins with the field; call port_close() then.
 [[nodiscard]] int port_open(struct port *, struct lb_err *reterr);
@@ -126,3 +171,5 @@ void port_close(struct port *, bool forget);
 bool port_is_there(const struct port *);
 // True if there is a device to open.
 bool port_may_open(const struct port *);
+// Whether there is a link, and its speed (0 = unknown).
+bool port_link(const struct port *, uint32_t *ret_mbps);

@@ -4,6 +4,7 @@
 #include "dataplane/interface.h"
 #include "dataplane/net/steer.h"
 #include "dataplane/pci_device.h"
+#include "dataplane/port_bond.h"
 #include "dataplane/port_impl.h"
 #include "dataplane/remedy.h"
 #include "dataplane/unplug.h"
@@ -21,12 +22,6 @@
 
 #define DEFAULT_MBUFS 8192
 #define N_DESCRIPTORS 1024
-// A frame fits one mbuf: of the usual size up to a certain MTU, of three pages beyond it, as many
-// as a frame takes in the rings of af_packet.
-#define SMALL_MTU 1900
-#define SMALL_ROOM RTE_MBUF_DEFAULT_DATAROOM
-#define LARGE_ROOM 12288
-_Static_assert(PORT_MAX_MTU + 256 <= LARGE_ROOM, "with what af_packet puts before it");
 // A pool's mbufs also come to rest with workers that were handed its frames and freed them: each
 // core keeps up to one and a half times what is called the size of its cache.
 #define MAX_CACHE 256
@@ -35,166 +30,17 @@ _Static_assert(CACHED_MBUFS / LB_MAX_WORKERS >= PORT_BURST, "a burst is freed wi
 _Static_assert(DEFAULT_MBUFS - CACHED_MBUFS * 3 / 2 >= 2 * N_DESCRIPTORS + 2 * PORT_MAX_UNSENT,
 	"a queue goes on when all caches are full");
 
-bool port_wants_pa(const char *device)
-{
-	struct pci_addr addr;
-	struct pci_device found;
-	if (!pci_addr_parse(device, &addr))
-		return false;
-	pci_device_look("", &addr, &found);
-	return pci_device_wants_pa("", &found);
-}
-
-static int blame(struct lb_err *reterr, const struct port *port, const char *doing, int rc)
-{
-	char said[256];
-	eal_blame(said, sizeof(said));
-	lb_err_set(reterr, "ports[%u].device: %s: %s: %s", port->conf.index, port->name, doing,
-		said[0] ? said : rte_strerror(rc < 0 ? -rc : rc));
-	return rc < 0 ? rc : -EINVAL;
-}
-
-static bool is_driver(const char *device, const char *driver)
-{
-	return strncmp(device, driver, strlen(driver)) == 0;
-}
-
-// Whether the kernel has the interface that a device is on; a tap is made by opening it.
-static bool has_interface(const struct port *port, char name[static 64])
-{
-	snprintf(name, 64, "%s", strstr(port->conf.device, "iface=") + strlen("iface="));
-	name[strcspn(name, ",")] = '\0';
-	return is_driver(port->conf.device, "net_tap") || interface_find(name);
-}
-
-// The same with what can be done about it, if that is to be seen.
-static int blame_device(struct lb_err *reterr, const struct port *port, int rc)
-{
-	char text[REMEDY_MAX], name[64];
-	rc = blame(reterr, port, "cannot open", rc);
-	if (port->kind == PORT_INTERFACE && !has_interface(port, name))
-		lb_err_set(reterr,
-			"ports[%u].device: %s: there is no interface %s in this network namespace",
-			port->conf.index, port->name, name);
-	if (port->kind != PORT_PCI)
-		return rc;
-	remedy_for_device("", &port->pci_addr, rte_eal_has_hugepages(), text);
-	if (text[0])
-		lb_err_set(reterr, "ports[%u].device: %s: %s", port->conf.index, port->name, text);
-	else
-		(void)blame(reterr, port, "DPDK has no driver for it, or that failed", rc);
-	return rc;
-}
-
-static uint16_t room_for(const struct port_conf *conf)
-{
-	return conf->mtu > SMALL_MTU ? LARGE_ROOM : SMALL_ROOM;
-}
-
-#define MAX_DEVICE 1024 // bytes, as in shunt.yaml
-#define MAX_ADDED 128 // by complete_devargs(), which may also spell out a PCI address
-
-// What is beyond `size` is cut.
-static __attribute__((format(printf, 3, 4))) void add(
-	char *text, size_t size, const char *format, ...)
-{
-	size_t n = strlen(text);
-	va_list args;
-	va_start(args, format);
-	vsnprintf(text + n, size - n, format, args);
-	va_end(args);
-}
-
-// PCI addresses are spelled as DPDK will call the port. af_packet's own default of 512 frames loses
-// what arrives while this thread doesn't run: 4096 small frames are about 4 ms of a million a
-// second.
-static void complete_devargs(const struct port_conf *conf, char *text, size_t size)
-{
-	struct pci_addr addr;
-	char name[PCI_ADDR_TEXT_MAX];
-	if (pci_addr_parse(conf->device, &addr)) {
-		const char *rest = pci_addr_skip(conf->device);
-		snprintf(text, size, "%s%s%s", pci_addr_print(&addr, name), *rest ? "," : "", rest);
-		return;
-	}
-	snprintf(text, size, "%s", conf->device);
-	bool large = room_for(conf) != SMALL_ROOM;
-	if (is_driver(text, "net_memif") && large && !strstr(text, "bsize="))
-		add(text, size, ",bsize=%u", LARGE_ROOM);
-	if (is_driver(text, "net_af_xdp") && conf->n_queues > 1 && !strstr(text, "queue_count="))
-		add(text, size, ",queue_count=%u", conf->n_queues);
-	if (!is_driver(text, "net_af_packet"))
-		return;
-	bool rings =
-		strstr(text, "framecnt=") || strstr(text, "framesz=") || strstr(text, "blocksz=");
-	if (conf->n_queues > 1 && !strstr(text, "qpairs="))
-		add(text, size, ",qpairs=%u", conf->n_queues);
-	if (!rings && large)
-		add(text, size, ",blocksz=%u,framesz=%u,framecnt=2048", LARGE_ROOM, LARGE_ROOM);
-	else if (!rings)
-		add(text, size, ",blocksz=65536,framesz=2048,framecnt=4096");
-}
-
-static enum port_kind kind_of(const char *device)
-{
-	struct pci_addr addr;
-	if (pci_addr_parse(device, &addr))
-		return PORT_PCI;
-	return strstr(device, "iface=") ? PORT_INTERFACE : PORT_OTHER;
-}
-
-static void look(const struct port *port, struct pci_device *ret)
-{
-	pci_device_look("", &port->pci_addr, ret);
-}
-
-static int probe(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
-{
-	char devargs[MAX_DEVICE + MAX_ADDED];
-	struct pci_device pci = {0};
-	if (strlen(conf->device) > MAX_DEVICE)
-		return lb_err_set(reterr, "ports[%u].device: %.64s…: longer than %u bytes",
-			conf->index, conf->device, MAX_DEVICE);
-	complete_devargs(conf, devargs, sizeof(devargs));
-	size_t len = strcspn(devargs, ",");
-	if (len == 0 || len >= sizeof(port->name))
-		return lb_err_set(
-			reterr, "ports[%u].device: %s: no device name", conf->index, conf->device);
-	memcpy(port->name, devargs, len);
-	if (rte_eth_dev_get_port_by_name(port->name, &port->id) == 0)
-		return lb_err_set(
-			reterr, "ports[%u].device: %s is in use already", conf->index, port->name);
-	eal_blame_start();
-	if (port->kind == PORT_PCI) {
-		look(port, &pci);
-		port->pci_id = pci.id;
-		memcpy(port->pci_driver, pci.driver, sizeof(port->pci_driver));
-		if (!pci.driver[0]) // DPDK would say that there is no such device
-			return blame_device(reterr, port, -ENODEV);
-		port->listens = unplug_listen(port->name, &port->asked_away) == 0;
-	}
-	int rc = rte_dev_probe(devargs);
-	if (rc < 0)
-		return blame_device(reterr, port, rc);
-	rc = rte_eth_dev_get_port_by_name(port->name, &port->id);
-	if (rc < 0) {
-		rc = blame(reterr, port, "is not a network device", rc);
-		(void)rte_eal_hotplug_remove(port->kind == PORT_PCI ? "pci" : "vdev", port->name);
-		return rc;
-	}
-	port->opened = true;
-	return 0;
-}
-
 static int set_mtu(struct port *port, const struct port_conf *conf,
 	const struct rte_eth_dev_info *info, struct lb_err *reterr)
 {
+	if (port->bond) // configure() has told the driver
+		return 0;
 	// The kernel's interface behind a virtual device has its own idea; DPDK says 1500.
 	int now = info->if_index ? interface_mtu(info->if_index) : -1;
 	if (now < 0 && rte_eth_dev_get_mtu(port->id, &port->mtu) == 0)
 		now = port->mtu; // which not every device can set, such as memif
 	now = now < 0 ? RTE_ETHER_MTU : now;
-	port->mtu = now > SMALL_MTU ? SMALL_MTU : (uint16_t)now;
+	port->mtu = now > PORT_SMALL_MTU ? PORT_SMALL_MTU : (uint16_t)now;
 	if (conf->mtu == 0)
 		return 0;
 	if (conf->mtu > PORT_MAX_MTU || conf->mtu < 576) {
@@ -203,7 +49,7 @@ static int set_mtu(struct port *port, const struct port_conf *conf,
 		return -EINVAL;
 	}
 	// A memif knows none: what is as long as its buffers passes.
-	bool any = is_driver(info->driver_name, "net_memif");
+	bool any = port_is_driver(info->driver_name, "net_memif");
 	int rc = conf->mtu == now || any ? 0 : rte_eth_dev_set_mtu(port->id, conf->mtu);
 	if (rc < 0)
 		return lb_err_set(reterr, "ports[%u].mtu: %s does not take %u: %s", conf->index,
@@ -216,10 +62,14 @@ static int set_mtu(struct port *port, const struct port_conf *conf,
 static bool make_mbufs(struct port_queue *q, const struct port_conf *conf, int socket)
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
+	uint16_t room = port_is_large(conf) ? PORT_LARGE_ROOM : RTE_MBUF_DEFAULT_DATAROOM;
+	uint32_t n = conf->n_mbufs ? conf->n_mbufs : DEFAULT_MBUFS;
+	if (conf->n_members > 1) // each has rings of its own
+		n += (conf->n_members - 1) * 2 * N_DESCRIPTORS;
 	snprintf(name, sizeof(name), "mbufs-%u-%u", q->port_id, q->index);
-	q->mbufs = rte_pktmbuf_pool_create(name, conf->n_mbufs ? conf->n_mbufs : DEFAULT_MBUFS,
-		RTE_MIN(MAX_CACHE, CACHED_MBUFS / conf->n_queues), 0,
-		(uint16_t)(room_for(conf) + RTE_PKTMBUF_HEADROOM), socket);
+	q->mbufs =
+		rte_pktmbuf_pool_create(name, n, RTE_MIN(MAX_CACHE, CACHED_MBUFS / conf->n_queues),
+			0, (uint16_t)(room + RTE_PKTMBUF_HEADROOM), socket);
 	if (!q->mbufs)
 		return false;
 	q->room = rte_pktmbuf_data_room_size(q->mbufs) - RTE_PKTMBUF_HEADROOM;
@@ -234,6 +84,8 @@ static int make_queue(struct port *port, const struct port_conf *conf, uint16_t 
 	q->index = index;
 	q->wait_fd = -1;
 	q->vlan = conf->vlan;
+	q->bond = port->bond;
+	q->is_lacp = conf->bond == PORT_BOND_8023AD;
 	int socket = rte_eth_dev_socket_id(port->id);
 	if (!q->mbufs && !make_mbufs(q, conf, socket)) {
 		char text[REMEDY_MAX];
@@ -244,7 +96,7 @@ static int make_queue(struct port *port, const struct port_conf *conf, uint16_t 
 	int rc = rte_eth_rx_queue_setup(port->id, index, n_rx, (unsigned)socket, NULL, q->mbufs);
 	if (rc == 0)
 		rc = rte_eth_tx_queue_setup(port->id, index, n_tx, (unsigned)socket, NULL);
-	return rc < 0 ? blame(reterr, port, "cannot set up a queue", rc) : 0;
+	return rc < 0 ? port_blame(reterr, port, "cannot set up a queue", rc) : 0;
 }
 
 // TCP's of the families that come in.
@@ -302,6 +154,9 @@ static bool follow_device(struct port *port, struct steer *steer)
 		return false;
 	for (uint32_t i = 0; i < info.reta_size; i++)
 		queues[i] = groups[i / RTE_ETH_RETA_GROUP_SIZE].reta[i % RTE_ETH_RETA_GROUP_SIZE];
+	if (port->bond && !port_bond_spreads(port->bond, hashes_of(&port->conf), queues,
+				  info.reta_size, key, key_len_of(&info)))
+		return false;
 	struct steer_device device = {
 		.key = key,
 		.key_len = key_len_of(&info),
@@ -319,7 +174,7 @@ static void choose_offloads(
 {
 	bool sums = info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
 	port->filters_vlans = false;
-	port->verifies = sums && !is_driver(info->driver_name, "net_tap");
+	port->verifies = sums && !port_is_driver(info->driver_name, "net_tap");
 	if (port->verifies)
 		eth->rxmode.offloads |= RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
 	if (!port->conf.vlan)
@@ -335,7 +190,7 @@ static int configure(struct port *port, const struct port_conf *conf, struct lb_
 	struct rte_eth_dev_info info;
 	int rc = rte_eth_dev_info_get(port->id, &info);
 	if (rc < 0)
-		return blame(reterr, port, "cannot be asked what it can do", rc);
+		return port_blame(reterr, port, "cannot be asked what it can do", rc);
 	port->driver = info.driver_name;
 	port->device = info.device;
 	port->if_index = info.if_index;
@@ -346,7 +201,9 @@ static int configure(struct port *port, const struct port_conf *conf, struct lb_
 			n);
 	struct rte_eth_conf eth = {0};
 	// Only where the interrupt is a descriptor that needs no arming.
-	eth.intr_conf.rxq = is_driver(info.driver_name, "net_tap");
+	eth.intr_conf.rxq = port_is_driver(info.driver_name, "net_tap");
+	if (port->bond) // before its members are told, when it starts
+		eth.rxmode.mtu = port->mtu = conf->mtu ? conf->mtu : port_bond_mtu(port->bond);
 	choose_offloads(port, &info, &eth);
 	struct rte_eth_conf spread = eth;
 	port->hashes = n > 1 && !conf->by_software && ask_to_hash(conf, &info, &spread);
@@ -359,7 +216,7 @@ static int configure(struct port *port, const struct port_conf *conf, struct lb_
 	if (rc == 0)
 		rc = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &n_rx, &n_tx);
 	if (rc < 0)
-		return blame(reterr, port, "cannot be configured", rc);
+		return port_blame(reterr, port, "cannot be configured", rc);
 	rc = set_mtu(port, conf, &info, reterr);
 	wait_fd_begin(&port->search, info.driver_name, info.if_index);
 	for (uint16_t i = 0; rc == 0 && i < n; i++)
@@ -367,7 +224,7 @@ static int configure(struct port *port, const struct port_conf *conf, struct lb_
 	if (rc)
 		return rc;
 	rc = rte_eth_macaddr_get(port->id, &port->mac);
-	return rc < 0 ? blame(reterr, port, "has no MAC address", rc) : 0;
+	return rc < 0 ? port_blame(reterr, port, "has no MAC address", rc) : 0;
 }
 
 // Neighbors are asked for in groups (RFC 4861): all are received, and the host drops what isn't its
@@ -381,8 +238,8 @@ static void receive_groups(struct port *port)
 // Where it cannot be done, frames without a checksum are dropped as corrupt.
 static void read_marks(struct port_queue *q, const struct port_conf *conf)
 {
-	char devargs[MAX_DEVICE + MAX_ADDED];
-	complete_devargs(conf, devargs, sizeof(devargs));
+	char devargs[PORT_MAX_DEVARGS];
+	port_complete_devargs(conf, devargs, sizeof(devargs));
 	(void)!ring_marks_open(&q->marks, q->wait_fd, devargs);
 }
 
@@ -401,19 +258,21 @@ static int start(struct port *port, const struct port_conf *conf, struct lb_err 
 {
 	int rc = rte_eth_dev_start(port->id);
 	if (rc < 0)
-		return blame(reterr, port, "cannot be started", rc);
+		return port_blame(reterr, port, "cannot be started", rc);
 	if (port->filters_vlans)
 		rc = pass_vlan(port, conf->vlan);
 	if (rc < 0)
-		return blame(reterr, port, "does not take the VLAN", rc);
+		return port_blame(reterr, port, "does not take the VLAN", rc);
 	if (conf->has_ip6 || conf->has_kernel)
 		receive_groups(port);
+	if (port->bond)
+		port_bond_started(port);
 	if (port->hashes)
 		port->hashes = follow_device(port, conf->steer);
 	for (uint16_t i = 0; i < port->n_queues; i++) {
 		struct port_queue *q = &port->queues[i];
 		q->wait_fd = wait_fd_find(&port->search, port->id, i);
-		if (is_driver(port->driver, "net_af_packet"))
+		if (port_is_driver(port->driver, "net_af_packet"))
 			read_marks(q, conf);
 	}
 	return 0;
@@ -422,9 +281,7 @@ static int start(struct port *port, const struct port_conf *conf, struct lb_err 
 int port_open(struct port *port, struct lb_err *reterr)
 {
 	const struct port_conf *conf = &port->conf;
-	port->kind = kind_of(conf->device);
-	(void)pci_addr_parse(conf->device, &port->pci_addr);
-	int rc = probe(port, conf, reterr);
+	int rc = port->bond ? port_bond_open(port, reterr) : port_probe(port, reterr);
 	if (rc == 0)
 		rc = configure(port, conf, reterr);
 	if (rc == 0)
@@ -442,6 +299,8 @@ void port_close(struct port *port, bool forget)
 	gso_release(&port->gso);
 	port->merged[0] = '\0';
 	port->split_ns = 0;
+	if (port->bond)
+		port_bond_close(port, forget);
 	if (!port->opened)
 		return;
 	// Not started = nothing to stop; closing tells.
@@ -451,37 +310,4 @@ void port_close(struct port *port, bool forget)
 		(void)rte_dev_remove(port->device);
 	port->device = NULL;
 	port->opened = false;
-}
-
-bool port_is_there(const struct port *port)
-{
-	struct pci_device pci;
-	switch (port->kind) {
-	case PORT_PCI:
-		if (__atomic_load_n(&port->asked_away, __ATOMIC_RELAXED))
-			return false;
-		look(port, &pci);
-		return pci.exists && pci.id == port->pci_id &&
-		       strcmp(pci.driver, port->pci_driver) == 0;
-	case PORT_INTERFACE:
-		return !port->if_index || interface_exists(port->if_index);
-	default:
-		return true;
-	}
-}
-
-bool port_may_open(const struct port *port)
-{
-	struct pci_device pci;
-	char name[64];
-	switch (port->kind) {
-	case PORT_PCI:
-		look(port, &pci);
-		return pci.is_uio || pci.is_vfio ||
-		       (pci.driver[0] && strcmp(pci.driver, port->pci_driver) == 0);
-	case PORT_INTERFACE:
-		return has_interface(port, name);
-	default:
-		return true;
-	}
 }

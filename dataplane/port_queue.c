@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The workers' ends of a port.
 #include "dataplane/net/tap.h"
+#include "dataplane/port_bond.h"
 #include "dataplane/port_impl.h"
 #include "dataplane/vlan.h"
 #include "lb/base/check.h"
@@ -164,11 +165,25 @@ struct rte_mbuf *port_queue_copy(struct port_queue *q, const struct rte_mbuf *m)
 	return copy;
 }
 
+// Of what was sent, where a bond has put the rest in another order. Returns its bytes.
+static __attribute__((noinline)) uint64_t count_bond(struct port_queue *q, uint32_t sent)
+{
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < q->n_unsent; i++)
+		bytes += q->unsent_len[i];
+	for (uint32_t i = sent; i < q->n_unsent; i++)
+		bytes -= q->unsent_len[i] = (uint16_t)rte_pktmbuf_pkt_len(q->unsent[i]);
+	return bytes;
+}
+
 uint32_t port_queue_flush(struct port_queue *q)
 {
 	uint32_t offered = q->n_unsent;
-	if (offered == 0)
+	if (offered == 0) {
+		if (q->is_lacp && port_queue_is_live(q))
+			(void)rte_eth_tx_burst(q->port_id, q->index, NULL, 0);
 		return 0;
+	}
 	if (__builtin_expect(q->tap != NULL, 0))
 		show_unsent(q);
 	if (!port_queue_is_live(q)) {
@@ -186,8 +201,11 @@ uint32_t port_queue_flush(struct port_queue *q)
 	if (sent == 0)
 		return 0;
 	uint64_t bytes = 0;
-	for (uint32_t i = 0; i < sent; i++)
-		bytes += q->unsent_len[i];
+	if (q->bond && sent < offered)
+		bytes = count_bond(q, sent);
+	else
+		for (uint32_t i = 0; i < sent; i++)
+			bytes += q->unsent_len[i];
 	q->n_unsent = q->n_tapped = offered - sent;
 	memmove(q->unsent, q->unsent + sent, q->n_unsent * sizeof(q->unsent[0]));
 	memmove(q->unsent_len, q->unsent_len + sent, q->n_unsent * sizeof(q->unsent_len[0]));
@@ -291,6 +309,8 @@ void port_queue_watch(struct port_queue *q)
 	pool_count(&q->n_mbufs_used, &q->n_mbufs_peak, n_out - RTE_MIN(n_out, q->n_ready));
 	if (!port_queue_is_live(q))
 		return;
+	if (q->bond)
+		port_bond_count(q->bond, q->index);
 	// Devices count what they lost for all queues together: the first one reports it. The
 	// driver of AF_PACKET in DPDK 22.11 doesn't ask its sockets; a later one that does leaves
 	// nothing here to count twice.

@@ -29,7 +29,8 @@
 
 #define MAX_BURSTS 4 // of other workers' frames in one turn
 #define MAX_COMMANDS 64 // in one turn
-#define WATCH_INTERVAL_NS NS_PER_SECOND
+#define WATCH_INTERVAL_NS (100 * NS_PER_MS)
+#define QUEUES_EACH 10 // of these
 
 enum worker_state { WORKER_NEW, WORKER_LAUNCHED, WORKER_ENDED };
 
@@ -42,7 +43,8 @@ struct worker {
 	struct steer *steer; // borrowed
 	struct handover_end *peers; // borrowed; the ways from and to other workers
 	struct idle idle;
-	struct twheel_timer watch; // of the devices' own counters
+	struct twheel_timer watch; // of links, and of the devices' own counters
+	uint32_t n_watches;
 	struct lb_link *link; // borrowed
 	const struct lb_slot *slot; // borrowed
 	struct host *host;
@@ -380,8 +382,9 @@ static bool receive(struct worker *w)
 static void watch(struct twheel_timer *timer)
 {
 	struct worker *w = CONTAINER_OF(timer, struct worker, watch);
-	for (uint32_t p = 0; p < w->n_ports; p++)
+	for (uint32_t p = 0; p < w->n_ports && w->n_watches % QUEUES_EACH == 0; p++)
 		port_queue_watch(w->queues[p]);
+	w->n_watches++;
 	host_watch_links(w->host);
 	twheel_arm(w->wheel, &w->watch, twheel_now(w->wheel) + WATCH_INTERVAL_NS);
 }

@@ -5,7 +5,24 @@
 
 #include "lb/base/gateways.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+
+// A member of a port that is a bond.
+#define SHOW_MAX_MEMBERS 8
+struct show_member {
+	const char *driver; // of DPDK
+	char mac[18];
+	// "active", "standby"; of LACP "distributing", "collecting", "waiting"; "down", "gone".
+	// Static.
+	const char *state;
+	bool carries; // "active" or "distributing"
+	bool stands_by;
+	char partner[18]; // of LACP: the system at the other end; "" = none is known
+	uint64_t since_ns;
+	uint32_t mbps; // 0 = unknown
+	uint64_t n_downs, rx_frames, tx_frames;
+};
 
 // The state of a port, besides shunt.yaml.
 enum show_link { SHOW_LINK_DOWN, SHOW_LINK_UP, SHOW_LINK_GONE };
@@ -21,5 +38,7 @@ struct show_port {
 	const char *merged; // what was done about frames longer than the MTU; "" = none came
 	// In the order of the configuration; the time is that of a worker's clock.
 	struct lb_gateway gateways[LB_MAX_GATEWAYS];
+	struct show_member members[SHOW_MAX_MEMBERS]; // in the order of the configuration
+	uint32_t n_members; // 0 = it is no bond
 	const char *error; // why the device cannot be reopened; "" = it is only absent
 };

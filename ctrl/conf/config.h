@@ -16,6 +16,8 @@
 
 #define CONFIG_MAX_PORTS LB_MAX_PORTS
 #define CONFIG_MAX_ADDRESSES 16 // of one port
+#define CONFIG_MAX_MEMBERS 8 // of one bond
+#define CONFIG_MAX_DEVICES 32 // of all ports: devices, and bonds with their members
 #define CONFIG_MAX_DNS_SERVERS 16
 #define CONFIG_MAX_SNI 64 // names of one frontend
 #define CONFIG_MAX_PROXIES 64 // of a frontend: prefixes
@@ -57,8 +59,22 @@ struct config_watch { // as given, or the defaults
 	uint32_t answered; // with one: it is up again
 };
 
+// Several devices that are one port (docs/bonds.md).
+enum config_bond_mode {
+	CONFIG_BOND_8023AD, // LACP
+	CONFIG_BOND_ACTIVE_BACKUP,
+};
+struct config_bond {
+	enum config_bond_mode mode;
+	char **members; // DPDK device arguments, each as a port's
+	unsigned n_members;
+};
+
 struct config_port {
-	char *device; // DPDK device arguments: "net_af_packet0,iface=lb-c"
+	// DPDK device arguments: "net_af_packet0,iface=lb-c". Of a bond, which shunt.yaml gives in
+	// its place, what the check calls it by the port's number: "net_bonding0".
+	char *device;
+	struct config_bond *bond; // NULL = absent
 	char **addresses; // "10.81.0.10/24", "2001:db8::10/64"
 	unsigned n_addresses;
 	char *gateway, *gateway6; // NULL = none

@@ -4,6 +4,7 @@
 #include "ctrl/conf/config.h"
 #include "ctrl/conf/config_access_log.h"
 #include "ctrl/conf/config_address.h"
+#include "ctrl/conf/config_bond.h"
 #include "ctrl/conf/config_frontends.h"
 #include "ctrl/conf/config_gateways.h"
 #include "ctrl/conf/config_kernel.h"
@@ -68,12 +69,6 @@ static int check_port(struct config_port *p, struct lb_err *reterr)
 	return config_check_gateways(p, reterr);
 }
 
-static bool has_same_device(const struct config_port *a, const struct config_port *b)
-{
-	size_t len = strcspn(a->device, ",");
-	return len == strcspn(b->device, ",") && strncmp(a->device, b->device, len) == 0;
-}
-
 static bool has_same_address(const struct config_port *a, const struct config_port *b)
 {
 	for (unsigned i = 0; i < a->n_addresses; i++)
@@ -89,11 +84,7 @@ static int check_ports(struct config *c, struct lb_err *reterr)
 		if (check_port(&c->ports[i], reterr))
 			return lb_err_within(reterr, "ports[%u]", i);
 		for (unsigned j = 0; j < i; j++)
-			if (has_same_device(&c->ports[i], &c->ports[j]))
-				return lb_err_set(reterr,
-					"ports[%u].device: '%s' is ports[%u] already", i,
-					c->ports[i].device, j);
-			else if (has_same_address(&c->ports[i], &c->ports[j]))
+			if (has_same_address(&c->ports[i], &c->ports[j]))
 				return lb_err_set(reterr,
 					"ports[%u].addresses: one is an address of ports[%u] "
 					"already",
@@ -287,9 +278,9 @@ int config_check(struct config *c, struct lb_err *reterr)
 			CONFIG_BACKEND_USER_TIMEOUT, c->backends, &c->backend_silence, reterr) ||
 		check_tls(c, reterr) || check_path("state_dir", c->state_dir, reterr) ||
 		check_path("takeover_socket", c->takeover_socket, reterr) ||
-		check_drains(c, reterr) || check_ports(c, reterr) ||
-		config_check_kernels(c, reterr) || config_check_vips(c, reterr) ||
-		config_check_tunnels(c, reterr))
+		check_drains(c, reterr) || config_check_devices(c, reterr) ||
+		check_ports(c, reterr) || config_check_kernels(c, reterr) ||
+		config_check_vips(c, reterr) || config_check_tunnels(c, reterr))
 		return -EINVAL;
 	return config_check_frontends(c, reterr);
 }

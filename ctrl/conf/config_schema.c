@@ -31,6 +31,10 @@ static const cyaml_strval_t steering_names[] = {
 	{"auto", CONFIG_STEERING_AUTO},
 	{"software", CONFIG_STEERING_SOFTWARE},
 };
+static const cyaml_strval_t bond_names[] = {
+	{"802.3ad", CONFIG_BOND_8023AD},
+	{"active-backup", CONFIG_BOND_ACTIVE_BACKUP},
+};
 static const cyaml_strval_t gateway_names[] = {
 	{"hash", CONFIG_GATEWAY_HASH},
 	{"first", CONFIG_GATEWAY_FIRST},
@@ -60,6 +64,7 @@ const struct config_choice config_choices[] = {
 	{"wait_for_ready", wait_names, CYAML_ARRAY_LEN(wait_names)},
 	{"listeners", listeners_names, CYAML_ARRAY_LEN(listeners_names)},
 	{"steering", steering_names, CYAML_ARRAY_LEN(steering_names)},
+	{"mode", bond_names, CYAML_ARRAY_LEN(bond_names)},
 	{"gateway_choice", gateway_names, CYAML_ARRAY_LEN(gateway_names)},
 	{"kind", tunnel_names, CYAML_ARRAY_LEN(tunnel_names)},
 	{"level", level_names, CYAML_ARRAY_LEN(level_names)},
@@ -83,8 +88,16 @@ static const cyaml_schema_field_t watch_fields[] = {
 	CYAML_FIELD_UINT_PTR("answered", OPTIONAL_POINTER, struct config_gateway_watch, answered),
 	CYAML_FIELD_END,
 };
+static const cyaml_schema_field_t bond_fields[] = {
+	CYAML_FIELD_ENUM("mode", CYAML_FLAG_DEFAULT, struct config_bond, mode, bond_names,
+		CYAML_ARRAY_LEN(bond_names)),
+	CYAML_FIELD_SEQUENCE_COUNT("members", CYAML_FLAG_POINTER, struct config_bond, members,
+		n_members, &string_value, 1, CONFIG_MAX_MEMBERS),
+	CYAML_FIELD_END,
+};
 static const cyaml_schema_field_t port_fields[] = {
-	CYAML_FIELD_STRING_PTR("device", CYAML_FLAG_POINTER, struct config_port, device, 1, 1024),
+	CYAML_FIELD_STRING_PTR("device", OPTIONAL_POINTER, struct config_port, device, 1, 1024),
+	CYAML_FIELD_MAPPING_PTR("bond", OPTIONAL_POINTER, struct config_port, bond, bond_fields),
 	CYAML_FIELD_SEQUENCE_COUNT("addresses", CYAML_FLAG_POINTER, struct config_port, addresses,
 		n_addresses, &string_value, 1, CONFIG_MAX_ADDRESSES),
 	CYAML_FIELD_STRING_PTR("gateway", OPTIONAL_POINTER, struct config_port, gateway, 1, 64),

@@ -230,7 +230,7 @@ static bool is_core_of_node(const struct doctor_host *h, unsigned core, long nod
 
 void check_core_numa(const struct doctor_host *h)
 {
-	for (unsigned p = 0; p < h->config->n_ports; p++) {
+	for (unsigned p = 0; p < h->n_devices; p++) {
 		const struct doctor_device *d = &h->devices[p];
 		long node = d->kind == DOCTOR_DEVICE_OTHER ? -1 : node_of_device(h, d);
 		for (unsigned i = 0; node >= 0 && i < h->config->n_workers; i++) {

@@ -12,38 +12,36 @@ static bool is_interface(const struct doctor_device *d)
 }
 
 // False = it is none of the kernel's interfaces, or not there, of which check_device() tells.
-static bool look_at(const struct doctor_host *h, unsigned port, struct doctor_interface *ret)
+static bool look_at(const struct doctor_host *h, unsigned device, struct doctor_interface *ret)
 {
-	const struct doctor_device *d = &h->devices[port];
+	const struct doctor_device *d = &h->devices[device];
 	*ret = (struct doctor_interface){0};
 	return is_interface(d) && h->ops->interface(h->ctx, d->name, ret);
 }
 
 // A remedy says what is so, and behind a colon what to do.
-static void tell_remedy(const struct doctor_host *h, unsigned port)
+static void tell_remedy(const struct doctor_host *h, const struct doctor_device *d)
 {
-	const struct doctor_device *d = &h->devices[port];
 	const char *colon = strstr(d->remedy, ": ");
 	int len = colon ? (int)(colon - d->remedy) : (int)strlen(d->remedy);
-	doctor_find(h->report, DOCTOR_ERROR, "ports[%u].device: %s: %.*s; it cannot be opened",
-		port, d->name, len, d->remedy);
+	doctor_find(h->report, DOCTOR_ERROR, "%s: %s: %.*s; it cannot be opened", d->field, d->name,
+		len, d->remedy);
 	if (colon)
 		doctor_fix(h->report, "%s", colon + 2);
 }
 
 void check_device(const struct doctor_host *h)
 {
-	for (unsigned i = 0; i < h->config->n_ports; i++) {
+	for (unsigned i = 0; i < h->n_devices; i++) {
 		const struct doctor_device *d = &h->devices[i];
 		struct doctor_interface interface;
 		if (d->remedy[0])
-			tell_remedy(h, i);
+			tell_remedy(h, d);
 		if (!is_interface(d) || h->ops->interface(h->ctx, d->name, &interface))
 			continue;
 		doctor_find(h->report, DOCTOR_ERROR,
-			"ports[%u].device: this network namespace has no interface %s; it cannot "
-			"be opened",
-			i, d->name);
+			"%s: this network namespace has no interface %s; it cannot be opened",
+			d->field, d->name);
 		doctor_fix(h->report, "iface= one of ip -br link; or ip link set %s netns ...",
 			d->name);
 	}
@@ -51,19 +49,21 @@ void check_device(const struct doctor_host *h)
 
 void check_link(const struct doctor_host *h)
 {
-	for (unsigned i = 0; i < h->config->n_ports; i++) {
+	for (unsigned i = 0; i < h->n_devices; i++) {
 		struct doctor_interface interface;
-		const char *name = h->devices[i].name;
+		const struct doctor_device *d = &h->devices[i];
+		// A bond goes on with the others.
+		enum doctor_severity severity = d->is_member ? DOCTOR_WARNING : DOCTOR_ERROR;
 		if (!look_at(h, i, &interface) || (interface.is_up && interface.has_carrier))
 			continue;
 		if (!interface.is_up) {
-			doctor_find(h->report, DOCTOR_ERROR,
-				"ports[%u].device: %s is down; no frame comes or goes", i, name);
-			doctor_fix(h->report, "ip link set %s up", name);
+			doctor_find(h->report, severity, "%s: %s is down; no frame comes or goes",
+				d->field, d->name);
+			doctor_fix(h->report, "ip link set %s up", d->name);
 			continue;
 		}
-		doctor_find(h->report, DOCTOR_ERROR,
-			"ports[%u].device: %s has no carrier; no frame comes or goes", i, name);
+		doctor_find(h->report, severity, "%s: %s has no carrier; no frame comes or goes",
+			d->field, d->name);
 		doctor_fix(h->report, "%s",
 			interface.is_veth ? "ip link set ... up at the veth's other end"
 					  : "the cable, or the switch's port");
@@ -72,70 +72,71 @@ void check_link(const struct doctor_host *h)
 
 void check_mtu(const struct doctor_host *h)
 {
-	for (unsigned i = 0; i < h->config->n_ports; i++) {
+	for (unsigned i = 0; i < h->n_devices; i++) {
 		struct doctor_interface interface;
-		int wanted = h->config->ports[i].mtu;
+		const struct doctor_device *d = &h->devices[i];
+		int wanted = h->config->ports[d->port].mtu;
 		if (!look_at(h, i, &interface) || interface.mtu >= wanted)
 			continue;
 		doctor_find(h->report, DOCTOR_ERROR,
 			"ports[%u].mtu: %d, and that of %s is %d; long packets are lost, short "
 			"ones are not",
-			i, wanted, h->devices[i].name, interface.mtu);
-		doctor_fix(h->report, "ip link set %s mtu %d, or mtu: %d of the port",
-			h->devices[i].name, wanted, interface.mtu);
+			d->port, wanted, d->name, interface.mtu);
+		doctor_fix(h->report, "ip link set %s mtu %d, or mtu: %d of the port", d->name,
+			wanted, interface.mtu);
 	}
 }
 
-static void look_at_merging(
-	const struct doctor_host *h, unsigned port, const struct doctor_interface *interface)
+static void look_at_merging(const struct doctor_host *h, const struct doctor_device *d,
+	const struct doctor_interface *interface)
 {
 	unsigned merges = interface->offloads & (DOCTOR_OFFLOAD_GRO | DOCTOR_OFFLOAD_LRO);
 	if (!merges)
 		return;
-	const char *name = h->devices[port].name;
 	const char *which = merges == DOCTOR_OFFLOAD_GRO   ? "gro"
 	                    : merges == DOCTOR_OFFLOAD_LRO ? "lro"
 	                                                   : "gro and lro";
 	doctor_find(h->report, DOCTOR_NOTE,
-		"ports[%u].device: %s merges what it receives (%s); the first segment that is too "
-		"long is lost, and shuntd then switches that off",
-		port, name, which);
-	doctor_fix(h->report, "ethtool -K %s gro off lro off", name);
+		"%s: %s merges what it receives (%s); the first segment that is too long is lost, "
+		"and shuntd then switches that off",
+		d->field, d->name, which);
+	doctor_fix(h->report, "ethtool -K %s gro off lro off", d->name);
 }
 
-// AF_XDP has no marks for checksums that are still to be made: such segments are dropped.
-static void look_at_sender(
-	const struct doctor_host *h, unsigned port, const struct doctor_interface *interface)
+// AF_XDP has no marks for checksums that are still to be made, and a bond does not show those of
+// its members: such segments are dropped.
+static void look_at_sender(const struct doctor_host *h, const struct doctor_device *d,
+	const struct doctor_interface *interface)
 {
 	struct doctor_interface peer;
 	if (!interface->is_veth || !interface->peer[0] ||
 		!h->ops->interface(h->ctx, interface->peer, &peer))
 		return;
-	bool is_xdp = h->devices[port].kind == DOCTOR_DEVICE_XDP;
-	if (is_xdp && peer.offloads & DOCTOR_OFFLOAD_TX) {
+	bool has_marks = d->kind == DOCTOR_DEVICE_PACKET && !d->is_member;
+	if (!has_marks && peer.offloads & DOCTOR_OFFLOAD_TX) {
 		doctor_find(h->report, DOCTOR_ERROR,
-			"ports[%u].device: %s, where the veth's other end is, leaves checksums to "
-			"hardware (tx), which AF_XDP doesn't tell; what it sends is dropped",
-			port, interface->peer);
+			"%s: %s, where the veth's other end is, leaves checksums to hardware (tx), "
+			"which %s doesn't tell; what it sends is dropped",
+			d->field, interface->peer, d->is_member ? "a bond" : "AF_XDP");
 		doctor_fix(h->report, "ethtool -K %s tx off", interface->peer);
 	}
 	if (!(peer.offloads & (DOCTOR_OFFLOAD_TSO | DOCTOR_OFFLOAD_GSO)))
 		return;
 	doctor_find(h->report, DOCTOR_NOTE,
-		"ports[%u].device: %s, where the veth's other end is, sends segments of many "
-		"frames (tso, gso); the first one is lost, and shuntd then has it split them",
-		port, interface->peer);
+		"%s: %s, where the veth's other end is, sends segments of many frames (tso, gso); "
+		"the first one is lost, and shuntd then has it split them",
+		d->field, interface->peer);
 	doctor_fix(h->report, "ethtool -K %s tso off gso off", interface->peer);
 }
 
 void check_offloads(const struct doctor_host *h)
 {
-	for (unsigned i = 0; i < h->config->n_ports; i++) {
+	for (unsigned i = 0; i < h->n_devices; i++) {
 		struct doctor_interface interface;
 		if (!look_at(h, i, &interface))
 			continue;
-		look_at_merging(h, i, &interface);
-		look_at_sender(h, i, &interface);
+		look_at_merging(h, &h->devices[i], &interface);
+		look_at_sender(h, &h->devices[i], &interface);
 	}
 }
 
@@ -153,13 +154,21 @@ static void look_at_address(
 }
 
 // It sees the frames of its own interfaces alone.
+static bool sees_port(const struct doctor_host *h, unsigned port)
+{
+	for (unsigned i = 0; i < h->n_devices; i++)
+		if (h->devices[i].port == port && is_interface(&h->devices[i]))
+			return true;
+	return false;
+}
+
 void check_kernel_address(const struct doctor_host *h)
 {
 	const struct config *c = h->config;
 	bool sees_any = false;
 	char field[64];
 	for (unsigned i = 0; i < c->n_ports; i++) {
-		bool sees = is_interface(&h->devices[i]);
+		bool sees = sees_port(h, i);
 		sees_any |= sees;
 		for (unsigned j = 0; sees && j < c->ports[i].n_addresses; j++) {
 			snprintf(field, sizeof(field), "ports[%u].addresses[%u]", i, j);

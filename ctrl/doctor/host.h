@@ -17,7 +17,7 @@
 struct config;
 struct xds_bootstrap;
 
-// A port's device, as the data plane knows it.
+// A port's device, or a member of its bond, as the data plane knows it.
 enum doctor_device_kind {
 	DOCTOR_DEVICE_PCI,
 	DOCTOR_DEVICE_PACKET, // an interface of the kernel's, by AF_PACKET
@@ -26,6 +26,9 @@ enum doctor_device_kind {
 };
 #define DOCTOR_MAX_REMEDY 256
 struct doctor_device {
+	unsigned port;
+	bool is_member;
+	char field[40]; // of shunt.yaml: "ports[0].device", "ports[0].bond.members[1]"
 	enum doctor_device_kind kind;
 	char name[64]; // of the card, "0000:03:00.0", or of the interface
 	bool pins; // its driver is VFIO, which pins the memory
@@ -84,7 +87,8 @@ struct doctor_host { // all borrowed
 	const struct config *config;
 	const struct xds_bootstrap *bootstrap; // NULL = bootstrap_error says why there is none
 	const char *bootstrap_error;
-	const struct doctor_device *devices; // of the configuration's ports
+	const struct doctor_device *devices; // of the configuration's ports, one after the other
+	unsigned n_devices;
 	struct doctor_memory memory;
 	const struct doctor_ops *ops;
 	void *ctx;

@@ -169,10 +169,28 @@ static void check_frontends(const struct doctor_live *l)
 	}
 }
 
+static void check_members(const struct doctor_live *l, uint32_t port)
+{
+	const struct show_port *p = &l->ports[port];
+	for (uint32_t k = 0; k < p->n_members; k++) {
+		const struct show_member *m = &p->members[k];
+		bool lost = strcmp(m->state, "down") == 0 || strcmp(m->state, "gone") == 0;
+		bool alone = strcmp(m->state, "waiting") == 0;
+		if (p->link != SHOW_LINK_UP || (!lost && !alone))
+			continue;
+		doctor_find(l->report, DOCTOR_WARNING,
+			"port %u: %s of its bond is %s; the others carry all there is", port,
+			l->config->ports[port].bond->members[k], m->state);
+		doctor_fix(l->report, "%s",
+			alone ? "LACP at the switch's port" : "the cable, or the switch's port");
+	}
+}
+
 static void check_ports(const struct doctor_live *l)
 {
 	for (uint32_t i = 0; i < l->config->n_ports; i++) {
 		const struct show_port *p = &l->ports[i];
+		check_members(l, i);
 		const char *device = l->config->ports[i].device;
 		if (p->link == SHOW_LINK_GONE) {
 			doctor_find(l->report, DOCTOR_ERROR,

@@ -181,7 +181,7 @@ void check_memory_limit(const struct doctor_host *h)
 void check_memlock(const struct doctor_host *h)
 {
 	bool pins = false;
-	for (unsigned i = 0; i < h->config->n_ports; i++)
+	for (unsigned i = 0; i < h->n_devices; i++)
 		pins |= h->devices[i].pins;
 	uint64_t limit = h->ops->limit(h->ctx, RLIMIT_MEMLOCK);
 	uint64_t wanted =

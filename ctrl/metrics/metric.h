@@ -141,6 +141,10 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 		"How often the link went.")                                                        \
 	X(PORT_COUNTERS_OF, COUNTER, "shunt_port_events", "port device event",                     \
 		"The counters of `show ports`: frames, bytes and losses.")                         \
+	X(PORT_MEMBER_UP, GAUGE, "shunt_port_member_up", "port member",                            \
+		"1 while this member of a bond carries frames or stands by to.")                   \
+	X(PORT_MEMBER_DOWNS, COUNTER, "shunt_port_member_downs", "port member",                    \
+		"How often its link or its device went.")                                          \
 	X(GATEWAY_UP, GAUGE, "shunt_gateway_up", "port gateway",                                   \
 		"1 while the gateway answers, of those that are watched.")                         \
 	X(GATEWAY_DOWNS, COUNTER, "shunt_gateway_downs", "port gateway",                           \

@@ -223,6 +223,20 @@ static void tell_port(struct scrape *s, enum metric_id id, uint32_t i)
 	scrape_tell(s, id, value, LABELS(port, s->conf.config->ports[i].device));
 }
 
+static void tell_members(struct scrape *s, enum metric_id id, uint32_t i)
+{
+	const struct config_bond *bond = s->conf.config->ports[i].bond;
+	const struct show_port *p = &s->conf.ports[i];
+	char port[12];
+	snprintf(port, sizeof(port), "%u", i);
+	for (uint32_t k = 0; k < p->n_members; k++) {
+		const struct show_member *m = &p->members[k];
+		double value = id == METRIC_ID_PORT_MEMBER_UP ? m->carries || m->stands_by
+		                                              : (double)m->n_downs;
+		scrape_tell(s, id, value, LABELS(port, bond->members[k]));
+	}
+}
+
 static void tell_gateways(struct scrape *s, enum metric_id id, uint32_t i)
 {
 	const struct config_port *c = &s->conf.config->ports[i];
@@ -378,6 +392,8 @@ const struct scrape_family scrape_process[] = {
 	OF_PORTS(PORT_UP, tell_port),
 	OF_PORTS(PORT_LINK_DOWNS, tell_port),
 	OF_PORTS(PORT_COUNTERS_OF, tell_port_events),
+	OF_PORTS(PORT_MEMBER_UP, tell_members),
+	OF_PORTS(PORT_MEMBER_DOWNS, tell_members),
 	OF_PORTS(GATEWAY_UP, tell_gateways),
 	OF_PORTS(GATEWAY_DOWNS, tell_gateways),
 	ONCE(SNAPSHOT, tell_snapshot),

@@ -71,6 +71,57 @@ static void add_gateways(json_t *row, const struct config_port *c, const struct 
 	show_set_u64(row, "gateway_downs", n_downs);
 }
 
+static const char *mode_of(const struct config_port *c)
+{
+	static const char *const names[] = {
+		[CONFIG_BOND_8023AD] = "802.3ad",
+		[CONFIG_BOND_ACTIVE_BACKUP] = "active-backup",
+	};
+	return c->bond ? names[c->bond->mode] : "";
+}
+
+static json_t *member_row(const struct show *s, const char *device, const struct show_member *m)
+{
+	json_t *row = json_object();
+	bool known = m->mbps && m->carries;
+	show_set_text(row, "device", device);
+	show_set_text(row, "driver", m->driver);
+	show_set_text(row, "mac", m->mac);
+	show_set_text(row, "state", m->state);
+	json_object_set_new(row, "speed_mbps", known ? json_integer(m->mbps) : json_null());
+	json_object_set_new(
+		row, "since_s", json_real(show_seconds(twheel_now(s->conf.wheel) - m->since_ns)));
+	show_set_u64(row, "downs", m->n_downs);
+	show_set_text(row, "partner", m->partner);
+	show_set_u64(row, "rx_frames", m->rx_frames);
+	show_set_u64(row, "tx_frames", m->tx_frames);
+	return row;
+}
+
+// In a line for tables, and with all that is known of each.
+static void add_bond(
+	json_t *row, const struct show *s, const struct config_port *c, const struct show_port *p)
+{
+	char list[CONFIG_MAX_MEMBERS * 96] = "";
+	json_t *rows = json_array();
+	uint64_t n_downs = 0;
+	size_t len = 0;
+	for (uint32_t i = 0; i < p->n_members; i++) {
+		const char *device = c->bond->members[i];
+		// Its arguments are long: the first one, of interfaces, says which it is.
+		size_t n = strcspn(device, ",");
+		n += device[n] ? 1 + strcspn(device + n + 1, ",") : 0;
+		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%.*s %s", i ? "; " : "",
+			(int)(n < 64 ? n : 64), device, p->members[i].state);
+		n_downs += p->members[i].n_downs;
+		json_array_append_new(rows, member_row(s, device, &p->members[i]));
+	}
+	show_set_text(row, "bond", mode_of(c));
+	show_set_text(row, "members", list);
+	show_set_u64(row, "member_downs", n_downs);
+	json_object_set_new(row, "bond_members", rows);
+}
+
 const char *show_frontend_down(const struct show *s, uint32_t frontend, char *text, size_t size)
 {
 	const struct ip_addr *ip = &s->conf.config->frontends[frontend].address_ip;
@@ -105,6 +156,7 @@ json_t *show_ports(const struct show *s, struct show_args *args)
 		add_link(row, s, more);
 		add_counters(row, s->conf.workers, "port", i);
 		add_gateways(row, p, more);
+		add_bond(row, s, p, more);
 		show_set_text(row, "kernel", p->kernel ? p->kernel->interface : "");
 		add_counters(row, s->conf.workers, "kernel", i);
 		json_array_append_new(rows, row);

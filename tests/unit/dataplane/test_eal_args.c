@@ -16,6 +16,7 @@
 struct input {
 	const char *given[8]; // up to NULL
 	const char *devices[4]; // likewise
+	const uint8_t *device_ports;
 	bool wants_pa;
 };
 
@@ -24,6 +25,7 @@ static int make(const struct input *in, char *ret, size_t size, struct lb_err *e
 	int core = 1;
 	struct eal_args_conf conf = {.given = in->given,
 		.devices = in->devices,
+		.device_ports = in->device_ports,
 		.wants_pa = in->wants_pa,
 		.memory_mib = 512,
 		.cores = &core,
@@ -150,7 +152,18 @@ static void what_is_ours_is_refused_by_its_place(void **state)
 		"eal[0]: --no-pci, but a port is a PCI device");
 	refuse(&(struct input){{"-a", "01:00.0,vectorized=1"}, {"net_tap0", "01:00.0"}},
 		"eal[1]: '01:00.0,vectorized=1': parameters of a port's device belong into "
-		"ports[1].device");
+		"ports[1]");
+}
+
+// FL-91: in shunt.yaml a member is its port's.
+static void what_is_a_members_is_told_of_its_port(void **state)
+{
+	static const uint8_t ports[] = {0, 0, 1};
+	refuse(&(struct input){{"-a", "02:00.0,x=1"}, {"01:00.0", "02:00.0", "net_tap0"},
+		       .device_ports = ports},
+		"eal[1]: '02:00.0,x=1': parameters of a port's device belong into ports[0]");
+	expect(&(struct input){{"-a", "02:00.0"}, {"01:00.0", "02:00.0"}, .device_ports = ports},
+		ALONE " " ORDINARY REST);
 }
 
 static void too_many_are_refused(void **state)
@@ -175,6 +188,7 @@ RUN_SUITE("dataplane/eal_args", cmocka_unit_test(nothing_named_is_ordinary_memor
 	cmocka_unit_test(hugepages_come_with_an_option_of_theirs),
 	cmocka_unit_test(a_ports_device_is_left_for_the_port),
 	cmocka_unit_test(other_devices_stay_allowed),
+	cmocka_unit_test(what_is_a_members_is_told_of_its_port),
 	cmocka_unit_test(a_device_without_an_iommu_gets_physical_addresses_of_hugepages),
 	cmocka_unit_test(what_is_ours_is_refused_by_its_place),
 	cmocka_unit_test(too_many_are_refused))

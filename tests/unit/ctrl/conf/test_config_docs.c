@@ -114,6 +114,8 @@ static void put_default(char *to, const char *path, const cyaml_schema_value_t *
 		value = true;
 	if (strcmp(path, "vips[].arp") == 0)
 		value = true;
+	if (strcmp(path, "ports[].device") == 0)
+		text = NULL; // the file's, which could have a bond instead
 	if (strcmp(path, "workers") == 0)
 		strcpy(to, "the last core that the process may use");
 	else if (v->type == CYAML_UINT)

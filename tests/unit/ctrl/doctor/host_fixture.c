@@ -202,12 +202,14 @@ int fixture_set_up(void **state)
 	f->synchronised = 1;
 	for (int c = 0; c < 4; c++)
 		CPU_SET(c, &f->usable);
-	f->device = (struct doctor_device){.kind = DOCTOR_DEVICE_PACKET, .name = "eth1"};
+	f->device = (struct doctor_device){
+		.field = "ports[0].device", .kind = DOCTOR_DEVICE_PACKET, .name = "eth1"};
 	f->host = (struct doctor_host){
 		.root = f->root,
 		.config = &f->config,
 		.bootstrap_error = "",
 		.devices = &f->device,
+		.n_devices = 1,
 		.memory = {.in_memory = true, .mib = 512, .is_given = true},
 		.ops = &ops,
 		.ctx = f,

@@ -79,14 +79,17 @@ static void little_for_dpdk(struct fixture *f)
 
 static void little_may_be_locked(struct fixture *f)
 {
-	f->device = (struct doctor_device){
-		.kind = DOCTOR_DEVICE_PCI, .name = "0000:03:00.0", .pins = true};
+	f->device = (struct doctor_device){.field = "ports[0].device",
+		.kind = DOCTOR_DEVICE_PCI,
+		.name = "0000:03:00.0",
+		.pins = true};
 	f->limit = UINT64_C(8) << 20;
 }
 
 static void kernel_has_the_card(struct fixture *f)
 {
-	f->device = (struct doctor_device){.kind = DOCTOR_DEVICE_PCI,
+	f->device = (struct doctor_device){.field = "ports[0].device",
+		.kind = DOCTOR_DEVICE_PCI,
 		.name = "0000:03:00.0",
 		.remedy = "the kernel's driver ixgbe has it: bind it to vfio-pci"};
 }

@@ -85,6 +85,18 @@ static void ports_say_what_became_of_their_device_and_frontends_who_is_reached(v
 		ports[i].n_addresses = 1;
 		w->frontends[i].address_ip = ips[i];
 	}
+	char *members[] = {(char *)(uintptr_t) "net_af_packet0,iface=eth1,qpairs=2",
+		(char *)(uintptr_t) "0000:01:00.0"};
+	struct config_bond bond = {.mode = CONFIG_BOND_8023AD, .members = members, .n_members = 2};
+	ports[0].bond = &bond;
+	shown[0].n_members = 2;
+	shown[0].members[0] = (struct show_member){.driver = "net_x",
+		.state = "distributing",
+		.carries = true,
+		.partner = "02:00:00:00:00:01",
+		.mbps = 100,
+		.tx_frames = 7};
+	shown[0].members[1] = (struct show_member){.driver = "", .state = "down", .n_downs = 3};
 	w->config.ports = ports;
 	w->config.n_ports = 2;
 	struct show_conf conf = w->conf;
@@ -106,6 +118,17 @@ static void ports_say_what_became_of_their_device_and_frontends_who_is_reached(v
 		"10.0.0.254 up, 10.0.0.253 down"); // FL-68
 	assert_int_equal(json_integer_value(json_object_get(up, "gateway_downs")), 3);
 	assert_string_equal(json_string_value(json_object_get(gone, "gateways")), "");
+	// FL-95
+	assert_string_equal(json_string_value(json_object_get(up, "bond")), "802.3ad");
+	assert_string_equal(json_string_value(json_object_get(up, "members")),
+		"net_af_packet0,iface=eth1 distributing; 0000:01:00.0 down");
+	assert_int_equal(json_integer_value(json_object_get(up, "member_downs")), 3);
+	json_t *first = json_array_get(json_object_get(up, "bond_members"), 0);
+	assert_string_equal(
+		json_string_value(json_object_get(first, "partner")), "02:00:00:00:00:01");
+	assert_int_equal(json_integer_value(json_object_get(first, "speed_mbps")), 100);
+	assert_int_equal(json_integer_value(json_object_get(first, "tx_frames")), 7);
+	assert_string_equal(json_string_value(json_object_get(gone, "bond")), "");
 	assert_int_equal(json_integer_value(json_object_get(up, "speed_mbps")), 2500);
 	assert_string_equal(json_string_value(json_object_get(gone, "link")), "gone");
 	assert_true(json_is_null(json_object_get(gone, "speed_mbps")));

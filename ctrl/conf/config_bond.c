@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/conf/config_bond.h"
+
+#include "ctrl/conf/config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Of all ports, in their order.
+struct list {
+	unsigned n;
+	struct entry {
+		const char *device;
+		char name[48]; // to people
+	} entries[CONFIG_MAX_PORTS * (CONFIG_MAX_MEMBERS + 1)];
+};
+
+static bool starts(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+// Up to a comma.
+static bool has_same_start(const char *a, const char *b)
+{
+	size_t len = strcspn(a, ",");
+	return len == strcspn(b, ",") && strncmp(a, b, len) == 0;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	const char *of_a = strstr(a, "iface="), *of_b = strstr(b, "iface=");
+	return has_same_start(a, b) || (of_a && of_b && has_same_start(of_a, of_b));
+}
+
+// 0, or -EINVAL with reterr, if it is in the list.
+static int add(struct list *l, const char *device, const char *name, const char *field,
+	struct lb_err *reterr)
+{
+	for (unsigned i = 0; i < l->n; i++)
+		if (is_same(l->entries[i].device, device))
+			return lb_err_set(reterr, "%s: '%s' is %s already", field, device,
+				l->entries[i].name);
+	struct entry *e = &l->entries[l->n++];
+	e->device = device;
+	snprintf(e->name, sizeof(e->name), "%s", name);
+	return 0;
+}
+
+// DPDK's drivers of these tell that there is a link as long as they are open. Of an active-backup
+// Shunt itself looks at the kernel's interface, but LACP is DPDK's.
+static const char *why_no_lacp(const char *device)
+{
+	if (strstr(device, "iface=") || starts(device, "net_tap"))
+		return "DPDK does not see the link of the kernel's interfaces";
+	return NULL;
+}
+
+static int check_mode(const struct config_bond *b, struct lb_err *reterr)
+{
+	if (b->mode == CONFIG_BOND_ACTIVE_BACKUP && b->n_members < 2)
+		return lb_err_set(reterr, "members: active-backup needs two at least");
+	for (unsigned i = 0; i < b->n_members && b->mode == CONFIG_BOND_8023AD; i++) {
+		const char *why = why_no_lacp(b->members[i]);
+		if (why)
+			return lb_err_set(reterr,
+				"members[%u]: %s: cannot be one of 802.3ad: %s (active-backup can)",
+				i, b->members[i], why);
+	}
+	return 0;
+}
+
+static int check_bond(const struct config *c, unsigned port, struct list *l, struct lb_err *reterr)
+{
+	const struct config_bond *b = c->ports[port].bond;
+	char field[48];
+	if (check_mode(b, reterr))
+		return lb_err_within(reterr, "ports[%u].bond", port);
+	// Two processes would speak LACP, or choose the member, each by itself.
+	if (c->takeover_socket)
+		return lb_err_set(reterr,
+			"ports[%u].bond: cannot be taken over: leave out takeover_socket", port);
+	for (unsigned i = 0; i < b->n_members; i++) {
+		snprintf(field, sizeof(field), "ports[%u].bond.members[%u]", port, i);
+		if (starts(b->members[i], "net_bonding") || starts(b->members[i], "eth_bond"))
+			return lb_err_set(reterr, "%s: a bond cannot be a member", field);
+		if (add(l, b->members[i], field, field, reterr))
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_device(struct config *c, unsigned port, struct list *l, struct lb_err *reterr)
+{
+	struct config_port *p = &c->ports[port];
+	char text[48], name[48];
+	if (p->device && p->bond)
+		return lb_err_set(reterr, "ports[%u].bond: this port has a device besides", port);
+	if (!p->device && !p->bond)
+		return lb_err_set(
+			reterr, "ports[%u]: device: there is neither one nor a bond", port);
+	if (p->bond && check_bond(c, port, l, reterr))
+		return -EINVAL;
+	if (p->bond) {
+		snprintf(text, sizeof(text), "net_bonding%u", port);
+		p->device = strdup(text);
+		return p->device ? 0 : lb_err_set(reterr, "out of memory");
+	}
+	if (starts(p->device, "net_bonding") || starts(p->device, "eth_bond"))
+		return lb_err_set(reterr,
+			"ports[%u].device: %s: a bond is written as bond: {mode: …, members: […]}",
+			port, p->device);
+	snprintf(text, sizeof(text), "ports[%u].device", port);
+	snprintf(name, sizeof(name), "ports[%u]", port);
+	return add(l, p->device, name, text, reterr);
+}
+
+int config_check_devices(struct config *c, struct lb_err *reterr)
+{
+	struct list l = {.n = 0};
+	unsigned n_bonds = 0;
+	for (unsigned i = 0; i < c->n_ports; i++) {
+		if (check_device(c, i, &l, reterr))
+			return -EINVAL;
+		n_bonds += c->ports[i].bond != NULL;
+	}
+	if (l.n + n_bonds > CONFIG_MAX_DEVICES)
+		return lb_err_set(reterr, "ports: %u devices and bonds, and %u is the most",
+			l.n + n_bonds, CONFIG_MAX_DEVICES);
+	return 0;
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The devices of shunt.yaml's ports, one each or several as a bond.
+// Thread: ctrl.
+#pragma once
+
+#include "lb/base/err.h"
+
+struct config;
+
+// Checks that each port has one or the other, that a bond can be, and that no device is named
+// twice; and calls bonds by names. 0, or -EINVAL with reterr, which begins with the field.
+[[nodiscard]] int config_check_devices(struct config *, struct lb_err *reterr);

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/port_bond.h"
+
+#include "dataplane/eal.h"
+#include "dataplane/interface.h"
+#include "dataplane/port_impl.h"
+#include "dataplane/remedy.h"
+#include "lb/base/counter.h"
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_eth_bond.h>
+#include <rte_eth_bond_8023ad.h>
+#include <rte_malloc.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NO_ID UINT16_MAX
+#define MAX_STALE 16 // bursts of one member that stands by
+// Of the driver's own pool of LACP's frames, which it makes when a link first comes up, and ends
+// the process where it cannot: for each descriptor, with all that belongs to one of its mbufs.
+#define LACP_MBUF 512
+#define LACP_MBUFS 1024 // for each queue
+#define UNSTARTED_NS 50000000 // five times as long as the driver waits between looks at its links
+_Static_assert(PORT_MAX_DEVICES <= RTE_MAX_ETHPORTS, "devices that DPDK has room for");
+
+struct port_bond {
+	enum port_bond_mode mode;
+	uint32_t index; // the port's
+	bool made; // id is DPDK's
+	bool was_open, started;
+	uint16_t id;
+	char name[RTE_ETH_NAME_MAX_LEN];
+	uint16_t active; // of an active-backup, the id of that member; NO_ID = none yet
+	uint32_t n;
+	struct member {
+		struct port *port; // owned
+		bool refused; // came back and could not be opened: not again before it goes
+		struct port_member seen;
+		uint64_t rx_frames, tx_frames; // w: the first worker (counter.h), r: ctrl
+	} members[PORT_MAX_MEMBERS];
+};
+
+// Life.
+
+int port_bond_new(struct port *port, struct lb_err *reterr)
+{
+	const struct port_conf *conf = &port->conf;
+	struct port_bond *b = calloc(1, sizeof(*b));
+	if (!b)
+		return lb_err_set(reterr, "ports[%u]: out of memory", conf->index);
+	*b = (struct port_bond){.mode = conf->bond, .index = conf->index, .active = NO_ID};
+	snprintf(port->field, sizeof(port->field), "bond");
+	port->bond = b;
+	for (uint32_t i = 0; i < conf->n_members; i++) {
+		struct port *m = b->members[i].port = calloc(1, sizeof(*m));
+		if (!m)
+			return lb_err_set(reterr, "ports[%u]: out of memory", conf->index);
+		b->n++;
+		b->members[i].seen.state = PORT_MEMBER_DOWN;
+		m->claim = PORT_CLAIM_NONE;
+		m->conf = *conf;
+		m->conf.device = conf->members[i];
+		snprintf(m->field, sizeof(m->field), "bond.members[%u]", i);
+		if (port_take_claim(m, reterr) != 0)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+void port_bond_free(struct port_bond *b)
+{
+	for (uint32_t i = 0; b && i < b->n; i++) {
+		port_claim_drop(&b->members[i].port->claim);
+		free(b->members[i].port);
+	}
+	free(b);
+}
+
+static int probe_member(struct member *m, struct lb_err *reterr)
+{
+	struct rte_eth_dev_info info;
+	int rc = port_probe(m->port, reterr);
+	if (rc == 0)
+		rc = rte_eth_dev_info_get(m->port->id, &info);
+	if (rc < 0)
+		return rc;
+	m->port->device = info.device;
+	m->port->if_index = info.if_index;
+	m->port->driver = m->seen.driver = info.driver_name;
+	(void)rte_eth_macaddr_get(m->port->id, &m->port->mac);
+	return 0;
+}
+
+// At a start all of them have to be there, so that what is wrong is seen. 0, or negative.
+static int probe_members(struct port_bond *b, struct lb_err *reterr)
+{
+	uint32_t n_open = 0;
+	struct lb_err err = {0};
+	for (uint32_t i = 0; i < b->n; i++) {
+		struct member *m = &b->members[i];
+		m->refused = false;
+		if (b->was_open && !port_may_open(m->port))
+			continue;
+		int rc = probe_member(m, &err);
+		if (rc == 0) {
+			n_open++;
+			continue;
+		}
+		if (!b->was_open) {
+			*reterr = err;
+			return rc;
+		}
+		port_close(m->port, true);
+		m->refused = true;
+	}
+	if (n_open == 0)
+		*reterr = err;
+	return n_open ? 0 : -ENODEV;
+}
+
+static bool is_enough_memory(const struct port *port)
+{
+	uint32_t n = port->bond->n * LACP_MBUFS * (port->n_queues + 1);
+	void *probe = rte_malloc(NULL, (size_t)n * LACP_MBUF, 0);
+	rte_free(probe);
+	return probe;
+}
+
+static int make(struct port *port, struct lb_err *reterr)
+{
+	static const uint8_t modes[] = {
+		[PORT_BOND_8023AD] = BONDING_MODE_8023AD,
+		[PORT_BOND_ACTIVE_BACKUP] = BONDING_MODE_ACTIVE_BACKUP,
+	};
+	struct port_bond *b = port->bond;
+	char text[REMEDY_MAX];
+	if (b->mode == PORT_BOND_8023AD && !b->was_open && !is_enough_memory(port))
+		return lb_err_set(reterr, "ports[%u].bond: no memory for LACP: %s", b->index,
+			remedy_for_memory("", rte_eal_has_hugepages(), text));
+	eal_blame_start();
+	int id = rte_eth_bond_create(b->name, modes[b->mode], 0);
+	if (id < 0)
+		return port_blame(reterr, port, "cannot be made", id);
+	b->made = true;
+	b->id = port->id = (uint16_t)id;
+	if (b->mode == PORT_BOND_8023AD)
+		(void)rte_eth_bond_xmit_policy_set(b->id, BALANCE_XMIT_POLICY_LAYER34);
+	for (uint32_t i = 0; i < b->n; i++) {
+		const struct port *m = b->members[i].port;
+		if (m->opened && rte_eth_bond_slave_add(b->id, m->id) != 0)
+			return port_blame(reterr, m, "does not become a member", -EINVAL);
+	}
+	// Others know the bond by the address that it had, whichever members are left.
+	if (b->was_open)
+		(void)rte_eth_bond_mac_address_set(b->id, &port->mac);
+	return 0;
+}
+
+int port_bond_open(struct port *port, struct lb_err *reterr)
+{
+	struct port_bond *b = port->bond;
+	snprintf(b->name, sizeof(b->name), "%s", port->conf.device);
+	memcpy(port->name, b->name, sizeof(port->name));
+	int rc = probe_members(b, reterr);
+	return rc ? rc : make(port, reterr);
+}
+
+// The driver gives the bond's address to the active member alone, and of LACP's to none; and it
+// tells nobody but the active one which groups to receive.
+void port_bond_started(struct port *port)
+{
+	struct port_bond *b = port->bond;
+	b->was_open = b->started = true;
+	if (b->mode == PORT_BOND_8023AD)
+		(void)rte_eth_promiscuous_enable(b->id);
+	for (uint32_t i = 0; i < b->n; i++)
+		if (b->members[i].port->opened && b->members[i].port->if_index)
+			(void)rte_eth_promiscuous_enable(b->members[i].port->id);
+}
+
+void port_bond_close(struct port *port, bool forget)
+{
+	struct port_bond *b = port->bond;
+	if (b->made) {
+		// After a start that failed the driver may be about to look at its links, which
+		// must not be closed then.
+		if (rte_eth_dev_stop(b->id) != 0 || !b->started)
+			nanosleep(&(struct timespec){.tv_nsec = UNSTARTED_NS}, NULL);
+		(void)rte_eth_dev_close(b->id);
+		(void)rte_eth_bond_free(b->name);
+	}
+	b->made = b->started = false;
+	b->active = NO_ID;
+	for (uint32_t i = 0; i < b->n; i++)
+		port_close(b->members[i].port, forget);
+}
+
+uint16_t port_bond_mtu(const struct port_bond *b)
+{
+	uint16_t least = PORT_SMALL_MTU;
+	for (uint32_t i = 0; i < b->n; i++) {
+		const struct port *m = b->members[i].port;
+		uint16_t mtu = RTE_ETHER_MTU;
+		int of_kernel = m->opened && m->if_index ? interface_mtu(m->if_index) : -1;
+		if (of_kernel > 0)
+			mtu = (uint16_t)RTE_MIN(of_kernel, UINT16_MAX);
+		if (m->opened)
+			least = RTE_MIN(least, mtu);
+	}
+	return least;
+}
+
+static bool has_table(uint16_t id, const uint16_t *queues, uint32_t n_entries)
+{
+	struct rte_eth_rss_reta_entry64 groups[RTE_ETH_RSS_RETA_SIZE_512 / RTE_ETH_RETA_GROUP_SIZE];
+	struct rte_eth_dev_info info;
+	if (rte_eth_dev_info_get(id, &info) < 0 || info.reta_size % n_entries ||
+		info.reta_size > RTE_ETH_RSS_RETA_SIZE_512)
+		return false;
+	memset(groups, 0, sizeof(groups));
+	for (uint32_t i = 0; i < info.reta_size; i++)
+		groups[i / RTE_ETH_RETA_GROUP_SIZE].mask |= UINT64_C(1)
+		                                            << i % RTE_ETH_RETA_GROUP_SIZE;
+	if (rte_eth_dev_rss_reta_query(id, groups, info.reta_size) != 0)
+		return false;
+	for (uint32_t i = 0; i < info.reta_size; i++)
+		if (groups[i / RTE_ETH_RETA_GROUP_SIZE].reta[i % RTE_ETH_RETA_GROUP_SIZE] !=
+			queues[i % n_entries])
+			return false;
+	return true;
+}
+
+bool port_bond_spreads(const struct port_bond *b, uint64_t hashes, const uint16_t *queues,
+	uint32_t n_entries, const uint8_t *key, uint8_t key_len)
+{
+	for (uint32_t i = 0; i < b->n; i++) {
+		const struct port *m = b->members[i].port;
+		uint8_t own[UINT8_MAX] = {0};
+		struct rte_eth_rss_conf rss = {.rss_key = own, .rss_key_len = sizeof(own)};
+		if (!m->opened)
+			continue;
+		if (!has_table(m->id, queues, n_entries) ||
+			rte_eth_dev_rss_hash_conf_get(m->id, &rss) != 0 || hashes & ~rss.rss_hf ||
+			memcmp(own, key, key_len) != 0)
+			return false;
+	}
+	return true;
+}
+
+bool port_bond_has_card(const struct port_bond *b)
+{
+	for (uint32_t i = 0; b && i < b->n; i++)
+		if (b->members[i].port->kind == PORT_PCI)
+			return true;
+	return false;
+}
+
+// The watch.
+
+bool port_bond_is_there(struct port_bond *b)
+{
+	bool is_there = true;
+	for (uint32_t i = 0; i < b->n; i++) {
+		struct member *m = &b->members[i];
+		bool may = m->port->opened || port_may_open(m->port);
+		if (!may)
+			m->refused = false;
+		is_there &= m->port->opened ? port_is_there(m->port) : !may || m->refused;
+	}
+	return is_there;
+}
+
+bool port_bond_may_open(const struct port_bond *b)
+{
+	for (uint32_t i = 0; i < b->n; i++)
+		if (port_may_open(b->members[i].port))
+			return true;
+	return false;
+}
+
+static enum port_member_state lacp_state(
+	const struct port_bond *b, uint16_t id, struct port_member *to)
+{
+	struct rte_eth_bond_8023ad_slave_info info = {0};
+	memset(to->partner, 0, sizeof(to->partner));
+	if (rte_eth_bond_8023ad_slave_info(b->id, id, &info) != 0)
+		return PORT_MEMBER_DOWN; // the driver has not seen its link yet
+	if (!(info.actor_state & STATE_DEFAULTED))
+		memcpy(to->partner, &info.partner.system, sizeof(to->partner));
+	return info.actor_state & STATE_DISTRIBUTING ? PORT_MEMBER_DISTRIBUTING
+	       : info.actor_state & STATE_COLLECTING ? PORT_MEMBER_COLLECTING
+	                                             : PORT_MEMBER_WAITING;
+}
+
+static enum port_member_state state_of(const struct port_bond *b, struct member *m)
+{
+	if (!m->port->opened || !port_is_there(m->port))
+		return PORT_MEMBER_GONE;
+	if (!port_link(m->port, &m->seen.mbps))
+		return PORT_MEMBER_DOWN;
+	if (b->mode == PORT_BOND_8023AD)
+		return lacp_state(b, m->port->id, &m->seen);
+	return m->port->id == b->active ? PORT_MEMBER_ACTIVE : PORT_MEMBER_STANDBY;
+}
+
+static void look(struct port_bond *b, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < b->n; i++) {
+		struct member *m = &b->members[i];
+		enum port_member_state is = state_of(b, m), was = m->seen.state;
+		if (is == was && m->seen.since_ns)
+			continue;
+		m->seen.n_downs += is <= PORT_MEMBER_DOWN && was > PORT_MEMBER_DOWN;
+		m->seen.state = is;
+		m->seen.since_ns = now_ns;
+	}
+}
+
+// DPDK's drivers on top of kernel interfaces report a link that is always up, so that the bonding
+// driver would stay with one that has none.
+static void choose(struct port_bond *b)
+{
+	uint32_t mbps;
+	int now = rte_eth_bond_primary_get(b->id);
+	for (uint32_t i = 0; i < b->n; i++)
+		if (b->members[i].port->opened && b->members[i].port->id == now &&
+			(!b->members[i].port->if_index || port_link(b->members[i].port, &mbps)))
+			return;
+	for (uint32_t i = 0; i < b->n; i++) {
+		const struct port *m = b->members[i].port;
+		if (m->opened && m->if_index && port_link(m, &mbps)) {
+			(void)rte_eth_bond_primary_set(b->id, m->id);
+			return;
+		}
+	}
+}
+
+bool port_bond_watch(struct port *port, uint64_t now_ns)
+{
+	struct port_bond *b = port->bond;
+	uint16_t was = b->active;
+	if (b->made && b->mode == PORT_BOND_ACTIVE_BACKUP) {
+		choose(b);
+		b->active = (uint16_t)rte_eth_bond_primary_get(b->id);
+	}
+	look(b, now_ns);
+	return was != NO_ID && was != b->active;
+}
+
+bool port_bond_link(const struct port_bond *b, uint32_t *ret_mbps)
+{
+	bool up = false;
+	*ret_mbps = 0;
+	for (uint32_t i = 0; i < b->n; i++) {
+		const struct port_member *m = &b->members[i].seen;
+		if (m->state != PORT_MEMBER_ACTIVE && m->state != PORT_MEMBER_DISTRIBUTING)
+			continue;
+		up = true;
+		*ret_mbps += m->mbps;
+	}
+	return up;
+}
+
+uint32_t port_n_members(const struct port *port)
+{
+	return port->bond ? port->bond->n : 0;
+}
+
+struct port_member port_member_of(const struct port *port, uint32_t member)
+{
+	const struct member *from = &port->bond->members[member];
+	struct port_member m = from->seen;
+	m.driver = m.driver ? m.driver : "";
+	memcpy(m.mac, from->port->mac.addr_bytes, sizeof(m.mac));
+	m.rx_frames = counter_read(&from->rx_frames);
+	m.tx_frames = counter_read(&from->tx_frames);
+	return m;
+}
+
+// Workers.
+
+// What waits at a member that stands by would be taken for new when it becomes active, and is
+// counted as lost when there is no more room.
+static void drop_stale(const struct port *member, uint16_t queue)
+{
+	struct rte_mbuf *frames[PORT_BURST];
+	uint16_t n = PORT_BURST;
+	for (int i = 0; i < MAX_STALE && n == PORT_BURST; i++) {
+		n = rte_eth_rx_burst(member->id, queue, frames, PORT_BURST);
+		rte_pktmbuf_free_bulk(frames, n);
+	}
+}
+
+void port_bond_count(struct port_bond *b, uint16_t queue)
+{
+	bool one_is_active = b->mode == PORT_BOND_ACTIVE_BACKUP;
+	int active = one_is_active ? rte_eth_bond_primary_get(b->id) : 0;
+	for (uint32_t i = 0; i < b->n; i++) {
+		struct member *m = &b->members[i];
+		struct rte_eth_stats stats = {0};
+		if (!m->port->opened)
+			continue;
+		if (one_is_active && m->port->id != active)
+			drop_stale(m->port, queue);
+		if (queue != 0 || rte_eth_stats_get(m->port->id, &stats) != 0)
+			continue;
+		counter_set_to(&m->rx_frames, stats.ipackets);
+		counter_set_to(&m->tx_frames, stats.opackets);
+	}
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several devices that are one port: DPDK's bonding driver sends and receives by its members, by
+// LACP (IEEE 802.1AX) or by one that is active while the others stand by. Here is what that driver
+// leaves to others: its members' lives, the link of kernel interfaces, and what is to be told.
+// Thread: ctrl, unless noted.
+#pragma once
+
+#include "dataplane/port.h"
+#include "lb/base/err.h"
+
+struct port_bond;
+
+// Claims all members of port->conf. 0, or negative with reterr, which begins with the field;
+// port_bond_free() either way.
+[[nodiscard]] int port_bond_new(struct port *, struct lb_err *reterr);
+void port_bond_free(struct port_bond *); // closed; NULL is fine
+
+// Probes the members and makes one device of them, whose id is then the port's. After a loss those
+// that are there will do. 0, or negative with reterr; port_bond_close() either way.
+[[nodiscard]] int port_bond_open(struct port *, struct lb_err *reterr);
+// When it has been started.
+void port_bond_started(struct port *);
+// Closes what is open, the bond first.
+void port_bond_close(struct port *, bool forget);
+// True if some member is one of the PCI bus. NULL is fine.
+bool port_bond_has_card(const struct port_bond *);
+// The longest packet that all its members take as they are.
+uint16_t port_bond_mtu(const struct port_bond *);
+// False = some member has another table or key for its hash than the bond says.
+bool port_bond_spreads(const struct port_bond *, uint64_t hashes, const uint16_t *queues,
+	uint32_t n_entries, const uint8_t *key, uint8_t key_len);
+
+// True if all members that were opened are there, and none has come back.
+bool port_bond_is_there(struct port_bond *);
+bool port_bond_may_open(const struct port_bond *); // some member can be opened
+// Looks at the members. Returns true if another one has become active.
+bool port_bond_watch(struct port *, uint64_t now_ns);
+// Whether some member takes and sends frames, as of that, and their speed.
+bool port_bond_link(const struct port_bond *, uint32_t *ret_mbps);
+
+// Counts what the members' devices did, and drops what came to those that stand by. On the worker
+// of that queue.
+void port_bond_count(struct port_bond *, uint16_t queue);

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device found, claimed and probed, and what is said if it cannot be: a port's own, or a member
+// of its bond.
+#include "dataplane/eal.h"
+#include "dataplane/interface.h"
+#include "dataplane/pci_device.h"
+#include "dataplane/port_bond.h"
+#include "dataplane/port_impl.h"
+#include "dataplane/remedy.h"
+#include "dataplane/unplug.h"
+
+#include <rte_dev.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bool port_wants_pa(const char *device)
+{
+	struct pci_addr addr;
+	struct pci_device found;
+	if (!pci_addr_parse(device, &addr))
+		return false;
+	pci_device_look("", &addr, &found);
+	return pci_device_wants_pa("", &found);
+}
+
+int port_take_claim(struct port *port, struct lb_err *reterr)
+{
+	const struct port_conf *conf = &port->conf;
+	int rc = port_claim(conf->device, PORT_CLAIM_DIR, &port->claim);
+	if (rc == 0 || rc == -ENODEV || (rc == -EADDRINUSE && conf->shared))
+		return 0;
+	if (rc == -EADDRINUSE)
+		return lb_err_set(reterr, "ports[%u].%s: %s: another process drives it",
+			conf->index, port_field(port), conf->device);
+	return lb_err_set(reterr, "ports[%u].%s: %s: cannot be claimed (in %s): %s", conf->index,
+		port_field(port), conf->device, PORT_CLAIM_DIR, strerror(-rc));
+}
+
+int port_blame(struct lb_err *reterr, const struct port *port, const char *doing, int rc)
+{
+	char said[256];
+	eal_blame(said, sizeof(said));
+	lb_err_set(reterr, "ports[%u].%s: %s: %s: %s", port->conf.index, port_field(port),
+		port->name, doing, said[0] ? said : rte_strerror(rc < 0 ? -rc : rc));
+	return rc < 0 ? rc : -EINVAL;
+}
+
+// Whether the kernel has the interface that a device is on; a tap is made by opening it.
+static bool has_interface(const struct port *port, char name[static 64])
+{
+	snprintf(name, 64, "%s", strstr(port->conf.device, "iface=") + strlen("iface="));
+	name[strcspn(name, ",")] = '\0';
+	return port_is_driver(port->conf.device, "net_tap") || interface_find(name);
+}
+
+// The same with what can be done about it, if that is to be seen.
+static int blame_device(struct lb_err *reterr, const struct port *port, int rc)
+{
+	char text[REMEDY_MAX], name[64];
+	rc = port_blame(reterr, port, "cannot open", rc);
+	if (port->kind == PORT_INTERFACE && !has_interface(port, name))
+		lb_err_set(reterr,
+			"ports[%u].%s: %s: there is no interface %s in this network namespace",
+			port->conf.index, port_field(port), port->name, name);
+	if (port->kind != PORT_PCI)
+		return rc;
+	remedy_for_device("", &port->pci_addr, rte_eal_has_hugepages(), text);
+	if (text[0])
+		lb_err_set(reterr, "ports[%u].%s: %s: %s", port->conf.index, port_field(port),
+			port->name, text);
+	else
+		(void)port_blame(reterr, port, "DPDK has no driver for it, or that failed", rc);
+	return rc;
+}
+
+// What is beyond `size` is cut.
+static __attribute__((format(printf, 3, 4))) void add(
+	char *text, size_t size, const char *format, ...)
+{
+	size_t n = strlen(text);
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text + n, size - n, format, args);
+	va_end(args);
+}
+
+// PCI addresses are spelled as DPDK will call the port. af_packet's own default of 512 frames loses
+// what arrives while this thread doesn't run: 4096 small frames are about 4 ms of a million a
+// second.
+void port_complete_devargs(const struct port_conf *conf, char *text, size_t size)
+{
+	struct pci_addr addr;
+	char name[PCI_ADDR_TEXT_MAX];
+	if (pci_addr_parse(conf->device, &addr)) {
+		const char *rest = pci_addr_skip(conf->device);
+		snprintf(text, size, "%s%s%s", pci_addr_print(&addr, name), *rest ? "," : "", rest);
+		return;
+	}
+	snprintf(text, size, "%s", conf->device);
+	bool large = port_is_large(conf);
+	if (port_is_driver(text, "net_memif") && large && !strstr(text, "bsize="))
+		add(text, size, ",bsize=%u", PORT_LARGE_ROOM);
+	if (port_is_driver(text, "net_af_xdp") && conf->n_queues > 1 &&
+		!strstr(text, "queue_count="))
+		add(text, size, ",queue_count=%u", conf->n_queues);
+	if (!port_is_driver(text, "net_af_packet"))
+		return;
+	bool rings =
+		strstr(text, "framecnt=") || strstr(text, "framesz=") || strstr(text, "blocksz=");
+	if (conf->n_queues > 1 && !strstr(text, "qpairs="))
+		add(text, size, ",qpairs=%u", conf->n_queues);
+	if (!rings && large)
+		add(text, size, ",blocksz=%u,framesz=%u,framecnt=2048", PORT_LARGE_ROOM,
+			PORT_LARGE_ROOM);
+	else if (!rings)
+		add(text, size, ",blocksz=65536,framesz=2048,framecnt=4096");
+}
+
+static enum port_kind kind_of(const char *device)
+{
+	struct pci_addr addr;
+	if (pci_addr_parse(device, &addr))
+		return PORT_PCI;
+	return strstr(device, "iface=") ? PORT_INTERFACE : PORT_OTHER;
+}
+
+static void look(const struct port *port, struct pci_device *ret)
+{
+	pci_device_look("", &port->pci_addr, ret);
+}
+
+int port_probe(struct port *port, struct lb_err *reterr)
+{
+	const struct port_conf *conf = &port->conf;
+	char devargs[PORT_MAX_DEVARGS];
+	struct pci_device pci = {0};
+	port->kind = kind_of(conf->device);
+	(void)pci_addr_parse(conf->device, &port->pci_addr);
+	if (strlen(conf->device) > PORT_MAX_DEVICE)
+		return lb_err_set(reterr, "ports[%u].%s: %.64s…: longer than %u bytes", conf->index,
+			port_field(port), conf->device, PORT_MAX_DEVICE);
+	port_complete_devargs(conf, devargs, sizeof(devargs));
+	size_t len = strcspn(devargs, ",");
+	if (len == 0 || len >= sizeof(port->name))
+		return lb_err_set(reterr, "ports[%u].%s: %s: no device name", conf->index,
+			port_field(port), conf->device);
+	memcpy(port->name, devargs, len);
+	if (rte_eth_dev_get_port_by_name(port->name, &port->id) == 0)
+		return lb_err_set(reterr, "ports[%u].%s: %s is in use already", conf->index,
+			port_field(port), port->name);
+	eal_blame_start();
+	if (port->kind == PORT_PCI) {
+		look(port, &pci);
+		port->pci_id = pci.id;
+		memcpy(port->pci_driver, pci.driver, sizeof(port->pci_driver));
+		if (!pci.driver[0]) // DPDK would say that there is no such device
+			return blame_device(reterr, port, -ENODEV);
+		port->listens = unplug_listen(port->name, &port->asked_away) == 0;
+	}
+	int rc = rte_dev_probe(devargs);
+	if (rc < 0)
+		return blame_device(reterr, port, rc);
+	rc = rte_eth_dev_get_port_by_name(port->name, &port->id);
+	if (rc < 0) {
+		rc = port_blame(reterr, port, "is not a network device", rc);
+		(void)rte_eal_hotplug_remove(port->kind == PORT_PCI ? "pci" : "vdev", port->name);
+		return rc;
+	}
+	port->opened = true;
+	return 0;
+}
+
+bool port_is_there(const struct port *port)
+{
+	struct pci_device pci;
+	if (port->bond)
+		return port_bond_is_there(port->bond);
+	switch (port->kind) {
+	case PORT_PCI:
+		if (__atomic_load_n(&port->asked_away, __ATOMIC_RELAXED))
+			return false;
+		look(port, &pci);
+		return pci.exists && pci.id == port->pci_id &&
+		       strcmp(pci.driver, port->pci_driver) == 0;
+	case PORT_INTERFACE:
+		return !port->if_index || interface_exists(port->if_index);
+	default:
+		return true;
+	}
+}
+
+bool port_may_open(const struct port *port)
+{
+	struct pci_device pci;
+	char name[64];
+	if (port->bond)
+		return port_bond_may_open(port->bond);
+	switch (port->kind) {
+	case PORT_PCI:
+		look(port, &pci);
+		return pci.is_uio || pci.is_vfio ||
+		       (pci.driver[0] && strcmp(pci.driver, port->pci_driver) == 0);
+	case PORT_INTERFACE:
+		return has_interface(port, name);
+	default:
+		return true;
+	}
+}
+
+bool port_link(const struct port *port, uint32_t *ret_mbps)
+{
+	struct rte_eth_link link = {0};
+	bool up;
+	*ret_mbps = 0;
+	if (port->bond)
+		return port_bond_link(port->bond, ret_mbps);
+	if (port->if_index && interface_link(port->if_index, &up, ret_mbps))
+		return up;
+	if (rte_eth_link_get_nowait(port->id, &link) < 0 || !link.link_status)
+		return false;
+	*ret_mbps = link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed;
+	return true;
+}

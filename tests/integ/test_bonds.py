@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A port that is a bond of two interfaces, active-backup: cables that are pulled out, interfaces that are deleted
+(docs/bonds.md). LACP is in test_pci_bond.py.
+
+    client, and a switch `lan` 10.81.0.1 -- c0 -- lb-c --+
+                                         -- c1 -- lb-d --+-- bond 10.81.0.10 shuntd -- backends
+"""
+
+import json
+import re
+import sys
+import time
+
+import pytest
+
+import resources
+from lab import command, wait_until
+from lab_fixtures import check_end
+from testbed import HERE, PORT, Testbed, VIP
+
+RPC = ("10.82.0.1", 9090)
+MEMBERS = ("lb-c", "lb-d")
+FAR = {"lb-c": "c0", "lb-d": "c1"}
+DEVICE = "net_af_packet{n},iface={interface}"
+METRICS = "127.0.0.1:9464"
+START_S = 45
+NOTICE_S = 10  # a bound, not what is measured
+BACK_S = 30
+VLAN = 7
+# Requests that tell where a host is: the sender asks for itself (RFC 5227 3).
+COUNT_ANNOUNCEMENTS = f"""
+table arp announcements {{
+  counter seen {{ }}
+  chain input {{
+    type filter hook input priority 0;
+    arp operation request arp saddr ip {VIP} arp daddr ip {VIP} counter name seen
+  }}
+}}
+"""
+
+
+class BondBed(Testbed):
+    """A Testbed whose port 0 is a bond."""
+
+    def _connect(self, far, far_if, near_if, bridged, faulted):
+        super()._connect(far, far_if, near_if, bridged, faulted)
+        if far == "client":
+            self.lab.link((far, "c1"), ("lb", "lb-d"), mtu=self.mtu, queues=len(self.workers))
+
+    def config_text(self):
+        members = ", ".join(f"'{DEVICE.format(n=n + 2, interface=name)}'" for n, name in enumerate(MEMBERS))
+        bond = f"bond: {{mode: active-backup, members: [{members}]}}"
+        return super().config_text().replace("device: " + self._device(0, "lb-c"), bond)
+
+
+class Net:
+    def __init__(self, lab, vlan=None, workers=None):
+        self.lab, self.bed = lab, BondBed(lab, **({"workers": workers} if workers else {}))
+        self.bed.settings = f'metrics: {{listen: "{METRICS}"}}\n'
+        self.load = None
+        self._make_switch(vlan)
+        self.bed.start_grpc_backend("rpc", *RPC)
+        self.bed.wait_connect("backends", *RPC)
+        resources.Folder(self.bed.xds_folder).set(
+            resources.cluster("rpc"), resources.endpoints("rpc", RPC),
+            resources.route_config("routes", resources.virtual_host("all", ["*"], resources.route("/", "rpc"))),
+            resources.listener("web", "routes"))
+        self.bed.start_xds()
+        self.bed.start_daemon()
+
+    def _make_switch(self, vlan):
+        self.lab.ip("client", "addr", "flush", "dev", "c0")
+        self.lab.bridge("client", "lan", *FAR.values())
+        if vlan:
+            self._put_in_vlan(vlan)
+        self.lab.address("client", "inner" if vlan else "lan", "10.81.0.1/24")
+
+    def _put_in_vlan(self, vlan):
+        """The client is behind a second switch, which gives its frames this tag."""
+        self.bed.port_settings[0] = [f"vlan: {vlan}"]
+        self.lab.link(("client", "inner"), ("client", "outer"))
+        self.lab.link(("client", "near"), ("client", "p0"))
+        self.lab.ip("client", "link", "set", "p0", "master", "lan")
+        self.lab.start("client", "vlan", [sys.executable, HERE / "vlan_agent.py", str(vlan), 0, "outer", "near"])
+
+    # -- cables
+
+    def pull(self, member):
+        self.lab.ip("client", "link", "set", FAR[member], "down")
+
+    def put_back(self, member):
+        self.lab.ip("client", "link", "set", FAR[member], "up")
+
+    def port(self):
+        return self.bed.show("ports")[0]
+
+    def states(self):
+        return {re.search("iface=([^,]+)", m["device"])[1]: m["state"] for m in self.port()["bond_members"]}
+
+    def wait_for(self, timeout=NOTICE_S, **states):
+        """lb_c="active", …"""
+        wanted = {name.replace("_", "-"): state for name, state in states.items()}
+        wait_until(lambda: self.states() == wanted, timeout, f"members that are {wanted}", interval=0.1)
+
+    def announcements(self):
+        rules = json.loads(self.lab.exec("client", ["nft", "-j", "list", "counters"]).stdout)["nftables"]
+        return next(r["counter"]["packets"] for r in rules if "counter" in r)
+
+    # -- the load
+
+    def start_load(self):
+        """Calls on 16 connections, 80 a second, and streams."""
+        stop = self.lab.dir / "stop"
+        load = self.lab.start("client", "calls", [
+            sys.executable, HERE / "fleet_calls.py", f"{VIP}:{PORT}", stop, 16, 80, 4, 2])
+        wait_until(lambda: "ready" in load.output(), START_S, "the load")
+        self.load = load, stop
+
+    def end_load(self):
+        """No call and no stream failed."""
+        load, stop = self.load
+        stop.touch()
+        assert load.wait(START_S) == 0, load.output()
+        report = json.loads(load.output().splitlines()[-1])
+        assert report["failed"] == [] and report["calls"] > 100, report
+        print("calls", report["calls"], "longest", round(report["longest_s"], 2))
+
+
+@pytest.fixture(name="make_net")
+def fixture_make_net(lab):
+    nets = []
+
+    def make(**arguments):
+        nets.append(Net(lab, **arguments))
+        return nets[-1]
+    yield make
+    for net in nets:
+        check_end(net.bed)
+
+
+def pull_and_put_back_each(net):
+    net.pull("lb-c")
+    net.wait_for(lb_c="down", lb_d="active")
+    time.sleep(1)
+    net.put_back("lb-c")
+    net.wait_for(lb_c="standby", lb_d="active")
+    time.sleep(1)
+    net.pull("lb-d")
+    net.wait_for(lb_c="active", lb_d="down")
+    time.sleep(1)
+    net.put_back("lb-d")
+    net.wait_for(lb_c="active", lb_d="standby")
+
+
+@pytest.mark.timeout(150)
+def test_fl_92_a_cable_that_is_pulled_out_fails_no_call(make_net):
+    """FL-93."""
+    net = make_net()
+    net.wait_for(lb_c="active", lb_d="standby")
+    net.lab.nft("client", COUNT_ANNOUNCEMENTS)
+    mac = net.port()["mac"]
+    net.start_load()
+    pull_and_put_back_each(net)
+    port = net.port()
+    assert port["link"] == "up" and port["link_downs"] == 0 and port["mac"] == mac, port
+    assert port["bond"] == "active-backup" and port["member_downs"] == 2, port
+    assert all(m["rx_frames"] and m["tx_frames"] for m in port["bond_members"]), port
+    assert net.announcements() >= 2  # one for each member that became active
+    net.end_load()
+
+
+@pytest.mark.timeout(150)
+def test_fl_92_likewise_of_two_workers_in_a_vlan(make_net):
+    net = make_net(workers=(0, 1), vlan=VLAN)
+    net.wait_for(lb_c="active", lb_d="standby")
+    net.start_load()
+    pull_and_put_back_each(net)
+    assert net.port()["vlan"] == VLAN and net.port()["queues"] == 2, net.port()
+    net.end_load()
+
+
+@pytest.mark.timeout(120)
+def test_fl_95_operators_are_told_of_members(make_net):
+    net = make_net()
+    net.wait_for(lb_c="active", lb_d="standby")
+    net.pull("lb-d")
+    net.wait_for(lb_c="active", lb_d="down")
+    members = "net_af_packet2,iface=lb-c active; net_af_packet3,iface=lb-d down"
+    assert net.port()["members"] == members, net.port()
+    text = net.lab.exec("lb", ["curl", "-s", f"http://{METRICS}/metrics"]).stdout
+    up = dict(re.findall(r'^shunt_port_member_up\{port="0",member="net_af_packet\d,iface=([^"]+)"\} (\d)', text, re.M))
+    assert up == {"lb-c": "1", "lb-d": "0"}, text
+    found = [row for row in json.loads(command(net.bed.shuntctl_argv("--json", "doctor"), check=False).stdout)
+             ["data"]["findings"] if "of its bond" in str(row)]
+    assert len(found) == 1 and found[0]["severity"] == "warning" and "lb-d" in str(found), found
+    net.pull("lb-c")
+    net.wait_for(lb_c="down", lb_d="down")
+    wait_until(lambda: net.port()["link"] == "down", NOTICE_S, "a port without a link")
+    assert net.bed.show("info")["frontends"][0]["state"] == "down"
+    log = net.bed.daemon.output()
+    assert re.search(r'level=warn.*bond member.*lb-d.*state=down was=standby carrying=1', log), log
+    assert re.search(r'level=error.*bond member.*lb-c.*state=down was=active carrying=0', log), log
+    net.put_back("lb-d")
+    net.wait_for(lb_c="down", lb_d="active")
+    wait_until(lambda: net.port()["link"] == "up", NOTICE_S, "a link")
+
+
+@pytest.mark.timeout(150)
+def test_fl_94_a_bond_goes_on_without_a_member_that_is_deleted_and_takes_it_again(make_net):
+    net = make_net()
+    net.wait_for(lb_c="active", lb_d="standby")
+    net.start_load()
+    net.lab.ip("lb", "link", "del", "lb-c")
+    net.wait_for(BACK_S, lb_c="gone", lb_d="active")
+    wait_until(lambda: net.port()["link"] == "up", BACK_S, "a link")
+    time.sleep(1)
+    net.lab.link(("client", "c0"), ("lb", "lb-c"))
+    net.lab.ip("client", "link", "set", "c0", "master", "lan")
+    wait_until(lambda: "gone" not in net.states().values(), BACK_S, "both members", interval=0.1)
+    wait_until(lambda: net.port()["link"] == "up", BACK_S, "a link")
+    assert sorted(net.states().values()) == ["active", "standby"], net.states()
+    net.end_load()
