@@ -11,7 +11,7 @@ from testing.report import FAILED, ROOT, Counts, Stage, add, run
 
 TESTS = ROOT / "tests" / "integ"
 ATTACKS = ROOT / "tests" / "attacks"
-PCI_TEST = TESTS / "test_pci.py"
+PCI_TESTS = [TESTS / "test_pci.py", TESTS / "test_pci_bond.py"]
 FLEET_TEST = TESTS / "test_fleet.py"
 MESH_TESTS = [TESTS / "test_istiod.py", TESTS / "test_psm_interop.py", TESTS / "test_tracing_collector.py"]
 ALERTS_TEST = TESTS / "test_alerts.py"
@@ -84,7 +84,7 @@ def counted(report, words, folder, env, timeout_s=TIMEOUT_S):
 def files():
     """All test files but those that have a part of their own, the longest first."""
     first = [*BESIDE_COMPARE, *LONGEST_FIRST]
-    return [*first, *sorted(set(TESTS.glob("test_*.py")) - {PCI_TEST, SERVICE_TEST, *MESH_TESTS, *first})]
+    return [*first, *sorted(set(TESTS.glob("test_*.py")) - {*PCI_TESTS, SERVICE_TEST, *MESH_TESTS, *first})]
 
 
 def integ_files(chosen):
@@ -148,7 +148,7 @@ def pci(only):
     if not run(["tools/setup", "pci"]):
         print("without what tools/setup pci installs, tests will be skipped")
     with Stage("tests with emulated cards"):
-        return pytest(ROOT / "build" / "pci.xml", [PCI_TEST, *(["-k", only[0]] if only else [])])
+        return pytest(ROOT / "build" / "pci.xml", [*PCI_TESTS, *(["-k", only[0]] if only else [])])
 
 
 def fleet(only):
