@@ -39,6 +39,8 @@ struct port_bond {
 	uint32_t n;
 	struct member {
 		struct port *port; // owned
+		// A card that was there and is not. w: ctrl (relaxed), r: workers (relaxed)
+		bool dead;
 		bool refused; // came back and could not be opened: not again before it goes
 		struct port_member seen;
 		uint64_t rx_frames, tx_frames; // w: the first worker (counter.h), r: ctrl
@@ -183,9 +185,35 @@ void port_bond_started(struct port *port)
 			(void)rte_eth_promiscuous_enable(b->members[i].port->id);
 }
 
+static bool is_dead(const struct member *m)
+{
+	return __atomic_load_n(&m->dead, __ATOMIC_RELAXED);
+}
+
+static bool has_dead(const struct port_bond *b)
+{
+	for (uint32_t i = 0; i < b->n; i++)
+		if (is_dead(&b->members[i]))
+			return true;
+	return false;
+}
+
+// The driver gives its members their addresses back before it lets them go, and a virtio card that
+// is gone never answers: then all that can be done is to stop the others. The process ends.
+static void abandon(const struct port_bond *b)
+{
+	for (uint32_t i = 0; i < b->n; i++)
+		if (b->members[i].port->opened && !is_dead(&b->members[i]))
+			(void)rte_eth_dev_stop(b->members[i].port->id);
+}
+
 void port_bond_close(struct port *port, bool forget)
 {
 	struct port_bond *b = port->bond;
+	if (has_dead(b)) {
+		abandon(b);
+		return;
+	}
 	if (b->made) {
 		// After a start that failed the driver may be about to look at its links, which
 		// must not be closed then.
@@ -265,12 +293,16 @@ bool port_bond_has_card(const struct port_bond *b)
 bool port_bond_is_there(struct port_bond *b)
 {
 	bool is_there = true;
+	if (has_dead(b))
+		return true;
 	for (uint32_t i = 0; i < b->n; i++) {
 		struct member *m = &b->members[i];
 		bool may = m->port->opened || port_may_open(m->port);
 		if (!may)
 			m->refused = false;
-		is_there &= m->port->opened ? port_is_there(m->port) : !may || m->refused;
+		bool is_card = m->port->kind == PORT_PCI; // of which look() tells
+		is_there &=
+			m->port->opened ? is_card || port_is_there(m->port) : !may || m->refused;
 	}
 	return is_there;
 }
@@ -299,7 +331,10 @@ static enum port_member_state lacp_state(
 
 static enum port_member_state state_of(const struct port_bond *b, struct member *m)
 {
-	if (!m->port->opened || !port_is_there(m->port))
+	bool is_there = m->port->opened && !is_dead(m) && port_is_there(m->port);
+	if (m->port->opened && !is_there && m->port->kind == PORT_PCI)
+		__atomic_store_n(&m->dead, true, __ATOMIC_RELAXED);
+	if (!is_there)
 		return PORT_MEMBER_GONE;
 	if (!port_link(m->port, &m->seen.mbps))
 		return PORT_MEMBER_DOWN;
@@ -321,22 +356,32 @@ static void look(struct port_bond *b, uint64_t now_ns)
 	}
 }
 
-// DPDK's drivers on top of kernel interfaces report a link that is always up, so that the bonding
-// driver would stay with one that has none.
-static void choose(struct port_bond *b)
+// The driver leaves a card by itself whose link goes. It hears nothing of one that is gone, and of
+// the link of kernel interfaces neither, which their drivers report as up, always.
+static bool may_stay(const struct member *m)
 {
+	uint32_t mbps;
+	if (!m->port->opened || is_dead(m) || !port_is_there(m->port))
+		return false;
+	return !m->port->if_index || port_link(m->port, &mbps);
+}
+
+static void choose(struct port *port)
+{
+	const struct port_bond *b = port->bond;
 	uint32_t mbps;
 	int now = rte_eth_bond_primary_get(b->id);
 	for (uint32_t i = 0; i < b->n; i++)
-		if (b->members[i].port->opened && b->members[i].port->id == now &&
-			(!b->members[i].port->if_index || port_link(b->members[i].port, &mbps)))
+		if (b->members[i].port->id == now && may_stay(&b->members[i]))
 			return;
 	for (uint32_t i = 0; i < b->n; i++) {
 		const struct port *m = b->members[i].port;
-		if (m->opened && m->if_index && port_link(m, &mbps)) {
-			(void)rte_eth_bond_primary_set(b->id, m->id);
-			return;
-		}
+		if (!may_stay(&b->members[i]) || !port_link(m, &mbps))
+			continue;
+		(void)rte_eth_bond_primary_set(b->id, m->id);
+		if (!m->if_index) // which are promiscuous
+			(void)rte_eth_dev_default_mac_addr_set(m->id, &port->mac);
+		return;
 	}
 }
 
@@ -345,7 +390,7 @@ bool port_bond_watch(struct port *port, uint64_t now_ns)
 	struct port_bond *b = port->bond;
 	uint16_t was = b->active;
 	if (b->made && b->mode == PORT_BOND_ACTIVE_BACKUP) {
-		choose(b);
+		choose(port);
 		b->active = (uint16_t)rte_eth_bond_primary_get(b->id);
 	}
 	look(b, now_ns);
@@ -403,7 +448,7 @@ void port_bond_count(struct port_bond *b, uint16_t queue)
 	for (uint32_t i = 0; i < b->n; i++) {
 		struct member *m = &b->members[i];
 		struct rte_eth_stats stats = {0};
-		if (!m->port->opened)
+		if (!m->port->opened || is_dead(m))
 			continue;
 		if (one_is_active && m->port->id != active)
 			drop_stale(m->port, queue);

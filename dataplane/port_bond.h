@@ -20,7 +20,7 @@ void port_bond_free(struct port_bond *); // closed; NULL is fine
 [[nodiscard]] int port_bond_open(struct port *, struct lb_err *reterr);
 // When it has been started.
 void port_bond_started(struct port *);
-// Closes what is open, the bond first.
+// Closes what is open, the bond first. Nothing is closed if a card is gone: the process ends.
 void port_bond_close(struct port *, bool forget);
 // True if some member is one of the PCI bus. NULL is fine.
 bool port_bond_has_card(const struct port_bond *);
@@ -30,7 +30,8 @@ uint16_t port_bond_mtu(const struct port_bond *);
 bool port_bond_spreads(const struct port_bond *, uint64_t hashes, const uint16_t *queues,
 	uint32_t n_entries, const uint8_t *key, uint8_t key_len);
 
-// True if all members that were opened are there, and none has come back.
+// True unless a kernel interface among the members was deleted, or has come back. A card that is
+// gone is left out instead, for good: the driver cannot be made to let it go.
 bool port_bond_is_there(struct port_bond *);
 bool port_bond_may_open(const struct port_bond *); // some member can be opened
 // Looks at the members. Returns true if another one has become active.

@@ -4,7 +4,7 @@
 import pytest
 
 import vm
-from bond_world import BondWorld
+from bond_world import BondWorld, SwitchedWorld
 from lab import wait_until
 from lab_fixtures import module_lab_of
 
@@ -27,6 +27,14 @@ def fixture_lacp(request):
 def fixture_backup(request):
     with module_lab_of(request) as lab:
         world = BondWorld(lab, "active-backup")
+        world.serve()
+        yield world
+
+
+@pytest.fixture(name="switched", scope="module")
+def fixture_switched(request):
+    with module_lab_of(request) as lab:
+        world = SwitchedWorld(lab)
         world.serve()
         yield world
 
@@ -100,3 +108,45 @@ def test_fl_92_a_cable_that_is_pulled_out_of_an_active_backup_fails_no_request(b
     assert report.perfect, report
     port = backup.port()
     assert port["mac"] == mac and port["link_downs"] == 0 and port["member_downs"] == 2, port
+
+
+def shared(world, counter):
+    """Of each worker."""
+    return [worker[counter[0]][counter[1]] for worker in world.show("workers").values()]
+
+
+def test_fl_92_two_workers_get_what_each_member_hashes_to_them(switched):
+    """FL-93. The switch does not see that the cable is out: it hears where the addresses are now."""
+    switched.wait_for("active", "standby", timeout=SOON_S)
+    for states in (("active", "standby"), ("down", "active")):
+        assert switched.port()["steering"] == "device", switched.port()
+        before, given = shared(switched, ("tcp", "accepted")), shared(switched, ("handover", "given"))
+        report = switched.load(requests=800, clients=16)
+        assert report.perfect, report
+        accepted = [now - was for now, was in zip(shared(switched, ("tcp", "accepted")), before)]
+        assert sum(accepted) == 16 and min(accepted) > 0, accepted
+        assert shared(switched, ("handover", "given")) == given
+        assert switched.states() == list(states)
+        switched.set_link(False)
+        switched.wait_for("down", "active", timeout=SOON_S)
+    switched.set_link(True)
+    switched.wait_for("standby", "active", timeout=SOON_S)
+
+
+def test_fl_94_a_bond_goes_on_without_a_card_that_is_unplugged(switched):
+    """Be it the active one, from which no interrupt comes any more; and the process ends as ever."""
+    if switched.states()[1] == "active":
+        switched.guest.qmp("set_link", name="second", up=False)
+        switched.wait_for("active", "down", timeout=SOON_S)
+        switched.guest.qmp("set_link", name="second", up=True)
+    switched.wait_for("active", "standby", timeout=SOON_S)
+    load = switched.start_load(**PACE)
+    switched.unplug()
+    switched.wait_for("gone", "active", timeout=SOON_S)
+    report = switched.report(load)
+    assert report.perfect, report
+    port = switched.port()
+    assert port["link"] == "up" and port["losses"] == 0 and port["member_downs"] > 0, port
+    assert switched.load(requests=400).perfect
+    switched.daemon.signal("TERM")
+    switched.daemon.wait(SOON_S)
