@@ -174,15 +174,19 @@ int port_bond_open(struct port *port, struct lb_err *reterr)
 
 // The driver gives the bond's address to the active member alone, and of LACP's to none; and it
 // tells nobody but the active one which groups to receive.
-void port_bond_started(struct port *port)
+bool port_bond_started(struct port *port)
 {
 	struct port_bond *b = port->bond;
 	b->was_open = b->started = true;
 	if (b->mode == PORT_BOND_8023AD)
-		(void)rte_eth_promiscuous_enable(b->id);
-	for (uint32_t i = 0; i < b->n; i++)
-		if (b->members[i].port->opened && b->members[i].port->if_index)
-			(void)rte_eth_promiscuous_enable(b->members[i].port->id);
+		return rte_eth_promiscuous_enable(b->id) == 0;
+	bool all = true;
+	for (uint32_t i = 0; i < b->n; i++) {
+		const struct port *m = b->members[i].port;
+		if (m->opened)
+			all &= m->if_index && rte_eth_promiscuous_enable(m->id) == 0;
+	}
+	return all;
 }
 
 static bool is_dead(const struct member *m)

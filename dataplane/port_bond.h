@@ -18,8 +18,8 @@ void port_bond_free(struct port_bond *); // closed; NULL is fine
 // Probes the members and makes one device of them, whose id is then the port's. After a loss those
 // that are there will do. 0, or negative with reterr; port_bond_close() either way.
 [[nodiscard]] int port_bond_open(struct port *, struct lb_err *reterr);
-// When it has been started.
-void port_bond_started(struct port *);
+// When it has been started. True = it receives all that comes, groups among it.
+bool port_bond_started(struct port *);
 // Closes what is open, the bond first. Nothing is closed if a card is gone: the process ends.
 void port_bond_close(struct port *, bool forget);
 // True if some member is one of the PCI bus. NULL is fine.

@@ -263,10 +263,9 @@ static int start(struct port *port, const struct port_conf *conf, struct lb_err 
 		rc = pass_vlan(port, conf->vlan);
 	if (rc < 0)
 		return port_blame(reterr, port, "does not take the VLAN", rc);
-	if (conf->has_ip6 || conf->has_kernel)
+	bool receives_all = port->bond && port_bond_started(port);
+	if ((conf->has_ip6 || conf->has_kernel) && !receives_all)
 		receive_groups(port);
-	if (port->bond)
-		port_bond_started(port);
 	if (port->hashes)
 		port->hashes = follow_device(port, conf->steer);
 	for (uint16_t i = 0; i < port->n_queues; i++) {

@@ -27,6 +27,10 @@ START_S = 45
 NOTICE_S = 10  # a bound, not what is measured
 BACK_S = 30
 VLAN = 7
+KERNEL = "shunt0"
+SSH_PORT = 2222
+# What comes by the cables is shuntd's; the kernel has what it gets by its interface.
+HIDE = "table netdev hide {{ chain {0} {{ type filter hook ingress device \"{1}\" priority 0; policy drop; }}\n}}\n"
 # Requests that tell where a host is: the sender asks for itself (RFC 5227 3).
 COUNT_ANNOUNCEMENTS = f"""
 table arp announcements {{
@@ -54,9 +58,10 @@ class BondBed(Testbed):
 
 
 class Net:
-    def __init__(self, lab, vlan=None, workers=None):
+    def __init__(self, lab, vlan=None, workers=None, settings=()):
         self.lab, self.bed = lab, BondBed(lab, **({"workers": workers} if workers else {}))
         self.bed.settings = f'metrics: {{listen: "{METRICS}"}}\n'
+        self.bed.port_settings[0] = list(settings)
         self.load = None
         self._make_switch(vlan)
         self.bed.start_grpc_backend("rpc", *RPC)
@@ -77,7 +82,7 @@ class Net:
 
     def _put_in_vlan(self, vlan):
         """The client is behind a second switch, which gives its frames this tag."""
-        self.bed.port_settings[0] = [f"vlan: {vlan}"]
+        self.bed.port_settings[0].append(f"vlan: {vlan}")
         self.lab.link(("client", "inner"), ("client", "outer"))
         self.lab.link(("client", "near"), ("client", "p0"))
         self.lab.ip("client", "link", "set", "p0", "master", "lan")
@@ -177,6 +182,24 @@ def test_fl_92_likewise_of_two_workers_in_a_vlan(make_net):
     pull_and_put_back_each(net)
     assert net.port()["vlan"] == VLAN and net.port()["queues"] == 2, net.port()
     net.end_load()
+
+
+@pytest.mark.timeout(120)
+def test_fl_92_what_is_the_kernels_goes_by_the_member_that_carries(make_net):
+    """The exception path over a bond."""
+    net = make_net(settings=[f"kernel: {{interface: {KERNEL}}}"])
+    net.wait_for(lb_c="active", lb_d="standby")
+    net.lab.nft("lb", "".join(HIDE.format(chain, name) for chain, name in zip("cd", MEMBERS)))
+    net.lab.address("lb", KERNEL, f"{VIP}/24")
+    server = net.lab.start("lb", "files", [sys.executable, "-m", "http.server", str(SSH_PORT), "--bind", VIP])
+    net.bed.wait_connect("client", VIP, SSH_PORT, server)
+    for member, states in (("lb-c", {"lb_c": "down", "lb_d": "active"}), ("lb-d", {"lb_c": "active", "lb_d": "down"})):
+        net.pull(member)
+        net.wait_for(**states)
+        assert net.lab.exec("client", ["curl", "-sf", "-m", "20", f"http://{VIP}:{SSH_PORT}/"]).stdout
+        net.put_back(member)
+        wait_until(lambda: "down" not in net.states().values(), NOTICE_S, "both")
+    assert net.port()["kernel_rx_tcp"] and net.port()["kernel_tx_frames"], net.port()
 
 
 @pytest.mark.timeout(120)
