@@ -18,7 +18,7 @@ static bool is_lost(const char *state)
 	return strcmp(state, "down") == 0 || strcmp(state, "gone") == 0;
 }
 
-// carrying: how many are left to send by.
+// carrying: how many are left to send by. At a start links may be yet to come.
 static void tell(const struct bond_watch *w, unsigned port, unsigned i, const struct show_port *p,
 	const char *was)
 {
@@ -28,12 +28,12 @@ static void tell(const struct bond_watch *w, unsigned port, unsigned i, const st
 	if (!is_lost(is))
 		log_info("bond member", "port=%u member=%s state=%s was=%s carrying=%u", port,
 			device, is, was ? was : "new", n);
-	else if (n)
+	else if (n || !was)
 		log_warn("bond member", "port=%u member=%s state=%s was=%s carrying=%u", port,
 			device, is, was ? was : "new", n);
 	else
 		log_error("bond member", "port=%u member=%s state=%s was=%s carrying=0", port,
-			device, is, was ? was : "new");
+			device, is, was);
 }
 
 static void look_at_partners(struct bond_watch *w, unsigned port, const struct show_port *p)

@@ -236,10 +236,11 @@ def test_fl_94_a_bond_goes_on_without_a_member_that_is_deleted_and_takes_it_agai
     net.lab.ip("lb", "link", "del", "lb-c")
     net.wait_for(BACK_S, lb_c="gone", lb_d="active")
     wait_until(lambda: net.port()["link"] == "up", BACK_S, "a link")
-    time.sleep(1)
+    time.sleep(3)  # what waits for a segment to be sent again goes on
     net.lab.link(("client", "c0"), ("lb", "lb-c"))
     net.lab.ip("client", "link", "set", "c0", "master", "lan")
     wait_until(lambda: "gone" not in net.states().values(), BACK_S, "both members", interval=0.1)
     wait_until(lambda: net.port()["link"] == "up", BACK_S, "a link")
     assert sorted(net.states().values()) == ["active", "standby"], net.states()
+    time.sleep(3)
     net.end_load()
