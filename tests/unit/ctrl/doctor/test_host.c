@@ -109,6 +109,18 @@ static void no_carrier(struct fixture *f)
 	f->interface.has_carrier = false;
 }
 
+static void is_a_member(struct fixture *f)
+{
+	f->device.is_member = true;
+	strcpy(f->device.field, "ports[0].bond.members[1]");
+}
+
+static void member_has_no_carrier(struct fixture *f)
+{
+	is_a_member(f);
+	no_carrier(f);
+}
+
 static void short_mtu(struct fixture *f)
 {
 	f->interface.mtu = 1400;
@@ -134,6 +146,12 @@ static void peer_sends_long_segments(struct fixture *f)
 static void peer_makes_no_checksums(struct fixture *f)
 {
 	f->device.kind = DOCTOR_DEVICE_XDP;
+	veth(f, DOCTOR_OFFLOAD_TX);
+}
+
+static void members_peer_makes_no_checksums(struct fixture *f)
+{
+	is_a_member(f);
 	veth(f, DOCTOR_OFFLOAD_TX);
 }
 
@@ -306,6 +324,10 @@ static const struct row rows[] = {
 		interface_is_absent},
 	{"link", ERROR_, "eth1 is down", "ip link set eth1 up", NULL, NULL, interface_is_down},
 	{"link", ERROR_, "eth1 has no carrier", "cable", NULL, NULL, no_carrier},
+	{"link", WARN, "ports[0].bond.members[1]: eth1 has no carrier", "cable", NULL, NULL,
+		member_has_no_carrier},
+	{"offloads", ERROR_, "which a bond doesn't tell; what it sends is dropped", "tx off", NULL,
+		NULL, members_peer_makes_no_checksums},
 	{"mtu", ERROR_, "ports[0].mtu: 1500, and that of eth1 is 1400",
 		"ip link set eth1 mtu 1500, or mtu: 1400", NULL, NULL, short_mtu},
 	{"offloads", NOTE, "eth1 merges what it receives (gro)", "ethtool -K eth1 gro off", NULL,
