@@ -5,58 +5,68 @@
 #include "dataplane/proxy/state.h"
 #include "lb/pick/link.h"
 
-static inline void count_end(struct proxy *p, const struct proxy_latency_end *e)
+// One thing after the other, so that few registers do.
+static inline void count_end(
+	const struct proxy_latency *l, const struct proxy_latency_note *n, uint64_t now_ns)
 {
-	uint64_t request_ns = p->now_ns - e->began_ns, added_ns = request_ns - e->others_ns;
-	uint32_t request = histogram_index(request_ns), added = histogram_index(added_ns);
-	struct lb_frontend_times *f = &p->link->frontends[e->frontend];
-	counter_add(&f->answers[e->answer], 1);
-	histogram_add(&f->request, request, request_ns);
-	histogram_add(&f->added, added, added_ns);
-	if (e->cluster == PROXY_NO_CLUSTER)
-		return;
-	struct lb_cluster_times *c = &p->link->times[e->cluster];
-	counter_add(&c->answers[e->answer], 1);
-	histogram_add(&c->request, request, request_ns);
-	histogram_add(&c->added, added, added_ns);
+	struct lb_frontend_times *f = &l->frontends[n->whose.frontend];
+	struct lb_cluster_times *c = &l->clusters[n->whose.cluster_id];
+	uint32_t answer = n->whose.answer; // read once: counters may be anywhere
+	counter_add(&f->answers[answer], 1);
+	counter_add(&c->answers[answer], 1);
+	uint64_t ns = now_ns - n->whose.began_ns;
+	uint32_t place = histogram_place(ns);
+	histogram_add(&f->request, place, ns);
+	histogram_add(&c->request, place, ns);
+	ns -= n->others_ns;
+	place = histogram_place(ns);
+	histogram_add(&f->added, place, ns);
+	histogram_add(&c->added, place, ns);
 }
 
-static inline void count_ends(struct proxy *p)
+static inline void give_time(struct proxy_latency *l, uint64_t now_ns)
 {
-	struct proxy_latency *l = &p->latency;
-	for (const struct proxy_latency_end *e = l->ended; e != l->next_end; e++)
-		count_end(p, e);
-	l->next_end = l->ended;
+	const struct proxy_latency_note *next = l->next;
+	for (const struct proxy_latency_note *n = l->notes; n != next; n++)
+		if (n->sent_ns)
+			*n->sent_ns = now_ns;
+		else
+			count_end(l, n, now_ns);
+	l->next = l->notes;
 }
 
-void proxy_latency_init(struct proxy_latency *l)
+void proxy_latency_init(struct proxy_latency *l, const struct lb_link *link)
 {
-	l->next_sent = l->sent;
-	l->next_end = l->ended;
+	l->clusters = link->times;
+	l->frontends = link->frontends;
+	l->next = l->notes;
+	l->end = l->notes + PROXY_LATENCY_NOTES;
+}
+
+void proxy_latency_begin_turn(struct proxy *p)
+{
+	give_time(&p->latency, p->now_ns);
 }
 
 // A call of its own, since it seldom happens.
 static __attribute__((noinline)) void make_room(struct proxy *p)
 {
-	count_ends(p);
+	give_time(&p->latency, p->now_ns);
 }
 
-void proxy_latency_begin_turn(struct proxy *p)
+static inline struct proxy_latency_note *place_note(struct proxy *p)
 {
 	struct proxy_latency *l = &p->latency;
-	for (uint64_t **s = l->sent; s != l->next_sent; s++)
-		**s = p->now_ns;
-	l->next_sent = l->sent;
-	count_ends(p);
+	if (__builtin_expect(l->next == l->end, 0))
+		make_room(p);
+	return l->next++;
 }
 
 void proxy_latency_sent(struct proxy_request *r)
 {
 	struct proxy *p = r->proxy;
-	struct proxy_latency *l = &p->latency;
 	r->accounting.sent_ns = p->now_ns;
-	if (__builtin_expect(l->next_sent != l->sent + PROXY_LATENCY_NOTES, 1))
-		*l->next_sent++ = &r->accounting.sent_ns;
+	place_note(p)->sent_ns = &r->accounting.sent_ns;
 }
 
 void proxy_latency_attempt_over(struct proxy_request *r)
@@ -64,18 +74,14 @@ void proxy_latency_attempt_over(struct proxy_request *r)
 	struct proxy *p = r->proxy;
 	uint64_t ns = p->now_ns - r->accounting.sent_ns;
 	r->backend_ns += ns;
-	histogram_add(&p->link->times[r->cluster_id].attempt, histogram_index(ns), ns);
+	histogram_add(&p->latency.clusters[r->cluster_id].attempt, histogram_place(ns), ns);
 }
 
 void proxy_latency_request_over(const struct proxy_request *r)
 {
 	struct proxy *p = r->proxy;
-	struct proxy_latency *l = &p->latency;
-	if (__builtin_expect(l->next_end == l->ended + PROXY_LATENCY_NOTES, 0))
-		make_room(p);
-	*l->next_end++ = (struct proxy_latency_end){.began_ns = r->began_ns,
-		.cluster = r->cluster_id,
-		.frontend = r->frontend,
-		.answer = r->answer,
-		.others_ns = r->backend_ns + (p->now_ns - r->whole_ns)};
+	struct proxy_latency_note *n = place_note(p);
+	n->sent_ns = NULL;
+	n->others_ns = r->backend_ns + (p->now_ns - r->whole_ns);
+	n->whose = r->whose;
 }

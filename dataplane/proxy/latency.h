@@ -10,31 +10,41 @@
 
 #include <stdint.h>
 
+struct lb_cluster_times;
+struct lb_frontend_times;
+struct lb_link;
 struct proxy;
 struct proxy_request;
 
-// Of one turn. What goes beyond has the time of the turn's beginning.
-#define PROXY_LATENCY_NOTES 4096
+// Of one turn. If there are more, those before have the time of the turn's beginning.
+#define PROXY_LATENCY_NOTES 8192
 
-// A request that is over.
-struct proxy_latency_end {
-	uint64_t began_ns;
-	uint32_t cluster; // id; PROXY_NO_CLUSTER = none
-	uint16_t frontend;
+// Whose times they are, as a request keeps it.
+struct proxy_latency_whose {
+	uint64_t began_ns; // when the turn of its HEADERS began
+	uint32_t cluster_id; // PROXY_NO_CLUSTER = none
+	uint16_t frontend; // the client's
 	uint16_t answer; // enum lb_answer
+};
+
+// An attempt that was sent, or a request that is over.
+struct proxy_latency_note {
+	// Where the attempt's time is to be written; NULL = a request. An attempt may be over by
+	// then, and its request's memory free or another's: that one was sent in the same turn as
+	// well, or writes there when it is sent.
+	uint64_t *sent_ns;
 	uint64_t others_ns; // spent waiting for backends, and for the client to take the answer
+	struct proxy_latency_whose whose;
 };
 
 struct proxy_latency {
-	uint64_t **next_sent;
-	struct proxy_latency_end *next_end;
-	// Places for the time. An attempt may be over by then, and its request's memory free or
-	// another's: that one was sent in the same turn as well, or writes there when it is sent.
-	uint64_t *sent[PROXY_LATENCY_NOTES];
-	struct proxy_latency_end ended[PROXY_LATENCY_NOTES];
+	struct lb_cluster_times *clusters; // the link's
+	struct lb_frontend_times *frontends; // the link's
+	struct proxy_latency_note *next, *end; // of notes
+	struct proxy_latency_note notes[PROXY_LATENCY_NOTES];
 };
 
-void proxy_latency_init(struct proxy_latency *);
+void proxy_latency_init(struct proxy_latency *, const struct lb_link *);
 // The proxy's new time is the end of the turn before.
 void proxy_latency_begin_turn(struct proxy *);
 // An attempt's HEADERS are queued for its backend.

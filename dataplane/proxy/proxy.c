@@ -51,7 +51,7 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 	p->positions = cacheline_alloc(LB_MAX_SLOTS, sizeof(*p->positions));
 	p->backends = cacheline_alloc(LB_MAX_ENDPOINTS, sizeof(*p->backends));
 	p->ready = cacheline_alloc(LB_MAX_ENDPOINTS / 64, sizeof(*p->ready));
-	proxy_latency_init(&p->latency);
+	proxy_latency_init(&p->latency, p->link);
 	if (!p->positions || !p->backends || !p->ready ||
 		proxy_scratch_init(
 			&p->scratch, p->link->worker, h2->max_header_fields, h2->max_header_bytes))

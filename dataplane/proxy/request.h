@@ -26,6 +26,7 @@
 #include "dataplane/proxy/accounting.h"
 #include "dataplane/proxy/fault.h"
 #include "dataplane/proxy/grpc_frames.h"
+#include "dataplane/proxy/latency.h"
 #include "dataplane/proxy/local_reply.h"
 #include "dataplane/proxy/progress.h"
 #include "dataplane/proxy/replay.h"
@@ -37,6 +38,7 @@
 #include "lb/base/twheel.h"
 #include "lb/pick/cause.h"
 #include "lb/pick/drop.h"
+#include "lb/pick/limits.h"
 #include "lb/pick/picker.h"
 #include "lb/route/req.h"
 #include "lb/route/retry.h"
@@ -60,7 +62,7 @@ enum proxy_request_state {
 	PROXY_REQUEST_ENDING,
 };
 
-#define PROXY_NO_CLUSTER UINT32_MAX
+#define PROXY_NO_CLUSTER LB_MAX_CLUSTERS // the id that none has
 #define PROXY_NO_FIELD UINT16_MAX
 
 // What the chosen route wants, copied: no pointer into a snapshot survives a turn.
@@ -93,13 +95,16 @@ struct proxy_request {
 	struct twheel_timer deadline; // armed only if there is a deadline
 	uint64_t deadline_ns; // when the deadline passes; 0 = there was never one
 	uint64_t half_ns; // when half of the request's time has passed
-	uint64_t began_ns; // when the turn of its HEADERS began
+	union {
+		struct {
+			uint64_t began_ns;
+			uint32_t cluster_id;
+			uint16_t frontend, answer;
+		};
+		struct proxy_latency_whose whose; // all of these, to be copied in one piece
+	};
 	uint64_t backend_ns; // how long attempts that are over took
 	uint64_t whole_ns; // ENDING: when that began
-	// These three are copied in one piece (latency.h).
-	uint32_t cluster_id;
-	uint16_t frontend; // the client's
-	uint16_t answer; // enum lb_answer
 	struct proxy_frames frames; // message boundaries of gRPC's answer
 	struct ip_addr client_ip; // whose request it is, as far as that is trusted (HX-51)
 	uint32_t endpoint_id; // ROOM and later

@@ -38,7 +38,7 @@ struct lb_link *lb_link_new(uint32_t worker, int core, struct lb_shared *shared)
 		return NULL;
 	*l = (struct lb_link){.worker = worker, .core = core, .shared = shared};
 	l->clusters = cacheline_alloc(LB_MAX_CLUSTERS, sizeof(l->clusters[0]));
-	l->times = cacheline_alloc(LB_MAX_CLUSTERS, sizeof(l->times[0]));
+	l->times = cacheline_alloc(LB_MAX_CLUSTERS + 1, sizeof(l->times[0]));
 	l->frontends = cacheline_alloc(LB_MAX_FRONTENDS, sizeof(l->frontends[0]));
 	l->endpoints = cacheline_alloc(LB_MAX_ENDPOINTS, sizeof(l->endpoints[0]));
 	l->members = cacheline_alloc(LB_MAX_MEMBERS, sizeof(l->members[0]));

@@ -202,8 +202,9 @@ struct lb_link {
 	struct spsc events; // w: worker, r: ctrl
 	struct lb_worker_counters counters; // w: worker (relaxed), r: ctrl
 	struct lb_cluster_counters *clusters; // [LB_MAX_CLUSTERS] w: worker (relaxed), r: ctrl
-	// [LB_MAX_CLUSTERS] and [LB_MAX_FRONTENDS], likewise. Their memory becomes resident with
-	// the first request that is counted there.
+	// [LB_MAX_CLUSTERS + 1] and [LB_MAX_FRONTENDS], likewise. Their memory becomes resident
+	// with the first request that is counted there. Requests without a cluster are counted
+	// in the last of `times`, which nobody reads.
 	struct lb_cluster_times *times;
 	struct lb_frontend_times *frontends;
 	struct lb_endpoint_counters *endpoints; // [LB_MAX_ENDPOINTS] w: worker (relaxed), r: ctrl

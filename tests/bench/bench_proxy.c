@@ -28,37 +28,37 @@ static struct bench_way way_of(const char *name, struct pipe_world_conf conf)
 	return (struct bench_way){"shunt", name, n, pipe_world_run, w, 0};
 }
 
-struct times {
+static struct {
 	struct proxy proxy; // no more of it than times need
 	struct proxy_request request;
-};
+} timed;
 
 // Two turns each: the request comes, and its answer.
 static void times_run(void *ctx, uint64_t n_ops)
 {
-	struct times *t = ctx;
-	struct proxy *p = &t->proxy;
+	struct proxy *p = &timed.proxy;
+	struct proxy_request *r = &timed.request;
+	uint64_t now_ns = p->now_ns;
 	for (uint64_t i = 0; i < n_ops; i++) {
-		p->now_ns += TURN_NS;
+		p->now_ns = now_ns += TURN_NS;
 		proxy_latency_begin_turn(p);
-		t->request.began_ns = t->request.whole_ns = p->now_ns;
-		t->request.backend_ns = 0;
-		proxy_latency_sent(&t->request);
-		p->now_ns += TURN_NS;
+		r->began_ns = r->whole_ns = now_ns;
+		r->backend_ns = 0;
+		proxy_latency_sent(r);
+		p->now_ns = now_ns += TURN_NS;
 		proxy_latency_begin_turn(p);
-		proxy_latency_attempt_over(&t->request);
-		proxy_latency_request_over(&t->request);
+		proxy_latency_attempt_over(r);
+		proxy_latency_request_over(r);
 	}
 }
 
 static struct bench_way times(void)
 {
-	static struct times t;
-	t.proxy.link = lb_link_new(0, 0, lb_shared_new());
-	CHECK(t.proxy.link);
-	proxy_latency_init(&t.proxy.latency);
-	t.request.proxy = &t.proxy;
-	return (struct bench_way){"shunt", "times", 1, times_run, &t, 0};
+	timed.proxy.link = lb_link_new(0, 0, lb_shared_new());
+	CHECK(timed.proxy.link);
+	proxy_latency_init(&timed.proxy.latency, timed.proxy.link);
+	timed.request.proxy = &timed.proxy;
+	return (struct bench_way){"shunt", "times", 1, times_run, NULL, 0};
 }
 
 int main(int argc, char **argv)

@@ -534,7 +534,7 @@ static void a_cluster_counts_nothing_of_who_had_its_number_before(void **state)
 	counter_set_to(&counters->ended[LB_CAUSE_OK], 7);
 	struct lb_cluster_times times, *counted = &w->link->times[blue];
 	counter_set_to(&counted->answers[LB_ANSWER_GRPC], 7);
-	histogram_add(&counted->request, 3, 5000);
+	histogram_add(&counted->request, histogram_place(5000), 5000);
 	assert_true(assembler_cluster_times(w->assembler, "blue", &times));
 	assert_int_equal(times.answers[LB_ANSWER_GRPC], 7);
 	assembler_each_cluster(w->assembler, see_totals, &totals);
@@ -550,13 +550,13 @@ static void a_cluster_counts_nothing_of_who_had_its_number_before(void **state)
 	assembler_each_cluster(w->assembler, see_totals, &totals);
 	assert_int_equal(totals.started, 2);
 	assert_int_equal(totals.ended[LB_CAUSE_OK], 1);
-	histogram_add(&counted->request, 4, 6000);
+	histogram_add(&counted->request, histogram_place(600000), 600000);
 	assert_false(assembler_cluster_times(w->assembler, "blue", &times));
 	assert_true(assembler_cluster_times(w->assembler, "green", &times));
 	assert_int_equal(times.answers[LB_ANSWER_GRPC], 0);
-	assert_int_equal(times.request.sum_ns, 6000);
-	assert_int_equal(times.request.counts[3], 0);
-	assert_int_equal(times.request.counts[4], 1);
+	assert_int_equal(times.request.sum_ns, 600000);
+	assert_int_equal(times.request.counts[histogram_index(5000)], 0);
+	assert_int_equal(times.request.counts[histogram_index(600000)], 1);
 	xds_res_put(&e->base);
 }
 

@@ -171,9 +171,10 @@ static void a_histogram_is_cumulative_up_to_its_count(void **state)
 	give_three(w);
 	uint32_t b = route(w, "/b");
 	counter_add(&w->link->clusters[b].started, 3);
-	histogram_add(&w->link->times[b].attempt, histogram_index(1500), 1500);
-	histogram_add(&w->link->times[b].attempt, histogram_index(1600), 1600);
-	histogram_add(&w->link->times[b].attempt, HISTOGRAM_N - 1, 90 * NS_PER_SECOND);
+	histogram_add(&w->link->times[b].attempt, histogram_place(1500), 1500);
+	histogram_add(&w->link->times[b].attempt, histogram_place(1600), 1600);
+	histogram_add(&w->link->times[b].attempt, histogram_place(90 * NS_PER_SECOND),
+		90 * NS_PER_SECOND);
 	struct told *t = tell(w, &(struct scrape_ask){0});
 #define ATTEMPT "shunt_cluster_attempt_duration_seconds"
 	assert_true(has(t, ATTEMPT "_bucket{cluster=b,le=1.024e-06,} 0"));
