@@ -156,8 +156,8 @@ static int make(struct host *h, const struct host_conf *conf, struct lb_err *ret
 		h->tcp = make_tcp(h, conf, secret, seeds[1]);
 	if (!h->tcp)
 		return lb_err_set(reterr, "out of memory");
-	h->drop_marks[0] = net_drop_mark(h->net);
-	h->drop_marks[1] = tcp_stack_drop_mark(h->tcp);
+	net_set_drop_mark(h->net, &h->drop_marks[0]);
+	tcp_stack_set_drop_mark(h->tcp, &h->drop_marks[1]);
 	h->tunnels = conf->tunnels;
 	if (conf->gateways)
 		net_share_gateways(h->net, conf->gateways);
@@ -310,15 +310,15 @@ static bool is_wanted(const struct lb_capture *to, uint32_t port, enum lb_captur
 
 void host_tap(struct host *h, struct lb_capture *to)
 {
-	h->tapped = 0;
+	h->watched = h->shared;
 	for (uint32_t p = 0; p < h->n_ports; p++) {
 		struct net_tap *tap = &h->taps[p];
 		if (to)
 			net_tap_init(tap, to, h->tunnels, p, port_vlan(h->ports[p]));
-		h->tapped |= (uint32_t)is_wanted(to, p, LB_CAPTURE_RX) << p;
+		h->rx_taps[p] = is_wanted(to, p, LB_CAPTURE_RX) ? tap : NULL;
+		h->watched |= (uint32_t)is_wanted(to, p, LB_CAPTURE_RX) << p;
 		port_queue_tap(h->queues[p], is_wanted(to, p, LB_CAPTURE_TX) ? tap : NULL);
 	}
-	h->watched = h->tapped | h->shared;
 }
 
 bool host_flush(struct host *h)

@@ -14,19 +14,22 @@ struct host {
 	bool announces; // it is the one that tells the links who we are
 	uint32_t n_link_ups[NET_MAX_PORTS]; // those that were announced to
 	struct port_queue *queues[NET_MAX_PORTS]; // borrowed, one of each port
-	uint32_t tapped; // bits: ports whose received frames are copied
+	struct net_tap *rx_taps[NET_MAX_PORTS]; // of taps; NULL = what is received is not copied
 	uint32_t shared; // bits: ports with a kernel behind them
-	uint32_t watched; // either
+	uint32_t watched; // bits: with either
 	bool at_shared; // the frame at hand came by a port with a kernel
 	bool passed; // TCP gave the segment that it looked at to the kernel
 	struct exception_end *exception; // borrowed
-	struct net_tap taps[NET_MAX_PORTS]; // of those, and of queues whose sent ones are
+	struct net_tap taps[NET_MAX_PORTS]; // of each port that has any
 	struct pool chunks;
 	struct twheel *wheel;
 	const struct net_tunnels *tunnels; // borrowed; NULL = none
 	struct net *net;
 	struct tcp_stack *tcp;
-	const uint8_t *drop_marks[2]; // borrowed: net's and TCP's
+	union {
+		uint8_t drop_marks[2]; // net's and TCP's
+		uint16_t any_drop; // both of them
+	};
 	char groups[2 * NET_MAX_PORTS][12]; // names of counter groups
 };
 

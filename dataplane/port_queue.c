@@ -27,18 +27,17 @@ bool port_queue_is_live(const struct port_queue *q)
 	return phase_of(q) == QUEUE_RUNS;
 }
 
-static inline void show(const struct port_queue *q, const struct rte_mbuf *m)
+// Calls of their own, as tag(): nobody pays for them while there is no tap.
+static __attribute__((noinline)) void show(const struct port_queue *q, const struct rte_mbuf *m)
 {
 	uint32_t len = rte_pktmbuf_pkt_len(m);
 	(void)net_tap_take(q->tap, LB_CAPTURE_TX, rte_pktmbuf_mtod(m, uint8_t *), len, len);
 }
 
-// Calls of their own, as tag(): nobody pays for them while there is no tap.
 static __attribute__((noinline)) void show_unsent(struct port_queue *q)
 {
-	for (uint32_t i = q->n_tapped; i < q->n_unsent; i++)
-		show(q, q->unsent[i]);
-	q->n_tapped = q->n_unsent;
+	while (q->n_tapped < q->n_unsent)
+		show(q, q->unsent[q->n_tapped++]);
 }
 
 static __attribute__((noinline)) void drop(struct port_queue *q, struct rte_mbuf *m)

@@ -317,7 +317,8 @@ struct net {
 	uint64_t defended_ns; // when an address was last defended; 0 = never
 	uint64_t counters[NET_N_COUNTERS];
 	bool silent; // see net_set_silent()
-	uint8_t dropped; // enum net_counter: why the last frame was; 0 = see net_take_drop()
+	uint8_t *dropped; // enum net_counter: why the last frame was; 0 = see net_take_drop()
+	uint8_t own_dropped; // see net_set_drop_mark()
 };
 _Static_assert(NET_rx_frames == 0 && NET_N_COUNTERS <= UINT8_MAX, "dropped");
 
@@ -330,7 +331,7 @@ static inline void net_count(struct net *net, enum net_counter which)
 static inline void net_drop(struct net *net, enum net_counter why)
 {
 	net_count(net, why);
-	net->dropped = (uint8_t)why;
+	*net->dropped = (uint8_t)why;
 }
 
 // Upper bits of a product with a secret odd number: few collisions, none predictable.

@@ -59,6 +59,7 @@ struct net *net_new(const struct net_port_conf *ports, uint32_t n_ports, uint32_
 		net->hash_keys[i] = rand_u64(&net->rand);
 	net->generation = 1;
 	net->board = &net->own_board;
+	net->dropped = &net->own_dropped;
 	net->n_ports = n_ports;
 	net->echo_last_ns = twheel_now(wheel);
 	net->echo_tokens_ns = NET_ECHO_BURST * NET_ECHO_INTERVAL_NS;
@@ -255,15 +256,15 @@ void net_input(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
 		input_other(net, port, frame, len);
 }
 
-const uint8_t *net_drop_mark(const struct net *net)
+void net_set_drop_mark(struct net *net, uint8_t *mark)
 {
-	return &net->dropped;
+	net->dropped = mark;
 }
 
 int net_take_drop(struct net *net)
 {
-	uint8_t why = net->dropped;
-	net->dropped = 0;
+	uint8_t why = *net->dropped;
+	*net->dropped = 0;
 	return why ? why : -1;
 }
 

@@ -132,8 +132,9 @@ void net_hear(struct net *, uint32_t port, const uint8_t *frame, size_t len);
 // Why the last frame that was dropped since the last call was: the number of one of net_counters();
 // -1 = none was. What TCP drops is told by tcp_stack_take_drop().
 int net_take_drop(struct net *);
-// Not 0 while there is one to tell of; valid as long as net is.
-const uint8_t *net_drop_mark(const struct net *);
+// From now on this byte is not 0 while there is one to tell of; the caller may set it to 0, so that
+// there is none. Borrowed; until then it is a byte of net's own.
+void net_set_drop_mark(struct net *, uint8_t *);
 
 // True = another process at the same ports answers for our addresses: frames are heard, and nobody
 // who asks for an address or for an echo gets an answer.

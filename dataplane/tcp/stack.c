@@ -44,6 +44,7 @@ struct tcp_stack *tcp_stack_new(const struct tcp_conf *conf, const struct tcp_io
 	s->io = *io;
 	s->chunks = chunks;
 	s->wheel = wheel;
+	s->dropped = &s->own_dropped;
 	s->key = sip_init(conf->secret);
 	s->rcv_wscale = window_scale(max_u32(conf->recv_window, conf->window_max));
 	rand_init(&s->rand, conf->seed);
@@ -156,15 +157,15 @@ struct counter_set tcp_stack_counters(const struct tcp_stack *s)
 	return (struct counter_set){.names = names, .values = s->counters, .n = TCP_N_COUNTERS};
 }
 
-const uint8_t *tcp_stack_drop_mark(const struct tcp_stack *s)
+void tcp_stack_set_drop_mark(struct tcp_stack *s, uint8_t *mark)
 {
-	return &s->dropped;
+	s->dropped = mark;
 }
 
 int tcp_stack_take_drop(struct tcp_stack *s)
 {
-	uint8_t why = s->dropped;
-	s->dropped = 0;
+	uint8_t why = *s->dropped;
+	*s->dropped = 0;
 	return why ? why : -1;
 }
 

@@ -287,7 +287,8 @@ struct tcp_stack {
 	uint32_t overhead; // see tcp_stack_set_overhead()
 	enum lb_company company;
 	bool hushed; // see tcp_stack_hush()
-	uint8_t dropped; // enum tcp_counter: why the last segment was; 0 = none, see take_drop()
+	uint8_t *dropped; // enum tcp_counter: why the last segment was; 0 = none, see take_drop()
+	uint8_t own_dropped; // see tcp_stack_set_drop_mark()
 	struct tcp_listener listeners[TCP_MAX_LISTENERS];
 	unsigned n_listeners; // listeners ever in use
 	struct tcp_listener *free_listeners; // of those, the unused ones
@@ -322,7 +323,7 @@ static inline void tcp_count(struct tcp_stack *s, enum tcp_counter what)
 static inline void tcp_drop(struct tcp_stack *s, enum tcp_counter why)
 {
 	tcp_count(s, why);
-	s->dropped = (uint8_t)why;
+	*s->dropped = (uint8_t)why;
 }
 
 static inline uint64_t tcp_now(const struct tcp_stack *s)

@@ -11,6 +11,18 @@
 #define HEADER RECORD_RING_HEADER
 #define TO_START UINT32_MAX // instead of a length: the next record stands at the ring's beginning
 
+// What is in one piece from `staged` on may be used up to where the reader was seen last, but never
+// more than the longest record.
+static void set_run(struct record_ring *r, uint32_t staged)
+{
+	uint32_t place = staged & (r->size - 1), run = r->size - place;
+	uint32_t free = r->size - (staged - r->seen_tail);
+	run = run < free ? run : free;
+	r->run = run < r->size / 2 ? run : r->size / 2;
+	r->next = r->bytes + place;
+	r->base = staged - (uint32_t)(uintptr_t)r->next;
+}
+
 int record_ring_init(struct record_ring *r, uint32_t size)
 {
 	uint32_t n = 64;
@@ -19,7 +31,8 @@ int record_ring_init(struct record_ring *r, uint32_t size)
 	uint8_t *bytes = cacheline_alloc(n, 1);
 	if (!bytes)
 		return -ENOMEM;
-	*r = (struct record_ring){.bytes = bytes, .size = n, .next = bytes, .from = bytes};
+	*r = (struct record_ring){.bytes = bytes, .size = n};
+	set_run(r, 0);
 	return 0;
 }
 
@@ -51,25 +64,13 @@ static uint32_t length_at(const struct record_ring *r, uint32_t place)
 	return len;
 }
 
-static bool has_room(struct record_ring *r, uint32_t needed)
+static bool has_room(struct record_ring *r, uint32_t staged, uint32_t needed)
 {
-	if (r->staged - r->seen_tail <= r->size - needed)
+	if (staged - r->seen_tail <= r->size - needed)
 		return true;
 	// Pairs with the reader's release of tail: it is done with what lies there.
 	r->seen_tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
-	return r->staged - r->seen_tail <= r->size - needed;
-}
-
-// What is in one piece from `staged` on may be used up to where the reader was seen last, but never
-// more than the longest record.
-static void set_run(struct record_ring *r)
-{
-	uint32_t place = r->staged & (r->size - 1), run = r->size - place;
-	uint32_t free = r->size - (r->staged - r->seen_tail);
-	run = run < free ? run : free;
-	run = run < r->size / 2 ? run : r->size / 2;
-	r->next = r->from = r->bytes + place;
-	r->run = run;
+	return staged - r->seen_tail <= r->size - needed;
 }
 
 void *record_ring_place(struct record_ring *r, uint32_t len)
@@ -77,23 +78,18 @@ void *record_ring_place(struct record_ring *r, uint32_t len)
 	void *next = record_ring_place_next(r, len);
 	if (next)
 		return next;
-	r->staged += (uint32_t)(r->next - r->from);
-	r->from = r->next;
 	r->run = 0;
 	if (len > r->size / 2 - HEADER)
 		return NULL;
-	uint32_t needed = room_of(len), to_end = r->size - (r->staged & (r->size - 1));
+	uint32_t staged = record_ring_staged(r);
+	uint32_t needed = room_of(len), to_end = r->size - (staged & (r->size - 1));
 	uint32_t skipped = needed > to_end ? to_end : 0;
-	if (!has_room(r, skipped + needed))
+	if (!has_room(r, staged, skipped + needed))
 		return NULL;
 	if (skipped)
-		put_length(r, r->staged, TO_START);
-	r->staged += skipped;
-	set_run(r);
-	r->next += needed;
-	r->run -= needed;
-	put_length(r, r->staged, len);
-	return r->from + HEADER;
+		put_length(r, staged, TO_START);
+	set_run(r, staged + skipped);
+	return record_ring_place_next(r, len);
 }
 
 const void *record_ring_peek(struct record_ring *r, uint32_t *ret_len)

@@ -15,12 +15,11 @@ struct record_ring {
 	uint32_t size; // power of two
 	_Alignas(64) uint32_t head; // w: writer (release), r: reader (acquire)
 	_Alignas(64) uint32_t tail; // w: reader (release), r: writer (acquire)
-	// The writer's: the next record begins at `next`, and may take `run` bytes without another
-	// look at the tail. They are in one piece with `from`, which stands at `staged`.
+	// The writer's: the next record begins at `next`, and may take `run` bytes, all in one
+	// piece, without another look at the tail.
 	_Alignas(64) uint8_t *next;
 	size_t run;
-	uint8_t *from;
-	uint32_t staged; // head including the records that are not published, as it was at `from`
+	uint32_t base; // with the address `next`: head including what is not published
 	uint32_t seen_tail; // a past value of tail
 };
 
@@ -47,10 +46,15 @@ static inline void *record_ring_place_next(struct record_ring *r, uint32_t len)
 	memcpy(record, &len, sizeof(len));
 	return record + RECORD_RING_HEADER;
 }
+// Head including the records that are not published.
+static inline uint32_t record_ring_staged(const struct record_ring *r)
+{
+	return r->base + (uint32_t)(uintptr_t)r->next;
+}
 // Pairs with the reader's acquire of head: it sees the whole records.
 static inline void record_ring_publish(struct record_ring *r)
 {
-	__atomic_store_n(&r->head, r->staged + (uint32_t)(r->next - r->from), __ATOMIC_RELEASE);
+	__atomic_store_n(&r->head, record_ring_staged(r), __ATOMIC_RELEASE);
 }
 
 // The oldest record, and its length; NULL = there is none. Valid until it is passed.
