@@ -75,9 +75,9 @@ class Behind:
         wait_until(lambda: "ready" in tier.output() or not tier.alive(), WAIT_S, "the tier")
         return tier
 
-    @staticmethod
-    def stop(tier):
-        """What it has sent."""
+    def stop(self, tier):
+        """What it has sent. A client's goodbye may be on its way, and goes by the tier."""
+        wait_until(lambda: not any(w["proxy"]["clients"] for w in self.bed.show_workers()), 20, "its clients are gone")
         tier.stop()
         return json.loads(tier.output().splitlines()[-1])
 
