@@ -3,6 +3,7 @@
 
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/leaf.h"
+#include "dataplane/proxy/place.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/state.h"
@@ -28,11 +29,9 @@ static bool enter_share(struct proxy_request *r, const struct lb_leaf_layer *lay
 	       proxy_share_enter(&p->shares, &ask, &r->accounting.held);
 }
 
-enum lb_cause proxy_accounting_enter(struct proxy_request *r, const struct lb_leaf_layer *layer)
+static enum lb_cause enter(struct proxy_request *r, const struct lb_leaf_layer *layer)
 {
 	struct proxy *p = r->proxy;
-	if (!layer)
-		return LB_CAUSE_OK;
 	if (!enter_share(r, layer))
 		return LB_CAUSE_OVER_SHARE;
 	if (!lb_quota_cache_enter(&p->quota_cache, layer->breaker, layer->max_requests)) {
@@ -41,6 +40,19 @@ enum lb_cause proxy_accounting_enter(struct proxy_request *r, const struct lb_le
 	}
 	r->accounting.breaker = layer->breaker;
 	return LB_CAUSE_OK;
+}
+
+enum lb_cause proxy_accounting_enter(struct proxy_request *r, const struct lb_leaf_layer *layer)
+{
+	if (!layer)
+		return LB_CAUSE_OK;
+	enum lb_cause refused = enter(r, layer);
+	if (refused != LB_CAUSE_OK && proxy_place_take_over(r, layer))
+		refused = LB_CAUSE_OK;
+	if (r->accounting.held.by_source && !r->is_grpc && !r->request_done)
+		list_append(proxy_share_owing(&r->proxy->shares, layer->breaker),
+			&r->accounting.held.owing);
+	return refused;
 }
 
 // A75-O12
@@ -80,9 +92,9 @@ void proxy_accounting_close(struct proxy_request *r)
 	if (b->breaker) {
 		lb_quota_cache_leave(&p->quota_cache, b->breaker);
 		b->breaker = NULL;
-		if (b->held.by_source)
-			proxy_share_leave(&p->shares, &b->held);
 	}
+	if (b->held.by_source)
+		proxy_share_leave(&p->shares, &b->held);
 	if (!b->is_open)
 		return;
 	b->is_open = false;
@@ -125,6 +137,7 @@ static void read_report(struct proxy_request *r, const struct h2_message *m)
 void proxy_accounting_request_done(struct proxy_request *r)
 {
 	r->accounting.whole_ns = twheel_now(r->proxy->wheel);
+	list_remove(&r->accounting.held.owing);
 }
 
 // A time that is up speaks against the backend if it was ours, and the backend had the request

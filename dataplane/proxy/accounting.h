@@ -28,8 +28,9 @@ struct proxy_accounting {
 	uint32_t leaf; // id + 1 of the leaf whose policy chose; 0 = none
 	uint32_t member; // id + 1; 0 = none
 	uint32_t load; // open: index of lb_link.loads
-	// Open: the breaker that the attempt has entered; NULL = none. A breaker outlives the
-	// attempts in it, even if its snapshot is freed (lb/pick/breaker.h).
+	// Open: the breaker that the attempt has entered; NULL = none, or its place is another's
+	// now (place.h). A breaker outlives the attempts in it, even if its snapshot is freed
+	// (lb/pick/breaker.h).
 	struct lb_breaker *breaker;
 	struct proxy_held held; // what the attempt holds of the breaker's places
 	bool counts_active; // copied from lb_cell

@@ -36,6 +36,9 @@
 	X(clients_cut_for_buffer)                                                                  \
 	X(answers_over_buffer) /* ended, as their fields would have added to it */                 \
 	X(requests_over_buffer) /* refused: so much of the client's requests waits for backends */ \
+	/* Ended, as their clients sent too little of their bodies: */                             \
+	X(bodies_too_slow) /* for 30 s, while half of a breaker was taken */                       \
+	X(bodies_gave_way) /* and their places went to others */                                   \
 	X(local_replies) /* local replies */                                                       \
 	X(transparent_retries) /* the backend surely did nothing with the request */               \
 	X(transparent_retries_exhausted) /* likewise, not retried: it was the last attempt */      \

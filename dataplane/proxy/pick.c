@@ -2,6 +2,7 @@
 #include "dataplane/proxy/pick.h"
 
 #include "dataplane/proxy/backend.h"
+#include "dataplane/proxy/place.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/cluster.h"
@@ -172,7 +173,8 @@ struct proxy_pick proxy_pick(struct proxy_request *r, const struct lb_cluster *c
 	uint32_t category = lb_drops_draw(layer->drops, &r->drawn, layer->id, &p->rand);
 	if (category != LB_DROP_NONE)
 		return drop(r, layer, category);
-	if (lb_quota_cache_is_full(&r->proxy->quota_cache, layer->breaker, layer->max_requests))
+	if (lb_quota_cache_is_full(&r->proxy->quota_cache, layer->breaker, layer->max_requests) &&
+		!proxy_place_may_take_over(r, layer))
 		return proxy_pick_overflow(r, layer, LB_CAUSE_OVERFLOW);
 	struct proxy_pick bound;
 	if (r->session.n_addresses && layer->sessions && pick_session(r, layer, &bound))

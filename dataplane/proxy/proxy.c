@@ -131,6 +131,7 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	STAILQ_INIT(&p->serve);
 	STAILQ_INIT(&p->tell);
 	proxy_idle_init(&p->idle);
+	proxy_reclaim_init(&p->reclaim);
 	proxy_work_init(&p->work);
 	p->attempts = &proxy_attempt_events;
 	p->quota_cache.n_workers = conf->n_workers;
@@ -170,6 +171,7 @@ void proxy_free(struct proxy *p)
 	twheel_cancel(p->wheel, &p->retry_timer);
 	twheel_cancel(p->wheel, &p->again);
 	twheel_cancel(p->wheel, &p->idle.timer);
+	twheel_cancel(p->wheel, &p->reclaim.timer);
 	twheel_cancel(p->wheel, &p->drain.timer);
 	twheel_cancel(p->wheel, &p->drain.hush_timer);
 	twheel_cancel(p->wheel, &p->inflight.timer);
@@ -299,12 +301,16 @@ void proxy_end_turn(struct proxy *p)
 			moved = proxy_queues_walk(&p->queues, &budget, proxy_attempt_pick_again);
 			moved |= proxy_backend_serve_all(p);
 		}
+		if (!list_empty(&p->reclaim.ending))
+			proxy_reclaim_end(p);
 	} while (proxy_conn_flush_all(p));
 	proxy_backend_tell_all(p);
 	proxy_probe_tell_all(p);
 	if (!proxy_notice_tell_all(p, &p->notices))
 		proxy_count(p, PROXY_events_delayed);
 	lb_quota_cache_tidy(&p->quota_cache);
+	if (p->shares.pool.n_used)
+		proxy_reclaim_watch(p);
 	set_gauges(p);
 	ask_for_a_turn(p);
 	p->snapshot = NULL;

@@ -12,6 +12,8 @@
 int proxy_shares_init(struct proxy_shares *all, uint32_t n_requests)
 {
 	*all = (struct proxy_shares){.mask = 1};
+	for (uint32_t i = 0; i < PROXY_SHARES_SEEN; i++)
+		list_init(&all->seen[i].owing);
 	while (all->mask < n_requests)
 		all->mask = all->mask * 2 + 1;
 	all->buckets = calloc(all->mask + 1u, sizeof(struct proxy_share *));
@@ -74,11 +76,24 @@ static void drop(struct proxy_shares *all, struct proxy_share *s)
 	pool_put(&all->pool, s);
 }
 
+uint32_t proxy_share_count(const struct proxy_shares *all, const struct lb_breaker *b,
+	const struct proxy_source *holder)
+{
+	const struct proxy_share *s = find(all, holder, b);
+	return s ? s->n : 0;
+}
+
+void proxy_share_add(struct proxy_shares *all, const struct lb_breaker *b,
+	const struct proxy_source *holder, struct proxy_held *ret)
+{
+	ret->by_source = add(all, holder, b);
+}
+
 static bool has_room(
 	const struct proxy_shares *all, const struct proxy_share_ask *ask, uint32_t n_free)
 {
-	const struct proxy_share *s = find(all, ask->source, ask->breaker);
-	return proxy_share_allows_place(s ? s->n : 0, n_free, ask->limit);
+	uint32_t n = proxy_share_count(all, ask->breaker, ask->source);
+	return proxy_share_allows_place(n, n_free, ask->limit);
 }
 
 // Half of the places are taken.
@@ -110,6 +125,7 @@ bool proxy_share_enter(
 
 void proxy_share_leave(struct proxy_shares *all, struct proxy_held *held)
 {
+	list_remove(&held->owing);
 	drop(all, held->by_source);
 	*held = (struct proxy_held){0};
 }

@@ -10,6 +10,7 @@
 // Thread: the owning worker.
 #pragma once
 
+#include "lb/base/list.h"
 #include "lb/base/pool.h"
 #include "lb/base/time.h"
 #include "lb/pick/breaker.h"
@@ -51,6 +52,9 @@ struct proxy_share {
 struct proxy_share_seen {
 	const struct proxy_source *source; // NULL = nobody yet; never followed
 	uint64_t other_ns; // 0 = never
+	// Counted requests of plain HTTP that owe the rest of their body, by proxy_held.owing:
+	// those first that may have waited for it longest (place.h).
+	struct list_link owing;
 };
 
 struct proxy_shares {
@@ -63,6 +67,10 @@ struct proxy_shares {
 // What a request holds of its breaker. All zero = nothing is counted.
 struct proxy_held {
 	struct proxy_share *by_source;
+	struct list_link owing;
+	// Since when its client has been slower than PROXY_PLACE_RATE, and what had come by then
+	// (reclaim.h); 0 = nobody has looked.
+	uint64_t mark_ns, mark_len;
 };
 
 // Who asks for a place of which breaker.
@@ -105,4 +113,16 @@ static inline bool proxy_share_is_ample(struct proxy_shares *all, const struct p
 // *ret is to be left when the request leaves the breaker, or does not get in.
 [[nodiscard]] bool proxy_share_enter(
 	struct proxy_shares *, const struct proxy_share_ask *, struct proxy_held *ret);
+// Counts a place that the source has in any case.
+void proxy_share_add(struct proxy_shares *, const struct lb_breaker *, const struct proxy_source *,
+	struct proxy_held *ret);
+// How many counted ones the source has.
+uint32_t proxy_share_count(
+	const struct proxy_shares *, const struct lb_breaker *, const struct proxy_source *);
+// The list of what is counted and owes the rest of its body; of other breakers, too.
+static inline struct list_link *proxy_share_owing(
+	struct proxy_shares *all, const struct lb_breaker *b)
+{
+	return &proxy_share_seen_of(all, b)->owing;
+}
 void proxy_share_leave(struct proxy_shares *, struct proxy_held *);

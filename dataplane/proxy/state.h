@@ -15,6 +15,7 @@
 #include "dataplane/proxy/pressure_walk.h"
 #include "dataplane/proxy/probe.h"
 #include "dataplane/proxy/queue.h"
+#include "dataplane/proxy/reclaim.h"
 #include "dataplane/proxy/scratch.h"
 #include "dataplane/proxy/share.h"
 #include "dataplane/proxy/source.h"
@@ -73,6 +74,7 @@ struct proxy {
 	struct list_link secures_again; // connections with TLS that wait for a turn
 	struct proxy_idle idle; // clients
 	struct proxy_shares shares; // of breakers' places
+	struct proxy_reclaim reclaim; // of places whose requests wait for their clients
 	struct proxy_lines lines; // of requests that wait at backends
 	STAILQ_HEAD(, proxy_conn) dirty; // connections to pump at the end of the turn
 	struct list_link client_list; // clients whose HTTP/2 is running, the newest first

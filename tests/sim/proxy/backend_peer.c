@@ -566,6 +566,14 @@ void backend_goaway(struct backend *b, bool at_once)
 	b->host->due = true;
 }
 
+void backend_listen(struct backend *b)
+{
+	b->deaf = false;
+	for (struct backend_conn *c = b->conns; c; c = c->next)
+		tcp_conn_resume(c->tcp);
+	b->host->due = true;
+}
+
 void backend_pump(struct backend *b)
 {
 	enum h2_error code;

@@ -212,6 +212,37 @@ static void who_waits_for_100_gets_it_and_who_reads_nothing_is_let_go(void **sta
 	world_free(w);
 }
 
+// TH-130: half of the two places are taken, so that the second one is counted.
+static void a_body_that_does_not_come_gives_way_with_408(void **state)
+{
+	struct world_conf conf = world_conf_default(7);
+	struct world *w = ready_world(&conf);
+	w->control.leaves[0].max_requests = 2;
+	control_update(&w->control, 0);
+	world_run(w, 20 * MS);
+	struct ask *silent = ask(w, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	w->backends[0].mute = w->backends[1].mute = true;
+	open_raw(w, 2000);
+	say_all(w, "POST /one/plain/300/9 HTTP/1.1\r\nHost: calls.test\r\nContent-Length: "
+		   "9\r\n\r\nabc");
+	w->clients[1].source = 2;
+	world_open_client(w, 1, 0);
+	world_run(w, 3 * SECOND);
+	assert_int_equal(raw.len, 0);
+	w->backends[0].mute = w->backends[1].mute = false;
+	struct ask *other = world_ask(w, "one", KIND_ECHO, 10);
+	client_ask(&w->clients[1], other);
+	finish_of(w, other);
+	assert_ok(w, other);
+	assert_int_equal(count("HTTP/1.1 408 "), 1);
+	assert_true(raw.got_fin);
+	assert_false(silent->closed);
+	client_cancel(silent);
+	finish(w);
+	world_free(w);
+}
+
 static void drain(struct world *w)
 {
 	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
@@ -280,6 +311,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_taken_stays_in_tcp),
 		cmocka_unit_test(a_client_that_ends_its_side_has_its_request_cancelled),
 		cmocka_unit_test(who_waits_for_100_gets_it_and_who_reads_nothing_is_let_go),
+		cmocka_unit_test(a_body_that_does_not_come_gives_way_with_408),
 		cmocka_unit_test(a_drain_says_nothing_to_whom_has_said_nothing),
 		cmocka_unit_test(a_drain_lets_go_of_whom_never_says_anything),
 	};

@@ -161,4 +161,5 @@ void backend_unlisten(struct backend *);
 void backend_goaway(struct backend *, bool at_once); // every connection; at once: last id as of now
 void backend_abort_conns(struct backend *);
 void backend_fini(struct backend *);
+void backend_listen(struct backend *); // no longer deaf
 void backend_pump(struct backend *);

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/place.h"
+
+#include "dataplane/proxy/client.h"
+#include "dataplane/proxy/request.h"
+#include "dataplane/proxy/state.h"
+#include "lb/base/container_of.h"
+#include "lb/base/time.h"
+#include "lb/pick/leaf_picker.h"
+
+// A request gives way to a source with so many times fewer places, so that sources of about one
+// size take nothing from each other, over and over. It is slow for so long by then, or silent if it
+// has no mark yet.
+#define FEWER 2
+#define PATIENCE_NS (2 * NS_PER_SECOND)
+// One of which next to nothing has come has less time, if it isn't its source's only one and the
+// other source has far fewer: else those that come at once would hold all places for that long. A
+// body on its way comes with its fields, and a slow mobile client sends so much in that time.
+#define FAR_FEWER 4
+#define FIRST_PATIENCE_NS (50 * NS_PER_MS)
+#define LITTLE 500 // bytes
+// Whoever asks for a place has its source's part of the turn charged with the looks (work.h).
+#define LOOKS 32
+#define LOOK_COST 64
+
+uint64_t proxy_place_moved(const struct proxy_request *r)
+{
+	return h2_stream_n_received(r->client) + h2_stream_n_sent(r->client);
+}
+
+// Its input is taken as it comes.
+static bool may_send(const struct proxy_client *c)
+{
+	return !c->conn.fed_short && !c->held &&
+	       h2_conn_unconsumed(c->conn.h2) < h2_conn_window(c->conn.h2);
+}
+
+bool proxy_place_waits(const struct proxy_request *r)
+{
+	return r->state == PROXY_REQUEST_SENT && r->accounting.breaker && !r->is_grpc &&
+	       !r->request_done && r->client && r->upstream && !h2_stream_queued(r->upstream) &&
+	       may_send(r->owner);
+}
+
+bool proxy_place_is_slower(const struct proxy_request *r, uint64_t rate)
+{
+	const struct proxy_held *held = &r->accounting.held;
+	uint64_t ms = (r->proxy->now_ns - held->mark_ns) / NS_PER_MS;
+	uint64_t moved = proxy_place_moved(r) - held->mark_len;
+	return moved < rate * ms / (NS_PER_SECOND / NS_PER_MS);
+}
+
+// A source with n places may have its place.
+static bool gives_way(const struct proxy_request *r, uint64_t n)
+{
+	const struct proxy_held *held = &r->accounting.held;
+	uint64_t now_ns = r->proxy->now_ns, sent_ns = r->trail.sent_ns;
+	uint64_t n_own = held->by_source->n;
+	if (n_own <= FEWER * n || !proxy_place_waits(r))
+		return false;
+	if (n_own > 1 + FAR_FEWER * n && now_ns - sent_ns >= FIRST_PATIENCE_NS &&
+		proxy_place_moved(r) < LITTLE)
+		return true;
+	if (held->mark_ns)
+		return now_ns - held->mark_ns >= PATIENCE_NS &&
+		       proxy_place_is_slower(r, PROXY_PLACE_RATE);
+	uint64_t moved_ns = r->progress.at_ns;
+	return now_ns - (moved_ns > sent_ns ? moved_ns : sent_ns) >= PATIENCE_NS;
+}
+
+static struct proxy_request *request_of(struct list_link *l)
+{
+	return CONTAINER_OF(l, struct proxy_request, accounting.held.owing);
+}
+
+// Of those that have been on the list longest and give way, one of the source with most places.
+// Others go behind, so that the next ones are looked at next time.
+static struct proxy_request *choose(
+	const struct proxy_request *for_whom, const struct lb_leaf_layer *layer)
+{
+	struct proxy *p = for_whom->proxy;
+	const struct lb_breaker *b = layer->breaker;
+	uint64_t n_own = proxy_share_count(&p->shares, b, for_whom->owner->source);
+	struct list_link *list = proxy_share_owing(&p->shares, b);
+	struct list_link *last = list->prev, *next = list->next;
+	struct proxy_request *chosen = NULL;
+	uint32_t n_looks = 0;
+	// Nobody comes in beyond a limit that has been lowered.
+	bool is_over = list_empty(list) || lb_breaker_in_flight(b) > layer->max_requests;
+	for (; !is_over && n_looks < LOOKS; n_looks++) {
+		struct list_link *l = next;
+		struct proxy_request *r = request_of(l);
+		next = l->next;
+		is_over = l == last;
+		if (r->accounting.breaker != b || !gives_way(r, n_own)) {
+			list_remove(l);
+			list_append(list, l);
+			continue;
+		}
+		uint32_t n = r->accounting.held.by_source->n;
+		if (!chosen || n > chosen->accounting.held.by_source->n)
+			chosen = r;
+	}
+	p->work.allowance -= (int64_t)n_looks * LOOK_COST;
+	return chosen;
+}
+
+bool proxy_place_may_take_over(const struct proxy_request *r, const struct lb_leaf_layer *layer)
+{
+	return choose(r, layer);
+}
+
+// No other worker may come between. Whoever gives is still counted until it ends.
+bool proxy_place_take_over(struct proxy_request *r, const struct lb_leaf_layer *layer)
+{
+	struct proxy *p = r->proxy;
+	struct proxy_request *giver = choose(r, layer);
+	if (!giver)
+		return false;
+	r->accounting.breaker = giver->accounting.breaker;
+	giver->accounting.breaker = NULL;
+	proxy_share_add(&p->shares, layer->breaker, r->owner->source, &r->accounting.held);
+	list_remove(&giver->accounting.held.owing);
+	list_append(&p->reclaim.ending, &giver->accounting.held.owing);
+	return true;
+}

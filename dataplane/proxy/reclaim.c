@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/reclaim.h"
+
+#include "dataplane/proxy/client.h"
+#include "dataplane/proxy/leaf.h"
+#include "dataplane/proxy/place.h"
+#include "dataplane/proxy/request.h"
+#include "dataplane/proxy/state.h"
+#include "lb/base/container_of.h"
+#include "lb/base/time.h"
+
+#define STEP_NS (10 * NS_PER_MS)
+#define LOOKS 256 // in a step
+#define ROUND_NS NS_PER_SECOND
+
+static void look_at_some(struct twheel_timer *);
+
+void proxy_reclaim_init(struct proxy_reclaim *c)
+{
+	list_init(&c->ending);
+	c->timer.fire = look_at_some;
+}
+
+// It is as if its client had reset it: its backend is not judged (A50-E05).
+static void end(struct proxy_request *r, enum proxy_counter why, struct str text)
+{
+	proxy_count(r->proxy, why);
+	proxy_source_ended_early(r->owner->source, r->proxy->now_ns);
+	proxy_request_fail_with(r, LB_CAUSE_CLIENT_SLOW, text);
+}
+
+void proxy_reclaim_end(struct proxy *p)
+{
+	for (struct list_link *l; (l = list_first(&p->reclaim.ending));) {
+		struct proxy_request *r =
+			CONTAINER_OF(l, struct proxy_request, accounting.held.owing);
+		list_remove(l);
+		// Since it gave way its body may have been completed; it may go on without a place.
+		if (r->state == PROXY_REQUEST_SENT && !r->request_done)
+			end(r, PROXY_bodies_gave_way,
+				STR("it waits for its client, and another one needs its place"));
+	}
+}
+
+// Half of its breaker is taken, or more.
+static bool is_pressed(const struct proxy_request *r)
+{
+	const struct lb_leaf_layer *layer = proxy_leaf_of(r);
+	return layer && layer->breaker == r->accounting.breaker &&
+	       lb_breaker_in_flight(layer->breaker) >= layer->max_requests / 2;
+}
+
+static void mark(struct proxy_request *r)
+{
+	r->accounting.held.mark_ns = r->proxy->now_ns;
+	r->accounting.held.mark_len = proxy_place_moved(r);
+}
+
+// It may have come before anybody counted.
+static void count_slow(struct proxy_request *r)
+{
+	struct proxy_shares *all = &r->proxy->shares;
+	struct proxy_accounting *b = &r->accounting;
+	if (b->held.by_source)
+		return;
+	proxy_share_add(all, b->breaker, r->owner->source, &b->held);
+	list_insert(proxy_share_owing(all, b->breaker), &b->held.owing); // it is an old one
+}
+
+static void look_at(struct proxy_request *r)
+{
+	struct proxy_held *held = &r->accounting.held;
+	// One that was put back into its pool had ended.
+	if (r->ended || r->is_grpc || !r->accounting.breaker)
+		return;
+	if (!is_pressed(r)) {
+		held->mark_ns = 0;
+		return;
+	}
+	if (!held->mark_ns || !proxy_place_waits(r) ||
+		!proxy_place_is_slower(r, PROXY_PLACE_RATE)) {
+		mark(r);
+		return;
+	}
+	count_slow(r);
+	if (r->proxy->now_ns - held->mark_ns < PROXY_PATIENCE_NS)
+		return;
+	if (proxy_place_is_slower(r, PROXY_LEAST_RATE))
+		end(r, PROXY_bodies_too_slow,
+			STR("less than 100 bytes a second of its body came for 30 s"));
+	else
+		mark(r);
+}
+
+static void look_at_some(struct twheel_timer *t)
+{
+	struct proxy *p = CONTAINER_OF(t, struct proxy, reclaim.timer);
+	struct proxy_reclaim *c = &p->reclaim;
+	uint64_t next_ns = p->now_ns + STEP_NS;
+	if (!c->at)
+		c->round_ns = p->now_ns;
+	for (uint32_t n = 0; n < LOOKS && c->at < pool_n_seen(&p->requests); n++)
+		look_at(pool_at(&p->requests, c->at++));
+	if (c->at >= pool_n_seen(&p->requests)) {
+		c->at = 0;
+		if (next_ns < c->round_ns + ROUND_NS)
+			next_ns = c->round_ns + ROUND_NS;
+	}
+	// Else it begins again with the next one that is counted.
+	if (p->shares.pool.n_used || c->at)
+		twheel_arm(p->wheel, t, next_ns);
+}
+
+void proxy_reclaim_watch(struct proxy *p)
+{
+	struct twheel_timer *t = &p->reclaim.timer;
+	if (!twheel_armed(t))
+		twheel_arm(p->wheel, t, p->now_ns + STEP_NS);
+}

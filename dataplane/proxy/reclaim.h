@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ends requests that hold places of breakers while they wait for their own clients (place.h): those
+// that gave way, and those of which less than PROXY_LEAST_RATE came for PROXY_PATIENCE_NS while at
+// least half of their breaker was taken (TH-129). For the latter all requests are looked at in the
+// order in which they lie in their pool, so many at a time and each about once a second, while any
+// place is counted (share.h). On the way those that were sent before anybody counted are counted,
+// if they are slow. Nothing is noted for that when requests come or go.
+// Thread: the owning worker.
+#pragma once
+
+#include "lb/base/list.h"
+#include "lb/base/twheel.h"
+
+#include <stdint.h>
+
+struct proxy;
+
+struct proxy_reclaim {
+	struct list_link ending; // requests that gave way in this turn, by proxy_held.owing
+	struct twheel_timer timer;
+	uint64_t round_ns; // when the first request of the pool was looked at
+	uint32_t at; // the next one
+};
+
+void proxy_reclaim_init(struct proxy_reclaim *);
+// Those that gave way.
+void proxy_reclaim_end(struct proxy *);
+// Places are counted.
+void proxy_reclaim_watch(struct proxy *);

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places of a breaker that requests hold while they wait for their own clients, one situation a
+// test: who gives way to whom, who never does, and who is too slow (TH-129 to TH-132,
+// dataplane/proxy/place.h, reclaim.h).
+#include "lb/pick/cause.h"
+#include "lb/pick/link.h"
+#include "tests/sim/proxy/cases.h"
+#include "tests/support/check.h"
+
+#include <string.h>
+
+#define PLACES 256
+#define EACH 100 // requests of a source that wants all
+#define LAST 47 // of the clients: the honest ones count down from here
+#define PATIENCE (2 * SECOND) // before a slow request gives way
+
+static void open_one(struct world *w, uint32_t client, uint8_t source)
+{
+	w->clients[client].source = source;
+	world_open_client(w, client, 0);
+	while (!w->clients[client].up)
+		world_run(w, MS);
+}
+
+static void set_mute(struct world *w, bool mute)
+{
+	for (uint32_t i = 0; i < w->conf.n_backends; i++)
+		w->backends[i].mute = mute;
+}
+
+// n sources with a connection each, and three honest ones.
+static struct world *world_of(uint32_t n)
+{
+	struct world_conf conf = world_conf_default(12);
+	conf.n_clients = LAST + 1;
+	struct world *w = world_new(&conf);
+	w->control.leaves[0].max_requests = PLACES;
+	control_set_endpoints(&w->control, 0, HOST_BACKENDS, 0xf);
+	for (uint32_t i = 0; i < n; i++)
+		open_one(w, i, (uint8_t)(i + 1));
+	for (uint32_t i = LAST - 2; i <= LAST; i++)
+		open_one(w, i, (uint8_t)(i + 1));
+	world_run(w, 50 * MS);
+	return w;
+}
+
+static struct ask *begin(struct world *w, uint32_t client, enum kind kind, bool owes)
+{
+	struct ask *a = world_ask(w, "one", kind, kind == KIND_HANG ? 0 : 10);
+	a->open_ended = owes;
+	a->method = owes ? "POST" : NULL;
+	client_ask(&w->clients[client], a);
+	return a;
+}
+
+// Of which no answer comes.
+static struct ask *hold(struct world *w, uint32_t client, enum kind kind, bool owes)
+{
+	set_mute(w, true);
+	struct ask *a = begin(w, client, kind, owes);
+	world_run(w, 5 * MS);
+	set_mute(w, false);
+	return a;
+}
+
+static void ask_for(struct world *w, uint32_t client, uint32_t n, enum kind kind, bool owes)
+{
+	set_mute(w, true);
+	for (uint32_t i = 0; i < n && client_has_room(&w->clients[client]); i++)
+		begin(w, client, kind, owes);
+	world_run(w, 5 * MS);
+	set_mute(w, false);
+}
+
+static void grab(struct world *w, uint32_t client, uint32_t n)
+{
+	ask_for(w, client, n, KIND_PLAIN, true);
+}
+
+static uint32_t in_flight(const struct world *w)
+{
+	return (uint32_t)w->link->clusters[0].active;
+}
+
+static void check_victim(struct world *w, uint32_t client)
+{
+	struct ask *a = begin(w, client, KIND_ECHO, false);
+	finish_of(w, a);
+	assert_ok(w, a);
+}
+
+static void send_bytes(struct world *w, struct ask *a, size_t n)
+{
+	static const uint8_t zeros[20000];
+	if (a->stream)
+		assert_true(h2_stream_send_data(a->stream, zeros, n, false));
+	w->wire.hosts[HOST_CLIENTS].due = true;
+}
+
+static struct lb_member_counters counted(const struct world *w)
+{
+	struct lb_member_counters sum = {0};
+	for (uint32_t i = 0; i < w->control.n_members; i++) {
+		sum.failed += w->link->members[i].failed;
+		sum.unjudged += w->link->members[i].unjudged;
+	}
+	return sum;
+}
+
+static void fill(struct world *w, uint32_t n_sources)
+{
+	for (uint32_t i = 0; i < n_sources; i++)
+		grab(w, i, EACH);
+	assert_int_equal(in_flight(w), PLACES);
+}
+
+// TH-130: from the first moment on, and for as long as it lasts.
+static void th_130_bodies_of_forty_sources_that_never_end_shut_nobody_out(void **state)
+{
+	struct world *w = world_of(40);
+	fill(w, 40);
+	for (int i = 0; i < 300; i++) {
+		check_victim(w, LAST - i % 3);
+		world_run(w, 100 * MS);
+	}
+	world_run(w, 5 * SECOND);
+	assert_true(in_flight(w) < PLACES / 2); // TH-129
+	assert_int_equal(counted(w).failed, 0);
+	abandon(w);
+}
+
+// TH-130: a byte of each now and then.
+static void th_130_nor_do_bodies_that_trickle(void **state)
+{
+	struct world *w = world_of(40);
+	uint32_t n_victims = 0;
+	fill(w, 40);
+	uint32_t n = w->n_asks;
+	for (int second = 0; second < 28; second++) {
+		for (uint32_t i = 0; i < n; i++)
+			send_bytes(w, &w->asks[i], 1);
+		for (int i = 0; i < 3; i++, n_victims++) {
+			world_run(w, 300 * MS);
+			check_victim(w, LAST - i);
+		}
+	}
+	assert_true(world_counter(w, "bodies_gave_way") >= 1);
+	assert_int_equal(world_ended(w, LB_CAUSE_OK), n_victims);
+	assert_int_equal(world_ended(w, LB_CAUSE_OVERFLOW) + world_ended(w, LB_CAUSE_OVER_SHARE) +
+				 world_ended(w, LB_CAUSE_CLIENT_SLOW) + in_flight(w),
+		n);
+	abandon(w);
+}
+
+// TH-130: as many as there are, one for each that asks; those of the source with most.
+static void th_130_whoever_holds_most_gives_way(void **state)
+{
+	struct world *w = world_of(40);
+	fill(w, 40);
+	world_run(w, PATIENCE);
+	uint32_t n = w->n_asks;
+	uint64_t before = world_counter(w, "bodies_gave_way"), asked_ns = w->wire.now_ns;
+	for (uint32_t i = 0; i < 3; i++) {
+		hold(w, LAST - i, KIND_HANG, false);
+		assert_int_equal(world_counter(w, "bodies_gave_way"), before + i + 1);
+		assert_int_equal(in_flight(w), PLACES);
+	}
+	uint32_t n_ended = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct ask *a = &w->asks[i];
+		if (a->http_status != 408 || a->closed_ns < asked_ns)
+			continue;
+		assert_string_equal(a->cause, "client_slow");
+		assert_string_equal(
+			a->message, "it waits for its client, and another one needs its place");
+		assert_ptr_equal(a->client, &w->clients[0]);
+		n_ended++;
+	}
+	assert_int_equal(n_ended, 3);
+	assert_int_equal(world_ended(w, LB_CAUSE_CLIENT_SLOW), before + 3);
+	assert_int_equal(counted(w).failed, 0);
+	abandon(w);
+}
+
+// TH-130: a limit that has been lowered is above everything else.
+static void th_130_nobody_comes_in_beyond_the_limit(void **state)
+{
+	struct world *w = world_of(40);
+	fill(w, 40);
+	world_run(w, PATIENCE);
+	uint64_t before = world_counter(w, "bodies_gave_way");
+	w->control.leaves[0].max_requests = PLACES - 1;
+	control_update(&w->control, 0);
+	world_run(w, 20 * MS);
+	struct ask *a = hold(w, LAST, KIND_HANG, false);
+	assert_reply(a, 14);
+	assert_int_equal(world_counter(w, "bodies_gave_way"), before);
+	abandon(w);
+}
+
+// TH-131: what one got back by asking again another one would have lost.
+static void th_131_sources_of_one_size_take_nothing_from_each_other(void **state)
+{
+	struct world *w = world_of(40);
+	fill(w, 40);
+	for (int second = 0; second < 25; second++) {
+		world_run(w, SECOND);
+		for (uint32_t i = 0; i < 40; i++)
+			grab(w, i, 2);
+	}
+	uint64_t before = world_counter(w, "bodies_gave_way");
+	for (int round = 0; round < 10; round++) {
+		for (uint32_t i = 0; i < 40; i++)
+			grab(w, i, 2);
+		check_victim(w, LAST);
+		world_run(w, 20 * MS);
+	}
+	assert_in_range(world_counter(w, "bodies_gave_way"), before, before + 10);
+	abandon(w);
+}
+
+// Half of the places are held by requests that may never give way, the others by those that might.
+static struct world *full_world(struct ask *honest[4])
+{
+	struct world *w = world_of(3);
+	grab(w, 0, PLACES / 2);
+	honest[0] = hold(w, LAST - 1, KIND_PLAIN, false); // waits for its backend
+	honest[1] = hold(w, LAST - 1, KIND_HANG, false); // gRPC, silent
+	honest[2] = hold(w, LAST - 1, KIND_HANG, true); // likewise, half of it said
+	honest[3] = hold(w, LAST - 1, KIND_PLAIN, true); // uploads
+	grab(w, 1, PLACES);
+	grab(w, 2, PLACES);
+	return w;
+}
+
+// TH-130, TH-129
+static void th_130_honest_requests_at_a_full_breaker_live(void **state)
+{
+	struct ask *honest[4];
+	struct world *w = full_world(honest);
+	for (int i = 0; i < 900; i++) { // 10 kB a second
+		send_bytes(w, honest[3], 1000);
+		if (i % 10 == 0)
+			hold(w, LAST, i % 20 ? KIND_PLAIN : KIND_HANG, false);
+		world_run(w, 95 * MS);
+		if (i % 10 == 5)
+			check_victim(w, LAST - 2);
+		for (int k = 0; k < 4; k++)
+			assert_false(honest[k]->closed);
+	}
+	assert_true(world_counter(w, "bodies_gave_way") > 0);
+	assert_true(world_counter(w, "bodies_too_slow") > 0);
+	abandon(w);
+}
+
+// TH-130: what fills the breaker has been sent whole, or is gRPC.
+static void th_130_nothing_gives_way_that_waits_for_its_backend(void **state)
+{
+	struct world *w = world_of(4);
+	for (uint32_t i = 0; i < 4; i++)
+		ask_for(w, i, EACH, i & 1 ? KIND_PLAIN : KIND_HANG, false);
+	world_run(w, 40 * SECOND);
+	ask_for(w, LAST, EACH, KIND_HANG, false);
+	assert_true(world_ended(w, LB_CAUSE_OVER_SHARE) > 0);
+	assert_int_equal(world_ended(w, LB_CAUSE_CLIENT_SLOW), 0);
+	abandon(w);
+}
+
+// TH-130: its client has sent all that it may, and the backend reads none of it.
+static void th_130_nor_a_body_that_its_backend_does_not_take(void **state)
+{
+	struct world *w = world_of(2);
+	ask_for(w, 1, EACH, KIND_HANG, false);
+	ask_for(w, LAST - 1, 50, KIND_HANG, false);
+	uint32_t first = w->n_asks;
+	grab(w, 0, EACH);
+	uint32_t end = w->n_asks;
+	for (uint32_t i = first; i < end; i++)
+		send_bytes(w, &w->asks[i], 2000);
+	for (uint32_t i = 2; i < LAST - 2 && in_flight(w) < PLACES; i++) {
+		open_one(w, i, (uint8_t)(i + 1));
+		ask_for(w, i, EACH, KIND_HANG, false);
+	}
+	for (uint32_t i = 0; i < w->conf.n_backends; i++)
+		w->backends[i].deaf = true;
+	for (uint32_t i = first; i < end; i++)
+		for (int k = 0; k < 5; k++)
+			send_bytes(w, &w->asks[i], 20000);
+	world_run(w, 2 * PATIENCE);
+	uint64_t refused = world_ended(w, LB_CAUSE_OVERFLOW);
+	ask_for(w, LAST, EACH, KIND_HANG, false);
+	assert_int_equal(world_ended(w, LB_CAUSE_OVERFLOW), refused + EACH);
+	assert_int_equal(world_ended(w, LB_CAUSE_CLIENT_SLOW), 0);
+	abandon(w);
+}
+
+// TH-130: a source's only one has two seconds, others need not have sent anything for that.
+static void th_130_the_only_request_of_a_source_has_its_time(void **state)
+{
+	struct world *w = world_of(3);
+	for (uint32_t i = 0; i < 3; i++)
+		ask_for(w, i, EACH, KIND_HANG, false);
+	ask_for(w, LAST - 1, 1, KIND_PLAIN, true);
+	for (uint32_t i = 4; i < LAST - 2 && in_flight(w) < PLACES; i++) {
+		open_one(w, i, (uint8_t)(i + 1));
+		ask_for(w, i, 2, KIND_HANG, false);
+	}
+	assert_int_equal(in_flight(w), PLACES);
+	struct ask *early = hold(w, LAST, KIND_HANG, false);
+	assert_true(early->closed);
+	world_run(w, PATIENCE + SECOND);
+	struct ask *late = hold(w, LAST, KIND_HANG, false);
+	assert_false(late->closed);
+	assert_int_equal(world_counter(w, "bodies_gave_way"), 1);
+	abandon(w);
+}
+
+// TH-129: below half of the places nobody is hurried.
+static void th_129_a_slow_body_ends_while_half_of_the_places_are_taken(void **state)
+{
+	struct world *w = world_of(2);
+	struct ask *slow = hold(w, 0, KIND_PLAIN, true), *fast = hold(w, 0, KIND_PLAIN, true);
+	for (int second = 0; second < 100; second++) {
+		send_bytes(w, slow, 90);
+		send_bytes(w, fast, 200);
+		world_run(w, SECOND);
+		if (second == 50) {
+			assert_false(slow->closed);
+			ask_for(w, LAST, PLACES / 3, KIND_HANG, false);
+			ask_for(w, LAST - 1, PLACES / 3, KIND_HANG, false);
+		}
+	}
+	assert_int_equal(slow->http_status, 408);
+	assert_string_equal(slow->cause, "client_slow");
+	assert_in_range(took_ns(slow), 80 * SECOND, 85 * SECOND);
+	assert_false(fast->closed);
+	assert_int_equal(world_counter(w, "bodies_too_slow"), 1);
+	assert_int_equal(world_counter(w, "bodies_gave_way"), 0);
+	assert_int_equal(counted(w).failed, 0);
+	assert_int_equal(counted(w).unjudged, 1);
+	abandon(w);
+}
+
+// TH-129: while the backend doesn't read, nothing is its client's fault.
+static void th_129_time_in_which_the_backend_reads_nothing_does_not_count(void **state)
+{
+	struct world *w = world_of(1);
+	struct ask *a = hold(w, 0, KIND_PLAIN, true);
+	ask_for(w, LAST, PLACES / 3, KIND_HANG, false);
+	ask_for(w, LAST - 1, PLACES / 3, KIND_HANG, false);
+	for (int round = 0; round < 4; round++) {
+		world_run(w, 20 * SECOND);
+		assert_false(a->closed);
+		for (uint32_t i = 0; i < w->conf.n_backends; i++)
+			w->backends[i].deaf = true;
+		for (int k = 0; k < 5; k++)
+			send_bytes(w, a, 20000);
+		world_run(w, 5 * SECOND);
+		for (uint32_t i = 0; i < w->conf.n_backends; i++)
+			backend_listen(&w->backends[i]);
+	}
+	world_run(w, 35 * SECOND);
+	assert_int_equal(a->http_status, 408);
+	abandon(w);
+}
+
+#define CASE(name) cmocka_unit_test(name)
+
+RUN_SUITE("proxy/place", CASE(th_130_bodies_of_forty_sources_that_never_end_shut_nobody_out),
+	CASE(th_130_nor_do_bodies_that_trickle), CASE(th_130_whoever_holds_most_gives_way),
+	CASE(th_130_nobody_comes_in_beyond_the_limit),
+	CASE(th_131_sources_of_one_size_take_nothing_from_each_other),
+	CASE(th_130_honest_requests_at_a_full_breaker_live),
+	CASE(th_130_nothing_gives_way_that_waits_for_its_backend),
+	CASE(th_130_nor_a_body_that_its_backend_does_not_take),
+	CASE(th_130_the_only_request_of_a_source_has_its_time),
+	CASE(th_129_a_slow_body_ends_while_half_of_the_places_are_taken),
+	CASE(th_129_time_in_which_the_backend_reads_nothing_does_not_count))
