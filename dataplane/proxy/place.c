@@ -8,15 +8,12 @@
 #include "lb/base/time.h"
 #include "lb/pick/leaf_picker.h"
 
-// A request gives way to a source with so many times fewer places, so that sources of about one
-// size take nothing from each other, over and over. It is slow for so long by then, or silent if it
-// has no mark yet.
-#define FEWER 2
+// For so long a request is slow, or silent if it has no mark yet, before it gives way.
 #define PATIENCE_NS (2 * NS_PER_SECOND)
 // One of which next to nothing has come has less time, if it isn't its source's only one and the
-// other source has far fewer: else those that come at once would hold all places for that long. A
-// body on its way comes with its fields, and a slow mobile client sends so much in that time.
-#define FAR_FEWER 4
+// other source has so many times fewer: else those that come at once would hold all places for that
+// long. A body on its way comes with its fields, and a slow mobile client sends that much.
+#define FAR_FEWER 2
 #define FIRST_PATIENCE_NS (50 * NS_PER_MS)
 #define LITTLE 500 // bytes
 // Whoever asks for a place has its source's part of the turn charged with the looks (work.h).
@@ -50,13 +47,14 @@ bool proxy_place_is_slower(const struct proxy_request *r, uint64_t rate)
 	return moved < rate * ms / (NS_PER_SECOND / NS_PER_MS);
 }
 
-// A source with n places may have its place.
+// A source with n places may have its place: if its own has half as many again, so that sources of
+// about one size take nothing from each other, over and over.
 static bool gives_way(const struct proxy_request *r, uint64_t n)
 {
 	const struct proxy_held *held = &r->accounting.held;
 	uint64_t now_ns = r->proxy->now_ns, sent_ns = r->trail.sent_ns;
 	uint64_t n_own = held->by_source->n;
-	if (n_own <= FEWER * n || !proxy_place_waits(r))
+	if (n_own <= n + (n + 1) / 2 || !proxy_place_waits(r))
 		return false;
 	if (n_own > 1 + FAR_FEWER * n && now_ns - sent_ns >= FIRST_PATIENCE_NS &&
 		proxy_place_moved(r) < LITTLE)

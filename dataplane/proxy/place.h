@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places of a full breaker that go from one request to another. Shares (share.h) keep one source
 // from taking all, but not fifty sources. So a request that waits for its own client gives way to
-// one whose source holds less than half as many places. That is a request of plain HTTP that a
-// backend has, whose body its client owes, though Shunt has passed on all that came and would take
-// more. One that its client has sent whole never gives way, nor does gRPC's, whose streams may be
-// silent for hours, nor one whose backend has begun to answer: what these wait for may be the
-// backend (TH-130). A worker takes back what its own requests hold; the rest goes by reclaim.h.
+// one whose source holds far fewer places (TH-130). That is a request of plain HTTP that a backend
+// has, whose body its client owes, though Shunt has passed on all that came and would take more.
+// One that its client has sent whole never gives way, nor does gRPC's, whose streams may be silent
+// for hours, nor one whose backend has begun to answer: what these wait for may be the backend. A
+// worker takes back what its own requests hold; the rest goes by reclaim.h.
 // Thread: the owning worker.
 #pragma once
 

@@ -71,7 +71,7 @@ static void look_at(struct proxy_request *r)
 {
 	struct proxy_held *held = &r->accounting.held;
 	// One that was put back into its pool had ended.
-	if (r->ended || r->is_grpc || !r->accounting.breaker)
+	if (r->ended || !r->accounting.breaker)
 		return;
 	if (!is_pressed(r)) {
 		held->mark_ns = 0;

@@ -215,7 +215,7 @@ static void th_131_sources_of_one_size_take_nothing_from_each_other(void **state
 		check_victim(w, LAST);
 		world_run(w, 20 * MS);
 	}
-	assert_in_range(world_counter(w, "bodies_gave_way"), before, before + 10);
+	assert_in_range(world_counter(w, "bodies_gave_way"), before, before + 20);
 	abandon(w);
 }
 
@@ -273,7 +273,7 @@ static void th_130_nor_a_body_that_its_backend_does_not_take(void **state)
 	ask_for(w, 1, EACH, KIND_HANG, false);
 	ask_for(w, LAST - 1, 50, KIND_HANG, false);
 	uint32_t first = w->n_asks;
-	grab(w, 0, EACH);
+	grab(w, 0, 8); // their window for all of them is larger
 	uint32_t end = w->n_asks;
 	for (uint32_t i = first; i < end; i++)
 		send_bytes(w, &w->asks[i], 2000);
@@ -284,7 +284,7 @@ static void th_130_nor_a_body_that_its_backend_does_not_take(void **state)
 	for (uint32_t i = 0; i < w->conf.n_backends; i++)
 		w->backends[i].deaf = true;
 	for (uint32_t i = first; i < end; i++)
-		for (int k = 0; k < 5; k++)
+		for (int k = 0; k < 10; k++)
 			send_bytes(w, &w->asks[i], 20000);
 	world_run(w, 2 * PATIENCE);
 	uint64_t refused = world_ended(w, LB_CAUSE_OVERFLOW);
@@ -348,14 +348,14 @@ static void th_129_time_in_which_the_backend_reads_nothing_does_not_count(void *
 	struct ask *a = hold(w, 0, KIND_PLAIN, true);
 	ask_for(w, LAST, PLACES / 3, KIND_HANG, false);
 	ask_for(w, LAST - 1, PLACES / 3, KIND_HANG, false);
-	for (int round = 0; round < 4; round++) {
+	for (int round = 0; round < 2; round++) {
 		world_run(w, 20 * SECOND);
-		assert_false(a->closed);
 		for (uint32_t i = 0; i < w->conf.n_backends; i++)
 			w->backends[i].deaf = true;
-		for (int k = 0; k < 5; k++)
+		for (int k = 0; k < 10; k++)
 			send_bytes(w, a, 20000);
-		world_run(w, 5 * SECOND);
+		world_run(w, 40 * SECOND);
+		assert_false(a->closed);
 		for (uint32_t i = 0; i < w->conf.n_backends; i++)
 			backend_listen(&w->backends[i]);
 	}
