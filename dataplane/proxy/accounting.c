@@ -17,42 +17,54 @@
 #define GRPC_DEADLINE_EXCEEDED 4
 #define USED_STEP_NS NS_PER_SECOND // MC-16
 
-// Its client may have one more of the places.
-static bool enter_share(struct proxy_request *r, const struct lb_leaf_layer *layer)
+static bool enter_breaker(struct proxy_request *r, const struct lb_leaf_layer *layer)
 {
 	struct proxy *p = r->proxy;
-	struct proxy_share_ask ask = {.breaker = layer->breaker,
-		.source = r->owner->source,
-		.limit = layer->max_requests,
-		.now_ns = p->now_ns};
-	return proxy_share_is_ample(&p->shares, &ask) ||
-	       proxy_share_enter(&p->shares, &ask, &r->accounting.held);
+	if (!lb_quota_cache_enter(&p->quota_cache, layer->breaker, layer->max_requests))
+		return false;
+	r->accounting.breaker = layer->breaker;
+	return true;
 }
 
-static enum lb_cause enter(struct proxy_request *r, const struct lb_leaf_layer *layer)
+static inline struct proxy_share_ask ask_of(
+	const struct proxy_request *r, const struct lb_leaf_layer *layer)
 {
-	struct proxy *p = r->proxy;
-	if (!enter_share(r, layer))
-		return LB_CAUSE_OVER_SHARE;
-	if (!lb_quota_cache_enter(&p->quota_cache, layer->breaker, layer->max_requests)) {
-		proxy_share_leave(&p->shares, &r->accounting.held);
-		return LB_CAUSE_OVERFLOW;
+	return (struct proxy_share_ask){.breaker = layer->breaker,
+		.source = r->owner->source,
+		.limit = layer->max_requests,
+		.now_ns = r->proxy->now_ns};
+}
+
+// There is less than ample room: its client may have one more of the places, or another request
+// gives one up.
+static __attribute__((noinline)) enum lb_cause enter_short(
+	struct proxy_request *r, const struct lb_leaf_layer *layer)
+{
+	struct proxy_shares *shares = &r->proxy->shares;
+	struct proxy_held *held = &r->accounting.held;
+	struct proxy_share_ask ask = ask_of(r, layer);
+	enum lb_cause refused = LB_CAUSE_OK;
+	if (!proxy_share_enter(shares, &ask, held)) {
+		refused = LB_CAUSE_OVER_SHARE;
+	} else if (!enter_breaker(r, layer)) {
+		proxy_share_leave(shares, held);
+		refused = LB_CAUSE_OVERFLOW;
 	}
-	r->accounting.breaker = layer->breaker;
-	return LB_CAUSE_OK;
+	if (refused != LB_CAUSE_OK && proxy_place_take_over(r, layer))
+		refused = LB_CAUSE_OK;
+	if (held->by_source && !r->is_grpc && !r->request_done)
+		list_append(proxy_share_owing(shares, layer->breaker), &held->owing);
+	return refused;
 }
 
 enum lb_cause proxy_accounting_enter(struct proxy_request *r, const struct lb_leaf_layer *layer)
 {
 	if (!layer)
 		return LB_CAUSE_OK;
-	enum lb_cause refused = enter(r, layer);
-	if (refused != LB_CAUSE_OK && proxy_place_take_over(r, layer))
-		refused = LB_CAUSE_OK;
-	if (r->accounting.held.by_source && !r->is_grpc && !r->request_done)
-		list_append(proxy_share_owing(&r->proxy->shares, layer->breaker),
-			&r->accounting.held.owing);
-	return refused;
+	struct proxy_share_ask ask = ask_of(r, layer);
+	if (proxy_share_is_ample(&r->proxy->shares, &ask) && enter_breaker(r, layer))
+		return LB_CAUSE_OK;
+	return enter_short(r, layer);
 }
 
 // A75-O12

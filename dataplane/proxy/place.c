@@ -10,10 +10,9 @@
 
 // For so long a request is slow, or silent if it has no mark yet, before it gives way.
 #define PATIENCE_NS (2 * NS_PER_SECOND)
-// One of which next to nothing has come has less time, if it isn't its source's only one and the
-// other source has so many times fewer: else those that come at once would hold all places for that
-// long. A body on its way comes with its fields, and a slow mobile client sends that much.
-#define FAR_FEWER 2
+// One of which next to nothing has come has less time, unless it is its source's only one: else
+// those that come at once would hold all places for that long. A body on its way comes with its
+// fields, and a slow mobile client sends that much.
 #define FIRST_PATIENCE_NS (50 * NS_PER_MS)
 #define LITTLE 500 // bytes
 // Whoever asks for a place has its source's part of the turn charged with the looks (work.h).
@@ -56,8 +55,7 @@ static bool gives_way(const struct proxy_request *r, uint64_t n)
 	uint64_t n_own = held->by_source->n;
 	if (n_own <= n + (n + 1) / 2 || !proxy_place_waits(r))
 		return false;
-	if (n_own > 1 + FAR_FEWER * n && now_ns - sent_ns >= FIRST_PATIENCE_NS &&
-		proxy_place_moved(r) < LITTLE)
+	if (n_own > 1 && now_ns - sent_ns >= FIRST_PATIENCE_NS && proxy_place_moved(r) < LITTLE)
 		return true;
 	if (held->mark_ns)
 		return now_ns - held->mark_ns >= PATIENCE_NS &&

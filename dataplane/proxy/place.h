@@ -27,5 +27,5 @@ bool proxy_place_is_slower(const struct proxy_request *, uint64_t rate);
 
 // The request, not sent yet, would get a place now that another one gives up.
 bool proxy_place_may_take_over(const struct proxy_request *, const struct lb_leaf_layer *);
-// It gets it; the other one ends with this turn (proxy_reclaim_end). False = nobody gives way.
+// It gets it; the other one ends with this turn (proxy_reclaim_turn). False = nobody gives way.
 [[nodiscard]] bool proxy_place_take_over(struct proxy_request *, const struct lb_leaf_layer *);

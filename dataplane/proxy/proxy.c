@@ -301,16 +301,12 @@ void proxy_end_turn(struct proxy *p)
 			moved = proxy_queues_walk(&p->queues, &budget, proxy_attempt_pick_again);
 			moved |= proxy_backend_serve_all(p);
 		}
-		if (!list_empty(&p->reclaim.ending))
-			proxy_reclaim_end(p);
-	} while (proxy_conn_flush_all(p));
+	} while (proxy_conn_flush_all(p) || (p->shares.pool.n_used && proxy_reclaim_turn(p)));
 	proxy_backend_tell_all(p);
 	proxy_probe_tell_all(p);
 	if (!proxy_notice_tell_all(p, &p->notices))
 		proxy_count(p, PROXY_events_delayed);
 	lb_quota_cache_tidy(&p->quota_cache);
-	if (p->shares.pool.n_used)
-		proxy_reclaim_watch(p);
 	set_gauges(p);
 	ask_for_a_turn(p);
 	p->snapshot = NULL;

@@ -29,19 +29,6 @@ static void end(struct proxy_request *r, enum proxy_counter why, struct str text
 	proxy_request_fail_with(r, LB_CAUSE_CLIENT_SLOW, text);
 }
 
-void proxy_reclaim_end(struct proxy *p)
-{
-	for (struct list_link *l; (l = list_first(&p->reclaim.ending));) {
-		struct proxy_request *r =
-			CONTAINER_OF(l, struct proxy_request, accounting.held.owing);
-		list_remove(l);
-		// Since it gave way its body may have been completed; it may go on without a place.
-		if (r->state == PROXY_REQUEST_SENT && !r->request_done)
-			end(r, PROXY_bodies_gave_way,
-				STR("it waits for its client, and another one needs its place"));
-	}
-}
-
 // Half of its breaker is taken, or more.
 static bool is_pressed(const struct proxy_request *r)
 {
@@ -111,9 +98,22 @@ static void look_at_some(struct twheel_timer *t)
 		twheel_arm(p->wheel, t, next_ns);
 }
 
-void proxy_reclaim_watch(struct proxy *p)
+// Since it gave way, its body may have been completed: then it goes on without a place.
+static void end_giver(struct proxy_request *r)
 {
-	struct twheel_timer *t = &p->reclaim.timer;
-	if (!twheel_armed(t))
-		twheel_arm(p->wheel, t, p->now_ns + STEP_NS);
+	list_remove(&r->accounting.held.owing);
+	if (r->state == PROXY_REQUEST_SENT)
+		end(r, PROXY_bodies_gave_way,
+			STR("it waits for its client, and another one needs its place"));
+}
+
+bool proxy_reclaim_turn(struct proxy *p)
+{
+	struct proxy_reclaim *c = &p->reclaim;
+	bool any = !list_empty(&c->ending);
+	for (struct list_link *l; (l = list_first(&c->ending));)
+		end_giver(CONTAINER_OF(l, struct proxy_request, accounting.held.owing));
+	if (!twheel_armed(&c->timer))
+		twheel_arm(p->wheel, &c->timer, p->now_ns + STEP_NS);
+	return any;
 }

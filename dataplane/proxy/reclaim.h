@@ -11,6 +11,7 @@
 #include "lb/base/list.h"
 #include "lb/base/twheel.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct proxy;
@@ -23,7 +24,6 @@ struct proxy_reclaim {
 };
 
 void proxy_reclaim_init(struct proxy_reclaim *);
-// Those that gave way.
-void proxy_reclaim_end(struct proxy *);
-// Places are counted.
-void proxy_reclaim_watch(struct proxy *);
+// While places are counted, before the turn ends. True = requests that gave way have ended, and
+// left something to write.
+bool proxy_reclaim_turn(struct proxy *);
