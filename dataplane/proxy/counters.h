@@ -39,6 +39,7 @@
 	/* Ended, as their clients sent too little of their bodies: */                             \
 	X(bodies_too_slow) /* for 30 s, while half of a breaker was taken */                       \
 	X(bodies_gave_way) /* and their places went to others */                                   \
+	X(answers_gave_way) /* likewise: their clients took too little of them */                  \
 	X(local_replies) /* local replies */                                                       \
 	X(transparent_retries) /* the backend surely did nothing with the request */               \
 	X(transparent_retries_exhausted) /* likewise, not retried: it was the last attempt */      \

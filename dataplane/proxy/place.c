@@ -8,8 +8,12 @@
 #include "lb/base/time.h"
 #include "lb/pick/leaf_picker.h"
 
+// Of a body, in bytes a second: a tenth of a slow mobile client's upload.
+#define BODY_RATE 1000
 // For so long a request is slow, or silent if it has no mark yet, before it gives way.
 #define PATIENCE_NS (2 * NS_PER_SECOND)
+// … an answer, which gets its mark late, and whose client is asked for less.
+#define ANSWER_PATIENCE_NS NS_PER_SECOND
 // One of which next to nothing has come has less time, unless it is its source's only one: else
 // those that come at once would hold all places for that long. A body on its way comes with its
 // fields, and a slow mobile client sends that much.
@@ -19,11 +23,6 @@
 #define LOOKS 32
 #define LOOK_COST 64
 
-uint64_t proxy_place_moved(const struct proxy_request *r)
-{
-	return h2_stream_n_received(r->client) + h2_stream_n_sent(r->client);
-}
-
 // Its input is taken as it comes.
 static bool may_send(const struct proxy_client *c)
 {
@@ -31,19 +30,70 @@ static bool may_send(const struct proxy_client *c)
 	       h2_conn_unconsumed(c->conn.h2) < h2_conn_window(c->conn.h2);
 }
 
-bool proxy_place_waits(const struct proxy_request *r)
+bool proxy_place_owes(const struct proxy_request *r)
 {
 	return r->state == PROXY_REQUEST_SENT && r->accounting.breaker && !r->is_grpc &&
 	       !r->request_done && r->client && r->upstream && !h2_stream_queued(r->upstream) &&
 	       may_send(r->owner);
 }
 
+bool proxy_place_is_left(const struct proxy_request *r)
+{
+	return r->state == PROXY_REQUEST_ANSWERED && r->accounting.breaker && !r->is_grpc &&
+	       r->client && h2_stream_queued(r->client);
+}
+
+// Of an answer it is what the client's whole connection took: answers on a slow line wait for each
+// other.
+static uint64_t moved(const struct proxy_request *r)
+{
+	if (r->state == PROXY_REQUEST_ANSWERED)
+		return proxy_conn_taken(&r->owner->conn);
+	return h2_stream_n_received(r->client) + h2_stream_n_sent(r->client);
+}
+
+static uint64_t n_who_share_that(const struct proxy_request *r)
+{
+	return r->state == PROXY_REQUEST_ANSWERED ? h2_conn_n_streams(r->owner->conn.h2) : 1;
+}
+
+void proxy_place_mark(struct proxy_request *r)
+{
+	struct proxy_held *held = &r->accounting.held;
+	held->mark_ns = r->proxy->now_ns;
+	held->mark_len = moved(r);
+	held->mark_state = r->state;
+}
+
 bool proxy_place_is_slower(const struct proxy_request *r, uint64_t rate)
 {
 	const struct proxy_held *held = &r->accounting.held;
 	uint64_t ms = (r->proxy->now_ns - held->mark_ns) / NS_PER_MS;
-	uint64_t moved = proxy_place_moved(r) - held->mark_len;
-	return moved < rate * ms / (NS_PER_SECOND / NS_PER_MS);
+	uint64_t least = rate * n_who_share_that(r) * ms / (NS_PER_SECOND / NS_PER_MS);
+	return held->mark_state == r->state && moved(r) - held->mark_len < least;
+}
+
+bool proxy_place_is_slow(const struct proxy_request *r)
+{
+	return proxy_place_is_slower(
+		r, r->state == PROXY_REQUEST_ANSWERED ? PROXY_LEAST_RATE : BODY_RATE);
+}
+
+static bool was_slow_for(const struct proxy_request *r, uint64_t ns)
+{
+	return r->proxy->now_ns - r->accounting.held.mark_ns >= ns && proxy_place_is_slow(r);
+}
+
+static bool body_gives_way(const struct proxy_request *r)
+{
+	const struct proxy_held *held = &r->accounting.held;
+	uint64_t now_ns = r->proxy->now_ns, sent_ns = r->trail.sent_ns;
+	if (held->by_source->n > 1 && now_ns - sent_ns >= FIRST_PATIENCE_NS && moved(r) < LITTLE)
+		return true;
+	if (held->mark_ns)
+		return was_slow_for(r, PATIENCE_NS);
+	uint64_t moved_ns = r->progress.at_ns;
+	return now_ns - (moved_ns > sent_ns ? moved_ns : sent_ns) >= PATIENCE_NS;
 }
 
 // A source with n places may have its place: if its own has half as many again, so that sources of
@@ -51,17 +101,11 @@ bool proxy_place_is_slower(const struct proxy_request *r, uint64_t rate)
 static bool gives_way(const struct proxy_request *r, uint64_t n)
 {
 	const struct proxy_held *held = &r->accounting.held;
-	uint64_t now_ns = r->proxy->now_ns, sent_ns = r->trail.sent_ns;
-	uint64_t n_own = held->by_source->n;
-	if (n_own <= n + (n + 1) / 2 || !proxy_place_waits(r))
+	if (held->by_source->n <= n + (n + 1) / 2)
 		return false;
-	if (n_own > 1 && now_ns - sent_ns >= FIRST_PATIENCE_NS && proxy_place_moved(r) < LITTLE)
-		return true;
-	if (held->mark_ns)
-		return now_ns - held->mark_ns >= PATIENCE_NS &&
-		       proxy_place_is_slower(r, PROXY_PLACE_RATE);
-	uint64_t moved_ns = r->progress.at_ns;
-	return now_ns - (moved_ns > sent_ns ? moved_ns : sent_ns) >= PATIENCE_NS;
+	if (proxy_place_is_left(r))
+		return held->mark_ns && was_slow_for(r, ANSWER_PATIENCE_NS);
+	return proxy_place_owes(r) && body_gives_way(r);
 }
 
 static struct proxy_request *request_of(struct list_link *l)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places of a full breaker that go from one request to another. Shares (share.h) keep one source
 // from taking all, but not fifty sources. So a request that waits for its own client gives way to
-// one whose source holds far fewer places (TH-130). That is a request of plain HTTP that a backend
-// has, whose body its client owes, though Shunt has passed on all that came and would take more.
-// One that its client has sent whole never gives way, nor does gRPC's, whose streams may be silent
-// for hours, nor one whose backend has begun to answer: what these wait for may be the backend. A
-// worker takes back what its own requests hold; the rest goes by reclaim.h.
+// one whose source holds far fewer places. That is a request of plain HTTP that a backend has, and
+// whose client owes the rest of its body, though Shunt has passed on all that came and would take
+// more (TH-130), or lets its answer lie (TH-137). One that waits for its backend never gives way,
+// nor does gRPC's, whose streams may be silent for hours. A worker takes back what its own requests
+// hold; the rest goes by reclaim.h.
 // Thread: the owning worker.
 #pragma once
 
@@ -15,14 +15,19 @@
 struct lb_leaf_layer;
 struct proxy_request;
 
-// Bytes a second, a tenth of a slow mobile client's upload. Who sends less gives way.
-#define PROXY_PLACE_RATE 1000
-
-// What came of it, and went out.
-uint64_t proxy_place_moved(const struct proxy_request *);
-// It holds a place of its breaker and waits for its own client alone.
-bool proxy_place_waits(const struct proxy_request *);
-// Fewer bytes a second than `rate` moved since its mark.
+// It holds a place of its breaker and waits for its own client alone: for the rest of its body, or
+// for the client to take what there is of its answer.
+bool proxy_place_owes(const struct proxy_request *);
+bool proxy_place_is_left(const struct proxy_request *);
+static inline bool proxy_place_waits(const struct proxy_request *r)
+{
+	return proxy_place_owes(r) || proxy_place_is_left(r);
+}
+// From now on it is judged by what moves.
+void proxy_place_mark(struct proxy_request *);
+// Since its mark less moved than lets it keep its place at a full breaker.
+bool proxy_place_is_slow(const struct proxy_request *);
+// … fewer bytes a second of its body than `rate`.
 bool proxy_place_is_slower(const struct proxy_request *, uint64_t rate);
 
 // The request, not sent yet, would get a place now that another one gives up.

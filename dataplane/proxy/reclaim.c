@@ -24,9 +24,10 @@ void proxy_reclaim_init(struct proxy_reclaim *c)
 // It is as if its client had reset it: its backend is not judged (A50-E05).
 static void end(struct proxy_request *r, enum proxy_counter why, struct str text)
 {
+	struct proxy_reply reply = proxy_reply_for(LB_CAUSE_CLIENT_SLOW, text);
 	proxy_count(r->proxy, why);
 	proxy_source_ended_early(r->owner->source, r->proxy->now_ns);
-	proxy_request_fail_with(r, LB_CAUSE_CLIENT_SLOW, text);
+	proxy_request_fail(r, &reply, H2_CANCEL);
 }
 
 // Half of its breaker is taken, or more.
@@ -37,21 +38,15 @@ static bool is_pressed(const struct proxy_request *r)
 	       lb_breaker_in_flight(layer->breaker) >= layer->max_requests / 2;
 }
 
-static void mark(struct proxy_request *r)
-{
-	r->accounting.held.mark_ns = r->proxy->now_ns;
-	r->accounting.held.mark_len = proxy_place_moved(r);
-}
-
 // It may have come before anybody counted.
 static void count_slow(struct proxy_request *r)
 {
 	struct proxy_shares *all = &r->proxy->shares;
 	struct proxy_accounting *b = &r->accounting;
-	if (b->held.by_source)
-		return;
-	proxy_share_add(all, b->breaker, r->owner->source, &b->held);
-	list_insert(proxy_share_owing(all, b->breaker), &b->held.owing); // it is an old one
+	if (!b->held.by_source)
+		proxy_share_add(all, b->breaker, r->owner->source, &b->held);
+	if (!list_linked(&b->held.owing)) // it is an old one
+		list_insert(proxy_share_owing(all, b->breaker), &b->held.owing);
 }
 
 static void look_at(struct proxy_request *r)
@@ -64,19 +59,19 @@ static void look_at(struct proxy_request *r)
 		held->mark_ns = 0;
 		return;
 	}
-	if (!held->mark_ns || !proxy_place_waits(r) ||
-		!proxy_place_is_slower(r, PROXY_PLACE_RATE)) {
-		mark(r);
+	if (!held->mark_ns || !proxy_place_waits(r) || !proxy_place_is_slow(r)) {
+		proxy_place_mark(r);
 		return;
 	}
 	count_slow(r);
-	if (r->proxy->now_ns - held->mark_ns < PROXY_PATIENCE_NS)
+	// Answers that lie for long end by TH-15.
+	if (r->proxy->now_ns - held->mark_ns < PROXY_PATIENCE_NS || !proxy_place_owes(r))
 		return;
 	if (proxy_place_is_slower(r, PROXY_LEAST_RATE))
 		end(r, PROXY_bodies_too_slow,
 			STR("less than 100 bytes a second of its body came for 30 s"));
 	else
-		mark(r);
+		proxy_place_mark(r);
 }
 
 static void look_at_some(struct twheel_timer *t)
@@ -105,6 +100,9 @@ static void end_giver(struct proxy_request *r)
 	if (r->state == PROXY_REQUEST_SENT)
 		end(r, PROXY_bodies_gave_way,
 			STR("it waits for its client, and another one needs its place"));
+	else if (r->state == PROXY_REQUEST_ANSWERED && r->accounting.held.mark_state == r->state)
+		end(r, PROXY_answers_gave_way,
+			STR("its client takes too little, and another one needs its place"));
 }
 
 bool proxy_reclaim_turn(struct proxy *p)

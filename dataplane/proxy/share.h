@@ -52,8 +52,8 @@ struct proxy_share {
 struct proxy_share_seen {
 	const struct proxy_source *source; // NULL = nobody yet; never followed
 	uint64_t other_ns; // 0 = never
-	// Counted requests of plain HTTP that owe the rest of their body, by proxy_held.owing:
-	// those first that may have waited for it longest (place.h).
+	// Counted requests of plain HTTP that may give way, by proxy_held.owing: those first that
+	// may have waited for their clients longest (place.h).
 	struct list_link owing;
 };
 
@@ -68,9 +68,10 @@ struct proxy_shares {
 struct proxy_held {
 	struct proxy_share *by_source;
 	struct list_link owing;
-	// Since when its client has been slower than PROXY_PLACE_RATE, and what had come by then
-	// (reclaim.h); 0 = nobody has looked.
+	// Since when its client has been slow, what had moved by then, and in which state it was
+	// (place.h); 0 = nobody has looked.
 	uint64_t mark_ns, mark_len;
+	uint8_t mark_state;
 };
 
 // Who asks for a place of which breaker.
@@ -119,7 +120,7 @@ void proxy_share_add(struct proxy_shares *, const struct lb_breaker *, const str
 // How many counted ones the source has.
 uint32_t proxy_share_count(
 	const struct proxy_shares *, const struct lb_breaker *, const struct proxy_source *);
-// The list of what is counted and owes the rest of its body; of other breakers, too.
+// The list of what is counted and may give way; of other breakers, too.
 static inline struct list_link *proxy_share_owing(
 	struct proxy_shares *all, const struct lb_breaker *b)
 {

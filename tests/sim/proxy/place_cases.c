@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places of a breaker that requests hold while they wait for their own clients, one situation a
-// test: who gives way to whom, who never does, and who is too slow (TH-129 to TH-132,
+// test: who gives way to whom, who never does, and who is too slow (TH-129 to TH-132, TH-137,
 // dataplane/proxy/place.h, reclaim.h).
 #include "lb/pick/cause.h"
 #include "lb/pick/link.h"
@@ -29,10 +29,11 @@ static void set_mute(struct world *w, bool mute)
 }
 
 // n sources with a connection each, and three honest ones.
-static struct world *world_of(uint32_t n)
+static struct world *world_with(uint32_t n, uint32_t client_window)
 {
 	struct world_conf conf = world_conf_default(12);
 	conf.n_clients = LAST + 1;
+	conf.client_window = client_window;
 	struct world *w = world_new(&conf);
 	w->control.leaves[0].max_requests = PLACES;
 	control_set_endpoints(&w->control, 0, HOST_BACKENDS, 0xf);
@@ -42,6 +43,11 @@ static struct world *world_of(uint32_t n)
 		open_one(w, i, (uint8_t)(i + 1));
 	world_run(w, 50 * MS);
 	return w;
+}
+
+static struct world *world_of(uint32_t n)
+{
+	return world_with(n, 0);
 }
 
 static struct ask *begin(struct world *w, uint32_t client, enum kind kind, bool owes)
@@ -364,6 +370,55 @@ static void th_129_time_in_which_the_backend_reads_nothing_does_not_count(void *
 	abandon(w);
 }
 
+// Large ones, of which none is taken.
+static void leave_answers(struct world *w, uint32_t client, uint32_t n)
+{
+	w->clients[client].slow = true;
+	for (uint32_t i = 0; i < n && client_has_room(&w->clients[client]); i++)
+		client_ask(&w->clients[client], world_ask(w, "one", KIND_PLAIN, 200000));
+	world_run(w, 20 * MS);
+}
+
+// TH-137
+static void th_137_answers_that_forty_sources_leave_shut_nobody_out_for_long(void **state)
+{
+	struct world *w = world_of(40);
+	for (uint32_t i = 0; i < 40; i++)
+		leave_answers(w, i, EACH);
+	world_run(w, 2 * SECOND);
+	for (int i = 0; i < 200; i++) {
+		check_victim(w, LAST - i % 3);
+		world_run(w, 50 * MS);
+	}
+	assert_true(world_counter(w, "answers_gave_way") > 0);
+	assert_int_equal(world_counter(w, "bodies_gave_way"), 0);
+	assert_int_equal(counted(w).failed, 0);
+	abandon(w);
+}
+
+// TH-137: on a slow line answers wait for each other.
+static void th_137_a_slow_reader_of_many_answers_keeps_them(void **state)
+{
+	struct world *w = world_with(40, 1000);
+	leave_answers(w, 0, 10);
+	uint32_t first = w->n_asks, n = 50;
+	leave_answers(w, LAST - 1, n);
+	for (uint32_t i = 1; i < 40 && in_flight(w) < PLACES; i++)
+		ask_for(w, i, 20, KIND_HANG, false);
+	uint64_t began_ns = w->wire.now_ns;
+	for (uint32_t i = 0; w->wire.now_ns - began_ns < 20 * SECOND; i++) { // 10 kB a second
+		client_resume(&w->clients[LAST - 1], &w->asks[first + i % n]);
+		world_run(w, 95 * MS);
+		if (i % 10 == 5)
+			hold(w, LAST, KIND_HANG, false);
+	}
+	for (uint32_t i = first; i < first + n; i++)
+		assert_false(w->asks[i].closed);
+	// Then the asker has as much as who leaves answers.
+	assert_int_equal(world_counter(w, "answers_gave_way"), 4);
+	abandon(w);
+}
+
 #define CASE(name) cmocka_unit_test(name)
 
 RUN_SUITE("proxy/place", CASE(th_130_bodies_of_forty_sources_that_never_end_shut_nobody_out),
@@ -375,4 +430,6 @@ RUN_SUITE("proxy/place", CASE(th_130_bodies_of_forty_sources_that_never_end_shut
 	CASE(th_130_nor_a_body_that_its_backend_does_not_take),
 	CASE(th_130_the_only_request_of_a_source_has_its_time),
 	CASE(th_129_a_slow_body_ends_while_half_of_the_places_are_taken),
-	CASE(th_129_time_in_which_the_backend_reads_nothing_does_not_count))
+	CASE(th_129_time_in_which_the_backend_reads_nothing_does_not_count),
+	CASE(th_137_answers_that_forty_sources_leave_shut_nobody_out_for_long),
+	CASE(th_137_a_slow_reader_of_many_answers_keeps_them))
