@@ -53,6 +53,7 @@
 	X(conn_errors)                                                                             \
 	X(ignored_closed_stream)                                                                   \
 	X(ping_ack_unasked)                                                                        \
+	X(settings_ack_unasked)                                                                    \
 	X(no_memory)                                                                               \
 	/* By enum h2_abuse. */                                                                    \
 	X(abuse_resets)                                                                            \
@@ -66,7 +67,9 @@
 	X(abuse_window_update)                                                                     \
 	X(abuse_informational)                                                                     \
 	X(abuse_shared_resets)                                                                     \
-	X(abuse_header_bytes)
+	X(abuse_header_bytes)                                                                      \
+	X(abuse_shared_header_bytes)                                                               \
+	X(abuse_ignored_frames)
 // clang-format on
 
 #define X(name) H2_C_##name,

@@ -180,6 +180,8 @@ static void begin_frame(struct h2_conn *c)
 	rx->left = f->length;
 	if (f->type == H2_CONTINUATION)
 		begin_continuation(c);
+	else if (f->type >= H2_N_FRAME_TYPES)
+		h2_abuse_ignored(c);
 	if (f->type != H2_DATA && f->type != H2_HEADERS)
 		return;
 	if (!take_padding(rx))

@@ -39,6 +39,17 @@ enum h2_error {
 	H2_HTTP_1_1_REQUIRED = 13,
 };
 
+// What connections that share budgets may cost together; all zero = full budgets. abuse.c has the
+// limits.
+enum h2_budget {
+	H2_BUDGET_RESETS, // events
+	H2_BUDGET_HEADER_BYTES, // of decoded header lists, beyond what was sent for them
+	H2_N_BUDGETS
+};
+struct h2_budgets {
+	struct gcra of[H2_N_BUDGETS];
+};
+
 // Bytes that a stream takes in the context's pool.
 #define H2_STREAM_SIZE 272
 
@@ -127,14 +138,14 @@ void h2_context_free(struct h2_context *);
 // are exhausted.
 struct h2_conn *h2_conn_new(
 	struct h2_context *, enum h2_role, const struct h2_events *, struct buf *out, void *user);
-// Resets of several connections together: 4000, and 133 a second.
-extern const struct gcra_limit h2_shared_reset_limit;
 // Bytes of bodies that the peer may have unconsumed (a server: on their way) on all streams. A
 // smaller value takes nothing back, but less is given as bytes are consumed.
 uint32_t h2_conn_window(const struct h2_conn *);
 void h2_conn_set_window(struct h2_conn *, uint32_t bytes);
-// Server: charges its resets to this budget, too. Borrowed; outlives the connection.
-void h2_conn_share_resets(struct h2_conn *, struct gcra *);
+// Server: charges what it costs to these budgets, too. Borrowed; outlives the connection.
+void h2_conn_share(struct h2_conn *, struct h2_budgets *);
+// Of budgets that connections share: one of them has nothing left.
+bool h2_shared_is_spent(const struct h2_budgets *, uint64_t now_ns);
 // Frees the connection. Open streams are first closed through on_closed, by_peer with code.
 void h2_conn_free(struct h2_conn *, enum h2_error code);
 void *h2_conn_user(const struct h2_conn *);

@@ -34,8 +34,10 @@ enum h2_abuse {
 	H2_ABUSE_PRIORITY,
 	H2_ABUSE_WINDOW_UPDATE,
 	H2_ABUSE_INFORMATIONAL,
-	H2_ABUSE_SHARED_RESETS, // likewise, of all connections that share a budget
+	H2_ABUSE_SHARED_RESETS, // likewise, of all connections that share budgets
 	H2_ABUSE_HEADER_BYTES,
+	H2_ABUSE_SHARED_HEADER_BYTES,
+	H2_ABUSE_IGNORED_FRAMES,
 };
 
 // All that is sent before anything is received: the preface, SETTINGS, and a WINDOW_UPDATE if the
@@ -150,17 +152,17 @@ struct h2_conn {
 	uint64_t answers_end; // `written` after the last control answer
 	uint32_t n_answers; // control answers that out still holds
 	int64_t *allowance; // borrowed; what is left for input to cost
-	struct gcra *shared_resets; // borrowed; NULL = none
-	struct gcra resets, settings;
-	struct gcra header_bytes; // decoded, beyond what was sent for them
+	struct h2_budgets own, *shared; // shared: borrowed; NULL = none
+	struct gcra settings, ignored;
 	// Stalls (stall.c).
 	uint64_t body_sent; // bytes of all streams
 	uint64_t looks_since_ns; // the first of the looks that each found a waiting stream
 	bool looking; // the last look found one
 	uint64_t n_opened, n_data_sent, n_priority, n_window_updates;
+	uint64_t n_ignored; // of those that streams allow
 	uint32_t n_empty; // consecutive
 	enum h2_error error;
-	bool failed, settings_seen, goaway_sent, goaway_got;
+	bool failed, settings_seen, settings_acked, goaway_sent, goaway_got;
 	bool feeding, pumping;
 	bool ping_out; // a PING of ours is not answered yet
 	struct str scheme; // of carried requests that name none; "" = none are carried
@@ -347,6 +349,8 @@ bool h2_abuse_answer(struct h2_conn *);
 bool h2_abuse_empty(struct h2_conn *, bool empty);
 bool h2_abuse_priority(struct h2_conn *);
 bool h2_abuse_window_update(struct h2_conn *);
+// A frame that asks for nothing and tells nothing.
+bool h2_abuse_ignored(struct h2_conn *);
 // A header block of `len` encoded bytes is a list of list_bytes (RFC 9113 6.5.2).
 bool h2_abuse_header(struct h2_conn *, uint64_t list_bytes, uint64_t len);
 void h2_abuse_fail(struct h2_conn *, enum h2_abuse);

@@ -54,6 +54,7 @@ static void on_ping(struct h2_conn *c, const uint8_t *payload)
 		c->ping_out = false;
 	} else {
 		h2_count(c->ctx, H2_C_ping_ack_unasked);
+		h2_abuse_ignored(c);
 	}
 }
 
@@ -66,6 +67,8 @@ static void on_goaway(struct h2_conn *c, const uint8_t *payload)
 		h2_conn_fail(c, H2_PROTOCOL_ERROR);
 		return;
 	}
+	if (c->goaway_got && !h2_abuse_ignored(c))
+		return;
 	c->goaway_got = true;
 	c->goaway_got_id = last_id;
 	if (c->events->on_goaway)
@@ -305,6 +308,7 @@ static void late_block(struct h2_conn *c, uint32_t id)
 	switch (h2_stream_past(c, id)) {
 	case H2_PAST_RESET:
 		h2_count(c->ctx, H2_C_ignored_closed_stream);
+		h2_abuse_ignored(c);
 		break;
 	case H2_PAST_ENDED:
 		h2_conn_fail(c, H2_STREAM_CLOSED);

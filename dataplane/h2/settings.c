@@ -61,7 +61,14 @@ void h2_settings_received(struct h2_conn *c, const uint8_t *payload, size_t len)
 		c->events->on_settings(c, c->peer_max_streams);
 }
 
+// RFC 9113 names no error for an ACK of nothing. As nghttp2 and Go's server judge it.
 void h2_settings_acked(struct h2_conn *c)
 {
+	if (c->settings_acked) {
+		h2_count(c->ctx, H2_C_settings_ack_unasked);
+		h2_conn_fail(c, H2_PROTOCOL_ERROR);
+		return;
+	}
+	c->settings_acked = true;
 	h2_flow_set_our_initial(c, c->ctx->greetings[c->role].stream_window);
 }

@@ -21,7 +21,7 @@ bool proxy_admit_is_short(const struct proxy *p)
 static bool may_come(struct proxy *p, const struct proxy_source *s)
 {
 	const struct pool *clients = &p->clients;
-	if (s && gcra_is_spent(&s->resets, &h2_shared_reset_limit, p->now_ns)) {
+	if (s && h2_shared_is_spent(&s->budgets, p->now_ns)) {
 		proxy_count(p, PROXY_clients_over_budget);
 		return false;
 	}

@@ -47,7 +47,7 @@ static void link_client(struct proxy_client *c, struct proxy_source *known)
 	struct proxy *p = c->conn.proxy;
 	list_insert(&p->client_list, &c->link);
 	c->source = proxy_source_join(&p->sources, known, &tcp_conn_flow(c->conn.tcp)->remote);
-	h2_conn_share_resets(c->conn.h2, &c->source->resets);
+	h2_conn_share(c->conn.h2, &c->source->budgets);
 	h2_conn_set_allowance(c->conn.h2, &p->work.allowance);
 	p->work.allowance -= PROXY_WORK_ACCEPT;
 	counter_add(&p->link->counters.client_connections, 1);

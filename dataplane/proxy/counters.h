@@ -10,7 +10,7 @@
 	X(clients_unmatched) /* of a frontend whose filter chains are for others */                \
 	X(vips_refused) /* addresses of Listeners at which the worker can't listen */              \
 	X(clients_over_share) /* likewise, of a source that has its share of connections */        \
-	X(clients_over_budget) /* likewise, of one that has spent its budget of resets */          \
+	X(clients_over_budget) /* likewise, of one that has spent one of its budgets */            \
 	X(clients_idled) /* sent away: without an open stream for too long */                      \
 	X(clients_aged) /* sent away: connected for limits.max_connection_age_s */                 \
 	X(clients_killed) /* ended by an operator */                                               \

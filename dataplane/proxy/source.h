@@ -6,6 +6,7 @@
 // Thread: the owning worker.
 #pragma once
 
+#include "dataplane/h2/h2.h"
 #include "dataplane/proxy/share.h"
 #include "lb/base/gcra.h"
 #include "lb/base/ip.h"
@@ -27,7 +28,7 @@ struct proxy_source {
 	uint32_t n_requests; // live ones
 	uint32_t n_waiting; // of them, for a backend or a time
 	struct gcra early_ends; // requests that it ended before their answers were complete
-	struct gcra resets; // of all its connections, past ones too (TH-83)
+	struct h2_budgets budgets; // of all its connections, past ones too (TH-83, TH-133)
 };
 
 struct proxy_sources {

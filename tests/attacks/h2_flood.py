@@ -149,10 +149,36 @@ def data_frames_of_padding_alone_hold_no_memory(a):
     a.hold()
 
 
-@row()
-def frames_of_unknown_types_disturb_nobody(a):
-    """TH-20."""
-    a.flood(h2.frame(0xfa, 0xff, 1, b"?" * 100) * BATCH, BATCH, n=2)
+@row(counter="h2.abuse_ignored_frames", cut_s=5)
+def frames_of_unknown_types_cost_their_connection(a):
+    """TH-20, TH-134."""
+    a.flood(h2.frame(0xfa, 0xff, 1, b"?" * 100) * BATCH, BATCH, n=4)
+
+
+@row(counter="h2.abuse_ignored_frames", cut_s=5)
+def answers_to_pings_that_nobody_sent_cost_their_connection(a):
+    """TH-134."""
+    a.flood(h2.frame(h2.PING, h2.ACK, 0, bytes(8)) * BATCH, BATCH, n=4)
+
+
+@row(counter="h2.abuse_ignored_frames", cut_s=5)
+def header_blocks_of_streams_that_were_refused_cost_their_connection(a):
+    """TH-20, TH-134: the stream is one that the balancer has reset."""
+    refused = h2.headers(1, h2.request("/mark", ("Upper", "case")))
+    a.flood(lambda turn: (b"" if turn else refused) + h2.headers(1, h2.request("/mark")) * BATCH, BATCH, n=4)
+
+
+@row(counter="h2.settings_ack_unasked", cut_s=5)
+def acks_of_settings_that_nobody_sent_cost_their_connection(a):
+    """TH-135."""
+    a.flood(h2.frame(h2.SETTINGS, h2.ACK) * BATCH, BATCH, n=4)
+
+
+@row(counter=("h2.abuse_ignored_frames", "h2.settings_ack_unasked"))
+def frames_that_ask_for_nothing_on_ever_new_connections_disturb_nobody(a):
+    """TH-134, TH-135."""
+    kinds = (h2.frame(0xfa), h2.frame(h2.SETTINGS, h2.ACK), h2.frame(h2.PING, h2.ACK, 0, bytes(8)))
+    a.flood(lambda turn: kinds[turn % len(kinds)] * BATCH * 4, BATCH * 4, n=4, again=True)
 
 
 @row(counter="h2.streams_refused_limit")
@@ -163,9 +189,9 @@ def streams_beyond_those_allowed_are_refused(a):
     a.hold()
 
 
-@row()
+@row(counter="h2.abuse_ignored_frames")
 def goaway_frames_in_number_disturb_nobody(a):
-    """TH-20."""
+    """TH-20, TH-134."""
     a.flood(h2.goaway(0, h2.NO_ERROR) * BATCH, BATCH, n=2, again=True)
 
 

@@ -4,6 +4,7 @@
 import itertools
 
 import raw_h2 as h2
+from resets import storm
 from row import MIB, STREAMS, row
 
 BIG_VALUE = "v" * 3900  # enters HPACK's table of 4 KiB once
@@ -60,6 +61,14 @@ def header_lists_that_one_entry_makes_are_bounded_towards_an_honest_backend(a):
     frames = b"".join(h2.headers(1 + 2 * i, later if i else first) for i in range(STREAMS))
     a.send_each(a.connect(8, reads=False), frames, STREAMS)
     a.hold()
+
+
+@row(counter=("h2.abuse_shared_header_bytes", "proxy.clients_over_budget"), least=600)
+def header_lists_that_one_entry_makes_on_ever_new_connections_are_bounded(a):
+    """TH-87, TH-133: each connection keeps within its own budget."""
+    first = h2.request("/mark") + h2.literal("x-big", BIG_VALUE, 0x40) + BIG_INDEX * 13
+    later = h2.request("/mark") + BIG_INDEX * 14
+    storm(a, 4, b"".join(h2.headers(1 + 2 * i, later if i else first) for i in range(15)), 15)
 
 
 @row(seconds=(3, 20), counter="proxy.answers_over_buffer")

@@ -32,8 +32,9 @@ class Client(Conn):
     def ask(self, path, size, seconds=0.0, priority=False):
         block = h2.request(path, ("user-agent", "Mozilla/5.0"), ("accept-language", "en"))
         kind = (h2.headers(self.next, block) if not priority else
+                h2.frame(h2.PRIORITY_UPDATE, 0, 0, self.next.to_bytes(4, "big") + b"u=1, i") +
                 h2.frame(h2.HEADERS, h2.END_STREAM | h2.END_HEADERS | h2.WITH_PRIORITY, self.next,
-                         EXCLUSIVE_256 + block))
+                         EXCLUSIVE_256 + block) + h2.frame(h2.RESERVED, 0x55, self.next, b"grease"))
         self.asked[self.next] = [size, self.a.seconds_gone() + seconds + ANSWER_S]
         self.next += 2
         self.a.units += 1

@@ -265,7 +265,7 @@ void client_ask(struct client *c, struct ask *a)
 	bool body = a->size &&
 	            (a->kind == KIND_ECHO || a->kind == KIND_EARLY || a->kind == KIND_REFUSE_ONCE ||
 			    a->kind == KIND_REFUSE || a->kind == KIND_HANG || a->has_body);
-	struct field fields[12];
+	struct field fields[9 + ASK_EXTRA];
 	size_t n = 0;
 	fields[n++] = (struct field){.name = STR("x-dup"), .value = STR("one")};
 	if (is_grpc(a->kind))
@@ -281,7 +281,7 @@ void client_ask(struct client *c, struct ask *a)
 	if (a->timeout)
 		fields[n++] =
 			(struct field){.name = STR("grpc-timeout"), .value = str_from(a->timeout)};
-	for (size_t i = 0; i < 3 && a->extra[i].name.len; i++)
+	for (size_t i = 0; i < ASK_EXTRA && a->extra[i].name.len; i++)
 		fields[n++] = a->extra[i];
 	static char huge[20000];
 	if (a->huge) {

@@ -60,6 +60,8 @@ struct seen {
 	bool ended_by_peer;
 };
 
+#define ASK_EXTRA 7
+
 // One request as the client sees it.
 struct ask {
 	struct client *client;
@@ -82,7 +84,7 @@ struct ask {
 	const char *fail, *timeout; // x-fail, grpc-timeout; NULL = without
 	const char *method; // NULL = the kind's
 	bool has_body; // of `size` bytes, though its kind has none
-	struct field extra[3]; // any more; without a name: none
+	struct field extra[ASK_EXTRA]; // any more; without a name: none
 	uint64_t begun_ns, closed_ns;
 	enum h2_error code;
 	char message[128]; // grpc-message, or the body of a plain local reply

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floods and bombs (HX-25, TH-01 to TH-14, TH-24): each ends its own connection with
-// ENHANCE_YOUR_CALM at its budget, and honest use below it never does.
+// Floods and bombs (HX-25, TH-01 to TH-14, TH-24, TH-87, TH-133 to TH-135): each ends its own
+// connection with ENHANCE_YOUR_CALM at its budget, and honest use below it never does.
 #include "lb/base/time.h"
 #include "tests/unit/h2/h2_peer.h"
 
@@ -93,31 +93,31 @@ static void reset_budget_refills_with_33_a_second(void **state)
 }
 
 // Begins a connection anew.
-static void start_sharing(struct gcra *shared)
+static void start_sharing(struct h2_budgets *shared)
 {
 	if (us.conn)
 		peer_disconnect(&us, H2_NO_ERROR);
 	start(H2_SERVER);
-	h2_conn_share_resets(us.conn, shared);
+	h2_conn_share(us.conn, shared);
 }
 
 // TH-83: 4000 at once, 133 a second, whichever connections they are of.
 static void connections_that_share_a_budget_are_calmed_beyond_4000(void **state)
 {
-	struct gcra shared = {0};
+	struct h2_budgets shared = {0};
 	for (int n = 0; n < 4000; n += 500) {
 		uint32_t id = 1;
 		start_sharing(&shared);
-		assert_false(gcra_is_spent(&shared, &h2_shared_reset_limit, us.now_ns));
+		assert_false(h2_shared_is_spent(&shared, us.now_ns));
 		for (int i = 0; i < 500; i++)
 			open_and_cancel(&id);
 		assert_false(calmed());
 	}
 	uint32_t id = 1;
 	start_sharing(&shared);
-	assert_true(gcra_is_spent(&shared, &h2_shared_reset_limit, us.now_ns));
+	assert_true(h2_shared_is_spent(&shared, us.now_ns));
 	us.now_ns += NS_PER_SECOND;
-	assert_false(gcra_is_spent(&shared, &h2_shared_reset_limit, us.now_ns));
+	assert_false(h2_shared_is_spent(&shared, us.now_ns));
 	for (int i = 0; i < 133; i++)
 		open_and_cancel(&id);
 	assert_false(calmed());
@@ -390,6 +390,48 @@ static void th_87_a_large_field_may_be_in_every_request(void **state)
 	assert_false(calmed());
 }
 
+// TH-133: a MiB, of which each connection has too little to be calmed, four times; then none.
+static void th_133_new_connections_have_no_new_budget_of_headers(void **state)
+{
+	struct h2_budgets shared = {0};
+	int n_conns = 0;
+	for (; !h2_shared_is_spent(&shared, us.now_ns); n_conns++) {
+		uint32_t id = 1;
+		start_sharing(&shared);
+		add_large_entry();
+		for (int i = 0; i < 100 && !calmed(); i++) // some 600 KiB beyond what is free
+			name_it(&id, 3);
+	}
+	assert_in_range(n_conns, 6, 8);
+	assert_int_equal(peer_counter(&us, "abuse_shared_header_bytes"), 1);
+	assert_int_equal(peer_counter(&us, "abuse_header_bytes"), 0);
+	us.now_ns += NS_PER_SECOND;
+	assert_false(h2_shared_is_spent(&shared, us.now_ns));
+}
+
+// TH-133: however many clients an address has, each with a token as large as the table and cookies
+// that are larger, they take nothing of it.
+static void th_133_honest_headers_of_ten_thousand_clients_cost_nothing(void **state)
+{
+	static char cookie[8000];
+	memset(cookie, 'c', sizeof(cookie) - 1);
+	const char *fields[] = {":method", "GET", ":scheme", "http", ":authority", "a.test",
+		":path", "/", "cookie", cookie, NULL};
+	struct h2_budgets shared = {0};
+	for (int client = 0; client < 10000; client++) {
+		uint32_t id = 1;
+		start_sharing(&shared);
+		us.now_ns += 20 * NS_PER_MS; // the resets are within their budget
+		add_large_entry();
+		name_it(&id, 1);
+		raw_headers(&raw, id + 2, true, fields);
+		feed();
+		assert_false(calmed());
+	}
+	assert_int_equal(shared.of[H2_BUDGET_HEADER_BYTES].full_at_ns, 0);
+	assert_int_equal(peer_counter(&us, "streams_accepted"), 30000);
+}
+
 // TH-05, TH-06: Cookie crumbs count like any field.
 static void more_fields_than_the_limit_are_431(void **state)
 {
@@ -518,6 +560,112 @@ static void window_update_flood_is_calmed(void **state)
 	assert_true(calmed());
 }
 
+enum ignored { UNKNOWN, UNKNOWN_EMPTY, PING_ACK, GOAWAY, LATE_HEADERS, N_IGNORED };
+
+static void add_ignored(enum ignored kind)
+{
+	switch (kind) {
+	case UNKNOWN:
+		raw_frame(&raw, 0x10, 0, 0, "\0\0\0\1u=1", 7); // PRIORITY_UPDATE
+		break;
+	case UNKNOWN_EMPTY:
+		raw_frame(&raw, 0x0b, 0xff, 77, NULL, 0);
+		break;
+	case PING_ACK:
+		raw_frame(&raw, H2_PING, H2_FLAG_ACK, 0, "12345678", 8);
+		break;
+	case GOAWAY:
+		raw_frame(&raw, H2_GOAWAY, 0, 0, "\0\0\0\0\0\0\0\0", 8);
+		break;
+	default:
+		raw_headers(&raw, 1, true, get_request);
+		break;
+	}
+}
+
+// A connection with one stream, which is reset; of the kind that is the first that says something.
+static void start_to_ignore(enum ignored kind)
+{
+	start(H2_SERVER);
+	raw_headers(&raw, 1, false, get_request);
+	peer_feed(&us, &raw);
+	h2_stream_reset(us.streams[0].stream, H2_CANCEL);
+	if (kind == GOAWAY)
+		add_ignored(kind);
+	feed();
+	peer_frames(&us);
+}
+
+static void ignore(enum ignored kind, int n)
+{
+	for (int i = 0; i < n; i++) {
+		add_ignored(kind);
+		feed();
+	}
+}
+
+// TH-134: 1000 at once, 33 a second, and ten for the stream.
+static void th_134_frames_that_ask_for_nothing_have_a_budget(void **state)
+{
+	for (enum ignored kind = 0; kind < N_IGNORED; kind++) {
+		start_to_ignore(kind);
+		ignore(kind, 1010);
+		assert_false(calmed());
+		us.now_ns += NS_PER_SECOND;
+		ignore(kind, 33);
+		assert_false(calmed());
+		ignore(kind, 1);
+		if (!calmed())
+			fail_msg("kind %d is not calmed", kind);
+		assert_int_equal(peer_counter(&us, "abuse_ignored_frames"), kind + 1);
+		peer_disconnect(&us, H2_CANCEL);
+	}
+}
+
+// TH-134: as a browser does, for each of its streams, and as often as it likes.
+static void th_134_a_few_with_each_stream_are_honest(void **state)
+{
+	start(H2_SERVER);
+	for (uint32_t id = 1; id < 40000; id += 2) {
+		raw_headers(&raw, id, true, get_request);
+		for (int i = 0; i < 10; i++)
+			add_ignored(i % 2 ? UNKNOWN : UNKNOWN_EMPTY);
+		peer_feed(&us, &raw);
+		h2_stream_reset(us.streams[0].stream, H2_NO_ERROR);
+		us.n_streams = 0;
+		peer_clear_log(&us);
+		peer_frames(&us);
+	}
+	assert_false(calmed());
+}
+
+// TH-134: wherever TCP cuts them.
+static void th_134_unknown_frames_in_pieces_count(void **state)
+{
+	start(H2_SERVER);
+	for (int i = 0; i < 1001; i++)
+		raw_frame(&raw, 0x42, 0, 1, "whatever", 8);
+	for (size_t i = 0; i < raw.len; i += 5)
+		h2_conn_feed(us.conn, raw.data + i, raw.len - i < 5 ? raw.len - i : 5);
+	assert_true(calmed());
+}
+
+// TH-135: by whomever; the first one was asked for.
+static void th_135_an_ack_of_no_settings_ends_the_connection(void **state)
+{
+	for (enum h2_role role = H2_SERVER; role <= H2_CLIENT; role++) {
+		enum h2_error code = H2_NO_ERROR;
+		start(role);
+		assert_false(h2_conn_failed(us.conn, &code));
+		raw_frame(&raw, H2_SETTINGS, H2_FLAG_ACK, 0, NULL, 0);
+		peer_feed(&us, &raw);
+		assert_true(h2_conn_failed(us.conn, &code));
+		assert_int_equal(code, H2_PROTOCOL_ERROR);
+		assert_int_equal(peer_counter(&us, "settings_ack_unasked"), 1 + role);
+		peer_disconnect(&us, H2_CANCEL);
+	}
+}
+
 // TH-24
 static void endless_informational_responses_are_calmed(void **state)
 {
@@ -549,8 +697,13 @@ RUN_SUITE("h2/abuse", CASE(rapid_reset_is_calmed_after_1000),
 	CASE(settings_of_more_than_32_entries_are_calmed), CASE(huge_settings_in_pieces_are_calmed),
 	CASE(more_than_8_continuations_are_calmed), CASE(header_bomb_is_431_and_then_calmed),
 	CASE(th_87_lists_made_of_one_entry_are_calmed), CASE(th_87_the_budget_of_headers_refills),
-	CASE(th_87_a_large_field_may_be_in_every_request), CASE(more_fields_than_the_limit_are_431),
-	CASE(list_of_one_byte_above_the_limit_is_431), CASE(oversized_response_resets_its_stream),
-	CASE(second_empty_data_in_a_row_is_calmed), CASE(empty_data_that_ends_is_honest),
-	CASE(priority_flood_is_calmed), CASE(window_update_flood_is_calmed),
-	CASE(endless_informational_responses_are_calmed))
+	CASE(th_87_a_large_field_may_be_in_every_request),
+	CASE(th_133_new_connections_have_no_new_budget_of_headers),
+	CASE(th_133_honest_headers_of_ten_thousand_clients_cost_nothing),
+	CASE(th_134_frames_that_ask_for_nothing_have_a_budget),
+	CASE(th_134_a_few_with_each_stream_are_honest), CASE(th_134_unknown_frames_in_pieces_count),
+	CASE(th_135_an_ack_of_no_settings_ends_the_connection),
+	CASE(more_fields_than_the_limit_are_431), CASE(list_of_one_byte_above_the_limit_is_431),
+	CASE(oversized_response_resets_its_stream), CASE(second_empty_data_in_a_row_is_calmed),
+	CASE(empty_data_that_ends_is_honest), CASE(priority_flood_is_calmed),
+	CASE(window_update_flood_is_calmed), CASE(endless_informational_responses_are_calmed))

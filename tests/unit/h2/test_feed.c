@@ -120,7 +120,7 @@ static const struct bad_frame server_frames[] = {
 	{"settings of 5 bytes", H2_SETTINGS, 0, 0, P("\0\1\0\0\0"), "GOAWAY 9 FRAME_SIZE_ERROR\n"},
 	{"settings ack with payload", H2_SETTINGS, 1, 0, P("\0\1\0\0\0\0"),
 		"GOAWAY 9 FRAME_SIZE_ERROR\n"},
-	{"settings ack unasked", H2_SETTINGS, 1, 0, P(""), ""},
+	{"settings ack unasked", H2_SETTINGS, 1, 0, P(""), "GOAWAY 9 PROTOCOL_ERROR\n"},
 	{"settings", H2_SETTINGS, 0, 0, P(""), "SETTINGS ack\n"},
 	{"unknown setting", H2_SETTINGS, 0, 0, P("\xff\xff\1\2\3\4"), "SETTINGS ack\n"},
 	{"push 1", H2_SETTINGS, 0, 0, P("\0\2\0\0\0\1"), "SETTINGS ack\n"},
