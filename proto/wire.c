@@ -129,19 +129,42 @@ bool proto_field_next(const uint8_t **p, const uint8_t *end, struct proto_field 
 	return true;
 }
 
+// What a message may still have.
+struct allowance {
+	unsigned depth; // of the message at hand
+	size_t fields, most;
+};
+
 static int guard(const ProtobufCMessageDescriptor *type, const uint8_t *p, size_t len,
-	unsigned depth, struct lb_err *err);
+	struct allowance *, struct lb_err *err);
+
+static int spend(struct allowance *a, size_t n, struct lb_err *err)
+{
+	if (a->fields < n)
+		return lb_err_set(err, "more than %zu fields", a->most);
+	a->fields -= n;
+	return 0;
+}
+
+static int guard_message(const ProtobufCFieldDescriptor *f, const struct proto_field *in,
+	struct allowance *a, struct lb_err *err)
+{
+	a->depth++;
+	int rc = guard(f->descriptor, in->bytes, in->len, a, err);
+	a->depth--;
+	return rc;
+}
 
 static int guard_field(const ProtobufCFieldDescriptor *f, const struct proto_field *in,
-	unsigned depth, struct lb_err *err)
+	struct allowance *a, struct lb_err *err)
 {
-	if (f->type == PROTOBUF_C_TYPE_STRING && memchr(in->bytes, 0, in->len))
-		return lb_err_set(err, "holds a NUL");
-	if (f->type == PROTOBUF_C_TYPE_STRING && !is_text(in->bytes, in->len))
-		return lb_err_set(err, "not UTF-8 text");
 	if (f->type == PROTOBUF_C_TYPE_MESSAGE)
-		return guard(f->descriptor, in->bytes, in->len, depth + 1, err);
-	return 0;
+		return guard_message(f, in, a, err);
+	if (f->type != PROTOBUF_C_TYPE_STRING) // bytes, or numbers that are packed
+		return spend(a, in->len / PROTO_BYTES_PER_FIELD, err);
+	if (memchr(in->bytes, 0, in->len))
+		return lb_err_set(err, "holds a NUL");
+	return is_text(in->bytes, in->len) ? 0 : lb_err_set(err, "not UTF-8 text");
 }
 
 // Puts "field: " or "field[7]: " in front of what is wrong with it. The innermost names of a very
@@ -161,9 +184,9 @@ static int name_field(const ProtobufCFieldDescriptor *f, const uint8_t *message,
 }
 
 static int guard(const ProtobufCMessageDescriptor *type, const uint8_t *p, size_t len,
-	unsigned depth, struct lb_err *err)
+	struct allowance *a, struct lb_err *err)
 {
-	if (depth > PROTO_DEPTH_MAX)
+	if (a->depth > PROTO_DEPTH_MAX)
 		return lb_err_set(
 			err, "%s: nested deeper than %d", type->short_name, PROTO_DEPTH_MAX);
 	const uint8_t *message = p, *end = p + len;
@@ -175,8 +198,8 @@ static int guard(const ProtobufCMessageDescriptor *type, const uint8_t *p, size_
 			in.type == LENGTH_DELIMITED
 				? protobuf_c_message_descriptor_get_field(type, in.number)
 				: NULL; // others hold nothing that could hurt, or are unknown
-		if (f && guard_field(f, &in, depth, err))
-			return name_field(f, message, &in, depth, err);
+		if (spend(a, 1, err) || (f && guard_field(f, &in, a, err)))
+			return f ? name_field(f, message, &in, a->depth, err) : -EINVAL;
 	}
 	return 0;
 }
@@ -184,11 +207,20 @@ static int guard(const ProtobufCMessageDescriptor *type, const uint8_t *p, size_
 void *proto_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t len,
 	struct lb_err *err)
 {
+	size_t any_number = SIZE_MAX;
+	return proto_unpack_within(type, bytes, len, &any_number, err);
+}
+
+void *proto_unpack_within(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t len,
+	size_t *left, struct lb_err *err)
+{
 	static const uint8_t nothing;
 	if (len == 0)
 		bytes = &nothing;
-	if (guard(type, bytes, len, 1, err))
+	struct allowance a = {.depth = 1, .fields = *left, .most = *left};
+	if (guard(type, bytes, len, &a, err))
 		return NULL;
+	*left = a.fields;
 	void *message = protobuf_c_message_unpack(type, NULL, len, bytes);
 	if (!message)
 		lb_err_set(err, "%s: malformed protobuf", type->short_name);
@@ -196,7 +228,7 @@ void *proto_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *bytes,
 }
 
 void *proto_unpack_but(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t len,
-	uint32_t number, struct lb_err *err)
+	uint32_t number, size_t *left, struct lb_err *err)
 {
 	const uint8_t *end = bytes + len, *next = bytes;
 	struct proto_field f;
@@ -214,7 +246,7 @@ void *proto_unpack_but(const ProtobufCMessageDescriptor *type, const uint8_t *by
 	for (const uint8_t *p = bytes; proto_field_next(&next, end, &f); p = next)
 		if (f.number != number)
 			to = (uint8_t *)memcpy(to, p, (size_t)(next - p)) + (next - p);
-	void *message = proto_unpack(type, rest, rest_len, err);
+	void *message = proto_unpack_within(type, rest, rest_len, left, err);
 	free(rest);
 	return message;
 }

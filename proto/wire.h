@@ -24,9 +24,16 @@
 // its bytes come here again, with a bound of their own.
 void *proto_unpack(const ProtobufCMessageDescriptor *, const uint8_t *bytes, size_t len,
 	struct lb_err *reterr);
+// The same of a message with up to *left fields, known or not, those of messages inside counted;
+// so many are taken from *left. What is in a field of bytes, as in an Any, or of packed numbers,
+// counts as one for each PROTO_BYTES_PER_FIELD. A field costs up to a microsecond and some 200
+// bytes.
+#define PROTO_BYTES_PER_FIELD 8
+void *proto_unpack_within(const ProtobufCMessageDescriptor *, const uint8_t *bytes, size_t len,
+	size_t *left, struct lb_err *reterr);
 // The same without the field of this number, which may be large and is read otherwise.
 void *proto_unpack_but(const ProtobufCMessageDescriptor *, const uint8_t *bytes, size_t len,
-	uint32_t number, struct lb_err *reterr);
+	uint32_t number, size_t *left, struct lb_err *reterr);
 void proto_free(void *message); // NULL is fine
 
 // *ret is the caller's (free). 0 or -ENOMEM.

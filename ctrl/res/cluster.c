@@ -207,8 +207,9 @@ static void release(struct xds_res *r)
 
 static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 {
-	Cluster *m = proto_unpack(
-		&envoy__config__cluster__v3__cluster__descriptor, bytes, len, &ret->err);
+	size_t left = RES_FIELDS_MAX;
+	Cluster *m = proto_unpack_within(
+		&envoy__config__cluster__v3__cluster__descriptor, bytes, len, &left, &ret->err);
 	if (!m) {
 		ret->name = res_name_in(bytes, len);
 		return;

@@ -64,8 +64,9 @@ int res_any_open(const Google__Protobuf__Any *any, struct res_any *ret, struct l
 		!proto_any_is(any->type_url, &udpa__type__v1__typed_struct__descriptor))
 		return 0;
 	// The two have one form.
+	size_t left = RES_FIELDS_MAX;
 	Xds__Type__V3__TypedStruct *t =
-		proto_unpack(TYPED_STRUCT, any->value.data, any->value.len, err);
+		proto_unpack_within(TYPED_STRUCT, any->value.data, any->value.len, &left, err);
 	if (!t)
 		return -EINVAL;
 	ret->typed_struct = t;
@@ -82,8 +83,9 @@ void res_any_close(struct res_any *a)
 void *res_any_decode(
 	const struct res_any *a, const ProtobufCMessageDescriptor *type, struct lb_err *err)
 {
+	size_t left = RES_FIELDS_MAX;
 	if (!a->typed_struct)
-		return proto_unpack(type, a->bytes->data, a->bytes->len, err);
+		return proto_unpack_within(type, a->bytes->data, a->bytes->len, &left, err);
 	json_t *json = a->json ? proto_json_encode(&a->json->base) : json_object();
 	ProtobufCMessage *message = NULL;
 	if (json && proto_json_decode(type, json, &message, err))
@@ -106,7 +108,8 @@ bool res_any_stands_for(const Google__Protobuf__Any *any, const ProtobufCMessage
 void *res_any_unpack(const Google__Protobuf__Any *any, const ProtobufCMessageDescriptor *type,
 	const char *field, struct lb_err *err)
 {
-	void *message = proto_unpack(type, any->value.data, any->value.len, err);
+	size_t left = RES_FIELDS_MAX;
+	void *message = proto_unpack_within(type, any->value.data, any->value.len, &left, err);
 	if (!message)
 		lb_err_within(err, "%s", field);
 	return message;

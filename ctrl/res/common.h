@@ -21,6 +21,10 @@
 
 struct xds_bootstrap;
 
+// Fields of a message that is unpacked and read without a pause (TH-136): as many as 30,000 routes
+// have.
+#define RES_FIELDS_MAX 262144
+
 // The state that all decoders of parts of one resource share.
 struct res_reader {
 	struct lb_arena *arena; // the resource's

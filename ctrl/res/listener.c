@@ -275,7 +275,9 @@ static void open_hcm(struct xds_decoding *d, const Google__Protobuf__Any *any)
 		lb_err_set(&d->err, "\"%.128s\" is not an HttpConnectionManager", any->type_url);
 		return;
 	}
-	d->hcm = proto_unpack_but(HCM_TYPE, any->value.data, any->value.len, ROUTE_CONFIG, &d->err);
+	size_t left = RES_FIELDS_MAX;
+	d->hcm = proto_unpack_but(
+		HCM_TYPE, any->value.data, any->value.len, ROUTE_CONFIG, &left, &d->err);
 	if (!d->hcm) {
 		d->no_memory = !*d->err.text;
 		return;
@@ -313,8 +315,10 @@ static struct xds_decoding *begin(const uint8_t *bytes, size_t len)
 		return NULL;
 	d->bytes = bytes;
 	d->len = len;
-	d->m = proto_unpack(
-		&envoy__config__listener__v3__listener__descriptor, bytes, len, &d->err);
+	// Routes may be in it, which are read otherwise.
+	size_t left = RES_FIELDS_MAX + len / PROTO_BYTES_PER_FIELD;
+	d->m = proto_unpack_within(
+		&envoy__config__listener__v3__listener__descriptor, bytes, len, &left, &d->err);
 	if (d->m && d->m->api_listener)
 		open_hcm(d, d->m->api_listener->api_listener);
 	else if (d->m)

@@ -7,6 +7,7 @@
 #include "ctrl/res/route_action.h"
 #include "ctrl/res/route_match.h"
 #include "envoy/config/route/v3/route.pb-c.h"
+#include "lb/pick/limits.h"
 #include "lb/route/domains.h"
 
 #include <xxhash.h>
@@ -22,6 +23,8 @@ typedef Envoy__Config__Route__V3__Route Route;
 #define CONFIG_TYPE (&envoy__config__route__v3__route_configuration__descriptor)
 #define VHOST_TYPE (&envoy__config__route__v3__virtual_host__descriptor)
 #define VIRTUAL_HOSTS 2 // the field's number
+// Of all virtual hosts: what they become takes some 200 bytes a field.
+#define ALL_FIELDS_MAX (32 * RES_FIELDS_MAX)
 
 // The fields that edit headers, which several messages have.
 #define EDITS_HEADERS(m)                                                                           \
@@ -226,17 +229,28 @@ struct xds_decoding {
 	struct res_plugins plugins; // of that
 	struct res_vhost *vhosts; // in the arena
 	uint32_t n, n_read;
+	size_t fields_left; // for those not read yet
 	const uint8_t *at, *end; // of the resource's bytes
 };
 
-static int count_vhosts(const uint8_t *bytes, size_t len, uint32_t *ret)
+// 0 or -EINVAL. It ends where there are too many.
+static int count_vhosts(const uint8_t *bytes, size_t len, uint32_t *ret, struct lb_err *err)
 {
 	const uint8_t *end = bytes + len;
 	struct proto_field f;
+	size_t n_others = 0;
 	*ret = 0;
-	while (proto_field_next(&bytes, end, &f))
-		*ret += f.number == VIRTUAL_HOSTS && f.type == 2;
-	return bytes == end ? 0 : -EINVAL;
+	while (proto_field_next(&bytes, end, &f)) {
+		bool is_vhost = f.number == VIRTUAL_HOSTS && f.type == 2;
+		*ret += is_vhost;
+		n_others += !is_vhost;
+		if (*ret > LB_MAX_VHOSTS)
+			return lb_err_set(err, "virtual_hosts: more than %d", LB_MAX_VHOSTS);
+		if (n_others > RES_FIELDS_MAX)
+			return lb_err_set(
+				err, "RouteConfiguration: more than %d fields", RES_FIELDS_MAX);
+	}
+	return bytes == end ? 0 : lb_err_set(err, "RouteConfiguration: malformed protobuf");
 }
 
 static int begin_vhosts(struct xds_decoding *d)
@@ -272,10 +286,9 @@ static void fail(struct xds_decoding *d)
 
 static void open_config(struct xds_decoding *d, const uint8_t *bytes, size_t len)
 {
-	if (count_vhosts(bytes, len, &d->n))
-		lb_err_set(&d->err, "RouteConfiguration: malformed protobuf");
-	else
-		d->rest = proto_unpack_but(CONFIG_TYPE, bytes, len, VIRTUAL_HOSTS, &d->err);
+	size_t left = RES_FIELDS_MAX;
+	if (!count_vhosts(bytes, len, &d->n, &d->err))
+		d->rest = proto_unpack_but(CONFIG_TYPE, bytes, len, VIRTUAL_HOSTS, &left, &d->err);
 	d->name = d->rest ? strdup(d->rest->name) : res_name_in(bytes, len);
 	if (!d->rest || !d->name)
 		return;
@@ -287,6 +300,7 @@ static void open_config(struct xds_decoding *d, const uint8_t *bytes, size_t len
 	d->rd = (struct res_reader){.arena = &base->arena, .err = &d->err};
 	d->at = base->bytes;
 	d->end = d->at + len;
+	d->fields_left = ALL_FIELDS_MAX;
 	if (begin_vhosts(d))
 		fail(d);
 }
@@ -299,10 +313,23 @@ static struct xds_decoding *begin(const uint8_t *bytes, size_t len)
 	return d;
 }
 
+// NULL = reterr says why.
+static VirtualHost *unpack_vhost(struct xds_decoding *d, const struct proto_field *f)
+{
+	size_t left = RES_FIELDS_MAX;
+	if (d->fields_left < left) {
+		lb_err_set(&d->err, "more than %d fields in all of them", ALL_FIELDS_MAX);
+		return NULL;
+	}
+	VirtualHost *m = proto_unpack_within(VHOST_TYPE, f->bytes, f->len, &left, &d->err);
+	d->fields_left -= RES_FIELDS_MAX - left;
+	return m;
+}
+
 static int read_next_vhost(struct xds_decoding *d, const struct proto_field *f)
 {
 	struct res_vhost *v = &d->vhosts[d->n_read];
-	VirtualHost *m = proto_unpack(VHOST_TYPE, f->bytes, f->len, &d->err);
+	VirtualHost *m = unpack_vhost(d, f);
 	if (!m)
 		return lb_err_within(&d->err, "virtual_hosts[%u]", d->n_read);
 	d->rd.vhost = m->name;

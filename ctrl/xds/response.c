@@ -275,8 +275,9 @@ static int read_rest_of_wrapper(struct xds_open_part *p, const Wrapper *w)
 
 static int open_wrapper(struct xds_open_part *p, const struct wrapped *w)
 {
+	size_t any_number = SIZE_MAX;
 	Wrapper *m = proto_unpack_but(WRAPPER_TYPE, (const uint8_t *)w->wrapper.p, w->wrapper.len,
-		WRAPPED_RESOURCE, &p->err);
+		WRAPPED_RESOURCE, &any_number, &p->err);
 	if (!m)
 		return *p->err.text ? 0 : -ENOMEM;
 	int rc = read_rest_of_wrapper(p, m);

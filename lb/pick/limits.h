@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes of the dense id spaces that index per-worker arrays. A configuration that exceeds one is
-// rejected with an error that names the limit.
+// Sizes of the dense id spaces that index per-worker arrays, and of what a resource may have. A
+// configuration that exceeds one is rejected with an error that names the limit.
 // Thread: any.
 #pragma once
 
@@ -11,4 +11,5 @@
 #define LB_MAX_MEMBERS 262144 // of all leaves together
 #define LB_MAX_SLOTS 131072 // nodes that keep a place in each worker (lb_node_env.slot_take)
 #define LB_MAX_LEAVES 32768 // leaf clusters, those of aggregates once more each
+#define LB_MAX_VHOSTS 262144 // of one RouteConfiguration
 #define LB_MAX_LOADS 131072 // localities and drop categories that are reported on

@@ -7,7 +7,9 @@ usage: hostile_xds.py IP:PORT BACKEND_IP:PORT PIPE
 
 Takes commands by the line from PIPE: `unknown N`, clusters that nobody asked for, beside the one
 that serves; `empty N`, resources without anything in them; `vhosts N`, the routes again, of so many
-virtual hosts; `inline N`, the listener again, with them in it. Says {"sent": command, "len": bytes}, then, when the
+virtual hosts; `inline N`, the listener again, with them in it; `bare N`, the routes again, of so
+many that have a name and a domain alone; `long N`, of one with so many routes; `wide N`, of one with
+so many domains. Says {"sent": command, "len": bytes}, then, when the
 client has answered, {"answer": command, "error": text}, "" for an ACK.
 """
 
@@ -128,6 +130,24 @@ class Server(grpc.GenericRpcHandler):
         manager.route_config.ParseFromString(self.routes(n))
         api.value = manager.SerializeToString()
         return self.response(resources.LISTENER, any_of(resources.LISTENER, listener.SerializeToString()), False)
+
+    def bare(self, n):
+        routes = self.base[resources.ROUTE_CONFIG].SerializeToString()
+        more = b"".join(field(2, field(1, b"v%d" % i) + field(2, b"v%d" % i)) for i in range(n))
+        return self.response(resources.ROUTE_CONFIG, any_of(resources.ROUTE_CONFIG, routes + more), False)
+
+    def one(self, more):
+        """One virtual host more, of these fields and a name and a domain."""
+        routes = self.base[resources.ROUTE_CONFIG].SerializeToString()
+        host = field(2, field(1, b"large") + field(2, b"large.example") + more)
+        return self.response(resources.ROUTE_CONFIG, any_of(resources.ROUTE_CONFIG, routes + host), False)
+
+    def long(self, n):
+        to_blue = field(2, field(1, b"blue"))
+        return self.one(b"".join(field(3, field(1, field(1, b"/%d" % i)) + to_blue) for i in range(n)))
+
+    def wide(self, n):
+        return self.one(b"".join(field(2, b"d%d" % i) for i in range(n)))
 
     def attack(self, command):
         word, n = command.split()

@@ -138,3 +138,15 @@ def test_two_hundred_thousand_virtual_hosts_are_taken_bit_by_bit(lab, where):
     assert world.attack(f"{where} 200000", lambda: serves(200_000), 200_000 * VHOST) == ""
     assert world.attack(f"{where} 10", lambda: not serves(200_000)) == ""
     check_end(world.bed)
+
+
+@pytest.mark.parametrize("command, why", [
+    ("bare 1000000", "virtual_hosts: more than 262144"),
+    ("long 1000000", "virtual_hosts[1]: routes[52428]"),
+    ("wide 1000000", "virtual_hosts[1]: domains[262143]: more than 262144 fields")])
+def test_more_than_a_route_configuration_may_have_is_refused(lab, command, why):
+    """TH-136."""
+    world = HostileWorld(lab)
+    error = world.attack(command, lambda: world.server()["nacks"] == 1)
+    assert "routes" in error and why in error, error
+    check_end(world.bed)

@@ -109,6 +109,31 @@ static void cut_and_changed_bytes_do_no_harm(void **state)
 	assert_in_range(n_accepted, 1000, 19999);
 }
 
+// TH-136: 5 fields, one of them in an Any, and what is in that.
+static void th_136_fields_are_counted_wherever_they_are(void **state)
+{
+	static const uint8_t bytes[] = {0x0a, 1, '7', // version_info
+		0x12, 21, 0x12, 19, '1', '2', '3', '4', '5', '6', '7', '8', '9', '0', '1', '2', '3',
+		'4', '5', '6', '7', '8', '9', // resources[0], which is an Any of 19 bytes
+		0xf8, 0x3e, 1, // field 1007
+		0x2a, 1, 'n'}; // nonce
+	for (size_t most = 0; most < 10; most++) {
+		struct lb_err err = {""};
+		size_t left = most;
+		void *m = proto_unpack_within(
+			&envoy__service__discovery__v3__discovery_response__descriptor, bytes,
+			sizeof(bytes), &left, &err);
+		assert_int_equal(m != NULL, most >= 7);
+		if (m)
+			assert_int_equal(left, most - 7);
+		else
+			assert_non_null(strstr(err.text, "fields"));
+		if (most == 3)
+			assert_string_equal(err.text, "resources[0]: value: more than 3 fields");
+		proto_free(m);
+	}
+}
+
 static void fields_come_one_by_one_as_they_stand_in_the_bytes(void **state)
 {
 	static const uint8_t bytes[] = {0x08, 0x96, 0x01, // 1: varint
@@ -193,6 +218,7 @@ RUN_SUITE("proto/wire", cmocka_unit_test(nesting_is_bounded),
 	cmocka_unit_test(empty_bytes_are_an_empty_message),
 	cmocka_unit_test(later_values_win_and_unknown_fields_are_kept),
 	cmocka_unit_test(cut_and_changed_bytes_do_no_harm),
+	cmocka_unit_test(th_136_fields_are_counted_wherever_they_are),
 	cmocka_unit_test(fields_come_one_by_one_as_they_stand_in_the_bytes),
 	cmocka_unit_test(what_is_no_text_is_named_with_its_path),
 	cmocka_unit_test(a_head_is_read_as_it_was_written))

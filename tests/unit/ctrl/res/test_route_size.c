@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much may be in a RouteConfiguration (TH-136), so that no step of reading it takes long.
+#include "ctrl/res/common.h"
+#include "ctrl/res/route.h"
+#include "lb/pick/limits.h"
+#include "tests/support/check.h"
+#include "tests/unit/ctrl/res/decode.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TYPE (&res_type_route_config)
+
+struct bytes {
+	uint8_t *p; // owned
+	size_t len, size;
+};
+
+static void put(struct bytes *b, const void *bytes, size_t len)
+{
+	if (b->len + len > b->size) {
+		b->size = 2 * (b->len + len);
+		b->p = realloc(b->p, b->size);
+		assert_non_null(b->p);
+	}
+	memcpy(b->p + b->len, bytes, len);
+	b->len += len;
+}
+
+static void put_field(struct bytes *b, uint32_t number, const void *bytes, size_t len)
+{
+	struct proto_head head = proto_head_of(number, len);
+	put(b, head.bytes, head.len);
+	put(b, bytes, len);
+}
+
+static void put_text(struct bytes *b, uint32_t number, const char *text)
+{
+	put_field(b, number, text, strlen(text));
+}
+
+// A configuration of `n` virtual hosts, each with its domain and the bytes of `more` behind it.
+static struct bytes config(uint32_t n, const struct bytes *more)
+{
+	struct bytes ret = {0};
+	put_text(&ret, 1, "routes");
+	for (uint32_t i = 0; i < n; i++) {
+		char text[16];
+		snprintf(text, sizeof(text), "v%u", i);
+		struct bytes host = {0};
+		put_text(&host, 2, text);
+		put(&host, more->p, more->len);
+		put_field(&ret, 2, host.p, host.len);
+		free(host.p);
+	}
+	return ret;
+}
+
+static struct bytes repeated(uint32_t n, const void *bytes, size_t len)
+{
+	struct bytes ret = {0};
+	put(&ret, "", 0);
+	for (uint32_t i = 0; i < n; i++)
+		put(&ret, bytes, len);
+	return ret;
+}
+
+static void refuse(struct bytes *b, const char *why)
+{
+	res_refuse_bytes(TYPE, b->p, b->len, why);
+	free(b->p);
+}
+
+static void th_136_virtual_hosts_are_bounded_in_number(void **state)
+{
+	struct bytes nothing = repeated(0, "", 0);
+	struct bytes most = config(LB_MAX_VHOSTS, &nothing);
+	struct xds_res *res = res_decode_bytes(TYPE, most.p, most.len);
+	assert_int_equal(res_route_config_from(res)->n_vhosts, LB_MAX_VHOSTS);
+	xds_res_put(res);
+	free(most.p);
+	struct bytes more = config(LB_MAX_VHOSTS + 1, &nothing);
+	refuse(&more, "virtual_hosts: more than 262144");
+	free(nothing.p);
+}
+
+// match: {prefix: ""}
+#define ROUTE "\x1a\4\x0a\2\x0a"
+#define ROUTE_FIELDS 3
+
+static void th_136_a_virtual_host_is_bounded(void **state)
+{
+	uint32_t n = (RES_FIELDS_MAX - 1) / ROUTE_FIELDS; // beside its domain
+	struct bytes routes = repeated(n, ROUTE, sizeof(ROUTE));
+	struct bytes b = config(1, &routes);
+	struct xds_res *res = res_decode_bytes(TYPE, b.p, b.len);
+	assert_int_equal(res_route_config_from(res)->vhosts[0].n_routes, n);
+	xds_res_put(res);
+	free(b.p);
+	put(&routes, ROUTE, sizeof(ROUTE));
+	b = config(1, &routes);
+	refuse(&b, "virtual_hosts[0]: routes[87381]: more than 262144 fields");
+	free(routes.p);
+}
+
+static void th_136_all_virtual_hosts_together_are_bounded(void **state)
+{
+	struct bytes unknown = repeated(250000, "\xf8\x3e\1", 3);
+	struct bytes b = config(34, &unknown);
+	refuse(&b, "virtual_hosts[33]: more than 8388608 fields in all of them");
+	free(unknown.p);
+}
+
+static void th_136_what_is_beside_virtual_hosts_is_bounded(void **state)
+{
+	struct bytes b = repeated(RES_FIELDS_MAX + 1, "\xf8\x3e\1", 3);
+	refuse(&b, "RouteConfiguration: more than 262144 fields");
+}
+
+RUN_SUITE("res/route_size", cmocka_unit_test(th_136_virtual_hosts_are_bounded_in_number),
+	cmocka_unit_test(th_136_a_virtual_host_is_bounded),
+	cmocka_unit_test(th_136_all_virtual_hosts_together_are_bounded),
+	cmocka_unit_test(th_136_what_is_beside_virtual_hosts_is_bounded))
