@@ -19,6 +19,8 @@ struct bytes {
 
 static void put(struct bytes *b, const void *bytes, size_t len)
 {
+	if (!len)
+		return;
 	if (b->len + len > b->size) {
 		b->size = 2 * (b->len + len);
 		b->p = realloc(b->p, b->size);
@@ -60,7 +62,6 @@ static struct bytes config(uint32_t n, const struct bytes *more)
 static struct bytes repeated(uint32_t n, const void *bytes, size_t len)
 {
 	struct bytes ret = {0};
-	put(&ret, "", 0);
 	for (uint32_t i = 0; i < n; i++)
 		put(&ret, bytes, len);
 	return ret;
