@@ -42,6 +42,8 @@ struct port_bond {
 		// A card that was there and is not. w: ctrl (relaxed), r: workers (relaxed)
 		bool dead;
 		bool refused; // came back and could not be opened: not again before it goes
+		// As the watch saw them last, once for all that it decides by them.
+		bool there, link;
 		struct port_member seen;
 		uint64_t rx_frames, tx_frames; // w: the first worker (counter.h), r: ctrl
 	} members[PORT_MAX_MEMBERS];
@@ -335,12 +337,9 @@ static enum port_member_state lacp_state(
 
 static enum port_member_state state_of(const struct port_bond *b, struct member *m)
 {
-	bool is_there = m->port->opened && !is_dead(m) && port_is_there(m->port);
-	if (m->port->opened && !is_there && m->port->kind == PORT_PCI)
-		__atomic_store_n(&m->dead, true, __ATOMIC_RELAXED);
-	if (!is_there)
+	if (!m->there)
 		return PORT_MEMBER_GONE;
-	if (!port_link(m->port, &m->seen.mbps))
+	if (!m->link)
 		return PORT_MEMBER_DOWN;
 	if (b->mode == PORT_BOND_8023AD)
 		return lacp_state(b, m->port->id, &m->seen);
@@ -360,27 +359,34 @@ static void look(struct port_bond *b, uint64_t now_ns)
 	}
 }
 
+static void look_at_links(struct port_bond *b)
+{
+	for (uint32_t i = 0; i < b->n; i++) {
+		struct member *m = &b->members[i];
+		m->there = m->port->opened && !is_dead(m) && port_is_there(m->port);
+		if (m->port->opened && !m->there && m->port->kind == PORT_PCI)
+			__atomic_store_n(&m->dead, true, __ATOMIC_RELAXED);
+		m->link = m->there && port_link(m->port, &m->seen.mbps);
+	}
+}
+
 // The driver leaves a card by itself whose link goes. It hears nothing of one that is gone, and of
 // the link of kernel interfaces neither, which their drivers report as up, always.
 static bool may_stay(const struct member *m)
 {
-	uint32_t mbps;
-	if (!m->port->opened || is_dead(m) || !port_is_there(m->port))
-		return false;
-	return !m->port->if_index || port_link(m->port, &mbps);
+	return m->there && (m->link || !m->port->if_index);
 }
 
 static void choose(struct port *port)
 {
 	const struct port_bond *b = port->bond;
-	uint32_t mbps;
 	int now = rte_eth_bond_primary_get(b->id);
 	for (uint32_t i = 0; i < b->n; i++)
 		if (b->members[i].port->id == now && may_stay(&b->members[i]))
 			return;
 	for (uint32_t i = 0; i < b->n; i++) {
 		const struct port *m = b->members[i].port;
-		if (!may_stay(&b->members[i]) || !port_link(m, &mbps))
+		if (!b->members[i].link)
 			continue;
 		(void)rte_eth_bond_primary_set(b->id, m->id);
 		if (!m->if_index) // which are promiscuous
@@ -393,6 +399,7 @@ bool port_bond_watch(struct port *port, uint64_t now_ns)
 {
 	struct port_bond *b = port->bond;
 	uint16_t was = b->active;
+	look_at_links(b);
 	if (b->made && b->mode == PORT_BOND_ACTIVE_BACKUP) {
 		choose(port);
 		b->active = (uint16_t)rte_eth_bond_primary_get(b->id);
