@@ -5,6 +5,7 @@ import raw_h2 as h2
 from row import STREAMS, row
 
 PLACES = 1024  # of a cluster's breaker, by default
+ONE_AFTER_THE_OTHER_S = 0.01
 
 
 def endless(stream, path="/mark"):
@@ -38,10 +39,17 @@ def ended_as_too_slow(outcome):
     return None
 
 
+def one_after_the_other(a, conns, requests):
+    """So that each gets most of what the one before it left, until all is taken."""
+    for conn in conns:
+        a.send_each([conn], requests, STREAMS)
+        a.sleep(ONE_AFTER_THE_OTHER_S)
+
+
 def fill(a, n, each=None, every_s=0.2):
     """A hundred requests of each of n sources, none of which is ever whole."""
     a.told["long"] = a.long
-    a.send_each(crowd(a, n), b"".join(endless(1 + 2 * i) for i in range(STREAMS)), STREAMS)
+    one_after_the_other(a, crowd(a, n), b"".join(endless(1 + 2 * i) for i in range(STREAMS)))
     a.hold(each, every_s)
 
 
@@ -62,6 +70,22 @@ def bodies_of_sixty_sources_that_trickle_shut_nobody_out(a):
     """TH-129, TH-130: a byte of each now and then."""
     bytes_of_all = b"".join(h2.data(1 + 2 * i, b"x") for i in range(STREAMS))
     fill(a, 60, lambda conn: conn.send(bytes_of_all), 10 if a.long else 2)
+
+
+def most_succeed(outcome):
+    """For two seconds they may be those of slow clients."""
+    least = 95 if outcome.report["told"]["long"] else 75
+    return None if outcome.success >= least else f"{outcome.success:.1f} % of the victim's requests succeeded"
+
+
+@row(counter="proxy.answers_gave_way", check=most_succeed, victim=False, seconds=(6, 60), least=60 * STREAMS)
+def answers_that_sixty_sources_leave_shut_nobody_out_for_long(a):
+    """TH-137."""
+    a.told["long"] = a.long
+    nothing = ((h2.INITIAL_WINDOW, 0),)
+    conns = [a.connect(source=a.source(1 + i), settings=nothing) for i in range(60)]
+    one_after_the_other(a, conns, b"".join(h2.headers(1 + 2 * i, h2.request("/page")) for i in range(STREAMS)))
+    a.hold()
 
 
 class Again:
