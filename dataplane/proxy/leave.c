@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/leave.h"
 
+#include "dataplane/h2/carrier.h"
 #include "dataplane/proxy/age.h"
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/state.h"
@@ -14,13 +15,6 @@
 void proxy_leave_say_first(struct proxy_client *c)
 {
 	h2_conn_drain_begin(c->conn.h2);
-	proxy_conn_touch(&c->conn);
-}
-
-void proxy_leave_say_last(struct proxy_client *c)
-{
-	h2_conn_drain_end(c->conn.h2, H2_NO_ERROR);
-	c->drained = true;
 	proxy_conn_touch(&c->conn);
 }
 
@@ -61,20 +55,46 @@ static void grace_over(struct twheel_timer *t)
 {
 	struct proxy_client *c = of_timer(t);
 	proxy_leave_say_last(c);
+	if (!c->drained)
+		return;
 	t->fire = time_is_up;
 	hurry(c);
+}
+
+static void give_grace(struct proxy_client *c)
+{
+	struct twheel *wheel = c->conn.proxy->wheel;
+	c->leave.timer.fire = grace_over;
+	twheel_arm(wheel, &c->leave.timer, twheel_now(wheel) + PROXY_LEAVE_GRACE_NS);
+	hurry(c);
+}
+
+// It has not said yet which protocol it speaks, so there was nothing to tell it in.
+static bool may_yet_begin(const struct proxy_client *c)
+{
+	uint64_t by_ns = deadline(&c->leave);
+	return h2_carrier_may_begin(c->conn.h2) &&
+	       (!by_ns || twheel_now(c->conn.proxy->wheel) < by_ns);
+}
+
+void proxy_leave_say_last(struct proxy_client *c)
+{
+	if (may_yet_begin(c)) {
+		give_grace(c);
+		return;
+	}
+	h2_conn_drain_end(c->conn.h2, H2_NO_ERROR);
+	c->drained = true;
+	proxy_conn_touch(&c->conn);
 }
 
 // GOAWAY in two steps, beginning now.
 static void tell(struct proxy_client *c)
 {
-	struct twheel *wheel = c->conn.proxy->wheel;
 	if (!c->drained) // by the end of everything
 		proxy_leave_say_first(c);
 	c->leave.told = true;
-	c->leave.timer.fire = grace_over;
-	twheel_arm(wheel, &c->leave.timer, twheel_now(wheel) + PROXY_LEAVE_GRACE_NS);
-	hurry(c);
+	give_grace(c);
 }
 
 static void tell_to_leave(struct twheel_timer *t)

@@ -172,17 +172,23 @@ static size_t on_plain(void *user, const uint8_t *p, size_t len)
 	return c->h2 ? h2_conn_feed(c->h2, p, len) : len;
 }
 
-static void tcp_on_established(struct tcp_conn *tcp, void *user)
+static void begin(struct client *c)
 {
-	struct client *c = user;
-	CHECK(buf_append(tcp_conn_sendq(tcp), &c->host->chunks, c->header.p, c->header.len));
-	struct buf *out = tcp_conn_sendq(tcp);
+	struct buf *out = tcp_conn_sendq(c->tcp);
+	CHECK(buf_append(out, &c->host->chunks, c->header.p, c->header.len));
 	if (c->tls) {
-		tls_end_init(&c->secure, c->tls, tcp, &c->host->chunks, on_plain, c);
+		tls_end_init(&c->secure, c->tls, c->tcp, &c->host->chunks, on_plain, c);
 		out = &c->secure.plain;
 	}
 	c->h2 = h2_conn_new(c->ctx, H2_CLIENT, &events, out, c);
 	CHECK(c->h2);
+}
+
+static void tcp_on_established(struct tcp_conn *tcp, void *user)
+{
+	struct client *c = user;
+	if (!c->silent)
+		begin(c);
 	c->up = true;
 }
 
@@ -231,6 +237,7 @@ void client_open(struct client *c, struct host *h, struct h2_context *ctx, uint3
 		.tls = c->tls,
 		.frontend = frontend,
 		.header = c->header,
+		.silent = c->silent,
 		.source = c->source};
 	struct tcp_flow flow = {.local = wire_address(0, c->source ? c->source : 1),
 		.remote = to,
@@ -306,6 +313,8 @@ void client_ask(struct client *c, struct ask *a)
 	a->http_status = a->grpc_status = -1;
 	if (!body)
 		a->sent = a->size;
+	if (!c->h2)
+		begin(c);
 	a->stream = h2_stream_open(c->h2, &m, a);
 	CHECK(a->stream);
 	send_more(a);

@@ -351,6 +351,59 @@ static void fl_41_a_farewell_is_for_those_too_who_leave_already(void **state)
 	}
 }
 
+// By SIGTERM, or because its frontend is left.
+static void send_away(struct world *w, bool drain)
+{
+	if (drain)
+		control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
+						     .deadline_ns = w->wire.now_ns + 30 * SECOND});
+	else
+		leave(w, 0, 30 * SECOND);
+}
+
+// FL-98
+static void fl_98_a_newcomer_that_has_said_nothing_yet_is_served(void **state)
+{
+	for (int drain = 0; drain < 2; drain++) {
+		struct world *w = three_clients(600 * SECOND);
+		world_run(w, 2 * SECOND);
+		client_abort(&w->clients[0]);
+		w->clients[0].silent = true;
+		world_open_client(w, 0, 0);
+		world_run(w, 10 * MS);
+		send_away(w, drain);
+		world_run(w, 6 * SECOND);
+		assert_true(w->clients[0].up && !w->clients[0].over);
+		struct ask *late = ask_of(w, 0, KIND_ECHO, 3000);
+		world_run(w, 500 * MS);
+		assert_ok(w, late);
+		assert_true(w->clients[0].goaway);
+		world_run(w, 2 * SECOND);
+		assert_true(w->clients[0].over);
+		assert_int_equal(w->control.drained, drain);
+		world_free(w);
+	}
+}
+
+// FL-98: as long as any other newcomer, and no longer than the drain lasts.
+static void fl_98_who_never_says_anything_goes(void **state)
+{
+	for (int drain = 0; drain < 2; drain++) {
+		struct world *w = three_clients(600 * SECOND);
+		world_run(w, 2 * SECOND);
+		client_abort(&w->clients[0]);
+		w->clients[0].silent = true;
+		world_open_client(w, 0, 0);
+		world_run(w, 10 * MS);
+		send_away(w, drain);
+		world_run(w, 9 * SECOND);
+		assert_false(w->clients[0].over);
+		world_run(w, 2 * SECOND);
+		assert_true(w->clients[0].over);
+		world_free(w);
+	}
+}
+
 // OPS-74
 static void ops_74_a_frontend_that_is_taken_up_again_takes_clients(void **state)
 {
@@ -491,6 +544,8 @@ RUN_SUITE("sim/proxy_drain", CASE(a_drain_says_goaway_twice_and_lets_streams_fin
 	CASE(a_drain_meets_clients_that_were_to_leave), CASE(flt_11_no_time_at_all_cuts_at_once),
 	CASE(fl_41_a_farewell_sends_all_away_while_newcomers_are_served),
 	CASE(fl_41_a_farewell_is_for_those_too_who_leave_already),
+	CASE(fl_98_a_newcomer_that_has_said_nothing_yet_is_served),
+	CASE(fl_98_who_never_says_anything_goes),
 	CASE(ops_73_a_left_frontends_clients_go_and_others_stay),
 	CASE(ops_74_a_frontend_that_is_taken_up_again_takes_clients),
 	CASE(ops_74_nobody_is_told_after_it),

@@ -106,6 +106,7 @@ struct client {
 	struct str header; // PROXY, before all else
 	uint8_t source; // last byte of its address; 0 = 1
 	bool up, over, goaway;
+	bool silent; // says nothing, not even its preface, before it asks
 	bool slow; // gives no window back
 	bool deaf; // reads nothing from TCP but
 	size_t ration; // so many bytes more
