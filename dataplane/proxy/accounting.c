@@ -149,7 +149,9 @@ static void read_report(struct proxy_request *r, const struct h2_message *m)
 void proxy_accounting_request_done(struct proxy_request *r)
 {
 	r->accounting.whole_ns = twheel_now(r->proxy->wheel);
-	list_remove(&r->accounting.held.owing);
+	// Whoever gave way for its body goes on without a place; one that lets its answer lie ends.
+	if (r->state != PROXY_REQUEST_ANSWERED)
+		list_remove(&r->accounting.held.owing);
 }
 
 // A time that is up speaks against the backend if it was ours, and the backend had the request

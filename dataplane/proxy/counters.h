@@ -36,7 +36,7 @@
 	X(clients_cut_for_buffer)                                                                  \
 	X(answers_over_buffer) /* ended, as their fields would have added to it */                 \
 	X(requests_over_buffer) /* refused: so much of the client's requests waits for backends */ \
-	/* Ended, as their clients sent too little of their bodies: */                             \
+	/* Ended, as their clients sent, or took, too little: */                                   \
 	X(bodies_too_slow) /* for 30 s, while half of a breaker was taken */                       \
 	X(bodies_gave_way) /* and their places went to others */                                   \
 	X(answers_gave_way) /* likewise: their clients took too little of them */                  \

@@ -80,6 +80,7 @@ static bool may_yet_begin(const struct proxy_client *c)
 void proxy_leave_say_last(struct proxy_client *c)
 {
 	if (may_yet_begin(c)) {
+		c->leave.told = true; // nothing takes it back
 		give_grace(c);
 		return;
 	}

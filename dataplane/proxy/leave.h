@@ -40,7 +40,7 @@ void proxy_leave_frontend(struct proxy_client *, uint64_t by_ns);
 void proxy_leave_farewell(struct proxy_client *, uint64_t before_ns);
 void proxy_leave_forget(struct proxy_client *); // it is over
 // GOAWAY: the first, and PROXY_LEAVE_GRACE_NS later the last. Who has said nothing at all by then,
-// and would be hung up on without a word, has as long again, until it is late (TH-15) or the
+// and would be hung up on without a word, has as long again, until it is late (TH-16) or the
 // deadline is over (FL-98).
 void proxy_leave_say_first(struct proxy_client *);
 void proxy_leave_say_last(struct proxy_client *);

@@ -17,16 +17,19 @@
 // One of which next to nothing has come has less time, unless it is its source's only one: else
 // those that come at once would hold all places for that long. A body on its way comes with its
 // fields, and a slow mobile client sends that much.
+// Who waits for a 100 sends it two round trips later.
 #define FIRST_PATIENCE_NS (50 * NS_PER_MS)
+#define MOST_ROUND_TRIPS_NS (450 * NS_PER_MS)
 #define LITTLE 500 // bytes
 // Whoever asks for a place has its source's part of the turn charged with the looks (work.h).
 #define LOOKS 32
 #define LOOK_COST 64
 
-// Its input is taken as it comes.
+// Its input is taken as it comes, but for what it does not take itself.
 static bool may_send(const struct proxy_client *c)
 {
-	return !c->conn.fed_short && !c->held &&
+	bool is_full = proxy_conn_unsent(&c->conn) > c->conn.out_limit;
+	return (!c->conn.fed_short || is_full) && !c->held &&
 	       h2_conn_unconsumed(c->conn.h2) < h2_conn_window(c->conn.h2);
 }
 
@@ -84,11 +87,18 @@ static bool was_slow_for(const struct proxy_request *r, uint64_t ns)
 	return r->proxy->now_ns - r->accounting.held.mark_ns >= ns && proxy_place_is_slow(r);
 }
 
+static uint64_t first_patience_ns(const struct proxy_request *r)
+{
+	uint64_t trips_ns = 2 * tcp_conn_round_trip_ns(r->owner->conn.tcp);
+	return FIRST_PATIENCE_NS +
+	       (trips_ns < MOST_ROUND_TRIPS_NS ? trips_ns : MOST_ROUND_TRIPS_NS);
+}
+
 static bool body_gives_way(const struct proxy_request *r)
 {
 	const struct proxy_held *held = &r->accounting.held;
 	uint64_t now_ns = r->proxy->now_ns, sent_ns = r->trail.sent_ns;
-	if (held->by_source->n > 1 && now_ns - sent_ns >= FIRST_PATIENCE_NS && moved(r) < LITTLE)
+	if (held->by_source->n > 1 && moved(r) < LITTLE && now_ns - sent_ns >= first_patience_ns(r))
 		return true;
 	if (held->mark_ns)
 		return was_slow_for(r, PATIENCE_NS);
@@ -96,8 +106,8 @@ static bool body_gives_way(const struct proxy_request *r)
 	return now_ns - (moved_ns > sent_ns ? moved_ns : sent_ns) >= PATIENCE_NS;
 }
 
-// A source with n places may have its place: if its own has half as many again, so that sources of
-// about one size take nothing from each other, over and over.
+// A source with n places may have its place: if its own has more than half as many again, so that
+// sources of about one size take nothing from each other, over and over.
 static bool gives_way(const struct proxy_request *r, uint64_t n)
 {
 	const struct proxy_held *held = &r->accounting.held;

@@ -10,7 +10,7 @@
 #include "lb/base/time.h"
 
 #define STEP_NS (10 * NS_PER_MS)
-#define LOOKS 256 // in a step
+#define LOOKS 256 // in a step, or more for a round to end in time
 #define ROUND_NS NS_PER_SECOND
 
 static void look_at_some(struct twheel_timer *);
@@ -59,6 +59,7 @@ static void look_at(struct proxy_request *r)
 		held->mark_ns = 0;
 		return;
 	}
+	r->proxy->reclaim.pressed = true;
 	if (!held->mark_ns || !proxy_place_waits(r) || !proxy_place_is_slow(r)) {
 		proxy_place_mark(r);
 		return;
@@ -79,21 +80,25 @@ static void look_at_some(struct twheel_timer *t)
 	struct proxy *p = CONTAINER_OF(t, struct proxy, reclaim.timer);
 	struct proxy_reclaim *c = &p->reclaim;
 	uint64_t next_ns = p->now_ns + STEP_NS;
-	if (!c->at)
+	uint32_t n_looks = pool_n_seen(&p->requests) / (ROUND_NS / STEP_NS) + LOOKS;
+	if (!c->at) {
 		c->round_ns = p->now_ns;
-	for (uint32_t n = 0; n < LOOKS && c->at < pool_n_seen(&p->requests); n++)
+		c->pressed = false;
+	}
+	for (uint32_t n = 0; n < n_looks && c->at < pool_n_seen(&p->requests); n++)
 		look_at(pool_at(&p->requests, c->at++));
 	if (c->at >= pool_n_seen(&p->requests)) {
 		c->at = 0;
 		if (next_ns < c->round_ns + ROUND_NS)
 			next_ns = c->round_ns + ROUND_NS;
 	}
-	// Else it begins again with the next one that is counted.
-	if (p->shares.pool.n_used || c->at)
+	// Else it begins again with the next one that is counted, and nothing has a mark.
+	if (p->shares.pool.n_used || c->at || c->pressed)
 		twheel_arm(p->wheel, t, next_ns);
 }
 
-// Since it gave way, its body may have been completed: then it goes on without a place.
+// One whose body was completed since it gave way is not in the list any more
+// (proxy_accounting_request_done). One that is being answered since then goes on without a place.
 static void end_giver(struct proxy_request *r)
 {
 	list_remove(&r->accounting.held.owing);

@@ -2,9 +2,10 @@
 // Ends requests that hold places of breakers while they wait for their own clients (place.h): those
 // that gave way, and those of which less than PROXY_LEAST_RATE came for PROXY_PATIENCE_NS while at
 // least half of their breaker was taken (TH-129). For the latter all requests are looked at in the
-// order in which they lie in their pool, so many at a time and each about once a second, while any
-// place is counted (share.h). On the way those that were sent before anybody counted are counted,
-// if they are slow. Nothing is noted for that when requests come or go.
+// order in which they lie in their pool, so many at a time and each once a second, from when a
+// place is counted (share.h) until none is and no breaker is half full. On the way those that were
+// sent before anybody counted are counted, if they are slow. Nothing is noted for that when
+// requests come or go.
 // Thread: the owning worker.
 #pragma once
 
@@ -21,6 +22,7 @@ struct proxy_reclaim {
 	struct twheel_timer timer;
 	uint64_t round_ns; // when the first request of the pool was looked at
 	uint32_t at; // the next one
+	bool pressed; // in this round some breaker was half full
 };
 
 void proxy_reclaim_init(struct proxy_reclaim *);

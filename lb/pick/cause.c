@@ -32,7 +32,7 @@ static const struct lb_cause_info causes[LB_N_CAUSES] = {
 	[LB_CAUSE_CLIENT_RESET] = {"DR", "client_reset", 1, 499, "the client reset the stream"},
 	[LB_CAUSE_CLIENT_LOST] = {"DC", "client_lost", 1, 499, "the client's connection was lost"},
 	// Plain HTTP's alone; it is the client's to ask again (RFC 9110 15.5.9).
-	[LB_CAUSE_CLIENT_SLOW] = {"DS", "client_slow", 8, 408, "the request comes too slowly"},
+	[LB_CAUSE_CLIENT_SLOW] = {"DS", "client_slow", 8, 408, "the client is too slow"},
 	[LB_CAUSE_CLIENT_PROTOCOL] = {"DPE", "client_protocol", 13, 400,
 		"malformed request, or its header fields are too large"},
 	// The filter says the statuses.

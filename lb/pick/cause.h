@@ -23,7 +23,7 @@ enum lb_cause {
 	LB_CAUSE_OVERLOAD, // OM: our own pools, that of requests included, were exhausted
 	LB_CAUSE_CLIENT_RESET, // DR: the client reset the stream
 	LB_CAUSE_CLIENT_LOST, // DC: the client's connection was lost
-	LB_CAUSE_CLIENT_SLOW, // DS: the client sent too little of its request (TH-129, TH-130)
+	LB_CAUSE_CLIENT_SLOW, // DS: the client sent, or took, too little (TH-129, TH-130, TH-137)
 	LB_CAUSE_CLIENT_PROTOCOL, // DPE: malformed request
 	LB_CAUSE_FAULT, // FI: aborted by a configured fault (FI-02)
 	LB_CAUSE_DENIED, // RBAC: refused by access control (A41-14)

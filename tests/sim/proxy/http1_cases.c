@@ -290,13 +290,15 @@ static void a_drain_says_nothing_to_whom_has_said_nothing(void **state)
 	world_free(w);
 }
 
-// H1-34
+// H1-34, FL-98
 static void a_drain_lets_go_of_whom_never_says_anything(void **state)
 {
 	struct world *w = ready_world(NULL);
 	open_raw(w, 2000);
 	drain(w);
-	world_run(w, 2 * SECOND);
+	world_run(w, 8 * SECOND);
+	assert_false(raw.got_fin || w->control.drained);
+	world_run(w, 3 * SECOND);
 	assert_int_equal(raw.len, 0);
 	assert_true(raw.got_fin && w->control.drained);
 	world_free(w);

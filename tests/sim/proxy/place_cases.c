@@ -120,6 +120,29 @@ static void fill(struct world *w, uint32_t n_sources)
 	assert_int_equal(in_flight(w), PLACES);
 }
 
+// TH-129: what was seen of it long ago, when nobody was counted any more, does not count.
+static void th_129_a_body_that_pauses_for_long_is_judged_anew(void **state)
+{
+	struct world *w = world_of(2);
+	w->control.leaves[0].max_requests = 4;
+	control_set_endpoints(&w->control, 0, HOST_BACKENDS, 0xf);
+	world_run(w, 50 * MS);
+	struct ask *first = hold(w, 0, KIND_PLAIN, true), *second = hold(w, 0, KIND_PLAIN, true);
+	struct ask *counted = hold(w, 1, KIND_PLAIN, true);
+	client_cancel(counted);
+	world_run(w, 15 * MS);
+	client_cancel(second);
+	world_run(w, 120 * SECOND);
+	send_bytes(w, first, 10000);
+	world_run(w, 20 * MS);
+	hold(w, 1, KIND_PLAIN, true);
+	hold(w, 1, KIND_PLAIN, true);
+	world_run(w, SECOND);
+	assert_false(first->closed);
+	assert_int_equal(world_counter(w, "bodies_too_slow"), 0);
+	world_free(w);
+}
+
 // TH-130: from the first moment on, and for as long as it lasts.
 static void th_130_bodies_of_forty_sources_that_never_end_shut_nobody_out(void **state)
 {
@@ -421,7 +444,8 @@ static void th_137_a_slow_reader_of_many_answers_keeps_them(void **state)
 
 #define CASE(name) cmocka_unit_test(name)
 
-RUN_SUITE("proxy/place", CASE(th_130_bodies_of_forty_sources_that_never_end_shut_nobody_out),
+RUN_SUITE("proxy/place", CASE(th_129_a_body_that_pauses_for_long_is_judged_anew),
+	CASE(th_130_bodies_of_forty_sources_that_never_end_shut_nobody_out),
 	CASE(th_130_nor_do_bodies_that_trickle), CASE(th_130_whoever_holds_most_gives_way),
 	CASE(th_130_nobody_comes_in_beyond_the_limit),
 	CASE(th_131_sources_of_one_size_take_nothing_from_each_other),
