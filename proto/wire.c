@@ -133,6 +133,7 @@ bool proto_field_next(const uint8_t **p, const uint8_t *end, struct proto_field 
 struct allowance {
 	unsigned depth; // of the message at hand
 	size_t fields, most;
+	bool is_shell; // bytes count for nothing
 };
 
 static int guard(const ProtobufCMessageDescriptor *type, const uint8_t *p, size_t len,
@@ -160,6 +161,8 @@ static int guard_field(const ProtobufCFieldDescriptor *f, const struct proto_fie
 {
 	if (f->type == PROTOBUF_C_TYPE_MESSAGE)
 		return guard_message(f, in, a, err);
+	if (f->type == PROTOBUF_C_TYPE_BYTES && a->is_shell)
+		return 0;
 	if (f->type != PROTOBUF_C_TYPE_STRING) // bytes, or numbers that are packed
 		return spend(a, in->len / PROTO_BYTES_PER_FIELD, err);
 	if (memchr(in->bytes, 0, in->len))
@@ -211,19 +214,35 @@ void *proto_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *bytes,
 	return proto_unpack_within(type, bytes, len, &any_number, err);
 }
 
-void *proto_unpack_within(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t len,
-	size_t *left, struct lb_err *err)
+static void *unpack(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t len,
+	struct allowance *a, struct lb_err *err)
 {
 	static const uint8_t nothing;
 	if (len == 0)
 		bytes = &nothing;
-	struct allowance a = {.depth = 1, .fields = *left, .most = *left};
-	if (guard(type, bytes, len, &a, err))
+	if (guard(type, bytes, len, a, err))
 		return NULL;
-	*left = a.fields;
 	void *message = protobuf_c_message_unpack(type, NULL, len, bytes);
 	if (!message)
 		lb_err_set(err, "%s: malformed protobuf", type->short_name);
+	return message;
+}
+
+void *proto_unpack_within(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t len,
+	size_t *left, struct lb_err *err)
+{
+	struct allowance a = {.depth = 1, .fields = *left, .most = *left};
+	void *message = unpack(type, bytes, len, &a, err);
+	*left = a.fields;
+	return message;
+}
+
+void *proto_unpack_shell(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t len,
+	size_t *left, struct lb_err *err)
+{
+	struct allowance a = {.depth = 1, .fields = *left, .most = *left, .is_shell = true};
+	void *message = unpack(type, bytes, len, &a, err);
+	*left = a.fields;
 	return message;
 }
 

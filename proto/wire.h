@@ -31,7 +31,12 @@ void *proto_unpack(const ProtobufCMessageDescriptor *, const uint8_t *bytes, siz
 #define PROTO_BYTES_PER_FIELD 8
 void *proto_unpack_within(const ProtobufCMessageDescriptor *, const uint8_t *bytes, size_t len,
 	size_t *left, struct lb_err *reterr);
-// The same without the field of this number, which may be large and is read otherwise.
+// The same of what holds others, which are opened later with bounds of their own: what is in a
+// field of bytes counts for nothing.
+void *proto_unpack_shell(const ProtobufCMessageDescriptor *, const uint8_t *bytes, size_t len,
+	size_t *left, struct lb_err *reterr);
+// As proto_unpack_within() without the field of this number, which may be large and is read
+// otherwise.
 void *proto_unpack_but(const ProtobufCMessageDescriptor *, const uint8_t *bytes, size_t len,
 	uint32_t number, size_t *left, struct lb_err *reterr);
 void proto_free(void *message); // NULL is fine

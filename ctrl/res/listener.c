@@ -264,7 +264,8 @@ static bool find_routes(
 	return ret->bytes != NULL;
 }
 
-static void open_hcm(struct xds_decoding *d, const Google__Protobuf__Any *any)
+// Of *all_left so many fields are taken, of which all chains have a part.
+static void open_hcm(struct xds_decoding *d, const Google__Protobuf__Any *any, size_t *all_left)
 {
 	struct proto_field routes;
 	if (!any) {
@@ -282,13 +283,19 @@ static void open_hcm(struct xds_decoding *d, const Google__Protobuf__Any *any)
 		d->no_memory = !*d->err.text;
 		return;
 	}
+	if (RES_FIELDS_MAX - left > *all_left) {
+		lb_err_set(&d->err, "more than %d fields in all HttpConnectionManagers",
+			RES_FIELDS_MAX);
+		return;
+	}
+	*all_left -= RES_FIELDS_MAX - left;
 	if (find_routes(d, &any->value, &routes)) {
 		d->routes = res_type_route_config.begin(routes.bytes, routes.len);
 		d->no_memory = !d->routes;
 	}
 }
 
-static void open_chain(struct xds_decoding *d, const Chain *chain)
+static void open_chain(struct xds_decoding *d, const Chain *chain, size_t *all_left)
 {
 	if (chain->n_filters != 1)
 		lb_err_set(&d->err, "filters: there is not exactly one, an HttpConnectionManager");
@@ -296,16 +303,17 @@ static void open_chain(struct xds_decoding *d, const Chain *chain)
 		 ENVOY__CONFIG__LISTENER__V3__FILTER__CONFIG_TYPE_TYPED_CONFIG)
 		lb_err_set(&d->err, "no typed_config");
 	else
-		open_hcm(d, chain->filters[0]->typed_config);
+		open_hcm(d, chain->filters[0]->typed_config, all_left);
 }
 
 static void open_chains(struct xds_decoding *d)
 {
 	size_t n = d->m->n_filter_chains + (d->m->default_filter_chain != NULL);
+	size_t all_left = RES_FIELDS_MAX;
 	d->chains = calloc(n + 1, sizeof(*d->chains));
 	d->no_memory = !d->chains;
 	for (; d->chains && d->n_chains < n; d->n_chains++)
-		open_chain(&d->chains[d->n_chains], chain_at(d->m, d->n_chains));
+		open_chain(&d->chains[d->n_chains], chain_at(d->m, d->n_chains), &all_left);
 }
 
 static struct xds_decoding *begin(const uint8_t *bytes, size_t len)
@@ -315,12 +323,12 @@ static struct xds_decoding *begin(const uint8_t *bytes, size_t len)
 		return NULL;
 	d->bytes = bytes;
 	d->len = len;
-	// Routes may be in it, which are read otherwise.
-	size_t left = RES_FIELDS_MAX + len / PROTO_BYTES_PER_FIELD;
-	d->m = proto_unpack_within(
+	size_t left = RES_FIELDS_MAX;
+	d->m = proto_unpack_shell(
 		&envoy__config__listener__v3__listener__descriptor, bytes, len, &left, &d->err);
+	left = RES_FIELDS_MAX;
 	if (d->m && d->m->api_listener)
-		open_hcm(d, d->m->api_listener->api_listener);
+		open_hcm(d, d->m->api_listener->api_listener, &left);
 	else if (d->m)
 		open_chains(d);
 	return d;

@@ -317,11 +317,12 @@ static struct xds_decoding *begin(const uint8_t *bytes, size_t len)
 static VirtualHost *unpack_vhost(struct xds_decoding *d, const struct proto_field *f)
 {
 	size_t left = RES_FIELDS_MAX;
-	if (d->fields_left < left) {
+	VirtualHost *m = proto_unpack_within(VHOST_TYPE, f->bytes, f->len, &left, &d->err);
+	if (m && d->fields_left < RES_FIELDS_MAX - left) {
 		lb_err_set(&d->err, "more than %d fields in all of them", ALL_FIELDS_MAX);
+		proto_free(m);
 		return NULL;
 	}
-	VirtualHost *m = proto_unpack_within(VHOST_TYPE, f->bytes, f->len, &left, &d->err);
 	d->fields_left -= RES_FIELDS_MAX - left;
 	return m;
 }

@@ -9,6 +9,8 @@
 
 #include <errno.h>
 
+#define WRAPPER_FIELDS_MAX 262144 // without what is in it (TH-136)
+
 #define HEAD_STEP 256 // fields of a head, which are read faster than the time is
 #define DURATION_MAX_S 315576000000ll // protobuf's
 #define TTL_MAX_S 1000000000u // 31 years, which any clock can hold
@@ -275,9 +277,9 @@ static int read_rest_of_wrapper(struct xds_open_part *p, const Wrapper *w)
 
 static int open_wrapper(struct xds_open_part *p, const struct wrapped *w)
 {
-	size_t any_number = SIZE_MAX;
+	size_t left = WRAPPER_FIELDS_MAX;
 	Wrapper *m = proto_unpack_but(WRAPPER_TYPE, (const uint8_t *)w->wrapper.p, w->wrapper.len,
-		WRAPPED_RESOURCE, &any_number, &p->err);
+		WRAPPED_RESOURCE, &left, &p->err);
 	if (!m)
 		return *p->err.text ? 0 : -ENOMEM;
 	int rc = read_rest_of_wrapper(p, m);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much may be in a RouteConfiguration (TH-136), so that no step of reading it takes long.
+// How much may be in a RouteConfiguration or a Listener (TH-136), so that no step of reading it
+// takes long.
 #include "ctrl/res/common.h"
+#include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
 #include "lb/pick/limits.h"
 #include "tests/support/check.h"
@@ -42,20 +44,25 @@ static void put_text(struct bytes *b, uint32_t number, const char *text)
 	put_field(b, number, text, strlen(text));
 }
 
-// A configuration of `n` virtual hosts, each with its domain and the bytes of `more` behind it.
-static struct bytes config(uint32_t n, const struct bytes *more)
+// `n` virtual hosts from this number on, each with its domain and the bytes of `more` behind it.
+static void put_hosts(struct bytes *ret, uint32_t first, uint32_t n, const struct bytes *more)
 {
-	struct bytes ret = {0};
-	put_text(&ret, 1, "routes");
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = first; i < first + n; i++) {
 		char text[16];
 		snprintf(text, sizeof(text), "v%u", i);
 		struct bytes host = {0};
 		put_text(&host, 2, text);
 		put(&host, more->p, more->len);
-		put_field(&ret, 2, host.p, host.len);
+		put_field(ret, 2, host.p, host.len);
 		free(host.p);
 	}
+}
+
+static struct bytes config(uint32_t n, const struct bytes *more)
+{
+	struct bytes ret = {0};
+	put_text(&ret, 1, "routes");
+	put_hosts(&ret, 0, n, more);
 	return ret;
 }
 
@@ -110,7 +117,29 @@ static void th_136_all_virtual_hosts_together_are_bounded(void **state)
 	struct bytes unknown = repeated(250000, "\xf8\x3e\1", 3);
 	struct bytes b = config(34, &unknown);
 	refuse(&b, "virtual_hosts[33]: more than 8388608 fields in all of them");
+	struct bytes nothing = {0};
+	b = config(33, &unknown);
+	put_hosts(&b, 33, 1, &nothing); // for which there is room
+	struct xds_res *res = res_decode_bytes(TYPE, b.p, b.len);
+	assert_int_equal(res_route_config_from(res)->n_vhosts, 34);
+	xds_res_put(res);
+	free(b.p);
 	free(unknown.p);
+}
+
+// Whatever length the Listener has.
+static void th_136_filter_chains_are_bounded(void **state)
+{
+	struct bytes padding = repeated(4 << 20, "", 1), b = {0};
+	struct bytes chains = repeated(RES_FIELDS_MAX + 1, "\x1a", 2);
+	put_text(&b, 1, "listener");
+	put_field(&b, 1000, padding.p, padding.len);
+	put(&b, chains.p, chains.len);
+	res_refuse_bytes(
+		&res_type_listener, b.p, b.len, "filter_chains[262142]: more than 262144 fields");
+	free(b.p);
+	free(chains.p);
+	free(padding.p);
 }
 
 static void th_136_what_is_beside_virtual_hosts_is_bounded(void **state)
@@ -122,4 +151,5 @@ static void th_136_what_is_beside_virtual_hosts_is_bounded(void **state)
 RUN_SUITE("res/route_size", cmocka_unit_test(th_136_virtual_hosts_are_bounded_in_number),
 	cmocka_unit_test(th_136_a_virtual_host_is_bounded),
 	cmocka_unit_test(th_136_all_virtual_hosts_together_are_bounded),
+	cmocka_unit_test(th_136_filter_chains_are_bounded),
 	cmocka_unit_test(th_136_what_is_beside_virtual_hosts_is_bounded))
