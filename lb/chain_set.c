@@ -41,9 +41,16 @@ void lb_chain_set_put(struct lb_chain_set *s)
 	free(s);
 }
 
-uint32_t lb_chain_set_find(
-	const struct lb_chain_set *s, const struct ip_addr *local, const struct ip_port *remote)
+bool lb_chain_set_wants_hello(const struct lb_chain_set *s)
 {
-	uint32_t chain = s->match ? lb_chain_match_find(s->match, local, remote) : LB_NO_CHAIN;
+	return s->match && lb_chain_match_wants_hello(s->match);
+}
+
+uint32_t lb_chain_set_find(const struct lb_chain_set *s, const struct ip_addr *local,
+	const struct ip_port *remote, const struct lb_chain_hello *hello)
+{
+	uint32_t chain = LB_NO_CHAIN;
+	if (s->match)
+		chain = lb_chain_match_find(s->match, local, remote, hello);
 	return s->places[chain == LB_NO_CHAIN ? s->n : chain];
 }

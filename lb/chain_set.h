@@ -6,8 +6,10 @@
 
 #include "lb/base/ip.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
+struct lb_chain_hello;
 struct lb_chain_match;
 
 // In place of a chain: the connection is refused.
@@ -28,5 +30,7 @@ struct lb_chain_set *lb_chain_set_new(struct lb_chain_match *, uint32_t n, const
 struct lb_chain_set *lb_chain_set_of_none(void);
 struct lb_chain_set *lb_chain_set_get(struct lb_chain_set *); // NULL stays NULL
 void lb_chain_set_put(struct lb_chain_set *); // NULL is fine
-uint32_t lb_chain_set_find(
-	const struct lb_chain_set *, const struct ip_addr *local, const struct ip_port *remote);
+// What a connection gets may depend on what its client says first.
+bool lb_chain_set_wants_hello(const struct lb_chain_set *);
+uint32_t lb_chain_set_find(const struct lb_chain_set *, const struct ip_addr *local,
+	const struct ip_port *remote, const struct lb_chain_hello *);

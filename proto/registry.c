@@ -17,6 +17,7 @@
 #include "envoy/extensions/filters/http/router/v3/router.pb-c.h"
 #include "envoy/extensions/filters/http/stateful_session/v3/stateful_session.pb-c.h"
 #include "envoy/extensions/filters/listener/proxy_protocol/v3/proxy_protocol.pb-c.h"
+#include "envoy/extensions/filters/listener/tls_inspector/v3/tls_inspector.pb-c.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb-c.h"
 #include "envoy/extensions/http/stateful_session/cookie/v3/cookie.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/client_side_weighted_round_robin/v3/client_side_weighted_round_robin.pb-c.h"
@@ -61,6 +62,7 @@ static const ProtobufCMessageDescriptor *const known[] = {
 	&envoy__extensions__filters__http__stateful_session__v3__stateful_session__descriptor,
 	&envoy__extensions__filters__http__stateful_session__v3__stateful_session_per_route__descriptor,
 	&envoy__extensions__filters__listener__proxy_protocol__v3__proxy_protocol__descriptor,
+	&envoy__extensions__filters__listener__tls_inspector__v3__tls_inspector__descriptor,
 	&envoy__extensions__filters__network__http_connection_manager__v3__http_connection_manager__descriptor,
 	&envoy__extensions__http__stateful_session__cookie__v3__cookie_based_session_state__descriptor,
 	&envoy__extensions__load_balancing_policies__client_side_weighted_round_robin__v3__client_side_weighted_round_robin__descriptor,

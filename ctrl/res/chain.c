@@ -110,22 +110,67 @@ static int read_source_type(struct res_reader *rd, const Match *m, enum lb_sourc
 	}
 }
 
-// In the order in which gRPC looks at the fields: nothing tells a server what it is asked for
-// (A36-24, A36-25).
-static enum lb_chain_never never_of(const Match *m)
+static int read_texts(struct res_reader *rd, char *const *in, size_t n, bool fold,
+	const struct str **ret, uint32_t *ret_n)
 {
-	if (m->destination_port && m->destination_port->value)
-		return LB_CHAIN_NEVER;
-	if (m->n_server_names)
-		return LB_CHAIN_NEVER_IN_PREFIX;
-	if (*m->transport_protocol && strcmp(m->transport_protocol, "raw_buffer") != 0)
-		return LB_CHAIN_NEVER_IN_PREFIX;
-	return m->n_application_protocols ? LB_CHAIN_NEVER_BY_ALPN : LB_CHAIN_POSSIBLE;
+	struct str *list = lb_arena_alloc(rd->arena, n + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		char *text = lb_arena_strdup(rd->arena, in[i]);
+		if (!text)
+			return -ENOMEM;
+		for (char *p = text; fold && *p; p++)
+			*p = str_fold(*p);
+		list[i] = str_from(text);
+	}
+	*ret = list;
+	*ret_n = (uint32_t)n;
+	return 0;
 }
 
-int res_chain_match_read(struct res_reader *rd, const Match *m, struct lb_chain_conf *ret)
+static bool is_partial(const char *name)
 {
-	*ret = (struct lb_chain_conf){.never = LB_CHAIN_POSSIBLE};
+	const char *last = strrchr(name, '*');
+	return last && (last != name || name[1] != '.');
+}
+
+static int check_hello(struct res_reader *rd, const Match *m)
+{
+	for (size_t i = 0; i < m->n_server_names; i++)
+		if (is_partial(m->server_names[i]))
+			return lb_err_set(rd->err,
+				"server_names[%zu]: an asterisk but in place of the first labels",
+				i);
+	return 0;
+}
+
+// What a ClientHello may have (A36-38).
+static int read_hello(
+	struct res_reader *rd, const Match *m, bool inspects, struct lb_chain_conf *ret)
+{
+	int rc = read_texts(rd, m->server_names, m->n_server_names, true, &ret->server_names,
+		&ret->n_server_names);
+	if (!rc)
+		rc = read_texts(rd, m->application_protocols, m->n_application_protocols, false,
+			&ret->protocols, &ret->n_protocols);
+	if (rc)
+		return rc;
+	if (!*m->transport_protocol)
+		ret->transport = LB_TRANSPORT_ANY;
+	else if (strcmp(m->transport_protocol, "raw_buffer") == 0)
+		ret->transport = LB_TRANSPORT_RAW;
+	else if (strcmp(m->transport_protocol, "tls") == 0)
+		ret->transport = LB_TRANSPORT_TLS;
+	else
+		ret->transport = LB_TRANSPORT_OTHER;
+	return inspects ? check_hello(rd, m) : 0;
+}
+
+int res_chain_match_read(
+	struct res_reader *rd, const Match *m, bool inspects, struct lb_chain_conf *ret)
+{
+	*ret = (struct lb_chain_conf){.never = false};
 	if (!m)
 		return 0;
 	uint32_t *ports = lb_arena_alloc(rd->arena, m->n_source_ports + 1, sizeof(*ports));
@@ -140,9 +185,10 @@ int res_chain_match_read(struct res_reader *rd, const Match *m, struct lb_chain_
 			m->n_source_prefix_ranges, &ret->sources, &ret->n_sources);
 	if (!rc)
 		rc = read_source_type(rd, m, &ret->source_type);
+	if (!rc)
+		rc = read_hello(rd, m, inspects, ret);
 	ret->source_ports = ports;
 	ret->n_source_ports = (uint32_t)m->n_source_ports;
-	ret->never = never_of(m);
-	ret->raw_buffer = *m->transport_protocol;
+	ret->never = m->destination_port && m->destination_port->value;
 	return rc == -EINVAL ? lb_err_within(rd->err, "filter_chain_match") : rc;
 }

@@ -14,6 +14,8 @@ struct res_socket;
 // Address and use_original_dst. Return 0, -ENOMEM, or -EINVAL with the field.
 [[nodiscard]] int res_socket_read(
 	struct res_reader *, const Envoy__Config__Listener__V3__Listener *, struct res_socket *ret);
-// *ret borrows from the reader's arena. NULL = the chain has no match.
+// *ret borrows from the reader's arena. NULL = the chain has no match. inspects: the listener has
+// the tls_inspector, and what a ClientHello may have must be valid (A36-39).
 [[nodiscard]] int res_chain_match_read(struct res_reader *,
-	const Envoy__Config__Listener__V3__FilterChainMatch *, struct lb_chain_conf *ret);
+	const Envoy__Config__Listener__V3__FilterChainMatch *, bool inspects,
+	struct lb_chain_conf *ret);

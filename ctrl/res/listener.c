@@ -191,7 +191,8 @@ static int read_chains(struct res_reader *rd, struct xds_decoding *d, struct res
 	s->n_chains = (uint32_t)m->n_filter_chains;
 	int rc = 0;
 	for (size_t i = 0; !rc && i < d->n_chains; i++) {
-		rc = res_chain_match_read(rd, chain_at(m, i)->filter_chain_match, &matches[i]);
+		rc = res_chain_match_read(rd, chain_at(m, i)->filter_chain_match,
+			s->filters.tls_inspector, &matches[i]);
 		if (!rc)
 			rc = read_chain(rd, m, chain_at(m, i), &d->chains[i], &s->chains[i]);
 		if (rc == -EINVAL && i < m->n_filter_chains)
@@ -201,7 +202,7 @@ static int read_chains(struct res_reader *rd, struct xds_decoding *d, struct res
 	}
 	if (rc)
 		return rc;
-	s->match = lb_chain_match_new(matches, s->n_chains, rd->err);
+	s->match = lb_chain_match_new(matches, s->n_chains, s->filters.tls_inspector, rd->err);
 	return s->match ? 0 : *rd->err->text ? -EINVAL : -ENOMEM;
 }
 
@@ -214,7 +215,7 @@ static int read_socket(struct res_reader *rd, struct xds_decoding *d, struct res
 	l->socket = s;
 	int rc = res_socket_read(rd, d->m, s);
 	if (!rc)
-		rc = res_listener_filters_read(rd, d->m, &s->proxy_protocol);
+		rc = res_listener_filters_read(rd, d->m, &s->filters);
 	if (!rc)
 		rc = read_chains(rd, d, s);
 	return rc ? rc : res_warnings_finish(rd, &l->warnings);

@@ -34,7 +34,7 @@ struct res_socket {
 	bool is_ip; // else the host is a name, which is no frontend's address
 	const struct ip_port *addresses; // of IP: this one and additional_addresses
 	uint32_t n_addresses;
-	struct res_proxy_protocol proxy_protocol; // PP-12
+	struct res_listener_filters filters;
 	struct lb_chain_match *match; // counted; by index in chains
 	struct res_chain *chains; // in their order, and behind them the default one, if any
 	uint32_t n_chains; // without the default one

@@ -3,13 +3,17 @@
 
 #include "ctrl/res/common.h"
 #include "envoy/extensions/filters/listener/proxy_protocol/v3/proxy_protocol.pb-c.h"
+#include "envoy/extensions/filters/listener/tls_inspector/v3/tls_inspector.pb-c.h"
 
 #include <errno.h>
 
 #define PROXY_TYPE                                                                                 \
 	(&envoy__extensions__filters__listener__proxy_protocol__v3__proxy_protocol__descriptor)
+#define INSPECTOR_TYPE                                                                             \
+	(&envoy__extensions__filters__listener__tls_inspector__v3__tls_inspector__descriptor)
 #define VERSION(x) ENVOY__CONFIG__CORE__V3__PROXY_PROTOCOL_CONFIG__VERSION__##x
 typedef Envoy__Extensions__Filters__Listener__ProxyProtocol__V3__ProxyProtocol Proxy;
+typedef Envoy__Extensions__Filters__Listener__TlsInspector__V3__TlsInspector Inspector;
 
 static int read_versions(struct res_reader *rd, const Proxy *m, struct res_proxy_protocol *ret)
 {
@@ -40,11 +44,9 @@ static int read_proxy(struct res_reader *rd, const Proxy *m, struct res_proxy_pr
 	return read_versions(rd, m, ret);
 }
 
-static int read_filter(
+static int unpack_proxy(
 	struct res_reader *rd, const Google__Protobuf__Any *any, struct res_proxy_protocol *ret)
 {
-	if (!any || !res_any_stands_for(any, PROXY_TYPE))
-		return 0;
 	Proxy *m = res_any_unpack(any, PROXY_TYPE, "proxy_protocol", rd->err);
 	if (!m)
 		return *rd->err->text ? -EINVAL : -ENOMEM;
@@ -53,10 +55,34 @@ static int read_filter(
 	return rc;
 }
 
-int res_listener_filters_read(struct res_reader *rd, const Envoy__Config__Listener__V3__Listener *m,
-	struct res_proxy_protocol *ret)
+static int unpack_inspector(struct res_reader *rd, const Google__Protobuf__Any *any, bool *ret)
 {
-	*ret = (struct res_proxy_protocol){0};
+	Inspector *m = res_any_unpack(any, INSPECTOR_TYPE, "tls_inspector", rd->err);
+	if (!m)
+		return *rd->err->text ? -EINVAL : -ENOMEM;
+	if (m->close_connection_on_client_hello_parsing_errors || m->enable_ja3_fingerprinting ||
+		m->enable_ja4_fingerprinting || m->initial_read_buffer_size ||
+		m->max_client_hello_size)
+		res_warn(rd, "tls_inspector: its fields are ignored");
+	proto_free(m);
+	*ret = true;
+	return 0;
+}
+
+static int read_filter(
+	struct res_reader *rd, const Google__Protobuf__Any *any, struct res_listener_filters *ret)
+{
+	if (any && res_any_stands_for(any, PROXY_TYPE))
+		return unpack_proxy(rd, any, &ret->proxy_protocol);
+	if (any && res_any_stands_for(any, INSPECTOR_TYPE))
+		return unpack_inspector(rd, any, &ret->tls_inspector);
+	return 0;
+}
+
+int res_listener_filters_read(struct res_reader *rd, const Envoy__Config__Listener__V3__Listener *m,
+	struct res_listener_filters *ret)
+{
+	*ret = (struct res_listener_filters){.tls_inspector = false};
 	for (size_t i = 0; i < m->n_listener_filters; i++) {
 		const Envoy__Config__Listener__V3__ListenerFilter *f = m->listener_filters[i];
 		bool typed = f->config_type_case ==

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listener filters of a socket listener: PROXY headers, as Envoy's
-// envoy.filters.listener.proxy_protocol has them (PP-12).
+// Listener filters of a socket listener: PROXY headers and the ClientHello, as Envoy's
+// envoy.filters.listener.proxy_protocol and tls_inspector have them (PP-12, A36-38).
 // Thread: ctrl.
 #pragma once
 
@@ -15,6 +15,11 @@ struct res_proxy_protocol {
 	bool v1, v2; // versions that are taken
 };
 
+struct res_listener_filters {
+	struct res_proxy_protocol proxy_protocol;
+	bool tls_inspector; // what clients say first may decide upon their chain
+};
+
 // Of a listener; other filters are passed over. 0, -EINVAL or -ENOMEM.
-int res_listener_filters_read(struct res_reader *, const Envoy__Config__Listener__V3__Listener *,
-	struct res_proxy_protocol *ret);
+[[nodiscard]] int res_listener_filters_read(struct res_reader *,
+	const Envoy__Config__Listener__V3__Listener *, struct res_listener_filters *ret);

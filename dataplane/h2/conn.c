@@ -121,6 +121,12 @@ uint32_t h2_conn_n_streams(const struct h2_conn *c)
 	return c->n_streams;
 }
 
+void h2_conn_set_out(struct h2_conn *c, struct buf *out)
+{
+	DCHECK(!c->written && !c->carried);
+	c->out = out;
+}
+
 bool h2_conn_ready(const struct h2_conn *c)
 {
 	return c->settings_seen;

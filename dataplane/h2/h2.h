@@ -150,6 +150,9 @@ bool h2_shared_is_spent(const struct h2_budgets *, uint64_t now_ns);
 void h2_conn_free(struct h2_conn *, enum h2_error code);
 void *h2_conn_user(const struct h2_conn *);
 
+// Output goes to another queue from now on. Only before anything was written.
+void h2_conn_set_out(struct h2_conn *, struct buf *out);
+
 // Charges what input costs to *allowance, in about an instruction each: by the kind of frame, its
 // bytes, and those of decoded header lists. Borrowed; outlives the connection. Several connections
 // may share one. Without this call nothing bounds it.

@@ -4,6 +4,7 @@
 #include "dataplane/proxy/client_header.h"
 #include "dataplane/proxy/state.h"
 #include "lb/chain_set.h"
+#include "lb/route/chain_match.h"
 #include "lb/snapshot.h"
 
 #define PRESSURE_SHARE 8 // one place of so many is left: the longest idle clients go
@@ -45,18 +46,37 @@ static const struct lb_chain_set *chains_of(const struct proxy_listener *l)
 	return v && ip_port_eq(&v->at, &l->at) ? v->chains : NULL;
 }
 
-uint32_t proxy_admit(const struct proxy_listener *l, const struct tcp_conn *tcp,
-	const struct proxy_source *source)
+static uint32_t find(const struct lb_chain_set *chains, const struct tcp_conn *tcp,
+	const struct lb_chain_hello *hello)
 {
-	struct proxy *p = l->proxy;
 	const struct tcp_flow *flow = tcp_conn_flow(tcp);
 	const struct ip_port remote = {flow->remote, flow->remote_port};
+	return lb_chain_set_find(chains, &flow->local, &remote, hello);
+}
+
+uint32_t proxy_admit_by(const struct proxy_listener *l, const struct tcp_conn *tcp,
+	const struct lb_chain_hello *hello)
+{
+	const struct tcp_flow *flow = tcp_conn_flow(tcp);
+	const struct ip_port local = {flow->local, flow->local_port};
+	const struct lb_chain_set *chains = chains_of(l);
+	bool is_same = chains && ip_port_eq(&l->at, &local); // a vip's place may be another's now
+	return is_same ? find(chains, tcp, hello) : LB_NO_PLACE;
+}
+
+uint32_t proxy_admit(const struct proxy_listener *l, const struct tcp_conn *tcp,
+	const struct proxy_source *source, bool *ret_asks)
+{
+	struct proxy *p = l->proxy;
+	const struct lb_chain_hello silent = {.tls = false};
+	*ret_asks = false;
 	if (l->wants_header && !proxy_client_header_allows(l, tcp))
 		return LB_NO_PLACE;
 	const struct lb_chain_set *chains = chains_of(l);
 	uint32_t ret = l->is_vip ? LB_NO_PLACE : l->frontend;
+	*ret_asks = chains && lb_chain_set_wants_hello(chains);
 	if (chains)
-		ret = lb_chain_set_find(chains, &flow->local, &remote);
+		ret = *ret_asks ? l->frontend : find(chains, tcp, &silent);
 	if (ret == LB_NO_PLACE)
 		proxy_count(p, PROXY_clients_unmatched);
 	return ret != LB_NO_PLACE && may_come(p, source) ? ret : LB_NO_PLACE;

@@ -4,6 +4,7 @@
 #include "dataplane/h2/carrier.h"
 #include "dataplane/proxy/admit.h"
 #include "dataplane/proxy/client_header.h"
+#include "dataplane/proxy/client_hello.h"
 #include "dataplane/proxy/client_windows.h"
 #include "dataplane/proxy/drain.h"
 #include "dataplane/proxy/forward.h"
@@ -131,6 +132,7 @@ static void leave(struct proxy_client *c)
 {
 	unlink_client(c);
 	proxy_client_header_end(c);
+	proxy_client_hello_end(c);
 	twheel_cancel(c->conn.proxy->wheel, &c->buffer.timer);
 	twheel_cancel(c->conn.proxy->wheel, &c->window_timer);
 	twheel_cancel(c->conn.proxy->wheel, &c->block_timer);
@@ -412,16 +414,36 @@ static void silent_fire(struct twheel_timer *t)
 	proxy_client_close(c, H2_SETTINGS_TIMEOUT);
 }
 
-// With TLS if its chain has a credential, whether there is a certificate yet or not.
-static bool start(struct proxy_client *c, struct tcp_conn *tcp)
+// With TLS if its chain has a credential, whether there is a certificate yet or not. False = the
+// pool is exhausted.
+static bool secure(struct proxy_client *c, const struct tcp_conn *tcp)
 {
-	struct proxy *p = c->conn.proxy;
+	const struct proxy *p = c->conn.proxy;
 	uint32_t id = lb_snapshot_frontend(p->snapshot, c->chain)->credential;
 	const struct ip_addr *from = &tcp_conn_flow(tcp)->remote;
-	if (id != LB_PLAIN_TEXT && !proxy_conn_secure(&c->conn, TLS_SERVER, id, NULL,
-					   proxy_source_hash(&p->sources, from)))
+	return id == LB_PLAIN_TEXT || proxy_conn_secure(&c->conn, TLS_SERVER, id, NULL,
+					      proxy_source_hash(&p->sources, from));
+}
+
+static bool start(struct proxy_client *c, struct tcp_conn *tcp, bool asks)
+{
+	const struct proxy *p = c->conn.proxy;
+	return (asks || secure(c, tcp)) &&
+	       proxy_conn_start(&c->conn, tcp, H2_SERVER, &events, &p->conf.client_silence);
+}
+
+// It was asked for its hello.
+static bool settle(struct proxy_client *c, uint32_t place)
+{
+	c->chain = (uint16_t)place;
+	c->generation = c->conn.proxy->drain.generations[place];
+	if (!secure(c, c->conn.tcp))
 		return false;
-	return proxy_conn_start(&c->conn, tcp, H2_SERVER, &events, &p->conf.client_silence);
+	if (!c->conn.secure)
+		return true;
+	not_silent(c);
+	proxy_conn_begin_secure(&c->conn);
+	return true;
 }
 
 const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, void **ret_user)
@@ -429,7 +451,8 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 	struct proxy_listener *l = arg;
 	struct proxy *p = l->proxy;
 	struct proxy_source *source = proxy_source_find(&p->sources, &tcp_conn_flow(tcp)->remote);
-	uint32_t chain = proxy_admit(l, tcp, source);
+	bool asks;
+	uint32_t chain = proxy_admit(l, tcp, source, &asks);
 	if (chain == LB_NO_PLACE)
 		return NULL;
 	if (proxy_admit_is_short(p))
@@ -442,14 +465,14 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 	}
 	*c = (struct proxy_client){.frontend = (uint16_t)l->frontend,
 		.chain = (uint16_t)chain,
-		.generation = p->drain.generations[chain],
+		.generation = asks ? 0 : p->drain.generations[chain],
 		.random = rand_u64(&p->rand),
 		.address = tcp_conn_flow(tcp)->remote,
 		.port = tcp_conn_flow(tcp)->remote_port,
 		.buffer.bound = p->conf.client_buffer};
 	list_init(&c->answered);
 	proxy_conn_init(&c->conn, p, &conn_ops, &p->clients);
-	if (!start(c, tcp)) {
+	if (!start(c, tcp, asks)) {
 		proxy_conn_drop(&c->conn);
 		proxy_count(p, PROXY_clients_refused);
 		pool_put(&p->clients, c);
@@ -465,5 +488,7 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 	if (!c->conn.secure)
 		proxy_conn_arm(&c->conn, silent_fire, SETTINGS_TIMEOUT_NS);
 	*ret_user = c;
-	return l->wants_header ? proxy_client_header_begin(c, &tcp_ops) : &tcp_ops;
+	const struct tcp_conn_ops *ops =
+		asks ? proxy_client_hello_begin(c, l, &tcp_ops, settle) : &tcp_ops;
+	return l->wants_header ? proxy_client_header_begin(c, ops) : ops;
 }

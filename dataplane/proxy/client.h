@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct proxy_client_header;
+struct proxy_client_hello;
 
 struct proxy_client {
 	struct proxy_conn conn; // first
@@ -24,6 +25,8 @@ struct proxy_client {
 	struct ip_addr address; // of its other end, or that its PROXY header names (PP-01)
 	struct proxy_client_header *header; // owned; NULL = complete, or none is wanted
 	const struct tcp_conn_ops *behind_header; // NULL = none is wanted
+	struct proxy_client_hello *hello; // owned; NULL = it has its chain
+	const struct tcp_conn_ops *behind_hello; // NULL = it was not asked
 	struct list_link waits; // in source->waiting while input waits
 	struct list_link idle; // in a list of proxy_idle while it has no open stream
 	uint64_t idle_since_ns; // while it is there
@@ -39,7 +42,9 @@ struct proxy_client {
 	uint32_t block_id; // stream of the open header block; 0 = none
 	uint16_t port; // of `address`
 	uint16_t frontend; // of shunt.yaml
-	uint16_t chain; // the snapshot's frontend with its routes, for life: the same, or a chain
+	// The snapshot's frontend with its routes, for life: the same, or a chain. While there is a
+	// hello: the same.
+	uint16_t chain;
 	bool held; // its input waits for an answer or for window (h2_conn_holds)
 	bool has_asked; // sent a request, ever
 	bool cut; // closed by a drain's deadline

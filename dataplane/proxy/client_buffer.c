@@ -2,6 +2,7 @@
 #include "dataplane/proxy/client_buffer.h"
 
 #include "dataplane/proxy/client.h"
+#include "dataplane/proxy/client_hello.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/min.h"
@@ -39,7 +40,7 @@ uint64_t proxy_client_buffer_held(const struct proxy_client *c)
 {
 	// A body that waits for a backend is stored, and one that was sent may be, too.
 	uint64_t bodies = h2_conn_unconsumed(c->conn.h2), kept = c->buffer.kept;
-	uint64_t not_read = proxy_conn_unread(&c->conn);
+	uint64_t not_read = proxy_conn_unread(&c->conn) + proxy_client_hello_len(c);
 	uint64_t answers = in_tcp(c) + h2_conn_queued(c->conn.h2);
 	return answers + not_read + (bodies > kept ? bodies : kept);
 }

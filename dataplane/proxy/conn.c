@@ -79,6 +79,12 @@ bool proxy_conn_start(struct proxy_conn *c, struct tcp_conn *tcp, enum h2_role r
 	return true;
 }
 
+void proxy_conn_begin_secure(struct proxy_conn *c)
+{
+	h2_conn_set_out(c->h2, &c->secure->plain);
+	proxy_secure_begin(c->secure, c->tcp);
+}
+
 const struct gcra_limit proxy_conn_reset_limit = GCRA_LIMIT(100, 3);
 
 void proxy_conn_charge_reset(struct proxy_conn *c)

@@ -88,6 +88,9 @@ void proxy_conn_init(
 // borrowed for its life. Returns false if pools are exhausted: free it by proxy_conn_drop().
 [[nodiscard]] bool proxy_conn_start(struct proxy_conn *, struct tcp_conn *, enum h2_role,
 	const struct h2_events *, const struct proxy_silence *);
+// Of one that has started in plain text, and has neither been fed nor written anything: it has TLS
+// after all, by a proxy_conn_secure() since.
+void proxy_conn_begin_secure(struct proxy_conn *);
 // How many of our resets a connection to a backend bears: less than Netty (200 in 30 s), Envoy (250
 // that are half of all) and nghttp2 (1000, and 33 a second) let pass.
 extern const struct gcra_limit proxy_conn_reset_limit;

@@ -2,6 +2,7 @@
 #include "dataplane/proxy/pressure.h"
 
 #include "dataplane/proxy/client.h"
+#include "dataplane/proxy/client_hello.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/time.h"
@@ -28,7 +29,7 @@ static uint32_t limit_of(const struct proxy *p)
 // Outside of its streams.
 static uint64_t kept_in_conn(const struct proxy_client *c)
 {
-	return proxy_conn_left(&c->conn) + proxy_conn_unread(&c->conn);
+	return proxy_conn_left(&c->conn) + proxy_conn_unread(&c->conn) + proxy_client_hello_len(c);
 }
 
 static void measure_anew(struct proxy_client *c)

@@ -6,6 +6,7 @@
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/client_header.h"
+#include "dataplane/proxy/client_hello.h"
 #include "dataplane/proxy/drain.h"
 #include "dataplane/proxy/http1.h"
 #include "dataplane/proxy/listen.h"
@@ -33,7 +34,7 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 		return -1;
 	if (pool_init(&p->requests, sizeof(struct proxy_request), p->conf.max_requests) ||
 		pool_init(&p->clients, sizeof(struct proxy_client), p->conf.max_clients) ||
-		proxy_client_headers_init(p) ||
+		proxy_client_headers_init(p) || proxy_client_hellos_init(p) ||
 		pool_init(&p->upstreams, sizeof(struct proxy_upstream), h2->max_conns) ||
 		proxy_probes_init(p, h2->max_conns))
 		return -1;
@@ -187,6 +188,7 @@ void proxy_free(struct proxy *p)
 	pool_fini(&p->trace_tags);
 	pool_fini(&p->clients);
 	pool_fini(&p->client_headers);
+	pool_fini(&p->client_hellos);
 	pool_fini(&p->upstreams);
 	proxy_probes_fini(p);
 	proxy_sources_fini(&p->sources);
@@ -349,6 +351,7 @@ void proxy_list_pools(const struct proxy *p, struct pool_list *l)
 	pool_list_add(l, "clients", &p->clients);
 	if (p->client_headers.n_total)
 		pool_list_add(l, "client_headers", &p->client_headers);
+	pool_list_add(l, "client_hellos", &p->client_hellos);
 	pool_list_add(l, "upstreams", &p->upstreams);
 	pool_list_add(l, "health_checks", &p->probes.conns);
 	pool_list_add(l, "sources", &p->sources.pool);

@@ -21,6 +21,7 @@
 #include "dataplane/proxy/source.h"
 #include "dataplane/proxy/work_turn.h"
 #include "dataplane/tcp/tcp.h"
+#include "dataplane/tls/hello.h"
 #include "lb/base/counter.h"
 #include "lb/base/pool.h"
 #include "lb/base/rand.h"
@@ -62,13 +63,14 @@ struct proxy {
 	uint64_t version; // of the snapshot last used to pick for the queues
 	struct rand rand;
 
-	struct pool requests, clients, client_headers, upstreams, secures, peers;
+	struct pool requests, clients, client_headers, client_hellos, upstreams, secures, peers;
 	struct pool access_records; // only if there is an access log
 	struct pool trace_tags; // only if there are traces
 	const struct proxy_request *fresh; // is being routed; NULL = none
 	const struct h2_message *fresh_head; // its
 	struct proxy_sources sources; // of clients
 	struct proxy_work work; // of their input
+	uint8_t hello_bytes[TLS_HELLO_STREAM_MAX]; // of the hello that is being read
 	struct tls_context *tls; // NULL = no connection gets TLS
 	struct proxy_handshakes handshakes;
 	struct list_link secures_again; // connections with TLS that wait for a turn

@@ -16,18 +16,21 @@ struct key {
 // Of the Cartesian product of a match's fields (A36).
 struct entry {
 	struct key destination, source;
-	// LB_SOURCE_TYPES: only its destination counts, which no chain may be left for.
-	uint32_t source_type;
+	// Borrowed from `texts`. A name without the asterisk of its wildcard: ".example".
+	struct str server_name, protocol;
+	enum lb_transport transport;
+	enum lb_source_type source_type;
 	uint32_t port; // 0 = any
 	uint32_t chain;
 	uint32_t order; // in the Listener
-	bool raw_buffer;
-	bool behind; // it came when raw_buffer had been asked for
+	bool behind; // it came when raw_buffer had been asked for, and does not ask for it
 };
 
 struct lb_chain_match {
 	uint32_t n_refs;
 	uint32_t n;
+	bool wants_hello;
+	char *texts; // owned
 	struct entry entries[]; // sorted
 };
 
@@ -68,12 +71,23 @@ static int by_destination(const void *pa, const void *pb)
 	return order ? order : compare_numbers(a->order, b->order);
 }
 
+static int compare_texts(struct str a, struct str b)
+{
+	if (a.len != b.len)
+		return a.len < b.len ? -1 : 1;
+	return a.len ? memcmp(a.p, b.p, a.len) : 0;
+}
+
 // Whether a connection can be for both.
 static int compare_matches(const struct entry *a, const struct entry *b)
 {
 	int order = compare_keys(&a->destination, &b->destination);
 	if (!order)
-		order = compare_numbers(b->raw_buffer, a->raw_buffer);
+		order = compare_texts(a->server_name, b->server_name);
+	if (!order)
+		order = compare_numbers(a->transport, b->transport);
+	if (!order)
+		order = compare_texts(a->protocol, b->protocol);
 	if (!order)
 		order = compare_numbers(a->source_type, b->source_type);
 	if (!order)
@@ -90,19 +104,21 @@ static int by_match(const void *pa, const void *pb)
 
 // Building
 
-static uint32_t at_least_one(uint32_t n)
+static uint64_t at_least_one(uint32_t n)
 {
 	return n ? n : 1;
 }
 
+static uint64_t times(uint64_t a, uint32_t n)
+{
+	return a > LB_MAX_CHAIN_MATCHES ? a : a * at_least_one(n);
+}
+
 static uint64_t n_entries_of(const struct lb_chain_conf *c)
 {
-	if (c->never == LB_CHAIN_NEVER)
-		return 0;
-	uint64_t n = at_least_one(c->n_destinations);
-	if (c->never == LB_CHAIN_POSSIBLE)
-		n *= (uint64_t)at_least_one(c->n_sources) * at_least_one(c->n_source_ports);
-	return n;
+	uint64_t n =
+		times(times(at_least_one(c->n_destinations), c->n_server_names), c->n_protocols);
+	return c->never ? 0 : times(times(n, c->n_sources), c->n_source_ports);
 }
 
 // UINT32_MAX = too many.
@@ -112,12 +128,33 @@ static uint32_t count(const struct lb_chain_conf *chains, uint32_t n, struct lb_
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t n_more = n_entries_of(&chains[i]);
 		if (n_more > LB_MAX_CHAIN_MATCHES || (sum += n_more) > LB_MAX_CHAIN_MATCHES) {
-			lb_err_set(reterr, "more than %d prefixes and ports, multiplied",
+			lb_err_set(reterr,
+				"more than %d prefixes, names, protocols and ports, multiplied",
 				LB_MAX_CHAIN_MATCHES);
 			return UINT32_MAX;
 		}
 	}
 	return (uint32_t)sum;
+}
+
+static size_t len_of_texts(const struct lb_chain_conf *c)
+{
+	size_t len = 0;
+	for (uint32_t i = 0; i < c->n_server_names; i++)
+		len += c->server_names[i].len;
+	for (uint32_t i = 0; i < c->n_protocols; i++)
+		len += c->protocols[i].len;
+	return len;
+}
+
+// To *at, which moves on.
+static struct str copy(char **at, struct str text)
+{
+	struct str ret = {*at, text.len};
+	if (text.len)
+		memcpy(*at, text.p, text.len);
+	*at += text.len;
+	return ret;
 }
 
 static void add(struct lb_chain_match *m, const struct entry *e)
@@ -138,28 +175,46 @@ static void add_sources(struct lb_chain_match *m, const struct lb_chain_conf *c,
 	}
 }
 
-static void add_chain(struct lb_chain_match *m, const struct lb_chain_conf *c, uint32_t index)
+static void add_destinations(
+	struct lb_chain_match *m, const struct lb_chain_conf *c, struct entry *e)
 {
-	if (c->never == LB_CHAIN_NEVER)
-		return;
 	for (uint32_t d = 0; d < at_least_one(c->n_destinations); d++) {
-		struct entry e = {
-			.destination = key_of(c->n_destinations ? &c->destinations[d] : NULL),
-			.source_type = c->source_type,
-			.chain = index,
-			.raw_buffer = c->raw_buffer && c->never != LB_CHAIN_NEVER_IN_PREFIX,
-		};
-		if (c->never == LB_CHAIN_POSSIBLE) {
-			add_sources(m, c, &e);
-		} else {
-			e.source_type = LB_SOURCE_TYPES;
-			e.chain = LB_NO_CHAIN;
-			add(m, &e);
+		e->destination = key_of(c->n_destinations ? &c->destinations[d] : NULL);
+		add_sources(m, c, e);
+	}
+}
+
+static void add_chain(
+	struct lb_chain_match *m, const struct lb_chain_conf *c, uint32_t index, char **texts)
+{
+	struct entry e = {.transport = c->transport, .source_type = c->source_type, .chain = index};
+	if (c->never)
+		return;
+	char *protocols = *texts;
+	for (uint32_t p = 0; p < c->n_protocols; p++)
+		copy(texts, c->protocols[p]);
+	for (uint32_t i = 0; i < at_least_one(c->n_server_names); i++) {
+		bool any = !c->n_server_names;
+		struct str name = any ? STR("") : copy(texts, c->server_names[i]);
+		bool wild = name.len && name.p[0] == '*';
+		e.server_name = (struct str){name.p + wild, name.len - wild};
+		size_t at = 0;
+		for (uint32_t p = 0; p < at_least_one(c->n_protocols); p++) {
+			size_t len = c->n_protocols ? c->protocols[p].len : 0;
+			e.protocol = (struct str){protocols + at, len};
+			at += len;
+			add_destinations(m, c, &e);
 		}
 	}
 }
 
-// What comes behind a chain with raw_buffer is passed over before it is looked at for duplicates.
+// Some connection may get it without having been asked.
+static bool is_for_silent(const struct entry *e)
+{
+	return !e->server_name.len && !e->protocol.len && e->transport <= LB_TRANSPORT_RAW;
+}
+
+// gRPC passes over what comes behind a chain with raw_buffer before it looks for duplicates.
 static void mark_behind(struct lb_chain_match *m)
 {
 	bool raw = false;
@@ -168,8 +223,9 @@ static void mark_behind(struct lb_chain_match *m)
 		struct entry *e = &m->entries[i];
 		if (i && compare_keys(&e->destination, &e[-1].destination) != 0)
 			raw = false;
-		raw = raw || e->raw_buffer;
-		e->behind = raw && !e->raw_buffer;
+		bool asks = e->transport == LB_TRANSPORT_RAW && !e->server_name.len;
+		raw = raw || asks;
+		e->behind = raw && !asks;
 	}
 }
 
@@ -177,17 +233,17 @@ static void drop_behind(struct lb_chain_match *m)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < m->n; i++)
-		if (!m->entries[i].behind || m->entries[i].chain == LB_NO_CHAIN)
+		if (!m->entries[i].behind)
 			m->entries[n++] = m->entries[i];
 	m->n = n;
 }
 
 // False = some are for the same connections.
-static bool check(const struct lb_chain_match *m, struct lb_err *reterr)
+static bool check(const struct lb_chain_match *m, bool inspects, struct lb_err *reterr)
 {
 	for (uint32_t i = 1; i < m->n; i++) {
 		const struct entry *e = &m->entries[i];
-		if (e->chain == LB_NO_CHAIN || compare_matches(e - 1, e) != 0)
+		if (compare_matches(e - 1, e) != 0 || (!inspects && !is_for_silent(e)))
 			continue;
 		lb_err_set(reterr, "filter_chains[%u] matches the same as filter_chains[%u]",
 			e->chain, e[-1].chain);
@@ -195,43 +251,50 @@ static bool check(const struct lb_chain_match *m, struct lb_err *reterr)
 	}
 	return true;
 }
-
-// Of each destination those without raw_buffer, if there are some with it.
-static void drop_outranked(struct lb_chain_match *m)
+static void fill(struct lb_chain_match *m, const struct lb_chain_conf *chains, uint32_t n)
 {
-	uint32_t n = 0;
-	bool raw = false;
-	for (uint32_t i = 0; i < m->n; i++) {
-		const struct entry e = m->entries[i];
-		if (!n || compare_keys(&e.destination, &m->entries[n - 1].destination) != 0)
-			raw = e.raw_buffer; // these come first
-		if (raw == e.raw_buffer)
-			m->entries[n++] = e;
-	}
-	m->n = n;
+	char *texts = m->texts;
+	for (uint32_t i = 0; i < n; i++)
+		add_chain(m, &chains[i], i, &texts);
+}
+
+static bool any_asks(const struct lb_chain_match *m)
+{
+	for (uint32_t i = 0; i < m->n; i++)
+		if (!is_for_silent(&m->entries[i]) || m->entries[i].transport)
+			return true;
+	return false;
 }
 
 struct lb_chain_match *lb_chain_match_new(
-	const struct lb_chain_conf *chains, uint32_t n, struct lb_err *reterr)
+	const struct lb_chain_conf *chains, uint32_t n, bool inspects, struct lb_err *reterr)
 {
 	uint32_t n_entries = count(chains, n, reterr);
 	if (n_entries == UINT32_MAX)
 		return NULL;
-	struct lb_chain_match *m = calloc(1, sizeof(*m) + n_entries * sizeof(m->entries[0]));
-	if (!m)
-		return NULL;
-	m->n_refs = 1;
+	size_t len = 1;
 	for (uint32_t i = 0; i < n; i++)
-		add_chain(m, &chains[i], i);
-	DCHECK(m->n == n_entries);
-	mark_behind(m);
-	drop_behind(m);
-	qsort(m->entries, m->n, sizeof(m->entries[0]), by_match);
-	if (!check(m, reterr)) {
+		len += len_of_texts(&chains[i]);
+	struct lb_chain_match *m = calloc(1, sizeof(*m) + n_entries * sizeof(m->entries[0]));
+	if (m)
+		m->texts = malloc(len);
+	if (!m || !m->texts) {
 		free(m);
 		return NULL;
 	}
-	drop_outranked(m);
+	m->n_refs = 1;
+	fill(m, chains, n);
+	DCHECK(m->n == n_entries);
+	if (!inspects) {
+		mark_behind(m);
+		drop_behind(m);
+	}
+	qsort(m->entries, m->n, sizeof(m->entries[0]), by_match);
+	if (!check(m, inspects, reterr)) {
+		lb_chain_match_put(m);
+		return NULL;
+	}
+	m->wants_hello = inspects && any_asks(m);
 	return m;
 }
 
@@ -243,8 +306,15 @@ struct lb_chain_match *lb_chain_match_get(struct lb_chain_match *m)
 
 void lb_chain_match_put(struct lb_chain_match *m)
 {
-	if (m && --m->n_refs == 0)
-		free(m);
+	if (!m || --m->n_refs)
+		return;
+	free(m->texts);
+	free(m);
+}
+
+bool lb_chain_match_wants_hello(const struct lb_chain_match *m)
+{
+	return m->wants_hello;
 }
 
 // Finding
@@ -298,12 +368,35 @@ static struct range narrow(struct range r, size_t offset, const struct ip_addr *
 	return r;
 }
 
-// The first one of this type, or of a later one.
-static const struct entry *type_bound(struct range r, uint32_t type)
+typedef int (*compare_fn)(const struct entry *, const void *wanted);
+
+static int compare_name(const struct entry *e, const void *wanted)
+{
+	return compare_texts(e->server_name, *(const struct str *)wanted);
+}
+
+static int compare_transport(const struct entry *e, const void *wanted)
+{
+	return compare_numbers(e->transport, *(const enum lb_transport *)wanted);
+}
+
+static int compare_protocol(const struct entry *e, const void *wanted)
+{
+	return compare_texts(e->protocol, *(const struct str *)wanted);
+}
+
+static int compare_type(const struct entry *e, const void *wanted)
+{
+	return compare_numbers(e->source_type, *(const enum lb_source_type *)wanted);
+}
+
+// As bound(), by a field that is no key.
+static const struct entry *bound_by(
+	struct range r, compare_fn compare, const void *wanted, bool beyond)
 {
 	while (r.first < r.end) {
 		const struct entry *middle = r.first + (r.end - r.first) / 2;
-		if (middle->source_type < type)
+		if (compare(middle, wanted) < (int)beyond)
 			r.first = middle + 1;
 		else
 			r.end = middle;
@@ -311,9 +404,60 @@ static const struct entry *type_bound(struct range r, uint32_t type)
 	return r.first;
 }
 
-static struct range of_type(struct range r, uint32_t type)
+static bool is_empty(struct range r)
 {
-	return (struct range){type_bound(r, type), type_bound(r, type + 1)};
+	return r.first == r.end;
+}
+
+static struct range equal(struct range r, compare_fn compare, const void *wanted)
+{
+	return (struct range){
+		bound_by(r, compare, wanted, false), bound_by(r, compare, wanted, true)};
+}
+
+// The name itself, else the longest of its ends that begin with a dot, else none. As Envoy's, an
+// end is never at the name's first or last byte.
+static struct range of_name(struct range r, struct str name)
+{
+	struct str none = STR("");
+	struct range found = {r.first, r.first};
+	if (name.len)
+		found = equal(r, compare_name, &name);
+	for (size_t i = 1; is_empty(found) && i + 1 < name.len; i++) {
+		struct str end = {name.p + i, name.len - i};
+		if (name.p[i] == '.')
+			found = equal(r, compare_name, &end);
+	}
+	return is_empty(found) ? equal(r, compare_name, &none) : found;
+}
+
+static struct range of_transport(struct range r, bool tls)
+{
+	enum lb_transport any = LB_TRANSPORT_ANY, is = tls ? LB_TRANSPORT_TLS : LB_TRANSPORT_RAW;
+	struct range found = equal(r, compare_transport, &is);
+	return is_empty(found) ? equal(r, compare_transport, &any) : found;
+}
+
+// The client's first protocol that some chain asks for.
+static struct range of_protocols(struct range r, struct str offered)
+{
+	struct str none = STR("");
+	struct range found = {r.first, r.first};
+	for (size_t i = 0; is_empty(found) && i < offered.len;) {
+		struct str p = {offered.p + i + 1, (uint8_t)offered.p[i]};
+		i += 1 + p.len;
+		if (p.len && i <= offered.len)
+			found = equal(r, compare_protocol, &p);
+	}
+	return is_empty(found) ? equal(r, compare_protocol, &none) : found;
+}
+
+static struct range of_type(struct range r, bool is_local)
+{
+	enum lb_source_type any = LB_SOURCE_ANY;
+	enum lb_source_type is = is_local ? LB_SOURCE_LOCAL : LB_SOURCE_EXTERNAL;
+	struct range found = equal(r, compare_type, &is);
+	return is_empty(found) ? equal(r, compare_type, &any) : found;
 }
 
 // Of one source.
@@ -340,14 +484,16 @@ static bool is_loopback(const struct ip_addr *a)
 	return ip_is_v4(a) ? a->b[12] == 127 : ip_eq(a, &v6);
 }
 
-uint32_t lb_chain_match_find(
-	const struct lb_chain_match *m, const struct ip_addr *local, const struct ip_port *remote)
+uint32_t lb_chain_match_find(const struct lb_chain_match *m, const struct ip_addr *local,
+	const struct ip_port *remote, const struct lb_chain_hello *hello)
 {
+	static const struct lb_chain_hello silent;
 	struct range r = {m->entries, m->entries + m->n};
-	bool is_local = ip_eq(local, &remote->ip) || is_loopback(&remote->ip);
+	hello = m->wants_hello ? hello : &silent;
 	r = narrow(r, offsetof(struct entry, destination), local);
-	struct range typed = of_type(r, is_local ? LB_SOURCE_LOCAL : LB_SOURCE_EXTERNAL);
-	if (typed.first == typed.end)
-		typed = of_type(r, LB_SOURCE_ANY);
-	return by_port(narrow(typed, offsetof(struct entry, source), &remote->ip), remote->port);
+	r = of_name(r, hello->server_name);
+	r = of_transport(r, hello->tls);
+	r = of_protocols(r, hello->protocols);
+	r = of_type(r, ip_eq(local, &remote->ip) || is_loopback(&remote->ip));
+	return by_port(narrow(r, offsetof(struct entry, source), &remote->ip), remote->port);
 }

@@ -123,8 +123,8 @@ def test_an_address_of_another_is_not_served_until_it_is_right(chains):
     chains.wait_for("its end", lambda: chains.size("10.81.0.1") == 0)
 
 
-def secured(chain):
-    common = {"tls_certificate_provider_instance": {"instance_name": "front"}}
+def secured(chain, instance="front"):
+    common = {"tls_certificate_provider_instance": {"instance_name": instance}}
     return {**chain, "transport_socket": {
         "name": "tls", "typed_config": {"@type": DOWNSTREAM, "common_tls_context": common}}}
 

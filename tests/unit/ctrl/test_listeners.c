@@ -12,6 +12,7 @@
 #include "lb/base/twheel.h"
 #include "lb/chain_set.h"
 #include "lb/pick/link.h"
+#include "lb/route/chain_match.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 #include "lb/vips.h"
@@ -416,15 +417,18 @@ static void a_frontend_with_a_listener_takes_nobody_in_the_clear_before_it_comes
 	const struct lb_snapshot *s = lb_slot_current(w.slot);
 	const struct ip_addr local = ip_from_v4(0x0a090063);
 	const struct ip_port remote = {ip_from_v4(0x0a090001), 1};
+	const struct lb_chain_hello silent = {.tls = false};
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct lb_frontend *f = lb_snapshot_frontend(s, i);
 		assert_non_null(f->chains);
-		assert_int_equal(lb_chain_set_find(f->chains, &local, &remote), LB_NO_PLACE);
+		assert_int_equal(
+			lb_chain_set_find(f->chains, &local, &remote, &silent), LB_NO_PLACE);
 	}
 	hold_socket(&w, "named", "10.9.0.99", 1);
 	say_listeners(&w);
 	s = lb_slot_current(w.slot);
-	uint32_t place = lb_chain_set_find(lb_snapshot_frontend(s, 0)->chains, &local, &remote);
+	uint32_t place =
+		lb_chain_set_find(lb_snapshot_frontend(s, 0)->chains, &local, &remote, &silent);
 	assert_in_range(place, 2, 5);
 	assert_int_equal(lb_snapshot_frontend(s, place)->credential, LB_PLAIN_TEXT);
 	tear_down(&w);

@@ -135,10 +135,11 @@ static void chains_are_shared_until_others_come(void **state)
 {
 	const struct ip_prefix from = {ip_from_v4(UINT32_C(0x0a000000)), IP_V4_BITS + 8};
 	const struct lb_chain_conf conf = {.sources = &from, .n_sources = 1};
+	const struct lb_chain_hello silent = {.tls = false};
 	const uint32_t places[] = {7, LB_NO_PLACE};
 	const struct ip_addr local = ip_from_v4(1);
 	const struct ip_port ours = {ip_from_v4(UINT32_C(0x0a000001)), 1}, other = {local, 1};
-	struct lb_chain_match *match = lb_chain_match_new(&conf, 1, NULL);
+	struct lb_chain_match *match = lb_chain_match_new(&conf, 1, false, NULL);
 	struct lb_chain_set *set = lb_chain_set_new(match, 1, places);
 	lb_chain_match_put(match);
 	struct lb_snapshot *a = lb_snapshot_new(8, "");
@@ -148,13 +149,14 @@ static void chains_are_shared_until_others_come(void **state)
 	assert_int_equal(lb_snapshot_set_frontend(b, 1, NULL, "other"), 0); // of the same page
 	lb_snapshot_free(a);
 	assert_int_equal(set->n_refs, 2);
-	assert_int_equal(lb_chain_set_find(lb_snapshot_frontend(b, 0)->chains, &local, &ours), 7);
-	assert_int_equal(lb_chain_set_find(set, &local, &other), LB_NO_PLACE);
+	assert_int_equal(
+		lb_chain_set_find(lb_snapshot_frontend(b, 0)->chains, &local, &ours, &silent), 7);
+	assert_int_equal(lb_chain_set_find(set, &local, &other, &silent), LB_NO_PLACE);
 	assert_int_equal(lb_snapshot_set_chains(b, 0, NULL), 0);
 	assert_int_equal(set->n_refs, 1);
 	lb_chain_set_put(set);
 	set = lb_chain_set_new(NULL, 0, &places[1]); // a frontend that does not serve
-	assert_int_equal(lb_chain_set_find(set, &local, &ours), LB_NO_PLACE);
+	assert_int_equal(lb_chain_set_find(set, &local, &ours, &silent), LB_NO_PLACE);
 	lb_chain_set_put(set);
 	lb_snapshot_free(b);
 }

@@ -227,12 +227,43 @@ static void matches(void **state)
 	RUN_ROWS(&res_type_listener, rows);
 }
 
+#define INSPECTOR                                                                                  \
+	",'listenerFilters':[{'name':'tls','typedConfig':" ANY(                                    \
+		"envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector", "") "}]"
+#define INSPECTED(a, b) SOCKET_LISTENER(",'filterChains':[" MATCHED(a) "," MATCHED(b) "]" INSPECTOR)
+
+static void matches_by_a_hello(void **state)
+{
+	static const struct res_row rows[] = {
+		{"A36-38 names", INSPECTED("'serverNames':['a','*.a']", "'serverNames':['b']")},
+		{"A36-38 protocols",
+			INSPECTED("'applicationProtocols':['h2']", "'transportProtocol':'tls'")},
+		{"A36-39 the same name",
+			INSPECTED("'serverNames':['a']", "'serverNames':['b','a']"), SAME},
+		{"A36-39 the same name in another case",
+			INSPECTED("'serverNames':['a']", "'serverNames':['A']"), SAME},
+		{"A36-39 the same protocol",
+			INSPECTED("'applicationProtocols':['h2']", "'applicationProtocols':['h2']"),
+			SAME},
+		{"A36-39 TLS twice",
+			INSPECTED("'transportProtocol':'tls'", "'transportProtocol':'tls'"), SAME},
+		{"A36-39 an asterisk alone", INSPECTED("'serverNames':['a','*']", ""),
+			M0 "server_names[1]: an asterisk but in place of the first labels"},
+		{"A36-39 an asterisk within a label", INSPECTED("'serverNames':['*a.test']", ""),
+			M0 "server_names[0]: an asterisk but in place of the first labels"},
+		{"A36-39 a second asterisk", INSPECTED("'serverNames':['*.*.test']", ""),
+			M0 "server_names[0]: an asterisk but in place of the first labels"},
+		{"A36-25 an asterisk without the inspector", ONE("'serverNames':['*']")},
+	};
+	RUN_ROWS(&res_type_listener, rows);
+}
+
 static uint32_t chain_for(const struct res_socket *s, const char *remote)
 {
 	struct ip_addr local;
 	struct ip_port from = {.port = 1};
 	assert_true(ip_parse("10.9.9.9", &local) && ip_parse(remote, &from.ip));
-	return lb_chain_match_find(s->match, &local, &from);
+	return lb_chain_match_find(s->match, &local, &from, &(struct lb_chain_hello){.tls = false});
 }
 
 // A36-33
@@ -271,4 +302,5 @@ static void each_chain_is_a_listener_of_its_own(void **state)
 }
 
 RUN_SUITE("res/chain", cmocka_unit_test(addresses), cmocka_unit_test(filters),
-	cmocka_unit_test(matches), cmocka_unit_test(each_chain_is_a_listener_of_its_own))
+	cmocka_unit_test(matches), cmocka_unit_test(matches_by_a_hello),
+	cmocka_unit_test(each_chain_is_a_listener_of_its_own))

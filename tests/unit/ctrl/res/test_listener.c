@@ -81,7 +81,7 @@ static struct res_proxy_protocol proxy_protocol_of(const char *json)
 {
 	struct xds_res *r = res_decode(&res_type_listener, json);
 	assert_non_null(r);
-	struct res_proxy_protocol p = res_listener_from(r)->socket->proxy_protocol;
+	struct res_proxy_protocol p = res_listener_from(r)->socket->filters.proxy_protocol;
 	xds_res_put(r);
 	return p;
 }

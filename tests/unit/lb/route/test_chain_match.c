@@ -14,13 +14,15 @@ struct chain {
 	const char *to[MAX_ITEMS], *from[MAX_ITEMS];
 	uint32_t ports[MAX_ITEMS]; // 0 ends it
 	enum lb_source_type type;
-	enum lb_chain_never never;
-	bool raw;
+	enum lb_transport transport;
+	const char *names[MAX_ITEMS], *alpn[MAX_ITEMS];
+	bool never;
 };
 
 struct confs {
 	struct lb_chain_conf list[MAX_CHAINS];
 	struct ip_prefix to[MAX_CHAINS][MAX_ITEMS], from[MAX_CHAINS][MAX_ITEMS];
+	struct str names[MAX_CHAINS][MAX_ITEMS], alpn[MAX_CHAINS][MAX_ITEMS];
 	uint32_t n;
 };
 
@@ -38,6 +40,14 @@ static uint32_t read_prefixes(const char *const text[MAX_ITEMS], struct ip_prefi
 	return n;
 }
 
+static uint32_t read_texts(const char *const text[MAX_ITEMS], struct str *ret)
+{
+	uint32_t n = 0;
+	for (; n < MAX_ITEMS && text[n]; n++)
+		ret[n] = str_from(text[n]);
+	return n;
+}
+
 static void read_chains(struct confs *c, const struct chain *chains)
 {
 	memset(c, 0, sizeof(*c));
@@ -48,8 +58,12 @@ static void read_chains(struct confs *c, const struct chain *chains)
 			.sources = c->from[i],
 			.source_ports = in->ports,
 			.source_type = in->type,
-			.never = in->never,
-			.raw_buffer = in->raw};
+			.server_names = c->names[i],
+			.protocols = c->alpn[i],
+			.transport = in->transport,
+			.never = in->never};
+		out->n_server_names = read_texts(in->names, c->names[i]);
+		out->n_protocols = read_texts(in->alpn, c->alpn[i]);
 		out->n_destinations = read_prefixes(in->to, c->to[i]);
 		out->n_sources = read_prefixes(in->from, c->from[i]);
 		while (out->n_source_ports < MAX_ITEMS && in->ports[out->n_source_ports])
@@ -63,6 +77,8 @@ struct ask {
 	const char *local, *remote;
 	uint16_t port;
 	int chain;
+	bool tls;
+	const char *name, *alpn; // alpn: as on the wire
 };
 
 static int find(const struct lb_chain_match *m, const struct ask *a)
@@ -70,16 +86,19 @@ static int find(const struct lb_chain_match *m, const struct ask *a)
 	struct ip_addr local;
 	struct ip_port remote = {.port = a->port};
 	assert_true(ip_parse(a->local, &local) && ip_parse(a->remote, &remote.ip));
-	uint32_t chain = lb_chain_match_find(m, &local, &remote);
+	struct lb_chain_hello hello = {
+		.tls = a->tls, .server_name = str_from(a->name), .protocols = str_from(a->alpn)};
+	uint32_t chain = lb_chain_match_find(m, &local, &remote, &hello);
 	return chain == LB_NO_CHAIN ? NONE : (int)chain;
 }
 
-static void check_all(const struct chain *chains, uint32_t n, const struct ask *asks, size_t n_asks)
+static void check_all(const struct chain *chains, uint32_t n, bool inspects, const struct ask *asks,
+	size_t n_asks)
 {
 	struct confs c;
 	struct lb_err err = {""};
 	read_chains(&c, chains);
-	struct lb_chain_match *m = lb_chain_match_new(c.list, n, &err);
+	struct lb_chain_match *m = lb_chain_match_new(c.list, n, inspects, &err);
 	if (!m)
 		fail_msg("%s", err.text);
 	for (size_t i = 0; i < n_asks; i++) {
@@ -90,7 +109,8 @@ static void check_all(const struct chain *chains, uint32_t n, const struct ask *
 	}
 	lb_chain_match_put(m);
 }
-#define CHECK_ALL(n) check_all(chains, n, asks, sizeof(asks) / sizeof(asks[0]))
+#define CHECK_ALL(n) check_all(chains, n, false, asks, sizeof(asks) / sizeof(asks[0]))
+#define CHECK_INSPECTED(n) check_all(chains, n, true, asks, sizeof(asks) / sizeof(asks[0]))
 
 // A36-20
 static void the_destination_is_looked_at_first(void **state)
@@ -171,12 +191,12 @@ static void chains_that_never_match_still_hide_others(void **state)
 {
 	static const struct chain chains[MAX_CHAINS] = {
 		{.to = {"10.0.0.0/8"}},
-		{.to = {"10.1.0.0/16"}, .never = LB_CHAIN_NEVER},
-		{.to = {"10.2.0.0/16"}, .never = LB_CHAIN_NEVER_IN_PREFIX},
-		{.to = {"10.3.0.0/16"}, .never = LB_CHAIN_NEVER_BY_ALPN},
-		{.to = {"10.4.0.0/16"}, .never = LB_CHAIN_NEVER_BY_ALPN, .raw = true},
+		{.to = {"10.1.0.0/16"}, .never = true},
+		{.to = {"10.2.0.0/16"}, .names = {"a.example"}},
+		{.to = {"10.3.0.0/16"}, .alpn = {"h2"}},
+		{.to = {"10.4.0.0/16"}, .alpn = {"h2"}, .transport = LB_TRANSPORT_RAW},
 		{.to = {"10.4.0.0/16"}},
-		{.to = {"10.5.0.0/16"}, .never = LB_CHAIN_NEVER_IN_PREFIX, .raw = true},
+		{.to = {"10.5.0.0/16"}, .names = {"a.example"}, .transport = LB_TRANSPORT_RAW},
 		{.to = {"10.5.0.0/16"}},
 	};
 	static const struct ask asks[] = {
@@ -196,7 +216,7 @@ static void raw_buffer_goes_before_none_within_a_prefix(void **state)
 {
 	static const struct chain chains[MAX_CHAINS] = {
 		{.from = {"1.1.1.1/32"}},
-		{.raw = true},
+		{.transport = LB_TRANSPORT_RAW},
 		{.from = {"1.1.1.1/32"}}, // behind raw_buffer: never seen, and no duplicate
 		{.to = {"10.0.0.0/8"}, .from = {"1.1.1.1/32"}},
 	};
@@ -209,6 +229,103 @@ static void raw_buffer_goes_before_none_within_a_prefix(void **state)
 	CHECK_ALL(4);
 }
 
+// A36-38
+static void a_server_name_is_looked_at_behind_the_destination(void **state)
+{
+	static const struct chain chains[MAX_CHAINS] = {
+		{.names = {"a.example", "b.example"}},
+		{.names = {"*.example"}},
+		{.names = {"*.deep.example"}},
+		{.type = LB_SOURCE_ANY},
+		{.to = {"10.0.0.0/8"}, .names = {"a.example"}},
+		{.names = {"c.example"}, .from = {"10.0.0.0/8"}},
+	};
+	static const struct ask asks[] = {
+		{"1.1.1.1", "1.1.1.2", 1, 0, true, "a.example"},
+		{"1.1.1.1", "1.1.1.2", 1, 0, true, "b.example"},
+		{"1.1.1.1", "1.1.1.2", 1, 1, true, "x.example"},
+		{"1.1.1.1", "1.1.1.2", 1, 1, true, "y.x.example"},
+		{"1.1.1.1", "1.1.1.2", 1, 2, true, "y.deep.example"},
+		{"1.1.1.1", "1.1.1.2", 1, 2, true, "z.y.deep.example"},
+		{"1.1.1.1", "1.1.1.2", 1, 1, true, "deep.example"},
+		{"1.1.1.1", "1.1.1.2", 1, 3, true, "example"},
+		{"1.1.1.1", "1.1.1.2", 1, 3, true, "x.example."},
+		{"1.1.1.1", "1.1.1.2", 1, 1, true, ".example"}, // as Envoy
+		{"1.1.1.1", "1.1.1.2", 1, 3, true, "."}, {"1.1.1.1", "1.1.1.2", 1, 3, true, ""},
+		{"1.1.1.1", "1.1.1.2", 1, 3, false, ""},
+		{"10.1.1.1", "1.1.1.2", 1, 4, true, "a.example"},
+		{"10.1.1.1", "1.1.1.2", 1, NONE, true, "b.example"}, // not chain 0
+		{"1.1.1.1", "10.1.1.2", 1, 5, true, "c.example"},
+		{"1.1.1.1", "1.1.1.2", 1, NONE, true, "c.example"}, // not chain 1
+	};
+	CHECK_INSPECTED(6);
+}
+
+// A36-38
+static void protocols_are_looked_at_behind_the_name(void **state)
+{
+	static const struct chain chains[MAX_CHAINS] = {
+		{.transport = LB_TRANSPORT_TLS},
+		{.transport = LB_TRANSPORT_RAW},
+		{.transport = LB_TRANSPORT_TLS, .alpn = {"h2", "grpc-exp"}},
+		{.alpn = {"http/1.1"}},
+		{.names = {"a"}, .alpn = {"h2"}},
+		{.names = {"b"}, .transport = LB_TRANSPORT_TLS},
+		{.names = {"b"}, .transport = LB_TRANSPORT_ANY, .alpn = {"h2"}},
+		{.names = {"a"}, .transport = LB_TRANSPORT_OTHER},
+	};
+	static const struct ask asks[] = {
+		{"1.1.1.1", "1.1.1.2", 1, 0, true},
+		{"1.1.1.1", "1.1.1.2", 1, 1, false},
+		{"1.1.1.1", "1.1.1.2", 1, 2, true, "", "\2h2"},
+		{"1.1.1.1", "1.1.1.2", 1, 2, true, "", "\10http/1.1\10grpc-exp"},
+		{"1.1.1.1", "1.1.1.2", 1, 0, true, "", "\10http/1.1"}, // TLS comes before
+		{"1.1.1.1", "1.1.1.2", 1, 0, true, "", "\11h2"}, // beyond the end
+		{"1.1.1.1", "1.1.1.2", 1, 4, true, "a", "\2h3\2h2"},
+		{"1.1.1.1", "1.1.1.2", 1, NONE, true, "a", "\2h3"},
+		{"1.1.1.1", "1.1.1.2", 1, 5, true, "b", "\2h2"},
+	};
+	CHECK_INSPECTED(8);
+}
+
+static bool wants_hello(const struct chain *chain, bool inspects)
+{
+	static struct chain chains[MAX_CHAINS];
+	struct confs c;
+	struct lb_err err = {""};
+	chains[0] = *chain;
+	read_chains(&c, chains);
+	struct lb_chain_match *m = lb_chain_match_new(c.list, 1, inspects, &err);
+	assert_non_null(m);
+	bool wants = lb_chain_match_wants_hello(m);
+	lb_chain_match_put(m);
+	return wants;
+}
+
+// A36-38: whoever needs no hello waits for none.
+static void a_hello_is_wanted_where_it_decides(void **state)
+{
+	const struct chain rows[] = {{.names = {"a"}}, {.alpn = {"h2"}},
+		{.transport = LB_TRANSPORT_TLS}, {.transport = LB_TRANSPORT_RAW}};
+	assert_false(wants_hello(&(struct chain){.to = {"10.0.0.0/8"}, .ports = {1}}, true));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_true(wants_hello(&rows[i], true));
+		assert_false(wants_hello(&rows[i], false));
+	}
+}
+
+// A36-25: without the inspector a hello says nothing.
+static void a_hello_nobody_asked_for_does_not_count(void **state)
+{
+	static const struct chain chains[MAX_CHAINS] = {{.names = {"a"}},
+		{.transport = LB_TRANSPORT_TLS}, {.alpn = {"h2"}}, {.ports = {7}}};
+	static const struct ask asks[] = {
+		{"1.1.1.1", "1.1.1.2", 7, 3, true, "a", "\2h2"},
+		{"1.1.1.1", "1.1.1.2", 1, NONE, true, "a", "\2h2"},
+	};
+	CHECK_ALL(4);
+}
+
 // A36-12: in the normal form of A36.
 static void chains_for_the_same_connections_are_refused(void **state)
 {
@@ -217,6 +334,7 @@ static void chains_for_the_same_connections_are_refused(void **state)
 		uint32_t n;
 		struct chain chains[MAX_CHAINS];
 		const char *text; // "" = fine
+		bool inspects;
 	} rows[] = {
 		{2, {{.type = LB_SOURCE_ANY}, {.type = LB_SOURCE_ANY}}, SAME(1, 0)},
 		{2, {{.to = {"10.0.0.0/8"}}, {.to = {"10.9.9.9/8"}}}, SAME(1, 0)}, // low bits
@@ -236,18 +354,36 @@ static void chains_for_the_same_connections_are_refused(void **state)
 		{2, {{.ports = {1}}, {.type = LB_SOURCE_ANY}}, ""},
 		{1, {{.ports = {7, 7}}}, SAME(0, 0)},
 		{1, {{.to = {"10.0.0.0/8", "10.1.0.0/8"}}}, SAME(0, 0)},
-		{2, {{.never = LB_CHAIN_NEVER}, {.never = LB_CHAIN_NEVER}}, ""},
-		{2, {{.never = LB_CHAIN_NEVER_IN_PREFIX}, {.never = LB_CHAIN_NEVER_IN_PREFIX}}, ""},
-		{2, {{.raw = true}, {.raw = true}}, SAME(1, 0)},
-		{2, {{.type = LB_SOURCE_ANY}, {.raw = true}}, ""},
-		{3, {{.raw = true}, {.type = LB_SOURCE_ANY}, {.type = LB_SOURCE_ANY}}, ""},
-		{3, {{.type = LB_SOURCE_ANY}, {.type = LB_SOURCE_ANY}, {.raw = true}}, SAME(1, 0)},
+		{2, {{.never = true}, {.never = true}}, ""},
+		{2, {{.names = {"a"}}, {.names = {"a"}}}, ""},
+		{2, {{.transport = LB_TRANSPORT_RAW}, {.transport = LB_TRANSPORT_RAW}}, SAME(1, 0)},
+		{2, {{.names = {"a"}}, {.names = {"b", "a"}}}, SAME(1, 0), true}, // A36-39
+		{2, {{.names = {"*.a"}}, {.names = {"a"}}}, "", true},
+		{1, {{.names = {"a", "a"}}}, SAME(0, 0), true},
+		{2, {{.alpn = {"h2"}}, {.alpn = {"h3", "h2"}}}, SAME(1, 0), true},
+		{2, {{.alpn = {"h2"}}, {.names = {"a"}, .alpn = {"h2"}}}, "", true},
+		{2, {{.transport = LB_TRANSPORT_TLS}, {.transport = LB_TRANSPORT_TLS}}, SAME(1, 0),
+			true},
+		{3,
+			{{.transport = LB_TRANSPORT_RAW}, {.type = LB_SOURCE_ANY},
+				{.type = LB_SOURCE_ANY}},
+			SAME(2, 1), true},
+		{2, {{.type = LB_SOURCE_ANY}, {.transport = LB_TRANSPORT_RAW}}, ""},
+		{3,
+			{{.transport = LB_TRANSPORT_RAW}, {.type = LB_SOURCE_ANY},
+				{.type = LB_SOURCE_ANY}},
+			""},
+		{3,
+			{{.type = LB_SOURCE_ANY}, {.type = LB_SOURCE_ANY},
+				{.transport = LB_TRANSPORT_RAW}},
+			SAME(1, 0)},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct confs c;
 		struct lb_err err = {""};
 		read_chains(&c, rows[i].chains);
-		struct lb_chain_match *m = lb_chain_match_new(c.list, rows[i].n, &err);
+		struct lb_chain_match *m =
+			lb_chain_match_new(c.list, rows[i].n, rows[i].inspects, &err);
 		if (strcmp(err.text, rows[i].text) != 0 || !m != (rows[i].text[0] != 0))
 			fail_msg("row %zu: \"%s\"", i, err.text);
 		lb_chain_match_put(m);
@@ -267,19 +403,21 @@ static void a_listener_has_so_many_matches_at_most(void **state)
 		sources[i] = (struct ip_prefix){ip_from_v4(i << 24), IP_V4_BITS + 8};
 	struct lb_chain_conf c = {
 		.sources = sources, .n_sources = 256, .source_ports = ports, .n_source_ports = 256};
-	struct lb_chain_match *m = lb_chain_match_new(&c, 1, &err);
+	struct lb_chain_match *m = lb_chain_match_new(&c, 1, false, &err);
 	assert_non_null(m);
 	struct ip_addr local = {{0}};
+	const struct lb_chain_hello silent = {.tls = false};
 	struct ip_port remote = {ip_from_v4(UINT32_C(0xff010203)), 256};
-	assert_int_equal(lb_chain_match_find(m, &local, &remote), 0);
+	assert_int_equal(lb_chain_match_find(m, &local, &remote, &silent), 0);
 	remote.port = 257;
-	assert_int_equal(lb_chain_match_find(m, &local, &remote), LB_NO_CHAIN);
+	assert_int_equal(lb_chain_match_find(m, &local, &remote, &silent), LB_NO_CHAIN);
 	lb_chain_match_put(lb_chain_match_get(m));
 	lb_chain_match_put(m);
 	c.source_ports = more;
 	c.n_source_ports = 257;
-	assert_null(lb_chain_match_new(&c, 1, &err));
-	assert_string_equal(err.text, "more than 65536 prefixes and ports, multiplied");
+	assert_null(lb_chain_match_new(&c, 1, false, &err));
+	assert_string_equal(
+		err.text, "more than 65536 prefixes, names, protocols and ports, multiplied");
 }
 
 RUN_SUITE("lb/chain_match", cmocka_unit_test(the_destination_is_looked_at_first),
@@ -287,5 +425,9 @@ RUN_SUITE("lb/chain_match", cmocka_unit_test(the_destination_is_looked_at_first)
 	cmocka_unit_test(the_source_and_then_its_port_are_looked_at_last),
 	cmocka_unit_test(chains_that_never_match_still_hide_others),
 	cmocka_unit_test(raw_buffer_goes_before_none_within_a_prefix),
+	cmocka_unit_test(a_server_name_is_looked_at_behind_the_destination),
+	cmocka_unit_test(protocols_are_looked_at_behind_the_name),
+	cmocka_unit_test(a_hello_is_wanted_where_it_decides),
+	cmocka_unit_test(a_hello_nobody_asked_for_does_not_count),
 	cmocka_unit_test(chains_for_the_same_connections_are_refused),
 	cmocka_unit_test(a_listener_has_so_many_matches_at_most))

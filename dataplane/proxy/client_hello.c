@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/client_hello.h"
+
+#include "dataplane/proxy/admit.h"
+#include "dataplane/proxy/state.h"
+#include "dataplane/tls/hello.h"
+#include "lb/base/check.h"
+#include "lb/chain_set.h"
+#include "lb/route/chain_match.h"
+
+#include <string.h>
+
+#define BYTES_PER_INSTRUCTION 8 // of a copy
+
+int proxy_client_hellos_init(struct proxy *p)
+{
+	return pool_init(&p->client_hellos, sizeof(struct proxy_client_hello), p->conf.max_clients);
+}
+
+void proxy_client_hello_drop(struct proxy_client *c)
+{
+	struct proxy *p = c->conn.proxy;
+	buf_clear(&c->hello->bytes, p->chunks);
+	pool_put(&p->client_hellos, c->hello);
+	c->hello = NULL;
+}
+
+// As if it had gone away by itself; then RST.
+static void refuse(struct proxy_client *c, enum proxy_counter why)
+{
+	struct tcp_conn *tcp = c->conn.tcp;
+	proxy_count(c->conn.proxy, why);
+	c->behind_hello->on_closed(tcp, c, TCP_CLOSE_RESET);
+	tcp_conn_abort(tcp);
+}
+
+static size_t copy_out(const struct buf *from, uint8_t *to)
+{
+	size_t n = 0;
+	for (const struct buf_chunk *c = from->head; c; c = c->next) {
+		memcpy(to + n, c->data + c->off, (size_t)(c->end - c->off));
+		n += (size_t)(c->end - c->off);
+	}
+	return n;
+}
+
+// Looks at the first bytes, the last of which TCP shows. A good hello of no chain that wants TLS
+// may still get one in the clear, and other bytes one with TLS, as Envoy has it.
+static enum tls_hello_state look(
+	struct proxy_client *c, const uint8_t *data, size_t len, struct lb_chain_hello *ret)
+{
+	uint8_t *bytes = c->conn.proxy->hello_bytes;
+	struct tls_hello read = {.need = 0};
+	size_t n = copy_out(&c->hello->bytes, bytes);
+	size_t more = len < TLS_HELLO_STREAM_MAX - n ? len : TLS_HELLO_STREAM_MAX - n;
+	memcpy(bytes + n, data, more);
+	c->conn.proxy->work.allowance -= (int64_t)(n + more) / BYTES_PER_INSTRUCTION;
+	enum tls_hello_state state = tls_hello_read(bytes, n + more, &read);
+	c->hello->need = read.need;
+	*ret = (struct lb_chain_hello){.tls = state == TLS_HELLO_DONE,
+		.server_name = read.server_name,
+		.protocols = read.protocols};
+	return state;
+}
+
+// False = the connection is gone.
+static bool choose(struct proxy_client *c, const uint8_t *data, size_t len)
+{
+	struct lb_chain_hello hello;
+	enum tls_hello_state state = look(c, data, len, &hello);
+	if (state == TLS_HELLO_TOO_LARGE) {
+		refuse(c, PROXY_hellos_too_large);
+		return false;
+	}
+	if (state == TLS_HELLO_MORE)
+		return true;
+	uint32_t place = proxy_admit_by(c->hello->listener, c->conn.tcp, &hello);
+	if (place == LB_NO_PLACE) {
+		refuse(c, PROXY_clients_unmatched);
+		return false;
+	}
+	c->hello->known = true;
+	if (c->hello->settle(c, place))
+		return true;
+	refuse(c, PROXY_clients_refused);
+	return false;
+}
+
+// What has come before. Whoever takes it may end the connection. False = some of it is left.
+static bool feed_bytes(struct proxy_client *c, struct tcp_conn *tcp)
+{
+	struct pool *chunks = c->conn.proxy->chunks;
+	struct buf bytes = c->hello->bytes;
+	c->hello->bytes = (struct buf){0};
+	for (size_t n = 1; bytes.len && n;) {
+		size_t len;
+		const uint8_t *p = buf_peek(&bytes, &len);
+		n = c->behind_hello->on_data(tcp, c, p, len);
+		buf_consume(&bytes, chunks, n);
+	}
+	if (c->hello)
+		c->hello->bytes = bytes;
+	else
+		buf_clear(&bytes, chunks);
+	return !proxy_client_hello_len(c);
+}
+
+// Returns what on_data() does. TCP keeps the bytes that decided until those before them are gone,
+// so that it asks again.
+static size_t hear(struct proxy_client *c, struct tcp_conn *tcp, const uint8_t *data, size_t len)
+{
+	if (!c->hello->known && c->hello->bytes.len + len >= c->hello->need &&
+		!choose(c, data, len))
+		return len;
+	if (!c->hello->known) {
+		if (buf_append(&c->hello->bytes, c->conn.proxy->chunks, data, len))
+			return len;
+		refuse(c, PROXY_clients_refused);
+		return len;
+	}
+	if (!feed_bytes(c, tcp))
+		return 0;
+	proxy_client_hello_end(c);
+	return c->behind_hello->on_data(tcp, c, data, len);
+}
+
+static size_t on_data(struct tcp_conn *tcp, void *user, const uint8_t *data, size_t len)
+{
+	struct proxy_client *c = user;
+	return c->hello ? hear(c, tcp, data, len) : c->behind_hello->on_data(tcp, c, data, len);
+}
+
+static void on_send_room(struct tcp_conn *tcp, void *user)
+{
+	const struct proxy_client *c = user;
+	c->behind_hello->on_send_room(tcp, user);
+}
+
+static void on_eof(struct tcp_conn *tcp, void *user)
+{
+	const struct proxy_client *c = user;
+	c->behind_hello->on_eof(tcp, user);
+}
+
+static void on_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reason reason)
+{
+	const struct proxy_client *c = user;
+	c->behind_hello->on_closed(tcp, user, reason);
+}
+
+static const struct tcp_conn_ops hello_ops = {
+	.on_data = on_data, .on_send_room = on_send_room, .on_eof = on_eof, .on_closed = on_closed};
+
+const struct tcp_conn_ops *proxy_client_hello_begin(struct proxy_client *c,
+	const struct proxy_listener *l, const struct tcp_conn_ops *ops,
+	bool (*settle)(struct proxy_client *, uint32_t place))
+{
+	c->behind_hello = ops;
+	c->hello = pool_take(&c->conn.proxy->client_hellos);
+	CHECK(c->hello); // there are as many as clients
+	*c->hello = (struct proxy_client_hello){.listener = l, .settle = settle};
+	return &hello_ops;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/tls/hello.h"
+
+#include <string.h>
+
+#define RECORD_HEAD 5
+#define MESSAGE_HEAD 4
+#define MAX_RECORD 16384
+#define HANDSHAKE 22
+#define CLIENT_HELLO 1
+#define MAJOR_VERSION 3
+#define VERSION_AND_RANDOM (2 + 32)
+#define SERVER_NAME 0
+#define HOST_NAME 0
+#define APPLICATION_PROTOCOLS 16
+
+// What is yet to be read. Once something is not there, nothing is: `bad`.
+struct reader {
+	uint8_t *p, *end;
+	bool bad;
+};
+
+static uint32_t read_number(struct reader *r, size_t n)
+{
+	uint32_t v = 0;
+	r->bad = r->bad || (size_t)(r->end - r->p) < n;
+	for (size_t i = 0; !r->bad && i < n; i++)
+		v = v << 8 | *r->p++;
+	return v;
+}
+
+static struct reader read_bytes(struct reader *r, size_t n)
+{
+	r->bad = r->bad || (size_t)(r->end - r->p) < n;
+	if (r->bad)
+		return (struct reader){r->end, r->end, true};
+	struct reader ret = {r->p, r->p + n, false};
+	r->p += n;
+	return ret;
+}
+
+// Behind its length, a number of so many bytes.
+static struct reader read_vector(struct reader *r, size_t n_length)
+{
+	return read_bytes(r, read_number(r, n_length));
+}
+
+static bool is_read(const struct reader *r)
+{
+	return !r->bad && r->p == r->end;
+}
+
+static struct str text_of(const struct reader *r)
+{
+	return (struct str){(const char *)r->p, (size_t)(r->end - r->p)};
+}
+
+// Of the list the first host name counts. False = malformed.
+static bool read_server_name(struct reader *r, struct str *ret)
+{
+	struct reader list = read_vector(r, 2);
+	uint32_t type = read_number(&list, 1);
+	struct reader name = read_vector(&list, 2);
+	if (!is_read(r) || list.bad || type != HOST_NAME)
+		return false;
+	for (uint8_t *p = name.p; p < name.end; p++)
+		*p = (uint8_t)str_fold((char)*p);
+	*ret = text_of(&name);
+	return ret->len && ret->len <= 255 && !memchr(ret->p, 0, ret->len);
+}
+
+// What is malformed is left to the handshake, as Envoy does.
+static void read_protocols(struct reader *r, struct str *ret)
+{
+	struct reader list = read_vector(r, 2);
+	struct str all = text_of(&list);
+	bool good = is_read(r) && all.len;
+	while (good && list.p < list.end) {
+		struct reader name = read_vector(&list, 1);
+		good = !name.bad && name.p < name.end;
+	}
+	if (good)
+		*ret = all;
+}
+
+static bool read_extensions(struct reader *r, struct tls_hello *ret)
+{
+	bool good = true;
+	while (good && !r->bad && r->p < r->end) {
+		uint32_t type = read_number(r, 2);
+		struct reader e = read_vector(r, 2);
+		if (e.bad)
+			return false;
+		if (type == SERVER_NAME)
+			good = read_server_name(&e, &ret->server_name);
+		else if (type == APPLICATION_PROTOCOLS)
+			read_protocols(&e, &ret->protocols);
+	}
+	return good && is_read(r);
+}
+
+// RFC 8446 4.1.2; a hello of TLS 1.2 may end without extensions (RFC 5246 7.4.1.2).
+static bool read_message(struct reader *r, struct tls_hello *ret)
+{
+	read_bytes(r, VERSION_AND_RANDOM);
+	read_vector(r, 1); // the session
+	read_vector(r, 2); // cipher suites
+	read_vector(r, 1); // compressions
+	if (is_read(r))
+		return true;
+	struct reader extensions = read_vector(r, 2);
+	return is_read(r) && read_extensions(&extensions, ret);
+}
+
+// Puts the records' contents in a row, as many as there are, and returns their length. *ret_need:
+// bytes with which another record would be whole; 0 = what stands there is no record.
+static size_t join_records(uint8_t *bytes, size_t len, size_t *ret_need)
+{
+	size_t n = 0, at = 0;
+	while (len - at >= RECORD_HEAD) {
+		const uint8_t *head = bytes + at;
+		size_t in_record = (size_t)head[3] << 8 | head[4];
+		bool good = head[0] == HANDSHAKE && head[1] == MAJOR_VERSION;
+		*ret_need = at + RECORD_HEAD + in_record;
+		if (!good || !in_record || in_record > MAX_RECORD)
+			*ret_need = 0;
+		if (!*ret_need || *ret_need > len)
+			return n;
+		memmove(bytes + n, head + RECORD_HEAD, in_record);
+		n += in_record;
+		at = *ret_need;
+	}
+	*ret_need = at + RECORD_HEAD;
+	return n;
+}
+
+// What does not begin as a record is known to be none by less than its head.
+static bool may_be_record(const uint8_t *bytes, size_t len)
+{
+	return (len < 1 || bytes[0] == HANDSHAKE) && (len < 2 || bytes[1] == MAJOR_VERSION);
+}
+
+enum tls_hello_state tls_hello_read(uint8_t *bytes, size_t len, struct tls_hello *ret)
+{
+	*ret = (struct tls_hello){.need = 0};
+	if (!may_be_record(bytes, len))
+		return TLS_HELLO_NONE;
+	size_t n = join_records(bytes, len, &ret->need);
+	struct reader r = {bytes, bytes + n, false};
+	if (n && *bytes != CLIENT_HELLO)
+		return TLS_HELLO_NONE;
+	read_number(&r, 1);
+	uint32_t n_message = read_number(&r, MESSAGE_HEAD - 1);
+	if (!r.bad && n_message > TLS_HELLO_MAX)
+		return TLS_HELLO_TOO_LARGE;
+	struct reader message = read_bytes(&r, n_message);
+	if (r.bad && ret->need)
+		return ret->need > TLS_HELLO_STREAM_MAX ? TLS_HELLO_TOO_LARGE : TLS_HELLO_MORE;
+	return !r.bad && read_message(&message, ret) ? TLS_HELLO_DONE : TLS_HELLO_NONE;
+}
