@@ -64,16 +64,18 @@ static void grace_over(struct twheel_timer *t)
 static void give_grace(struct proxy_client *c)
 {
 	struct twheel *wheel = c->conn.proxy->wheel;
+	c->leave.silent = h2_carrier_may_begin(c->conn.h2);
 	c->leave.timer.fire = grace_over;
 	twheel_arm(wheel, &c->leave.timer, twheel_now(wheel) + PROXY_LEAVE_GRACE_NS);
 	hurry(c);
 }
 
-// It has not said yet which protocol it speaks, so there was nothing to tell it in.
+// It had not said which protocol it speaks, so there was nothing to tell it in: once it begins, it
+// has the grace of others.
 static bool may_yet_begin(const struct proxy_client *c)
 {
 	uint64_t by_ns = deadline(&c->leave);
-	return h2_carrier_may_begin(c->conn.h2) &&
+	return (c->leave.silent || h2_carrier_may_begin(c->conn.h2)) &&
 	       (!by_ns || twheel_now(c->conn.proxy->wheel) < by_ns);
 }
 

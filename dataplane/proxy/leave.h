@@ -23,6 +23,7 @@ struct proxy_leave { // zero = it stays
 	uint64_t own_by_ns; // the deadline of its own reasons; 0 = there is none
 	uint64_t frontend_by_ns; // likewise, of its frontend
 	bool told; // the first GOAWAY is sent, which can't be taken back
+	bool silent; // it had said nothing when its grace began
 };
 
 // It has just come, and will leave at its age, if there is one (gRPC A9; proxy_conf.max_age_ns).
