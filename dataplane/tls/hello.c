@@ -112,26 +112,41 @@ static bool read_message(struct reader *r, struct tls_hello *ret)
 	return is_read(r) && read_extensions(&extensions, ret);
 }
 
-// Puts the records' contents in a row, as many as there are, and returns their length. *ret_need:
-// bytes with which another record would be whole; 0 = what stands there is no record.
-static size_t join_records(uint8_t *bytes, size_t len, size_t *ret_need)
+// Records at the beginning that are whole, with their contents in a row.
+struct records {
+	size_t len; // theirs
+	size_t n; // of their contents
+	size_t need; // bytes with which another one would be whole; 0 = none stands there
+};
+
+static struct records join_records(uint8_t *bytes, size_t len)
 {
-	size_t n = 0, at = 0;
-	while (len - at >= RECORD_HEAD) {
-		const uint8_t *head = bytes + at;
+	struct records r = {.need = RECORD_HEAD};
+	while (len - r.len >= RECORD_HEAD) {
+		const uint8_t *head = bytes + r.len;
 		size_t in_record = (size_t)head[3] << 8 | head[4];
 		bool good = head[0] == HANDSHAKE && head[1] == MAJOR_VERSION;
-		*ret_need = at + RECORD_HEAD + in_record;
+		r.need = r.len + RECORD_HEAD + in_record;
 		if (!good || !in_record || in_record > MAX_RECORD)
-			*ret_need = 0;
-		if (!*ret_need || *ret_need > len)
-			return n;
-		memmove(bytes + n, head + RECORD_HEAD, in_record);
-		n += in_record;
-		at = *ret_need;
+			r.need = 0;
+		if (!r.need || r.need > len)
+			return r;
+		memmove(bytes + r.n, head + RECORD_HEAD, in_record);
+		r.n += in_record;
+		r.len = r.need;
 	}
-	*ret_need = at + RECORD_HEAD;
-	return n;
+	r.need = r.len + RECORD_HEAD;
+	return r;
+}
+
+// For a message of so many bytes: what it lacks stands in one more record at the least. So many
+// small ones are not looked at one by one.
+static size_t need_of(const struct records *r, size_t n_message)
+{
+	if (!r->need || r->n >= MESSAGE_HEAD + n_message)
+		return r->need;
+	size_t least = r->len + RECORD_HEAD + MESSAGE_HEAD + n_message - r->n;
+	return least > r->need ? least : r->need;
 }
 
 // What does not begin as a record is known to be none by less than its head.
@@ -145,14 +160,17 @@ enum tls_hello_state tls_hello_read(uint8_t *bytes, size_t len, struct tls_hello
 	*ret = (struct tls_hello){.need = 0};
 	if (!may_be_record(bytes, len))
 		return TLS_HELLO_NONE;
-	size_t n = join_records(bytes, len, &ret->need);
-	struct reader r = {bytes, bytes + n, false};
-	if (n && *bytes != CLIENT_HELLO)
+	struct records records = join_records(bytes, len);
+	struct reader r = {bytes, bytes + records.n, false};
+	ret->need = records.need;
+	if (records.n && *bytes != CLIENT_HELLO)
 		return TLS_HELLO_NONE;
 	read_number(&r, 1);
 	uint32_t n_message = read_number(&r, MESSAGE_HEAD - 1);
 	if (!r.bad && n_message > TLS_HELLO_MAX)
 		return TLS_HELLO_TOO_LARGE;
+	if (!r.bad)
+		ret->need = need_of(&records, n_message);
 	struct reader message = read_bytes(&r, n_message);
 	if (r.bad && ret->need)
 		return ret->need > TLS_HELLO_STREAM_MAX ? TLS_HELLO_TOO_LARGE : TLS_HELLO_MORE;

@@ -185,6 +185,39 @@ static void a_hello_beyond_its_bound_is_too_large(void **state)
 	assert_int_equal(state_of(TLS_HELLO_MAX, 8), TLS_HELLO_TOO_LARGE); // by its records' heads
 }
 
+// How often a message of so many bytes in records of `each` is looked at, coming byte by byte.
+static uint32_t looks_at(size_t len, size_t each)
+{
+	static struct bytes message, stream, copy;
+	struct tls_hello hello = {.need = 0};
+	enum tls_hello_state state = TLS_HELLO_MORE;
+	uint32_t n = 0;
+	message.len = stream.len = 0;
+	put_number(&message, 1, 1);
+	put_number(&message, len, 3);
+	memset(message.p + 4, 0, len);
+	message.len += len;
+	put_records(&stream, &message, each);
+	for (size_t at = 1; at <= stream.len && state == TLS_HELLO_MORE; at++) {
+		if (at < hello.need)
+			continue;
+		state = read_copy(&stream, at, &copy, &hello);
+		n++;
+	}
+	assert_int_not_equal(state, TLS_HELLO_MORE);
+	return n;
+}
+
+// TH-138: what is read again and again is what a client says in small records.
+static void small_records_are_not_looked_at_one_by_one(void **state)
+{
+	assert_in_range(looks_at(500, 504), 1, 16);
+	assert_in_range(looks_at(2800, 1), 1, 64); // as many as fit
+	assert_in_range(looks_at(TLS_HELLO_MAX, 2), 1, 64);
+	assert_in_range(looks_at(TLS_HELLO_MAX, 100), 1, 64);
+}
+
 RUN_SUITE("tls/hello", cmocka_unit_test(a_hello_tells_its_name_and_protocols_in_any_records),
 	cmocka_unit_test(what_is_no_hello_is_known_by_its_first_bytes),
-	cmocka_unit_test(a_hello_beyond_its_bound_is_too_large))
+	cmocka_unit_test(a_hello_beyond_its_bound_is_too_large),
+	cmocka_unit_test(small_records_are_not_looked_at_one_by_one))
