@@ -131,8 +131,7 @@ static int read_texts(struct res_reader *rd, char *const *in, size_t n, bool fol
 
 static bool is_partial(const char *name)
 {
-	const char *last = strrchr(name, '*');
-	return last && (last != name || name[1] != '.');
+	return strchr(name, '*') && strncmp(name, "*.", 2) != 0;
 }
 
 static int check_hello(struct res_reader *rd, const Match *m)
@@ -140,7 +139,7 @@ static int check_hello(struct res_reader *rd, const Match *m)
 	for (size_t i = 0; i < m->n_server_names; i++)
 		if (is_partial(m->server_names[i]))
 			return lb_err_set(rd->err,
-				"server_names[%zu]: an asterisk but in place of the first labels",
+				"server_names[%zu]: an asterisk, but not \"*.\" at the beginning",
 				i);
 	return 0;
 }

@@ -248,11 +248,12 @@ static void matches_by_a_hello(void **state)
 		{"A36-39 TLS twice",
 			INSPECTED("'transportProtocol':'tls'", "'transportProtocol':'tls'"), SAME},
 		{"A36-39 an asterisk alone", INSPECTED("'serverNames':['a','*']", ""),
-			M0 "server_names[1]: an asterisk but in place of the first labels"},
+			M0 "server_names[1]: an asterisk, but not \"*.\" at the beginning"},
 		{"A36-39 an asterisk within a label", INSPECTED("'serverNames':['*a.test']", ""),
-			M0 "server_names[0]: an asterisk but in place of the first labels"},
-		{"A36-39 a second asterisk", INSPECTED("'serverNames':['*.*.test']", ""),
-			M0 "server_names[0]: an asterisk but in place of the first labels"},
+			M0 "server_names[0]: an asterisk, but not \"*.\" at the beginning"},
+		{"A36-39 one behind a name", INSPECTED("'serverNames':['a.*']", ""),
+			M0 "server_names[0]: an asterisk, but not \"*.\" at the beginning"},
+		{"A36-39 a second asterisk", INSPECTED("'serverNames':['*.*.test']", "")},
 		{"A36-25 an asterisk without the inspector", ONE("'serverNames':['*']")},
 	};
 	RUN_ROWS(&res_type_listener, rows);
