@@ -344,9 +344,10 @@ static const struct entry *bound(
 	return r.first;
 }
 
+// Of a prefix that has the address's first bits: ::/0 has those of IPv4 addresses, too.
 static bool is_of_family(const struct ip_addr *a, uint32_t rank)
 {
-	return rank == 0 || ip_is_v4(a) == (rank > IP_V4_BITS);
+	return rank == 0 || rank > IP_V4_BITS || !ip_is_v4(a);
 }
 
 // Those with the longest prefix of the address. Of each length there is, one search.

@@ -134,6 +134,26 @@ static void the_destination_is_looked_at_first(void **state)
 	CHECK_ALL(4);
 }
 
+// A36-20, A36-22: also such as have no fewer bits than an IPv4 prefix has here.
+static void long_prefixes_of_ipv6_match_their_family_alone(void **state)
+{
+	static const struct chain chains[MAX_CHAINS] = {
+		{.to = {"fd00::1/128"}},
+		{.to = {"fd00::/96"}, .from = {"fd01::1/128", "fd02::/100"}},
+		{.to = {"::/0"}},
+		{.from = {"10.0.0.0/8"}},
+	};
+	static const struct ask asks[] = {
+		{"fd00::1", "10.0.0.1", 1, 0},
+		{"fd00::2", "fd01::1", 1, 1},
+		{"fd00::2", "fd02::1", 1, 1},
+		{"fd00::2", "fd01::2", 1, NONE},
+		{"fd03::1", "fd01::2", 1, 2},
+		{"1.1.1.1", "10.0.0.1", 1, 3},
+	};
+	CHECK_ALL(4);
+}
+
 // A36-21
 static void the_source_type_is_any_where_none_is_of_its_own(void **state)
 {
@@ -421,6 +441,7 @@ static void a_listener_has_so_many_matches_at_most(void **state)
 }
 
 RUN_SUITE("lb/chain_match", cmocka_unit_test(the_destination_is_looked_at_first),
+	cmocka_unit_test(long_prefixes_of_ipv6_match_their_family_alone),
 	cmocka_unit_test(the_source_type_is_any_where_none_is_of_its_own),
 	cmocka_unit_test(the_source_and_then_its_port_are_looked_at_last),
 	cmocka_unit_test(chains_that_never_match_still_hide_others),
