@@ -15,6 +15,7 @@ SLOWER = {"build-asan": 4, "build-tsan": 6}  # how much more time a test may tak
 # RE2, simulated worlds by seed.
 LONG = [
     ["tests/unit/lb/route/test_lb_route_random", "10000000"],
+    ["tests/unit/lb/route/test_lb_chain_random", "10000000"],
     ["tests/unit/lb/regex/test_lb_regex", "2000000"],
     ["tests/unit/lb/test_lb_swaps", "10000"],
     ["tests/sim/proxy/proxy_sim", "1000", "1000"],
