@@ -361,26 +361,54 @@ static void send_away(struct world *w, bool drain)
 		leave(w, 0, 30 * SECOND);
 }
 
+// One client has just connected, and says nothing; all are sent away.
+static struct world *with_silent_newcomer(bool drain)
+{
+	struct world *w = three_clients(600 * SECOND);
+	world_run(w, 2 * SECOND);
+	client_abort(&w->clients[0]);
+	w->clients[0].silent = true;
+	world_open_client(w, 0, 0);
+	world_run(w, 10 * MS);
+	send_away(w, drain);
+	return w;
+}
+
 // FL-98
 static void fl_98_a_newcomer_that_has_said_nothing_yet_is_served(void **state)
 {
 	for (int drain = 0; drain < 2; drain++) {
-		struct world *w = three_clients(600 * SECOND);
-		world_run(w, 2 * SECOND);
-		client_abort(&w->clients[0]);
-		w->clients[0].silent = true;
-		world_open_client(w, 0, 0);
-		world_run(w, 10 * MS);
-		send_away(w, drain);
+		struct world *w = with_silent_newcomer(drain);
 		world_run(w, 6 * SECOND);
 		assert_true(w->clients[0].up && !w->clients[0].over);
 		struct ask *late = ask_of(w, 0, KIND_ECHO, 3000);
 		world_run(w, 500 * MS);
 		assert_ok(w, late);
 		assert_true(w->clients[0].goaway);
-		world_run(w, 2 * SECOND);
+		world_run(w, 3 * SECOND);
 		assert_true(w->clients[0].over);
 		assert_int_equal(w->control.drained, drain);
+		world_free(w);
+	}
+}
+
+// FL-98: whenever it begins, what it has on its way by then is served, too.
+static void fl_98_a_newcomer_that_begins_late_has_its_grace(void **state)
+{
+	for (uint32_t ms = 2900; ms <= 3000; ms += 5) {
+		struct world *w = with_silent_newcomer(true);
+		world_run(w, ms * MS);
+		struct ask *asks[20];
+		uint32_t n = 0;
+		w->wire.delay_ns = 20 * MS;
+		do { // until it has heard of it
+			asks[n++] = ask_of(w, 0, KIND_ECHO, 10);
+			world_run(w, 3 * MS);
+		} while (n < 20 && client_has_room(&w->clients[0]));
+		world_run(w, 3 * SECOND);
+		for (uint32_t i = 0; i < n; i++)
+			assert_ok(w, asks[i]);
+		assert_true(w->clients[0].over);
 		world_free(w);
 	}
 }
@@ -389,13 +417,7 @@ static void fl_98_a_newcomer_that_has_said_nothing_yet_is_served(void **state)
 static void fl_98_who_never_says_anything_goes(void **state)
 {
 	for (int drain = 0; drain < 2; drain++) {
-		struct world *w = three_clients(600 * SECOND);
-		world_run(w, 2 * SECOND);
-		client_abort(&w->clients[0]);
-		w->clients[0].silent = true;
-		world_open_client(w, 0, 0);
-		world_run(w, 10 * MS);
-		send_away(w, drain);
+		struct world *w = with_silent_newcomer(drain);
 		world_run(w, 9 * SECOND);
 		assert_false(w->clients[0].over);
 		world_run(w, 2 * SECOND);
@@ -545,6 +567,7 @@ RUN_SUITE("sim/proxy_drain", CASE(a_drain_says_goaway_twice_and_lets_streams_fin
 	CASE(fl_41_a_farewell_sends_all_away_while_newcomers_are_served),
 	CASE(fl_41_a_farewell_is_for_those_too_who_leave_already),
 	CASE(fl_98_a_newcomer_that_has_said_nothing_yet_is_served),
+	CASE(fl_98_a_newcomer_that_begins_late_has_its_grace),
 	CASE(fl_98_who_never_says_anything_goes),
 	CASE(ops_73_a_left_frontends_clients_go_and_others_stay),
 	CASE(ops_74_a_frontend_that_is_taken_up_again_takes_clients),
