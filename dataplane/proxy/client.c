@@ -407,6 +407,18 @@ static const struct tcp_conn_ops tcp_ops = {.on_data = on_data,
 	.on_eof = proxy_conn_on_eof,
 	.on_closed = on_tcp_closed};
 
+static size_t on_first_data(struct tcp_conn *tcp, void *user, const uint8_t *data, size_t len)
+{
+	struct proxy_client *c = user;
+	return c->hello ? proxy_client_hello_feed(c, tcp, data, len) : on_data(tcp, c, data, len);
+}
+
+// Of one that was asked for its hello.
+static const struct tcp_conn_ops asked_ops = {.on_data = on_first_data,
+	.on_send_room = proxy_conn_on_send_room,
+	.on_eof = proxy_conn_on_eof,
+	.on_closed = on_tcp_closed};
+
 static void silent_fire(struct twheel_timer *t)
 {
 	struct proxy_client *c = CONTAINER_OF(proxy_conn_of_timer(t), struct proxy_client, conn);
@@ -414,8 +426,7 @@ static void silent_fire(struct twheel_timer *t)
 	proxy_client_close(c, H2_SETTINGS_TIMEOUT);
 }
 
-// With TLS if its chain has a credential, whether there is a certificate yet or not. False = the
-// pool is exhausted.
+// With TLS if its chain has a credential, ready or not. False = the pool is exhausted.
 static bool secure(struct proxy_client *c, const struct tcp_conn *tcp)
 {
 	const struct proxy *p = c->conn.proxy;
@@ -425,26 +436,19 @@ static bool secure(struct proxy_client *c, const struct tcp_conn *tcp)
 					      proxy_source_hash(&p->sources, from));
 }
 
-static bool start(struct proxy_client *c, struct tcp_conn *tcp, bool asks)
-{
-	const struct proxy *p = c->conn.proxy;
-	return (asks || secure(c, tcp)) &&
-	       proxy_conn_start(&c->conn, tcp, H2_SERVER, &events, &p->conf.client_silence);
-}
-
 // It was asked for its hello.
 static bool settle(struct proxy_client *c, uint32_t place)
 {
 	c->chain = (uint16_t)place;
 	c->generation = c->conn.proxy->drain.generations[place];
-	if (!secure(c, c->conn.tcp))
-		return false;
-	if (!c->conn.secure)
-		return true;
-	not_silent(c);
-	proxy_conn_begin_secure(&c->conn);
-	return true;
+	bool ok = secure(c, c->conn.tcp);
+	if (c->conn.secure) {
+		not_silent(c);
+		proxy_conn_begin_secure(&c->conn);
+	}
+	return ok;
 }
+static const struct proxy_client_hello_ops hello_ops = {.tcp = &tcp_ops, .settle = settle};
 
 const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, void **ret_user)
 {
@@ -472,7 +476,8 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 		.buffer.bound = p->conf.client_buffer};
 	list_init(&c->answered);
 	proxy_conn_init(&c->conn, p, &conn_ops, &p->clients);
-	if (!start(c, tcp, asks)) {
+	if ((!asks && !secure(c, tcp)) ||
+		!proxy_conn_start(&c->conn, tcp, H2_SERVER, &events, &p->conf.client_silence)) {
 		proxy_conn_drop(&c->conn);
 		proxy_count(p, PROXY_clients_refused);
 		pool_put(&p->clients, c);
@@ -488,7 +493,8 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 	if (!c->conn.secure)
 		proxy_conn_arm(&c->conn, silent_fire, SETTINGS_TIMEOUT_NS);
 	*ret_user = c;
-	const struct tcp_conn_ops *ops =
-		asks ? proxy_client_hello_begin(c, l, &tcp_ops, settle) : &tcp_ops;
+	if (asks)
+		proxy_client_hello_begin(c, l, &hello_ops);
+	const struct tcp_conn_ops *ops = asks ? &asked_ops : &tcp_ops;
 	return l->wants_header ? proxy_client_header_begin(c, ops) : ops;
 }

@@ -26,7 +26,6 @@ struct proxy_client {
 	struct proxy_client_header *header; // owned; NULL = complete, or none is wanted
 	const struct tcp_conn_ops *behind_header; // NULL = none is wanted
 	struct proxy_client_hello *hello; // owned; NULL = it has its chain
-	const struct tcp_conn_ops *behind_hello; // NULL = it was not asked
 	struct list_link waits; // in source->waiting while input waits
 	struct list_link idle; // in a list of proxy_idle while it has no open stream
 	uint64_t idle_since_ns; // while it is there

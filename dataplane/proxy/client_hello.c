@@ -30,7 +30,7 @@ static void refuse(struct proxy_client *c, enum proxy_counter why)
 {
 	struct tcp_conn *tcp = c->conn.tcp;
 	proxy_count(c->conn.proxy, why);
-	c->behind_hello->on_closed(tcp, c, TCP_CLOSE_RESET);
+	c->hello->ops->tcp->on_closed(tcp, c, TCP_CLOSE_RESET);
 	tcp_conn_abort(tcp);
 }
 
@@ -80,7 +80,7 @@ static bool choose(struct proxy_client *c, const uint8_t *data, size_t len)
 		return false;
 	}
 	c->hello->known = true;
-	if (c->hello->settle(c, place))
+	if (c->hello->ops->settle(c, place))
 		return true;
 	refuse(c, PROXY_clients_refused);
 	return false;
@@ -90,12 +90,13 @@ static bool choose(struct proxy_client *c, const uint8_t *data, size_t len)
 static bool feed_bytes(struct proxy_client *c, struct tcp_conn *tcp)
 {
 	struct pool *chunks = c->conn.proxy->chunks;
+	const struct tcp_conn_ops *behind = c->hello->ops->tcp;
 	struct buf bytes = c->hello->bytes;
 	c->hello->bytes = (struct buf){0};
 	for (size_t n = 1; bytes.len && n;) {
 		size_t len;
 		const uint8_t *p = buf_peek(&bytes, &len);
-		n = c->behind_hello->on_data(tcp, c, p, len);
+		n = behind->on_data(tcp, c, p, len);
 		buf_consume(&bytes, chunks, n);
 	}
 	if (c->hello)
@@ -105,59 +106,29 @@ static bool feed_bytes(struct proxy_client *c, struct tcp_conn *tcp)
 	return !proxy_client_hello_len(c);
 }
 
-// Returns what on_data() does. TCP keeps the bytes that decided until those before them are gone,
-// so that it asks again.
-static size_t hear(struct proxy_client *c, struct tcp_conn *tcp, const uint8_t *data, size_t len)
+// TCP keeps the bytes that decided until those before them are gone, so that it asks again.
+size_t proxy_client_hello_feed(
+	struct proxy_client *c, struct tcp_conn *tcp, const uint8_t *data, size_t len)
 {
-	if (!c->hello->known && c->hello->bytes.len + len >= c->hello->need &&
-		!choose(c, data, len))
+	struct proxy_client_hello *h = c->hello;
+	const struct tcp_conn_ops *behind = h->ops->tcp;
+	if (!h->known && h->bytes.len + len >= h->need && !choose(c, data, len))
 		return len;
-	if (!c->hello->known) {
-		if (buf_append(&c->hello->bytes, c->conn.proxy->chunks, data, len))
-			return len;
-		refuse(c, PROXY_clients_refused);
+	if (!h->known) {
+		if (!buf_append(&h->bytes, c->conn.proxy->chunks, data, len))
+			refuse(c, PROXY_clients_refused);
 		return len;
 	}
 	if (!feed_bytes(c, tcp))
 		return 0;
 	proxy_client_hello_end(c);
-	return c->behind_hello->on_data(tcp, c, data, len);
+	return behind->on_data(tcp, c, data, len);
 }
 
-static size_t on_data(struct tcp_conn *tcp, void *user, const uint8_t *data, size_t len)
+void proxy_client_hello_begin(struct proxy_client *c, const struct proxy_listener *l,
+	const struct proxy_client_hello_ops *ops)
 {
-	struct proxy_client *c = user;
-	return c->hello ? hear(c, tcp, data, len) : c->behind_hello->on_data(tcp, c, data, len);
-}
-
-static void on_send_room(struct tcp_conn *tcp, void *user)
-{
-	const struct proxy_client *c = user;
-	c->behind_hello->on_send_room(tcp, user);
-}
-
-static void on_eof(struct tcp_conn *tcp, void *user)
-{
-	const struct proxy_client *c = user;
-	c->behind_hello->on_eof(tcp, user);
-}
-
-static void on_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reason reason)
-{
-	const struct proxy_client *c = user;
-	c->behind_hello->on_closed(tcp, user, reason);
-}
-
-static const struct tcp_conn_ops hello_ops = {
-	.on_data = on_data, .on_send_room = on_send_room, .on_eof = on_eof, .on_closed = on_closed};
-
-const struct tcp_conn_ops *proxy_client_hello_begin(struct proxy_client *c,
-	const struct proxy_listener *l, const struct tcp_conn_ops *ops,
-	bool (*settle)(struct proxy_client *, uint32_t place))
-{
-	c->behind_hello = ops;
 	c->hello = pool_take(&c->conn.proxy->client_hellos);
 	CHECK(c->hello); // there are as many as clients
-	*c->hello = (struct proxy_client_hello){.listener = l, .settle = settle};
-	return &hello_ops;
+	*c->hello = (struct proxy_client_hello){.listener = l, .ops = ops};
 }

@@ -16,10 +16,17 @@
 struct proxy;
 struct proxy_listener;
 
+// What a client gets once it is known.
+struct proxy_client_hello_ops {
+	const struct tcp_conn_ops *tcp; // of clients that are not asked
+	// The client gets its place, and TLS if that has it. False = a pool is exhausted.
+	bool (*settle)(struct proxy_client *, uint32_t place);
+};
+
 // Of the proxy's pool until the first bytes have gone where they belong.
 struct proxy_client_hello {
 	const struct proxy_listener *listener;
-	bool (*settle)(struct proxy_client *, uint32_t place);
+	const struct proxy_client_hello_ops *ops;
 	struct buf bytes; // what has come before the bytes that TCP shows
 	size_t need; // no use to look before there are so many
 	bool known; // there is a chain, and the bytes are yet to go there
@@ -27,11 +34,12 @@ struct proxy_client_hello {
 
 // Room for all clients. 0 or -ENOMEM.
 [[nodiscard]] int proxy_client_hellos_init(struct proxy *);
-// A client's connection begins; `ops` are those of clients that are not asked. Returns the ones to
-// use. settle() gives the client its place, and TLS if that has it; false = a pool is exhausted.
-const struct tcp_conn_ops *proxy_client_hello_begin(struct proxy_client *,
-	const struct proxy_listener *, const struct tcp_conn_ops *ops,
-	bool (*settle)(struct proxy_client *, uint32_t place));
+// A client's connection begins.
+void proxy_client_hello_begin(struct proxy_client *, const struct proxy_listener *,
+	const struct proxy_client_hello_ops *);
+// Input while there is a hello, as tcp_conn_ops.on_data.
+size_t proxy_client_hello_feed(
+	struct proxy_client *, struct tcp_conn *, const uint8_t *data, size_t len);
 // No more is wanted of its hello, if there was something.
 void proxy_client_hello_drop(struct proxy_client *);
 static inline void proxy_client_hello_end(struct proxy_client *c)
