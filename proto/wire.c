@@ -215,13 +215,15 @@ void *proto_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *bytes,
 }
 
 static void *unpack(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t len,
-	struct allowance *a, struct lb_err *err)
+	bool is_shell, size_t *left, struct lb_err *err)
 {
 	static const uint8_t nothing;
 	if (len == 0)
 		bytes = &nothing;
-	if (guard(type, bytes, len, a, err))
+	struct allowance a = {.depth = 1, .fields = *left, .most = *left, .is_shell = is_shell};
+	if (guard(type, bytes, len, &a, err))
 		return NULL;
+	*left = a.fields;
 	void *message = protobuf_c_message_unpack(type, NULL, len, bytes);
 	if (!message)
 		lb_err_set(err, "%s: malformed protobuf", type->short_name);
@@ -231,19 +233,13 @@ static void *unpack(const ProtobufCMessageDescriptor *type, const uint8_t *bytes
 void *proto_unpack_within(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t len,
 	size_t *left, struct lb_err *err)
 {
-	struct allowance a = {.depth = 1, .fields = *left, .most = *left};
-	void *message = unpack(type, bytes, len, &a, err);
-	*left = a.fields;
-	return message;
+	return unpack(type, bytes, len, false, left, err);
 }
 
 void *proto_unpack_shell(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t len,
 	size_t *left, struct lb_err *err)
 {
-	struct allowance a = {.depth = 1, .fields = *left, .most = *left, .is_shell = true};
-	void *message = unpack(type, bytes, len, &a, err);
-	*left = a.fields;
-	return message;
+	return unpack(type, bytes, len, true, left, err);
 }
 
 void *proto_unpack_but(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t len,

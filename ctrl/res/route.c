@@ -318,7 +318,9 @@ static VirtualHost *unpack_vhost(struct xds_decoding *d, const struct proto_fiel
 {
 	size_t left = RES_FIELDS_MAX;
 	VirtualHost *m = proto_unpack_within(VHOST_TYPE, f->bytes, f->len, &left, &d->err);
-	if (m && d->fields_left < RES_FIELDS_MAX - left) {
+	if (!m)
+		return NULL;
+	if (d->fields_left < RES_FIELDS_MAX - left) {
 		lb_err_set(&d->err, "more than %d fields in all of them", ALL_FIELDS_MAX);
 		proto_free(m);
 		return NULL;

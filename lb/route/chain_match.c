@@ -3,7 +3,6 @@
 
 #include "lb/base/check.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -324,24 +323,35 @@ struct range {
 	const struct entry *first, *end;
 };
 
-// A field of an entry that is a key, by its offset.
-static const struct key *key_at(const struct entry *e, size_t offset)
+typedef int (*compare_fn)(const struct entry *, const void *wanted);
+
+static int compare_destination(const struct entry *e, const void *wanted)
 {
-	return (const struct key *)((const char *)e + offset);
+	return compare_keys(&e->destination, wanted);
 }
 
-// The first entry whose key is not before this one, or with `beyond` the first that is behind it.
+static int compare_source(const struct entry *e, const void *wanted)
+{
+	return compare_keys(&e->source, wanted);
+}
+
+// The first entry that is not before what is wanted, or with `beyond` the first that is behind it.
 static const struct entry *bound(
-	struct range r, size_t offset, const struct key *wanted, bool beyond)
+	struct range r, compare_fn compare, const void *wanted, bool beyond)
 {
 	while (r.first < r.end) {
 		const struct entry *middle = r.first + (r.end - r.first) / 2;
-		if (compare_keys(key_at(middle, offset), wanted) < (int)beyond)
+		if (compare(middle, wanted) < (int)beyond)
 			r.first = middle + 1;
 		else
 			r.end = middle;
 	}
 	return r.first;
+}
+
+static struct range equal(struct range r, compare_fn compare, const void *wanted)
+{
+	return (struct range){bound(r, compare, wanted, false), bound(r, compare, wanted, true)};
 }
 
 // Of a prefix that has the address's first bits: ::/0 has those of IPv4 addresses, too.
@@ -351,25 +361,23 @@ static bool is_of_family(const struct ip_addr *a, uint32_t rank)
 }
 
 // Those with the longest prefix of the address. Of each length there is, one search.
-static struct range narrow(struct range r, size_t offset, const struct ip_addr *a)
+static struct range narrow(struct range r, bool by_source, const struct ip_addr *a)
 {
+	compare_fn compare = by_source ? compare_source : compare_destination;
 	struct key last;
 	memset(&last.ip, 0xff, sizeof(last.ip));
 	while (r.first < r.end) {
-		last.rank = key_at(r.first, offset)->rank;
+		last.rank = by_source ? r.first->source.rank : r.first->destination.rank;
 		struct key wanted = {last.rank, *a};
 		mask(&wanted.ip, wanted.rank ? wanted.rank - 1 : 0);
-		struct range same = {r.first, bound(r, offset, &last, true)};
-		struct range found = {
-			bound(same, offset, &wanted, false), bound(same, offset, &wanted, true)};
+		struct range same = {r.first, bound(r, compare, &last, true)};
+		struct range found = equal(same, compare, &wanted);
 		if (found.first < found.end && is_of_family(a, wanted.rank))
 			return found;
 		r.first = same.end;
 	}
 	return r;
 }
-
-typedef int (*compare_fn)(const struct entry *, const void *wanted);
 
 static int compare_name(const struct entry *e, const void *wanted)
 {
@@ -391,29 +399,9 @@ static int compare_type(const struct entry *e, const void *wanted)
 	return compare_numbers(e->source_type, *(const enum lb_source_type *)wanted);
 }
 
-// As bound(), by a field that is no key.
-static const struct entry *bound_by(
-	struct range r, compare_fn compare, const void *wanted, bool beyond)
-{
-	while (r.first < r.end) {
-		const struct entry *middle = r.first + (r.end - r.first) / 2;
-		if (compare(middle, wanted) < (int)beyond)
-			r.first = middle + 1;
-		else
-			r.end = middle;
-	}
-	return r.first;
-}
-
 static bool is_empty(struct range r)
 {
 	return r.first == r.end;
-}
-
-static struct range equal(struct range r, compare_fn compare, const void *wanted)
-{
-	return (struct range){
-		bound_by(r, compare, wanted, false), bound_by(r, compare, wanted, true)};
 }
 
 // The name itself, else the longest of its ends that begin with a dot, else none. As Envoy's, an
@@ -491,10 +479,10 @@ uint32_t lb_chain_match_find(const struct lb_chain_match *m, const struct ip_add
 	static const struct lb_chain_hello silent;
 	struct range r = {m->entries, m->entries + m->n};
 	hello = m->wants_hello ? hello : &silent;
-	r = narrow(r, offsetof(struct entry, destination), local);
+	r = narrow(r, false, local);
 	r = of_name(r, hello->server_name);
 	r = of_transport(r, hello->tls);
 	r = of_protocols(r, hello->protocols);
 	r = of_type(r, ip_eq(local, &remote->ip) || is_loopback(&remote->ip));
-	return by_port(narrow(r, offsetof(struct entry, source), &remote->ip), remote->port);
+	return by_port(narrow(r, true, &remote->ip), remote->port);
 }

@@ -15,8 +15,8 @@ from test_certs import CERT, KEY
 from resources import HTTP_MANAGER, ROUTER
 from test_chains import Chains, secured
 from test_tls import provider
-from tls_table import DOWNSTREAM
 from testbed import EXAMPLE, PORT, VIP
+from tls_table import DOWNSTREAM
 from world import SIZES
 
 AGENT = pathlib.Path(__file__).with_name("hello_agent.py")
