@@ -75,6 +75,8 @@ static void listeners(void **state)
 #define SOCKET_WITH(list)                                                                          \
 	SOCKET_LISTENER(",'filterChains':[{" CHAIN_FILTERS "}],'listenerFilters':[" list "]")
 #define PROXY_TYPE "envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol"
+#define INSPECTOR_TYPE "envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector"
+#define INSPECTOR(fields) "{'name':'t','typedConfig':" ANY(INSPECTOR_TYPE, fields) "}"
 #define PROXY(fields) "{'name':'p','typedConfig':" ANY(PROXY_TYPE, fields) "}"
 
 static struct res_proxy_protocol proxy_protocol_of(const char *json)
@@ -100,6 +102,9 @@ static void a_socket_listener_may_want_proxy_headers(void **state)
 			"=listener_filters[0]: allowed_versions[1]: unknown value 2"},
 		{"two of them", SOCKET_WITH(PROXY("") "," PROXY("")),
 			"=listener_filters[1]: a second proxy_protocol"},
+		{"A36-38 the inspector", SOCKET_WITH(INSPECTOR("")), NULL},
+		{"A36-38 its fields", SOCKET_WITH(INSPECTOR(",'maxClientHelloSize':1000")), NULL,
+			"tls_inspector: its fields are ignored"},
 		{"others", SOCKET_WITH("{},{'name':'x','typedConfig':" ANY(ROUTER_TYPE, "") "}"),
 			NULL},
 	};

@@ -142,6 +142,62 @@ static void th_136_filter_chains_are_bounded(void **state)
 	free(padding.p);
 }
 
+#define FILTERS "type.googleapis.com/envoy.extensions.filters."
+#define MANAGER FILTERS "network.http_connection_manager.v3.HttpConnectionManager"
+#define ROUTER FILTERS "http.router.v3.Router"
+
+// A good chain, but that its HttpConnectionManager has so many fields that nobody knows.
+static void put_chain(struct bytes *listener, uint8_t port, uint32_t n_fields)
+{
+	const uint8_t match[] = {0x38, port}; // source_ports
+	struct bytes router = {0}, http_filter = {0}, any = {0}, filter = {0}, chain = {0};
+	struct bytes manager = repeated(n_fields, "\xf8\x7e\1", 3);
+	put_text(&router, 1, ROUTER);
+	put_text(&http_filter, 1, "router");
+	put_field(&http_filter, 4, router.p, router.len);
+	put_field(&manager, 3, "\x0a\2\x1a\0\x12\1r", 7); // rds: {config_source: {ads: {}}, …}
+	put_field(&manager, 5, http_filter.p, http_filter.len);
+	put_text(&any, 1, MANAGER);
+	put_field(&any, 2, manager.p, manager.len);
+	put_field(&filter, 4, any.p, any.len);
+	put_field(&chain, 1, match, sizeof(match));
+	put_field(&chain, 3, filter.p, filter.len);
+	put_field(listener, 3, chain.p, chain.len);
+	free(router.p);
+	free(http_filter.p);
+	free(manager.p);
+	free(any.p);
+	free(filter.p);
+	free(chain.p);
+}
+
+static struct bytes listener_of(uint32_t n_fields)
+{
+	static const char address[] = "\x0a\x0b\x12\7"
+				      "1.2.3.4"
+				      "\x18\1";
+	struct bytes b = {0};
+	put_text(&b, 1, "listener");
+	put_field(&b, 2, address, sizeof(address) - 1);
+	put_chain(&b, 1, n_fields);
+	put_chain(&b, 2, n_fields);
+	return b;
+}
+
+static void th_136_the_managers_of_a_listener_are_bounded_together(void **state)
+{
+	struct bytes b = listener_of(RES_FIELDS_MAX / 2 - 100);
+	struct xds_res *res = res_decode_bytes(&res_type_listener, b.p, b.len);
+	assert_int_equal(res_listener_from(res)->socket->n_chains, 2);
+	xds_res_put(res);
+	free(b.p);
+	b = listener_of(RES_FIELDS_MAX / 2);
+	res_refuse_bytes(&res_type_listener, b.p, b.len,
+		"filter_chains[1]: filters[0]: more than 262144 fields in all "
+		"HttpConnectionManagers");
+	free(b.p);
+}
+
 static void th_136_what_is_beside_virtual_hosts_is_bounded(void **state)
 {
 	struct bytes b = repeated(RES_FIELDS_MAX + 1, "\xf8\x3e\1", 3);
@@ -152,4 +208,5 @@ RUN_SUITE("res/route_size", cmocka_unit_test(th_136_virtual_hosts_are_bounded_in
 	cmocka_unit_test(th_136_a_virtual_host_is_bounded),
 	cmocka_unit_test(th_136_all_virtual_hosts_together_are_bounded),
 	cmocka_unit_test(th_136_filter_chains_are_bounded),
+	cmocka_unit_test(th_136_the_managers_of_a_listener_are_bounded_together),
 	cmocka_unit_test(th_136_what_is_beside_virtual_hosts_is_bounded))
