@@ -344,6 +344,33 @@ static void th_130_the_only_request_of_a_source_has_its_time(void **state)
 	abandon(w);
 }
 
+// TH-130: who sends a body only when a 100 has come has no byte of it there before.
+static void th_130_who_is_far_away_has_two_round_trips_before_its_body_is_missed(void **state)
+{
+	struct world *w = world_of(40);
+	const uint32_t far = 40;
+	w->wire.delay_ns = 100 * MS;
+	open_one(w, far, far + 1);
+	set_mute(w, true);
+	for (uint32_t n = 0; n < 4; n++)
+		begin(w, far, KIND_PLAIN, true);
+	for (uint32_t i = 0; i < 40 * EACH; i++)
+		begin(w, i / EACH, KIND_HANG, false);
+	world_run(w, 105 * MS);
+	assert_int_equal(in_flight(w), PLACES);
+	struct ask *early = begin(w, LAST, KIND_HANG, false);
+	world_run(w, 350 * MS);
+	assert_true(early->closed);
+	assert_int_equal(world_counter(w, "bodies_gave_way"), 0);
+	world_run(w, 100 * MS);
+	struct ask *late = begin(w, LAST, KIND_HANG, false);
+	world_run(w, 350 * MS);
+	assert_false(late->closed);
+	assert_int_equal(world_counter(w, "bodies_gave_way"), 1);
+	set_mute(w, false);
+	abandon(w);
+}
+
 // TH-129: below half of the places nobody is hurried.
 static void th_129_a_slow_body_ends_while_half_of_the_places_are_taken(void **state)
 {
@@ -453,6 +480,7 @@ RUN_SUITE("proxy/place", CASE(th_129_a_body_that_pauses_for_long_is_judged_anew)
 	CASE(th_130_nothing_gives_way_that_waits_for_its_backend),
 	CASE(th_130_nor_a_body_that_its_backend_does_not_take),
 	CASE(th_130_the_only_request_of_a_source_has_its_time),
+	CASE(th_130_who_is_far_away_has_two_round_trips_before_its_body_is_missed),
 	CASE(th_129_a_slow_body_ends_while_half_of_the_places_are_taken),
 	CASE(th_129_time_in_which_the_backend_reads_nothing_does_not_count),
 	CASE(th_137_answers_that_forty_sources_leave_shut_nobody_out_for_long),
