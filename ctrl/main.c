@@ -24,6 +24,7 @@
 #include "dataplane/net/steer.h"
 #include "dataplane/net/tunnel_list.h"
 #include "dataplane/port.h"
+#include "dataplane/telemetry.h"
 #include "dataplane/worker.h"
 #include "lb/base/log.h"
 #include "lb/pick/link.h"
@@ -263,6 +264,8 @@ static int start_data_plane(struct daemon *d, struct lb_err *err)
 		data_plane_make_exception(d->config, d->ports, &d->exception, err) ||
 		make_workers(d, err))
 		return -EINVAL;
+	if (telemetry_start(d->links, d->config->n_workers))
+		return lb_err_set(err, "eal: DPDK's telemetry takes no commands");
 	for (unsigned i = 0; i < d->config->n_workers; i++)
 		if (worker_start(d->threads[i]))
 			return lb_err_set(
@@ -278,6 +281,7 @@ static void stop_data_plane(struct daemon *d)
 	for (unsigned i = 0; i < d->config->n_workers; i++)
 		if (d->threads[i])
 			worker_join(d->threads[i]);
+	telemetry_stop();
 	for (unsigned i = 0; i < d->config->n_workers; i++)
 		worker_free(d->threads[i]);
 	tlshs_threads_free(d->handshakes);

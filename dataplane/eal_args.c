@@ -202,14 +202,14 @@ static int add_iova(const struct eal_args_conf *conf, struct eal_args *a)
 
 static int add_implied(const struct eal_args_conf *conf, struct eal_args *a)
 {
-	static const char *const telemetry[] = {"--telemetry", "--no-telemetry", NULL};
 	int rc = add_memory(conf, a);
 	if (rc == 0)
 		rc = add_iova(conf, a);
 	if (rc == 0 && !has(conf, "--file-prefix"))
 		rc = add(a, "--file-prefix=shunt");
-	if (rc == 0 && !has_any(conf, telemetry))
-		rc = add(a, "--no-telemetry"); // its socket would outlive a crash
+	// It warns at each start that nobody uses its older protocol.
+	if (rc == 0 && !has(conf, "--no-telemetry"))
+		rc = add(a, "--log-level=lib.telemetry:error");
 	return rc;
 }
 

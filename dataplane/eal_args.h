@@ -19,7 +19,7 @@ struct eal_args_conf {
 	//   hugepages, as many as are needed, and no files unless the option is about files;
 	// - addresses that devices see: virtual ones (--iova-mode=va), or physical ones with
 	//   hugepages for a device that can't do without (wants_pa);
-	// - no telemetry socket, and no device on the PCI bus (--no-pci).
+	// - no device on the PCI bus (--no-pci).
 	// Those that place threads (-c, -l, -S, --lcores, --main-lcore), name vdevs (--vdev), leave
 	// devices out (-b, --block) and --proc-type are refused. Devices of ports are taken out of
 	// -a and --allow: they are opened one by one, once they are claimed.

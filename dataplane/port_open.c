@@ -7,6 +7,7 @@
 #include "dataplane/port_bond.h"
 #include "dataplane/port_impl.h"
 #include "dataplane/remedy.h"
+#include "dataplane/telemetry_socket.h"
 #include "dataplane/unplug.h"
 #include "lb/base/check.h"
 #include "lb/pick/limits.h"
@@ -288,7 +289,7 @@ int port_open(struct port *port, struct lb_err *reterr)
 	return rc;
 }
 
-void port_close(struct port *port, bool forget)
+static void close_devices(struct port *port, bool forget)
 {
 	if (port->listens)
 		unplug_ignore(port->name, &port->asked_away);
@@ -309,4 +310,11 @@ void port_close(struct port *port, bool forget)
 		(void)rte_dev_remove(port->device);
 	port->device = NULL;
 	port->opened = false;
+}
+
+void port_close(struct port *port, bool forget)
+{
+	telemetry_socket_hide();
+	close_devices(port, forget);
+	telemetry_socket_show();
 }

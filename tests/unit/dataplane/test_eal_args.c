@@ -10,7 +10,8 @@
 #include <string.h>
 
 #define LCORES " --lcores '0@(0,2),1@1'"
-#define REST " --file-prefix=shunt --no-telemetry" LCORES
+#define QUIET " --log-level=lib.telemetry:error"
+#define REST " --file-prefix=shunt" QUIET LCORES
 #define ORDINARY "--no-huge --no-shconf -m 512 --iova-mode=va"
 
 struct input {
@@ -76,9 +77,9 @@ static void what_is_named_overrides_and_the_rest_stays(void **state)
 	expect(&(struct input){{"-m64"}},
 		"-m64 --no-pci --no-huge --no-shconf --iova-mode=va" REST);
 	expect(&(struct input){{"--file-prefix=a b", "--log-level=8"}},
-		"'--file-prefix=a b' --log-level=8 --no-pci " ORDINARY " --no-telemetry" LCORES);
-	expect(&(struct input){{"--telemetry", "--iova-mode=pa", "--no-pci"}},
-		"--telemetry --iova-mode=pa --no-pci --no-huge --no-shconf -m 512"
+		"'--file-prefix=a b' --log-level=8 --no-pci " ORDINARY QUIET LCORES);
+	expect(&(struct input){{"--no-telemetry", "--iova-mode=pa", "--no-pci"}},
+		"--no-telemetry --iova-mode=pa --no-pci --no-huge --no-shconf -m 512"
 		" --file-prefix=shunt" LCORES);
 	expect(&(struct input){{"--no-huge", "--no-shconf"}},
 		"--no-huge --no-shconf --no-pci -m 512 --iova-mode=va" REST);
