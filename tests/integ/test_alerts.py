@@ -101,7 +101,7 @@ class Hour:
         self._tell_table(fired)
         for alert, times in sorted(self._without_reason(fired).items()):
             self._note(f"{alert} fired {len(times)} s for nothing, from {times[0] - self.began:.0f} s on")
-        for title, query in sorted(self.silent if len(self.spans) > 1 else ()):
+        for title, query in sorted(self.silent if len({row.name for row, *_ in self.spans}) > 1 else ()):
             self._note(f"dashboard, {title}: {query} finds nothing")
         for name in metrics_of_the_page():
             if not self.prometheus.value(f"count(last_over_time({name}[1h]))"):
