@@ -219,9 +219,11 @@ static int configure(struct port *port, const struct port_conf *conf, struct lb_
 	if (rc < 0)
 		return port_blame(reterr, port, "cannot be configured", rc);
 	rc = set_mtu(port, conf, &info, reterr);
-	wait_fd_begin(&port->search, info.driver_name, info.if_index);
-	for (uint16_t i = 0; rc == 0 && i < n; i++)
+	wait_fd_begin(&port->search, info.driver_name, info.if_index, info.max_rx_queues);
+	for (uint16_t i = 0; rc == 0 && i < n; i++) {
 		rc = make_queue(port, conf, i, n_rx, n_tx, reterr);
+		wait_fd_queue_made(&port->search);
+	}
 	if (rc)
 		return rc;
 	rc = rte_eth_macaddr_get(port->id, &port->mac);

@@ -5,9 +5,11 @@
 
 #include <dirent.h>
 #include <linux/if_packet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool is_of_domain(int fd, int domain)
@@ -17,16 +19,11 @@ static bool is_of_domain(int fd, int domain)
 	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &found, &len) == 0 && found == domain;
 }
 
-static int ascending(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
-// The process's sockets of a domain, in the order they were made (kept descriptors grow).
+// The process's sockets of a domain, in no order.
 static uint32_t list_sockets(int domain, int *ret_fds)
 {
 	uint32_t n = 0;
-	DIR *dir = domain ? opendir("/proc/self/fd") : NULL;
+	DIR *dir = opendir("/proc/self/fd");
 	if (!dir)
 		return 0;
 	for (struct dirent *e; (e = readdir(dir)) && n < WAIT_FD_MAX;) {
@@ -35,55 +32,87 @@ static uint32_t list_sockets(int domain, int *ret_fds)
 			ret_fds[n++] = fd;
 	}
 	closedir(dir);
-	qsort(ret_fds, n, sizeof(ret_fds[0]), ascending);
 	return n;
 }
 
-void wait_fd_begin(struct wait_fd_search *s, const char *driver, unsigned if_index)
+// -1 = it is none of fds.
+static int find_inode(const int *fds, uint32_t n, unsigned long inode)
 {
-	*s = (struct wait_fd_search){.if_index = if_index};
-	if (strcmp(driver, "net_af_packet") == 0)
-		s->domain = AF_PACKET;
-	else if (strcmp(driver, "net_af_xdp") == 0)
-		s->domain = AF_XDP;
-	else
-		s->interrupt = strcmp(driver, "net_tap") == 0;
-	s->n_before = list_sockets(s->domain, s->before);
+	struct stat st;
+	for (uint32_t i = 0; i < n; i++)
+		if (fstat(fds[i], &st) == 0 && st.st_ino == inode)
+			return fds[i];
+	return -1;
 }
 
-static bool was_before(const struct wait_fd_search *s, int fd)
+// Ours, without other processes' at the same interface, in the order in which they were made. That
+// is the kernel's, from 5.17 on at least.
+static void list_packet_sockets(struct wait_fd_search *s)
 {
-	for (uint32_t i = 0; i < s->n_before; i++)
-		if (s->before[i] == fd)
+	int fds[WAIT_FD_MAX];
+	char line[256];
+	uint32_t n = list_sockets(AF_PACKET, fds);
+	FILE *list = fopen("/proc/thread-self/net/packet", "re");
+	while (list && fgets(line, sizeof(line), list)) {
+		unsigned interface;
+		unsigned long inode;
+		if (sscanf(line, "%*s %*s %*s %*s %u %*s %*s %*s %lu", &interface, &inode) != 2 ||
+			interface != s->if_index)
+			continue;
+		int fd = find_inode(fds, n, inode);
+		if (fd >= 0 && s->n < WAIT_FD_MAX)
+			s->sockets[s->n++] = fd;
+	}
+	if (list)
+		fclose(list);
+}
+
+// AF_PACKET's are made when the device is probed, the queues' one after the other; those in front
+// are of a probe before that went wrong. AF_XDP's come with the queues.
+void wait_fd_begin(
+	struct wait_fd_search *s, const char *driver, unsigned if_index, uint32_t n_queues)
+{
+	*s = (struct wait_fd_search){.if_index = if_index};
+	if (strcmp(driver, "net_af_packet") == 0) {
+		s->domain = AF_PACKET;
+		list_packet_sockets(s);
+		s->first = s->n < n_queues ? s->n : s->n - n_queues;
+	} else if (strcmp(driver, "net_af_xdp") == 0) {
+		s->domain = AF_XDP;
+		s->first = s->n = list_sockets(AF_XDP, s->sockets);
+	} else {
+		s->interrupt = strcmp(driver, "net_tap") == 0;
+	}
+}
+
+static bool is_known(const struct wait_fd_search *s, int fd)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->sockets[i] == fd)
 			return true;
 	return false;
 }
 
-// AF_PACKET sockets are made when the port is probed and know their interface; AF_XDP ones are
-// made with the queues and don't.
-static bool is_of_port(const struct wait_fd_search *s, int fd)
+void wait_fd_queue_made(struct wait_fd_search *s)
 {
-	if (s->domain == AF_XDP)
-		return !was_before(s, fd);
-	struct sockaddr_ll address;
-	socklen_t len = sizeof(address);
-	return getsockname(fd, (struct sockaddr *)&address, &len) == 0 &&
-	       address.sll_ifindex == (int)s->if_index;
+	int fds[WAIT_FD_MAX], made = -1;
+	if (s->domain != AF_XDP || s->n == WAIT_FD_MAX)
+		return;
+	uint32_t n = list_sockets(AF_XDP, fds), n_made = 0;
+	for (uint32_t i = 0; i < n; i++)
+		if (!is_known(s, fds[i])) {
+			made = fds[i];
+			n_made++;
+		}
+	s->sockets[s->n++] = n_made == 1 ? made : -1;
 }
 
 int wait_fd_find(const struct wait_fd_search *s, uint16_t port_id, uint16_t queue)
 {
 	if (s->interrupt)
 		return rte_eth_dev_rx_intr_ctl_q_get_fd(port_id, queue);
-	if (!s->domain)
-		return -1;
-	int fds[WAIT_FD_MAX];
-	uint32_t n = list_sockets(s->domain, fds);
-	uint32_t at = 0;
-	for (uint32_t i = 0; i < n; i++)
-		if (is_of_port(s, fds[i]) && at++ == queue)
-			return fds[i];
-	return -1;
+	uint32_t at = s->first + queue;
+	return at < s->n ? s->sockets[at] : -1;
 }
 
 uint32_t wait_fd_take_drops(int fd)

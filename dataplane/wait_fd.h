@@ -1,26 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds what DPDK does not tell of drivers on top of the kernel: the descriptor behind a queue, so
-// that an idle worker can sleep in poll(2) until a frame arrives, and the frames lost there.
-// Optional: without it, only idle latency or CPU use is worse.
+// that an idle worker can sleep in poll(2) until a frame arrives, the marks of its ring
+// (ring_marks.h), and the frames lost there. Optional: without it idle latency or CPU use is worse,
+// and AF_PACKET's frames without a checksum are dropped as corrupt.
 // Thread: ctrl, while the port is made, unless noted.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WAIT_FD_MAX 256
+// A process's sockets of one domain: queues of as many ports and workers as there may be.
+#define WAIT_FD_MAX 1024
 
 struct wait_fd_search {
 	int domain; // of the driver's sockets; 0 = none
 	bool interrupt; // DPDK knows the descriptor
 	unsigned if_index;
-	int before[WAIT_FD_MAX]; // sockets of that domain from earlier ports
-	uint32_t n_before;
+	// Of that domain: some that are not of these queues, then one a queue, which may be lower
+	// than that of the queue before, as descriptors go.
+	int sockets[WAIT_FD_MAX];
+	uint32_t first, n; // first: the first queue's
 };
 
-// Call before a port's queues are set up.
-void wait_fd_begin(struct wait_fd_search *, const char *driver, unsigned if_index);
-// For a started port. -1 = none.
+// Call when the device is there and its queues are not, and wait_fd_queue_made() after each.
+void wait_fd_begin(
+	struct wait_fd_search *, const char *driver, unsigned if_index, uint32_t n_queues);
+void wait_fd_queue_made(struct wait_fd_search *);
+// For a started port. -1 = none, or not known.
 int wait_fd_find(const struct wait_fd_search *, uint16_t port_id, uint16_t queue);
 // Frames dropped because an AF_PACKET socket's ring was full, since the last call; 0 for other
 // descriptors and -1. On the worker.
