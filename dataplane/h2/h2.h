@@ -230,6 +230,8 @@ bool h2_stream_takes_at_once(const struct h2_stream *, size_t len);
 [[nodiscard]] bool h2_stream_send_buf(struct h2_stream *, struct buf *, bool end_stream);
 // Body bytes queued and not yet in the connection's output.
 size_t h2_stream_queued(const struct h2_stream *);
+// Some are queued, and the peer's window for the stream lets none go, whatever the connection's is.
+bool h2_stream_is_shut(const struct h2_stream *);
 // The owner has consumed n received body bytes: reopens the peer's stream window, in batches.
 void h2_stream_consumed(struct h2_stream *, size_t n);
 // The peer's window on the stream is to be so many bytes larger than the one advertised: grows at

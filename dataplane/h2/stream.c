@@ -336,6 +336,11 @@ size_t h2_stream_queued(const struct h2_stream *s)
 	return s->out.len;
 }
 
+bool h2_stream_is_shut(const struct h2_stream *s)
+{
+	return s->out.len && h2_send_window(s) <= 0;
+}
+
 uint64_t h2_stream_n_received(const struct h2_stream *s)
 {
 	return (uint64_t)s->received;

@@ -36,6 +36,7 @@ struct proxy_client {
 	struct proxy_leave leave;
 	struct proxy_client_buffer buffer;
 	uint64_t generation; // its chain's generation at accept; 0 = it had no listener
+	uint64_t body_sent_ns; // when a byte of any body left for it last
 	uint64_t measured_ns, measured_taken; // pressure.c: since when, and from which byte on
 	uint64_t random; // random per connection, for hashing (HP-08)
 	uint32_t block_id; // stream of the open header block; 0 = none

@@ -5,6 +5,7 @@
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/head.h"
 #include "dataplane/proxy/leaf.h"
+#include "dataplane/proxy/reclaim.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 
@@ -56,10 +57,20 @@ static void request_sent(struct proxy_request *r, size_t n)
 // Left for the client.
 static void response_sent(struct proxy_request *r, size_t n)
 {
-	if (!r->upstream || !n)
+	if (!n)
+		return;
+	r->owner->body_sent_ns = r->proxy->now_ns;
+	if (!r->upstream)
 		return;
 	touch(r->upstream);
 	h2_stream_consumed(r->upstream, n);
+}
+
+// At once: a look a second would come too late.
+static inline void note_shut(struct proxy_request *r)
+{
+	if (r->client && h2_stream_is_shut(r->client))
+		proxy_reclaim_note_shut(r);
 }
 
 void proxy_forward_request_data(
@@ -243,6 +254,7 @@ void proxy_forward_response_data(
 		proxy_backend_answers_long(&r->proxy->backends[r->endpoint_id]);
 		proxy_client_buffer_widen(r);
 	}
+	note_shut(r);
 	proxy_request_leave(r);
 }
 
@@ -267,4 +279,5 @@ void proxy_forward_response_sent(struct h2_conn *h2, struct h2_stream *s, size_t
 		return;
 	note_progress(r);
 	response_sent(r, n);
+	note_shut(r);
 }

@@ -16,11 +16,14 @@
 #define ANSWER_PATIENCE_NS NS_PER_SECOND
 // One of which next to nothing has come has less time, unless it is its source's only one: else
 // those that come at once would hold all places for that long. A body on its way comes with its
-// fields, and a slow mobile client sends that much.
-// Who waits for a 100 sends it two round trips later.
+// fields, and a slow mobile client sends that much. An answer has that time whose client shut its
+// stream's window and took nothing of any since.
+// Who waits for a 100 sends its body two round trips later.
 #define FIRST_PATIENCE_NS (50 * NS_PER_MS)
 #define MOST_ROUND_TRIPS_NS (450 * NS_PER_MS)
 #define LITTLE 500 // bytes
+// A window that let less go in all; RFC 9113 6.9.2 begins with four times that.
+#define SMALL_WINDOW (16u << 10)
 // Whoever asks for a place has its source's part of the turn charged with the looks (work.h).
 #define LOOKS 32
 #define LOOK_COST 64
@@ -68,6 +71,19 @@ void proxy_place_mark(struct proxy_request *r)
 	held->mark_state = r->state;
 }
 
+bool proxy_place_is_shut(const struct proxy_request *r)
+{
+	return proxy_place_is_left(r) && h2_stream_is_shut(r->client) &&
+	       h2_stream_n_sent(r->client) < SMALL_WINDOW;
+}
+
+// What gave way as a body has neither.
+bool proxy_place_gave_answer(const struct proxy_request *r)
+{
+	const struct proxy_held *held = &r->accounting.held;
+	return held->shut_ns || held->mark_state == PROXY_REQUEST_ANSWERED;
+}
+
 bool proxy_place_is_slower(const struct proxy_request *r, uint64_t rate)
 {
 	const struct proxy_held *held = &r->accounting.held;
@@ -94,16 +110,39 @@ static uint64_t first_patience_ns(const struct proxy_request *r)
 	       (trips_ns < MOST_ROUND_TRIPS_NS ? trips_ns : MOST_ROUND_TRIPS_NS);
 }
 
+static bool is_hurried(const struct proxy_request *r, uint64_t since_ns)
+{
+	return r->accounting.held.by_source->n > 1 &&
+	       r->proxy->now_ns - since_ns >= first_patience_ns(r);
+}
+
 static bool body_gives_way(const struct proxy_request *r)
 {
 	const struct proxy_held *held = &r->accounting.held;
 	uint64_t now_ns = r->proxy->now_ns, sent_ns = r->trail.sent_ns;
-	if (held->by_source->n > 1 && moved(r) < LITTLE && now_ns - sent_ns >= first_patience_ns(r))
+	if (moved(r) < LITTLE && is_hurried(r, sent_ns))
 		return true;
 	if (held->mark_ns)
 		return was_slow_for(r, PATIENCE_NS);
 	uint64_t moved_ns = r->progress.at_ns;
 	return now_ns - (moved_ns > sent_ns ? moved_ns : sent_ns) >= PATIENCE_NS;
+}
+
+// A client whose connection took something of any answer after that time is slow, but takes them.
+static bool is_let_lie(const struct proxy_request *r)
+{
+	const struct proxy_client *c = r->owner;
+	uint64_t shut_ns = r->accounting.held.shut_ns, taken_ns = c->body_sent_ns;
+	if (!shut_ns || !proxy_place_is_shut(r) || proxy_conn_left(&c->conn) >= LITTLE)
+		return false;
+	if (taken_ns < shut_ns)
+		taken_ns = shut_ns;
+	return taken_ns - shut_ns < first_patience_ns(r) && is_hurried(r, taken_ns);
+}
+
+static bool answer_gives_way(const struct proxy_request *r)
+{
+	return is_let_lie(r) || (r->accounting.held.mark_ns && was_slow_for(r, ANSWER_PATIENCE_NS));
 }
 
 // A source with n places may have its place: if its own has more than half as many again, so that
@@ -114,7 +153,7 @@ static bool gives_way(const struct proxy_request *r, uint64_t n)
 	if (held->by_source->n <= n + (n + 1) / 2)
 		return false;
 	if (proxy_place_is_left(r))
-		return held->mark_ns && was_slow_for(r, ANSWER_PATIENCE_NS);
+		return answer_gives_way(r);
 	return proxy_place_owes(r) && body_gives_way(r);
 }
 

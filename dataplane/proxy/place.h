@@ -25,6 +25,10 @@ static inline bool proxy_place_waits(const struct proxy_request *r)
 }
 // From now on it is judged by what moves.
 void proxy_place_mark(struct proxy_request *);
+// Its client's window for the stream lets no more of its answer go, and let next to nothing go.
+bool proxy_place_is_shut(const struct proxy_request *);
+// Of one that is being answered: it gave way for that answer, not for its body before.
+bool proxy_place_gave_answer(const struct proxy_request *);
 // Since its mark less moved than lets it keep its place at a full breaker.
 bool proxy_place_is_slow(const struct proxy_request *);
 // … fewer bytes a second of its body than `rate`.

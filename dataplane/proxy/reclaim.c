@@ -30,23 +30,40 @@ static void end(struct proxy_request *r, enum proxy_counter why, struct str text
 	proxy_request_fail(r, &reply, H2_CANCEL);
 }
 
-// Half of its breaker is taken, or more.
-static bool is_pressed(const struct proxy_request *r)
+// One place in so many of its breaker is taken, or more.
+static bool is_pressed(const struct proxy_request *r, uint32_t one_in)
 {
 	const struct lb_leaf_layer *layer = proxy_leaf_of(r);
 	return layer && layer->breaker == r->accounting.breaker &&
-	       lb_breaker_in_flight(layer->breaker) >= layer->max_requests / 2;
+	       lb_breaker_in_flight(layer->breaker) >= layer->max_requests / one_in;
 }
 
-// It may have come before anybody counted.
-static void count_slow(struct proxy_request *r)
+// It may have come before anybody counted. Returns the list for it.
+static struct list_link *count(struct proxy_request *r)
 {
 	struct proxy_shares *all = &r->proxy->shares;
 	struct proxy_accounting *b = &r->accounting;
 	if (!b->held.by_source)
 		proxy_share_add(all, b->breaker, r->owner->source, &b->held);
-	if (!list_linked(&b->held.owing)) // it is an old one
-		list_insert(proxy_share_owing(all, b->breaker), &b->held.owing);
+	return proxy_share_owing(all, b->breaker);
+}
+
+static void count_slow(struct proxy_request *r)
+{
+	struct list_link *owing = count(r);
+	if (!list_linked(&r->accounting.held.owing)) // it is an old one
+		list_insert(owing, &r->accounting.held.owing);
+}
+
+void proxy_reclaim_note_shut(struct proxy_request *r)
+{
+	struct proxy_held *held = &r->accounting.held;
+	if (held->shut_ns || !proxy_place_is_shut(r) || !is_pressed(r, 4))
+		return;
+	held->shut_ns = r->proxy->now_ns;
+	struct list_link *owing = count(r);
+	if (!list_linked(&held->owing))
+		list_append(owing, &held->owing);
 }
 
 static void look_at(struct proxy_request *r)
@@ -55,7 +72,7 @@ static void look_at(struct proxy_request *r)
 	// One that was put back into its pool had ended.
 	if (r->ended || !r->accounting.breaker)
 		return;
-	if (!is_pressed(r)) {
+	if (!is_pressed(r, 2)) {
 		held->mark_ns = 0;
 		return;
 	}
@@ -105,7 +122,7 @@ static void end_giver(struct proxy_request *r)
 	if (r->state == PROXY_REQUEST_SENT)
 		end(r, PROXY_bodies_gave_way,
 			STR("it waits for its client, and another one needs its place"));
-	else if (r->state == PROXY_REQUEST_ANSWERED && r->accounting.held.mark_state == r->state)
+	else if (r->state == PROXY_REQUEST_ANSWERED && proxy_place_gave_answer(r))
 		end(r, PROXY_answers_gave_way,
 			STR("its client takes too little, and another one needs its place"));
 }

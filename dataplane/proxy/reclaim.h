@@ -4,8 +4,8 @@
 // least half of their breaker was taken (TH-129). For the latter all requests are looked at in the
 // order in which they lie in their pool, so many at a time and each once a second, from when a
 // place is counted (share.h) until none is and no breaker is half full. On the way those that were
-// sent before anybody counted are counted, if they are slow. Nothing is noted for that when
-// requests come or go.
+// sent before anybody counted are counted, if they are slow. Nothing is noted when requests come
+// or go; only an answer whose stream's window shuts is, at once (TH-137).
 // Thread: the owning worker.
 #pragma once
 
@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct proxy;
+struct proxy_request;
 
 struct proxy_reclaim {
 	struct list_link ending; // requests that gave way in this turn, by proxy_held.owing
@@ -26,6 +27,9 @@ struct proxy_reclaim {
 };
 
 void proxy_reclaim_init(struct proxy_reclaim *);
+// The client's window for the stream keeps some of its answer back. If it let next to nothing go,
+// and a quarter of the breaker is taken, the request is counted, and may give way from now on.
+void proxy_reclaim_note_shut(struct proxy_request *);
 // While places are counted, before the turn ends. True = requests that gave way have ended, and
 // left something to write.
 bool proxy_reclaim_turn(struct proxy *);

@@ -6,7 +6,8 @@
 // begin one after the other and let nothing go, each takes most of what the one before it left.
 // Therefore the last places, one in PROXY_SHARE_RESERVE, go by a threshold of their own to whoever
 // holds least: each newcomer leaves nearly all of them. A holder who asks alone gets everything
-// (A32-I06). Counting begins when half is taken: below, nobody is near any bound.
+// (A32-I06). Counting begins when half is taken: below, nobody is near any bound. Who lets answers
+// lie is counted before (reclaim.h).
 // Thread: the owning worker.
 #pragma once
 
@@ -71,6 +72,7 @@ struct proxy_held {
 	// Since when its client has been slow, what had moved by then, and in which state it was
 	// (place.h); 0 = nobody has looked.
 	uint64_t mark_ns, mark_len;
+	uint64_t shut_ns; // since when a window of its client keeps its answer back; 0 = none does
 	uint8_t mark_state;
 };
 

@@ -145,7 +145,7 @@ def run(ground, row, form):
 def faults(outcome):
     """Why the row fails, as sentences."""
     row, report = outcome.row, outcome.report
-    if row.victim and outcome.failed:
+    if outcome.failed:
         yield f"{len(outcome.failed)} of the victim's {len(outcome.ended)} requests failed: {outcome.failed[:3]}"
     if not outcome.ended:
         yield "none of the victim's requests has ended"

@@ -36,7 +36,6 @@ class Row:
     ci: bool = True  # in what tools/test runs by itself, unless long; False: others show most of it, in less time
     open: str = ""  # why the row is expected to fail today; who mends that takes it away
     open_in: str = "both"  # or "long": the form in which it is
-    victim: bool = True  # whether each of the victim's requests must succeed
 
     @property
     def name(self):

@@ -429,13 +429,8 @@ static void leave_answers(struct world *w, uint32_t client, uint32_t n)
 	world_run(w, 20 * MS);
 }
 
-// TH-137
-static void th_137_answers_that_forty_sources_leave_shut_nobody_out_for_long(void **state)
+static void check_victims(struct world *w)
 {
-	struct world *w = world_of(40);
-	for (uint32_t i = 0; i < 40; i++)
-		leave_answers(w, i, EACH);
-	world_run(w, 2 * SECOND);
 	for (int i = 0; i < 200; i++) {
 		check_victim(w, LAST - i % 3);
 		world_run(w, 50 * MS);
@@ -443,6 +438,78 @@ static void th_137_answers_that_forty_sources_leave_shut_nobody_out_for_long(voi
 	assert_true(world_counter(w, "answers_gave_way") > 0);
 	assert_int_equal(world_counter(w, "bodies_gave_way"), 0);
 	assert_int_equal(counted(w).failed, 0);
+}
+
+// TH-137
+static void th_137_answers_that_forty_sources_leave_shut_nobody_out_for_long(void **state)
+{
+	struct world *w = world_of(40);
+	for (uint32_t i = 0; i < 40; i++)
+		leave_answers(w, i, EACH);
+	world_run(w, 2 * SECOND);
+	check_victims(w);
+	abandon(w);
+}
+
+// TH-137: from the first moment on.
+static void th_137_answers_of_which_a_byte_is_taken_shut_nobody_out(void **state)
+{
+	struct world *w = world_with(40, 1);
+	for (uint32_t i = 0; i < 40; i++)
+		leave_answers(w, i, EACH);
+	assert_int_equal(in_flight(w), PLACES);
+	check_victims(w);
+	abandon(w);
+}
+
+// But to places that others give up.
+static void let_nobody_in(struct world *w)
+{
+	w->control.leaves[0].max_requests = in_flight(w);
+	control_set_endpoints(&w->control, 0, HOST_BACKENDS, 0xf);
+	world_run(w, 10 * MS);
+}
+
+// Three answers of which a source takes no more than a window each; all other places are taken.
+static struct world *world_with_leaver(uint32_t client_window, uint64_t delay_ns)
+{
+	struct world *w = world_with(41, client_window);
+	for (uint32_t i = 0; i < 41; i++)
+		ask_for(w, i, i < 20 ? 10 : 2, KIND_HANG, false);
+	w->wire.delay_ns = delay_ns;
+	open_one(w, 41, 42);
+	leave_answers(w, 41, 3);
+	world_run(w, 3 * delay_ns);
+	let_nobody_in(w);
+	return w;
+}
+
+// TH-137
+static void th_137_who_takes_a_first_window_is_not_hurried(void **state)
+{
+	struct world *w = world_with_leaver(20000, MS);
+	world_run(w, 300 * MS);
+	assert_true(hold(w, LAST, KIND_HANG, false)->closed);
+	assert_int_equal(world_counter(w, "answers_gave_way"), 0);
+	world_run(w, PATIENCE);
+	assert_false(hold(w, LAST, KIND_HANG, false)->closed);
+	assert_int_equal(world_counter(w, "answers_gave_way"), 1);
+	abandon(w);
+}
+
+// TH-137: whose windows take so long.
+static void th_137_who_is_far_away_has_two_round_trips_before_an_answer_is_missed(void **state)
+{
+	struct world *w = world_with_leaver(1, 100 * MS);
+	struct ask *early = begin(w, LAST, KIND_HANG, false);
+	world_run(w, 350 * MS);
+	assert_true(early->closed);
+	assert_int_equal(world_counter(w, "answers_gave_way"), 0);
+	world_run(w, 700 * MS); // more of the answers came meanwhile
+	struct ask *late = begin(w, LAST, KIND_HANG, false);
+	world_run(w, 350 * MS);
+	assert_false(late->closed);
+	assert_int_equal(world_counter(w, "answers_gave_way"), 1);
 	abandon(w);
 }
 
@@ -450,22 +517,70 @@ static void th_137_answers_that_forty_sources_leave_shut_nobody_out_for_long(voi
 static void th_137_a_slow_reader_of_many_answers_keeps_them(void **state)
 {
 	struct world *w = world_with(40, 1000);
-	leave_answers(w, 0, 10);
+	for (uint32_t i = 1; i < 40; i++)
+		ask_for(w, i, 4, KIND_HANG, false);
 	uint32_t first = w->n_asks, n = 50;
 	leave_answers(w, LAST - 1, n);
-	for (uint32_t i = 1; i < 40 && in_flight(w) < PLACES; i++)
-		ask_for(w, i, 20, KIND_HANG, false);
+	let_nobody_in(w);
 	uint64_t began_ns = w->wire.now_ns;
 	for (uint32_t i = 0; w->wire.now_ns - began_ns < 20 * SECOND; i++) { // 10 kB a second
 		client_resume(&w->clients[LAST - 1], &w->asks[first + i % n]);
 		world_run(w, 95 * MS);
 		if (i % 10 == 5)
-			hold(w, LAST, KIND_HANG, false);
+			assert_true(hold(w, LAST, KIND_HANG, false)->closed);
 	}
 	for (uint32_t i = first; i < first + n; i++)
 		assert_false(w->asks[i].closed);
-	// Then the asker has as much as who leaves answers.
-	assert_int_equal(world_counter(w, "answers_gave_way"), 4);
+	assert_int_equal(world_counter(w, "answers_gave_way"), 0);
+	abandon(w);
+}
+
+// TH-137: the network may be slow all of a sudden.
+static void th_137_what_is_on_its_way_is_not_let_lie(void **state)
+{
+	struct world *w = world_with(41, 1000);
+	for (uint32_t i = 0; i < 41; i++)
+		ask_for(w, i, 4, KIND_HANG, false);
+	w->wire.delay_ns = 300 * MS;
+	leave_answers(w, LAST - 1, 3);
+	world_run(w, 950 * MS); // they have left for the client
+	let_nobody_in(w);
+	struct ask *early = begin(w, LAST, KIND_HANG, false);
+	world_run(w, 620 * MS);
+	assert_true(early->closed);
+	assert_int_equal(world_counter(w, "answers_gave_way"), 0);
+	struct ask *late = begin(w, LAST, KIND_HANG, false);
+	world_run(w, 620 * MS);
+	assert_false(late->closed);
+	assert_int_equal(world_counter(w, "answers_gave_way"), 1);
+	abandon(w);
+}
+
+// TH-137: while there were places for all.
+static void th_137_answers_that_lay_before_give_way_at_once(void **state)
+{
+	struct world *w = world_with(2, 1);
+	leave_answers(w, 0, 80);
+	world_run(w, 5 * SECOND);
+	let_nobody_in(w);
+	assert_false(hold(w, LAST, KIND_HANG, false)->closed);
+	assert_int_equal(world_counter(w, "answers_gave_way"), 1);
+	abandon(w);
+}
+
+// TH-137
+static void th_137_the_only_answer_of_a_source_has_its_time(void **state)
+{
+	struct world *w = world_with(41, 1);
+	for (uint32_t i = 0; i < 41; i++)
+		ask_for(w, i, 4, KIND_HANG, false);
+	leave_answers(w, LAST - 1, 1);
+	let_nobody_in(w);
+	world_run(w, 500 * MS);
+	assert_true(hold(w, LAST, KIND_HANG, false)->closed);
+	world_run(w, PATIENCE);
+	assert_false(hold(w, LAST, KIND_HANG, false)->closed);
+	assert_int_equal(world_counter(w, "answers_gave_way"), 1);
 	abandon(w);
 }
 
@@ -484,4 +599,10 @@ RUN_SUITE("proxy/place", CASE(th_129_a_body_that_pauses_for_long_is_judged_anew)
 	CASE(th_129_a_slow_body_ends_while_half_of_the_places_are_taken),
 	CASE(th_129_time_in_which_the_backend_reads_nothing_does_not_count),
 	CASE(th_137_answers_that_forty_sources_leave_shut_nobody_out_for_long),
-	CASE(th_137_a_slow_reader_of_many_answers_keeps_them))
+	CASE(th_137_answers_of_which_a_byte_is_taken_shut_nobody_out),
+	CASE(th_137_who_takes_a_first_window_is_not_hurried),
+	CASE(th_137_who_is_far_away_has_two_round_trips_before_an_answer_is_missed),
+	CASE(th_137_a_slow_reader_of_many_answers_keeps_them),
+	CASE(th_137_what_is_on_its_way_is_not_let_lie),
+	CASE(th_137_answers_that_lay_before_give_way_at_once),
+	CASE(th_137_the_only_answer_of_a_source_has_its_time))
