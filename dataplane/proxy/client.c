@@ -371,7 +371,7 @@ static const struct proxy_conn_ops conn_ops = {.on_send_room = on_send_room,
 	.on_broken = on_broken,
 	.on_eof = on_eof,
 	.on_worn = on_worn,
-	.stops_reading = true};
+	.is_client = true};
 
 static __attribute__((cold)) size_t on_data_when_short(
 	struct proxy_client *c, struct tcp_conn *tcp, const uint8_t *data, size_t len)

@@ -64,7 +64,7 @@ bool proxy_conn_start(struct proxy_conn *c, struct tcp_conn *tcp, enum h2_role r
 {
 	struct buf *out = tcp_conn_sendq(tcp);
 	c->out_limit = UINT32_MAX;
-	if (c->ops->stops_reading)
+	if (c->ops->is_client)
 		c->out_limit = (uint32_t)(out->len + tcp_conn_send_room(tcp)) + OUT_SLACK;
 	if (c->secure)
 		out = &c->secure->plain;
@@ -249,7 +249,8 @@ void proxy_conn_over(struct proxy_conn *c, enum h2_error code)
 	DCHECK(c->tcp);
 	end_h2(c, code);
 	send_fin(c);
-	list_insert(&c->proxy->lingering, &c->lingering);
+	list_insert(c->ops->is_client ? &c->proxy->lingering_clients : &c->proxy->lingering,
+		&c->lingering);
 	proxy_conn_stalls(c);
 	proxy_conn_arm(c, linger_fire, LINGER_NS);
 	if (c->fed_short)
@@ -269,10 +270,16 @@ void proxy_conn_gone(struct proxy_conn *c, enum h2_error code, bool abort)
 	proxy_conn_touch(c);
 }
 
+static void abort_all(struct list_link *lingering)
+{
+	for (struct list_link *l; (l = list_first(lingering));)
+		proxy_conn_gone(CONTAINER_OF(l, struct proxy_conn, lingering), H2_NO_ERROR, true);
+}
+
 void proxy_conn_abort_lingering(struct proxy *p)
 {
-	for (struct list_link *l; (l = list_first(&p->lingering));)
-		proxy_conn_gone(CONTAINER_OF(l, struct proxy_conn, lingering), H2_NO_ERROR, true);
+	abort_all(&p->lingering_clients);
+	abort_all(&p->lingering);
 }
 
 void proxy_conn_pump(struct proxy_conn *c)

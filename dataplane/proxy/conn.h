@@ -47,10 +47,11 @@ struct proxy_conn_ops {
 	void (*on_secured)(struct proxy_conn *);
 	void (*on_broken)(struct proxy_conn *, const char *why, bool by_peer);
 	void (*on_worn)(struct proxy_conn *);
-	// Stop reading while output is not taken: true for clients, so that one that does not
-	// read cannot send more requests. Bytes from backends are always read: our own requests
-	// bound what we write in response, and if neither side read, both would wait forever.
-	bool stops_reading;
+	// A client's. Reading stops while output is not taken, so that one that does not read
+	// cannot send more requests. Bytes from backends are always read: our own requests bound
+	// what we write in response, and if neither side read, both would wait forever. A drain
+	// waits until its last bytes are taken.
+	bool is_client;
 };
 
 struct proxy_conn {

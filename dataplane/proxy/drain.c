@@ -149,7 +149,8 @@ void proxy_drain_step(struct proxy *p)
 		tell_some(p);
 		if (twheel_now(p->wheel) >= p->drain.deadline_ns)
 			cut_all(p);
-		if (!list_empty(&p->client_list) || !list_empty(&p->lingering))
+		// What a backend has not read is of requests that have ended.
+		if (!list_empty(&p->client_list) || !list_empty(&p->lingering_clients))
 			return;
 		twheel_cancel(p->wheel, &p->drain.timer);
 		p->drain.step = PROXY_DRAIN_DONE;

@@ -127,6 +127,7 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	p->again.fire = again_fire;
 	STAILQ_INIT(&p->dirty);
 	list_init(&p->client_list);
+	list_init(&p->lingering_clients);
 	list_init(&p->lingering);
 	list_init(&p->secures_again);
 	STAILQ_INIT(&p->serve);

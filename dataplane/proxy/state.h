@@ -80,7 +80,8 @@ struct proxy {
 	struct proxy_lines lines; // of requests that wait at backends
 	STAILQ_HEAD(, proxy_conn) dirty; // connections to pump at the end of the turn
 	struct list_link client_list; // clients whose HTTP/2 is running, the newest first
-	struct list_link lingering; // connections of both kinds: waiting to send or receive FIN
+	// Connections that wait to send or receive FIN: of clients, and others.
+	struct list_link lingering_clients, lingering;
 
 	const struct proxy_attempt_events *attempts; // implemented by attempt.c
 	struct proxy_queues queues;

@@ -51,6 +51,26 @@ static void a_drain_without_clients_is_over_at_once(void **state)
 	world_free(w);
 }
 
+static void a_drain_does_not_wait_for_a_backend_that_reads_nothing(void **state)
+{
+	struct world_conf conf = world_conf_default(14);
+	conf.backend_window = 8 << 20; // more than TCP's
+	struct world *w = ready_world(&conf);
+	for (uint32_t i = 0; i < conf.n_backends; i++)
+		w->backends[i].deaf = true;
+	struct ask *a = ask(w, KIND_ECHO, 4 << 20);
+	world_run(w, 200 * MS);
+	client_cancel(a);
+	use_backends(w, 0);
+	world_run(w, 100 * MS);
+	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
+					     .deadline_ns = w->wire.now_ns + 60 * SECOND});
+	world_run(w, 3 * SECOND);
+	assert_true(w->clients[0].over && w->control.drained);
+	assert_int_equal(w->control.n_cut, 0);
+	world_free(w);
+}
+
 // RFC 9113 6.8: what of its streams may have been done. Whoever has all its answers knows.
 static void a_client_that_leaves_hears_goaway_if_a_stream_is_open(void **state)
 {
@@ -559,6 +579,8 @@ static void ops_75_the_end_of_everything_ends_a_drain(void **state)
 #define CASE(f) cmocka_unit_test(f)
 RUN_SUITE("sim/proxy_drain", CASE(a_drain_says_goaway_twice_and_lets_streams_finish),
 	CASE(a_drain_without_clients_is_over_at_once), CASE(the_drains_deadline_cuts_what_is_left),
+	CASE(a_drain_does_not_wait_for_a_backend_that_reads_nothing),
+	CASE(a_drain_does_not_wait_for_a_backend_that_reads_nothing),
 	CASE(a_client_that_leaves_hears_goaway_if_a_stream_is_open),
 	CASE(flt_11_a_changed_listeners_clients_are_sent_away),
 	CASE(flt_11_streams_finish_within_the_time), CASE(flt_11_nothing_else_sends_anyone_away),
