@@ -47,7 +47,7 @@ static int find_inode(const int *fds, uint32_t n, unsigned long inode)
 
 // Ours, without other processes' at the same interface, in the order in which they were made. That
 // is the kernel's, from 5.17 on at least.
-static void list_packet_sockets(struct wait_fd_search *s)
+static void list_packet_sockets(struct wait_fd_search *s, unsigned if_index)
 {
 	int fds[WAIT_FD_MAX];
 	char line[256];
@@ -57,7 +57,7 @@ static void list_packet_sockets(struct wait_fd_search *s)
 		unsigned interface;
 		unsigned long inode;
 		if (sscanf(line, "%*s %*s %*s %*s %u %*s %*s %*s %lu", &interface, &inode) != 2 ||
-			interface != s->if_index)
+			interface != if_index)
 			continue;
 		int fd = find_inode(fds, n, inode);
 		if (fd >= 0 && s->n < WAIT_FD_MAX)
@@ -72,13 +72,12 @@ static void list_packet_sockets(struct wait_fd_search *s)
 void wait_fd_begin(
 	struct wait_fd_search *s, const char *driver, unsigned if_index, uint32_t n_queues)
 {
-	*s = (struct wait_fd_search){.if_index = if_index};
+	*s = (struct wait_fd_search){0};
 	if (strcmp(driver, "net_af_packet") == 0) {
-		s->domain = AF_PACKET;
-		list_packet_sockets(s);
+		list_packet_sockets(s, if_index);
 		s->first = s->n < n_queues ? s->n : s->n - n_queues;
 	} else if (strcmp(driver, "net_af_xdp") == 0) {
-		s->domain = AF_XDP;
+		s->by_queue = true;
 		s->first = s->n = list_sockets(AF_XDP, s->sockets);
 	} else {
 		s->interrupt = strcmp(driver, "net_tap") == 0;
@@ -96,7 +95,7 @@ static bool is_known(const struct wait_fd_search *s, int fd)
 void wait_fd_queue_made(struct wait_fd_search *s)
 {
 	int fds[WAIT_FD_MAX], made = -1;
-	if (s->domain != AF_XDP || s->n == WAIT_FD_MAX)
+	if (!s->by_queue || s->n == WAIT_FD_MAX)
 		return;
 	uint32_t n = list_sockets(AF_XDP, fds), n_made = 0;
 	for (uint32_t i = 0; i < n; i++)

@@ -13,11 +13,10 @@
 #define WAIT_FD_MAX 1024
 
 struct wait_fd_search {
-	int domain; // of the driver's sockets; 0 = none
 	bool interrupt; // DPDK knows the descriptor
-	unsigned if_index;
-	// Of that domain: some that are not of these queues, then one a queue, which may be lower
-	// than that of the queue before, as descriptors go.
+	bool by_queue; // each queue comes with a socket
+	// Some that are not of these queues, then one a queue, which may be lower than that of the
+	// queue before, as descriptors go.
 	int sockets[WAIT_FD_MAX];
 	uint32_t first, n; // first: the first queue's
 };
