@@ -19,7 +19,7 @@ import initramfs
 import resources
 from guest_world import GuestWorld
 from lab import LabError, wait_until
-from testbed import HERE, PORT, ROOT, VIP, XDS_ADDRESS
+from testbed import HERE, PORT, ROOT, SENDS_AGAIN, VIP, XDS_ADDRESS
 from vm import CARD, INTEL_IOMMU, NS, UIO, VFIO, VIRTIO_IOMMU, Guest
 from world import RPC_PATH
 
@@ -196,7 +196,7 @@ class ServiceWorld(GuestWorld):
 
     def start_calls(self):
         """gRPC calls without a pause, until finish_calls(); each must succeed."""
-        arguments = {"stop_file": str(self.lab.dir / "stop-calls"), "options": [["grpc.enable_retries", 1]]}
+        arguments = {"stop_file": str(self.lab.dir / "stop-calls"), "options": SENDS_AGAIN}
         self._calls = self.lab.start(NS, "calls", [sys.executable, HERE / "grpc_calls.py", f"{VIP}:{PORT}", "steady",
                                                    json.dumps(arguments)])
 

@@ -10,7 +10,7 @@ from lab import wait_until
 from pki import Pki
 from test_certs import CERT, KEY
 from test_tls import provider
-from testbed import EXAMPLE, PORT, URL, VIP
+from testbed import EXAMPLE, PORT, SENDS_AGAIN, URL, VIP
 from tls_table import DOWNSTREAM
 from world import ROUTES, SIZES
 
@@ -93,7 +93,7 @@ def test_a_change_of_one_chain_leaves_the_others_alone_and_fails_nothing(chains)
     chains.put(chains.own(), chains.chain("10.81.0.2/31", "blue"))
     chains.world.start()
     stop = chains.bed.lab.dir / "stop"
-    load = chains.bed.start_calls("steady", "steady", stop_file=str(stop))
+    load = chains.bed.start_calls("steady", "steady", stop_file=str(stop), options=SENDS_AGAIN)
     for number in range(10):
         color = ("green", "blue")[number % 2]
         chains.put(chains.own(), chains.chain("10.81.0.2/31", color))

@@ -15,7 +15,7 @@ import time
 import pytest
 
 from lab import wait_until
-from testbed import Testbed
+from testbed import SENDS_AGAIN, Testbed
 
 WAIT_S = 30
 # As many as may be behind one another; more in the long form (docs/testing.md).
@@ -52,14 +52,13 @@ class Knocks:
 
 
 class Calls:
-    """Unary calls without a pause, until finish(); every one must succeed. As by default, gRPC sends a call elsewhere
-    that had not left the client when GOAWAY came, and no other."""
+    """Unary calls without a pause, until finish(); every one must succeed."""
 
     def __init__(self, bed):
         self.bed = bed
         self.stop_file = bed.lab.dir / "stop-calls"
         self.process = bed.start_calls("steady", "steady", stop_file=str(self.stop_file),
-                                       options=[["grpc.enable_retries", 1]])
+                                       options=SENDS_AGAIN)
 
     def finish(self):
         self.stop_file.touch()
