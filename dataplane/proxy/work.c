@@ -65,7 +65,7 @@ static void serve(struct proxy_work *w, struct proxy_source *s)
 void proxy_work_serve_line(struct proxy *p)
 {
 	struct proxy_work *w = &p->work;
-	int64_t left = PROXY_WORK_TURN;
+	int64_t left = PROXY_WORK_LINE;
 	while (left > 0 && !list_empty(&w->line)) {
 		struct proxy_source *s = CONTAINER_OF(w->line.next, struct proxy_source, line);
 		list_remove(&s->line);

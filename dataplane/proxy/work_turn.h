@@ -10,8 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// In about an instruction each (h2_conn_set_allowance): some 400 requests, and 13.
+// In about an instruction each (h2_conn_set_allowance): some 400 requests, 100, and 13.
 #define PROXY_WORK_TURN (2 << 20)
+#define PROXY_WORK_LINE (512 << 10)
 #define PROXY_WORK_QUANTUM (64 << 10)
 #define PROXY_WORK_ACCEPT (5 << 10) // a connection without a frame
 #define PROXY_WORK_RECORD 256 // of TLS, beside its bytes

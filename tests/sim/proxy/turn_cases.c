@@ -10,13 +10,15 @@
 #define MODEST(w) ((w)->conf.n_clients - 2) // sends some quanta at once
 #define VICTIM(w) ((w)->conf.n_clients - 1)
 #define N_FEW 8 // clients
-#define N_MODEST 50
+#define N_MODEST 40
 #define N_EACH 90
 #define N_BURST 250
 // No request costs less (dataplane/h2/feed.c).
 #define REQUEST_WORK 4608
-// What is served as it comes and from the line, and a quantum of each of four sources.
-#define MOST_IN_TURN ((2 * PROXY_WORK_TURN + 4 * PROXY_WORK_QUANTUM) / REQUEST_WORK + 8)
+// What is served from the line, and a quantum of each of four sources.
+#define MOST_IN_LINE ((PROXY_WORK_LINE + 4 * PROXY_WORK_QUANTUM) / REQUEST_WORK + 8)
+// And as it comes.
+#define MOST_IN_TURN (PROXY_WORK_TURN / REQUEST_WORK + MOST_IN_LINE)
 
 // Attackers share so many sources.
 static struct world *flooded_world(uint64_t seed, uint32_t n_clients, uint32_t n_sources)
@@ -82,6 +84,17 @@ static uint64_t run_by_turns(struct world *w, uint64_t for_ns)
 	return most;
 }
 
+// TH-84: what comes while sources stand in line is bounded by the line's part.
+static void th_84_a_flood_that_goes_on_has_short_turns(void **state)
+{
+	struct world *w = flooded_world(1, N_FEW, 2);
+	flood(w);
+	next_turn(w, w->wire.now_ns + SECOND);
+	assert_in_range(run_by_turns(w, 50 * MS), MOST_IN_LINE / 4, MOST_IN_LINE);
+	assert_true(world_counter(w, "inputs_put_off") > 0);
+	world_free(w);
+}
+
 // TH-84
 static void th_84_a_flood_holds_up_no_other_source(void **state)
 {
@@ -145,7 +158,7 @@ static void th_84_clients_that_go_leave_the_line(void **state)
 	struct ask *victim = ask_of(w, VICTIM(w), KIND_ECHO, 100);
 	uint64_t begun = run_by_turns(w, 100 * MS);
 	assert_true(world_counter(w, "inputs_put_off") > 0);
-	assert_in_range(begun, 1, MOST_IN_TURN / 2);
+	assert_in_range(begun, 1, PROXY_WORK_TURN / REQUEST_WORK); // none from the line
 	assert_ok(w, victim);
 	world_free(w); // checks that nothing is left
 }
@@ -153,6 +166,7 @@ static void th_84_clients_that_go_leave_the_line(void **state)
 #define CASE(name) cmocka_unit_test(name)
 
 RUN_SUITE("proxy/turn", CASE(th_84_a_flood_holds_up_no_other_source),
+	CASE(th_84_a_flood_that_goes_on_has_short_turns),
 	CASE(th_84_a_line_of_many_sources_holds_up_no_other),
 	CASE(th_84_input_that_waits_is_neither_lost_nor_mixed_up),
 	CASE(th_84_clients_that_go_leave_the_line))
