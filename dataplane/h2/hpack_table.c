@@ -70,7 +70,8 @@ static struct hpack_table *renewed(struct hpack_table *old, struct hpack_mem *m,
 	return t;
 }
 
-static void append(struct hpack_table *t, const struct hpack_field *f)
+// Returns where its text belongs.
+static char *append_entry(struct hpack_table *t, const struct hpack_field *f, size_t text)
 {
 	char *at = (char *)t + t->text_end;
 	t->newest++;
@@ -80,20 +81,19 @@ static void append(struct hpack_table *t, const struct hpack_field *f)
 		.value_len = (uint16_t)f->value.len,
 		.id = (uint8_t)f->id,
 		.mark = f->mark};
-	size_t text = f->name.len + f->value.len;
-	if (f->value.p == f->name.p + f->name.len) { // as in the memo
-		memcpy(at, f->name.p, text);
-	} else {
-		memcpy(at, f->name.p, f->name.len);
-		if (f->value.len)
-			memcpy(at + f->name.len, f->value.p, f->value.len);
-	}
 	t->text_end = (uint16_t)(t->text_end + text);
 	t->size = (uint16_t)(t->size + text + HPACK_ENTRY_OVERHEAD);
+	return at;
 }
 
-enum hpack_added hpack_table_add(struct hpack_table **table, struct hpack_mem *m, size_t limit,
-	const struct hpack_field *f, size_t to_come, const struct hpack_sink *sink)
+static bool has_room(const struct hpack_table *t, size_t text)
+{
+	return t && t->n <= t->mask && t->text_end + text <= t->end;
+}
+
+__attribute__((noinline)) static enum hpack_added add_to_full(struct hpack_table **table,
+	struct hpack_mem *m, size_t limit, const struct hpack_field *f, size_t to_come,
+	const struct hpack_sink *sink)
 {
 	struct hpack_table *old = *table, *t = old;
 	size_t text = f->name.len + f->value.len;
@@ -102,13 +102,16 @@ enum hpack_added hpack_table_add(struct hpack_table **table, struct hpack_mem *m
 		return HPACK_TOO_LARGE;
 	}
 	hpack_table_evict(t, limit - text - HPACK_ENTRY_OVERHEAD);
-	if (!t || t->n > t->mask || t->text_end + text > t->end) {
+	if (!has_room(t, text)) {
 		size_t more = to_come < MAX_TO_COME ? to_come : MAX_TO_COME;
 		t = renewed(old, m, text + more);
 	}
 	if (!t)
 		return HPACK_NOT_ADDED;
-	append(t, f);
+	char *at = append_entry(t, f, text);
+	memcpy(at, f->name.p, f->name.len);
+	if (f->value.len)
+		memcpy(at + f->name.len, f->value.p, f->value.len);
 	if (t == old)
 		return HPACK_ADDED;
 	if (old && sink)
@@ -116,4 +119,23 @@ enum hpack_added hpack_table_add(struct hpack_table **table, struct hpack_mem *m
 	hpack_mem_put(m, old);
 	*table = t;
 	return HPACK_ADDED;
+}
+
+// Apart, so that the way to it saves no registers.
+__attribute__((noinline)) static enum hpack_added add_to_room(
+	struct hpack_table *t, const struct hpack_field *f, size_t text)
+{
+	memcpy(append_entry(t, f, text), f->name.p, text);
+	return HPACK_ADDED;
+}
+
+enum hpack_added hpack_table_add(struct hpack_table **table, struct hpack_mem *m, size_t limit,
+	const struct hpack_field *f, size_t to_come, const struct hpack_sink *sink)
+{
+	struct hpack_table *t = *table;
+	size_t text = f->name.len + f->value.len;
+	bool is_one_text = f->value.p == f->name.p + f->name.len; // as in the memo
+	if (is_one_text && has_room(t, text) && t->size + text + HPACK_ENTRY_OVERHEAD <= limit)
+		return add_to_room(t, f, text);
+	return add_to_full(table, m, limit, f, to_come, sink);
 }
