@@ -32,6 +32,7 @@ READY = "http://127.0.0.1:9464/ready"
 START_S = 45
 RESILIENT_TABLE = 200
 FRR = "/usr/lib/frr"
+FRR_DAEMONS = ("zebra", "staticd", "bgpd", "bfdd")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 SAMPLE_S = 0.25
 
@@ -86,13 +87,13 @@ class Frr:
         folder = lab.dir / f"{ns}.frr"
         folder.mkdir()
         shutil.chown(folder, "frr", "frr")  # the daemons' user
-        common = ["--vty_socket", folder, "-z", folder / "zserv.api", "-A", "127.0.0.1"]
-        empty = folder / "empty.conf"
-        empty.write_text("")
-        files = {"zebra": empty, "staticd": empty, "bgpd": recipe(name, n, lab.dir)}
-        for daemon, config in files.items():
-            lab.start(ns, f"{daemon}-{ns}", [f"{FRR}/{daemon}", *common, "-i", folder / f"{daemon}.pid", "-f", config])
+        common = ["--vty_socket", folder, "-z", folder / "zserv.api", "-A", "127.0.0.1", "-f", "/dev/null"]
+        own = {"bfdd": ["--bfdctl", folder / "bfdd.sock"]}
+        for daemon in FRR_DAEMONS:
+            lab.start(ns, f"{daemon}-{ns}", [f"{FRR}/{daemon}", *common, "-i", folder / f"{daemon}.pid",
+                                             *own.get(daemon, [])])
             wait_until((folder / f"{daemon}.vty").exists, START_S, f"{daemon} of {ns}")
+        lab.exec(ns, ["vtysh", "--vty_socket", folder, "-f", recipe(name, n, lab.dir)])
         route = f"ip route {VIP}/32 blackhole"
         shell = f"vtysh --vty_socket {folder} -c 'conf t' -c"
         self.up, self.down = f"{shell} '{route}'", f"{shell} 'no {route}'"
@@ -132,7 +133,7 @@ class Host:
         """What a host that dies has no time to do; its links stay."""
         self.daemon.kill()
         for process in self.lab.processes:
-            if re.fullmatch(rf"(announce|xds|shuntd|exabgp|zebra|staticd|bgpd|bird)-(host)?{self.n}(-\d+)?",
+            if re.fullmatch(rf"(announce|xds|shuntd|exabgp|zebra|staticd|bgpd|bfdd|bird)-(host)?{self.n}(-\d+)?",
                             process.name):
                 process.kill()
 
