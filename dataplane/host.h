@@ -95,7 +95,7 @@ typedef uint32_t (*host_sort_fn)(
 	void *ctx, uint32_t port, struct rte_mbuf **frames, uint32_t n_frames);
 // Processes received frames. sort NULL = all are ours. Returns true if there were any.
 bool host_poll(struct host *, host_sort_fn sort, void *ctx);
-// Begins a turn: fires timers up to now_ns, then processes frames. Returns true if there were any.
+// Begins a turn: processes frames, then fires timers up to now_ns. Returns true if there were any.
 bool host_receive(struct host *, uint64_t now_ns);
 // Ends a turn: sends the connections' output and the devices' batches. Returns true if there was
 // any.

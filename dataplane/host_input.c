@@ -127,6 +127,8 @@ bool host_poll(struct host *h, host_sort_fn sort, void *ctx)
 
 bool host_receive(struct host *h, uint64_t now_ns)
 {
+	twheel_set_now(h->wheel, now_ns);
+	bool any = host_poll(h, NULL, NULL);
 	twheel_advance(h->wheel, now_ns);
-	return host_poll(h, NULL, NULL);
+	return any;
 }

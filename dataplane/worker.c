@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/worker.h"
 
+#include "dataplane/catch_up.h"
 #include "dataplane/eal.h"
 #include "dataplane/exception.h"
 #include "dataplane/handover.h"
@@ -50,6 +51,7 @@ struct worker {
 	struct host *host;
 	struct port_queue *const *queues; // the host's
 	struct twheel *wheel; // the host's
+	struct catch_up catch_up;
 	struct proxy *proxy;
 	struct lb_capture *capture; // the link's, while frames are copied; NULL = they are not
 	struct tlshs_link **handshakes; // owned; by thread
@@ -402,11 +404,12 @@ static enum turn turn(struct worker *w, uint64_t now_ns)
 	counter_set_to(&counters->snapshot_version, snap->version);
 	if (w->capture)
 		lb_capture_turn(w->capture, now_ns);
+	twheel_set_now(w->wheel, now_ns);
 	proxy_begin_turn(w->proxy, snap, now_ns);
-	bool fired =
-		twheel_advance(w->wheel, now_ns); // timers deliver kept bytes: requests may begin
 	any |= take_commands(w);
-	any |= receive(w);
+	bool received = receive(w);
+	any |= received;
+	bool fired = catch_up(&w->catch_up, now_ns, received) && twheel_advance(w->wheel, now_ns);
 	proxy_end_turn(w->proxy);
 	any |= host_flush(w->host);
 	return any ? TURN_WORK : fired ? TURN_TIMERS : TURN_EMPTY;

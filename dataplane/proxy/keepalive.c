@@ -51,6 +51,9 @@ static void fire(struct twheel_timer *t)
 		arm(c, timeout);
 	} else if (now < until) { // the interval is shorter
 		arm(c, until - now);
+	} else if (now - twheel_expires_ns(t) >= TWHEEL_PAUSE_NS) {
+		c->keepalive.asked_ns = now;
+		arm(c, timeout);
 	} else {
 		proxy_count(c->proxy, PROXY_pings_unanswered);
 		c->ops->on_expired(c);

@@ -112,12 +112,17 @@ static bool fire_all(struct list_link *list)
 	return any;
 }
 
-bool twheel_advance(struct twheel *w, uint64_t now_ns)
+void twheel_set_now(struct twheel *w, uint64_t now_ns)
 {
 	if (now_ns > w->now_ns) {
 		w->now_ns = now_ns;
 		w->now_tick = now_ns / TWHEEL_NS_PER_TICK;
 	}
+}
+
+bool twheel_advance(struct twheel *w, uint64_t now_ns)
+{
+	twheel_set_now(w, now_ns);
 	// What fires now and arms itself for the past again waits for the next call.
 	struct list_link list;
 	list_init(&list);

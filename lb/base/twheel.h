@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #define TWHEEL_NS_PER_TICK NS_PER_MS
+// Whatever is so late comes after a pause of the machine or the owner, in which nobody was heard.
+#define TWHEEL_PAUSE_NS (100 * NS_PER_MS)
 
 struct twheel_timer {
 	struct list_link link; // private to twheel.c
@@ -26,7 +28,7 @@ struct twheel_timer {
 struct twheel {
 	uint64_t now_ns;
 	uint64_t now_tick; // of now_ns: a timer for this tick or before is due
-	uint64_t position; // slots are relative to it; behind now_tick only inside advance()
+	uint64_t position; // slots are relative to it; behind now_tick until advance() ends
 	uint64_t used[TWHEEL_LEVELS]; // bit i: slots[level][i] is not empty
 	struct list_link due; // timers armed for a tick that had passed
 	struct list_link slots[TWHEEL_LEVELS][TWHEEL_SLOTS];
@@ -36,7 +38,7 @@ struct twheel {
 struct twheel *twheel_new(uint64_t now_ns);
 void twheel_free(struct twheel *); // armed timers are forgotten
 
-// The time of the current turn, as last given to new() or advance().
+// The time of the current turn, as last given to new(), set_now() or advance().
 static inline uint64_t twheel_now(const struct twheel *w)
 {
 	return w->now_ns;
@@ -62,6 +64,10 @@ static inline uint64_t twheel_expires_ns(const struct twheel_timer *t)
 {
 	return t->expires_tick * TWHEEL_NS_PER_TICK;
 }
+
+// Advances the time alone: what is due fires at the next advance(), behind what is armed for the
+// past meanwhile, unless it is cancelled or moved before. An earlier now_ns counts as equal.
+void twheel_set_now(struct twheel *, uint64_t now_ns);
 
 // Advances the time and fires due timers, in order of tick. An earlier now_ns than before counts as
 // equal. Returns true if any fired.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """gRPC's own clients and servers on both sides, and whole gigabytes in one stream."""
 
+import signal
 import time
 
 import pytest
@@ -12,6 +13,7 @@ SCENARIOS = ("unary", "server_streaming", "client_streaming", "bidi", "deadline"
              "big_message", "metadata", "blanks", "statuses")
 FLAT_KIB = 16 * 1024
 AGED_TIMEOUT_S = 60
+STOOD_S = 10  # a peer's silence is told within nine; gRPC's servers end a connection after twenty
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
@@ -42,6 +44,27 @@ def test_a_stream_whose_backend_dies_ends_unavailable(world):
 
 def test_many_calls_at_once_come_back_unaltered(make_world):
     make_world(n_rpc=2).start().bed.run_calls("many", count=20_000)
+
+
+def test_tcp_210_a_process_that_stood_still_loses_neither_call_nor_connection(make_world, tmp_path):
+    """For longer than a silent peer has, as a virtual machine that moves does."""
+    bed = make_world(n_rpc=2).start().bed
+    stop = tmp_path / "stop"
+    steady = bed.start_calls("steady", "steady", stop_file=str(stop))
+
+    def calls():
+        return bed.show_workers()[0]["ended"]["ok"]
+    wait_until(lambda: calls() > 100, AGED_TIMEOUT_S, "calls")
+    before = connections_of(bed)
+    bed.daemon.signal(signal.SIGSTOP)
+    time.sleep(STOOD_S)
+    bed.daemon.signal(signal.SIGCONT)
+    resumed = calls()
+    wait_until(lambda: calls() > resumed + 500, AGED_TIMEOUT_S, "more calls")
+    stop.touch()
+    assert bed.calls_result(steady)["calls"] > 500
+    assert connections_of(bed) == before
+    assert bed.show_workers()[0]["proxy"]["upstreams_unanswered"] == 0
 
 
 def test_ops_150_clients_that_reach_their_age_lose_nothing(make_world, tmp_path):

@@ -31,6 +31,24 @@ static void a_backend_that_hangs_is_found(void **state)
 	world_free(w);
 }
 
+// TCP-210: it has its time after the pause.
+static void a_pause_of_our_own_answers_for_nobody(void **state)
+{
+	struct world *w = asking_world(10 * SECOND, 5 * SECOND);
+	struct ask *a = ask(w, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	w->backends[0].deaf = w->backends[1].deaf = true;
+	world_run(w, 11500 * MS); // both have been asked
+	w->wire.now_ns += 30 * SECOND;
+	world_run(w, 4900 * MS);
+	assert_int_equal(world_counter(w, "pings_unanswered"), 0);
+	assert_false(a->closed);
+	world_run(w, 200 * MS);
+	assert_int_equal(world_counter(w, "pings_unanswered"), 2);
+	assert_reply(a, 14);
+	world_free(w);
+}
+
 // HX-31
 static void a_client_that_hangs_is_found(void **state)
 {
@@ -142,7 +160,8 @@ static void a_backend_gets_the_time_to_connect_that_its_clusters_want(void **sta
 
 #define CASE(f) cmocka_unit_test(f)
 RUN_SUITE("sim/proxy_keepalive", CASE(a_backend_that_hangs_is_found),
-	CASE(a_client_that_hangs_is_found), CASE(whoever_answers_is_never_cut),
-	CASE(whoever_sends_anything_has_more_time), CASE(without_an_interval_nobody_is_asked),
+	CASE(a_pause_of_our_own_answers_for_nobody), CASE(a_client_that_hangs_is_found),
+	CASE(whoever_answers_is_never_cut), CASE(whoever_sends_anything_has_more_time),
+	CASE(without_an_interval_nobody_is_asked),
 	CASE(a_backend_is_asked_as_often_as_its_clusters_want),
 	CASE(a_backend_gets_the_time_to_connect_that_its_clusters_want))

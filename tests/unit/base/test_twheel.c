@@ -67,6 +67,25 @@ static void armed_for_the_past_fires_at_the_next_advance(void **state)
 	twheel_free(wheel);
 }
 
+static void time_alone_fires_nothing_until_the_next_advance(void **state)
+{
+	wheel = twheel_new(50 * MS);
+	struct probe due = probe(), cancelled = probe(), later = probe();
+	twheel_arm(wheel, &due.timer, 60 * MS);
+	twheel_arm(wheel, &cancelled.timer, 300 * MS);
+	twheel_set_now(wheel, 9000 * MS);
+	assert_int_equal(twheel_now(wheel), 9000 * MS);
+	twheel_arm(wheel, &later.timer, 9001 * MS);
+	twheel_cancel(wheel, &cancelled.timer);
+	assert_int_equal(due.n_fired, 0);
+	assert_true(twheel_advance(wheel, 9000 * MS));
+	assert_int_equal(due.n_fired, 1);
+	assert_int_equal(later.n_fired + cancelled.n_fired, 0);
+	assert_true(twheel_advance(wheel, 9001 * MS));
+	assert_int_equal(later.n_fired, 1);
+	twheel_free(wheel);
+}
+
 static void rearming_for_the_past_in_fire_does_not_loop(void **state)
 {
 	wheel = twheel_new(50 * MS);
@@ -169,6 +188,7 @@ static void random_timers_fire_when_a_plain_list_says(void **state)
 
 RUN_SUITE("base/twheel", cmocka_unit_test(fires_at_the_tick_above_and_never_early),
 	cmocka_unit_test(armed_for_the_past_fires_at_the_next_advance),
+	cmocka_unit_test(time_alone_fires_nothing_until_the_next_advance),
 	cmocka_unit_test(rearming_for_the_past_in_fire_does_not_loop),
 	cmocka_unit_test(time_going_back_counts_as_standing_still),
 	cmocka_unit_test(a_callback_may_cancel_a_timer_of_the_same_tick),

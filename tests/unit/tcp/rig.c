@@ -226,6 +226,13 @@ void rig_after_ms(uint64_t ms)
 	rig_at_ms(twheel_now(rig.wheel) / NS_PER_MS + ms);
 }
 
+void rig_leap_ms(uint64_t ms)
+{
+	tcp_stack_flush(rig.stack);
+	twheel_advance(rig.wheel, twheel_now(rig.wheel) + ms * NS_PER_MS);
+	tcp_stack_flush(rig.stack);
+}
+
 uint64_t rig_ms(const struct out *o)
 {
 	return o->at_ns / NS_PER_MS;

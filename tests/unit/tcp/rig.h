@@ -88,6 +88,7 @@ void rig_skip(void); // forgets what was sent
 // Moves time to this instant (rig time starts at 0), flushing at every millisecond on the way.
 void rig_at_ms(uint64_t ms);
 void rig_after_ms(uint64_t ms);
+void rig_leap_ms(uint64_t ms); // in one step, as after a pause
 uint64_t rig_ms(const struct out *);
 
 // An open connection, SYN exchange skipped; window 65535 both ways, no options but MSS 1460 unless

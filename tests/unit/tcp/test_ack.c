@@ -267,6 +267,26 @@ static void the_owner_is_told_of_questions_without_an_answer(void **state)
 	assert_int_equal(rig.n_unanswered, 1);
 }
 
+// TCP-210: whatever was due meanwhile, the peer is asked first.
+static void a_pause_of_our_own_is_no_silence_of_the_peer(void **state)
+{
+	rig_accept(PLAIN);
+	tcp_conn_set_keepalive(rig.conn, 3 * NS_PER_SECOND);
+	rig_write("a");
+	rig_skip();
+	rig_leap_ms(100000);
+	assert_int_equal(rig_out()->len, 1); // again
+	assert_int_equal(rig.n_unanswered + rig.n_closed, 0);
+	IN(.flags = ACK, .seq = 1, .ack = 2);
+	rig_leap_ms(100000);
+	assert_int_equal(rig_out()->seq, 1); // a question
+	assert_int_equal(rig.n_unanswered + rig.n_closed, 0);
+	rig_after_ms(5999);
+	assert_int_equal(rig.n_unanswered, 0);
+	rig_after_ms(1);
+	assert_int_equal(rig.n_unanswered, 1);
+}
+
 // TCP-167: a closed window that is answered is no silence.
 static void who_answers_window_probes_is_not_silent(void **state)
 {
@@ -451,6 +471,7 @@ RUN_SUITE("tcp/ack", CASE(a_loss_is_found_after_2_gib_without_one),
 	CASE(a_slow_path_lengthens_the_user_timeout),
 	CASE(the_owner_is_told_before_the_user_timeout),
 	CASE(the_owner_is_told_of_questions_without_an_answer),
+	CASE(a_pause_of_our_own_is_no_silence_of_the_peer),
 	CASE(who_answers_window_probes_is_not_silent), CASE(keepalive_is_off_unless_asked_for),
 	CASE(the_first_two_duplicates_let_new_segments_out),
 	CASE(the_third_duplicate_resends_the_oldest_segment),
