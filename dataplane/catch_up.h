@@ -10,24 +10,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CATCH_UP_TURNS 64 // that receive: 8192 frames of a port
+#define CATCH_UP_NS (50 * NS_PER_MS) // at most, and never in two turns of a pause each
 
 struct catch_up { // zero at the start
 	uint64_t turned_ns; // the last turn
-	uint32_t n_left; // turns that may yet be without timers
+	uint64_t until_ns; // timers wait; 0 = they don't
 };
 
 // A turn at now_ns has read what it could, and whether there was anything. True = timers may fire.
-// A sleep is taken for a pause, too: it ends with the first turn that receives nothing.
 static inline bool catch_up(struct catch_up *c, uint64_t now_ns, bool received)
 {
 	bool paused = now_ns - c->turned_ns >= TWHEEL_PAUSE_NS;
 	c->turned_ns = now_ns;
-	if (!received)
-		c->n_left = 0;
-	else if (paused)
-		c->n_left = CATCH_UP_TURNS;
-	else if (c->n_left)
-		c->n_left--;
-	return c->n_left == 0;
+	if (!received || now_ns >= c->until_ns)
+		c->until_ns = received && paused && !c->until_ns ? now_ns + CATCH_UP_NS : 0;
+	return !c->until_ns;
 }

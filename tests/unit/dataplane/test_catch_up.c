@@ -23,10 +23,14 @@ static void timers_do_not_wait_for_ever(void **state)
 	struct catch_up c = {0};
 	assert_true(catch_up(&c, 5000 * MS, false));
 	assert_true(catch_up(&c, 9000 * MS, false));
-	uint32_t n = 0;
-	for (uint64_t now = 20000 * MS; !catch_up(&c, now, true); now += MS)
-		n++;
-	assert_int_equal(n, CATCH_UP_TURNS);
+	uint64_t now = 20000 * MS, paused = now;
+	while (!catch_up(&c, now, true))
+		now += MS;
+	assert_int_equal(now - paused, CATCH_UP_NS);
+	for (uint32_t i = 0; i < 10; i++) { // whose turns are pauses all
+		assert_false(catch_up(&c, now += 200 * MS, true));
+		assert_true(catch_up(&c, now += 200 * MS, true));
+	}
 }
 
 RUN_SUITE("dataplane/catch_up", cmocka_unit_test(timers_wait_for_what_came_in_a_pause),
