@@ -130,7 +130,10 @@ class Host:
                                                       self.speaker.down])
 
     def kill_all(self):
-        """What a host that dies has no time to do; its links stay."""
+        """What a host that dies has no time to do; its links stay. Its kernel is not to close the speaker's connection
+        for it: BFD alone may tell."""
+        self.lab.exec(self.ns, ["nft", "add table inet dead; add chain inet dead out { type filter hook output "
+                                       "priority 0; policy drop; }"])
         self.daemon.kill()
         for process in self.lab.processes:
             if re.fullmatch(rf"(announce|xds|shuntd|exabgp|zebra|staticd|bgpd|bfdd|bird)-(host)?{self.n}(-\d+)?",
