@@ -3,6 +3,7 @@
 
 #include "dataplane/h2/carrier.h"
 #include "dataplane/proxy/admit.h"
+#include "dataplane/proxy/client_cut.h"
 #include "dataplane/proxy/client_header.h"
 #include "dataplane/proxy/client_hello.h"
 #include "dataplane/proxy/client_windows.h"
@@ -24,9 +25,6 @@
 
 #define SETTINGS_TIMEOUT_NS (10 * NS_PER_SECOND)
 #define BLOCK_TIMEOUT_NS (10 * NS_PER_SECOND) // TH-04
-// Who has more than its bound to take is to take a part of it in a second, or is cut.
-#define MEASURE_NS NS_PER_SECOND
-#define TAKE_ALL_IN 4 // seconds
 
 static struct proxy_client *client_of(struct list_link *l)
 {
@@ -188,64 +186,6 @@ static void stall_fire(struct twheel_timer *t)
 	}
 }
 
-void proxy_client_cut_stream(struct proxy_client *c, struct h2_stream *s, enum proxy_counter why)
-{
-	struct proxy_request *r = h2_stream_user(s);
-	struct proxy_reply reply =
-		proxy_reply_for(LB_CAUSE_OVER_SHARE, STR("too much is kept for this client"));
-	proxy_count(c->conn.proxy, why);
-	if (r)
-		proxy_request_fail(r, &reply, H2_ENHANCE_YOUR_CALM);
-	else
-		h2_stream_reset(s, H2_ENHANCE_YOUR_CALM);
-}
-
-void proxy_client_cut(struct proxy_client *c, enum proxy_counter why)
-{
-	proxy_count(c->conn.proxy, why);
-	proxy_client_abort(c);
-}
-
-// What lies in TCP can't be taken back from there.
-static void cut_to_bound(struct proxy_client *c)
-{
-	if (proxy_conn_unsent(&c->conn) > c->buffer.bound + c->buffer.earned) {
-		proxy_client_cut(c, PROXY_clients_cut_for_buffer);
-		return;
-	}
-	proxy_conn_touch(&c->conn);
-	struct h2_stream *s = h2_conn_newest(c->conn.h2);
-	while (s && proxy_client_buffer_is_over(c)) {
-		struct h2_stream *older = h2_stream_older(s);
-		if (h2_stream_queued(s))
-			proxy_client_cut_stream(c, s, PROXY_streams_cut_for_buffer);
-		s = older;
-	}
-}
-
-static void buffer_fire(struct twheel_timer *);
-
-// TH-86
-static void watch_buffer(struct proxy_client *c)
-{
-	struct twheel *w = c->conn.proxy->wheel;
-	c->buffer.taken_mark = proxy_client_buffer_taken(c);
-	c->buffer.timer.fire = buffer_fire;
-	twheel_arm(w, &c->buffer.timer, twheel_now(w) + MEASURE_NS);
-}
-
-static void buffer_fire(struct twheel_timer *t)
-{
-	struct proxy_client *c = CONTAINER_OF(t, struct proxy_client, buffer.timer);
-	uint64_t took = proxy_client_buffer_taken(c) - c->buffer.taken_mark;
-	if (!proxy_client_buffer_is_over(c))
-		return;
-	if (took * TAKE_ALL_IN < proxy_client_buffer_unread(c))
-		cut_to_bound(c);
-	else
-		watch_buffer(c);
-}
-
 static void block_fire(struct twheel_timer *t)
 {
 	struct proxy_client *c = CONTAINER_OF(t, struct proxy_client, block_timer);
@@ -291,8 +231,9 @@ static void on_flushed(struct proxy_conn *conn)
 		proxy_client_windows_watch(c);
 	watch_block(c);
 	size_t left = proxy_conn_left(&c->conn);
-	if (left + h2_conn_queued(c->conn.h2) > c->buffer.bound && !twheel_armed(&c->buffer.timer))
-		watch_buffer(c);
+	if (left + h2_conn_queued(c->conn.h2) > proxy_client_buffer_little(&c->buffer) &&
+		!twheel_armed(&c->buffer.timer))
+		proxy_client_cut_watch(c);
 	if (left && !twheel_armed(&c->conn.timer)) {
 		proxy_conn_stalls(&c->conn);
 		proxy_conn_arm(&c->conn, stall_fire, PROXY_PATIENCE_NS);

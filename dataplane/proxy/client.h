@@ -61,6 +61,3 @@ struct proxy_client *proxy_client_after(const struct proxy_client *c);
 void proxy_client_close(struct proxy_client *, enum h2_error);
 // Sends RST at once.
 void proxy_client_abort(struct proxy_client *);
-// The same, and ends one of its streams (an answer or RST_STREAM): too much is kept for it.
-void proxy_client_cut(struct proxy_client *, enum proxy_counter why);
-void proxy_client_cut_stream(struct proxy_client *, struct h2_stream *, enum proxy_counter why);

@@ -55,14 +55,51 @@ static uint64_t bound_of(const struct proxy_client *c)
 	return c->buffer.bound + c->buffer.earned;
 }
 
-bool proxy_client_buffer_is_over(const struct proxy_client *c)
-{
-	return proxy_client_buffer_unread(c) > bound_of(c);
-}
-
 static uint64_t size_of_requests(const struct proxy_client *c)
 {
 	return (uint64_t)h2_conn_n_streams(c->conn.h2) * REQUEST_SIZE;
+}
+
+// Of requests. A body that waits is in both.
+static uint64_t requests_kept(const struct proxy_client *c)
+{
+	return h2_conn_unconsumed(c->conn.h2) + c->buffer.kept;
+}
+
+static uint64_t beyond(uint64_t n, uint64_t bound)
+{
+	return n > bound ? n - bound : 0;
+}
+
+uint64_t proxy_client_buffer_answers_over(const struct proxy_client *c)
+{
+	return beyond(proxy_client_buffer_unread(c), bound_of(c));
+}
+
+// A frame's header begins a chunk, so that those of answers may be two thirds full.
+static uint64_t in_chunks(uint64_t answers)
+{
+	return answers + answers / 2;
+}
+
+// A request has a chunk that is not full; how many it may have is its operator's choice. What a
+// window has grown by is its client's, too.
+uint64_t proxy_client_buffer_sum_over(const struct proxy_client *c)
+{
+	uint64_t bound = c->buffer.bound, unread = proxy_client_buffer_unread(c);
+	uint64_t n = h2_conn_n_streams(c->conn.h2), kept = requests_kept(c);
+	if (unread <= proxy_client_buffer_little(&c->buffer) || kept <= bound / 8)
+		return 0;
+	uint64_t themselves = min_u64(n * (REQUEST_SIZE + BUF_CHUNK_SIZE), bound / 4);
+	uint64_t all = in_chunks(unread) + kept + themselves;
+	return beyond(all + c->conn.proxy->client_window, bound_of(c) + h2_conn_window(c->conn.h2));
+}
+
+uint64_t proxy_client_buffer_of(const struct h2_stream *s)
+{
+	const struct proxy_request *r = h2_stream_user(s);
+	uint64_t body = h2_stream_n_received(s) - h2_stream_n_consumed(s);
+	return in_chunks(h2_stream_queued(s)) + body + (r ? r->replay.bytes.len : 0);
 }
 
 // Bodies stop at what TCP may hold: only fields go beyond. A reader that is slow has little of them
@@ -113,7 +150,7 @@ void proxy_client_buffer_earn(struct proxy_request *r, bool is_short)
 	const struct proxy *p = r->proxy;
 	uint32_t now = (uint32_t)b->earned, more = 0;
 	if (is_short && r->ahead && h2_stream_n_consumed(r->upstream) >= EARNS_FROM &&
-		!proxy_client_buffer_is_over(r->owner))
+		!proxy_client_buffer_answers_over(r->owner))
 		more = h2_stream_window(r->upstream);
 	uint32_t all = buf_allowed(p->chunks, now + more, 0, p->conf.window_max);
 	if (all > now)

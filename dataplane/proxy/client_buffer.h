@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is kept for one client connection (proxy_conf.client_buffer, "the bound" below):
 // - Answers that wait for it, in TCP's queue and those of its streams. Backends may send each
-//   stream PROXY_FIRST_WINDOW at any time, and more as the bound leaves room. Who has more to take
-//   than the bound, and takes too little of it, loses streams (TH-86, client.c).
-// - Bodies of requests that backends have not taken: HTTP/2's window of the connection (TH-88).
-// - Requests stored to be sent, or sent again (TH-89).
+//   stream PROXY_FIRST_WINDOW at any time, and more as the bound leaves room (TH-86).
+// - Bodies of requests that backends have not taken: HTTP/2's window of the connection, three
+//   eighths of the bound (TH-88).
+// - Requests stored to be sent, three quarters of it, or copied to be sent again, half (TH-89).
+// Who has more than the bound, of answers alone or of all, and takes too little of its answers,
+// loses streams (client_cut.h).
 // See docs/decisions/client-buffer.md.
 // Thread: the owning worker.
 #pragma once
@@ -15,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct h2_stream;
 struct proxy_client;
 struct proxy_request;
 
@@ -28,7 +31,7 @@ struct proxy_client_buffer {
 	uint64_t kept; // bytes of its stored requests, in chunks
 	uint64_t ahead; // bytes that backends may send beyond first windows
 	uint64_t earned; // and those that they may send besides, since the client took so many
-	struct twheel_timer timer; // client.c: armed while more than the bound waits to be taken
+	struct twheel_timer timer; // client_cut.c: armed while there is more
 	uint64_t taken_mark; // bytes that it had taken when the timer was armed
 };
 
@@ -38,18 +41,33 @@ uint64_t proxy_client_buffer_unread(const struct proxy_client *);
 uint64_t proxy_client_buffer_held(const struct proxy_client *);
 // Bytes that it has taken in total.
 uint64_t proxy_client_buffer_taken(const struct proxy_client *);
-// More than the bound waits to be taken.
-bool proxy_client_buffer_is_over(const struct proxy_client *);
+// Bytes of its answers beyond the bound, and of all that is kept for it, if that is much of answers
+// and of requests (TH-139). 0 = none.
+uint64_t proxy_client_buffer_answers_over(const struct proxy_client *);
+uint64_t proxy_client_buffer_sum_over(const struct proxy_client *);
+// What is kept for this one of its streams, of its answer and of its request, in bytes.
+uint64_t proxy_client_buffer_of(const struct h2_stream *);
+// With less of answers, TCP's included, none of that is over: bytes.
+static inline uint64_t proxy_client_buffer_little(const struct proxy_client_buffer *b)
+{
+	return b->bound / 4;
+}
 // Whether header fields of an answer may be queued for it, which no window holds back.
 bool proxy_client_buffer_takes_fields(const struct proxy_client *);
-// True if a request of its own may be stored to be sent later, or sent again.
+// A request of its own may be stored to be sent later.
 static inline bool proxy_client_buffer_may_wait(const struct proxy_client_buffer *b)
 {
-	return b->kept <= b->bound;
+	return b->kept <= b->bound / 4 * 3;
 }
+// Or sent again.
 static inline bool proxy_client_buffer_may_copy(const struct proxy_client_buffer *b)
 {
 	return b->kept * 2 <= b->bound;
+}
+// HTTP/2's window for bodies on a connection, with this bound: bytes.
+static inline uint32_t proxy_client_buffer_window(uint32_t bound)
+{
+	return bound / 8 * 3;
 }
 
 // Sets the window of the request's stream to the backend by what its client leaves free.

@@ -2,6 +2,7 @@
 #include "dataplane/proxy/pressure.h"
 
 #include "dataplane/proxy/client.h"
+#include "dataplane/proxy/client_cut.h"
 #include "dataplane/proxy/client_hello.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
@@ -58,12 +59,6 @@ static void look_at(struct proxy_pressure *s, struct proxy_client *c, bool at_an
 		measure_anew(c);
 }
 
-static bool holds(const struct h2_stream *s, const struct proxy_request *r)
-{
-	return h2_stream_queued(s) ||
-	       (r && (r->replay.bytes.len || (r->upstream && h2_stream_queued(r->upstream))));
-}
-
 static void cut(struct proxy *p, struct proxy_client *c)
 {
 	if (kept_in_conn(c) > proxy_client_buffer_held(c) / 2) {
@@ -75,7 +70,7 @@ static void cut(struct proxy *p, struct proxy_client *c)
 	uint32_t limit = limit_of(p);
 	while (s && uses(p->chunks, limit)) {
 		struct h2_stream *older = h2_stream_older(s);
-		if (holds(s, h2_stream_user(s)))
+		if (proxy_client_buffer_of(s))
 			proxy_client_cut_stream(c, s, PROXY_streams_cut_for_memory);
 		s = older;
 	}

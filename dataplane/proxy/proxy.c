@@ -5,6 +5,7 @@
 #include "dataplane/proxy/attempt.h"
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/client.h"
+#include "dataplane/proxy/client_buffer.h"
 #include "dataplane/proxy/client_header.h"
 #include "dataplane/proxy/client_hello.h"
 #include "dataplane/proxy/drain.h"
@@ -89,7 +90,7 @@ static void bound_client_buffers(struct proxy *p, struct h2_conf *h2)
 	h2->answer_stream_window = PROXY_FIRST_WINDOW;
 	h2->answer_conn_window = h2->conn_window;
 	if (p->conf.client_buffer)
-		h2->conn_window = p->conf.client_buffer;
+		h2->conn_window = proxy_client_buffer_window(p->conf.client_buffer);
 	else
 		p->conf.client_buffer = UINT32_MAX;
 	p->client_window = h2->conn_window;

@@ -189,19 +189,19 @@ static bool answer(struct proxy_request *r, const struct proxy_reply *reply, str
 	return proxy_reply_send(r->client, reply, &form);
 }
 
-void proxy_request_fail(
-	struct proxy_request *r, const struct proxy_reply *reply, enum h2_error code_if_answered)
+static void fail(struct proxy_request *r, const struct proxy_reply *reply, bool may_answer,
+	enum h2_error code)
 {
 	char room[PROXY_ID_MAX];
 	proxy_request_enter(r);
 	struct str id = proxy_trail_id(r, room);
 	proxy_trail_fail(r, reply, id);
 	proxy_request_end(r, reply->cause);
-	bool answered = r->state >= PROXY_REQUEST_ANSWERED;
+	bool answers = may_answer && r->state < PROXY_REQUEST_ANSWERED;
 	set_ending(r);
 	proxy_request_drop_upstream(r, H2_CANCEL);
-	if (answered) {
-		drop_client(r, code_if_answered);
+	if (!answers) {
+		drop_client(r, code);
 	} else if (r->client) {
 		if (answer(r, reply, id))
 			proxy_request_answered_all(r);
@@ -209,6 +209,18 @@ void proxy_request_fail(
 			drop_client(r, H2_INTERNAL_ERROR);
 	}
 	proxy_request_leave(r);
+}
+
+void proxy_request_fail(
+	struct proxy_request *r, const struct proxy_reply *reply, enum h2_error code_if_answered)
+{
+	fail(r, reply, true, code_if_answered);
+}
+
+void proxy_request_reset(
+	struct proxy_request *r, const struct proxy_reply *reply, enum h2_error code)
+{
+	fail(r, reply, false, code);
 }
 
 void proxy_request_cut_short(

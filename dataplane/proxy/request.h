@@ -169,6 +169,8 @@ void proxy_request_end(struct proxy_request *, enum lb_cause);
 // Ends it from our side: a local reply if the client has no response yet, else RST_STREAM(code).
 void proxy_request_fail(
 	struct proxy_request *, const struct proxy_reply *, enum h2_error code_if_answered);
+// RST_STREAM(code) in any case: nothing of it stays, whatever its client takes. The reply says why.
+void proxy_request_reset(struct proxy_request *, const struct proxy_reply *, enum h2_error code);
 void proxy_request_fail_with(struct proxy_request *, enum lb_cause, struct str text);
 void proxy_request_fail_overload(struct proxy_request *); // our pools are exhausted
 void proxy_request_answer_bad(struct proxy_request *, uint16_t status); // h2_message.bad

@@ -109,13 +109,19 @@ COLUMNS = ("row", "attack/s", "conns", "victim %", "p50 quiet", "p50", "p99 quie
            "RSS +KiB", "cut s", "counter", "back s", "verdict")
 
 
+def each(outcome):
+    n = max(1, outcome.report["most"])
+    later = f", then {(outcome.settled >> 10) // n}" if outcome.row.settles_s else ""
+    return f"{(outcome.held >> 10) // n}{later}"
+
+
 def cells(outcome, faults):
     r, report = outcome.row, outcome.report
     ms = [f"{1000 * quantile(samples, share):.1f}" for share in (0.5, 0.99)
           for samples in (outcome.quiet, outcome.ended)]
     cuts = report["cuts"]
     return (r.sentence, f"{outcome.rate:.0f}", str(report["connections"]), f"{outcome.success:.1f}", *ms,
-            str(outcome.held >> 10), str((outcome.held >> 10) // max(1, report["most"])), str(outcome.resident >> 10),
+            str(outcome.held >> 10), each(outcome), str(outcome.resident >> 10),
             f"{len(cuts)} by {max(cuts):.1f}" if cuts else "-",
             ", ".join(f"{name} {outcome.grown(name)}" for name in r.counters) or "-",
             "-" if outcome.back_s is None else f"{outcome.back_s:.1f}",

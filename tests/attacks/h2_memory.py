@@ -5,14 +5,24 @@ import itertools
 
 import raw_h2 as h2
 from resets import storm
-from row import MIB, STREAMS, row
+from row import KIB, STREAMS, row
 
 BIG_VALUE = "v" * 3900  # enters HPACK's table of 4 KiB once
 BIG_INDEX = h2.indexed(62)  # the newest entry
+WINDOW = 384 * KIB  # of a client's connection for bodies
 
 
 def gets(path, n=STREAMS):
     return b"".join(h2.headers(1 + 2 * i, h2.request(path)) for i in range(n))
+
+
+def bodies(size, n, first=0):
+    """To a backend that reads nothing, of requests that never end: size <= 16384 * 4."""
+    heads = [h2.headers(1 + 2 * i, h2.request("/hostile/deaf", method="POST"), end=False)
+             for i in range(first, first + n)]
+    parts = [b"".join(h2.data(1 + 2 * i, bytes(min(16384, size - at))) for at in range(0, size, 16384))
+             for i in range(first, first + n)]
+    return b"".join(head + part for head, part in zip(heads, parts))
 
 
 @row(seconds=(3, 20))
@@ -78,12 +88,33 @@ def large_fields_of_answers_that_are_not_read_are_bounded(a):
     a.hold()
 
 
-@row(seconds=(3, 20), held=2 * MIB)  # each of two kinds of bytes has a bound of its own
+@row(seconds=(3, 20))
+def bodies_that_no_backend_takes_are_bounded(a):
+    """TH-88, TH-89: small ones, of which copies are kept."""
+    a.send_each(a.connect(3), bodies(8000, WINDOW // 8000), WINDOW // 8000)
+    a.hold()
+
+
+@row(seconds=(3, 20))
+def large_bodies_that_no_backend_takes_are_bounded(a):
+    """TH-88."""
+    a.send_each(a.connect(3), bodies(64000, WINDOW // 64000), WINDOW // 64000)
+    a.hold()
+
+
+@row(seconds=(3, 20), counter="proxy.requests_over_buffer")
+def requests_with_large_fields_that_wait_are_bounded(a):
+    """TH-89: for a backend that allows no streams; fields that HPACK's table does not know."""
+    block = h2.request("/hostile/no_streams") + h2.literal("x-large", "v" * 10000)
+    a.send_each(a.connect(3), b"".join(h2.headers(1 + 2 * i, block) for i in range(STREAMS)), STREAMS)
+    a.hold()
+
+
+@row(seconds=(3, 20), held=1792 * KIB, settles_s=2, counter="proxy.streams_cut_for_buffer")
 def pages_and_bodies_that_nobody_takes_are_bounded_together(a):
-    """TH-86, TH-88: by a client that reads nothing, and a backend that reads nothing."""
+    """TH-86, TH-88, TH-139: by a client that reads nothing, and a backend that reads nothing."""
     half = STREAMS // 2
-    bodies = b"".join(h2.headers(1 + 2 * (half + i), h2.request("/hostile/deaf", method="POST"), end=False) +
-                      h2.data(1 + 2 * (half + i), bytes(16000)) for i in range(half))
     conns = a.connect(3, settings=((h2.INITIAL_WINDOW, h2.MAX_WINDOW),), reads=False)
-    a.send_each(conns, h2.window(0, 1 << 30) + gets("/page", half) + bodies, STREAMS)
+    sent = h2.window(0, 1 << 30) + gets("/page", half) + bodies(WINDOW // half, half, first=half)
+    a.send_each(conns, sent, STREAMS)
     a.hold()

@@ -4,6 +4,7 @@ row says itself: when an attacker is to be cut, and when all is to be given back
 
 import dataclasses
 import json
+import math
 import time
 
 import row as rows
@@ -36,6 +37,7 @@ class Outcome:
     held: int  # bytes of pools at most, more than before
     by_pool: dict
     resident: int  # bytes more than before
+    settled: int  # of pools at most, once the row's settles_s are over
     back_s: float | None  # None: not within the row's time
     left: dict  # pools that are not as before: objects more
 
@@ -63,11 +65,13 @@ def quantile(samples, share):
 class Watch:
     """What pools hold while an attack runs."""
 
-    def __init__(self, ground):
+    def __init__(self, ground, settles_s):
         self.ground = ground
+        self.settled_at = time.monotonic() + settles_s if settles_s else math.inf
         self.before = ground.used()
         self.resident = ground.resident()
         self.most, self.by_pool, self.most_resident = 0, {}, 0
+        self.settled = 0  # the most since then
 
     def look(self):
         now = self.ground.used()
@@ -81,6 +85,10 @@ class Watch:
         total = sum(held.values())
         if total > self.most:
             self.most, self.by_pool = total, held
+        if time.monotonic() > self.settled_at:
+            self.settled = max(self.settled, sum((used - self.before[pool][0]) * size
+                                                 for pool, (used, size, _) in now.items()
+                                                 if not pool.startswith(NOT_HELD)))
         self.most_resident = max(self.most_resident, self.ground.resident() - self.resident)
         return now
 
@@ -121,7 +129,7 @@ def run(ground, row, form):
     back_s = min(row.back_s, SHORT_BACK_S) if form == "short" and row.open else row.back_s
     stays = row.stays if form == "short" else {}
     ground.samples()
-    watch, before = Watch(ground), ground.counters()
+    watch, before = Watch(ground, row.settles_s), ground.counters()
     report = attack(ground, row, seconds, form, watch)
     ended_at = time.monotonic()
     time.sleep(AFTER_S)
@@ -138,7 +146,7 @@ def run(ground, row, form):
         time.sleep(POLL_S)
         left = watch.left(stays)
     return Outcome(row, report, {name: after[name] - before.get(name, 0) for name in after}, ended, ground.quiet,
-                   watch.most, watch.by_pool, watch.most_resident,
+                   watch.most, watch.by_pool, watch.most_resident, watch.settled,
                    None if left else time.monotonic() - ended_at, left)
 
 
@@ -153,6 +161,8 @@ def faults(outcome):
     if outcome.held > most:
         yield f"{outcome.held} bytes of pools were held, by {report['most']} connections that may hold {most}: " \
               f"{outcome.by_pool}"
+    if row.settles_s and not 0 < outcome.settled <= rows.MIB * report["most"]:
+        yield f"after {row.settles_s} s {outcome.settled} bytes were held by {report['most']} connections"
     for name in row.counters:
         if outcome.grown(name) < 1:
             yield f"{name} did not grow"

@@ -159,6 +159,7 @@ static void th_85_nobody_is_cut_while_there_is_memory(void **state)
 }
 
 #define BOUND (256u << 10)
+#define WAITS (BOUND / 4 * 3) // of requests
 #define CHUNKS_OF(bytes) ((bytes) / CHUNK)
 
 // TH-86: all streams together, with no window of the client's and without room in TCP.
@@ -232,6 +233,62 @@ static void th_86_a_reader_at_full_speed_is_not_cut(void **state)
 	world_free(w);
 }
 
+// TH-139: of a client that takes nothing, to a backend that takes nothing.
+static void th_139_answers_and_bodies_that_nobody_takes_are_bounded_in_sum(void **state)
+{
+	struct world *w = bounded_world_of(1, 32 << 10, 1 << 20);
+	uint32_t before = world_chunks_used(w);
+	ask_often(w, 0, KIND_HANG, 10 << 20, 45);
+	world_run(w, 50 * MS);
+	w->clients[0].deaf = true;
+	ask_often(w, 0, KIND_DOWNLOAD, 10 << 20, 50);
+	world_run(w, 500 * MS);
+	uint32_t begun = world_chunks_used(w) - before;
+	assert_int_equal(world_counter(w, "streams_cut_for_buffer"), 0); // it has a second
+	world_run(w, 2 * SECOND);
+	uint32_t settled = world_chunks_used(w) - before;
+	assert_in_range(settled, CHUNKS_OF(1 << 20) / 4, CHUNKS_OF((1 << 20) - 100 * 1360));
+	assert_true(settled < begun);
+	// The newest went, and no more than it took.
+	assert_in_range(world_counter(w, "streams_cut_for_buffer"), 1, 60);
+	check_pages(w, 1, 10);
+	world_free(w);
+}
+
+// TH-139
+static void th_139_who_reads_its_answers_is_not_cut_for_bodies_that_a_backend_leaves(void **state)
+{
+	struct world *w = bounded_world_of(1, 32 << 10, 1 << 20);
+	ask_often(w, 0, KIND_HANG, 10 << 20, 40);
+	for (uint32_t i = 0; i < 20; i++) {
+		ask_often(w, 0, KIND_DOWNLOAD, 100000, 40);
+		world_run(w, 200 * MS);
+	}
+	for (uint32_t i = 40; i < w->n_asks; i++)
+		assert_ok(w, &w->asks[i]);
+	assert_int_equal(world_counter(w, "streams_cut_for_buffer"), 0);
+	world_free(w);
+}
+
+// TH-139: of as many streams as a browser opens, at ten kilobytes a second, and a body besides.
+static void th_139_a_slow_reader_that_sends_is_not_cut(void **state)
+{
+	struct world *w = bounded_world_of(1, 32 << 10, 1 << 20);
+	w->clients[0].deaf = true;
+	ask_often(w, 0, KIND_HANG, 60000, 1);
+	ask_often(w, 0, KIND_DOWNLOAD, 20000, 94);
+	for (int i = 0; i < 600; i++) {
+		w->clients[0].ration += 4000;
+		w->clients[0].host->due = true;
+		tcp_conn_resume(w->clients[0].tcp);
+		world_run(w, 100 * MS);
+	}
+	for (uint32_t i = 1; i < 95; i++)
+		assert_ok(w, &w->asks[i]);
+	assert_int_equal(world_counter(w, "streams_cut_for_buffer"), 0);
+	world_free(w);
+}
+
 // TH-88
 static void th_88_uploads_that_no_backend_reads_are_bounded_for_each_client(void **state)
 {
@@ -259,8 +316,8 @@ static void th_89_requests_that_wait_are_bounded_for_each_client(void **state)
 	}
 	world_run(w, 5 * SECOND);
 	uint64_t n = world_counter(w, "requests_over_buffer");
-	assert_in_range(world_counter(w, "requests_waiting"), BOUND / 8200, BOUND / 8000 + 1);
-	assert_in_range(n, 5, 60 - BOUND / 8200); // the others went to the other cluster
+	assert_in_range(world_counter(w, "requests_waiting"), WAITS / 8200, WAITS / 8000 + 1);
+	assert_in_range(n, 5, 60 - WAITS / 8200); // the others went to the other cluster
 	assert_int_equal(world_ended(w, LB_CAUSE_OVER_SHARE), n);
 	check_pages(w, 1, 10);
 	for (uint32_t i = 0; i < 60; i++)
@@ -315,6 +372,9 @@ RUN_SUITE("proxy/memory", CASE(th_85_readers_of_nothing_leave_memory_to_others),
 	CASE(th_86_fields_that_are_not_read_are_bounded),
 	CASE(th_86_a_slow_reader_of_many_pages_is_not_cut),
 	CASE(th_86_a_reader_at_full_speed_is_not_cut),
+	CASE(th_139_answers_and_bodies_that_nobody_takes_are_bounded_in_sum),
+	CASE(th_139_who_reads_its_answers_is_not_cut_for_bodies_that_a_backend_leaves),
+	CASE(th_139_a_slow_reader_that_sends_is_not_cut),
 	CASE(th_88_uploads_that_no_backend_reads_are_bounded_for_each_client),
 	CASE(th_89_requests_that_wait_are_bounded_for_each_client),
 	CASE(th_89_copies_of_requests_are_bounded_for_each_client),
