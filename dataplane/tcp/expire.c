@@ -3,7 +3,6 @@
 #include "dataplane/tcp/mss.h"
 #include "dataplane/tcp/sent.h"
 #include "lb/base/container_of.h"
-#include "lb/base/min.h"
 
 #define KEEPALIVE_PROBES 8 // at least, in what our patience is
 // RFC 9293 3.8.3's R1 is three repetitions; where RTO is short they are over too soon to mean much.
@@ -103,18 +102,6 @@ static void handshake_expired(struct tcp_conn *c)
 	}
 }
 
-// TCP-210: a pause of our own is no silence of the peer.
-static void excuse(struct tcp_conn *c, enum tcp_timer which, uint64_t late_ns)
-{
-	uint64_t now = tcp_now(c->stack);
-	if (late_ns < TWHEEL_PAUSE_NS)
-		return;
-	if (which == TCP_TIMER_RTX)
-		c->progress_ns = min_u64(c->progress_ns + late_ns, now);
-	else if (which == TCP_TIMER_KEEPALIVE)
-		c->heard_ns = min_u64(c->heard_ns + late_ns, now);
-}
-
 static void fire_one(struct tcp_conn *c, enum tcp_timer which)
 {
 	switch (which) {
@@ -154,7 +141,7 @@ void tcp_expire_fire(struct twheel_timer *t)
 	for (unsigned i = 0; i < TCP_N_TIMERS && !c->dead; i++) {
 		if (!c->deadlines[i] || c->deadlines[i] > now)
 			continue;
-		excuse(c, (enum tcp_timer)i, now - c->deadlines[i]);
+		tcp_timer_excuse(c, (enum tcp_timer)i);
 		c->deadlines[i] = 0;
 		fire_one(c, (enum tcp_timer)i);
 	}

@@ -38,7 +38,7 @@ static size_t give(struct tcp_conn *c, const uint8_t *data, size_t len)
 	CHECK(n <= len);
 	if (n < len && !c->dead) {
 		c->paused = true;
-		if (c->resume_asked) // at the next turn, so that this cannot go round in circles
+		if (c->resume_asked) // with the timers, so that this cannot go round in circles
 			tcp_timer_set(c, TCP_TIMER_RESUME, tcp_now(c->stack));
 	}
 	return n;

@@ -184,7 +184,7 @@ void tcp_conn_push(struct tcp_conn *);
 // Bytes that on_data left, or that came behind them.
 size_t tcp_conn_unread(const struct tcp_conn *);
 // The owner can consume again: delivers stored bytes through on_data, at once or, if called inside
-// on_data, at the next turn.
+// on_data, when timers fire next.
 void tcp_conn_resume(struct tcp_conn *);
 // Queues FIN; nothing may be appended after it. Receiving goes on for as long as the peer likes:
 // the owner must abort a peer that never sends its FIN.

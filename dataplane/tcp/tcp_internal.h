@@ -492,6 +492,7 @@ bool tcp_fast_path_send(struct tcp_conn *, uint32_t len);
 // timer.c
 void tcp_timer_set(struct tcp_conn *, enum tcp_timer, uint64_t at_ns);
 void tcp_timer_stop(struct tcp_conn *, enum tcp_timer);
+void tcp_timer_excuse(struct tcp_conn *, enum tcp_timer); // its deadline passed unseen (TCP-210)
 void tcp_rtx_start(struct tcp_conn *); // from now
 // How long it waits for a peer that says nothing: the user timeout, or longer on a slow path.
 uint64_t tcp_patience(const struct tcp_conn *);

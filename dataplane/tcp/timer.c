@@ -3,6 +3,7 @@
 // leaves the entry where it is (it fires, finds nothing due, and moves itself), so acknowledgements
 // do not touch the wheel.
 #include "dataplane/tcp/recovery.h"
+#include "lb/base/min.h"
 #include "lb/base/time.h"
 
 #define DARK_NS (2 * NS_PER_SECOND)
@@ -20,6 +21,18 @@ void tcp_timer_set(struct tcp_conn *c, enum tcp_timer which, uint64_t at_ns)
 void tcp_timer_stop(struct tcp_conn *c, enum tcp_timer which)
 {
 	c->deadlines[which] = 0;
+}
+
+// A pause of our own is no silence of the peer: it has had so much less time.
+void tcp_timer_excuse(struct tcp_conn *c, enum tcp_timer which)
+{
+	uint64_t now = tcp_now(c->stack), at = c->deadlines[which];
+	if (!at || now < at + TWHEEL_PAUSE_NS)
+		return;
+	if (which == TCP_TIMER_RTX)
+		c->progress_ns = min_u64(c->progress_ns + (now - at), now);
+	else if (which == TCP_TIMER_KEEPALIVE)
+		c->heard_ns = min_u64(c->heard_ns + (now - at), now);
 }
 
 static uint64_t backed_off(const struct tcp_conn *c)
@@ -79,8 +92,11 @@ void tcp_rtx_start(struct tcp_conn *c)
 		c->tail_probe_next = true; // in the timeout's place, too
 		wait = probe < wait ? probe : wait;
 	}
-	if (now + wait + c->user_timeout_ns / 32 > c->progress_ns + c->user_timeout_ns)
+	if (now + wait + c->user_timeout_ns / 32 > c->progress_ns + c->user_timeout_ns) {
+		tcp_timer_excuse(
+			c, TCP_TIMER_RTX); // of the deadline that this one takes the place of
 		wait = shorten(c, now, wait);
+	}
 	tcp_timer_set(c, TCP_TIMER_RTX, now + wait);
 }
 

@@ -287,6 +287,28 @@ static void a_pause_of_our_own_is_no_silence_of_the_peer(void **state)
 	assert_int_equal(rig.n_unanswered, 1);
 }
 
+// TCP-210: with a tail to be probed, data that is written before its timers fire sets the deadline
+// anew.
+static void a_pause_of_our_own_is_excused_when_more_data_comes_first(void **state)
+{
+	rig_accept((struct tcp_opts){.has_mss = true, .mss = MSS, .sack_ok = true});
+	tcp_conn_set_user_timeout(rig.conn, 5 * NS_PER_SECOND);
+	rig_write("a");
+	rig_after_ms(10);
+	IN(.flags = ACK, .seq = 1, .ack = 2);
+	rig_write("b"); // is lost
+	tcp_stack_flush(rig.stack);
+	twheel_set_now(rig.wheel, twheel_now(rig.wheel) + 6 * NS_PER_SECOND);
+	rig_write("c");
+	tcp_stack_flush(rig.stack);
+	rig_skip();
+	rig_after_ms(1000);
+	assert_true(rig_peek() != NULL); // asks
+	assert_int_equal(rig.n_unanswered + rig.n_closed, 0);
+	rig_after_ms(5000);
+	assert_int_equal(rig.n_closed, 1); // it has its time, and no more
+}
+
 // TCP-167: a closed window that is answered is no silence.
 static void who_answers_window_probes_is_not_silent(void **state)
 {
@@ -472,6 +494,7 @@ RUN_SUITE("tcp/ack", CASE(a_loss_is_found_after_2_gib_without_one),
 	CASE(the_owner_is_told_before_the_user_timeout),
 	CASE(the_owner_is_told_of_questions_without_an_answer),
 	CASE(a_pause_of_our_own_is_no_silence_of_the_peer),
+	CASE(a_pause_of_our_own_is_excused_when_more_data_comes_first),
 	CASE(who_answers_window_probes_is_not_silent), CASE(keepalive_is_off_unless_asked_for),
 	CASE(the_first_two_duplicates_let_new_segments_out),
 	CASE(the_third_duplicate_resends_the_oldest_segment),
