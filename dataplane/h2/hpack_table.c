@@ -91,7 +91,7 @@ static bool has_room(const struct hpack_table *t, size_t text)
 	return t && t->n <= t->mask && t->text_end + text <= t->end;
 }
 
-__attribute__((noinline)) static enum hpack_added add_to_full(struct hpack_table **table,
+static __attribute__((noinline)) enum hpack_added add_any(struct hpack_table **table,
 	struct hpack_mem *m, size_t limit, const struct hpack_field *f, size_t to_come,
 	const struct hpack_sink *sink)
 {
@@ -122,7 +122,7 @@ __attribute__((noinline)) static enum hpack_added add_to_full(struct hpack_table
 }
 
 // Apart, so that the way to it saves no registers.
-__attribute__((noinline)) static enum hpack_added add_to_room(
+static __attribute__((noinline)) enum hpack_added add_to_room(
 	struct hpack_table *t, const struct hpack_field *f, size_t text)
 {
 	memcpy(append_entry(t, f, text), f->name.p, text);
@@ -137,5 +137,5 @@ enum hpack_added hpack_table_add(struct hpack_table **table, struct hpack_mem *m
 	bool is_one_text = f->value.p == f->name.p + f->name.len; // as in the memo
 	if (is_one_text && has_room(t, text) && t->size + text + HPACK_ENTRY_OVERHEAD <= limit)
 		return add_to_room(t, f, text);
-	return add_to_full(table, m, limit, f, to_come, sink);
+	return add_any(table, m, limit, f, to_come, sink);
 }
