@@ -239,16 +239,17 @@ static void turn(struct path_worker *w)
 	memcpy(in, w->in, n * sizeof(in[0]));
 	w->n_in = 0;
 	w->wire.now_ns += TURN_NS;
+	twheel_set_now(w->wheel, w->wire.now_ns);
 	control_turn(&w->control);
 	proxy_begin_turn(w->proxy, w->control.snapshot, w->wire.now_ns);
 	struct lb_command c;
 	while (spsc_read(&w->link->commands, &c))
 		proxy_command(w->proxy, &c);
-	twheel_advance(w->wheel, w->wire.now_ns);
 	for (uint32_t i = 0; i < n; i++) {
 		input(w, &in[i]);
 		free(in[i].bytes);
 	}
+	twheel_advance(w->wheel, w->wire.now_ns);
 	proxy_end_turn(w->proxy);
 	check_books(w, false);
 	tcp_stack_flush(w->tcp);

@@ -15,6 +15,7 @@
 #define N_BURST 250
 // No request costs less (dataplane/h2/feed.c).
 #define REQUEST_WORK 4608
+#define FLOOD_WORK (REQUEST_WORK + 2048) // with its reset
 // What is served from the line, and a quantum of each of four sources.
 #define MOST_IN_LINE ((PROXY_WORK_LINE + 4 * PROXY_WORK_QUANTUM) / REQUEST_WORK + 8)
 // And as it comes.
@@ -156,9 +157,11 @@ static void th_84_clients_that_go_leave_the_line(void **state)
 	for (uint32_t i = 0; i < MODEST(w); i++)
 		client_abort(&w->clients[i]);
 	struct ask *victim = ask_of(w, VICTIM(w), KIND_ECHO, 100);
-	uint64_t begun = run_by_turns(w, 100 * MS);
+	uint64_t first = next_turn(w, w->wire.now_ns + SECOND);
 	assert_true(world_counter(w, "inputs_put_off") > 0);
-	assert_in_range(begun, 1, PROXY_WORK_TURN / REQUEST_WORK); // none from the line
+	// A quantum of each of two sources, and none from the line.
+	assert_in_range(first, 1, (PROXY_WORK_TURN + 2 * PROXY_WORK_QUANTUM) / FLOOD_WORK + 1);
+	assert_int_equal(run_by_turns(w, 100 * MS), 0);
 	assert_ok(w, victim);
 	world_free(w); // checks that nothing is left
 }
