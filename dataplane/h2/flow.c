@@ -10,8 +10,8 @@
 
 #define UPDATE_BYTES (H2_FRAME_HEAD + 4)
 #define LEAST_STEP 4096
-// Windows full that a client's connection has brought before it grows: what backends take into
-// their own windows without reading on is less.
+// Windows full that a client's connection has brought before it grows: with all its streams it
+// fills as much of backends' own windows, without these reading on, and has none left to use it.
 #define EARNS_FROM 16
 
 bool h2_flow_receive(struct h2_conn *c, uint32_t len)
@@ -145,6 +145,11 @@ void h2_conn_set_window(struct h2_conn *c, uint32_t bytes)
 uint64_t h2_stream_n_consumed(const struct h2_stream *s)
 {
 	return (uint64_t)s->received - s->unconsumed;
+}
+
+uint64_t h2_stream_unconsumed(const struct h2_stream *s)
+{
+	return s->unconsumed;
 }
 
 uint32_t h2_stream_window(const struct h2_stream *s)

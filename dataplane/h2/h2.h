@@ -239,8 +239,9 @@ void h2_stream_consumed(struct h2_stream *, size_t n);
 void h2_stream_set_ahead(struct h2_stream *, uint32_t n);
 // The peer's whole window on the stream, in bytes: the one advertised and what it is ahead.
 uint32_t h2_stream_window(const struct h2_stream *);
-// Body bytes that its owner has consumed.
+// Body bytes that its owner has consumed, and those that it has not yet.
 uint64_t h2_stream_n_consumed(const struct h2_stream *);
+uint64_t h2_stream_unconsumed(const struct h2_stream *);
 // Body bytes that came, and those that were written to *out.
 uint64_t h2_stream_n_received(const struct h2_stream *);
 uint64_t h2_stream_n_sent(const struct h2_stream *);

@@ -41,7 +41,7 @@ static bool may_wait(struct proxy_request *r, const struct h2_message *head)
 			STR("too many requests of this client are waiting"));
 		return false;
 	}
-	if (head && !proxy_client_buffer_may_wait(&r->owner->buffer)) {
+	if (head && !proxy_client_buffer_may_wait(r->owner)) {
 		proxy_count(p, PROXY_requests_over_buffer);
 		proxy_request_fail_with(r, LB_CAUSE_OVER_SHARE,
 			STR("too many bytes of this client's requests are waiting"));

@@ -19,6 +19,8 @@
 #define LEAST_SHARE 32
 // Of what is left of that, a stream gets one part. N busy streams have one of N + 1 each.
 #define STREAM_SHARE 2
+// What TCP holds of answers does not depend on the bound: in sum there may be so much in any case.
+#define SUM_LEAST (1u << 20)
 // Of a request, the client's stream and the backend's; attempts that failed are few.
 #define REQUEST_SIZE (offsetof(struct proxy_request, tries) + (size_t)2 * H2_STREAM_SIZE)
 // A client that has taken so much of an answer reads on when HTTP/2's first window, 64 KiB as a
@@ -60,20 +62,16 @@ static uint64_t size_of_requests(const struct proxy_client *c)
 	return (uint64_t)h2_conn_n_streams(c->conn.h2) * REQUEST_SIZE;
 }
 
-// Of requests. A body that waits is in both.
-static uint64_t requests_kept(const struct proxy_client *c)
+bool proxy_client_buffer_answers_are_over(const struct proxy_client *c)
 {
-	return h2_conn_unconsumed(c->conn.h2) + c->buffer.kept;
+	return proxy_client_buffer_unread(c) > bound_of(c);
 }
 
-static uint64_t beyond(uint64_t n, uint64_t bound)
+bool proxy_client_buffer_may_wait(const struct proxy_client *c)
 {
-	return n > bound ? n - bound : 0;
-}
-
-uint64_t proxy_client_buffer_answers_over(const struct proxy_client *c)
-{
-	return beyond(proxy_client_buffer_unread(c), bound_of(c));
+	uint64_t kept = c->buffer.kept, bodies = h2_conn_unconsumed(c->conn.h2);
+	uint64_t others = kept - min_u64(kept, bodies);
+	return kept <= c->buffer.bound / 4 * 3 && others <= c->buffer.bound / 8 * 3;
 }
 
 // A frame's header begins a chunk, so that those of answers may be two thirds full.
@@ -82,24 +80,44 @@ static uint64_t in_chunks(uint64_t answers)
 	return answers + answers / 2;
 }
 
-// A request has a chunk that is not full; how many it may have is its operator's choice. What a
-// window has grown by is its client's, too.
-uint64_t proxy_client_buffer_sum_over(const struct proxy_client *c)
+// A body that waits for a backend is stored; of one that was sent there may be a copy, and at a
+// second attempt more of it may wait than the client is still charged with.
+static uint64_t request_of(const struct h2_stream *s)
 {
-	uint64_t bound = c->buffer.bound, unread = proxy_client_buffer_unread(c);
-	uint64_t n = h2_conn_n_streams(c->conn.h2), kept = requests_kept(c);
-	if (unread <= proxy_client_buffer_little(&c->buffer) || kept <= bound / 8)
-		return 0;
-	uint64_t themselves = min_u64(n * (REQUEST_SIZE + BUF_CHUNK_SIZE), bound / 4);
-	uint64_t all = in_chunks(unread) + kept + themselves;
-	return beyond(all + c->conn.proxy->client_window, bound_of(c) + h2_conn_window(c->conn.h2));
+	const struct proxy_request *r = h2_stream_user(s);
+	uint64_t body = h2_stream_unconsumed(s), stored = r ? r->replay.bytes.len : 0;
+	if (!r || !r->upstream)
+		return max_u64(body, stored);
+	return max_u64(body, h2_stream_queued(r->upstream)) + stored;
 }
 
 uint64_t proxy_client_buffer_of(const struct h2_stream *s)
 {
-	const struct proxy_request *r = h2_stream_user(s);
-	uint64_t body = h2_stream_n_received(s) - h2_stream_n_consumed(s);
-	return in_chunks(h2_stream_queued(s)) + body + (r ? r->replay.bytes.len : 0);
+	return in_chunks(h2_stream_queued(s)) + request_of(s);
+}
+
+// Bodies in a window that has grown are not among them: its client has earned it.
+static uint64_t requests_of(const struct proxy_client *c)
+{
+	uint64_t window = c->conn.proxy->client_window, bodies = h2_conn_unconsumed(c->conn.h2);
+	uint64_t earned = bodies - min_u64(bodies, window), all = 0;
+	for (struct h2_stream *s = h2_conn_newest(c->conn.h2); s; s = h2_stream_older(s))
+		all += request_of(s);
+	return all - min_u64(earned, all);
+}
+
+// Requests themselves count, with a chunk each that is half full. But a part at most: how many
+// there are is their operator's choice.
+bool proxy_client_buffer_sum_is_over(const struct proxy_client *c)
+{
+	uint64_t unread = proxy_client_buffer_unread(c), bound = c->buffer.bound;
+	uint64_t most = h2_conn_unconsumed(c->conn.h2) + c->buffer.kept;
+	if (unread <= proxy_client_buffer_little(&c->buffer) || most <= bound / 16)
+		return false;
+	uint64_t requests = requests_of(c), n = h2_conn_n_streams(c->conn.h2);
+	uint64_t themselves = min_u64(n * (REQUEST_SIZE + BUF_CHUNK_SIZE / 2), bound / 4);
+	uint64_t all = in_chunks(unread) + proxy_conn_unread(&c->conn) + requests + themselves;
+	return requests > bound / 16 && all > max_u64(bound, SUM_LEAST) + c->buffer.earned;
 }
 
 // Bodies stop at what TCP may hold: only fields go beyond. A reader that is slow has little of them
@@ -150,7 +168,7 @@ void proxy_client_buffer_earn(struct proxy_request *r, bool is_short)
 	const struct proxy *p = r->proxy;
 	uint32_t now = (uint32_t)b->earned, more = 0;
 	if (is_short && r->ahead && h2_stream_n_consumed(r->upstream) >= EARNS_FROM &&
-		!proxy_client_buffer_answers_over(r->owner))
+		!proxy_client_buffer_answers_are_over(r->owner))
 		more = h2_stream_window(r->upstream);
 	uint32_t all = buf_allowed(p->chunks, now + more, 0, p->conf.window_max);
 	if (all > now)

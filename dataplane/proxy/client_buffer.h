@@ -4,7 +4,8 @@
 //   stream PROXY_FIRST_WINDOW at any time, and more as the bound leaves room (TH-86).
 // - Bodies of requests that backends have not taken: HTTP/2's window of the connection, three
 //   eighths of the bound (TH-88).
-// - Requests stored to be sent, three quarters of it, or copied to be sent again, half (TH-89).
+// - Requests stored to be sent, three quarters of it, of which bodies may be half, or copied to be
+//   sent again, half (TH-89).
 // Who has more than the bound, of answers alone or of all, and takes too little of its answers,
 // loses streams (client_cut.h).
 // See docs/decisions/client-buffer.md.
@@ -41,24 +42,21 @@ uint64_t proxy_client_buffer_unread(const struct proxy_client *);
 uint64_t proxy_client_buffer_held(const struct proxy_client *);
 // Bytes that it has taken in total.
 uint64_t proxy_client_buffer_taken(const struct proxy_client *);
-// Bytes of its answers beyond the bound, and of all that is kept for it, if that is much of answers
-// and of requests (TH-139). 0 = none.
-uint64_t proxy_client_buffer_answers_over(const struct proxy_client *);
-uint64_t proxy_client_buffer_sum_over(const struct proxy_client *);
+// There is more than the bound: of answers (TH-86), or of all that is kept for it, with much of
+// answers and of requests (TH-139).
+bool proxy_client_buffer_answers_are_over(const struct proxy_client *);
+bool proxy_client_buffer_sum_is_over(const struct proxy_client *);
 // What is kept for this one of its streams, of its answer and of its request, in bytes.
 uint64_t proxy_client_buffer_of(const struct h2_stream *);
-// With less of answers, TCP's included, none of that is over: bytes.
+// With no more bytes of answers than that, neither is.
 static inline uint64_t proxy_client_buffer_little(const struct proxy_client_buffer *b)
 {
-	return b->bound / 4;
+	return b->bound / 16;
 }
 // Whether header fields of an answer may be queued for it, which no window holds back.
 bool proxy_client_buffer_takes_fields(const struct proxy_client *);
 // A request of its own may be stored to be sent later.
-static inline bool proxy_client_buffer_may_wait(const struct proxy_client_buffer *b)
-{
-	return b->kept <= b->bound / 4 * 3;
-}
+bool proxy_client_buffer_may_wait(const struct proxy_client *);
 // Or sent again.
 static inline bool proxy_client_buffer_may_copy(const struct proxy_client_buffer *b)
 {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/client_cut.h"
 
+#include "dataplane/h2/carrier.h"
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/client_buffer.h"
 #include "dataplane/proxy/request.h"
+#include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"
@@ -15,7 +17,14 @@
 void proxy_client_cut(struct proxy_client *c, enum proxy_counter why)
 {
 	proxy_count(c->conn.proxy, why);
-	c->conn.ops->on_expired(&c->conn);
+	c->conn.ops->on_expired(&c->conn); // client.c, which calls this file
+}
+
+// Behind what its client does not take, a reply would wait, and keep the request for as long.
+// HTTP/1.1 has nothing else.
+static bool takes_reply(const struct proxy_client *c)
+{
+	return !proxy_client_buffer_unread(c) || h2_conn_version(c->conn.h2) != 20;
 }
 
 void proxy_client_cut_stream(struct proxy_client *c, struct h2_stream *s, enum proxy_counter why)
@@ -24,29 +33,44 @@ void proxy_client_cut_stream(struct proxy_client *c, struct h2_stream *s, enum p
 	struct proxy_reply reply =
 		proxy_reply_for(LB_CAUSE_OVER_SHARE, STR("too much is kept for this client"));
 	proxy_count(c->conn.proxy, why);
-	if (r)
-		proxy_request_reset(r, &reply, H2_ENHANCE_YOUR_CALM);
-	else
+	if (!r)
 		h2_stream_reset(s, H2_ENHANCE_YOUR_CALM);
+	else if (takes_reply(c))
+		proxy_request_fail(r, &reply, H2_ENHANCE_YOUR_CALM);
+	else
+		proxy_request_reset(r, &reply, H2_ENHANCE_YOUR_CALM);
 }
 
-static uint64_t answer_of(const struct h2_stream *s)
+static bool has_answer(const struct h2_stream *s)
 {
-	return h2_stream_queued(s);
+	return h2_stream_queued(s) != 0;
 }
 
-// Streams that have some of it, the newest first.
-static void cut_streams(
-	struct proxy_client *c, uint64_t over, uint64_t (*of)(const struct h2_stream *))
+// Small ones are many, and free little.
+static bool has_much(const struct h2_stream *s)
 {
-	struct h2_stream *s = h2_conn_newest(c->conn.h2);
-	while (s && over) {
-		struct h2_stream *older = h2_stream_older(s);
-		uint64_t n = of(s);
-		if (n)
+	return proxy_client_buffer_of(s) >= PROXY_FIRST_WINDOW;
+}
+
+// The newest first.
+static void cut_while(struct proxy_client *c, bool (*is_over)(const struct proxy_client *),
+	bool (*has)(const struct h2_stream *))
+{
+	struct h2_stream *older;
+	for (struct h2_stream *s = h2_conn_newest(c->conn.h2); s && is_over(c); s = older) {
+		older = h2_stream_older(s);
+		if (has(s))
 			proxy_client_cut_stream(c, s, PROXY_streams_cut_for_buffer);
-		over = n < over ? over - n : 0;
-		s = older;
+	}
+}
+
+// What was sent is as good without its copy, only never sent again.
+static void give_up_copies(struct proxy_client *c)
+{
+	for (struct h2_stream *s = h2_conn_newest(c->conn.h2); s; s = h2_stream_older(s)) {
+		struct proxy_request *r = h2_stream_user(s);
+		if (r && r->upstream && proxy_replay_stored(&r->replay))
+			proxy_retry_give_up(r);
 	}
 }
 
@@ -58,13 +82,15 @@ static void cut_to_bound(struct proxy_client *c)
 		return;
 	}
 	proxy_conn_touch(&c->conn);
-	cut_streams(c, proxy_client_buffer_answers_over(c), answer_of);
-	cut_streams(c, proxy_client_buffer_sum_over(c), proxy_client_buffer_of);
+	cut_while(c, proxy_client_buffer_answers_are_over, has_answer);
+	if (proxy_client_buffer_sum_is_over(c))
+		give_up_copies(c);
+	cut_while(c, proxy_client_buffer_sum_is_over, has_much);
 }
 
 static bool is_over(const struct proxy_client *c)
 {
-	return proxy_client_buffer_answers_over(c) || proxy_client_buffer_sum_over(c);
+	return proxy_client_buffer_answers_are_over(c) || proxy_client_buffer_sum_is_over(c);
 }
 
 static void fire(struct twheel_timer *t)

@@ -11,7 +11,7 @@ struct proxy_client;
 
 // Sends RST at once; `why` counts.
 void proxy_client_cut(struct proxy_client *, enum proxy_counter why);
-// Resets one of its streams.
+// Ends one of its streams.
 void proxy_client_cut_stream(struct proxy_client *, struct h2_stream *, enum proxy_counter why);
 // If there is more than its bound, it is to take a part of its answers within a second. Call it
 // when more than proxy_client_buffer_little() waits and buffer.timer is not armed.

@@ -36,8 +36,8 @@ struct proxy_conn_ops {
 	// Input is left that HTTP/2 did not take. True = proxy_conn_resume() will be called. NULL =
 	// it waits for room alone.
 	bool (*on_fed_short)(struct proxy_conn *);
-	// A PING was not answered in time, nor did anything else come; or a client that was to
-	// leave is still there (leave.h).
+	// It is to end: a PING was not answered in time, nor did anything else come; or a client
+	// that was to leave is still there (leave.h), or too much is kept for it (client_cut.h).
 	void (*on_expired)(struct proxy_conn *);
 	// The peer sends no more.
 	void (*on_eof)(struct proxy_conn *);

@@ -32,7 +32,7 @@
 	/* Kept most of the worker's chunks when they ran short: */                               \
 	X(streams_cut_for_memory)                                                                  \
 	X(clients_cut_for_memory)                                                                  \
-	/* More than limits.client_buffer_kib waited for a client that took too little: */         \
+	/* More than limits.client_buffer_kib was kept for a client that took too little: */       \
 	X(streams_cut_for_buffer)                                                                  \
 	X(clients_cut_for_buffer)                                                                  \
 	X(answers_over_buffer) /* ended, as their fields would have added to it */                 \

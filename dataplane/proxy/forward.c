@@ -22,13 +22,6 @@ static void touch(struct h2_stream *s)
 	proxy_conn_touch(h2_conn_user(h2_stream_conn(s)));
 }
 
-static void give_up_retry(struct proxy_request *r)
-{
-	if (r->access.is_on)
-		proxy_access_keep(r);
-	proxy_replay_drop(r->proxy, &r->replay);
-}
-
 // Keeps the body of a request under way for a second attempt, or gives that up.
 static void keep_for_retry(struct proxy_request *r, const uint8_t *data, size_t len)
 {
@@ -37,7 +30,7 @@ static void keep_for_retry(struct proxy_request *r, const uint8_t *data, size_t 
 		return;
 	if (!proxy_retry_may_keep(r, proxy_replay_body_len(kept) + len) ||
 		!proxy_replay_put_body(r->proxy, kept, data, len))
-		give_up_retry(r);
+		proxy_retry_give_up(r);
 }
 
 // Left for the backend.
@@ -124,7 +117,7 @@ void proxy_forward_request_trailers(struct proxy_request *r, const struct h2_mes
 	} else if (r->upstream) {
 		if (proxy_replay_stored(&r->replay) &&
 			!proxy_replay_put_trailers(r->proxy, &r->replay, m))
-			give_up_retry(r);
+			proxy_retry_give_up(r);
 		touch(r->upstream);
 		if (!h2_stream_send_message(r->upstream, m))
 			proxy_request_fail_overload(r);

@@ -167,3 +167,10 @@ bool proxy_retry_may_keep(const struct proxy_request *r, size_t body_len)
 	return r->plan.retry.statuses && body_len <= PROXY_RETRY_BODY_MAX &&
 	       pool_left(chunks) >= chunks->n_total / 2;
 }
+
+void proxy_retry_give_up(struct proxy_request *r)
+{
+	if (r->access.is_on)
+		proxy_access_keep(r);
+	proxy_replay_drop(r->proxy, &r->replay);
+}

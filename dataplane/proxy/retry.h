@@ -46,3 +46,5 @@ bool proxy_retry_status(struct proxy_request *, int grpc_status, const struct h2
 int proxy_retry_status_of(const struct h2_message *answer);
 // True if a body of body_len bytes may be kept for another attempt.
 bool proxy_retry_may_keep(const struct proxy_request *, size_t body_len);
+// Drops what is kept of a request that was sent.
+void proxy_retry_give_up(struct proxy_request *);

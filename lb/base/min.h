@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smaller of two numbers.
+// The smaller of two numbers, and the larger one.
 // Thread: any.
 #pragma once
 
@@ -19,4 +19,9 @@ static inline uint32_t min_u32(uint32_t a, uint32_t b)
 static inline uint64_t min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
+}
+
+static inline uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
 }

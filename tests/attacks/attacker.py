@@ -54,6 +54,8 @@ class Conn:
         self.goaway = None  # its code
         self.resets = collections.Counter()  # by code
         self.responses = self.acks = 0  # acks: of SETTINGS
+        self.window = h2.DEFAULT_WINDOW  # of the connection, as granted
+        self.is_amid, self.owed = False, b""  # a frame is sent in part; what is to be sent behind it
         self.answers = {}  # by stream: fields and body, if it keeps_answers
         self.keeps_answers = False
         self.decoder = hpack.Decoder()
@@ -70,6 +72,7 @@ class Conn:
 
     def send(self, data):
         """All of it; Cut or Over when that can't be."""
+        self.is_amid = True
         view = memoryview(data)
         while view:
             self.pump()
@@ -79,6 +82,10 @@ class Conn:
                 self.wait(writable=True)
             except OSError:
                 self.cut()
+        self.is_amid = False
+        owed, self.owed = self.owed, b""
+        if owed:
+            self.send(owed)
 
     def try_send(self, data):
         """What the socket takes at once; its length."""
@@ -133,6 +140,10 @@ class Conn:
             self.answer(stream, payload.decode("latin-1"))
         elif kind == h2.SETTINGS and flags & h2.ACK:
             self.acks += 1
+        elif kind == h2.WINDOW and stream == 0:
+            self.window += int.from_bytes(payload, "big")
+        elif kind == h2.SETTINGS and self.is_amid:
+            self.owed += h2.frame(h2.SETTINGS, h2.ACK)
         elif kind == h2.SETTINGS:
             with contextlib.suppress(OSError):  # reading tells
                 self.socket.send(h2.frame(h2.SETTINGS, h2.ACK))

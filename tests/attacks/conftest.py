@@ -111,7 +111,7 @@ COLUMNS = ("row", "attack/s", "conns", "victim %", "p50 quiet", "p50", "p99 quie
 
 def each(outcome):
     n = max(1, outcome.report["most"])
-    later = f", then {(outcome.settled >> 10) // n}" if outcome.row.settles_s else ""
+    later = f", then {(outcome.settled >> 10) // n}" if outcome.row.settles else ""
     return f"{(outcome.held >> 10) // n}{later}"
 
 

@@ -9,7 +9,7 @@ from row import KIB, STREAMS, row
 
 BIG_VALUE = "v" * 3900  # enters HPACK's table of 4 KiB once
 BIG_INDEX = h2.indexed(62)  # the newest entry
-WINDOW = 384 * KIB  # of a client's connection for bodies
+WINDOW = 384 * KIB  # of a client's connection for bodies, at first
 
 
 def gets(path, n=STREAMS):
@@ -17,12 +17,20 @@ def gets(path, n=STREAMS):
 
 
 def bodies(size, n, first=0):
-    """To a backend that reads nothing, of requests that never end: size <= 16384 * 4."""
-    heads = [h2.headers(1 + 2 * i, h2.request("/hostile/deaf", method="POST"), end=False)
-             for i in range(first, first + n)]
-    parts = [b"".join(h2.data(1 + 2 * i, bytes(min(16384, size - at))) for at in range(0, size, 16384))
-             for i in range(first, first + n)]
-    return b"".join(head + part for head, part in zip(heads, parts))
+    """To a backend that reads nothing, of requests that never end."""
+    def one(stream):
+        head = h2.headers(stream, h2.request("/hostile/deaf", method="POST"), end=False)
+        return head + b"".join(h2.data(stream, bytes(min(16384, size - at))) for at in range(0, size, 16384))
+    return b"".join(one(1 + 2 * i) for i in range(first, first + n))
+
+
+def send_bodies(a, size):
+    """On each of three connections as many as its window has room for."""
+    for conn in a.connect(3):
+        conn.wait_acks(1)
+        n = min(STREAMS, conn.window // size)
+        a.send_each([conn], bodies(size, n), n)
+    a.hold()
 
 
 @row(seconds=(3, 20))
@@ -91,15 +99,13 @@ def large_fields_of_answers_that_are_not_read_are_bounded(a):
 @row(seconds=(3, 20))
 def bodies_that_no_backend_takes_are_bounded(a):
     """TH-88, TH-89: small ones, of which copies are kept."""
-    a.send_each(a.connect(3), bodies(8000, WINDOW // 8000), WINDOW // 8000)
-    a.hold()
+    send_bodies(a, 8000)
 
 
-@row(seconds=(3, 20))
+@row(seconds=(3, 20), held=512 * KIB)
 def large_bodies_that_no_backend_takes_are_bounded(a):
     """TH-88."""
-    a.send_each(a.connect(3), bodies(64000, WINDOW // 64000), WINDOW // 64000)
-    a.hold()
+    send_bodies(a, 64000)
 
 
 @row(seconds=(3, 20), counter="proxy.requests_over_buffer")
@@ -110,11 +116,23 @@ def requests_with_large_fields_that_wait_are_bounded(a):
     a.hold()
 
 
-@row(seconds=(3, 20), held=1792 * KIB, settles_s=2, counter="proxy.streams_cut_for_buffer")
+@row(seconds=(4, 20), held=1792 * KIB, settles=True, counter="proxy.streams_cut_for_buffer")
 def pages_and_bodies_that_nobody_takes_are_bounded_together(a):
-    """TH-86, TH-88, TH-139: by a client that reads nothing, and a backend that reads nothing."""
-    half = STREAMS // 2
+    """TH-139: by a client that reads nothing, and a backend that reads nothing."""
+    n_pages, size = 75, 16000
+    n_bodies = min(STREAMS - n_pages, WINDOW // size)
     conns = a.connect(3, settings=((h2.INITIAL_WINDOW, h2.MAX_WINDOW),), reads=False)
-    sent = h2.window(0, 1 << 30) + gets("/page", half) + bodies(WINDOW // half, half, first=half)
-    a.send_each(conns, sent, STREAMS)
+    sent = h2.window(0, 1 << 30) + gets("/page", n_pages) + bodies(size, n_bodies, first=n_pages)
+    a.send_each(conns, sent, n_pages + n_bodies)
+    a.hold()
+
+
+@row(seconds=(4, 20), held=1792 * KIB, settles=True)
+def requests_that_wait_and_two_pages_are_bounded_together(a):
+    """TH-89, TH-139: large fields and bodies for a backend that allows no streams, by a client that reads nothing."""
+    head = h2.request("/hostile/no_streams", method="POST") + h2.literal("x-large", "v" * 8100)
+    waiting = b"".join(h2.headers(5 + 2 * i, head, end=False) + h2.data(5 + 2 * i, bytes(4000))
+                       for i in range(min(STREAMS - 2, WINDOW // 4000)))
+    conns = a.connect(3, settings=((h2.INITIAL_WINDOW, h2.MAX_WINDOW),), reads=False)
+    a.send_each(conns, h2.window(0, 1 << 30) + gets("/page", 2) + waiting, STREAMS)
     a.hold()

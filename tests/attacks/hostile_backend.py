@@ -209,11 +209,13 @@ def beyond_the_window(peer):
 def endless_body(peer):
     """As much as the windows allow."""
     peer.preface()
-    left, streams = h2.DEFAULT_WINDOW, {}
-    for kind, _, stream, payload in peer.frames():
+    left, first, streams = h2.DEFAULT_WINDOW, h2.DEFAULT_WINDOW, {}
+    for kind, flags, stream, payload in peer.frames():
         if kind == h2.HEADERS:
             peer.send(h2.headers(stream, status(), end=False))
-            streams[stream] = h2.DEFAULT_WINDOW
+            streams[stream] = first
+        elif kind == h2.SETTINGS and not flags & h2.ACK:
+            first = h2.settings_of(payload).get(h2.INITIAL_WINDOW, first)
         elif kind == h2.RST:
             streams.pop(stream, None)
         elif kind == h2.WINDOW and stream == 0:

@@ -4,7 +4,6 @@ row says itself: when an attacker is to be cut, and when all is to be given back
 
 import dataclasses
 import json
-import math
 import time
 
 import row as rows
@@ -19,6 +18,7 @@ BACK = {"clients": 8, "requests": 16, "tcp_connections": 12, "tcp_ranges": 4, "t
 # Frames of the device, and what only remembers that a connection was.
 NOT_HELD = ("mbufs", "tcp_time_wait", "upstreams")
 CUT_SPARE_S = 2
+SETTLED_S = 0.5  # of looks
 AGAIN_S = 10  # of the attack, if the short form had no effect
 SHORT_BACK_S = 5  # a row that is open is not waited for longer in the short form
 
@@ -37,7 +37,7 @@ class Outcome:
     held: int  # bytes of pools at most, more than before
     by_pool: dict
     resident: int  # bytes more than before
-    settled: int  # of pools at most, once the row's settles_s are over
+    settled: int  # of pools at most when the attack was about to end
     back_s: float | None  # None: not within the row's time
     left: dict  # pools that are not as before: objects more
 
@@ -65,13 +65,12 @@ def quantile(samples, share):
 class Watch:
     """What pools hold while an attack runs."""
 
-    def __init__(self, ground, settles_s):
+    def __init__(self, ground):
         self.ground = ground
-        self.settled_at = time.monotonic() + settles_s if settles_s else math.inf
         self.before = ground.used()
         self.resident = ground.resident()
         self.most, self.by_pool, self.most_resident = 0, {}, 0
-        self.settled = 0  # the most since then
+        self.looks = []  # (when, bytes of pools)
 
     def look(self):
         now = self.ground.used()
@@ -85,12 +84,16 @@ class Watch:
         total = sum(held.values())
         if total > self.most:
             self.most, self.by_pool = total, held
-        if time.monotonic() > self.settled_at:
-            self.settled = max(self.settled, sum((used - self.before[pool][0]) * size
+        self.looks.append((time.monotonic(), sum(max(0, used - self.before[pool][0]) * size
                                                  for pool, (used, size, _) in now.items()
-                                                 if not pool.startswith(NOT_HELD)))
+                                                 if not pool.startswith(NOT_HELD))))
         self.most_resident = max(self.most_resident, self.ground.resident() - self.resident)
         return now
+
+    def settled(self):
+        """What pools held at most when the attack was about to end."""
+        end = self.looks[-1][0]
+        return max(held for at, held in self.looks if at >= end - SETTLED_S)
 
     def left(self, more):
         now = self.ground.used()
@@ -129,7 +132,7 @@ def run(ground, row, form):
     back_s = min(row.back_s, SHORT_BACK_S) if form == "short" and row.open else row.back_s
     stays = row.stays if form == "short" else {}
     ground.samples()
-    watch, before = Watch(ground, row.settles_s), ground.counters()
+    watch, before = Watch(ground), ground.counters()
     report = attack(ground, row, seconds, form, watch)
     ended_at = time.monotonic()
     time.sleep(AFTER_S)
@@ -146,7 +149,7 @@ def run(ground, row, form):
         time.sleep(POLL_S)
         left = watch.left(stays)
     return Outcome(row, report, {name: after[name] - before.get(name, 0) for name in after}, ended, ground.quiet,
-                   watch.most, watch.by_pool, watch.most_resident, watch.settled,
+                   watch.most, watch.by_pool, watch.most_resident, watch.settled(),
                    None if left else time.monotonic() - ended_at, left)
 
 
@@ -161,8 +164,8 @@ def faults(outcome):
     if outcome.held > most:
         yield f"{outcome.held} bytes of pools were held, by {report['most']} connections that may hold {most}: " \
               f"{outcome.by_pool}"
-    if row.settles_s and not 0 < outcome.settled <= rows.MIB * report["most"]:
-        yield f"after {row.settles_s} s {outcome.settled} bytes were held by {report['most']} connections"
+    if row.settles and outcome.settled > rows.MIB * report["most"]:
+        yield f"in the end {outcome.settled} bytes of pools were held by {report['most']} connections"
     for name in row.counters:
         if outcome.grown(name) < 1:
             yield f"{name} did not grow"

@@ -24,6 +24,10 @@ def settings(*pairs):
     return frame(SETTINGS, 0, 0, b"".join(struct.pack("!HI", *pair) for pair in pairs))
 
 
+def settings_of(payload):
+    return dict(struct.iter_unpack("!HI", payload))
+
+
 def rst(stream, code=CANCEL):
     return frame(RST, 0, stream, struct.pack("!I", code))
 

@@ -26,7 +26,7 @@ class Row:
     cut_s: float | None = None  # the balancer ends each of the attacker's connections within so many seconds
     spared: bool = False  # the balancer must end none of them
     held: int = MIB  # bytes of pools for each connection that the attacker has at one time
-    settles_s: float | None = None  # from so many seconds on each holds a mebibyte at most
+    settles: bool = False  # what each holds in the end is a mebibyte at most
     back_s: float = 60  # within which everything is given back
     stays: dict = dataclasses.field(default_factory=dict)  # objects of a pool that the short form doesn't wait for
     check: typing.Callable | None = None  # check(outcome): an error, or None
