@@ -72,6 +72,7 @@ class Conn:
 
     def send(self, data):
         """All of it; Cut or Over when that can't be."""
+        self.pump()
         self.is_amid = True
         view = memoryview(data)
         while view:

@@ -88,6 +88,8 @@ def empty_data_frames_cost_their_connection(a):
 def continuation_frames_without_end_cost_their_connection(a):
     """TH-04: VU#421644."""
     conns = a.connect(4)
+    for conn in conns:
+        conn.wait_acks(1)  # within a header block nothing else may be sent, an ACK neither
     a.send_each(conns, h2.headers(1, h2.request(), end_headers=False), 0)
     while any(conn.is_open for conn in conns):
         a.send_each([c for c in conns if c.is_open], h2.continuation(1, h2.literal("x", "y")) * BATCH, BATCH)
@@ -97,6 +99,8 @@ def continuation_frames_without_end_cost_their_connection(a):
 def continuation_frames_without_content_cost_their_connection(a):
     """TH-04, TH-10."""
     conns = a.connect(4)
+    for conn in conns:
+        conn.wait_acks(1)  # within a header block nothing else may be sent, an ACK neither
     a.send_each(conns, h2.headers(1, h2.request(), end_headers=False), 0)
     while any(conn.is_open for conn in conns):
         a.send_each([c for c in conns if c.is_open], h2.continuation(1) * BATCH, BATCH)
