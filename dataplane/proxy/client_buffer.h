@@ -4,8 +4,8 @@
 //   stream PROXY_FIRST_WINDOW at any time, and more as the bound leaves room (TH-86).
 // - Bodies of requests that backends have not taken: HTTP/2's window of the connection, three
 //   eighths of the bound (TH-88).
-// - Requests stored to be sent, three quarters of it, of which bodies may be half, or copied to be
-//   sent again, half (TH-89).
+// - Requests stored to be sent, three quarters of it, or three eighths without bodies, or copied to
+//   be sent again, half (TH-89).
 // Who has more than the bound, of answers alone or of all, and takes too little of its answers,
 // loses streams (client_cut.h).
 // See docs/decisions/client-buffer.md.
@@ -32,7 +32,7 @@ struct proxy_client_buffer {
 	uint64_t kept; // bytes of its stored requests, in chunks
 	uint64_t ahead; // bytes that backends may send beyond first windows
 	uint64_t earned; // and those that they may send besides, since the client took so many
-	struct twheel_timer timer; // client_cut.c: armed while there is more
+	struct twheel_timer timer; // client_cut.c: armed while it has more
 	uint64_t taken_mark; // bytes that it had taken when the timer was armed
 };
 

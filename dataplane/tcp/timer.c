@@ -93,8 +93,8 @@ void tcp_rtx_start(struct tcp_conn *c)
 		wait = probe < wait ? probe : wait;
 	}
 	if (now + wait + c->user_timeout_ns / 32 > c->progress_ns + c->user_timeout_ns) {
-		tcp_timer_excuse(
-			c, TCP_TIMER_RTX); // of the deadline that this one takes the place of
+		// Of the deadline that this one takes the place of.
+		tcp_timer_excuse(c, TCP_TIMER_RTX);
 		wait = shorten(c, now, wait);
 	}
 	tcp_timer_set(c, TCP_TIMER_RTX, now + wait);

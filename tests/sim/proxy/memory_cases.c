@@ -311,9 +311,9 @@ static void th_88_uploads_that_no_backend_reads_are_bounded_for_each_client(void
 	uint32_t before = world_chunks_used(w);
 	ask_often(w, 0, KIND_HANG, 10 << 20, 40);
 	world_run(w, 5 * SECOND);
+	// Of each stream one in its queue and one for its head.
 	assert_in_range(world_chunks_used(w) - before, CHUNKS_OF(BOUND) / 4,
-		CHUNKS_OF(BOUND) * 3 / 8 +
-			2 * 40); // of each stream one in its queue and one for its head
+		CHUNKS_OF(BOUND) * 3 / 8 + 2 * 40);
 	check_pages(w, 1, 10);
 	world_free(w);
 }
