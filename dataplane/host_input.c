@@ -42,16 +42,17 @@ static void share(struct host *h, uint32_t port, const struct rte_mbuf *m,
 			twheel_now(h->wheel));
 }
 
-static inline struct lb_capture_record *copy(struct net_tap *tap, const struct rte_mbuf *m)
+// Before the protocols have it: what the frame leads to is copied behind it.
+static inline void show(struct net_tap *tap, const struct rte_mbuf *m)
 {
-	return net_tap_take(tap, LB_CAPTURE_RX, rte_pktmbuf_mtod(m, uint8_t *),
-		rte_pktmbuf_data_len(m), rte_pktmbuf_pkt_len(m));
+	net_tap_take(tap, LB_CAPTURE_RX, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m),
+		rte_pktmbuf_pkt_len(m));
 }
 
-static inline void set_cause(struct lb_capture_record *r, struct lb_capture_cause cause)
+static void set_cause(struct net_tap *tap, struct lb_capture_cause cause)
 {
-	if (r)
-		r->cause = cause;
+	if (tap->received)
+		tap->received->cause = cause;
 }
 
 // Of a port with a kernel behind it, which may be tapped, too.
@@ -61,7 +62,8 @@ static __attribute__((noinline)) void input_shared(
 	for (uint32_t i = 0; i < n; i++) {
 		const struct rte_mbuf *m = frames[i];
 		struct net_tap *tap = h->rx_taps[port];
-		struct lb_capture_record *r = tap ? copy(tap, m) : NULL;
+		if (tap)
+			show(tap, m);
 		(void)net_take_tunnelled(h->net);
 		h->any_drop = 0; // of others
 		h->passed = false;
@@ -69,21 +71,31 @@ static __attribute__((noinline)) void input_shared(
 		input(h, port, m);
 		h->at_shared = false;
 		struct lb_capture_cause cause = cause_of(h);
-		set_cause(r, cause);
+		if (tap)
+			set_cause(tap, cause);
 		share(h, port, m, &cause);
 	}
 }
 
-// Copied first: what the frame leads to is copied behind it. A call for each, which saves fewer
-// registers than a loop here would.
-static __attribute__((noinline)) void input_tapped(
-	struct host *h, uint32_t port, const struct rte_mbuf *m)
+static __attribute__((noinline)) void show_cause(struct host *h, uint32_t port)
 {
-	struct lb_capture_record *r = copy(h->rx_taps[port], m);
+	set_cause(h->rx_taps[port], cause_of(h));
+}
+
+static inline void input_tapped(struct host *h, uint32_t port, const struct rte_mbuf *m)
+{
+	show(h->rx_taps[port], m);
 	h->any_drop = 0; // of others
 	input(h, port, m);
 	if (__builtin_expect(h->any_drop != 0, 0))
-		set_cause(r, cause_of(h));
+		show_cause(h, port);
+}
+
+static __attribute__((noinline)) void input_tapped_many(
+	struct host *h, uint32_t port, struct rte_mbuf *const *frames, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		input_tapped(h, port, frames[i]);
 }
 
 static void input_many(struct host *h, uint32_t port, struct rte_mbuf *const *frames, uint32_t n)
@@ -93,9 +105,10 @@ static void input_many(struct host *h, uint32_t port, struct rte_mbuf *const *fr
 			input(h, port, frames[i]);
 	else if (h->shared >> port & 1)
 		input_shared(h, port, frames, n);
+	else if (n == 1) // as most are where little comes: without the registers of a loop
+		input_tapped(h, port, frames[0]);
 	else
-		for (uint32_t i = 0; i < n; i++)
-			input_tapped(h, port, frames[i]);
+		input_tapped_many(h, port, frames, n);
 }
 
 void host_input(struct host *h, uint32_t port, struct rte_mbuf *m)

@@ -27,17 +27,27 @@ bool port_queue_is_live(const struct port_queue *q)
 	return phase_of(q) == QUEUE_RUNS;
 }
 
-// Calls of their own, as tag(): nobody pays for them while there is no tap.
-static __attribute__((noinline)) void show(const struct port_queue *q, const struct rte_mbuf *m)
+static inline void show(const struct port_queue *q, const struct rte_mbuf *m)
 {
 	uint32_t len = rte_pktmbuf_pkt_len(m);
-	(void)net_tap_take(q->tap, LB_CAPTURE_TX, rte_pktmbuf_mtod(m, uint8_t *), len, len);
+	net_tap_take(q->tap, LB_CAPTURE_TX, rte_pktmbuf_mtod(m, uint8_t *), len, len);
 }
 
+// Calls of their own, as tag(): nobody pays for them while there is no tap.
+static __attribute__((noinline)) void show_many(struct port_queue *q)
+{
+	for (uint32_t i = q->n_tapped; i < q->n_unsent; i++)
+		show(q, q->unsent[i]);
+}
+
+// A lone frame, as most are where little is sent, takes no register that a loop would save.
 static __attribute__((noinline)) void show_unsent(struct port_queue *q)
 {
-	while (q->n_tapped < q->n_unsent)
-		show(q, q->unsent[q->n_tapped++]);
+	uint32_t i = q->n_tapped;
+	if (q->n_unsent - i == 1)
+		show(q, q->unsent[i]);
+	else
+		show_many(q);
 }
 
 static __attribute__((noinline)) void drop(struct port_queue *q, struct rte_mbuf *m)
@@ -197,8 +207,10 @@ uint32_t port_queue_flush(struct port_queue *q)
 			break;
 		sent += n;
 	}
-	if (sent == 0)
+	if (sent == 0) {
+		q->n_tapped = offered;
 		return 0;
+	}
 	uint64_t bytes = 0;
 	if (q->bond && sent < offered)
 		bytes = count_bond(q, sent);

@@ -32,7 +32,7 @@ struct capture_writer {
 	struct access_place place; // likewise
 	struct lb_capture *workers[LB_MAX_WORKERS];
 	struct capture_port ports[LB_CAPTURE_PORTS];
-	uint64_t seen_frames[LB_CAPTURE_PORTS], seen_dropped[LB_CAPTURE_PORTS]; // before
+	uint64_t seen_dropped[LB_CAPTURE_PORTS]; // before
 	pthread_t thread;
 	bool started;
 	int wake_fd; // w: ctrl, r: thread
@@ -44,6 +44,7 @@ struct capture_writer {
 	// The thread's.
 	int fd;
 	uint64_t wall_offset_ns; // from the workers' clock
+	uint64_t n_taken[LB_CAPTURE_PORTS]; // frames, out of the rings
 	size_t len; // of buf
 	uint8_t buf[BUFFER + BLOCK_MOST];
 };
@@ -54,16 +55,12 @@ static void signal_fd(int fd)
 	(void)!write(fd, &one, sizeof(one)); // a full counter is readable anyway
 }
 
-static void count(
-	const struct capture_writer *w, uint32_t port, uint64_t *ret_frames, uint64_t *ret_dropped)
+static uint64_t count_dropped(const struct capture_writer *w, uint32_t port)
 {
-	uint64_t n_frames = 0, n_dropped = 0;
-	for (uint32_t i = 0; i < w->conf.n_workers; i++) {
-		n_frames += counter_read(&w->workers[i]->n_frames[port]);
-		n_dropped += counter_read(&w->workers[i]->n_dropped[port]);
-	}
-	*ret_frames = n_frames - w->seen_frames[port];
-	*ret_dropped = n_dropped - w->seen_dropped[port];
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < w->conf.n_workers; i++)
+		n += counter_read(&w->workers[i]->n_dropped[port]);
+	return n - w->seen_dropped[port];
 }
 
 // The thread.
@@ -151,7 +148,8 @@ static void tell_cause(
 			cause.layer == LB_CAPTURE_NET ? "net" : "tcp", set->names[cause.counter]);
 }
 
-static void put_frame(struct capture_writer *w, uint32_t worker, const struct lb_capture_record *r)
+static void put_frame(struct capture_writer *w, uint32_t worker, const struct lb_capture_record *r,
+	uint64_t at_ns)
 {
 	const struct capture_bounds *b = &w->conf.bounds;
 	if (w->len >= BUFFER)
@@ -161,7 +159,7 @@ static void put_frame(struct capture_writer *w, uint32_t worker, const struct lb
 	uint64_t at_end = (uint64_t)w->conf.n_ports * PCAPNG_BLOCK_MAX;
 	if (n_bytes + r->kept + PCAPNG_PACKET_MORE + at_end > b->n_bytes)
 		set_over(w, CAPTURE_SIZE, 0);
-	if (r->at_ns >= w->from_ns + b->ns)
+	if (at_ns >= w->from_ns + b->ns)
 		set_over(w, CAPTURE_SECONDS, 0);
 	if (is_over(w))
 		return;
@@ -171,9 +169,9 @@ static void put_frame(struct capture_writer *w, uint32_t worker, const struct lb
 		.interface = r->interface,
 		.queue = worker,
 		.direction = r->way == LB_CAPTURE_RX ? PCAPNG_IN : PCAPNG_OUT,
-		.at_ns = r->at_ns + w->wall_offset_ns,
+		.at_ns = at_ns + w->wall_offset_ns,
 		.bytes = r->bytes,
-		.kept = r->kept,
+		.kept = r->kept < LB_CAPTURE_SNAPLEN ? r->kept : LB_CAPTURE_SNAPLEN,
 		.len = r->len,
 		.n_lost = r->n_lost,
 		.comment = comment,
@@ -207,23 +205,25 @@ static bool has_keys(const struct capture_writer *w)
 	return w->conf.keys && tlshs_keylog_has_more(w->conf.keys);
 }
 
-// Whether it may be written by now.
-static bool is_ripe(
-	const struct capture_writer *w, const struct lb_capture_record *r, uint64_t now_ns)
+// Whether what is of that time may be written by now.
+static bool is_ripe(const struct capture_writer *w, uint64_t at_ns, uint64_t now_ns)
 {
-	return !w->conf.keys || r->at_ns + HOLD_NS <= now_ns;
+	return !w->conf.keys || at_ns + HOLD_NS <= now_ns;
 }
 
-// Of all rings' next records the oldest; its worker. n_workers = there is none.
-static uint32_t find_oldest(struct capture_writer *w, const struct lb_capture_record **ret)
+// Of all rings' next records the oldest, and its worker and time. NULL = there is none.
+static const struct lb_capture_record *find_oldest(
+	struct capture_writer *w, uint32_t *ret_worker, uint64_t *ret_at_ns)
 {
-	uint32_t oldest = w->conf.n_workers, len;
+	const struct lb_capture_record *oldest = NULL;
 	for (uint32_t i = 0; i < w->conf.n_workers; i++) {
-		const struct lb_capture_record *r = record_ring_peek(&w->workers[i]->ring, &len);
-		if (!r || (oldest < w->conf.n_workers && r->at_ns >= (*ret)->at_ns))
+		uint64_t at_ns;
+		const struct lb_capture_record *r = lb_capture_peek(w->workers[i], &at_ns);
+		if (!r || (oldest && at_ns >= *ret_at_ns))
 			continue;
-		oldest = i;
-		*ret = r;
+		oldest = r;
+		*ret_worker = i;
+		*ret_at_ns = at_ns;
 	}
 	return oldest;
 }
@@ -231,14 +231,15 @@ static uint32_t find_oldest(struct capture_writer *w, const struct lb_capture_re
 // until_ns: of the clock; UINT64_MAX = all.
 static void take_frames(struct capture_writer *w, uint64_t until_ns)
 {
-	const struct lb_capture_record *r = NULL;
-	uint32_t worker = find_oldest(w, &r);
-	while (worker < w->conf.n_workers && is_ripe(w, r, until_ns)) {
+	const struct lb_capture_record *r;
+	uint32_t worker;
+	uint64_t at_ns;
+	while ((r = find_oldest(w, &worker, &at_ns)) && is_ripe(w, at_ns, until_ns)) {
 		if (has_keys(w))
 			put_keys(w);
-		put_frame(w, worker, r);
+		w->n_taken[r->interface]++;
+		put_frame(w, worker, r, at_ns);
 		record_ring_pass(&w->workers[worker]->ring);
-		worker = find_oldest(w, &r);
 	}
 }
 
@@ -257,8 +258,9 @@ static void put_statistics(struct capture_writer *w)
 	for (uint32_t i = 0; i < w->conf.n_ports; i++) {
 		struct pcapng_statistics s = {.interface = i,
 			.start_ns = w->from_ns + w->wall_offset_ns,
-			.end_ns = w->to_ns + w->wall_offset_ns};
-		count(w, i, &s.n_received, &s.n_dropped);
+			.end_ns = w->to_ns + w->wall_offset_ns,
+			.n_dropped = count_dropped(w, i)};
+		s.n_received = w->n_taken[i] + s.n_dropped;
 		placed(w, pcapng_statistics(place_block(w), &s));
 	}
 }
@@ -337,7 +339,7 @@ static bool copy_conf(struct capture_writer *w, const struct capture_writer_conf
 		w->ports[i] = conf->ports[i];
 		w->ports[i].name = copy(conf->ports[i].name, &ok);
 		w->ports[i].device = copy(conf->ports[i].device, &ok);
-		count(w, i, &w->seen_frames[i], &w->seen_dropped[i]);
+		w->seen_dropped[i] = count_dropped(w, i);
 	}
 	return ok;
 }
@@ -398,11 +400,8 @@ struct capture_numbers capture_writer_numbers(const struct capture_writer *w)
 		.end = (enum capture_end)atomic_load_explicit(&w->end, memory_order_relaxed),
 		.error = atomic_load_explicit(&w->error, memory_order_relaxed),
 	};
-	for (uint32_t i = 0; i < w->conf.n_ports; i++) {
-		uint64_t n_frames, n_dropped;
-		count(w, i, &n_frames, &n_dropped);
-		n.n_dropped += n_dropped;
-	}
+	for (uint32_t i = 0; i < w->conf.n_ports; i++)
+		n.n_dropped += count_dropped(w, i);
 	return n;
 }
 

@@ -18,8 +18,8 @@ static void set_run(struct record_ring *r, uint32_t staged)
 	uint32_t place = staged & (r->size - 1), run = r->size - place;
 	uint32_t free = r->size - (staged - r->seen_tail);
 	run = run < free ? run : free;
-	r->run = run < r->size / 2 ? run : r->size / 2;
 	r->next = r->bytes + place;
+	r->end = r->next + (run < r->size / 2 ? run : r->size / 2);
 	r->base = staged - (uint32_t)(uintptr_t)r->next;
 }
 
@@ -78,7 +78,7 @@ void *record_ring_place(struct record_ring *r, uint32_t len)
 	void *next = record_ring_place_next(r, len);
 	if (next)
 		return next;
-	r->run = 0;
+	r->end = r->next;
 	if (len > r->size / 2 - HEADER)
 		return NULL;
 	uint32_t staged = record_ring_staged(r);

@@ -15,10 +15,10 @@ struct record_ring {
 	uint32_t size; // power of two
 	_Alignas(64) uint32_t head; // w: writer (release), r: reader (acquire)
 	_Alignas(64) uint32_t tail; // w: reader (release), r: writer (acquire)
-	// The writer's: the next record begins at `next`, and may take `run` bytes, all in one
-	// piece, without another look at the tail.
+	// The writer's: the next record begins at `next`, and may go on to `end`, all in one piece,
+	// without another look at the tail.
 	_Alignas(64) uint8_t *next;
-	size_t run;
+	uint8_t *end;
 	uint32_t base; // with the address `next`: head including what is not published
 	uint32_t seen_tail; // a past value of tail
 };
@@ -39,9 +39,8 @@ static inline void *record_ring_place_next(struct record_ring *r, uint32_t len)
 {
 	uint8_t *record = r->next;
 	size_t needed = ((size_t)len + RECORD_RING_HEADER + 7) & ~(size_t)7;
-	if (__builtin_expect(needed > r->run, 0))
+	if (__builtin_expect((uintptr_t)record + needed > (uintptr_t)r->end, 0))
 		return NULL;
-	r->run -= needed;
 	r->next = record + needed;
 	memcpy(record, &len, sizeof(len));
 	return record + RECORD_RING_HEADER;

@@ -12,6 +12,7 @@ struct lb_capture *lb_capture_new(uint32_t ring_size)
 		cacheline_free(c);
 		return NULL;
 	}
+	c->turn = c->ring.next;
 	return c;
 }
 
@@ -26,19 +27,36 @@ void lb_capture_free(struct lb_capture *c)
 struct lb_capture_record *lb_capture_place(
 	struct lb_capture *c, uint32_t interface, enum lb_capture_way way, uint32_t len)
 {
-	uint32_t kept = lb_capture_kept(c, len);
-	struct lb_capture_record *r =
-		(struct lb_capture_record *)record_ring_place(&c->ring, lb_capture_size(kept));
-	counter_add(&c->n_frames[interface], 1);
+	uint32_t kept = len < c->ask.snaplen ? len : c->ask.snaplen;
+	bool begins = c->turn == c->ring.next;
+	struct lb_capture_record *r = record_ring_place(&c->ring, lb_capture_size(kept));
 	if (!r) {
 		counter_add(&c->n_dropped[interface], 1);
 		c->n_lost[interface]++;
 		return NULL;
 	}
-	const struct lb_capture_record form = {.n_lost = c->n_lost[interface],
-		.interface = (uint8_t)interface,
-		.way = (uint8_t)way};
-	lb_capture_fill(c, r, way, form.about, len, kept);
+	if (begins) // perhaps not where the one before ended, but at the ring's beginning
+		c->turn = (uint8_t *)r - RECORD_RING_HEADER;
+	r->len = len;
+	r->kept = kept;
+	r->about = lb_capture_about(interface, way);
+	r->n_lost = c->n_lost[interface];
 	c->n_lost[interface] = 0;
+	return r;
+}
+
+const struct lb_capture_record *lb_capture_peek(struct lb_capture *c, uint64_t *ret_at_ns)
+{
+	uint32_t len;
+	const struct lb_capture_record *r = record_ring_peek(&c->ring, &len);
+	if (!r)
+		return NULL;
+	if (r->is_first) {
+		c->begin_ns = r->begin_ns;
+		c->end_ns = r->end_ns;
+		c->late = false;
+	}
+	c->late |= r->way == LB_CAPTURE_TX;
+	*ret_at_ns = c->late ? c->end_ns : c->begin_ns;
 	return r;
 }

@@ -37,10 +37,7 @@ struct lb_capture_cause {
 };
 
 struct lb_capture_record {
-	union {
-		uint64_t at_ns; // of the worker's clock
-		struct lb_capture_record *before; // the worker's: see lb_capture.late
-	};
+	uint64_t begin_ns, end_ns; // of the turn, by the worker's clock: in its first record alone
 	uint32_t len; // of the frame
 	uint32_t kept; // bytes of it that follow
 	union {
@@ -48,7 +45,8 @@ struct lb_capture_record {
 			// Frames of this port for which there was no room since the one before.
 			uint32_t n_lost;
 			uint8_t interface;
-			uint8_t way; // enum lb_capture_way
+			uint8_t way : 1; // enum lb_capture_way
+			uint8_t is_first : 1; // of a turn
 			struct lb_capture_cause cause;
 		};
 		uint64_t about; // all of these
@@ -61,44 +59,32 @@ struct lb_capture {
 	// Commands that the worker has carried out. w: worker (release), r: ctrl (acquire)
 	uint32_t n_heard;
 	uint64_t now_ns; // the worker's: of its turn
-	// The worker's: the last record of this turn, and by it those before, from the first frame
-	// on that was sent. When that was is known when the turn is over: another look at the clock
-	// would cost more than the copy. Times never fall from record to record.
-	struct lb_capture_record *late;
+	uint8_t *turn; // the worker's: where the first record of its turn begins in the ring
 	uint32_t n_lost[LB_CAPTURE_PORTS]; // the worker's: see above
 	struct record_ring ring; // w: worker, r: who writes the file
-	// Of all captures: frames that were wanted, and of them those for which the ring had no
-	// room. w: worker (relaxed), r: any
-	uint64_t n_frames[LB_CAPTURE_PORTS], n_dropped[LB_CAPTURE_PORTS];
+	// Of all captures: frames that were wanted, and for which the ring had no room. w: worker
+	// (relaxed), r: any
+	uint64_t n_dropped[LB_CAPTURE_PORTS];
+	// The reader's: of the oldest record's turn, and whether something was sent in it before.
+	_Alignas(64) uint64_t begin_ns;
+	uint64_t end_ns;
+	bool late;
 };
 
 // ring_size: bytes, LB_CAPTURE_RING but in tests. NULL = out of memory.
 struct lb_capture *lb_capture_new(uint32_t ring_size);
 void lb_capture_free(struct lb_capture *); // NULL is fine
 
-static inline uint32_t lb_capture_kept(const struct lb_capture *c, uint32_t len)
-{
-	// A jump that is seldom taken: compilers take the least of two by vectors.
-	if (__builtin_expect(len > c->ask.snaplen, 0))
-		return c->ask.snaplen;
-	return len;
-}
 static inline uint32_t lb_capture_size(uint32_t kept) // of a record
 {
 	return (uint32_t)offsetof(struct lb_capture_record, bytes) + kept;
 }
-static inline void lb_capture_fill(struct lb_capture *c, struct lb_capture_record *r,
-	enum lb_capture_way way, uint64_t about, uint32_t len, uint32_t kept)
+// lb_capture_record.about of the frames of a port and way of which none was lost before.
+static inline uint64_t lb_capture_about(uint32_t interface, enum lb_capture_way way)
 {
-	if (way == LB_CAPTURE_TX || c->late) {
-		r->before = c->late;
-		c->late = r;
-	} else {
-		r->at_ns = c->now_ns;
-	}
-	r->len = len;
-	r->kept = kept;
-	r->about = about;
+	const struct lb_capture_record r = {
+		.interface = (uint8_t)interface, .way = (uint8_t)way & 1};
+	return r.about;
 }
 
 // Room for a frame that is wanted, of which all but the bytes is set: the caller writes `kept` of
@@ -106,34 +92,36 @@ static inline void lb_capture_fill(struct lb_capture *c, struct lb_capture_recor
 // Thread: the worker.
 struct lb_capture_record *lb_capture_place(
 	struct lb_capture *, uint32_t interface, enum lb_capture_way, uint32_t len);
-// The same of a port of which no frame was lost since its last one. NULL = lb_capture_place() is to
-// be called in its place. about: as of a record of this interface and way.
-static inline struct lb_capture_record *lb_capture_place_next(struct lb_capture *c,
-	uint32_t interface, enum lb_capture_way way, uint64_t about, uint32_t len)
+// The same of a whole frame of a port of which none was lost since its last one. NULL =
+// lb_capture_place() is to be called in its place. about: lb_capture_about() of the port and way.
+static inline struct lb_capture_record *lb_capture_place_next(
+	struct lb_capture *c, uint64_t about, uint32_t len)
 {
-	uint32_t kept = lb_capture_kept(c, len);
-	struct lb_capture_record *r =
-		(struct lb_capture_record *)record_ring_place_next(&c->ring, lb_capture_size(kept));
+	struct lb_capture_record *r = record_ring_place_next(&c->ring, lb_capture_size(len));
 	if (__builtin_expect(!r, 0))
 		return NULL;
-	counter_add(&c->n_frames[interface], 1);
-	lb_capture_fill(c, r, way, about, len, kept);
+	r->len = r->kept = len;
+	r->about = about;
 	return r;
 }
-// A turn begins, and the one before is over: what that one sent has this time, and all that was
-// placed may be read. Thread: the worker.
+// A turn begins, and the one before is over: all that was placed may be read. Thread: the worker.
 static inline void lb_capture_turn(struct lb_capture *c, uint64_t now_ns)
 {
-	struct lb_capture_record *r = c->late;
-	while (r) {
-		struct lb_capture_record *before = r->before;
-		r->at_ns = now_ns;
-		r = before;
+	if (c->turn != c->ring.next) {
+		struct lb_capture_record *first = (void *)(c->turn + RECORD_RING_HEADER);
+		first->begin_ns = c->now_ns;
+		first->end_ns = now_ns;
+		first->is_first = true;
+		c->turn = c->ring.next;
+		record_ring_publish(&c->ring);
 	}
-	c->late = NULL;
 	c->now_ns = now_ns;
-	record_ring_publish(&c->ring);
 }
+// The oldest frame that may be read, and when it was received or sent, by the worker's clock: as
+// its turn began or, once that had sent something, as it was over, since a look at the clock for
+// each would cost more than its copy. Times never fall from frame to frame. NULL = there is none.
+// Thread: the reader, who passes it with record_ring_pass().
+const struct lb_capture_record *lb_capture_peek(struct lb_capture *, uint64_t *ret_at_ns);
 // A command has been carried out. Thread: the worker.
 static inline void lb_capture_heard(struct lb_capture *c)
 {

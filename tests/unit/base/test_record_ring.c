@@ -75,7 +75,7 @@ static void a_record_lies_in_one_piece_at_each_place_of_the_ring(void **state)
 	assert_int_equal(record_ring_init(&r, 256), 0);
 	r.head = r.tail = r.seen_tail = UINT32_MAX - 263; // counters may wrap
 	r.base += r.head;
-	r.run = 0;
+	r.end = r.next;
 	for (uint32_t i = 0; i < 1000; i++) {
 		uint32_t len = i * 7 % 120;
 		assert_true(put(&r, len, (uint8_t)i));

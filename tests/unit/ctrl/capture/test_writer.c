@@ -99,9 +99,10 @@ static struct capture_writer *start_open(struct capture_bounds bounds)
 	return w;
 }
 
+// In a turn of its own.
 static struct lb_capture_record *put(int worker, uint64_t at_ns, uint32_t len)
 {
-	workers[worker]->now_ns = at_ns;
+	lb_capture_turn(workers[worker], at_ns);
 	struct lb_capture_record *r = lb_capture_place(workers[worker], 1, LB_CAPTURE_RX, len);
 	assert_non_null(r);
 	memset(r->bytes, worker, r->kept);
@@ -125,7 +126,24 @@ struct seen {
 	uint32_t queues[64]; // lengths of the packets, to tell them apart
 	bool has_cause;
 	uint32_t n_secrets, n_packets_before; // blocks of keys; packets in front of the last one
+	uint64_t n_received; // of all interfaces, as their statistics say
 };
+
+// isb_ifrecv of a block of statistics
+static uint64_t received(const uint8_t *block, uint32_t len)
+{
+	for (uint32_t at = 20; at + 4 <= len - 4;) {
+		uint16_t option[2];
+		uint64_t n;
+		memcpy(option, block + at, sizeof(option));
+		memcpy(&n, block + at + 4, sizeof(n));
+		if (option[0] == 4)
+			return n;
+		at += 4 + ((option[1] + 3u) & ~3u);
+	}
+	fail_msg("statistics without what was received");
+	return 0;
+}
 
 // The file's blocks are whole, and nothing is behind them.
 static struct seen read_file(void)
@@ -151,6 +169,8 @@ static struct seen read_file(void)
 			s.n_packets_before = s.n_packets;
 		s.n_packets += head[0] == PACKET;
 		s.n_statistics += head[0] == STATISTICS;
+		if (head[0] == STATISTICS)
+			s.n_received += received(bytes + at, head[1]);
 		s.has_cause |= memmem(bytes + at, head[1], "dropped: net.ip_not_ours", 24) != NULL;
 		at += head[1];
 	}
@@ -168,6 +188,7 @@ static void frames_of_all_workers_are_in_the_file_by_time(void **state)
 	struct seen s = read_file();
 	assert_int_equal(n.n_frames, 4);
 	assert_int_equal(n.n_bytes, s.size);
+	assert_int_equal(s.n_received, 4);
 	assert_int_equal(n.end, CAPTURE_STOPPED);
 	assert_int_equal(s.n_packets, 4);
 	assert_int_equal(s.n_statistics, 2);
@@ -186,9 +207,11 @@ static void it_ends_with_the_last_frame_of_the_count(void **state)
 	wait_for(w, CAPTURE_OVER);
 	put(1, NS_PER_SECOND, 100); // comes too late
 	struct capture_numbers n = finish(w);
+	struct seen s = read_file();
 	assert_int_equal(n.n_frames, 3);
 	assert_int_equal(n.end, CAPTURE_COUNT);
-	assert_int_equal(read_file().n_packets, 3);
+	assert_int_equal(s.n_packets, 3);
+	assert_int_equal(s.n_received, 6); // that were wanted
 }
 
 // OPS-104
@@ -234,8 +257,10 @@ static void drops_are_those_of_this_capture(void **state)
 	struct capture_writer *w = start_open(wide);
 	workers[0]->n_dropped[1] += 2;
 	workers[1]->n_dropped[0] += 1;
+	put(0, NS_PER_SECOND, 100);
 	assert_int_equal(capture_writer_numbers(w).n_dropped, 3);
 	assert_int_equal(finish(w).n_dropped, 3);
+	assert_int_equal(read_file().n_received, 4);
 }
 
 // OPS-105
