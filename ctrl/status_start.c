@@ -3,6 +3,7 @@
 
 #include "ctrl/conf/config.h"
 #include "ctrl/loop.h"
+#include "ctrl/status/status_connections.h"
 #include "ctrl/status/status_server.h"
 #include "ctrl/xds/federation.h"
 
@@ -13,11 +14,13 @@
 #include <unistd.h>
 
 #define MAX_UNREAD_LEN ((size_t)64 << 20)
+#define MAX_CONNECTIONS 64
 #define PAUSE_US 100000 // until it accepts again, when the process has no descriptor left
 
 struct status_port {
 	struct loop *loop;
 	struct status_server *server; // owned, as all that follows
+	struct status_connections *connections;
 	struct evconnlistener *listener; // NULL = another process has it
 	struct event *pause;
 };
@@ -36,7 +39,11 @@ static void each_resource(
 static void on_connection(
 	struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *at, int len, void *arg)
 {
-	status_server_connect(((struct status_port *)arg)->server, fd);
+	struct status_port *p = arg;
+	if (status_connections_add(p->connections, fd))
+		status_server_connect(p->server, fd);
+	else
+		close(fd);
 }
 
 static void on_pause_over(evutil_socket_t fd, short what, void *arg)
@@ -56,8 +63,9 @@ static void on_accept_failed(struct evconnlistener *l, void *arg)
 static bool make_listener(struct status_port *p, int fd)
 {
 	struct event_base *base = loop_base(p->loop);
+	p->connections = status_connections_new(base, MAX_CONNECTIONS);
 	p->pause = event_new(base, -1, 0, on_pause_over, p);
-	if (p->pause)
+	if (p->connections && p->pause)
 		p->listener = evconnlistener_new(base, on_connection, p,
 			LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_DISABLED, 0, fd);
 	if (!p->listener) {
@@ -141,5 +149,6 @@ void status_stop(struct status_port *p)
 	if (p->server)
 		loop_unwatch_fd(p->loop, status_server_fd(p->server));
 	status_server_free(p->server);
+	status_connections_free(p->connections);
 	free(p);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/interface.h"
 
+#include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -17,7 +18,7 @@ unsigned interface_find(const char *name)
 bool interface_exists(unsigned index)
 {
 	char name[IF_NAMESIZE];
-	return if_indextoname(index, name);
+	return if_indextoname(index, name) || (errno != ENXIO && errno != ENODEV);
 }
 
 // A socket to ask by, with the name filled in; -1 = there is no such interface.

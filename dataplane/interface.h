@@ -10,7 +10,7 @@
 // Returns its index in this network namespace; 0 = none.
 unsigned interface_find(const char *name);
 // False = it was deleted, or moved to another namespace. A new interface of the same name is
-// another one.
+// another one. True, too, if nobody can tell, as without a descriptor to ask by.
 bool interface_exists(unsigned index);
 // Returns -1 if unknown.
 int interface_mtu(unsigned index);

@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define PAUSE_US 100000 // until it accepts again
-#define LOOK_S 1 // at times, and for closed ones
+#define LOOK_S 1 // at times, for closed ones, and to accept again after a failure
 #define MAX_UNREAD 16384 // bytes: twice the longest header (metrics_server.c)
 
 struct connection {
@@ -27,7 +26,8 @@ struct connections {
 	struct connections_conf conf;
 	struct evconnlistener *listener; // the evhttp's, as its entry; NULL = we have left
 	struct evhttp_bound_socket *entry;
-	struct event *pause, *look; // owned
+	struct event *look; // owned
+	bool accepts;
 	uint32_t n;
 	struct connection open[]; // [max]
 };
@@ -73,6 +73,8 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 			end(k);
 	}
 	forget_closed(c);
+	if (c->accepts)
+		evconnlistener_enable(c->listener);
 }
 
 static bool goes_before(const struct connection *a, const struct connection *b)
@@ -90,17 +92,10 @@ static void make_room(struct connections *c)
 	forget_closed(c);
 }
 
-static void on_pause_over(evutil_socket_t fd, short what, void *arg)
+// What the listener calls back with is evhttp's, and not to be looked at.
+static void on_accept_failed(struct evconnlistener *l, void *http)
 {
-	evconnlistener_enable(((struct connections *)arg)->listener);
-}
-
-static void on_accept_failed(struct evconnlistener *l, void *arg)
-{
-	struct connections *c = arg;
-	const struct timeval pause = {.tv_usec = PAUSE_US};
-	if (event_add(c->pause, &pause) == 0)
-		evconnlistener_disable(l);
+	evconnlistener_disable(l); // until on_look()
 }
 
 // Each new connection gets one from here. With NULL evhttp would make its own, without bounds.
@@ -153,9 +148,8 @@ void connections_answering(struct connections *c, struct evhttp_request *request
 static int start(struct connections *c, struct lb_err *reterr)
 {
 	const struct timeval interval = {.tv_sec = LOOK_S};
-	c->pause = event_new(c->conf.base, -1, 0, on_pause_over, c);
 	c->look = event_new(c->conf.base, -1, EV_PERSIST, on_look, c);
-	if (c->pause && c->look && event_add(c->look, &interval) == 0)
+	if (c->look && event_add(c->look, &interval) == 0)
 		c->listener = evconnlistener_new(c->conf.base, NULL, NULL,
 			LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_DISABLED, 0,
 			c->conf.listener);
@@ -189,6 +183,7 @@ struct connections *connections_new(const struct connections_conf *conf, struct 
 
 void connections_begin(struct connections *c)
 {
+	c->accepts = true;
 	evconnlistener_enable(c->listener);
 }
 
@@ -201,7 +196,7 @@ void connections_leave(struct connections *c)
 {
 	if (!c->listener)
 		return;
-	event_del(c->pause);
+	c->accepts = false;
 	evhttp_del_accept_socket(c->conf.http, c->entry); // closes it
 	c->listener = NULL;
 	c->entry = NULL;
@@ -213,8 +208,6 @@ void connections_free(struct connections *c)
 		return;
 	for (uint32_t i = 0; i < c->n; i++)
 		bufferevent_decref(c->open[i].b);
-	if (c->pause)
-		event_free(c->pause);
 	if (c->look)
 		event_free(c->look);
 	free(c);

@@ -2,7 +2,7 @@
 // The listener of an evhttp, with the bounds on its connections that evhttp has not: on their
 // number, on what is read of one while it is answered, and on the whole time that a request and its
 // answer take, however they drip. Who comes when all places are taken gets that of the connection
-// that has waited for longest for a request, else that of the oldest answer. For a moment nobody is
+// that has waited for longest for a request, else that of the oldest answer. For a second nobody is
 // accepted when the process has no descriptor left. Whoever another process has followed
 // accepts nobody any more, and closes each connection behind its next answer.
 // Thread: ctrl.

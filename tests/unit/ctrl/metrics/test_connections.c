@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -106,11 +107,16 @@ static void turn(struct port *p, unsigned ms)
 	event_base_dispatch(p->base);
 }
 
-static int connect_to(struct port *p, const char *text)
+static struct sockaddr_in address_of(const struct port *p)
 {
-	const struct sockaddr_in at = {.sin_family = AF_INET,
+	return (struct sockaddr_in){.sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 		.sin_port = htons(p->number)};
+}
+
+static int connect_to(struct port *p, const char *text)
+{
+	const struct sockaddr_in at = address_of(p);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	assert_int_equal(connect(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
@@ -249,6 +255,27 @@ static void ops_16_who_asks_nothing_gives_way_then_the_oldest_answer(void **stat
 	close_port(&p);
 }
 
+// OPS-16
+static void ops_16_without_a_descriptor_who_comes_waits(void **state)
+{
+	struct port p;
+	struct rlimit before, none;
+	open_port(&p);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	const struct sockaddr_in at = address_of(&p);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	turn(&p, 20);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(send(fd, GET("/"), strlen(GET("/")), MSG_NOSIGNAL), strlen(GET("/")));
+	assert_true(hears(&p, fd));
+	close(fd);
+	close_port(&p);
+}
+
 // FL-70: who is answered has all of it, who comes back on its connection is answered once more.
 static void fl_70_who_is_left_behind_is_answered_and_goes(void **state)
 {
@@ -284,6 +311,7 @@ static void fl_70_who_is_left_behind_is_answered_and_goes(void **state)
 
 RUN_SUITE("ctrl/metrics/connections",
 	cmocka_unit_test(ops_16_what_comes_behind_a_request_is_not_read),
+	cmocka_unit_test(ops_16_without_a_descriptor_who_comes_waits),
 	cmocka_unit_test(ops_16_a_request_that_drips_has_ten_seconds_in_all),
 	cmocka_unit_test(ops_16_an_answer_has_a_minute_and_the_next_request_its_own_time),
 	cmocka_unit_test(fl_70_who_is_left_behind_is_answered_and_goes),

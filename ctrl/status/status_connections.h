@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The connections of the status port, which are libgrpc's, and of which it tells nothing: a second
+// descriptor of each says when it is over. There are so many at most, since descriptors are what
+// ports are opened with, too: who comes when all places are taken gets that of the oldest, whose
+// client sees the end of the connection.
+// Thread: ctrl.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct event_base;
+struct status_connections;
+
+// NULL = out of memory.
+struct status_connections *status_connections_new(struct event_base *, uint32_t max);
+// fd: a socket that the caller gives to libgrpc then. False = out of memory or descriptors: the
+// caller closes it instead.
+[[nodiscard]] bool status_connections_add(struct status_connections *, int fd);
+uint32_t status_connections_count(const struct status_connections *);
+// Those that are open stay so. NULL is fine.
+void status_connections_free(struct status_connections *);
