@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The peer's acknowledgements and what they tell about losses: window, round trips, fast retransmit
 // and NewReno recovery (RFC 5681, RFC 6582, limited transmit of RFC 3042).
+#include "dataplane/tcp/cwnd.h"
 #include "dataplane/tcp/sent.h"
 
 #define HASTE_STEP 2
 #define HASTE_MAX 16
-
-void tcp_ack_grow(struct tcp_conn *c, uint32_t acked, uint64_t rtt)
-{
-	const struct tcp_cc_ack ack = {
-		.now_ns = tcp_now(c->stack),
-		.rtt_ns = rtt,
-		.srtt_ns = c->srtt_ns,
-		.mss = c->mss,
-		.acked = acked,
-		.una = c->snd_una + acked,
-		.nxt = c->snd_nxt,
-	};
-	tcp_cc_ops(c)->on_ack(&c->cc, &ack);
-	if (seq_le(c->limited_seq, ack.una))
-		c->cwnd_limited = false;
-}
 
 // cwnd was reduced: ECN does not within a round trip, and the peer hears of it whatever the cause
 // (RFC 3168 6.1.2).
@@ -182,8 +167,8 @@ static bool advance(struct tcp_conn *c, const struct tcp_seg *seg, struct tcp_ne
 	c->tail_probe_due = false;
 	if (!c->in_recovery) {
 		c->n_dup_acks = 0;
-		if (c->cwnd_limited)
-			tcp_ack_grow(c, acked, rtt);
+		if (c->cwnd_limited || c->cwnd_used)
+			tcp_cwnd_grow(c, acked, rtt);
 	} else if (!c->sack_on && seq_le(seg->ack, c->recover)) {
 		partial_ack(c, acked);
 	}

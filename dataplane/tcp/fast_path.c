@@ -4,6 +4,7 @@
 // Everything else takes the slow path (input.c, ack.c, recv.c, output.c), which is the reference:
 // what is here must do exactly what it would do, and tests/sim/tcp and tests/fuzz compare the two.
 #include "dataplane/tcp/build.h"
+#include "dataplane/tcp/cwnd.h"
 #include "dataplane/tcp/pace.h"
 #include "dataplane/tcp/sent.h"
 
@@ -57,8 +58,8 @@ static inline void acknowledge(struct tcp_conn *c, const struct plain *p)
 		tcp_rtt_sample(c, rtt, p->acked);
 		c->last.seq = p->ack;
 	}
-	if (c->cwnd_limited)
-		tcp_ack_grow(c, p->acked, rtt);
+	if (c->cwnd_limited || c->cwnd_used)
+		tcp_cwnd_grow(c, p->acked, rtt);
 	if (c->cursor.offset <= p->acked)
 		c->cursor = (struct buf_cursor){0};
 	else
@@ -128,13 +129,19 @@ bool tcp_fast_path_send(struct tcp_conn *c, uint32_t len)
 	return true;
 }
 
+// Does it matter to congestion control that so many bytes are in flight? output.c looks at it then.
+static inline bool fills_cwnd(const struct tcp_conn *c, uint32_t flight)
+{
+	return 2 * flight > c->cc.cwnd && (flight > c->cc.cwnd || c->cc.cwnd < c->cc.ssthresh);
+}
+
 bool tcp_fast_path_output(struct tcp_conn *c, enum tcp_output_result *ret)
 {
 	uint32_t sent = c->snd_nxt - c->snd_una, queued = (uint32_t)c->sendq.len;
 	uint32_t len = queued - sent;
 	bool idle = !sent && tcp_now(c->stack) - c->last.sent_ns > c->rto_ns;
 	if (c->rare || c->snd_nxt != c->snd_max || !len || len > c->mss || queued > c->snd_wnd ||
-		queued > c->cc.cwnd || idle || tcp_pace_applies(c, queued))
+		fills_cwnd(c, queued) || idle || tcp_pace_applies(c, queued))
 		return false;
 	if (!tcp_fast_path_send(c, len)) {
 		*ret = TCP_OUTPUT_BLOCKED;

@@ -2,11 +2,10 @@
 // Segments out. A connection sends only here, once per turn, so that data, acknowledgement, window
 // and FIN ride together.
 #include "dataplane/tcp/build.h"
+#include "dataplane/tcp/cwnd.h"
 #include "dataplane/tcp/mss.h"
 #include "dataplane/tcp/pace.h"
 #include "dataplane/tcp/sent.h"
-
-#define UNUSED_MS (300 * 1000) // RFC 7661 4.4.3's non-validated period
 
 // Any options, no data; flow_sum: tcp_csum_flow() of the flow's addresses.
 static bool send_bare(struct tcp_stack *s, const struct tcp_flow *flow, uint16_t flow_sum,
@@ -200,27 +199,6 @@ static bool send_data(struct tcp_conn *c, uint32_t seq, uint32_t len, bool fin)
 	return true;
 }
 
-// All that is in flight now fills cwnd: its ACKs may make cwnd grow.
-static void cwnd_limits(struct tcp_conn *c)
-{
-	c->cwnd_limited = true;
-	c->limited_seq = c->snd_nxt;
-	c->used_ms = tcp_ts_now(c);
-}
-
-// RFC 7661 4.4.3, just before it matters: a burst would use what nobody knows any more to fit the
-// path.
-static void validate_cwnd(struct tcp_conn *c)
-{
-	uint32_t queued = min_u32((uint32_t)c->sendq.len, c->snd_wnd);
-	if (queued <= c->cc.cwnd / 2 || c->sendq.len - tcp_sent(c) <= c->mss)
-		return;
-	uint32_t periods = (tcp_ts_now(c) - c->used_ms) / UNUSED_MS;
-	if (periods)
-		tcp_cc_ops(c)->on_idle(&c->cc, c->mss, periods);
-	c->used_ms = tcp_ts_now(c);
-}
-
 // What to send next from snd_nxt on; false = nothing now.
 static bool next_piece(struct tcp_conn *c, uint32_t *ret_len, bool *ret_fin)
 {
@@ -244,14 +222,14 @@ static bool next_piece(struct tcp_conn *c, uint32_t *ret_len, bool *ret_fin)
 	if (len < wanted) {
 		bool limits = cwnd_room <= wnd_room;
 		if (limits)
-			cwnd_limits(c);
+			tcp_cwnd_limits(c);
 		// RFC 9293 3.8.6.2.1: a short segment only if it is half of all they ever offered.
 		if (limits || len < c->max_snd_wnd / 2 || !len)
 			return false;
 	}
 	if (len && tcp_pace_applies(c, flight + len) && tcp_pace_holds(c, len)) {
 		if (min_u32((uint32_t)c->sendq.len, c->snd_wnd) >= cwnd) // it will be soon
-			cwnd_limits(c);
+			tcp_cwnd_limits(c);
 		return false;
 	}
 	*ret_len = len;
@@ -278,7 +256,7 @@ static enum tcp_output_result resend_lost(struct tcp_conn *c)
 		bool fin = c->fin_sent && seq_lt(data_end, seq + len);
 		bool limits = c->cc.cwnd < tcp_sent_pipe(c) + len;
 		if (limits)
-			cwnd_limits(c);
+			tcp_cwnd_limits(c);
 		if (limits || seq_lt(c->snd_una + c->snd_wnd, seq + len))
 			return TCP_OUTPUT_DONE;
 		bool paced = tcp_pace_applies(c, tcp_sent_pipe(c) + len);
@@ -415,7 +393,7 @@ static enum tcp_output_result send_new(struct tcp_conn *c)
 	uint64_t silence = tcp_now(c->stack) - c->last.sent_ns;
 	if (c->snd_una == c->snd_max && silence > c->rto_ns)
 		tcp_cc_ops(c)->on_idle(&c->cc, c->mss, silence / c->rto_ns);
-	validate_cwnd(c);
+	tcp_cwnd_validate(c);
 	for (unsigned n = 0; result == TCP_OUTPUT_DONE && next_piece(c, &len, &fin); n++) {
 		if (n == TCP_MAX_BURST)
 			result = TCP_OUTPUT_MORE;
@@ -424,7 +402,10 @@ static enum tcp_output_result send_new(struct tcp_conn *c)
 		else if (tcp_pace_applies(c, tcp_sent_pipe(c)))
 			tcp_pace_sent(c, len);
 	}
-	if (c->snd_max != max && tcp_may_probe_tail(c)) // RFC 8985 7.2: from the last one sent
+	if (c->snd_max == max)
+		return result;
+	tcp_cwnd_use(c);
+	if (tcp_may_probe_tail(c)) // RFC 8985 7.2: from the last one sent
 		tcp_rtx_start(c);
 	return result;
 }

@@ -27,9 +27,6 @@ struct tcp_news {
 bool tcp_ack_input(struct tcp_conn *, const struct tcp_seg *);
 // RFC 9293 3.10.7.4: SND.WND; wnd in bytes.
 void tcp_ack_window(struct tcp_conn *, uint32_t seq, uint32_t ack, uint32_t wnd);
-// Tells congestion control, cwnd having been the limit, of an ACK that took snd_una acked bytes
-// further; rtt_ns: the round trip that it shows, 0 = none.
-void tcp_ack_grow(struct tcp_conn *, uint32_t acked, uint64_t rtt_ns);
 void tcp_ack_timeout(struct tcp_conn *); // the retransmission timer fired with data outstanding
 // What is outstanding was too long for the path: goes out again in pieces of the new MSS.
 void tcp_ack_too_big(struct tcp_conn *);

@@ -146,6 +146,7 @@ struct tcp_conn {
 	bool delivering : 1; // in on_data
 	bool resume_asked : 1; // in on_data
 	bool cwnd_limited : 1; // cwnd held back what would have followed limited_seq
+	bool cwnd_used : 1; // in slow start, and more than half of cwnd was in flight
 	bool timing : 1; // the SYN's round trip is being measured
 	// the next expiry of the retransmission timer is a tail loss probe
 	bool tail_probe_next : 1;
@@ -229,13 +230,13 @@ struct tcp_conn {
 	uint8_t reo_wnd_more; // quarters of a round trip beside the first one
 	uint8_t reo_wnd_persist; // recoveries until that is forgotten
 	uint32_t tail_end; // end of the data that the tail probe repeated or sent
-	uint32_t limited_seq; // SND.NXT when cwnd was last the limit
+	uint32_t limited_seq; // SND.NXT when cwnd was last the limit, or used_flight set
 	uint32_t fin_seq, iss, irs;
-	uint16_t peer_mss;
-	uint16_t path_mss; // as a router told; 0 = none did
+	uint16_t peer_mss, path_mss; // the latter as a router told; 0 = none did
 	// While guessed_path: what passes, and what did not (0 = not known), both of MSS; the
 	// length of the probe that is out (0 = none is), its end, and when the next one may go.
 	uint16_t path_guess, path_failed, path_probe;
+	uint16_t used_flight; // while cwnd_used: the most that was in flight, in segments
 	uint32_t path_probe_end, path_at_ms;
 	uint32_t used_ms; // tcp_ts_now() when cwnd was last the limit, or a burst took half of it
 };
@@ -496,5 +497,4 @@ void tcp_timer_excuse(struct tcp_conn *, enum tcp_timer); // its deadline passed
 void tcp_rtx_start(struct tcp_conn *); // from now
 // How long it waits for a peer that says nothing: the user timeout, or longer on a slow path.
 uint64_t tcp_patience(const struct tcp_conn *);
-// expire.c: handles a connection's expired deadlines.
-void tcp_expire_fire(struct twheel_timer *);
+void tcp_expire_fire(struct twheel_timer *); // expire.c: what a connection's deadlines bring

@@ -47,10 +47,10 @@ static inline uint64_t digest_conn(uint64_t h, const struct tcp_conn *c)
 	struct tcp_conn plain = *c;
 	plain.slow_path = false;
 	const uint64_t numbers[] = {plain.rare, c->ts_on, c->sack_on, c->wscale_on, c->ack_due,
-		c->other_window, c->delivering, c->resume_asked, c->cwnd_limited, c->timing,
-		c->tail_probe_next, c->tail_probe_old, c->passive, c->told, c->syn_sent, c->n_held,
-		c->n_unacked, c->n_quick_acks, c->snd_wscale, c->rcv_wscale, c->mss, c->our_mss,
-		c->peer_mss, c->path_mss, c->path_guess, c->path_failed, c->path_probe,
+		c->other_window, c->delivering, c->resume_asked, c->cwnd_limited, c->cwnd_used,
+		c->timing, c->tail_probe_next, c->tail_probe_old, c->passive, c->told, c->syn_sent,
+		c->n_held, c->n_unacked, c->n_quick_acks, c->snd_wscale, c->rcv_wscale, c->mss,
+		c->our_mss, c->peer_mss, c->path_mss, c->path_guess, c->path_failed, c->path_probe,
 		c->path_probe_end, c->path_at_ms, c->sendq.len, c->recvq.len, c->cursor.offset,
 		list_linked(&c->dirty), c->ranges != NULL};
 	h = digest_bytes(h, numbers, sizeof(numbers));
@@ -58,7 +58,7 @@ static inline uint64_t digest_conn(uint64_t h, const struct tcp_conn *c)
 		c->snd_una, c->snd_nxt, c->snd_max, c->snd_wnd, c->max_snd_wnd, c->snd_wl1,
 		c->snd_wl2, c->recover, c->cc.cwnd, c->cc.ssthresh, c->cc.acked, c->dsack.start,
 		c->dsack.end, c->range_stamp, c->hole_mark, c->tail_end, c->fin_seq, c->iss, c->irs,
-		c->rcv_mark, c->rcv_wnd, c->limited_seq, c->used_ms};
+		c->rcv_mark, c->rcv_wnd, c->limited_seq, c->used_flight, c->used_ms};
 	h = digest_bytes(h, seqs, sizeof(seqs));
 	const struct tcp_hystart *hs = &c->cc.hystart;
 	const struct tcp_cubic *q = &c->cc.cubic;

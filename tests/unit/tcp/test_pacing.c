@@ -136,12 +136,62 @@ static void acks_of_a_flight_that_filled_cwnd_grow_it(void **state)
 static void what_leaves_room_in_cwnd_does_not_grow_it(void **state)
 {
 	open_conn(20, 100000);
-	rig.conn->cc.ssthresh = UINT32_MAX;
 	rig_write_n(19 * MSS);
 	rig_after_ms(50);
 	assert_int_equal(n_sent(), 19);
 	IN(.flags = ACK, .seq = 1, .ack = 1 + 19 * MSS, .wnd = 65535);
 	assert_int_equal(rig.conn->cc.cwnd, 20 * MSS);
+}
+
+// TCP-207
+static void slow_start_goes_on_with_more_than_half_of_cwnd_in_use(void **state)
+{
+	open_conn(20, 1000);
+	rig.conn->cc.ssthresh = UINT32_MAX;
+	rig_write_n(10 * MSS);
+	assert_int_equal(n_sent(), 10);
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 10 * MSS, .wnd = 65535); // half is not enough
+	assert_int_equal(rig.conn->cc.cwnd, 20 * MSS);
+	rig_write_n(12 * MSS);
+	assert_int_equal(n_sent(), 22);
+	for (unsigned i = 0; i < 6; i++)
+		IN(.flags = ACK, .seq = 1, .ack = 1 + (12 + 2 * i) * MSS, .wnd = 65535);
+	assert_int_equal(rig.conn->cc.cwnd, 24 * MSS); // twice what was in flight, and no more
+	rig_write_n(MSS);
+	assert_int_equal(n_sent(), 23);
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 23 * MSS, .wnd = 65535);
+	assert_int_equal(rig.conn->cc.cwnd, 24 * MSS);
+}
+
+// TCP-207
+static void it_goes_on_up_to_the_threshold(void **state)
+{
+	open_conn(20, 1000);
+	rig.conn->cc.ssthresh = 21 * MSS;
+	rig_write_n(15 * MSS);
+	assert_int_equal(n_sent(), 15);
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 15 * MSS, .wnd = 65535);
+	assert_int_equal(rig.conn->cc.cwnd, 21 * MSS);
+	rig_write_n(20 * MSS);
+	rig_after_ms(50);
+	assert_int_equal(n_sent(), 35);
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 35 * MSS, .wnd = 65535);
+	assert_int_equal(rig.conn->cc.cwnd, 21 * MSS);
+}
+
+// TCP-207: a segment a turn, so that each could take the fast path.
+static void a_flight_written_piece_by_piece_counts_as_a_whole(void **state)
+{
+	open_conn(10, 1000);
+	rig.conn->cc.ssthresh = UINT32_MAX;
+	for (unsigned i = 0; i < 8; i++) {
+		rig_write_n(MSS);
+		tcp_stack_flush(rig.stack);
+	}
+	assert_int_equal(n_sent(), 8);
+	for (unsigned i = 1; i <= 8; i++)
+		IN(.flags = ACK, .seq = 1, .ack = 1 + i * MSS, .wnd = 65535);
+	assert_int_equal(rig.conn->cc.cwnd, 16 * MSS);
 }
 
 // A segment each 100 ms, which is no silence, and its ACK after one.
@@ -221,5 +271,8 @@ RUN_SUITE("tcp/pacing", CASE(what_cwnd_allows_leaves_within_a_round_trip),
 	CASE(messages_beyond_ten_segments_in_flight_are_paced_too), CASE(short_ways_are_not_paced),
 	CASE(an_ack_lets_out_no_more_than_a_burst), CASE(acks_of_a_flight_that_filled_cwnd_grow_it),
 	CASE(what_leaves_room_in_cwnd_does_not_grow_it),
+	CASE(slow_start_goes_on_with_more_than_half_of_cwnd_in_use),
+	CASE(it_goes_on_up_to_the_threshold),
+	CASE(a_flight_written_piece_by_piece_counts_as_a_whole),
 	CASE(five_minutes_of_little_use_halve_cwnd_for_the_next_burst),
 	CASE(pacing_keeps_no_cwnd_from_growing), CASE(what_is_reported_is_not_in_flight))
