@@ -2,6 +2,7 @@
 // The life of a control block, and what its owner can do to it.
 #include "dataplane/tcp/csum.h"
 #include "dataplane/tcp/mss.h"
+#include "dataplane/tcp/ooo.h"
 #include "dataplane/tcp/sent.h"
 #include "dataplane/tcp/timewait.h"
 #include "lb/base/time.h"
@@ -77,6 +78,7 @@ void tcp_conn_take_syn(struct tcp_conn *c, const struct tcp_seg *syn)
 	if (!o->has_wscale)
 		c->rcv_wscale = 0;
 	tcp_window_init(c);
+	c->quick_acks = TCP_QUICK_START | TCP_QUICK_ACKS;
 	tcp_ecn_take_syn(c, syn);
 	c->ts_on = o->has_ts;
 	c->header_len = TCP_HEADER_LEN + (c->ts_on ? TCP_OPT_TS_LEN : 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What follows when a deadline of a connection has passed.
 #include "dataplane/tcp/mss.h"
+#include "dataplane/tcp/ooo.h"
 #include "dataplane/tcp/sent.h"
 #include "lb/base/container_of.h"
 
@@ -109,8 +110,7 @@ static void fire_one(struct tcp_conn *c, enum tcp_timer which)
 		rtx_fired(c);
 		break;
 	case TCP_TIMER_ACK:
-		c->ack_due = true;
-		tcp_conn_mark_dirty(c);
+		tcp_recv_ack_late(c);
 		break;
 	case TCP_TIMER_KEEPALIVE:
 		keepalive_fired(c);

@@ -325,7 +325,7 @@ static bool was_overtaken(const struct tcp_conn *c, const struct tcp_seg *seg)
 static void report_twice(struct tcp_conn *c, const struct tcp_seg *seg)
 {
 	struct tcp_sack_block twice = {seg->seq, seg->seq + seg->len};
-	c->n_quick_acks = TCP_QUICK_ACKS;
+	c->quick_acks = TCP_QUICK_ACKS;
 	if (!c->sack_on)
 		return;
 	if (c->dsack_due && twice.start == c->dsack.end)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data beyond a hole: a short ascending list of byte ranges that do not touch. Small segments are
-// packed into chunks (buf.h), and the number of ranges, the bytes (by the window) and the time are
-// bounded, so a peer cannot pin memory or make the list long (CVE-2018-5390).
+#include "dataplane/tcp/ooo.h"
+
 #include "dataplane/tcp/tcp_internal.h"
 
 _Static_assert(TCP_MAX_RANGES <= UINT8_MAX, "n_ranges");

@@ -4,6 +4,7 @@
 #include "dataplane/tcp/build.h"
 #include "dataplane/tcp/cwnd.h"
 #include "dataplane/tcp/mss.h"
+#include "dataplane/tcp/ooo.h"
 #include "dataplane/tcp/pace.h"
 #include "dataplane/tcp/sent.h"
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The peer's data on its way to the owner. In the normal case the owner reads it right out of the
 // segment; what it leaves is kept in recvq and counts against the window until it is taken.
+#include "dataplane/tcp/ooo.h"
 #include "dataplane/tcp/tcp_internal.h"
+
+#define QUICK_OUT 0x40 // one of the start waits for its time
 
 uint32_t tcp_recv_edge(const struct tcp_conn *c)
 {
@@ -18,13 +21,24 @@ static void ack_soon(struct tcp_conn *c)
 	tcp_conn_mark_dirty(c);
 }
 
-// A peer that has lost something may have a window of one segment, and nothing to send until that
-// is acknowledged.
-static uint64_t ack_delay_ns(struct tcp_conn *c)
+void tcp_recv_ack_late(struct tcp_conn *c)
 {
-	if (!c->n_quick_acks)
+	c->quick_acks &= (uint8_t)~QUICK_OUT;
+	ack_soon(c);
+}
+
+// A peer that begins, or that has lost something, may have a window of one segment, and nothing to
+// send until that is acknowledged. But at the start, once an answer took an ACK along, others will.
+static __attribute__((noinline)) uint64_t quick_delay_ns(struct tcp_conn *c)
+{
+	uint8_t left = c->quick_acks - 1u;
+	if (left & QUICK_OUT) {
+		c->quick_acks = 0;
 		return TCP_DELAYED_ACK;
-	c->n_quick_acks--;
+	}
+	if (left & TCP_QUICK_START)
+		left = left != TCP_QUICK_START ? left | QUICK_OUT : 0;
+	c->quick_acks = left;
 	return TCP_QUICK_ACK;
 }
 
@@ -86,7 +100,8 @@ void tcp_recv_in_order(struct tcp_conn *c, const uint8_t *data, uint32_t len)
 	} else if (++c->n_unacked >= 2) {
 		ack_soon(c);
 	} else if (!c->deadlines[TCP_TIMER_ACK]) {
-		tcp_timer_set(c, TCP_TIMER_ACK, tcp_now(s) + ack_delay_ns(c));
+		tcp_timer_set(c, TCP_TIMER_ACK,
+			tcp_now(s) + (c->quick_acks ? quick_delay_ns(c) : TCP_DELAYED_ACK));
 	}
 }
 
@@ -94,7 +109,7 @@ static void out_of_order(struct tcp_conn *c, const struct tcp_seg *seg, uint32_t
 {
 	if (len && tcp_ooo_insert(c, seg->seq, seg->data, len))
 		tcp_count(c->stack, TCP_out_of_order);
-	c->n_quick_acks = TCP_QUICK_ACKS;
+	c->quick_acks = TCP_QUICK_ACKS;
 	if (c->sack_on) // blocks tell more than the number of duplicates
 		c->sack_due = true;
 	else if (c->n_dup_acks_due < UINT8_MAX)

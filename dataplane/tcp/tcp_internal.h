@@ -22,8 +22,9 @@
 #define TCP_RTO_MIN (200 * NS_PER_MS) // RFC 6298 2.4 says 1 s; docs/tcp.md says why not
 #define TCP_RTO_MAX (60 * NS_PER_SECOND)
 #define TCP_DELAYED_ACK (40 * NS_PER_MS)
-#define TCP_QUICK_ACK NS_PER_MS // while the peer repairs a loss
-#define TCP_QUICK_ACKS 16
+#define TCP_QUICK_ACK NS_PER_MS // at the start, and while the peer repairs a loss
+#define TCP_QUICK_ACKS 16 // of quick_acks; at the start with a flag
+#define TCP_QUICK_START 0x80
 #define TCP_MAX_ACK_DELAY (50 * NS_PER_MS) // longer than peers delay an ACK
 #define TCP_TIME_WAIT_NS (60 * NS_PER_SECOND) // 2 MSL
 #define TCP_TIME_WAIT_REUSE_NS NS_PER_SECOND // then we may open anew, as in Linux
@@ -163,7 +164,7 @@ struct tcp_conn {
 	uint16_t flow_sum; // tcp_csum_flow() of its addresses
 	uint16_t mss; // payload of a full segment, options accounted for
 	uint16_t our_mss; // the one that we offered
-	uint8_t n_quick_acks; // so many of our next ACKs are delayed for TCP_QUICK_ACK alone
+	uint8_t quick_acks; // so many of our next ACKs are delayed for TCP_QUICK_ACK alone (recv.c)
 	uint8_t haste; // > 0: a lone segment's tail probe waits for no delayed ACK (ack.c)
 
 	uint32_t rcv_nxt;
@@ -439,6 +440,7 @@ void tcp_conn_input(struct tcp_conn *, struct tcp_seg *);
 void tcp_recv_input(struct tcp_conn *, const struct tcp_seg *);
 // Delivers bytes at rcv_nxt, within the window, to an owner that has all bytes before them.
 void tcp_recv_in_order(struct tcp_conn *, const uint8_t *data, uint32_t len);
+void tcp_recv_ack_late(struct tcp_conn *); // TCP_TIMER_ACK fired
 // Gives the owner stored bytes. False = it takes none, or is in on_data. The caller holds it.
 bool tcp_recv_resume(struct tcp_conn *);
 uint32_t tcp_recv_edge(const struct tcp_conn *); // right edge of the window that we can offer now
@@ -455,16 +457,6 @@ uint8_t tcp_ecn_of_syn(const struct tcp_conn *); // flags of our SYN or SYN-ACK
 void tcp_ecn_take_syn(struct tcp_conn *, const struct tcp_seg *syn);
 void tcp_ecn_data(struct tcp_conn *, const struct tcp_seg *); // it lies in the window
 void tcp_ecn_ack(struct tcp_conn *, const struct tcp_seg *); // before its ACK is taken
-
-// ooo.c: bytes beyond a hole.
-bool tcp_ooo_insert(struct tcp_conn *, uint32_t seq, const uint8_t *data, uint32_t len);
-// Moves data that became contiguous to recvq and advances rcv_nxt.
-void tcp_ooo_pull(struct tcp_conn *);
-void tcp_ooo_clear(struct tcp_conn *);
-void tcp_ooo_late(struct tcp_conn *); // TCP_TIMER_PATIENCE fired
-// Chooses the blocks to report, the latest first (RFC 2018 4), marks them, and returns how many.
-unsigned tcp_ooo_blocks(struct tcp_conn *, struct tcp_sack_block *ret, unsigned max);
-bool tcp_ooo_unreported(const struct tcp_conn *);
 
 // output.c
 enum tcp_output_result {

@@ -49,7 +49,7 @@ static inline uint64_t digest_conn(uint64_t h, const struct tcp_conn *c)
 	const uint64_t numbers[] = {plain.rare, c->ts_on, c->sack_on, c->wscale_on, c->ack_due,
 		c->other_window, c->delivering, c->resume_asked, c->cwnd_limited, c->cwnd_used,
 		c->timing, c->tail_probe_next, c->tail_probe_old, c->passive, c->told, c->syn_sent,
-		c->n_held, c->n_unacked, c->n_quick_acks, c->snd_wscale, c->rcv_wscale, c->mss,
+		c->n_held, c->n_unacked, c->quick_acks, c->snd_wscale, c->rcv_wscale, c->mss,
 		c->our_mss, c->peer_mss, c->path_mss, c->path_guess, c->path_failed, c->path_probe,
 		c->path_probe_end, c->path_at_ms, c->sendq.len, c->recvq.len, c->cursor.offset,
 		list_linked(&c->dirty), c->ranges != NULL};

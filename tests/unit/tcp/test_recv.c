@@ -7,15 +7,51 @@
 static void a_lone_segment_is_acknowledged_after_40_ms(void **state)
 {
 	rig_accept(PLAIN);
+	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "question");
+	rig_write("answer");
+	assert_int_equal(rig_out()->ack, 9);
 	uint64_t start = twheel_now(rig.wheel) / NS_PER_MS;
-	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "abc");
+	IN(.flags = ACK, .seq = 9, .ack = 7, .data = "abc");
 	NO_OUT();
 	rig_after_ms(100);
 	struct out *o = rig_out();
 	assert_int_equal(rig_ms(o), start + 40);
 	assert_int_equal(o->flags, ACK);
-	assert_int_equal(o->ack, 4);
+	assert_int_equal(o->ack, 12);
 	NO_OUT();
+}
+
+// A segment that comes alone; returns when it is acknowledged, in milliseconds.
+static uint64_t delay_of_lone_ack(uint32_t seq)
+{
+	uint64_t start = twheel_now(rig.wheel) / NS_PER_MS;
+	IN(.flags = ACK, .seq = seq, .ack = 1, .data = "abc");
+	NO_OUT();
+	rig_after_ms(100);
+	struct out *o = rig_out();
+	assert_int_equal(o->ack, seq + 3);
+	NO_OUT();
+	return rig_ms(o) - start;
+}
+
+// TCP-208
+static void the_first_sixteen_alone_are_acknowledged_within_a_millisecond(void **state)
+{
+	rig_accept(PLAIN);
+	for (unsigned i = 0; i < 16; i++)
+		assert_int_equal(delay_of_lone_ack(1 + 3 * i), 1);
+	assert_int_equal(delay_of_lone_ack(1 + 3 * 16), 40);
+}
+
+// TCP-208: whose segments come in pairs waits for none of their ACKs.
+static void a_pair_ends_the_haste_of_the_start(void **state)
+{
+	rig_accept(PLAIN);
+	assert_int_equal(delay_of_lone_ack(1), 1);
+	IN(.flags = ACK, .seq = 4, .ack = 1, .data = "abc");
+	IN(.flags = ACK, .seq = 7, .ack = 1, .data = "abc");
+	assert_int_equal(rig_out()->ack, 10);
+	assert_int_equal(delay_of_lone_ack(10), 40);
 }
 
 // TCP-45
@@ -435,7 +471,8 @@ static void what_came_early_from_beyond_the_fin_is_forgotten(void **state)
 
 RUN_SUITE("tcp/recv", CASE(what_came_early_from_beyond_the_fin_is_forgotten),
 	CASE(a_lone_segment_is_acknowledged_after_40_ms),
-	CASE(the_second_segment_is_acknowledged_at_once),
+	CASE(the_first_sixteen_alone_are_acknowledged_within_a_millisecond),
+	CASE(a_pair_ends_the_haste_of_the_start), CASE(the_second_segment_is_acknowledged_at_once),
 	CASE(an_ack_rides_on_data_of_the_same_turn), CASE(data_is_given_straight_from_the_segment),
 	CASE(what_the_owner_leaves_shrinks_the_window_and_comes_again),
 	CASE(a_small_opening_of_the_window_is_not_announced),
