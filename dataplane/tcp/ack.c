@@ -126,7 +126,10 @@ static bool repairs(const struct tcp_conn *c)
 // What an ACK says about losses, with SACK.
 static void recover_by_reports(struct tcp_conn *c, const struct tcp_seg *seg, struct tcp_news *news)
 {
-	bool is_probe = c->tail_probe_old && news->dsack.end == c->tail_end; // even if answered
+	// Even if answered. Some count the FIN behind the data, and some do not.
+	bool is_probe =
+		c->tail_probe_old && (news->dsack.end == c->tail_end ||
+					     (c->fin_sent && news->dsack.end + 1 == c->tail_end));
 	if (news->twice && !is_probe && tcp_undo_was_resent(c, &news->dsack))
 		tcp_rack_dsack(c);
 	if (c->tail_probe_out && c->has_reports) {

@@ -297,16 +297,19 @@ static bool send_tail_probe(struct tcp_conn *c)
 	uint32_t len = min_u32(unsent, c->mss);
 	bool old = !len || c->snd_wnd < sent + len;
 	uint32_t seq = c->snd_una + sent;
-	if (old)
+	bool fin_alone = old && c->fin_sent && c->last.seq == seq;
+	if (fin_alone)
+		len = 0;
+	else if (old)
 		seq = tcp_sent_last_gap(c, seq, &len);
 	bool fin = c->fin_sent && !unsent && seq + len == c->snd_una + sent;
-	if (c->snd_nxt != c->snd_max || !len)
+	if (c->snd_nxt != c->snd_max || !(len || fin_alone))
 		return true;
 	if (!send_data(c, seq, len, fin))
 		return false;
 	c->tail_probe_out = true;
 	c->tail_probe_old = old;
-	c->tail_end = seq + len;
+	c->tail_end = seq + len + fin;
 	c->tail_ns = tcp_now(c->stack);
 	tcp_count(c->stack, TCP_tail_probes);
 	return true;

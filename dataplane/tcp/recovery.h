@@ -48,16 +48,15 @@ static inline void tcp_ack_trail(struct tcp_conn *c)
 		c->recover = c->snd_una - 1;
 }
 
-// RFC 8985 7.2: is the next expiry of the timer a tail loss probe? Not for a FIN alone: what
-// repeats it is the timeout. But, unlike there, in a recovery once all that is lost was repeated:
-// the last repetitions have nothing behind them that would tell of their own loss.
+// RFC 8985 7.2: is the next expiry of the timer a tail loss probe? Unlike there, in a recovery too,
+// once all that is lost was repeated: the last repetitions have nothing behind them that would tell
+// of their own loss.
 static inline bool tcp_may_probe_tail(const struct tcp_conn *c)
 {
 	bool quiet =
 		!c->rare ||
 		(c->state == TCP_OPEN && !c->in_loss && !c->tail_probe_due && !c->tail_probe_out &&
-			(c->in_recovery ? !c->lost_bytes : !c->has_reports) && !c->n_backoff &&
-			!(c->fin_sent && c->snd_max - c->snd_una == 1));
+			(c->in_recovery ? !c->lost_bytes : !c->has_reports) && !c->n_backoff);
 	return quiet && c->sack_on && c->srtt_ns && c->snd_nxt == c->snd_max &&
 	       c->snd_max != c->snd_una;
 }

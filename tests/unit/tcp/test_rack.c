@@ -316,8 +316,8 @@ static void a_tail_probe_is_out_once_it_has_left(void **state)
 	assert_int_equal(rig_count(TCP_tail_probes), 0);
 }
 
-// TCP-86: a probe repeats data, and would only put off the timeout.
-static void a_lone_fin_waits_for_no_probe(void **state)
+// TCP-209: and then the timeout.
+static void a_lone_fin_is_probed_like_data(void **state)
 {
 	open_far();
 	rig_write_n(MSS);
@@ -326,9 +326,71 @@ static void a_lone_fin_waits_for_no_probe(void **state)
 	cumulative(1);
 	tcp_conn_shutdown(rig.conn);
 	assert_true(rig_out()->flags & FIN);
+	while (!rig_count(TCP_tail_probes))
+		rig_after_ms(1);
+	struct out *o = rig_out();
+	assert_true(o->flags & FIN);
+	assert_int_equal(o->len, 0);
+	assert_in_range(rig_ms(o), 4 * RTT_MS + 50, 4 * RTT_MS + 52);
+	assert_int_equal(rig_count(TCP_retransmission_timeouts), 0);
 	rig_after_ms(rig.conn->rto_ns / NS_PER_MS + 2);
 	assert_true(rig_out()->flags & FIN);
 	assert_int_equal(rig_count(TCP_retransmission_timeouts), 1);
+	IN(.flags = ACK, .seq = 1, .ack = 2 + MSS);
+	assert_true(rig.conn->fin_acked);
+	assert_false(rig.conn->tail_probe_out);
+}
+
+// TCP-209: what is missing before it is found by the report of it.
+static void a_fin_sent_by_itself_is_the_last_segment(void **state)
+{
+	open_far();
+	rig_write_n(2 * MSS);
+	rig_skip();
+	rig_after_ms(10);
+	tcp_conn_shutdown(rig.conn);
+	rig_skip();
+	while (!rig_count(TCP_tail_probes))
+		rig_after_ms(1);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, FIN | ACK);
+	assert_int_equal(o->seq, 1 + 2 * MSS);
+	rig_after_ms(RTT_MS);
+	uint32_t fin = rig.iss + 1 + 2 * MSS;
+	struct tcp_opts got = {.n_sack = 1, .sack = {{fin, fin + 1}}};
+	IN(.flags = ACK, .seq = 1, .ack = 1 + MSS, .opts = got);
+	rig_after_ms(RTT_MS);
+	o = rig_out();
+	assert_int_equal(o->seq, 1 + MSS);
+	assert_int_equal(o->len, MSS);
+	assert_int_equal(rig_count(TCP_retransmission_timeouts), 0);
+	IN(.flags = ACK, .seq = 1, .ack = 2 + 2 * MSS);
+	assert_true(rig.conn->fin_acked);
+}
+
+// TCP-209, TCP-113: a FIN with its data in a probe, reported with or without it.
+static void a_probe_with_a_fin_that_came_twice_does_not_widen_it(void **state)
+{
+	for (unsigned with_fin = 0; with_fin < 2; with_fin++) {
+		rig_restart();
+		open_far();
+		rig_write_n(3 * MSS);
+		tcp_conn_shutdown(rig.conn);
+		rig_skip();
+		while (!rig_count(TCP_tail_probes))
+			rig_after_ms(1);
+		struct out *o = rig_out();
+		assert_true(o->flags & FIN);
+		assert_int_equal(o->len, MSS);
+		uint32_t end = rig.iss + 1 + 3 * MSS;
+		struct tcp_opts twice = {.n_sack = 1, .sack = {{end - MSS, end + with_fin}}};
+		IN(.flags = ACK, .seq = 1, .ack = 2 + 3 * MSS, .opts = twice);
+		assert_int_equal(rig_count(TCP_dsacks_in), 1);
+		assert_int_equal(rig.conn->reo_wnd_more, 0);
+		tcp_conn_abort(rig.conn);
+		rig.conn = NULL;
+		rig_skip();
+	}
 }
 
 // TCP-113: sixteen recoveries without.
@@ -434,6 +496,8 @@ RUN_SUITE("tcp/rack", CASE(what_leaves_in_one_turn_is_one_run),
 	CASE(each_round_trip_with_a_dsack_widens_it_by_a_quarter),
 	CASE(doubles_of_the_network_do_not_widen_it), CASE(it_widens_after_two_gibibytes),
 	CASE(a_tail_probe_that_came_twice_does_not_widen_it),
-	CASE(a_tail_probe_is_out_once_it_has_left), CASE(a_lone_fin_waits_for_no_probe),
-	CASE(it_narrows_again), CASE(a_repetition_that_is_under_way_is_not_repeated),
+	CASE(a_tail_probe_is_out_once_it_has_left), CASE(a_lone_fin_is_probed_like_data),
+	CASE(a_fin_sent_by_itself_is_the_last_segment),
+	CASE(a_probe_with_a_fin_that_came_twice_does_not_widen_it), CASE(it_narrows_again),
+	CASE(a_repetition_that_is_under_way_is_not_repeated),
 	CASE(recovery_sends_one_for_two_that_arrive), CASE(each_acknowledgement_is_a_sample))
