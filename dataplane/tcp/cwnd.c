@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/tcp/cwnd.h"
 
-#include "dataplane/tcp/tcp_internal.h"
+#include "dataplane/tcp/sent.h"
 
 #define UNUSED_MS (300 * 1000) // RFC 7661 4.4.3's non-validated period
 
@@ -16,7 +16,7 @@ void tcp_cwnd_limits(struct tcp_conn *c)
 // goes on with it, so that what an owner writes a piece at a time finds room for a longer one.
 void tcp_cwnd_use(struct tcp_conn *c)
 {
-	uint32_t flight = c->snd_nxt - c->snd_una, cwnd = c->cc.cwnd;
+	uint32_t flight = tcp_sent_pipe(c), cwnd = c->cc.cwnd;
 	if (c->cwnd_limited || flight <= cwnd / 2 || cwnd >= c->cc.ssthresh)
 		return;
 	uint32_t segments = min_u32((flight + c->mss - 1) / c->mss, UINT16_MAX);

@@ -406,10 +406,10 @@ static enum tcp_output_result send_new(struct tcp_conn *c)
 		else if (tcp_pace_applies(c, tcp_sent_pipe(c)))
 			tcp_pace_sent(c, len);
 	}
-	if (c->snd_max == max)
+	if (c->snd_max == max && !c->in_loss) // with what was repeated cwnd is in use, too
 		return result;
 	tcp_cwnd_use(c);
-	if (tcp_may_probe_tail(c)) // RFC 8985 7.2: from the last one sent
+	if (c->snd_max != max && tcp_may_probe_tail(c)) // RFC 8985 7.2: from the last one sent
 		tcp_rtx_start(c);
 	return result;
 }
