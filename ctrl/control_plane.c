@@ -134,7 +134,7 @@ static void on_second(struct twheel_timer *timer)
 	workers_watch(p->workers, now);
 	service_beat(&p->service, !workers_stalled(p->workers));
 	failure_log_look(p->failure_log, now);
-	access_log_look(p->signals.access_log, now);
+	signals_look(&p->signals, now);
 	steering_watch_look(&p->steering, p->conf.ports);
 	if (heap_trim_due(&p->trim, now))
 		malloc_trim(0);

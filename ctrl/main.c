@@ -3,6 +3,7 @@
 // only files that see both the control plane and the data plane.
 #include "ctrl/args.h"
 #include "ctrl/base/events.h"
+#include "ctrl/base/log_file.h"
 #include "ctrl/base/log_out.h"
 #include "ctrl/bond_watch.h"
 #include "ctrl/check.h"
@@ -13,7 +14,6 @@
 #include "ctrl/frontends.h"
 #include "ctrl/gateway_watch.h"
 #include "ctrl/heap_trim.h"
-#include "ctrl/log_file.h"
 #include "ctrl/signals.h"
 #include "ctrl/stats/show.h"
 #include "ctrl/takeover/spawn.h"

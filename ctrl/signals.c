@@ -2,8 +2,8 @@
 #include "ctrl/signals.h"
 
 #include "ctrl/access_log/access_log.h"
+#include "ctrl/base/log_file.h"
 #include "ctrl/conf/reload.h"
-#include "ctrl/log_file.h"
 #include "ctrl/loop.h"
 #include "lb/base/log.h"
 
@@ -84,4 +84,10 @@ int signals_watch(struct signals *s, struct loop *loop)
 		if (loop_watch_signal(loop, handled[i].number, handled[i].fn, s))
 			return -ENOMEM;
 	return 0;
+}
+
+void signals_look(struct signals *s, uint64_t now_ns)
+{
+	log_file_look();
+	access_log_look(s->access_log, now_ns);
 }

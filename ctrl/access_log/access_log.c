@@ -309,7 +309,9 @@ struct access_log_numbers access_log_numbers(const struct access_log *l)
 		.n_ring = n_ring(l),
 		.n_cut = t.n_cut,
 		.n_failed = t.n_failed,
-		.error = t.error};
+		.n_unopened = t.n_unopened,
+		.error = t.error,
+		.reopen_error = t.reopen_error};
 }
 
 // What there is to say of one output. What the rings dropped is said once, of the first.

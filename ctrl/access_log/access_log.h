@@ -45,7 +45,7 @@ void access_log_free(struct access_log *);
 // Logs that can't be are left out, and tell() is called of them: without an access log, of all.
 struct lb_access_set *access_log_want(struct access_log *, const struct access_want *, uint32_t n,
 	access_refused_fn *tell, void *ctx);
-// Files may have been renamed. NULL is fine.
+// Files may have been renamed: their paths are opened again, until that works. NULL is fine.
 void access_log_reopen(struct access_log *);
 // Lets go of what no listener wants any more; logs what was dropped and what fails, of each output
 // at most once in ten seconds. Call every second; NULL is fine.
@@ -64,6 +64,9 @@ struct access_log_numbers {
 	// others were not.
 	uint64_t n_cut;
 	uint64_t n_failed; // entries that a service was sent by a stream which failed at once
+	uint64_t n_unopened; // tries to open a renamed file's path again which failed
 	int error; // of access_place_error(): what fails now; 0 = nothing
+	// Likewise, why a path cannot be opened again: lines go on into the file that had it.
+	int reopen_error;
 };
 struct access_log_numbers access_log_numbers(const struct access_log *);

@@ -18,7 +18,8 @@
 struct file {
 	struct access_output base; // its fd is -1 for a FIFO without a reader, and for what is late
 	bool is_late;
-	uint64_t open_ns; // late: when to try to open it again
+	uint64_t open_ns; // late, or moved: when to try to open it again
+	bool is_moved; // its path may be another file, and is to be opened again
 	bool is_file; // takes what there is at once
 	bool mid_line; // what was written last is not the end of a line
 	size_t sent; // of the buffer
@@ -29,9 +30,16 @@ static struct file *of(struct access_output *o)
 	return (struct file *)o;
 }
 
+static void forget_move(struct file *f)
+{
+	f->is_moved = false;
+	atomic_store_explicit(&f->base.reopen_error, 0, memory_order_relaxed);
+}
+
 static void use(struct file *f, int fd)
 {
 	struct stat s;
+	forget_move(f);
 	f->base.fd = fd;
 	f->is_file = fstat(fd, &s) == 0 && S_ISREG(s.st_mode);
 }
@@ -86,18 +94,6 @@ static void drop_rest_of_line(struct file *f)
 	counter_add(&o->n_cut, 1);
 }
 
-static void file_open(struct access_output *o, uint64_t now_ns)
-{
-	struct file *f = of(o);
-	if (o->fd >= 0 || (f->is_late ? now_ns < f->open_ns : !file_waits(o)))
-		return;
-	int fd = open_place(f);
-	access_output_set_error(o, fd < 0 ? errno : 0);
-	f->open_ns = now_ns + OPEN_NS;
-	if (fd >= 0)
-		use(f, fd);
-}
-
 static uint64_t count_lines(const char *at, const char *end)
 {
 	uint64_t n = 0;
@@ -120,6 +116,7 @@ static void file_close(struct access_output *o)
 	f->sent = o->len = 0;
 	f->mid_line = false;
 	f->open_ns = 0;
+	forget_move(f);
 	access_output_set_error(o, 0);
 }
 
@@ -175,27 +172,55 @@ static bool file_flush(struct access_output *o)
 	return true;
 }
 
-static void file_reopen(struct access_output *o)
+static void tell_unopened(struct access_output *o, int error)
 {
-	struct file *f = of(o);
-	if (!o->place.path)
-		return;
-	if (f->is_late && o->fd < 0) {
-		f->open_ns = 0;
-		return;
-	}
-	if (o->fd >= 0)
-		file_flush(o); // to the end of a line, at least
+	counter_add(&o->n_unopened, 1);
+	if (atomic_exchange_explicit(&o->reopen_error, error, memory_order_relaxed) != error)
+		log_error("access log",
+			"file=%s error=%s text=\"reopening failed; lines go on into the file that "
+			"is open, and it is tried each second\"",
+			log_quote(o->place.path), log_quote(access_place_error(error)));
+}
+
+// Until the path can be opened, the file that is open is written: nothing is lost.
+static void replace(struct file *f, uint64_t now_ns)
+{
+	struct access_output *o = &f->base;
+	file_flush(o); // to the end of a line, at least
 	int fd = open_place(f);
+	f->open_ns = now_ns + OPEN_NS;
 	if (fd < 0) {
-		log_error("access log", "file=%s error=%s text=\"reopening failed\"",
-			log_quote(o->place.path), log_quote(access_place_error(errno)));
+		tell_unopened(o, errno);
 		return;
 	}
 	shut(f);
 	drop_rest_of_line(f);
 	use(f, fd);
 	log_info("access log", "file=%s text=\"reopened\"", log_quote(o->place.path));
+}
+
+static void file_open(struct access_output *o, uint64_t now_ns)
+{
+	struct file *f = of(o);
+	if (o->fd >= 0 && f->is_moved && now_ns >= f->open_ns)
+		replace(f, now_ns);
+	if (o->fd >= 0 || (f->is_late ? now_ns < f->open_ns : !file_waits(o)))
+		return;
+	int fd = open_place(f);
+	access_output_set_error(o, fd < 0 ? errno : 0);
+	f->open_ns = now_ns + OPEN_NS;
+	if (fd >= 0)
+		use(f, fd);
+}
+
+// The writer's next round opens it, if it is open, or else when it is due.
+static void file_reopen(struct access_output *o)
+{
+	struct file *f = of(o);
+	if (!o->place.path)
+		return;
+	f->is_moved = true;
+	f->open_ns = 0;
 }
 
 static const struct access_output_kind kind = {

@@ -123,6 +123,7 @@ static void put_output(struct access_logs *l, struct access_output *o)
 	l->closed.n_lines += counter_read(&o->n_lines);
 	l->closed.n_cut += counter_read(&o->n_cut);
 	l->closed.n_failed += counter_read(&o->n_failed);
+	l->closed.n_unopened += counter_read(&o->n_unopened);
 	l->closed.n_cut += access_output_n_waiting(o); // nobody will have them
 	access_output_free(o);
 }
@@ -376,11 +377,15 @@ static void add_up(void *ctx, struct access_output *o)
 {
 	struct access_logs_totals *sum = ctx;
 	int error = atomic_load_explicit(&o->error, memory_order_relaxed);
+	int reopen_error = atomic_load_explicit(&o->reopen_error, memory_order_relaxed);
 	sum->n_lines += counter_read(&o->n_lines);
 	sum->n_cut += counter_read(&o->n_cut);
 	sum->n_failed += counter_read(&o->n_failed);
+	sum->n_unopened += counter_read(&o->n_unopened);
 	if (error)
 		sum->error = error;
+	if (reopen_error)
+		sum->reopen_error = reopen_error;
 }
 
 struct access_logs_totals access_logs_totals(const struct access_logs *l)

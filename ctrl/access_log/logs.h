@@ -63,8 +63,8 @@ const struct access_format *access_logs_own_format(const struct access_logs *);
 void access_logs_each_output(
 	const struct access_logs *, void (*fn)(void *ctx, struct access_output *), void *ctx);
 struct access_logs_totals {
-	uint64_t n_lines, n_cut, n_failed; // of all outputs, closed ones too
-	int error; // of one that fails now; 0 = none does
+	uint64_t n_lines, n_cut, n_failed, n_unopened; // of all outputs, closed ones too
+	int error, reopen_error; // of one that fails now; 0 = none does
 };
 struct access_logs_totals access_logs_totals(const struct access_logs *);
 

@@ -42,7 +42,9 @@ struct access_output {
 	// Lines of which the rest was lost, and those for which there was no room: likewise.
 	uint64_t n_cut;
 	uint64_t n_failed; // that a service was sent by a stream which failed: likewise
+	uint64_t n_unopened; // tries to open its path again which failed: likewise
 	atomic_int error; // of access_place_error(): what fails now; 0 = nothing
+	atomic_int reopen_error; // why its path cannot be opened again; 0 = it is what is written
 	// The control thread's: how many logs there are of it, and what was told last.
 	uint32_t n_users;
 	uint64_t told_cut, told_ns;
@@ -60,8 +62,8 @@ static inline void access_output_free(struct access_output *o) // NULL is fine
 	if (o)
 		o->kind->free(o);
 }
-// Tries to open what is not open: what is late once a second, a FIFO whenever lines wait; takes
-// note of what a collector says. Call in each round.
+// Tries to open what is not open: what is late or moved once a second, a FIFO whenever lines wait;
+// takes note of what a collector says. Call in each round.
 static inline void access_output_open(struct access_output *o, uint64_t now_ns)
 {
 	o->kind->open(o, now_ns);
@@ -71,7 +73,8 @@ static inline void access_output_close(struct access_output *o)
 {
 	o->kind->close(o);
 }
-// Opens the path again, which may be another file now. If that fails, the old one stays.
+// The path may be another file now: the next access_output_open() opens it again, and once a second
+// those behind it, until that works. Meanwhile the old one is written.
 static inline void access_output_reopen(struct access_output *o)
 {
 	o->kind->reopen(o);

@@ -267,6 +267,8 @@ const struct doctor_live_check doctor_live_checks[] = {
 		DOCTOR_WARNING, live_check_endings},
 	{"access-log", "whether lines are lost, and the log can be written", DOCTOR_WARNING,
 		live_check_log},
+	{"log-reopened", "whether logs that were renamed could be opened again (SIGUSR1)",
+		DOCTOR_WARNING, live_check_reopening},
 	{"certificate-served", "certificate providers: errors, and dates as above", DOCTOR_ERROR,
 		check_certificates},
 	{NULL, NULL, DOCTOR_NOTE, NULL},

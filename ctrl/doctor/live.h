@@ -68,3 +68,4 @@ void live_check_pools(const struct doctor_live *);
 void live_check_losses(const struct doctor_live *);
 void live_check_endings(const struct doctor_live *);
 void live_check_log(const struct doctor_live *);
+void live_check_reopening(const struct doctor_live *);

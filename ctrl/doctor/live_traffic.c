@@ -3,6 +3,7 @@
 #include "ctrl/access_log/access_log.h"
 #include "ctrl/access_log/place.h"
 #include "ctrl/assemble/workers.h"
+#include "ctrl/base/log_file.h"
 #include "ctrl/base/show_port.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/doctor/live.h"
@@ -225,4 +226,24 @@ void live_check_log(const struct doctor_live *l)
 			l->now.log_lost - l->before.log_lost, seconds_between(l));
 		doctor_fix(l->report, "a faster disk or reader; access_log.filter");
 	}
+}
+
+static void tell_unopened(const struct doctor_live *l, const char *which, const char *error)
+{
+	doctor_find(l->report, DOCTOR_WARNING,
+		"%s cannot be opened again: %s; its lines go on into the file that was renamed, "
+		"and it is tried each second",
+		which, error);
+	doctor_fix(l->report, "what is at its path: it has to be a file, or nothing, in a folder "
+			      "that shuntd's user may write to");
+}
+
+void live_check_reopening(const struct doctor_live *l)
+{
+	int error = log_file_numbers().error;
+	if (error)
+		tell_unopened(l, "the daemon's log", strerror(error));
+	error = l->access_log ? access_log_numbers(l->access_log).reopen_error : 0;
+	if (error)
+		tell_unopened(l, "an access log", access_place_error(error));
 }

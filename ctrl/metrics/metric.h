@@ -132,6 +132,8 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 		"Lines and entries of access logs that were written.")                             \
 	X(ACCESS_DROPPED, COUNTER, "shunt_access_log_dropped", "reason",                           \
 		"Lines and entries of access logs that were lost.")                                \
+	X(LOG_UNOPENED, COUNTER, "shunt_log_reopen_failures", "log",                               \
+		"Tries to open a log anew after SIGUSR1 that failed; one follows each second.")    \
 	X(TRACE_SPANS, COUNTER, "shunt_trace_spans", "",                                           \
 		"Spans that the collector of traces took.")                                        \
 	X(TRACE_LOST, COUNTER, "shunt_trace_lost", "reason",                                       \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics of the process: workers, layers of the data plane, ports, configuration, xDS.
 #include "ctrl/access_log/access_log.h"
+#include "ctrl/base/log_file.h"
 #include "ctrl/base/log_out.h"
 #include "ctrl/base/show_port.h"
 #include "ctrl/conf/config.h"
@@ -198,6 +199,14 @@ static void tell_access_log(struct scrape *s, enum metric_id id, uint32_t unused
 	scrape_tell(s, id, (double)n.n_failed, LABELS("service"));
 }
 
+static void tell_unopened(struct scrape *s, enum metric_id id, uint32_t unused)
+{
+	scrape_tell(s, id, (double)log_file_numbers().n_unopened, LABELS("daemon"));
+	if (s->conf.access_log)
+		scrape_tell(s, id, (double)access_log_numbers(s->conf.access_log).n_unopened,
+			LABELS("access"));
+}
+
 static void tell_traces(struct scrape *s, enum metric_id id, uint32_t unused)
 {
 	if (!s->conf.traces)
@@ -387,6 +396,7 @@ const struct scrape_family scrape_process[] = {
 	ONCE(EVENTS, tell_events),
 	ONCE(ACCESS_LINES, tell_access_log),
 	ONCE(ACCESS_DROPPED, tell_access_log),
+	ONCE(LOG_UNOPENED, tell_unopened),
 	ONCE(TRACE_SPANS, tell_traces),
 	ONCE(TRACE_LOST, tell_traces),
 	OF_PORTS(PORT_UP, tell_port),

@@ -6,6 +6,7 @@
 #include "ctrl/assemble/drains.h"
 #include "ctrl/assemble/load_report.h"
 #include "ctrl/assemble/workers.h"
+#include "ctrl/base/log_file.h"
 #include "ctrl/base/log_out.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/show_inside.h"
@@ -16,6 +17,7 @@
 #include "lb/pick/link.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static void set_loads(json_t *o, const struct load_report *loads)
@@ -34,12 +36,32 @@ static void set_loads(json_t *o, const struct load_report *loads)
 	show_set_u64(o, "lrs_metrics_refused", i.n_stray_metrics);
 }
 
+static void set_unopened(json_t *o, const char *key, const char *error)
+{
+	char text[160];
+	snprintf(text, sizeof(text), "reopening: %.128s", error);
+	show_set_text(o, key, text);
+}
+
+static void set_log(json_t *o)
+{
+	int error = log_file_numbers().error;
+	show_set_u64(o, "log_lines_lost", log_out_lost());
+	if (error)
+		set_unopened(o, "log_error", strerror(error));
+	else
+		show_set_text(o, "log_error", "");
+}
+
 static void set_access_log(json_t *o, const struct access_log *log)
 {
 	const struct access_log_numbers n = access_log_numbers(log);
 	show_set_u64(o, "access_log_written", n.n_lines);
 	show_set_u64(o, "access_log_dropped", n.n_ring + n.n_cut + n.n_failed);
-	show_set_text(o, "access_log_error", n.error ? access_place_error(n.error) : "");
+	if (n.error || !n.reopen_error)
+		show_set_text(o, "access_log_error", n.error ? access_place_error(n.error) : "");
+	else
+		set_unopened(o, "access_log_error", access_place_error(n.reopen_error));
 }
 
 static json_t *other_json(pid_t pid, const char *version)
@@ -135,7 +157,7 @@ json_t *show_info(const struct show *s, struct show_args *args)
 	show_set_u64(o, "connects_waiting", assembler_n_waiting_attempts(s->conf.assembler));
 	show_set_u64(o, "client_connections", clients);
 	show_set_u64(o, "requests", requests);
-	show_set_u64(o, "log_lines_lost", log_out_lost());
+	set_log(o);
 	show_set_text(o, "xds_server", server.uri);
 	show_set_text(o, "xds_state", xds_server_state_name(server.state));
 	show_set_text(o, "xds_error", server.error);

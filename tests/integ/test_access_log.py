@@ -16,7 +16,7 @@ import envoy_proxy
 from differential import add_oracle
 from envoy_table import all_resources, case_lists, clusters, routes_of
 from http_cases import BACKENDS, PORT
-from lab import wait_until
+from lab import command, wait_until
 from policy_cases import FAULTS
 from resources import TYPES, Folder
 from test_envoy import Pair
@@ -117,6 +117,40 @@ def test_ops_38_rotation_under_load_loses_and_doubles_nothing(logged, lab):
     path = lab.dir / "access.log"
     bed = logged(path, "%REQ(:PATH)% %RESPONSE_CODE%").bed
     assert {line.split()[1] for line in rotated(bed, path, 4)} == {"200"}
+
+
+def metric(bed, name):
+    """Its line without labels' help, as `show metrics` has it."""
+    return [line for line in bed.shuntctl("show", "metrics").splitlines() if line.startswith(name)]
+
+
+def found_by_doctor(bed, check):
+    done = command(bed.shuntctl_argv("--json", "doctor"), timeout=LOADED_S, check=False)
+    return [f["what"] for f in json.loads(done.stdout)["data"]["findings"] if f["check"] == check]
+
+
+def test_ops_243_a_path_that_is_in_the_way_is_told_until_the_log_is_open_again(logged, lab):
+    path, old = lab.dir / "access.log", lab.dir / "access.log.1"
+    bed = logged(path, "%REQ(:PATH)% %RESPONSE_CODE%").bed
+
+    def error():
+        return bed.show("info")["access_log_error"]
+
+    path.rename(old)
+    path.mkdir()
+    bed.daemon.signal(signal.SIGUSR1)
+    assert wait_until(error, LOADED_S, "the error") == "reopening: Is a directory"
+    assert bed.run_h2load(requests=1000).perfect
+    wait_until(lambda: len(lines_of(old)) == 1000, LOADED_S, "all lines in the file that was renamed")
+    assert error() and "Is a directory" in found_by_doctor(bed, "log-reopened")[0]
+    tried = metric(bed, 'shunt_log_reopen_failures_total{log="access"}')
+    wait_until(lambda: metric(bed, 'shunt_log_reopen_failures_total{log="access"}') != tried, LOADED_S, "another try")
+    path.rmdir()
+    wait_until(lambda: not error(), LOADED_S, "its end")
+    assert not found_by_doctor(bed, "log-reopened")
+    assert bed.run_h2load(requests=1000).perfect
+    wait_until(lambda: len(lines_of(path)) == 1000, LOADED_S, "all lines in the new file")
+    assert len(lines_of(old)) == 1000
 
 
 def test_ops_36_a_reader_that_goes_fails_no_request(logged, lab):

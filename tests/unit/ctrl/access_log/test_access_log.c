@@ -135,6 +135,40 @@ static void renamed_files_lose_and_double_nothing(void **state)
 	assert_int_equal(n + read_lines(w->path, seen), MANY);
 }
 
+static void wait_unopened(const struct world *w, uint64_t n)
+{
+	for (int i = 0; i < 3000 && access_log_numbers(w->log).n_unopened < n; i++)
+		usleep(10000);
+	assert_true(access_log_numbers(w->log).n_unopened >= n);
+}
+
+// OPS-243
+static void a_path_that_cannot_be_opened_again_is_tried_until_it_can(void **state)
+{
+	struct world *w = *state;
+	memset(seen, 0, sizeof(seen));
+	start(w);
+	tell(w, 0);
+	wait_lines(w, 1);
+	assert_int_equal(rename(w->path, w->other), 0);
+	assert_int_equal(mkdir(w->path, 0700), 0);
+	access_log_reopen(w->log);
+	wait_unopened(w, 1);
+	tell(w, 1);
+	wait_lines(w, 2);
+	assert_int_equal(access_log_numbers(w->log).error, 0); // nothing is lost
+	assert_int_equal(access_log_numbers(w->log).reopen_error, EISDIR);
+	wait_unopened(w, 2); // nobody asks again
+	assert_int_equal(rmdir(w->path), 0);
+	for (int i = 0; i < 3000 && access_log_numbers(w->log).reopen_error; i++)
+		usleep(10000);
+	assert_int_equal(access_log_numbers(w->log).reopen_error, 0);
+	tell(w, 2);
+	wait_lines(w, 3);
+	assert_int_equal(read_lines(w->other, seen), 2);
+	assert_int_equal(read_lines(w->path, seen), 1);
+}
+
 // OPS-38
 static void a_file_that_was_cut_is_written_from_its_beginning(void **state)
 {
@@ -326,6 +360,7 @@ static void what_was_told_can_be_read_again(void **state)
 
 RUN_SUITE("ctrl/access_log", CASE(what_was_told_can_be_read_again),
 	CASE(renamed_files_lose_and_double_nothing),
+	CASE(a_path_that_cannot_be_opened_again_is_tried_until_it_can),
 	CASE(a_file_that_was_cut_is_written_from_its_beginning),
 	CASE(a_fifo_without_a_reader_stops_nobody),
 	CASE(a_reader_that_goes_and_comes_gets_whole_lines),

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SIGHUP: what of a changed shunt.yaml takes effect, what is said to need a restart; SIGUSR1: the
 // log's file is opened again.
+#include "ctrl/base/log_file.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/conf/config_diff.h"
 #include "ctrl/conf/reload.h"
-#include "ctrl/log_file.h"
 #include "lb/base/log.h"
 #include "tests/support/check.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,6 +220,28 @@ static void the_logs_file_is_opened_again_by_its_name(void **state)
 	assert_int_equal(s.st_mode & 0777, 0640);
 }
 
+// OPS-243
+static void a_log_that_cannot_be_opened_again_is_tried_until_it_can(void **state)
+{
+	struct files *f = *state;
+	log_file_begin();
+	uint64_t before = log_file_numbers().n_unopened;
+	assert_int_equal(rename(f->log, f->moved), 0);
+	assert_int_equal(mkdir(f->log, 0700), 0);
+	assert_false(log_file_reopen());
+	assert_int_equal(log_file_numbers().error, EISDIR);
+	log_file_look();
+	assert_int_equal(log_file_numbers().n_unopened, before + 2);
+	const char *text = strstr(read_file(f->moved), "reopening failed");
+	assert_non_null(text);
+	assert_null(strstr(text + 1, "reopening failed")); // is said once
+	assert_int_equal(rmdir(f->log), 0);
+	log_file_look();
+	assert_int_equal(log_file_numbers().error, 0);
+	log_info("after", "n=1");
+	assert_non_null(strstr(read_file(f->log), "msg=\"after\""));
+}
+
 static void a_log_that_is_no_file_stays(void **state)
 {
 	int pipes[2], before = dup(STDERR_FILENO);
@@ -241,4 +264,6 @@ static void a_log_that_is_no_file_stays(void **state)
 RUN_SUITE("ctrl/reload", CASE(differences_are_named_as_the_file_names_them),
 	CASE(nothing_different_is_nothing_to_do),
 	CASE(level_and_drain_follow_and_all_else_is_named), CASE(of_a_wrong_file_nothing_is_taken),
-	CASE(the_logs_file_is_opened_again_by_its_name), CASE(a_log_that_is_no_file_stays))
+	CASE(the_logs_file_is_opened_again_by_its_name),
+	CASE(a_log_that_cannot_be_opened_again_is_tried_until_it_can),
+	CASE(a_log_that_is_no_file_stays))
