@@ -88,9 +88,10 @@ def test_ops_35_the_same_lines_as_envoy(lab):
 
 @pytest.fixture(name="logged")
 def fixture_logged(make_world):
-    def make(path, *args, **filters):
+    def make(path, *args, idle="backoff", **filters):
         world = make_world()
         world.bed.settings += settings(path, *args, **filters)
+        world.bed.idle = idle
         return world.start()
     return make
 
@@ -153,10 +154,81 @@ def test_ops_243_a_path_that_is_in_the_way_is_told_until_the_log_is_open_again(l
     assert len(lines_of(old)) == 1000
 
 
-def test_ops_36_a_reader_that_goes_fails_no_request(logged, lab):
+LINE = re.compile(r"/mark 200 \d+ #")
+
+
+def copied_and_cut(bed, path, copy):
+    """As logrotate's copytruncate does. Returns how many lines were written from the copy's begin to the cut."""
+    before = bed.show("info")["access_log_written"]
+    subprocess.run(["cp", path, copy], check=True)
+    subprocess.run(["truncate", "-s", "0", path], check=True)
+    return bed.show("info")["access_log_written"] - before
+
+
+def test_ops_244_a_log_that_is_copied_and_cut_loses_what_is_written_between_and_nothing_else(logged, lab):
+    path = lab.dir / "access.log"
+    copies = [lab.dir / f"access.log.{i}" for i in range(4)]
+    bed = logged(path, "%REQ(:PATH)% %RESPONSE_CODE% %BYTES_SENT% #").bed
+    between = 0
+    for i, copy in enumerate(copies):
+        load = bed.start_h2load(f"load{i}", requests=5000)
+        wait_until(lambda: path.exists() and path.stat().st_size > 1000, LOADED_S, "lines")
+        between += copied_and_cut(bed, path, copy)
+        assert bed.h2load_report(load).perfect
+    total = 5000 * len(copies)
+    wait_until(lambda: bed.show("info")["access_log_written"] == total, LOADED_S, "all lines")
+    found = [lines_of(p) for p in (path, *copies)]
+    # A copy may end within a line that is written at that moment; its rest is cut then.
+    whole = [line for lines in found for n, line in enumerate(lines, 1)
+             if LINE.fullmatch(line) or n < len(lines) or lines is found[0]]
+    assert [line for line in whole if not LINE.fullmatch(line)] == []
+    assert total - between - len(copies) <= len(whole) <= total, (len(whole), between)
+
+
+FEW_WAITS = 10  # the kernel's own, for a lock of its memory, say
+LONG_TURN_S = 0.5  # a log is tried again after 0.2 s, a slow reader takes seconds
+
+
+class Worker:
+    """The thread of a daemon's only worker, which polls (`idle: poll`), as the kernel saw it. Neither number grows
+    because others take its core, on a machine that is busy."""
+
+    def __init__(self, bed):
+        self.bed = bed
+        tasks = pathlib.Path(f"/proc/{bed.daemon.pid}/task").iterdir()
+        self.task, = (t for t in tasks if (t / "comm").read_text(encoding="ascii").startswith("rte-worker"))
+
+    def waits(self):
+        """How often it gave its core away, to wait in the kernel."""
+        return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", (self.task / "status").read_text(encoding="ascii"),
+                             re.MULTILINE)[1])
+
+    def longest_turn_s(self):
+        """Less all the time that it ever waited for its core: the longest turn's work is no shorter than that."""
+        longest_s = self.bed.show_workers()[0]["longest_turn_us"] / 1e6
+        return longest_s - int((self.task / "schedstat").read_text(encoding="ascii").split()[1]) / 1e9
+
+
+@pytest.fixture(name="polling")
+def fixture_polling(logged):
+    """As `logged`; in the end the worker has neither waited nor been held up since the daemon served."""
+    made = []
+
+    def make(path, **filters):
+        world = logged(path, idle="poll", **filters)
+        worker = Worker(world.bed)
+        made.append((worker, worker.waits()))
+        return world
+    yield make
+    for worker, before in made:
+        assert worker.waits() - before < FEW_WAITS
+        assert worker.longest_turn_s() < LONG_TURN_S
+
+
+def test_ops_36_a_reader_that_goes_fails_no_request(polling, lab):
     path = lab.dir / "fifo"
     os.mkfifo(path)
-    bed = logged(path).bed
+    bed = polling(path).bed
     with subprocess.Popen(["/usr/bin/head", "-n", "100", path], stdout=subprocess.DEVNULL):
         assert bed.run_h2load(requests=3000).perfect
     assert bed.run_h2load(requests=30000).perfect  # nobody reads
@@ -172,11 +244,11 @@ with open(sys.argv[1], "rb", buffering=0) as fifo, open(sys.argv[2], "wb", buffe
 """
 
 
-def test_ops_36_a_slow_reader_fails_no_request(logged, lab):
+def test_ops_36_a_slow_reader_fails_no_request(polling, lab):
     """What it gets are whole lines, and what it is too slow for is told as dropped."""
     path, got = lab.dir / "fifo", lab.dir / "got"
     os.mkfifo(path)
-    bed = logged(path).bed
+    bed = polling(path).bed
     with subprocess.Popen([sys.executable, "-c", SLOW_READER, path, got]) as reader:
         try:
             assert bed.run_h2load(requests=60000).perfect  # some 30 MB of lines
@@ -190,12 +262,12 @@ def test_ops_36_a_slow_reader_fails_no_request(logged, lab):
         assert json.loads(line)["status"] == 200
 
 
-def test_ops_36_a_full_disk_fails_no_request(logged, lab):
+def test_ops_36_a_full_disk_fails_no_request(polling, lab):
     folder = lab.dir / "small"
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], check=True)
     try:
-        bed = logged(folder / "access.log").bed
+        bed = polling(folder / "access.log").bed
         assert bed.run_h2load(requests=30000).perfect
         wait_until(lambda: "No space left" in bed.daemon.output(), LOADED_S, "a word in the log")
         for line in lines_of(folder / "access.log")[:-1]:

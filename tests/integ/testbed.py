@@ -63,6 +63,7 @@ class Testbed:
         self.stats_socket = lab.dir / "stats.sock"
         self.xds_folder = lab.dir / "xds"
         self.xds_folder.mkdir()
+        self.idle = "backoff"  # what a worker without work does
         self.settings = ""  # more of shunt.yaml
         self.frontend_settings = ""  # the same of the frontend: "tls: {...}"
         self.more_frontends = ()  # the same of others: "{name: ...}"
@@ -137,6 +138,7 @@ class Testbed:
         text = (EXAMPLE / "shunt.yaml").read_text()
         text = text.replace("/run/shunt/stats.sock", str(self.stats_socket))
         text = text.replace("workers: [1]", f"workers: {list(self.workers)}")
+        text = text.replace("idle: backoff", f"idle: {self.idle}")
         if self.listener:
             text = text.replace("target: web", f"listener: {self.listener}")
         if self.ip6:
