@@ -11,6 +11,7 @@
 #include "lb/base/time.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,8 @@ _Static_assert(CONFIG_MAX_DEVICES <= PORT_MAX_DEVICES, "devices");
 // gRFC A105's cap; more than one only when streams run out
 #define MAX_CONNS_PER_ENDPOINT 10
 #define CHUNKS_OF_MIB ((1u << 20) / BUF_CHUNK_SIZE)
+
+#define CAP(name) (UINT64_C(1) << CAP_##name)
 
 // Packet buffers of one port's queue take about 20 MiB.
 #define QUEUE_MIB 24
@@ -115,6 +118,8 @@ static void describe_card(const struct config *c, const char *root, const struct
 	pci_device_look(root, addr, &card);
 	ret->kind = DOCTOR_DEVICE_PCI;
 	ret->pins = card.is_vfio;
+	if (pci_device_wants_pa(root, &card)) // it reads /proc/self/pagemap
+		ret->capabilities = CAP(SYS_ADMIN) | CAP(SYS_RAWIO);
 	strcpy(ret->name, pci_addr_print(addr, name));
 	strcpy(ret->remedy, remedy_for_device(root, addr, wants_hugepages(c), remedy));
 }
@@ -129,10 +134,15 @@ static void describe_device(
 		return;
 	}
 	ret->kind = DOCTOR_DEVICE_OTHER;
-	if (is_af_packet(device))
+	if (is_af_packet(device)) {
 		ret->kind = DOCTOR_DEVICE_PACKET;
-	else if (strncmp(device, "net_af_xdp", strlen("net_af_xdp")) == 0)
-		ret->kind = DOCTOR_DEVICE_XDP;
+		ret->capabilities = CAP(NET_RAW) | CAP(NET_ADMIN); // its MAC, and promiscuous mode
+	} else if (strncmp(device, "net_af_xdp", strlen("net_af_xdp")) == 0) {
+		ret->kind = DOCTOR_DEVICE_XDP; // libxdp asks for programs by their numbers
+		ret->capabilities = CAP(NET_RAW) | CAP(NET_ADMIN) | CAP(SYS_ADMIN);
+	} else if (strncmp(device, "net_tap", strlen("net_tap")) == 0) {
+		ret->capabilities = CAP(NET_ADMIN);
+	}
 	name = name ? name + strlen("iface=") : device;
 	snprintf(ret->name, sizeof(ret->name), "%.*s", (int)strcspn(name, ","), name);
 }
@@ -176,15 +186,30 @@ void data_plane_describe_port(const struct config *c, unsigned port, struct port
 	ret->has_kernel = p->kernel;
 }
 
+// What stands behind that option of DPDK, as one word or two; NULL = that argument is none.
+static const char *eal_value(const struct config *c, unsigned i, const char *option)
+{
+	size_t len = strlen(option);
+	if (strncmp(c->eal[i], option, len) != 0)
+		return NULL;
+	if (c->eal[i][len] == '=')
+		return c->eal[i] + len + 1;
+	return !c->eal[i][len] && i + 1 < c->n_eal ? c->eal[i + 1] : NULL;
+}
+
 struct doctor_memory data_plane_describe_memory(const struct config *c)
 {
 	static const char *const files[] = {"--huge-dir", "--huge-unlink", "--legacy-mem"};
 	struct data_plane_eal_lists lists;
-	struct doctor_memory m = {.hugepages = wants_hugepages(c), .in_memory = true};
+	struct doctor_memory m = {
+		.hugepages = wants_hugepages(c), .in_memory = true, .prefix = "shunt"};
 	if (!m.hugepages)
 		m.mib = data_plane_describe_eal(c, &lists).args.memory_mib;
 	for (unsigned i = 0; i < c->n_eal; i++) {
 		const char *arg = c->eal[i];
+		const char *prefix = eal_value(c, i, "--file-prefix");
+		if (prefix)
+			snprintf(m.prefix, sizeof(m.prefix), "%s", prefix);
 		for (size_t k = 0; k < sizeof(files) / sizeof(files[0]); k++)
 			m.in_memory &= strncmp(arg, files[k], strlen(files[k])) != 0;
 		if (strncmp(arg, "-m", 2) != 0 || (!arg[2] && i + 1 == c->n_eal))

@@ -60,23 +60,6 @@ int config_check_directory(const char *field, const char *folder, struct lb_err 
 		field, folder);
 }
 
-// A log of our own there could be written to by xDS servers.
-static int check_access_directory(const struct config_access_log *a, struct lb_err *reterr)
-{
-	const char *folder = a->xds_directory;
-	size_t len = folder ? strlen(folder) : 0;
-	if (!folder)
-		return 0;
-	if (config_check_directory("access_log.xds_directory", folder, reterr))
-		return -EINVAL;
-	if (a->path && strncmp(a->path, folder, len) == 0 && a->path[len] == '/')
-		return lb_err_set(reterr,
-			"access_log.path: '%s' is below access_log.xds_directory, where xDS "
-			"servers may write",
-			a->path);
-	return 0;
-}
-
 // Between whom requests are told to there is nothing that protects them: it is for shunt.yaml to
 // say where they go.
 static int check_collectors(const struct config_access_log *a, struct lb_err *reterr)
@@ -130,5 +113,6 @@ int config_check_access_log(struct config *c, struct lb_err *reterr)
 		return 0;
 	if (check_own(c->access_log, reterr) || check_collectors(c->access_log, reterr))
 		return -EINVAL;
-	return check_access_directory(c->access_log, reterr);
+	const char *folder = c->access_log->xds_directory;
+	return folder ? config_check_directory("access_log.xds_directory", folder, reterr) : 0;
 }

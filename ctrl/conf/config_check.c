@@ -5,6 +5,7 @@
 #include "ctrl/conf/config_access_log.h"
 #include "ctrl/conf/config_address.h"
 #include "ctrl/conf/config_bond.h"
+#include "ctrl/conf/config_collisions.h"
 #include "ctrl/conf/config_frontends.h"
 #include "ctrl/conf/config_gateways.h"
 #include "ctrl/conf/config_kernel.h"
@@ -282,5 +283,6 @@ int config_check(struct config *c, struct lb_err *reterr)
 		check_ports(c, reterr) || config_check_kernels(c, reterr) ||
 		config_check_vips(c, reterr) || config_check_tunnels(c, reterr))
 		return -EINVAL;
-	return config_check_frontends(c, reterr);
+	int rc = config_check_frontends(c, reterr);
+	return rc ? rc : config_check_collisions(c, reterr);
 }

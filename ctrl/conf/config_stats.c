@@ -61,9 +61,6 @@ int config_check_stats(struct config *c, struct lb_err *reterr)
 		c->stats->mode = strdup("0660");
 	if (!c->stats->socket || !c->stats->mode)
 		return lb_err_set(reterr, "out of memory");
-	if (c->stats->haproxy_socket && strcmp(c->stats->haproxy_socket, c->stats->socket) == 0)
-		return lb_err_set(reterr, "stats.haproxy_socket: is stats.socket, which is spoken "
-					  "to in another way");
 	if (check_path(c, "stats.socket", c->stats->socket, reterr) ||
 		check_path(c, "stats.haproxy_socket", c->stats->haproxy_socket, reterr))
 		return -EINVAL;

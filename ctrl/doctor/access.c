@@ -15,6 +15,7 @@
 
 // Of libgrpc, DPDK, devices, the stats socket's and the metrics' clients, certificates and logs.
 #define LEAST_FILES 1024
+#define STATE_NAME "xds-state" // as ctrl/xds/state/state_dir.h has it
 
 void check_files(const struct doctor_host *h)
 {
@@ -85,6 +86,8 @@ static void look_at_socket(const struct doctor_host *h, const char *field, const
 		return;
 	}
 	int rc = h->ops->dial(h->ctx, path);
+	if (rc == -EPROTOTYPE) // who can be taken over answers, of another kind
+		return;
 	if (rc == -ECONNREFUSED) {
 		doctor_find(h->report, DOCTOR_NOTE,
 			"%s: nobody listens at %s; a process died and left it, and "
@@ -104,6 +107,8 @@ void check_socket(const struct doctor_host *h)
 	look_at_socket(h, "stats.socket", s->socket);
 	if (s->haproxy_socket)
 		look_at_socket(h, "stats.haproxy_socket", s->haproxy_socket);
+	if (h->config->takeover_socket)
+		look_at_socket(h, "takeover_socket", h->config->takeover_socket);
 }
 
 void check_socket_mode(const struct doctor_host *h)
@@ -144,21 +149,78 @@ void check_listen(const struct doctor_host *h)
 		look_at_listener(h, "metrics.listen", h->config->metrics->listen);
 }
 
+// False = there is nothing, or no way to it, of which the check of its folder tells.
+static bool has_log_file(const struct doctor_host *h, struct stat *ret)
+{
+	const struct config_access_log *a = h->config->access_log;
+	char path[PATH_MAX];
+	return a && a->path && a->path[0] == '/' &&
+	       stat(path_under(h->root, path, "%s", a->path), ret) == 0;
+}
+
 void check_log_directory(const struct doctor_host *h)
 {
 	const struct config_access_log *a = h->config->access_log;
 	char folder[PATH_MAX];
-	if (a && a->path && a->path[0] == '/')
+	struct stat st;
+	if (a && a->path && a->path[0] == '/' && !has_log_file(h, &st))
 		look_at_folder(h, "access_log.path", look_folder(a->path, folder), false);
 	if (a && a->xds_directory)
 		look_at_folder(h, "access_log.xds_directory", a->xds_directory, false);
 }
 
+void check_log_file(const struct doctor_host *h)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	if (!has_log_file(h, &st))
+		return;
+	const char *name = h->config->access_log->path;
+	path_under(h->root, path, "%s", name);
+	if (S_ISDIR(st.st_mode) || S_ISSOCK(st.st_mode)) {
+		doctor_find(h->report, DOCTOR_ERROR,
+			"access_log.path: %s is a %s; the start fails, or nothing is written", name,
+			S_ISDIR(st.st_mode) ? "directory" : "socket");
+		doctor_fix(h->report, "access_log: {path: ...}, a file's");
+	} else if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) {
+		doctor_find(h->report, DOCTOR_ERROR,
+			"access_log.path: this user may not write to %s; the start fails", name);
+		doctor_fix(h->report, "chown USER %s, where USER runs shuntd", name);
+	}
+}
+
+// It is replaced by a new one, which needs no permission; to read it, does.
+static void look_at_state(const struct doctor_host *h, const char *folder)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	path_under(h->root, path, "%s/" STATE_NAME, folder);
+	if (lstat(path, &st) != 0)
+		return;
+	if (!S_ISREG(st.st_mode)) {
+		doctor_find(h->report, S_ISDIR(st.st_mode) ? DOCTOR_ERROR : DOCTOR_WARNING,
+			"state_dir: %s/" STATE_NAME
+			" is not a file; a start without the xDS server "
+			"serves nothing",
+			folder);
+		doctor_fix(h->report, "mv %s/" STATE_NAME " elsewhere", folder);
+	} else if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0) {
+		doctor_find(h->report, DOCTOR_WARNING,
+			"state_dir: this user may not read %s/" STATE_NAME
+			"; a start without the xDS server serves nothing",
+			folder);
+		doctor_fix(
+			h->report, "chown USER %s/" STATE_NAME ", where USER runs shuntd", folder);
+	}
+}
+
 void check_directory(const struct doctor_host *h)
 {
 	const struct config *c = h->config;
-	if (c->state_dir)
+	if (c->state_dir) {
 		look_at_folder(h, "state_dir", c->state_dir, false);
+		look_at_state(h, c->state_dir);
+	}
 	if (c->capture && c->capture->directory && c->capture->directory[0] == '/')
 		look_at_folder(h, "capture.directory", c->capture->directory, false);
 }

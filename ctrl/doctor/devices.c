@@ -3,6 +3,7 @@
 #include "ctrl/conf/config.h"
 #include "ctrl/doctor/look.h"
 
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,6 +45,52 @@ void check_device(const struct doctor_host *h)
 			d->field, d->name);
 		doctor_fix(h->report, "iface= one of ip -br link; or ip link set %s netns ...",
 			d->name);
+	}
+}
+
+// Those that ports are opened with on Linux.
+static const struct {
+	unsigned bit;
+	const char *name;
+} capability_names[] = {
+	{CAP_NET_ADMIN, "CAP_NET_ADMIN"},
+	{CAP_NET_RAW, "CAP_NET_RAW"},
+	{CAP_SYS_RAWIO, "CAP_SYS_RAWIO"},
+	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN"},
+};
+
+static void look_at_capabilities(
+	const struct doctor_host *h, const char *field, const char *name, uint64_t wanted)
+{
+	char lacking[128] = "";
+	size_t len = 0;
+	uint64_t missing = wanted & ~h->ops->capabilities(h->ctx);
+	for (size_t i = 0; i < sizeof(capability_names) / sizeof(capability_names[0]); i++)
+		if (missing >> capability_names[i].bit & 1)
+			len += (size_t)snprintf(lacking + len, sizeof(lacking) - len, "%s%s",
+				len ? " " : "", capability_names[i].name);
+	if (!missing)
+		return;
+	doctor_find(h->report, DOCTOR_ERROR,
+		"%s: this process lacks %s, which %s takes; it cannot be opened", field, lacking,
+		name);
+	doctor_fix(h->report,
+		"CapabilityBoundingSet=%s and AmbientCapabilities=%s of the unit, or run it as "
+		"root",
+		lacking, lacking);
+}
+
+void check_capabilities(const struct doctor_host *h)
+{
+	char field[64];
+	for (unsigned i = 0; i < h->n_devices; i++)
+		look_at_capabilities(
+			h, h->devices[i].field, h->devices[i].name, h->devices[i].capabilities);
+	for (unsigned i = 0; i < h->config->n_ports; i++) {
+		const struct config_kernel *k = h->config->ports[i].kernel;
+		snprintf(field, sizeof(field), "ports[%u].kernel", i);
+		if (k)
+			look_at_capabilities(h, field, k->interface, UINT64_C(1) << CAP_NET_ADMIN);
 	}
 }
 

@@ -28,7 +28,9 @@ const struct doctor_check doctor_checks[] = {
 		check_cpu_quota, false},
 	{"hugepages", "whether enough hugepages are free, where `eal` asks for them", DOCTOR_ERROR,
 		check_hugepages, true},
-	{"hugetlbfs", "whether hugetlbfs is mounted and open to this user, where `eal` needs it",
+	{"hugetlbfs",
+		"whether hugetlbfs is mounted and open to this user, and without files of others, "
+		"where `eal` needs it",
 		DOCTOR_ERROR, check_hugetlbfs, true},
 	{"dpdk-memory", "whether packet buffers fit into `-m` of `eal`", DOCTOR_ERROR,
 		check_dpdk_memory, false},
@@ -42,6 +44,10 @@ const struct doctor_check doctor_checks[] = {
 		"`ports[].device`: whether it is there and can be opened: driver, IOMMU, files "
 		"in /dev",
 		DOCTOR_ERROR, check_device, true},
+	{"capabilities",
+		"`ports[].device`, `ports[].kernel`: whether this process has the capabilities "
+		"that opening it takes",
+		DOCTOR_ERROR, check_capabilities, true},
 	{"link", "`ports[].device`: whether an interface is up and has a carrier", DOCTOR_ERROR,
 		check_link, false},
 	{"mtu", "`ports[].mtu`: whether the interface takes packets of that length", DOCTOR_ERROR,
@@ -56,7 +62,8 @@ const struct doctor_check doctor_checks[] = {
 		DOCTOR_ERROR, check_kernel_address, false},
 	{"files", "how many files may be open", DOCTOR_WARNING, check_files, false},
 	{"socket",
-		"`stats.socket`, `stats.haproxy_socket`: whether it can be made, or was left over",
+		"`stats.socket`, `stats.haproxy_socket`, `takeover_socket`: whether it can be "
+		"made, or was left over",
 		DOCTOR_ERROR, check_socket, true},
 	{"socket-mode", "`stats.mode`: whether strangers may ask", DOCTOR_WARNING,
 		check_socket_mode, false},
@@ -64,7 +71,11 @@ const struct doctor_check doctor_checks[] = {
 		DOCTOR_ERROR, check_listen, true},
 	{"log-directory", "`access_log`: whether its directories are there and open to this user",
 		DOCTOR_ERROR, check_log_directory, false},
-	{"directory", "`state_dir`, `capture.directory`: whether it is there and open to this user",
+	{"log-file", "`access_log.path`: whether what is there takes lines from this user",
+		DOCTOR_ERROR, check_log_file, false},
+	{"directory",
+		"`state_dir`, `capture.directory`: whether it is there and open to this user, and "
+		"the state a file",
 		DOCTOR_ERROR, check_directory, false},
 	{"clock-source", "whether the kernel's clock is a fast one", DOCTOR_WARNING,
 		check_clock_source, false},

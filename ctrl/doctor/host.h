@@ -32,6 +32,7 @@ struct doctor_device {
 	enum doctor_device_kind kind;
 	char name[64]; // of the card, "0000:03:00.0", or of the interface
 	bool pins; // its driver is VFIO, which pins the memory
+	uint64_t capabilities; // bits, of <linux/capability.h>: those that opening it takes
 	char remedy[DOCTOR_MAX_REMEDY]; // what stands in its way: "what is so: fix"; "" = nothing
 };
 
@@ -39,6 +40,7 @@ struct doctor_device {
 struct doctor_memory {
 	bool hugepages;
 	bool in_memory; // no files: nothing of hugetlbfs is needed
+	char prefix[32]; // else what the files' names begin with
 	uint32_t mib; // in all; 0 = it takes hugepages as it needs them
 	bool is_given; // by `eal`
 };
@@ -76,7 +78,7 @@ struct doctor_ops {
 	int (*dial)(void *, const char *path); // a Unix socket; 0 or -errno
 	int (*listen)(void *, const struct ip_port *); // whether that could be done; 0 or -errno
 	uint64_t (*limit)(void *, int resource); // of getrlimit(), UINT64_MAX = none
-	bool (*locks_freely)(void *); // CAP_IPC_LOCK: memory is locked whatever the limit
+	uint64_t (*capabilities)(void *); // of this process: bits, of <linux/capability.h>
 	int (*synchronised)(void *); // the clock: 1 = yes, 0 = no, -1 = the kernel doesn't tell
 	void (*usable_cores)(void *, cpu_set_t *ret); // of this process
 };

@@ -45,6 +45,7 @@ void check_memory(const struct doctor_host *);
 void check_memory_limit(const struct doctor_host *);
 void check_memlock(const struct doctor_host *);
 void check_device(const struct doctor_host *); // devices.c
+void check_capabilities(const struct doctor_host *);
 void check_link(const struct doctor_host *);
 void check_mtu(const struct doctor_host *);
 void check_offloads(const struct doctor_host *);
@@ -54,6 +55,7 @@ void check_socket(const struct doctor_host *);
 void check_socket_mode(const struct doctor_host *);
 void check_listen(const struct doctor_host *);
 void check_log_directory(const struct doctor_host *);
+void check_log_file(const struct doctor_host *);
 void check_directory(const struct doctor_host *);
 void check_clock_source(const struct doctor_host *); // clocks.c
 void check_clock_synchronised(const struct doctor_host *);

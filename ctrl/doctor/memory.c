@@ -7,11 +7,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // Of one port's queue; with an MTU above LONG_MTU a buffer holds a jumbo frame.
@@ -79,46 +81,66 @@ void check_hugepages(const struct doctor_host *h)
 			"echo %lu > /sys/kernel/mm/hugepages/hugepages-%lukB/nr_hugepages", n, kib);
 }
 
-// The folders of all mounts of hugetlbfs: whether there is one, and one that can be written to.
-static void look_for_mounts(const struct doctor_host *h, char ret_shut[PATH_MAX], bool *ret_open)
+// The mounts of hugetlbfs: the first folder that can be written to, or else the last one; "" =
+// there is none.
+static void look_for_mounts(const struct doctor_host *h, char ret_folder[PATH_MAX], bool *ret_open)
 {
 	char path[PATH_MAX];
 	struct mntent *m;
 	FILE *f = setmntent(path_under(h->root, path, "/proc/mounts"), "re");
-	ret_shut[0] = '\0';
+	ret_folder[0] = '\0';
 	*ret_open = false;
 	while (f && !*ret_open && (m = getmntent(f))) {
 		if (strcmp(m->mnt_type, "hugetlbfs") != 0)
 			continue;
 		*ret_open = faccessat(AT_FDCWD, path_under(h->root, path, "%s", m->mnt_dir), W_OK,
 				    AT_EACCESS) == 0;
-		snprintf(ret_shut, PATH_MAX, "%s", m->mnt_dir);
+		snprintf(ret_folder, PATH_MAX, "%s", m->mnt_dir);
 	}
 	if (f)
 		endmntent(f);
 }
 
+// What a process of another user left there. DPDK removes what it may open, and opens files by
+// their numbers; it is at the first one that a start fails.
+static void look_at_left_files(const struct doctor_host *h, const char *folder)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	path_under(h->root, path, "%s/%smap_0", folder, h->memory.prefix);
+	if (stat(path, &st) != 0 || faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0)
+		return;
+	doctor_find(h->report, DOCTOR_ERROR,
+		"eal: another user (%u) left %.128s/%smap_*, which this user may not write to; the "
+		"start fails",
+		st.st_uid, folder, h->memory.prefix);
+	doctor_fix(h->report, "rm %s/%smap_*, once nobody uses them (fuser)", folder,
+		h->memory.prefix);
+}
+
 void check_hugetlbfs(const struct doctor_host *h)
 {
-	char shut[PATH_MAX];
+	char folder[PATH_MAX];
 	bool is_open;
 	if (!h->memory.hugepages || h->memory.in_memory)
 		return;
-	look_for_mounts(h, shut, &is_open);
-	if (is_open)
+	look_for_mounts(h, folder, &is_open);
+	if (is_open) {
+		look_at_left_files(h, folder);
 		return;
-	if (shut[0])
+	}
+	if (folder[0])
 		doctor_find(h->report, DOCTOR_ERROR,
 			"eal: %.128s, where hugepages are files, may not be written to by this "
 			"user; the start fails",
-			shut);
+			folder);
 	else
 		doctor_find(h->report, DOCTOR_ERROR,
 			"eal: hugepages are to be files, and no hugetlbfs is mounted; the start "
 			"fails");
 	doctor_fix(h->report, "eal: [--in-memory], or %s %s",
-		shut[0] ? "chown the folder" : "mount -t hugetlbfs none",
-		shut[0] ? shut : "/dev/hugepages");
+		folder[0] ? "chown the folder" : "mount -t hugetlbfs none",
+		folder[0] ? folder : "/dev/hugepages");
 }
 
 void check_dpdk_memory(const struct doctor_host *h)
@@ -186,11 +208,13 @@ void check_memlock(const struct doctor_host *h)
 	uint64_t limit = h->ops->limit(h->ctx, RLIMIT_MEMLOCK);
 	uint64_t wanted =
 		h->memory.hugepages || !h->memory.mib ? packet_mib(h->config) : h->memory.mib;
-	if (!pins || limit / MIB >= wanted || h->ops->locks_freely(h->ctx))
+	bool locks_freely = h->ops->capabilities(h->ctx) >> CAP_IPC_LOCK & 1;
+	if (!pins || limit / MIB >= wanted || locks_freely)
 		return;
 	doctor_find(h->report, DOCTOR_ERROR,
 		"%" PRIu64 " KiB of memory may be locked, and vfio-pci locks %" PRIu64
 		" MiB; the device cannot be opened",
 		limit / 1024, wanted);
-	doctor_fix(h->report, "ulimit -l unlimited, LimitMEMLOCK=infinity of the unit");
+	doctor_fix(h->report,
+		"ulimit -l unlimited, LimitMEMLOCK=infinity of the unit, or CAP_IPC_LOCK");
 }

@@ -24,6 +24,7 @@ DOCTOR_S = 30
 OF_THE_MACHINE = {"clock-source", "clock-synchronised", "core-control", "cpu-quota", "memory", "memory-limit",
                   "worker", "loss"}
 FAR_GATEWAY = "10.82.0.99"
+NOBODY = 65534
 
 
 def told(done):
@@ -179,6 +180,33 @@ def certificate_has_expired(bed):
     yield {"env": {"GRPC_XDS_BOOTSTRAP": path}}
 
 
+@contextlib.contextmanager
+def log_is_a_folder(bed):
+    folder = bed.lab.dir / "access.log"
+    folder.mkdir()
+    try:
+        yield {"edits": [("log:", f"access_log: {{path: {folder}}}\nlog:")]}
+    finally:
+        folder.rmdir()
+
+
+@contextlib.contextmanager
+def log_is_anothers(bed):
+    path = bed.lab.dir / "access.log"
+    path.write_text("")
+    os.chown(path, NOBODY, NOBODY)
+    path.chmod(0o600)
+    try:
+        yield {"edits": [("log:", f"access_log: {{path: {path}}}\nlog:")], "prefix": without("dac_override")}
+    finally:
+        path.unlink()
+
+
+def without(capability):
+    """root, which lacks that one."""
+    return ("setpriv", "--bounding-set", f"-{capability}")
+
+
 def settings(**given):
     """Of what the configuration or the process alone are to be."""
     @contextlib.contextmanager
@@ -196,6 +224,19 @@ EAL = 'eal: [--in-memory, --no-huge, -m, "512"]'
 PLANTED = (
     ("config", "error", ("examined.yaml", "workers[0]", "999"), edited("workers: [1]", "workers: [999]")),
     ("config", "error", ("eal[0]: --lcores=1",), edited("--in-memory", "--lcores=1")),
+    ("config", "error", ("metrics.listen: 127.0.0.1:9464 is taken by csds.listen (0.0.0.0:9464)",),
+     edited("log:", "metrics: {listen: '127.0.0.1:9464'}\n"
+                    "csds: {listen: '0.0.0.0:9464', allow_remote: true}\nlog:")),
+    ("config", "error", ("access_log.path: is what stats.socket has already",),
+     lambda bed: edited("log:", f"access_log: {{path: {bed.stats_socket}}}\nlog:")(bed)),
+    ("capabilities", "error", ("ports[0].device", "lacks CAP_NET_RAW", "AmbientCapabilities=CAP_NET_RAW"),
+     settings(prefix=without("net_raw"))),
+    ("capabilities", "error", ("net_tap0", "lacks CAP_NET_ADMIN", "AmbientCapabilities=CAP_NET_ADMIN"),
+     settings(edits=[("net_af_packet0,iface=lb-c", "net_tap0")], prefix=without("net_admin"))),
+    ("capabilities", "error", ("ports[0].kernel", "lacks CAP_NET_ADMIN"),
+     settings(edits=[("mtu: 1500", "mtu: 1500\n    kernel: {interface: host0}")], prefix=without("net_admin"))),
+    ("log-file", "error", ("access.log is a directory", "a file's"), log_is_a_folder),
+    ("log-file", "error", ("may not write to", "access.log", "chown USER"), log_is_anothers),
     ("core-usable", "error", ("may not run on core 1", "AllowedCPUs="), settings(prefix=("taskset", "-c", "0"))),
     ("hugepages", "error", ("hugepages are asked for", "vm.nr_hugepages"),
      edited(EAL, "eal: [--in-memory]")),

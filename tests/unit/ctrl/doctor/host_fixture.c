@@ -49,9 +49,9 @@ static uint64_t limit(void *ctx, int resource)
 	return ((const struct fixture *)ctx)->limit;
 }
 
-static bool locks_freely(void *ctx)
+static uint64_t capabilities(void *ctx)
 {
-	return ((const struct fixture *)ctx)->locks_freely;
+	return ((const struct fixture *)ctx)->capabilities;
 }
 
 static int synchronised(void *ctx)
@@ -71,7 +71,7 @@ static const struct doctor_ops ops = {
 	.dial = dial,
 	.listen = can_listen,
 	.limit = limit,
-	.locks_freely = locks_freely,
+	.capabilities = capabilities,
 	.synchronised = synchronised,
 	.usable_cores = usable_cores,
 };

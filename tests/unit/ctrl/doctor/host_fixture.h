@@ -35,7 +35,7 @@ struct fixture {
 	const char *unreachable; // a part of the host's name
 	int dial, listen; // -errno
 	uint64_t limit; // of every resource
-	bool locks_freely;
+	uint64_t capabilities;
 	int synchronised;
 	cpu_set_t usable;
 };

@@ -5,6 +5,7 @@
 #include "tests/unit/ctrl/doctor/host_fixture.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,34 @@ static void kernel_has_the_card(struct fixture *f)
 		.remedy = "the kernel's driver ixgbe has it: bind it to vfio-pci"};
 }
 
+static void may_lock_what_it_likes(struct fixture *f)
+{
+	little_may_be_locked(f);
+	f->capabilities = UINT64_C(1) << CAP_IPC_LOCK;
+}
+
+static void another_user_left_hugepages(struct fixture *f)
+{
+	char path[PATH_MAX];
+	wants_files_of_hugepages(f);
+	strcpy(f->host.memory.prefix, "shunt");
+	fixture_write(f, "/dev/hugepages/shuntmap_0", "");
+	assert_int_equal(chmod(fixture_path(f, path, "/dev/hugepages/shuntmap_0"), 0600), 0);
+}
+
+static void capabilities_are_lacking(struct fixture *f)
+{
+	f->device.capabilities = UINT64_C(1) << CAP_NET_RAW | UINT64_C(1) << CAP_NET_ADMIN;
+	f->capabilities = 0;
+}
+
+static void has_an_interface_of_the_kernels(struct fixture *f)
+{
+	static char name[] = "shunt0";
+	static struct config_kernel kernel = {.interface = name};
+	f->port.kernel = &kernel;
+}
+
 static void interface_is_absent(struct fixture *f)
 {
 	f->is_absent = true;
@@ -165,13 +194,18 @@ static void few_files(struct fixture *f)
 	f->limit = 256;
 }
 
-static void socket_is_left_over(struct fixture *f)
+static void make_socket(const struct fixture *f, const char *path)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/run/shunt/stats.sock", f->root);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s%s", f->root, path);
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	assert_int_equal(bind(fd, (const struct sockaddr *)&addr, sizeof(addr)), 0);
 	close(fd);
+}
+
+static void socket_is_left_over(struct fixture *f)
+{
+	make_socket(f, "/run/shunt/stats.sock");
 	f->dial = -ECONNREFUSED;
 }
 
@@ -232,6 +266,55 @@ static void folder_for_listeners_logs_is_a_file(struct fixture *f)
 {
 	fixture_remove(f, "/var/log/shunt/xds");
 	fixture_write(f, "/var/log/shunt/xds", "");
+}
+
+static void log_is_a_folder(struct fixture *f)
+{
+	fixture_make_folder(f, "/var/log/shunt/access.log");
+}
+
+static void log_is_a_socket(struct fixture *f)
+{
+	make_socket(f, "/var/log/shunt/access.log");
+}
+
+static void log_is_anothers(struct fixture *f)
+{
+	char path[PATH_MAX];
+	fixture_write(f, "/var/log/shunt/access.log", "");
+	assert_int_equal(chmod(fixture_path(f, path, "/var/log/shunt/access.log"), 0640), 0);
+}
+
+// A new one cannot be made there, which only a rotation would need.
+static void log_is_ours_in_a_folder_that_is_not(struct fixture *f)
+{
+	char path[PATH_MAX];
+	f->log.xds_directory = NULL;
+	fixture_write(f, "/var/log/shunt/access.log", "");
+	assert_int_equal(chmod(fixture_path(f, path, "/var/log/shunt/access.log"), 0666), 0);
+	assert_int_equal(chmod(fixture_path(f, path, "/var/log/shunt"), 0755), 0);
+}
+
+static void state_is_a_folder(struct fixture *f)
+{
+	static char folder[] = "/run/shunt";
+	f->config.state_dir = folder;
+	fixture_make_folder(f, "/run/shunt/xds-state");
+}
+
+static void state_is_anothers(struct fixture *f)
+{
+	static char folder[] = "/run/shunt";
+	char path[PATH_MAX];
+	f->config.state_dir = folder;
+	fixture_write(f, "/run/shunt/xds-state", "");
+	assert_int_equal(chmod(fixture_path(f, path, "/run/shunt/xds-state"), 0600), 0);
+}
+
+static void no_folder_for_a_takeover(struct fixture *f)
+{
+	static char path[] = "/run/nowhere/near/takeover.sock";
+	f->config.takeover_socket = path;
 }
 
 static void clock_drifts(struct fixture *f)
@@ -320,6 +403,14 @@ static const struct row rows[] = {
 		"LimitMEMLOCK=infinity", NULL, NULL, little_may_be_locked},
 	{"device", ERROR_, "0000:03:00.0: the kernel's driver ixgbe has it; it cannot",
 		"bind it to vfio-pci", NULL, NULL, kernel_has_the_card},
+	{"hugetlbfs", ERROR_, "left /dev/hugepages/shuntmap_*, which this user may not write to",
+		"rm /dev/hugepages/shuntmap_*", NULL, NULL, another_user_left_hugepages},
+	{"capabilities", ERROR_,
+		"ports[0].device: this process lacks CAP_NET_ADMIN CAP_NET_RAW, which eth1 takes",
+		"AmbientCapabilities=CAP_NET_ADMIN CAP_NET_RAW", NULL, NULL,
+		capabilities_are_lacking},
+	{"capabilities", ERROR_, "ports[0].kernel: this process lacks CAP_NET_ADMIN, which shunt0",
+		"AmbientCapabilities=CAP_NET_ADMIN", NULL, NULL, has_an_interface_of_the_kernels},
 	{"device", ERROR_, "has no interface eth1", "ip link set eth1 netns", NULL, NULL,
 		interface_is_absent},
 	{"link", ERROR_, "eth1 is down", "ip link set eth1 up", NULL, NULL, interface_is_down},
@@ -363,6 +454,18 @@ static const struct row rows[] = {
 		"mkdir -p /var/lib/shunt", NULL, NULL, no_folder_for_the_state},
 	{"log-directory", ERROR_, "/var/log/shunt/xds is not a directory", "another path", NULL,
 		NULL, folder_for_listeners_logs_is_a_file},
+	{"log-file", ERROR_, "/var/log/shunt/access.log is a directory", "a file's", NULL, NULL,
+		log_is_a_folder},
+	{"log-file", ERROR_, "/var/log/shunt/access.log is a socket", "a file's", NULL, NULL,
+		log_is_a_socket},
+	{"log-file", ERROR_, "this user may not write to /var/log/shunt/access.log", "chown USER",
+		NULL, NULL, log_is_anothers},
+	{"directory", ERROR_, "/run/shunt/xds-state is not a file", "mv /run/shunt/xds-state", NULL,
+		NULL, state_is_a_folder},
+	{"directory", WARN, "this user may not read /run/shunt/xds-state", "chown USER", NULL, NULL,
+		state_is_anothers},
+	{"socket", ERROR_, "takeover_socket: there is no directory /run/nowhere/near", "mkdir -p",
+		NULL, NULL, no_folder_for_a_takeover},
 	{"clock-source", WARN, "the kernel's clock is hpet", "tsc",
 		"/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n", NULL},
 	{"clock-synchronised", WARN, "the clock is not synchronised", "timedatectl", NULL, NULL,
@@ -397,7 +500,7 @@ static void expect(const struct row *r, const json_t *findings)
 	free(told);
 }
 
-// OPS-131
+// OPS-131, OPS-246, OPS-247
 static void each_planted_fault_is_named_with_its_fix_and_nothing_else_is(void **state)
 {
 	bool is_root = geteuid() == 0;
@@ -412,7 +515,8 @@ static void each_planted_fault_is_named_with_its_fix_and_nothing_else_is(void **
 			r->plant(f);
 		// Root may write and search everywhere.
 		bool drops = is_root && strstr(r->what, "may not") &&
-		             (strstr(r->what, "writ") || strstr(r->what, "search"));
+		             (strstr(r->what, "writ") || strstr(r->what, "search") ||
+				     strstr(r->what, "read"));
 		if (drops)
 			assert_int_equal(seteuid(NOBODY), 0);
 		json_t *findings = fixture_examine(f);
@@ -452,6 +556,28 @@ static void what_a_running_daemon_has_taken_is_no_fault(void **state)
 	f->dial = 0;
 	assert_int_equal(json_array_size(fixture_examine(f)), 0);
 	assert_true(f->host.is_served);
+}
+
+// OPS-246, OPS-247
+static void what_is_enough_is_no_fault(void **state)
+{
+	static void (*const plants[])(struct fixture *) = {
+		may_lock_what_it_likes, log_is_ours_in_a_folder_that_is_not};
+	for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++) {
+		void *made;
+		fixture_set_up(&made);
+		plants[i](made);
+		bool drops = geteuid() == 0;
+		if (drops)
+			assert_int_equal(seteuid(NOBODY), 0);
+		json_t *findings = fixture_examine(made);
+		if (drops)
+			assert_int_equal(seteuid(0), 0);
+		char *told = json_dumps(findings, 0);
+		assert_string_equal(told, "[]");
+		free(told);
+		fixture_tear_down(&made);
+	}
 }
 
 static void an_irq_on_a_core_that_is_shared_is_a_note(void **state)
@@ -503,6 +629,7 @@ static void targets_are_read_as_grpc_reads_them(void **state)
 
 RUN_SUITE("ctrl/doctor/host",
 	cmocka_unit_test(each_planted_fault_is_named_with_its_fix_and_nothing_else_is),
+	cmocka_unit_test(what_is_enough_is_no_fault),
 	IN_FIXTURE(of_a_host_that_is_well_nothing_is_told),
 	IN_FIXTURE(a_machine_that_tells_nothing_is_not_accused),
 	IN_FIXTURE(what_a_running_daemon_has_taken_is_no_fault),
