@@ -5,8 +5,10 @@ set-up that is well; and that nothing is said of the latter."""
 import contextlib
 import json
 import os
+import pathlib
 import socket
 import sys
+import tempfile
 
 import pytest
 
@@ -202,6 +204,68 @@ def log_is_anothers(bed):
         path.unlink()
 
 
+# What stands at these places is the kernel's; for the examination alone something else does, in a mount namespace of
+# its own.
+CARD = "0000:03:00.0"
+CARDS = "/sys/bus/pci/devices"
+ISOLATED = "/sys/devices/system/cpu/isolated"
+CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+IRQS = {"30/smp_affinity_list": "1\n", "30/eth1/": ""}
+# adjtimex() of a clock that nobody sets right: time has no namespace.
+ADRIFT = """#include <sys/timex.h>
+int adjtimex(struct timex *t)
+{
+	*t = (struct timex){.status = STA_UNSYNC};
+	return TIME_ERROR;
+}
+"""
+
+
+def fake_tree(root, files):
+    """Of "folder/", "file", and "link" for a text "-> TARGET"."""
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith("/"):
+            path.mkdir()
+        elif text.startswith("-> "):
+            path.symlink_to(text.removeprefix("-> "))
+        else:
+            path.write_text(text)
+
+
+def mounted(places, device=None):
+    """places: what is at which path of the kernel's: a tree, or a file's text. device: in place of the bed's."""
+    @contextlib.contextmanager
+    def plant(bed):
+        with tempfile.TemporaryDirectory(dir=bed.lab.dir) as folder:
+            mounts = []
+            for number, (place, what) in enumerate(places.items()):
+                source = pathlib.Path(folder, str(number))
+                if isinstance(what, str):
+                    source.write_text(what)
+                else:
+                    source.mkdir()
+                    fake_tree(source, what)
+                mounts.append(f"mount --bind {source} {place}")
+            yield {"prefix": ("unshare", "-m", "sh", "-c", " && ".join([*mounts, 'exec "$0" "$@"'])),
+                   "edits": [("net_af_packet0,iface=lb-c", device)] if device else []}
+    return plant
+
+
+def card(**files):
+    """It, alone on the bus."""
+    return mounted({CARDS: {f"{CARD}/{name}": text for name, text in {"vendor": "0x8086\n", **files}.items()}}, CARD)
+
+
+@contextlib.contextmanager
+def clock_drifts(bed):
+    source, library = bed.lab.dir / "adrift.c", bed.lab.dir / "adrift.so"
+    source.write_text(ADRIFT)
+    command(["cc", "-shared", "-fPIC", "-o", library, source])
+    yield {"env": {"LD_PRELOAD": library}}
+
+
 def without(capability):
     """root, which lacks that one."""
     return ("setpriv", "--bounding-set", f"-{capability}")
@@ -243,6 +307,20 @@ PLANTED = (
     ("dpdk-memory", "error", ("DPDK gets 20 MiB", "-m"), edited('"512"', '"20"')),
     ("device", "error", ("no interface nosuch0", "ip -br link"), edited("iface=lb-c", "iface=nosuch0")),
     ("device", "error", ("0000:ff:1f.7", "no such device"), edited("net_af_packet0,iface=lb-c", "0000:ff:1f.7")),
+    ("device", "error", (CARD, "the kernel's driver ixgbe has it", f"dpdk-devbind.py -b vfio-pci {CARD}"),
+     card(driver="-> ../../../../bus/pci/drivers/ixgbe")),
+    ("device", "error", (CARD, "no driver has it", "bind it to vfio-pci"), card()),
+    ("device", "error", (CARD, "vfio-pci has it, but there is no IOMMU", "intel_iommu=on"),
+     card(driver="-> ../../../../bus/pci/drivers/vfio-pci")),
+    ("core-numa", "warning", ("core 1 is not of NUMA node 9, where lb-c is", "node9/cpulist"),
+     mounted({"/sys/class/net": {"lb-c/device/numa_node": "9\n"}})),
+    ("core-irq", "warning", ("1 interrupts (30) arrive on the isolated cores 1 alone", "> /proc/irq/30/"),
+     mounted({"/proc/irq": IRQS, ISOLATED: "1\n"})),
+    ("core-irq", "note", ("1 interrupts (30) arrive on the workers' cores 1 alone", "managed_irq"),
+     mounted({"/proc/irq": IRQS, ISOLATED: "\n"})),
+    ("core-isolated", "note", ("cores 1 are not isolated", "isolcpus=1"), mounted({ISOLATED: "\n"})),
+    ("clock-source", "warning", ("clock is hpet", "tsc"), mounted({CLOCK: "hpet\n"})),
+    ("clock-synchronised", "warning", ("the clock is not synchronised", "timedatectl"), clock_drifts),
     ("link", "error", ("lb-c is down", "ip link set lb-c up"), interface_is_down),
     ("link", "error", ("lb-c has no carrier", "veth's other end"), other_end_is_down),
     ("mtu", "error", ("1500, and that of lb-c is 1400", "ip link set lb-c mtu 1500"), mtu_is_short),
