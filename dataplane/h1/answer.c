@@ -318,10 +318,14 @@ bool h1_conn_send_end(struct h1_conn *c, const struct h1_message *trailers)
 	return true;
 }
 
-bool h1_conn_refuse(struct h1_conn *c, uint16_t status)
+bool h1_conn_refuse(struct h1_conn *c, uint16_t status, const struct field *fields, size_t n_fields)
 {
-	const struct h1_message m = {
-		.kind = H1_RESPONSE, .status = status, .content_length = 0, .end_stream = true};
+	const struct h1_message m = {.kind = H1_RESPONSE,
+		.status = status,
+		.content_length = 0,
+		.end_stream = true,
+		.fields = fields,
+		.n_fields = n_fields};
 	if (c->answering || c->closes)
 		return false;
 	bool was_open = c->open;

@@ -46,6 +46,33 @@ enum h1_malformed h1_conn_failed(const struct h1_conn *c, uint16_t *ret_status)
 	return c->malformed;
 }
 
+struct str h1_malformed_text(enum h1_malformed why)
+{
+	static const struct str texts[H1_N_MALFORMED] = {[H1_WELL_FORMED] = STR("well formed"),
+		[H1_BAD_LINE_END] = STR("CR or LF alone, or two empty lines before the request"),
+		[H1_BAD_REQUEST_LINE] = STR("malformed request line"),
+		[H1_BAD_TARGET] = STR("malformed target"),
+		[H1_BAD_NAME] = STR("malformed name of a field"),
+		[H1_BAD_VALUE] = STR("malformed value of a field"),
+		[H1_BAD_HOST] = STR("no Host, or a malformed one, or several"),
+		[H1_BAD_CONTENT_LENGTH] = STR("malformed content-length, or several"),
+		[H1_BAD_TRANSFER_ENCODING] = STR("transfer-encoding that is malformed or not "
+						 "alone"),
+		[H1_BAD_CONNECTION] = STR("malformed connection field, or one that names what "
+					  "it may not"),
+		[H1_BAD_CHUNK] = STR("malformed chunk"),
+		[H1_BAD_TRAILER] = STR("a field that may not be in trailers"),
+		[H1_TARGET_TOO_LONG] = STR("request line too long"),
+		[H1_GRPC] = STR("gRPC in HTTP/1.1"),
+		[H1_EXPECTATION_UNKNOWN] = STR("unknown expectation"),
+		[H1_TOO_LARGE] = STR("request header fields too large"),
+		[H1_CODING_UNKNOWN] = STR("unknown transfer coding"),
+		[H1_CONNECT] = STR("CONNECT in HTTP/1.1"),
+		[H1_NO_MEMORY] = STR("the load balancer is out of memory"),
+		[H1_BAD_VERSION] = STR("unknown version of HTTP")};
+	return texts[why];
+}
+
 bool h1_conn_closes(const struct h1_conn *c)
 {
 	return c->closes;
@@ -96,6 +123,7 @@ void h1_conn_fail(struct h1_conn *c, enum h1_malformed why)
 {
 	c->malformed = (uint8_t)why;
 	c->state = H1_DROPPING;
+	c->persists = false;
 	c->section_len = 0;
 	buf_clear(&c->pending, c->ctx->chunks);
 	h1_count(c->ctx, H1_C_well_formed + (enum h1_counter)why);
@@ -118,7 +146,7 @@ enum section { SECTION_PART, SECTION_WHOLE, SECTION_BAD };
 
 static enum section give_up(struct h1_conn *c, enum h1_malformed why)
 {
-	h1_conn_fail(c, why);
+	c->malformed = (uint8_t)why;
 	return SECTION_BAD;
 }
 
@@ -133,7 +161,8 @@ static enum section on_empty_line(struct h1_conn *c)
 	return SECTION_PART;
 }
 
-// Looks for the end of the section, whatever pieces it comes in. *ret_n: bytes up to there.
+// Looks for the end of the section, whatever pieces it comes in. *ret_n: bytes up to there, or to
+// what is bad.
 static enum section find_end(struct h1_conn *c, const uint8_t *p, size_t len, size_t *ret_n)
 {
 	size_t room = c->ctx->conf.max_header_bytes - c->section_len;
@@ -142,8 +171,10 @@ static enum section find_end(struct h1_conn *c, const uint8_t *p, size_t len, si
 	*ret_n = n;
 	while ((lf = memchr(p + at, '\n', n - at))) {
 		size_t i = (size_t)(lf - p), line = c->line_len + (i - at);
-		if (line == 0 || (i ? p[i - 1] : (uint8_t)c->last) != '\r')
+		if (line == 0 || (i ? p[i - 1] : (uint8_t)c->last) != '\r') {
+			*ret_n = i;
 			return give_up(c, H1_BAD_LINE_END);
+		}
 		at = i + 1;
 		c->line_len = 0;
 		enum section found = line == 1 ? on_empty_line(c) : SECTION_PART;
@@ -194,13 +225,13 @@ static void on_head(struct h1_conn *c, const uint8_t *p, size_t len)
 	struct h1_context *ctx = c->ctx;
 	struct h1_head *h = &ctx->head;
 	enum h1_malformed bad = h1_head_parse(ctx, c->scheme, p, len);
+	c->minor = h->minor;
 	if (bad) {
 		h1_conn_fail(c, bad);
 		return;
 	}
 	count_request(ctx, h);
 	c->open = true;
-	c->minor = h->minor;
 	c->is_head = str_eq(h->message.method, STR("HEAD"));
 	c->takes_trailers = h->takes_trailers;
 	c->persists = !h->says_close && (h->minor == 1 || h->says_keep_alive);
@@ -217,21 +248,47 @@ static const uint8_t *gather(struct h1_conn *c, const uint8_t *p, size_t len, si
 	struct h1_context *ctx = c->ctx;
 	*ret_len = c->pending.len + len;
 	buf_copy_out(&c->pending, 0, ctx->gathered, c->pending.len);
-	memcpy(ctx->gathered + c->pending.len, p, len);
+	if (len)
+		memcpy(ctx->gathered + c->pending.len, p, len);
 	buf_clear(&c->pending, ctx->chunks);
 	h1_count(ctx, H1_C_sections_gathered);
 	return ctx->gathered;
+}
+
+// Of a head without an end: what there is, and a last piece.
+static void parse_part(struct h1_conn *c, const uint8_t *p, size_t len)
+{
+	if (c->pending.len)
+		p = gather(c, p, len, &len);
+	h1_head_parse_part(c->ctx, c->scheme, p, len);
+	c->minor = c->ctx->head.minor;
+}
+
+static void fail_section(struct h1_conn *c, enum h1_malformed why, const uint8_t *p, size_t len)
+{
+	if (c->state == H1_AT_HEAD)
+		parse_part(c, p, len);
+	h1_conn_fail(c, why);
+}
+
+const struct h1_message *h1_conn_known(struct h1_conn *c)
+{
+	if (c->state == H1_AT_HEAD)
+		parse_part(c, (const uint8_t *)"", 0);
+	return &c->ctx->head.message;
 }
 
 static size_t feed_section(struct h1_conn *c, const uint8_t *p, size_t len)
 {
 	size_t n, whole;
 	enum section found = find_end(c, p, len, &n);
-	if (found == SECTION_BAD)
+	if (found == SECTION_BAD) {
+		fail_section(c, c->malformed, p, n);
 		return len;
+	}
 	if (found == SECTION_PART) {
 		if (!buf_append(&c->pending, c->ctx->chunks, p, n))
-			h1_conn_fail(c, H1_NO_MEMORY);
+			fail_section(c, H1_NO_MEMORY, p, 0);
 		return n;
 	}
 	bool is_head = c->state == H1_AT_HEAD;

@@ -106,6 +106,12 @@ bool h1_conn_holds(const struct h1_conn *);
 // Why input ended, and the status to refuse it with. An open request gets no further events. The
 // owner refuses it, or if its answer has begun: closes.
 enum h1_malformed h1_conn_failed(const struct h1_conn *, uint16_t *ret_status);
+// For operators (static).
+struct str h1_malformed_text(enum h1_malformed);
+// What is known of a request whose head has just failed, or does not come to its end: as far as it
+// could be read, target and host unchecked, fields well formed. Borrowed until the context is fed
+// again, and as long as the bytes that were. No request is open.
+const struct h1_message *h1_conn_known(struct h1_conn *);
 // Neither requests nor answers come any more: flush, then close (RFC 9112 9.6).
 bool h1_conn_closes(const struct h1_conn *);
 // A request is open: its head has come, and it or its answer has not ended.
@@ -134,5 +140,7 @@ void h1_conn_drain(struct h1_conn *);
 // Ends the answer. trailers: NULL, or fields for a client that takes them (H1-18). After a body
 // shorter than announced, or an answer to a request that is still coming, the connection closes.
 [[nodiscard]] bool h1_conn_send_end(struct h1_conn *, const struct h1_message *trailers);
-// Answers with a status and no more, `connection: close` among it, and takes no further input.
-[[nodiscard]] bool h1_conn_refuse(struct h1_conn *, uint16_t status);
+// Answers with a status, these fields and no more, `connection: close` among it, and takes no
+// further input.
+[[nodiscard]] bool h1_conn_refuse(
+	struct h1_conn *, uint16_t status, const struct field *, size_t n_fields);

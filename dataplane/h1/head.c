@@ -4,13 +4,16 @@
 #include "dataplane/h1/impl.h"
 #include "dataplane/h1/text.h"
 
-// Takes a line off the section, without its CRLF. Empty = the section ends.
-static struct str take_line(struct str *section)
+// Takes a line off the section, without its CRLF. Empty = the section ends. False = none is whole.
+static bool take_line(struct str *section, struct str *ret)
 {
 	struct str line = str_until(*section, '\n');
+	if (line.len == section->len)
+		return false;
 	section->p += line.len + 1;
 	section->len -= line.len + 1;
-	return (struct str){line.p, line.len - 1};
+	*ret = (struct str){line.p, line.len - 1};
+	return true;
 }
 
 // RFC 9112 2.3. Of 1.x only those that are known: a later one may mean something else by it.
@@ -21,11 +24,15 @@ static enum h1_malformed parse_version(struct h1_head *h, struct str v)
 	          h1_text_is((struct str){v.p + 7, 1}, H1_TEXT_DIGIT);
 	if (!ok)
 		return H1_BAD_REQUEST_LINE;
-	h->minor = (uint8_t)(v.p[7] - '0');
-	return v.p[5] == '1' && h->minor <= 1 ? H1_WELL_FORMED : H1_BAD_VERSION;
+	uint8_t minor = (uint8_t)(v.p[7] - '0');
+	if (v.p[5] != '1' || minor > 1)
+		return H1_BAD_VERSION;
+	h->minor = minor;
+	return H1_WELL_FORMED;
 }
 
-// RFC 9112 3: one blank each, not those that a lenient parser may take (H1-02).
+// RFC 9112 3: one blank each, not those that a lenient parser may take (H1-02). What could be read
+// stays in the message.
 static enum h1_malformed parse_request_line(struct h1_head *h, struct str line)
 {
 	struct h1_message *m = &h->message;
@@ -34,15 +41,21 @@ static enum h1_malformed parse_request_line(struct h1_head *h, struct str line)
 		return H1_BAD_REQUEST_LINE;
 	struct str rest = {line.p + method.len + 1, line.len - method.len - 1};
 	struct str target = str_until(rest, ' ');
+	m->method = method;
+	m->path = target;
 	if (target.len == rest.len || target.len == 0)
 		return H1_BAD_REQUEST_LINE;
 	struct str version = {rest.p + target.len + 1, rest.len - target.len - 1};
 	enum h1_malformed bad = parse_version(h, version);
 	if (bad)
 		return bad;
-	m->method = method;
 	h->list_bytes = method.len + target.len;
-	return str_eq(method, STR("CONNECT")) ? H1_CONNECT : h1_target_parse(h, target);
+	if (!str_eq(method, STR("CONNECT")))
+		return h1_target_parse(h, target);
+	h->host_in_target = true;
+	m->authority = target;
+	m->path = (struct str){0};
+	return H1_CONNECT;
 }
 
 static void begin(struct h1_context *ctx, enum h1_message_kind kind)
@@ -51,6 +64,7 @@ static void begin(struct h1_context *ctx, enum h1_message_kind kind)
 	memset(h, 0, sizeof(*h));
 	h->message.kind = kind;
 	h->message.content_length = -1;
+	h->minor = 1;
 }
 
 // RFC 9112 3.2: the target's authority rules, yet a Host must be there and be one.
@@ -58,8 +72,6 @@ static enum h1_malformed end_host(struct h1_head *h)
 {
 	if (!h->host_seen && (h->minor == 1 || !h->host_in_target))
 		return H1_BAD_HOST;
-	if (!h->host_in_target)
-		h->message.authority = h->host;
 	return h->message.authority.len ? H1_WELL_FORMED : H1_BAD_HOST;
 }
 
@@ -76,27 +88,32 @@ static enum h1_malformed end_framing(struct h1_head *h)
 
 static void parse_fields(struct h1_context *ctx, struct str section)
 {
-	for (;;) {
-		struct str line = take_line(&section);
-		if (line.len == 0 || ctx->head.malformed)
-			break;
+	struct str line;
+	while (take_line(&section, &line) && line.len)
 		h1_fields_add(ctx, line);
-	}
 	h1_fields_end(ctx);
+}
+
+void h1_head_parse_part(struct h1_context *ctx, struct str scheme, const uint8_t *p, size_t len)
+{
+	struct h1_head *h = &ctx->head;
+	struct str section = {(const char *)p, len}, line;
+	begin(ctx, H1_REQUEST);
+	h->message.scheme = scheme;
+	bool is_whole = take_line(&section, &line);
+	if (is_whole && line.len == 0) // RFC 9112 2.2: an empty one before it
+		is_whole = take_line(&section, &line);
+	h->malformed = parse_request_line(h, is_whole ? line : section);
+	parse_fields(ctx, section);
+	if (!h->host_in_target)
+		h->message.authority = h->host;
 }
 
 enum h1_malformed h1_head_parse(
 	struct h1_context *ctx, struct str scheme, const uint8_t *p, size_t len)
 {
 	struct h1_head *h = &ctx->head;
-	struct str section = {(const char *)p, len};
-	begin(ctx, H1_REQUEST);
-	h->message.scheme = scheme;
-	struct str line = take_line(&section);
-	if (line.len == 0) // RFC 9112 2.2: an empty one before it
-		line = take_line(&section);
-	h->malformed = parse_request_line(h, line);
-	parse_fields(ctx, section);
+	h1_head_parse_part(ctx, scheme, p, len);
 	if (!h->malformed)
 		h->malformed = end_framing(h);
 	if (!h->malformed)

@@ -85,9 +85,12 @@ static inline void h1_count(struct h1_context *ctx, enum h1_counter counter)
 	counter_add(&ctx->counters[counter], 1);
 }
 
-// head.c: parses a whole section, its last empty line included, into ctx->head.
+// head.c: parses a whole section, its last empty line included, into ctx->head. What of it is not
+// malformed is there, too.
 enum h1_malformed h1_head_parse(
 	struct h1_context *, struct str scheme, const uint8_t *, size_t len);
+// The same of a head that is not whole, for what can be told of it: fields whose lines are.
+void h1_head_parse_part(struct h1_context *, struct str scheme, const uint8_t *, size_t len);
 enum h1_malformed h1_head_parse_trailers(struct h1_context *, const uint8_t *, size_t len);
 
 // target.c: of the request line, into the message (RFC 9112 3.2).

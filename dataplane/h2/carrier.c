@@ -73,17 +73,48 @@ bool h2_conn_must_abort(const struct h2_conn *c)
 	return c->carried && ops_of(c)->ends_with_conn(c->carried);
 }
 
+// It has no stream.
+static void refuse(struct h2_conn *c, struct h2_message *m, uint16_t status, struct str why)
+{
+	m->bad = status;
+	c->ctx->block_busy = true;
+	c->events->on_refused(c, m, why);
+	c->ctx->block_busy = false;
+}
+
+// A request whose head, or whose rest, can't be understood or does not come. Returns whether the
+// connection goes on to the end of an answer.
+static bool give_up(struct h2_conn *c, uint16_t status, struct str why)
+{
+	struct h2_stream *s = c->rx.stream;
+	*c->allowance -= WORK_REQUEST;
+	c->gave_up = true;
+	if (s) {
+		const struct h2_message rest = {.kind = H2_TRAILERS,
+			.bad = status,
+			.end_stream = true,
+			.content_length = -1};
+		h2_carrier_trailers(c, &rest);
+		return !c->failed && s->end_queued;
+	}
+	struct h2_message m;
+	ops_of(c)->known(c->carried, &m);
+	refuse(c, &m, status, why);
+	return false;
+}
+
 size_t h2_carrier_feed(struct h2_conn *c, const uint8_t *p, size_t len)
 {
 	const struct h2_carrier *ops = ops_of(c);
+	struct str why;
+	if (c->gave_up)
+		return len;
 	size_t n = ops->feed(c->carried, p, len, window_of(c));
 	if (c->failed)
 		return n;
-	uint16_t status = ops->failed(c->carried);
-	if (status) {
-		h2_carrier_refuse(c, status);
+	uint16_t status = ops->failed(c->carried, &why);
+	if (status && !give_up(c, status, why))
 		h2_conn_fail(c, H2_PROTOCOL_ERROR);
-	}
 	// Another number for each section, as its time is its own.
 	c->rx.block_id = ops->in_head(c->carried) ? (uint32_t)c->n_opened + 1 : 0;
 	return n;
@@ -104,7 +135,8 @@ void h2_carrier_request(struct h2_conn *c, const struct h2_message *m, bool wait
 	struct h2_stream *s = h2_stream_new(c, CARRIED_ID);
 	if (!s) {
 		h2_count(ctx, H2_C_streams_refused_memory);
-		h2_carrier_refuse(c, 503);
+		struct h2_message refused = *m;
+		refuse(c, &refused, 503, STR("the load balancer is out of memory"));
 		h2_carrier_end(c);
 		return;
 	}
@@ -151,10 +183,10 @@ void h2_carrier_trailers(struct h2_conn *c, const struct h2_message *m)
 
 void h2_carrier_drain(struct h2_conn *c, enum h2_error code)
 {
-	// RFC 9110 15.5.9
-	if (code && ops_of(c)->in_head(c->carried))
-		h2_carrier_refuse(c, 408);
 	ops_of(c)->drain(c->carried);
+	// RFC 9110 15.5.9
+	if (code && !c->failed && ops_of(c)->in_head(c->carried))
+		give_up(c, 408, STR("the request did not come in time"));
 }
 
 uint8_t h2_conn_version(const struct h2_conn *c)

@@ -22,13 +22,18 @@ struct h2_carrier {
 	// Nothing is taken before the answer is complete, or until there is window.
 	bool (*holds)(void *, uint32_t window);
 	bool (*in_head)(const void *); // part of a head or of trailers has come
-	// What came can't be understood. Returns the status to refuse it with; 0 = no.
-	uint16_t (*failed)(const void *);
+	// What came can't be understood. Returns the status to refuse it with; 0 = no. *ret_why
+	// (static) is for operators.
+	uint16_t (*failed)(const void *, struct str *ret_why);
+	// What is known of a request whose head has just failed, or does not come to its end;
+	// borrowed until the next call.
+	void (*known)(void *, struct h2_message *ret);
 	bool (*put_message)(void *, const struct h2_message *); // an answer, or a 1xx
 	bool (*put_data)(void *, const uint8_t *, size_t len);
 	bool (*put_buf)(void *, struct buf *); // takes all of it
 	bool (*put_end)(void *, const struct h2_message *trailers); // NULL = none
-	void (*refuse)(void *, uint16_t status); // if no answer has begun
+	// Answers with a head alone, if no answer has begun.
+	void (*refuse)(void *, const struct h2_message *);
 	void (*drain)(void *); // the next answer is the last
 	bool (*closes)(const void *); // the last answer is complete
 	// An answer is open that ends where the connection does.
@@ -52,6 +57,9 @@ bool h2_carrier_may_begin(const struct h2_conn *);
 void h2_carrier_request(struct h2_conn *, const struct h2_message *, bool waits_for_100);
 void h2_carrier_data(struct h2_conn *, const uint8_t *, size_t len, bool end_stream);
 void h2_carrier_trailers(struct h2_conn *, const struct h2_message *);
+
+// From on_refused(): the answer, a head alone, behind which the connection ends.
+void h2_carrier_refuse(struct h2_conn *, const struct h2_message *);
 
 // The connection took fewer bytes than it was fed, and takes none until an answer is complete or
 // its window opens. False for one of HTTP/2.

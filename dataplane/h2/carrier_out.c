@@ -17,10 +17,10 @@ static void count_written(struct h2_conn *c, size_t before)
 	c->written += c->out->len - before;
 }
 
-void h2_carrier_refuse(struct h2_conn *c, uint16_t status)
+void h2_carrier_refuse(struct h2_conn *c, const struct h2_message *m)
 {
 	size_t before = c->out->len;
-	ops_of(c)->refuse(c->carried, status);
+	ops_of(c)->refuse(c->carried, m);
 	count_written(c, before);
 }
 

@@ -98,7 +98,7 @@ struct h2_message {
 // callback may call anything on any stream or connection of the context except h2_conn_feed(),
 // h2_conn_free() and, from on_closed, anything on the closing stream. A stream that both sides have
 // ended is closed by on_closed in the next h2_conn_pump(), never inside a send. on_sent,
-// on_settings and on_goaway may be NULL.
+// on_settings, on_goaway and, without a carrier, on_refused may be NULL.
 struct h2_events {
 	// A header block: a new request (server: set the stream's user here), a response, 1xx or
 	// trailers.
@@ -127,6 +127,10 @@ struct h2_events {
 	// window was consumed within a round trip (is_short), or it is larger than at first. The
 	// owner may set the window. Only with round_trip_ns.
 	void (*on_window)(struct h2_conn *, struct h2_stream *, bool is_short);
+	// A new request that is malformed, of which there is no stream, with what is known of it:
+	// its texts may be anything. bad: the status to answer it with, before the callback
+	// returns, by h2_carrier_refuse(); 0 = it is reset. why (static) is for operators.
+	void (*on_refused)(struct h2_conn *, const struct h2_message *, struct str why);
 };
 
 // Returns NULL if out of memory. chunks is borrowed and outlives the context.

@@ -38,6 +38,26 @@ void h2_block_fini(struct h2_block *b)
 	*b = (struct h2_block){0};
 }
 
+struct str h2_malformed_text(enum h2_malformed why)
+{
+	static const struct str texts[H2_N_MALFORMED] = {
+		[H2_WELL_FORMED] = STR("a stream that depends on itself"),
+		[H2_BAD_NAME] = STR("malformed name of a field"),
+		[H2_BAD_VALUE] = STR("malformed value of a field"),
+		[H2_BAD_PSEUDO] = STR("pseudo-header fields that are missing, repeated, unknown or "
+				      "late"),
+		[H2_BAD_METHOD] = STR("malformed :method"),
+		[H2_BAD_SCHEME] = STR("malformed :scheme"),
+		[H2_BAD_AUTHORITY] = STR("malformed :authority or host"),
+		[H2_BAD_STATUS] = STR("malformed :status"),
+		[H2_BAD_CONNECTION_FIELD] = STR("a field of HTTP/1.1's connections"),
+		[H2_BAD_TE] = STR("te other than trailers"),
+		[H2_BAD_CONTENT_LENGTH] = STR("malformed content-length, or not the body's"),
+		[H2_BAD_SEQUENCE] = STR("messages out of order"),
+		[H2_TOO_LARGE] = STR("header fields too large")};
+	return texts[why];
+}
+
 void h2_block_begin(struct h2_block *b, enum h2_message_kind kind)
 {
 	memset(&b->message, 0, sizeof(*b) - offsetof(struct h2_block, message));

@@ -25,6 +25,9 @@ enum h2_malformed {
 	H2_N_MALFORMED,
 };
 
+// For operators (static).
+struct str h2_malformed_text(enum h2_malformed);
+
 // What a block contains besides its fields.
 struct h2_facts {
 	enum h2_malformed malformed;

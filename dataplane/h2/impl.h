@@ -165,6 +165,7 @@ struct h2_conn {
 	bool failed, settings_seen, settings_acked, goaway_sent, goaway_got;
 	bool feeding, pumping;
 	bool ping_out; // a PING of ours is not answered yet
+	bool gave_up; // carried: what came can't be understood, and nothing more is looked at
 	struct str scheme; // of carried requests that name none; "" = none are carried
 };
 
@@ -273,7 +274,6 @@ __attribute__((cold)) bool h2_carrier_put_message(
 __attribute__((cold)) bool h2_carrier_put_data(
 	struct h2_stream *, const uint8_t *data, size_t len, bool end);
 void h2_carrier_reset(struct h2_conn *, enum h2_error code);
-void h2_carrier_refuse(struct h2_conn *, uint16_t status);
 // What the client may wait for before it sends its body.
 void h2_carrier_put_100(struct h2_conn *);
 // No error: all that there was to answer is answered.

@@ -214,6 +214,19 @@ static bool length_fits(const struct h2_message *m)
 	return !m->end_stream || m->content_length <= 0;
 }
 
+static __attribute__((cold)) void refuse(struct h2_conn *c, uint32_t id, enum h2_malformed why)
+{
+	struct h2_context *ctx = c->ctx;
+	struct h2_message *m = &ctx->block.message;
+	h2_count(ctx, H2_C_stream_errors);
+	h2_stream_refuse(c, id, H2_PROTOCOL_ERROR, true);
+	m->bad = 0;
+	ctx->block_busy = true;
+	if (c->events->on_refused)
+		c->events->on_refused(c, m, h2_malformed_text(why));
+	ctx->block_busy = false;
+}
+
 static void new_request(struct h2_conn *c, uint32_t id)
 {
 	struct h2_context *ctx = c->ctx;
@@ -226,8 +239,7 @@ static void new_request(struct h2_conn *c, uint32_t id)
 		why = H2_BAD_CONTENT_LENGTH;
 	count_malformed(c, why);
 	if (why || c->rx.block_self) {
-		h2_count(ctx, H2_C_stream_errors);
-		h2_stream_refuse(c, id, H2_PROTOCOL_ERROR, true);
+		refuse(c, id, why);
 		return;
 	}
 	struct h2_stream *s = h2_stream_new(c, id);

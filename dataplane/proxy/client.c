@@ -89,6 +89,11 @@ static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_
 		proxy_forward_request_trailers(r, m);
 }
 
+static void on_refused(struct h2_conn *h2, const struct h2_message *m, struct str why)
+{
+	proxy_route_refused(h2_conn_user(h2), m, why);
+}
+
 static void on_stream_closed(
 	struct h2_conn *h2, struct h2_stream *s, enum h2_error code, bool by_peer, bool unprocessed)
 {
@@ -118,6 +123,7 @@ static void on_settings(struct h2_conn *h2, uint32_t max_concurrent_streams)
 }
 
 static const struct h2_events events = {.on_message = on_message,
+	.on_refused = on_refused,
 	.on_data = proxy_forward_request_data,
 	.on_sent = proxy_forward_response_sent,
 	.on_closed = on_stream_closed,

@@ -101,6 +101,20 @@ void proxy_forward_request_data(
 	proxy_request_leave(r);
 }
 
+static struct str why_bad(uint16_t status)
+{
+	switch (status) {
+	case 408:
+		return STR("the rest of the request did not come in time");
+	case 431:
+		return STR("trailers too large");
+	case 503:
+		return STR("the load balancer is out of memory");
+	default:
+		return STR("the rest of the request is malformed");
+	}
+}
+
 void proxy_forward_request_trailers(struct proxy_request *r, const struct h2_message *m)
 {
 	proxy_request_enter(r);
@@ -110,7 +124,7 @@ void proxy_forward_request_trailers(struct proxy_request *r, const struct h2_mes
 	if (r->access.is_on)
 		proxy_access_request_data(r, 0);
 	if (m->bad && r->state < PROXY_REQUEST_ENDING) {
-		proxy_request_answer_bad(r, m->bad);
+		proxy_request_answer_bad(r, m->bad, why_bad(m->bad));
 	} else if (proxy_request_waits(r)) {
 		if (!proxy_replay_put_trailers(r->proxy, &r->replay, m))
 			proxy_request_fail_overload(r);

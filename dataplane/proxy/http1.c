@@ -3,10 +3,9 @@
 
 #include "dataplane/h1/h1.h"
 
-static void on_message(struct h1_conn *h1, const struct h1_message *m)
+static struct h2_message of_h1(const struct h1_message *m)
 {
-	struct h2_conn *c = h1_conn_user(h1);
-	const struct h2_message as_h2 = {
+	return (struct h2_message){
 		.kind = m->kind == H1_REQUEST ? H2_REQUEST : H2_TRAILERS,
 		.method = m->method,
 		.scheme = m->scheme,
@@ -17,6 +16,12 @@ static void on_message(struct h1_conn *h1, const struct h1_message *m)
 		.fields = m->fields,
 		.n_fields = m->n_fields,
 	};
+}
+
+static void on_message(struct h1_conn *h1, const struct h1_message *m)
+{
+	struct h2_conn *c = h1_conn_user(h1);
+	const struct h2_message as_h2 = of_h1(m);
 	if (m->kind == H1_REQUEST)
 		h2_carrier_request(c, &as_h2, m->expects_continue);
 	else
@@ -57,10 +62,17 @@ static bool in_head(const void *h1)
 	return h1_conn_in_head(h1);
 }
 
-static uint16_t failed(const void *h1)
+static uint16_t failed(const void *h1, struct str *ret_why)
 {
 	uint16_t status;
-	return h1_conn_failed(h1, &status) ? status : 0;
+	enum h1_malformed why = h1_conn_failed(h1, &status);
+	*ret_why = h1_malformed_text(why);
+	return status;
+}
+
+static void known(void *h1, struct h2_message *ret)
+{
+	*ret = of_h1(h1_conn_known(h1));
 }
 
 static struct h1_message of_h2(const struct h2_message *m)
@@ -101,10 +113,10 @@ static bool put_end(void *h1, const struct h2_message *trailers)
 	return h1_conn_send_end(h1, &as_h1);
 }
 
-static void refuse(void *h1, uint16_t status)
+static void refuse(void *h1, const struct h2_message *m)
 {
 	// An answer has begun, or nothing can be written: the connection just ends.
-	(void)!h1_conn_refuse(h1, status);
+	(void)!h1_conn_refuse(h1, m->status, m->fields, m->n_fields);
 }
 
 static void drain(void *h1)
@@ -133,6 +145,7 @@ const struct h2_carrier proxy_http1_carrier = {.begin = begin,
 	.holds = holds,
 	.in_head = in_head,
 	.failed = failed,
+	.known = known,
 	.put_message = put_message,
 	.put_data = put_data,
 	.put_buf = put_buf,

@@ -25,6 +25,15 @@ struct proxy_reply proxy_reply_for(enum lb_cause cause, struct str text)
 		.text = text};
 }
 
+struct proxy_reply proxy_reply_for_bad(uint16_t status, struct str text)
+{
+	bool is_ours = status == 503; // out of memory
+	struct proxy_reply r =
+		proxy_reply_for(is_ours ? LB_CAUSE_OVERLOAD : LB_CAUSE_CLIENT_PROTOCOL, text);
+	r.http_status = status;
+	return r;
+}
+
 struct proxy_reply proxy_reply_for_reset(enum h2_error code)
 {
 	struct proxy_reply r =
@@ -107,9 +116,8 @@ static struct field cause_field(const struct proxy_reply *r)
 		.name = STR("x-shunt-cause"), .value = str_from(lb_cause_info(r->cause)->name)};
 }
 
-// Behind the fields that every reply of its kind has. Returns how many.
-static size_t add_fields(
-	const struct proxy_reply *r, const struct proxy_reply_form *form, struct field *to)
+size_t proxy_reply_add_fields(const struct proxy_reply *r, const struct proxy_reply_form *form,
+	struct field to[PROXY_REPLY_ADDED])
 {
 	size_t n = 0;
 	if (form->with_details)
@@ -126,12 +134,12 @@ static bool send_status(struct h2_stream *s, const struct proxy_reply *r,
 	char status[12], text[PROXY_GRPC_MESSAGE_MAX];
 	int status_len = snprintf(status, sizeof(status), "%d", r->grpc_status);
 	size_t text_len = proxy_grpc_message(text_of(r, form->with_details), text);
-	struct field fields[5] = {
+	struct field fields[3 + PROXY_REPLY_ADDED] = {
 		{.name = STR("content-type"), .value = STR("application/grpc")},
 		{.name = STR("grpc-status"), .value = {status, (size_t)status_len}},
 		{.name = STR("grpc-message"), .value = {text, text_len}},
 	};
-	size_t n = 3 + add_fields(r, form, fields + 3);
+	size_t n = 3 + proxy_reply_add_fields(r, form, fields + 3);
 	bool trailers = kind == H2_TRAILERS;
 	struct h2_message m = {.kind = kind,
 		.status = trailers ? 0 : 200,
@@ -152,8 +160,9 @@ bool proxy_reply_send_trailers(
 static bool send_plain(
 	struct h2_stream *s, const struct proxy_reply *r, const struct proxy_reply_form *form)
 {
-	struct field fields[3] = {{.name = STR("content-type"), .value = STR("text/plain")}};
-	size_t n = 1 + add_fields(r, form, fields + 1);
+	struct field fields[1 + PROXY_REPLY_ADDED] = {
+		{.name = STR("content-type"), .value = STR("text/plain")}};
+	size_t n = 1 + proxy_reply_add_fields(r, form, fields + 1);
 	struct str text = text_of(r, form->with_details);
 	// These have none (RFC 9110 15.3.5, 15.3.6, 15.4.5).
 	bool bare = r->http_status == 204 || r->http_status == 205 || r->http_status == 304;

@@ -27,6 +27,9 @@ struct proxy_reply_form {
 
 // The reply for a cause, with this text.
 struct proxy_reply proxy_reply_for(enum lb_cause, struct str text);
+// The reply to a request that is malformed, or came too late or with too much: its status, 0 = it
+// is told none.
+struct proxy_reply proxy_reply_for_bad(uint16_t status, struct str text);
 // The reply for a backend's RST_STREAM before its response (HX-19).
 struct proxy_reply proxy_reply_for_reset(enum h2_error);
 // The gRPC status that a client derives from an HTTP status without grpc-status (gRPC's "HTTP to
@@ -38,6 +41,12 @@ int proxy_grpc_of_http(uint16_t status);
 // Percent-encodes for grpc-message (gRPC over HTTP/2, "Status-Message"): writes at most
 // PROXY_GRPC_MESSAGE_MAX bytes to out and returns how many.
 size_t proxy_grpc_message(struct str text, char *out);
+
+// What replies have behind the fields of their kind: the cause and the id, if the form says so.
+// Returns how many; they borrow from both.
+#define PROXY_REPLY_ADDED 2
+size_t proxy_reply_add_fields(const struct proxy_reply *, const struct proxy_reply_form *,
+	struct field to[PROXY_REPLY_ADDED]);
 
 // Sends the whole answer with END_STREAM. False = pools exhausted: the caller resets the stream.
 [[nodiscard]] bool proxy_reply_send(

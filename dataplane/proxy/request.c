@@ -270,17 +270,21 @@ struct lb_req proxy_request_view(const struct proxy_request *r, const struct h2_
 		.connection = r->owner->random};
 }
 
-void proxy_request_answer_bad(struct proxy_request *r, uint16_t status)
+void proxy_request_answer_bad(struct proxy_request *r, uint16_t status, struct str why)
 {
-	struct proxy_reply reply = proxy_reply_for(LB_CAUSE_CLIENT_PROTOCOL,
-		status == 431 ? STR("request header fields too large") : STR("bad request"));
-	reply.http_status = status;
+	const struct proxy_reply reply = proxy_reply_for_bad(status, why);
 	proxy_request_fail(r, &reply, H2_PROTOCOL_ERROR);
 }
 
 void proxy_request_client_closed(struct proxy_request *r, enum lb_cause cause)
 {
 	proxy_request_enter(r);
+	if (cause == LB_CAUSE_CLIENT_PROTOCOL && !r->ended) {
+		char room[PROXY_ID_MAX];
+		const struct proxy_reply none =
+			proxy_reply_for(cause, STR("the client broke the protocol"));
+		proxy_trail_fail(r, &none, proxy_trail_id(r, room));
+	}
 	r->client = NULL;
 	set_ending(r);
 	if (cause == LB_CAUSE_OK && !r->ended)

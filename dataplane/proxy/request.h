@@ -173,7 +173,8 @@ void proxy_request_fail(
 void proxy_request_reset(struct proxy_request *, const struct proxy_reply *, enum h2_error code);
 void proxy_request_fail_with(struct proxy_request *, enum lb_cause, struct str text);
 void proxy_request_fail_overload(struct proxy_request *); // our pools are exhausted
-void proxy_request_answer_bad(struct proxy_request *, uint16_t status); // h2_message.bad
+// h2_message.bad; why is for the operator.
+void proxy_request_answer_bad(struct proxy_request *, uint16_t status, struct str why);
 // The whole response is queued for the client.
 void proxy_request_answered_all(struct proxy_request *);
 // As proxy_request_fail(), but a gRPC answer under way ends with the reply's status in trailers

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/route.h"
 
+#include "dataplane/h2/carrier.h"
 #include "dataplane/proxy/attempt.h"
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/peer.h"
@@ -15,6 +16,8 @@
 #include <stddef.h>
 #include <string.h>
 
+static const struct str too_large = STR("request header fields too large");
+
 // HX-50. False = the request has failed.
 static __attribute__((noinline)) bool forward_head(struct proxy_request *r,
 	const struct lb_forwarding *f, const struct h2_message *m, struct h2_message *ret)
@@ -25,7 +28,7 @@ static __attribute__((noinline)) bool forward_head(struct proxy_request *r,
 		.peer = s && s->peer ? &s->peer->certificate : NULL};
 	if (proxy_forwarded_write(f, &from, m, &r->proxy->scratch.forwarded, ret, &r->client_ip))
 		return true;
-	proxy_request_answer_bad(r, 431);
+	proxy_request_answer_bad(r, 431, too_large);
 	return false;
 }
 
@@ -81,6 +84,32 @@ static void route(struct proxy_request *r, const struct h2_message *m)
 	}
 }
 
+static void count_request(struct proxy_client *c)
+{
+	struct proxy *p = c->conn.proxy;
+	counter_add(&p->link->counters.requests, 1);
+	counter_add(&p->link->counters.frontend_requests[c->frontend], 1);
+}
+
+// All that is kept of a request without an object. The form is for its answer; its id lies in room.
+static struct proxy_reply_form end_at_once(struct proxy_client *c, const struct h2_message *m,
+	const struct proxy_reply *reply, bool is_grpc, char room[PROXY_ID_MAX])
+{
+	struct proxy *p = c->conn.proxy;
+	const struct proxy_reply_form form = {.is_grpc = is_grpc,
+		.with_details = p->conf.frontends[c->frontend].reply_details,
+		.request_id = proxy_trail_refuse(c, m, reply, room)};
+	if (p->link->access)
+		proxy_access_refuse(c, m, reply, &form);
+	counter_add(&p->link->counters.ended[reply->cause], 1);
+	struct lb_frontend_times *f = &p->link->frontends[c->frontend];
+	counter_add(&f->ended[reply->cause], 1);
+	counter_add(&f->answers[is_grpc ? lb_answer_grpc(reply->grpc_status)
+					: lb_answer_http(reply->http_status)],
+		1);
+	return form;
+}
+
 // Not even a request object: HEADERS alone, so that nothing needs to be remembered.
 static void refuse(struct proxy_client *c, struct h2_stream *s, const struct h2_message *m,
 	enum lb_cause cause, struct str why)
@@ -88,21 +117,18 @@ static void refuse(struct proxy_client *c, struct h2_stream *s, const struct h2_
 	struct proxy *p = c->conn.proxy;
 	struct proxy_reply reply = proxy_reply_for(cause, why);
 	char room[PROXY_ID_MAX];
-	const struct proxy_reply_form form = {.is_grpc = m->is_grpc,
-		.with_details = p->conf.frontends[c->frontend].reply_details,
-		.request_id = proxy_trail_refuse(c, m, &reply, room)};
-	if (p->link->access)
-		proxy_access_refuse(c, m, &reply, &form);
-	counter_add(&p->link->counters.ended[cause], 1);
-	struct lb_frontend_times *f = &p->link->frontends[c->frontend];
-	counter_add(&f->ended[cause], 1);
-	counter_add(&f->answers[m->is_grpc ? lb_answer_grpc(reply.grpc_status)
-					   : lb_answer_http(reply.http_status)],
-		1);
+	const struct proxy_reply_form form = end_at_once(c, m, &reply, m->is_grpc, room);
 	proxy_count(p, PROXY_local_replies);
 	bool sent = proxy_reply_send(s, &reply, &form);
 	if (!sent || !m->end_stream)
 		h2_stream_reset(s, sent ? H2_NO_ERROR : H2_INTERNAL_ERROR);
+}
+
+static struct str why_bad(const struct h2_message *m)
+{
+	if (m->bad == 431)
+		return too_large;
+	return m->authority.len ? STR("malformed :path") : STR("no authority");
 }
 
 static void init(struct proxy_request *r, struct proxy_client *c, struct h2_stream *stream,
@@ -132,8 +158,7 @@ void proxy_route_request(
 	struct proxy_client *c, struct h2_stream *stream, const struct h2_message *m)
 {
 	struct proxy *p = c->conn.proxy;
-	counter_add(&p->link->counters.requests, 1);
-	counter_add(&p->link->counters.frontend_requests[c->frontend], 1);
+	count_request(c);
 	if (!proxy_source_may_have(
 		    &p->sources, c->source->n_requests, p->requests.n_used, p->requests.n_total)) {
 		refuse(c, stream, m, LB_CAUSE_OVER_SHARE, STR("too many live requests"));
@@ -159,11 +184,29 @@ void proxy_route_request(
 	h2_stream_set_user(stream, r);
 	proxy_request_enter(r);
 	if (m->bad)
-		proxy_request_answer_bad(r, m->bad);
+		proxy_request_answer_bad(r, m->bad, why_bad(m));
 	else
 		route(r, m);
 	if (r->access.is_on)
 		proxy_access_routed(r);
 	p->fresh = NULL;
 	proxy_request_leave(r);
+}
+
+void proxy_route_refused(struct proxy_client *c, const struct h2_message *m, struct str why)
+{
+	const struct proxy_reply reply = proxy_reply_for_bad(m->bad, why);
+	char room[PROXY_ID_MAX];
+	struct field fields[PROXY_REPLY_ADDED];
+	count_request(c);
+	const struct proxy_reply_form form = end_at_once(c, m, &reply, false, room);
+	if (!m->bad)
+		return;
+	proxy_count(c->conn.proxy, PROXY_local_replies);
+	h2_carrier_refuse(
+		c->conn.h2, &(struct h2_message){.kind = H2_RESPONSE,
+				    .status = m->bad,
+				    .end_stream = true,
+				    .fields = fields,
+				    .n_fields = proxy_reply_add_fields(&reply, &form, fields)});
 }

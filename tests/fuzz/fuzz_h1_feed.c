@@ -120,7 +120,7 @@ static void init(void)
 static void end(struct owner *o)
 {
 	uint16_t status;
-	bool refused = h1_conn_failed(o->conn, &status) && h1_conn_refuse(o->conn, status);
+	bool refused = h1_conn_failed(o->conn, &status) && h1_conn_refuse(o->conn, status, NULL, 0);
 	CHECK(!refused || h1_conn_closes(o->conn));
 	h1_conn_free(o->conn);
 	buf_clear(&o->out, &chunks);

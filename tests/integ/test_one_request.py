@@ -2,7 +2,9 @@
 """What operators are told of single requests and of what happens, with the tools that they have."""
 
 import json
+import re
 import signal
+import sys
 
 import pytest
 
@@ -70,6 +72,77 @@ def test_ops_50_why_a_request_failed_by_the_id_of_its_answer(failing):
     with pytest.raises(LabError, match="no request 'nobody'"):
         failing.bed.shuntctl("why", "nobody")
     client.process.stop()
+
+
+def totals(world, name):
+    """Of a metric, by its labels but the frontend."""
+    told = world.bed.lab.exec("lb", world.bed.shuntctl_argv("show", "metrics")).stdout
+    lines = re.findall(rf'^{name}{{frontend="web"(?:,(.*?))?}} (\d+)$', told, re.M)
+    return {labels: int(number) for labels, number in lines if int(number)}
+
+
+def speak(lab, text):
+    """What a client hears that says this on a connection of its own, and reads to its end."""
+    path = lab.dir / "says"
+    path.write_bytes(text.encode("latin-1"))
+    script = ("import socket, sys; s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 15)\n"
+              "s.sendall(open(sys.argv[3], 'rb').read())\n"
+              "while data := s.recv(65536): sys.stdout.buffer.write(data)")
+    return lab.exec("client", [sys.executable, "-c", script, VIP, str(PORT), path]).stdout
+
+
+def test_ops_251_a_request_that_is_refused_before_it_is_one_can_be_asked_for(make_world, lab):
+    """By curl, on raw sockets, and in HTTP/2: id, log, metrics and `why` agree on each."""
+    world = make_world()
+    bed = world.bed
+    log = lab.dir / "access.log"
+    bed.settings += f"access_log: {{path: {log}}}\n"
+    world.start()
+    curl = ["curl", "-sS", "--http1.1", "--max-time", "20", "-D-", "-o", "/dev/null", f"http://{VIP}:{PORT}/mark"]
+    chunked = "POST /mark HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    heard = [lab.exec("client", [*curl, "-X", "BAD METHOD", "-H", "x-request-id: ticket 18"]).stdout,
+             lab.exec("client", [*curl, "-H", "x-big: " + "a" * 70000]).stdout,
+             speak(lab, "GET /mark HTTP/1.1\r\nX-Request-Id: ticket 19\r\nHost:"),
+             speak(lab, "GET /mark HTTP/9.9\r\nHost: a\r\n\r\n"),
+             speak(lab, f"GET /{'a' * 70000}"),
+             speak(lab, "CONNECT b:1 HTTP/1.1\r\nHost: a\r\n\r\n"),
+             speak(lab, chunked + "x\r\n"),
+             speak(lab, "\x01\x02\r\n\r\n")]
+    statuses = [int(re.match(r"HTTP/1\.1 (\d+) ", answer)[1]) for answer in heard]
+    ids = [re.search(r"^x-request-id: (.*?)\r?$", answer, re.M)[1] for answer in heard]
+    assert statuses == [400, 431, 408, 505, 414, 501, 400, 400], heard
+    assert ids[0] == "ticket 18" and ids[2] == "ticket 19", ids
+    client = Agent(lab, "client", "client", "h2_agent.py")
+    assert ask(client, "/mark", ["te", "gzip"], ["x-request-id", "ticket 20"])["reset"]
+    client.process.stop()
+    ids.append("ticket 20")
+    statuses.append(0)
+    told = [why(world, request) for request in ids]
+    assert {(row["cause"], row["flag"], row["frontend"]) for row in told} == {("client_protocol", "DPE", "web")}, told
+    asked = [(row["method"], row["path"][:5]) for row in told]
+    assert asked == [("BAD", "METHO"), ("GET", "/mark"), ("GET", "/mark"), ("GET", "/mark"), ("GET", "/aaaa"),
+                     ("CONNECT", ""), ("POST", "/mark"), ("", ""), ("GET", "/mark")], told
+    assert all(row["text"] for row in told) and "malformed request line" in told[0]["text"], told
+    wait_until(lambda: log.read_text().count("\n") == len(ids), TIMEOUT_S, "the lines of the log")
+    lines = {line["request_id"]: line for line in map(json.loads, log.read_text().splitlines())}
+    assert [(lines[request]["status"] or 0, lines[request]["cause"]) for request in ids] == [
+        (status, "client_protocol") for status in statuses], lines
+    assert lines[ids[7]]["method"] is None and lines[ids[7]]["path"] is None, lines[ids[7]]
+    n = len(ids)
+    assert totals(world, "shunt_frontend_requests_total") == {"": n}
+    assert totals(world, "shunt_frontend_requests_ended_total") == {'cause="client_protocol"': n}
+    assert sum(totals(world, "shunt_frontend_answers_total").values()) == n
+    assert len(json.loads(bed.shuntctl("show", "errors", "json"))["data"]) == n
+
+
+def test_ops_252_who_goes_before_its_head_is_whole_has_asked_nothing(make_world, lab):
+    world = make_world().start()
+    for text in ("", "GET /ma", "GET /mark HTTP/1.1\r\nHost: a\r\n"):
+        lab.exec("client", [sys.executable, "-c", "import socket, sys\nwith socket.create_connection((sys.argv[1], "
+                            "int(sys.argv[2])), 10) as s: s.sendall(sys.argv[3].encode())", VIP, str(PORT), text])
+    wait_until(lambda: not world.bed.show_workers()[0]["proxy"]["clients"], TIMEOUT_S, "their ends")
+    assert totals(world, "shunt_frontend_requests_total") == {}
+    assert json.loads(world.bed.shuntctl("show", "errors", "json"))["data"] == []
 
 
 def test_ops_54_events_are_told_as_they_come(make_world):

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client of HTTP/1.1 among those of HTTP/2: raw bytes in, raw bytes out.
+#include "lb/pick/answer.h"
+#include "lb/pick/failures.h"
 #include "lb/pick/link.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
@@ -304,6 +306,227 @@ static void a_drain_lets_go_of_whom_never_says_anything(void **state)
 	world_free(w);
 }
 
+static struct world *logged_world(void)
+{
+	static const struct lb_access_filter all = {.sample = LB_ACCESS_SAMPLE_ALL};
+	struct world_conf conf = world_conf_default(7);
+	conf.log = &all;
+	return ready_world(&conf);
+}
+
+struct expected {
+	const char *says; // to the proxy
+	uint16_t status; // 0 = reset
+	enum lb_cause cause;
+	uint8_t version;
+	const char *method, *authority, *path, *id, *text; // id NULL = the proxy's own
+};
+
+// It is one request more, with one ending: in the counters, among the failures, in the log, and by
+// the same id in the answer.
+static void assert_told(struct world *w, const struct expected *e, uint64_t n_before)
+{
+	const struct lb_link *link = w->link;
+	const struct lb_frontend_times *times = &link->frontends[0];
+	struct lb_failure f;
+	struct lb_access_record a;
+	char text[LB_ACCESS_BYTES];
+	assert_int_equal(link->counters.frontend_requests[0], n_before + 1);
+	assert_int_equal(times->ended[e->cause], n_before + 1);
+	assert_int_equal(world_ended(w, e->cause), n_before + 1);
+	assert_int_equal(times->answers[lb_answer_http(e->status)], n_before + 1);
+	assert_int_equal(lb_failures_count(link->failures), n_before + 1);
+	assert_true(lb_failures_read(link->failures, n_before, &f));
+	assert_int_equal(f.cause, e->cause);
+	assert_string_equal(f.method, e->method);
+	assert_string_equal(f.authority, e->authority);
+	assert_string_equal(f.path, e->path);
+	assert_string_equal(f.text, e->text);
+	if (e->id)
+		assert_string_equal(f.id, e->id);
+	else
+		assert_int_equal(strlen(f.id), 36);
+	assert_true(spsc_read(&link->access->ring, &a));
+	assert_int_equal(a.brief.status, e->status);
+	assert_int_equal(a.brief.cause, e->cause);
+	assert_int_equal(a.protocol, e->version);
+	struct str id = lb_access_get(&a, LB_ACCESS_REQUEST_ID);
+	snprintf(text, sizeof(text), "%.*s", (int)id.len, id.p);
+	assert_string_equal(text, f.id);
+	struct str path = lb_access_get(&a, LB_ACCESS_PATH);
+	snprintf(text, sizeof(text), "%.*s", (int)path.len, path.p);
+	assert_string_equal(text, e->path);
+	assert_true(spsc_is_empty(&link->access->ring));
+	if (e->version == 20)
+		return;
+	snprintf(text, sizeof(text), "HTTP/1.1 %u ", e->status);
+	assert_int_equal(count(text), 1);
+	snprintf(text, sizeof(text), "\r\nx-request-id: %s\r\n", f.id);
+	assert_int_equal(count(text), 1);
+	assert_int_equal(count("\r\nconnection: close\r\n"), 1);
+	assert_true(raw.got_fin);
+}
+
+#define HOST "Host: calls.test\r\n"
+#define ID "X-Request-Id: mine\r\n"
+#define CHUNKED "Transfer-Encoding: chunked\r\n"
+
+static const struct expected refused_heads[] = {
+	{"BAD METHOD /mark HTTP/1.1\r\n" HOST ID "\r\n", 400, LB_CAUSE_CLIENT_PROTOCOL, 11, "BAD",
+		"calls.test", "METHOD", "mine", "malformed request line"},
+	{"\1\2\r\n\r\n", 400, LB_CAUSE_CLIENT_PROTOCOL, 11, "", "", "", NULL,
+		"malformed request line"},
+	{"GET /a HTTP/1.0\r\n\r\n", 400, LB_CAUSE_CLIENT_PROTOCOL, 10, "GET", "", "/a", NULL,
+		"no Host, or a malformed one, or several"},
+	{"CONNECT b:1 HTTP/1.1\r\n" HOST "\r\n", 501, LB_CAUSE_CLIENT_PROTOCOL, 11, "CONNECT",
+		"b:1", "", NULL, "CONNECT in HTTP/1.1"},
+	{"HEAD /a HTTP/9.9\r\n" HOST "\r\n", 505, LB_CAUSE_CLIENT_PROTOCOL, 11, "HEAD",
+		"calls.test", "/a", NULL, "unknown version of HTTP"},
+	{"POST /a HTTP/1.1\r\n" HOST "Content-Type: application/grpc\r\n\r\n", 415,
+		LB_CAUSE_CLIENT_PROTOCOL, 11, "POST", "calls.test", "/a", NULL, "gRPC in HTTP/1.1"},
+};
+
+// OPS-251
+static void what_is_refused_before_it_is_a_request_is_one(void **state)
+{
+	for (size_t i = 0; i < sizeof(refused_heads) / sizeof(refused_heads[0]); i++) {
+		struct world *w = logged_world();
+		open_raw(w, 2000);
+		say_all(w, refused_heads[i].says);
+		assert_told(w, &refused_heads[i], 0);
+		world_free(w);
+	}
+}
+
+// OPS-251: of all pieces of a request's rest.
+static void so_is_what_is_refused_in_its_body(void **state)
+{
+	static const struct expected rows[] = {
+		{"POST /one/hang/1/1 HTTP/1.1\r\n" HOST ID CHUNKED "\r\nx\r\nno more\r\n", 400,
+			LB_CAUSE_CLIENT_PROTOCOL, 11, "POST", "calls.test", "/one/hang/1/1", "mine",
+			"the rest of the request is malformed"},
+		{"POST /one/hang/1/1 HTTP/1.1\r\n" HOST CHUNKED "\r\n0\r\nHost: x\r\n\r\nGET /",
+			400, LB_CAUSE_CLIENT_PROTOCOL, 11, "POST", "calls.test", "/one/hang/1/1",
+			NULL, "the rest of the request is malformed"},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world *w = logged_world();
+		open_raw(w, 2000);
+		say_all(w, rows[i].says);
+		assert_told(w, &rows[i], 0);
+		assert_int_equal(count("\r\n\r\nthe rest of the request is malformed"), 1);
+		world_free(w);
+	}
+}
+
+// OPS-251, H1-35
+static void so_is_what_does_not_come_in_time(void **state)
+{
+	static const struct expected rows[] = {
+		{"GET /a HTTP/1.1\r\n" ID "Host:", 408, LB_CAUSE_CLIENT_PROTOCOL, 11, "GET", "",
+			"/a", "mine", "the request did not come in time"},
+		{"GE", 408, LB_CAUSE_CLIENT_PROTOCOL, 11, "", "", "", NULL,
+			"the request did not come in time"},
+		{"POST /one/hang/1/1 HTTP/1.1\r\n" HOST CHUNKED "\r\n0\r\na:", 408,
+			LB_CAUSE_CLIENT_PROTOCOL, 11, "POST", "calls.test", "/one/hang/1/1", NULL,
+			"the rest of the request did not come in time"},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world *w = logged_world();
+		open_raw(w, 2000);
+		say_all(w, rows[i].says);
+		world_run(w, 12 * SECOND);
+		assert_told(w, &rows[i], 0);
+		world_free(w);
+	}
+}
+
+// OPS-252: nobody asked for anything.
+static void who_goes_before_its_head_is_complete_has_asked_nothing(void **state)
+{
+	static const char *const rows[] = {"", "GET / HT", "GET / HTTP/1.1\r\nHost: a\r\n"};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world *w = logged_world();
+		open_raw(w, 2000);
+		say_all(w, rows[i]);
+		tcp_conn_shutdown(raw.tcp);
+		w->wire.hosts[HOST_CLIENTS].due = true;
+		world_run(w, SECOND);
+		assert_null(raw.tcp);
+		assert_int_equal(w->link->counters.requests, 0);
+		assert_int_equal(lb_failures_count(w->link->failures), 0);
+		assert_true(spsc_is_empty(&w->link->access->ring));
+		world_free(w);
+	}
+}
+
+// OPS-253: a flood goes over the oldest that are kept, and takes no memory.
+static void a_flood_of_what_is_refused_costs_no_memory(void **state)
+{
+	struct world *w = ready_world(NULL);
+	uint64_t n = 0;
+	for (; n < LB_FAILURES + 10; n++) {
+		open_raw(w, (uint16_t)(2000 + n));
+		say_all(w, refused_heads[n % 5].says);
+		assert_true(raw.got_fin);
+	}
+	struct lb_failure f;
+	assert_int_equal(lb_failures_count(w->link->failures), n);
+	assert_false(lb_failures_read(w->link->failures, 0, &f));
+	assert_true(lb_failures_read(w->link->failures, n - 1, &f));
+	assert_int_equal(w->link->counters.requests, n);
+	assert_int_equal(world_counter(w, "requests"), 0);
+	world_run(w, SECOND);
+	assert_int_equal(world_chunks_used(w), 0);
+	world_free(w);
+}
+
+// Frames by hand: the preface, empty SETTINGS, and these.
+static void say_http2(struct world *w, const char *frames, size_t len)
+{
+	static const char head[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0";
+	open_raw(w, 2000);
+	say(w, head, sizeof(head) - 1);
+	say(w, frames, len);
+	world_run(w, 50 * MS);
+}
+
+// GET, http, /a, authority calls.test, x-request-id mine (RFC 7541 6.1, 6.2.2).
+#define FIELDS "\x82\x86\4\2/a\1\012calls.test\0\014x-request-id\4mine"
+
+// OPS-251
+static void a_malformed_request_of_http_2_is_told_of_though_it_is_reset(void **state)
+{
+	static const struct expected expected = {NULL, 0, LB_CAUSE_CLIENT_PROTOCOL, 20, "GET",
+		"calls.test", "/a", "mine", "te other than trailers"};
+	static const char frames[] = "\0\0\056\1\5\0\0\0\1" FIELDS "\0\2te\4gzip";
+	struct world *w = logged_world();
+	say_http2(w, frames, sizeof(frames) - 1);
+	assert_int_equal(count_frames(3), 1); // RST_STREAM
+	assert_told(w, &expected, 0);
+	tcp_conn_abort(raw.tcp);
+	w->wire.hosts[HOST_CLIENTS].due = true;
+	world_free(w);
+}
+
+// OPS-251: more of a body than was announced.
+static void so_is_a_request_of_http_2_whose_body_is_malformed(void **state)
+{
+	static const struct expected expected = {NULL, 0, LB_CAUSE_CLIENT_PROTOCOL, 20, "GET",
+		"calls.test", "/one/hang/1/1", "mine", "the client broke the protocol"};
+	static const char frames[] =
+		"\0\0\064\1\4\0\0\0\1\x82\x86\4\015/one/hang/1/1\1\012calls.test"
+		"\0\014x-request-id\4mine\017\015\0011"
+		"\0\0\2\0\1\0\0\0\1xx";
+	struct world *w = logged_world();
+	say_http2(w, frames, sizeof(frames) - 1);
+	assert_int_equal(count_frames(3), 1);
+	assert_told(w, &expected, 0);
+	tcp_conn_abort(raw.tcp);
+	w->wire.hosts[HOST_CLIENTS].due = true;
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,6 +539,13 @@ int main(void)
 		cmocka_unit_test(a_body_that_does_not_come_gives_way_with_408),
 		cmocka_unit_test(a_drain_says_nothing_to_whom_has_said_nothing),
 		cmocka_unit_test(a_drain_lets_go_of_whom_never_says_anything),
+		cmocka_unit_test(what_is_refused_before_it_is_a_request_is_one),
+		cmocka_unit_test(so_is_what_is_refused_in_its_body),
+		cmocka_unit_test(so_is_what_does_not_come_in_time),
+		cmocka_unit_test(who_goes_before_its_head_is_complete_has_asked_nothing),
+		cmocka_unit_test(a_flood_of_what_is_refused_costs_no_memory),
+		cmocka_unit_test(a_malformed_request_of_http_2_is_told_of_though_it_is_reset),
+		cmocka_unit_test(so_is_a_request_of_http_2_whose_body_is_malformed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

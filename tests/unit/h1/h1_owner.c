@@ -163,7 +163,7 @@ const char *owner_log(struct owner *o)
 	if (h1_conn_failed(o->conn, &status)) {
 		snprintf(text, sizeof(text), "%u\n", status);
 		append_str(o, "", str_from(text));
-		CHECK(h1_conn_refuse(o->conn, status) || h1_conn_busy(o->conn));
+		CHECK(h1_conn_refuse(o->conn, status, NULL, 0) || h1_conn_busy(o->conn));
 	}
 	if (h1_conn_closes(o->conn))
 		append_str(o, "", STR("closed\n"));

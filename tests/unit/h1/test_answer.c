@@ -172,9 +172,10 @@ static void h1_21_text_that_would_cut_a_line_is_not_written(void **state)
 		ask(GET11);
 		assert_false(h1_conn_send_message(us.conn, &m));
 		assert_int_equal(us.out.len, 0);
-		assert_true(h1_conn_refuse(us.conn, 502));
+		const struct field id = {.name = STR("x-request-id"), .value = STR("mine")};
+		assert_true(h1_conn_refuse(us.conn, 502, &id, 1));
 		assert_string_equal(owner_output(&us),
-			"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n"
+			"HTTP/1.1 502 Bad Gateway\r\nx-request-id: mine\r\ncontent-length: 0\r\n"
 			"connection: close\r\n\r\n");
 	}
 }
@@ -191,7 +192,7 @@ static void what_does_not_fit_the_answer_is_refused(void **state)
 	assert_false(h1_conn_send_end(us.conn, NULL));
 	assert_true(h1_conn_send_message(us.conn, &m));
 	assert_false(h1_conn_send_message(us.conn, &m));
-	assert_false(h1_conn_refuse(us.conn, 500));
+	assert_false(h1_conn_refuse(us.conn, 500, NULL, 0));
 	assert_false(h1_conn_send_data(us.conn, body, 3));
 	assert_true(h1_conn_send_data(us.conn, body, 2));
 	assert_true(h1_conn_send_end(us.conn, NULL));

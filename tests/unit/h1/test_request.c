@@ -161,6 +161,91 @@ static void h1_08_a_list_counts_32_bytes_a_field(void **state)
 	}
 }
 
+// OPS-252: what could be read, whatever pieces it came in, and what is behind the fault, too.
+static const struct {
+	const char *bytes;
+	enum h1_malformed why; // WELL_FORMED = its end does not come
+	const char *known;
+} unfit[] = {
+	{"BAD METHOD /mark HTTP/1.1\r\nHost: a\r\nX-Request-Id: mine\r\n\r\n", H1_BAD_REQUEST_LINE,
+		"BAD a METHOD mine 1"},
+	{"GET /a b HTTP/1.1\r\nHost: a\r\n\r\n", H1_BAD_REQUEST_LINE, "GET a /a  1"},
+	{"get / HTTP/1.1\r\nHost: a\r\n\r\n", H1_BAD_REQUEST_LINE, " a   1"},
+	{"GET /a HTTP/2.0\r\nHost: a\r\n\r\n", H1_BAD_VERSION, "GET a /a  1"},
+	{"GET /a HTTP/1.0\r\nX-Request-Id: mine\r\n\r\n", H1_BAD_HOST, "GET  /a mine 0"},
+	{"CONNECT b:1 HTTP/1.1\r\nHost: a\r\nX-Request-Id: mine\r\n\r\n", H1_CONNECT,
+		"CONNECT b:1  mine 1"},
+	{"GET a HTTP/1.1\r\nHost: a\r\n\r\n", H1_BAD_TARGET, "GET a a  1"},
+	{"GET /a HTTP/1.1\r\nb\r\nHost: a\r\nX-Request-Id: mine\r\n\r\n", H1_BAD_NAME,
+		"GET a /a mine 1"},
+	{"GET /a HTTP/1.1\r\nX-Request-Id: a\1\r\nHost: a\r\n\r\n", H1_BAD_VALUE, "GET a /a  1"},
+	{"GET /a HTTP/1.1\nHost: a\r\n\r\n", H1_BAD_LINE_END, "GET  /a  1"},
+	{"GET /a HTTP/1.1\r\nX-Request-Id: mine\r\nHost: a\nx", H1_BAD_LINE_END, "GET  /a mine 1"},
+	{"\r\n\r\nGET /a HTTP/1.1\r\n", H1_BAD_LINE_END, "    1"},
+	{"\r\nGET /a HTTP/1.1\r\nHost: a\r\nX-Request-Id: mi", H1_WELL_FORMED, "GET a /a  1"},
+	{"GET /a", H1_WELL_FORMED, "GET  /a  1"},
+	{"G", H1_WELL_FORMED, "    1"},
+};
+
+static struct str id_of(const struct h1_message *m)
+{
+	for (size_t i = 0; i < m->n_fields; i++)
+		if (str_eq(m->fields[i].name, STR("x-request-id")))
+			return m->fields[i].value;
+	return (struct str){0};
+}
+
+static void assert_known(const char *expected)
+{
+	char text[128];
+	const struct h1_message *m = h1_conn_known(us.conn);
+	struct str id = id_of(m);
+	snprintf(text, sizeof(text), "%.*s %.*s %.*s %.*s %u", (int)m->method.len, m->method.p,
+		(int)m->authority.len, m->authority.p, (int)m->path.len, m->path.p, (int)id.len,
+		id.p, h1_conn_minor(us.conn));
+	assert_string_equal(text, expected);
+}
+
+static void what_is_known_of_a_request_that_is_refused(void **state)
+{
+	for (size_t i = 0; i < sizeof(unfit) / sizeof(unfit[0]); i++) {
+		const char *bytes = unfit[i].bytes;
+		for (int step = 1; step <= 100; step *= 10) {
+			size_t at = 0, len = strlen(bytes);
+			uint16_t status;
+			owner_connect(&us);
+			while (at < len && !h1_conn_failed(us.conn, &status)) {
+				size_t n = len - at < (size_t)step ? len - at : (size_t)step;
+				at += h1_conn_feed(us.conn, (const uint8_t *)bytes + at, n);
+			}
+			assert_int_equal(h1_conn_failed(us.conn, &status), unfit[i].why);
+			assert_known(unfit[i].known);
+			assert_int_not_equal(h1_malformed_text(unfit[i].why).len, 0);
+		}
+	}
+}
+
+// Of one that is too long as much as was looked at.
+static void what_is_known_of_a_request_that_is_too_long(void **state)
+{
+	static char bytes[1 << 17];
+	uint16_t status;
+	size_t len = (size_t)sprintf(bytes, "GET /a HTTP/1.1\r\nX-Request-Id: mine\r\nx: ");
+	memset(bytes + len, 'v', sizeof(bytes) - len);
+	owner_connect(&us);
+	h1_conn_feed(us.conn, (const uint8_t *)bytes, sizeof(bytes));
+	assert_int_equal(h1_conn_failed(us.conn, &status), H1_TOO_LARGE);
+	assert_known("GET  /a mine 1");
+	memset(bytes + 5, 'v', sizeof(bytes) - 5);
+	owner_connect(&us);
+	h1_conn_feed(us.conn, (const uint8_t *)bytes, 1000);
+	h1_conn_feed(us.conn, (const uint8_t *)bytes + 1000, sizeof(bytes) - 1000);
+	assert_int_equal(h1_conn_failed(us.conn, &status), H1_TARGET_TOO_LONG);
+	const struct h1_message *m = h1_conn_known(us.conn);
+	assert_true(str_eq(m->method, STR("GET")));
+	assert_int_equal(m->path.len, OWNER_HEADER_BYTES - 4);
+}
+
 // Each pool may run out at any piece; what was taken comes back (tear_down looks).
 static void without_chunks_a_head_in_pieces_is_refused(void **state)
 {
@@ -225,6 +310,10 @@ int main(void)
 			a_body_stops_at_the_window_and_goes_on_with_credit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			h1_08_a_list_counts_32_bytes_a_field, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			what_is_known_of_a_request_that_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			what_is_known_of_a_request_that_is_too_long, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			without_chunks_a_head_in_pieces_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(only_so_many_connections, set_up, tear_down),

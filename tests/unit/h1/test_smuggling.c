@@ -107,13 +107,13 @@ static void whatever_is_refused_closes_with_one_answer(void **state)
 			continue;
 		char line[32];
 		snprintf(line, sizeof(line), "HTTP/1.1 %u ", status);
-		assert_true(h1_conn_refuse(us.conn, status));
+		assert_true(h1_conn_refuse(us.conn, status, NULL, 0));
 		assert_true(h1_conn_closes(us.conn));
 		const char *out = owner_output(&us);
 		assert_int_equal(strncmp(out, line, strlen(line)), 0);
 		assert_non_null(strstr(out, "\r\nconnection: close\r\n"));
 		assert_int_equal(owner_feed(&us, "GET", 3, 0), 3);
-		assert_false(h1_conn_refuse(us.conn, status));
+		assert_false(h1_conn_refuse(us.conn, status, NULL, 0));
 		assert_int_equal(us.out.len, 0);
 	}
 	smuggling_rows_close(rows);
