@@ -5,6 +5,7 @@
 #include "ctrl/base/events.h"
 #include "ctrl/base/log_file.h"
 #include "ctrl/base/log_out.h"
+#include "ctrl/base/std_out.h"
 #include "ctrl/bond_watch.h"
 #include "ctrl/check.h"
 #include "ctrl/check_dump.h"
@@ -388,6 +389,7 @@ static int join(struct daemon *d, bool wanted, struct lb_err *err)
 int main(int argc, char **argv)
 {
 	struct args args;
+	std_out_watch("shuntd", EXIT_FAILURE);
 	heap_trim_begin();
 	args_parse(argc, argv, &args);
 	if (args.device)

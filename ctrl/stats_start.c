@@ -56,6 +56,7 @@ static int open_all(struct stats_sockets *s, const struct config_stats *c, struc
 		.groups = {c->operators_gid, c->admins_gid},
 		.answer = show_answer,
 		.ctx = show,
+		.counts = show_sockets(show),
 	};
 	s->own = stats_server_new(&conf, reterr);
 	if (!s->own)

@@ -167,4 +167,4 @@ void port_queue_watch(struct port_queue *);
 int port_queue_wait_fd(const struct port_queue *);
 struct counter_set port_queue_counters(const struct port_queue *);
 // Usage of its mbufs, as of the last port_queue_watch().
-struct pool_view port_queue_mbufs(const struct port_queue *);
+struct pool_view port_queue_mbufs(struct port_queue *);

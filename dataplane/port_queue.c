@@ -349,7 +349,7 @@ struct counter_set port_queue_counters(const struct port_queue *q)
 	return (struct counter_set){.names = names, .values = q->counters, .n = PORT_N_COUNTERS};
 }
 
-struct pool_view port_queue_mbufs(const struct port_queue *q)
+struct pool_view port_queue_mbufs(struct port_queue *q)
 {
 	return (struct pool_view){.name = q->mbufs->name,
 		.size = q->mbufs->elt_size,

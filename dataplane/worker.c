@@ -295,6 +295,8 @@ static void carry_out(struct worker *w, const struct lb_command *command)
 		tap(w, begins ? w->link->capture : NULL);
 	else if (command->kind == LB_COMMAND_COMPANY)
 		keep_company(w, command->company);
+	else if (command->kind == LB_COMMAND_CLEAR_MAXIMA)
+		lb_link_clear_maxima(w->link);
 	else if (!host_carry_out(w->host, w->link, command))
 		proxy_command(w->proxy, command);
 }

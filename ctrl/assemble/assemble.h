@@ -145,8 +145,8 @@ struct assembler_endpoint_info { // texts are borrowed for the call
 	struct str locality; // its name, as in the resource's list
 	uint32_t locality_weight;
 	enum lb_state state; // of its connection
-	bool is_up; // READY as policies see it
-	// likewise: an attempt failed since it was READY, or it is ejected or unhealthy
+	bool is_up; // READY as policies see it, and by that health new requests may reach it
+	// as policies see it: an attempt failed since it was READY, or it is ejected or unhealthy
 	bool is_failing;
 	bool is_ejected;
 	struct lb_leaf_record record; // of outlier detection, health checks and weights

@@ -55,6 +55,12 @@ static const char *health_name(enum lb_leaf_health health)
 	return health < sizeof(names) / sizeof(names[0]) ? names[health] : "UNKNOWN";
 }
 
+// Of new requests: a cluster without any such endpoint keeps the connection of its last one.
+static bool serves(enum lb_leaf_health health)
+{
+	return health == LB_LEAF_UNKNOWN || health == LB_LEAF_HEALTHY;
+}
+
 // What an operator reads of one that is connected and gets no requests.
 static const char *check_error(const struct lb_health_record *r, char text[CHECK_ERROR_MAX])
 {
@@ -79,7 +85,7 @@ static void tell_endpoint(struct endpoint_walk *w, const struct leaf_source *s,
 	info->override =
 		overrides_find(w->a->tree_env.overrides, s->name, e.addresses, e.n_addresses);
 	info->state = m ? lb_member_raw_state(m) : LB_IDLE;
-	info->is_up = m && lb_member_state(m) == LB_READY;
+	info->is_up = m && lb_member_state(m) == LB_READY && serves(e.health);
 	info->is_failing = m && lb_member_state(m) == LB_TRANSIENT_FAILURE;
 	info->is_ejected = m && lb_member_is_ejected(m);
 	info->last_error = m ? lb_member_last_error(m) : "";

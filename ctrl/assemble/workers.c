@@ -24,6 +24,7 @@ struct worker_end {
 struct workers {
 	void (*on_event)(void *ctx, uint32_t worker, const struct lb_event *);
 	void *ctx;
+	uint64_t maxima_since_ns;
 	uint32_t n;
 	struct worker_end ends[];
 };
@@ -89,6 +90,17 @@ void workers_send_all(struct workers *w, const struct lb_command *command)
 {
 	for (uint32_t i = 0; i < w->n; i++)
 		workers_send(w, i, command);
+}
+
+void workers_clear_maxima(struct workers *w, uint64_t now_ns)
+{
+	workers_send_all(w, &(struct lb_command){.kind = LB_COMMAND_CLEAR_MAXIMA});
+	w->maxima_since_ns = now_ns;
+}
+
+uint64_t workers_maxima_since(const struct workers *w)
+{
+	return w->maxima_since_ns;
 }
 
 static void send_pending(struct worker_end *e)

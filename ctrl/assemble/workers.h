@@ -35,6 +35,10 @@ static inline bool workers_stalls(uint64_t beat_ns, uint64_t now_ns)
 }
 // Whether at the last look the loop of one hung for a second or longer.
 bool workers_stalled(const struct workers *);
+// Has all workers begin their maxima anew: longest turns, peaks of pools. They do within a turn.
+void workers_clear_maxima(struct workers *, uint64_t now_ns);
+// When that was done last; 0 = never, they are of all the time.
+uint64_t workers_maxima_since(const struct workers *);
 // The share of the last sampled period that turns with work took, 0..1.
 double workers_busy_share(const struct workers *, uint32_t worker);
 

@@ -4,6 +4,8 @@
 // Thread: ctrl.
 #pragma once
 
+#include "lb/base/err.h"
+
 #include <sys/types.h>
 
 struct socket_file { // zero = none
@@ -11,6 +13,11 @@ struct socket_file { // zero = none
 	ino_t inode;
 };
 
+// Binds the path with this mode and listens; removes a stale file of a dead process, but a live one
+// is an error. Creates the last directory of the path if it is missing. The descriptor, which does
+// not block, or -EINVAL with reterr.
+[[nodiscard]] int socket_file_listen(
+	struct socket_file *, const char *path, unsigned mode, struct lb_err *reterr);
 void socket_file_note(struct socket_file *, const char *path); // right after bind
 void socket_file_remove(const struct socket_file *, const char *path);
 // A second name, in place of a socket that may be there. Returns 0, or -errno: -ENOENT if the path

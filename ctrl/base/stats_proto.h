@@ -9,4 +9,6 @@
 #define STATS_MAX_COMMAND 4096
 #define STATS_HUMAN "human" // before a command: numbers with units, where the answer is text
 #define STATS_ERROR "error: "
+// Instead of the rest of an answer, before the server closes: the connection's place is another's.
+#define STATS_CUT "all 32 places are taken, and a newcomer has this one"
 #define STATS_SCHEMA_VERSION 1

@@ -126,6 +126,13 @@ static void check_state(const struct doctor_live *l)
 			i.directory, i.error);
 		doctor_fix(l->report, "the directory, and room on its disk (df %s)", i.directory);
 	}
+	if (i.read_error[0]) {
+		doctor_find(l->report, i.n_written ? DOCTOR_NOTE : DOCTOR_WARNING,
+			"state_dir: the file that was there at the start was not used%s: %s",
+			i.n_set_aside ? ", and is set aside as xds-state.corrupt" : "",
+			i.read_error);
+		doctor_fix(l->report, "the disk, and who else writes in %s", i.directory);
+	}
 	xds_federation_each(l->xds, count_stale, &n_stale);
 	if (n_stale) {
 		doctor_find(l->report, DOCTOR_WARNING,
@@ -248,8 +255,8 @@ const struct doctor_live_check doctor_live_checks[] = {
 		"version serves",
 		DOCTOR_ERROR, check_resources},
 	{"xds-state",
-		"the state kept in `state_dir`: whether it is written, and what serves from it "
-		"still",
+		"the state kept in `state_dir`: whether it is written, was read at the start, and "
+		"what serves from it still",
 		DOCTOR_WARNING, check_state},
 	{"frontend", "each frontend: whether it serves, and what its next configuration waits for",
 		DOCTOR_ERROR, check_frontends},
@@ -269,6 +276,8 @@ const struct doctor_live_check doctor_live_checks[] = {
 		live_check_log},
 	{"log-reopened", "whether logs that were renamed could be opened again (SIGUSR1)",
 		DOCTOR_WARNING, live_check_reopening},
+	{"stats-socket", "whether connections were closed within a second for want of places",
+		DOCTOR_WARNING, live_check_socket},
 	{"certificate-served", "certificate providers: errors, and dates as above", DOCTOR_ERROR,
 		check_certificates},
 	{NULL, NULL, DOCTOR_NOTE, NULL},

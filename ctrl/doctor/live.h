@@ -14,6 +14,7 @@ struct assembler;
 struct certs;
 struct config;
 struct show_port;
+struct socket_counts;
 struct twheel;
 struct workers;
 struct xds_federation;
@@ -28,6 +29,7 @@ struct doctor_sample {
 	uint64_t ended[LB_N_CAUSES];
 	uint64_t long_turns;
 	uint64_t log_lost;
+	uint64_t sockets_cut;
 };
 
 struct doctor_live { // all borrowed
@@ -39,6 +41,7 @@ struct doctor_live { // all borrowed
 	const struct certs *certs; // NULL = none
 	const struct access_log *access_log; // NULL = none
 	const struct show_port *ports; // of the configuration
+	const struct socket_counts *sockets;
 	const struct twheel *wheel;
 	int64_t now_s; // since 1970
 	// As of show_conf.
@@ -69,3 +72,4 @@ void live_check_losses(const struct doctor_live *);
 void live_check_endings(const struct doctor_live *);
 void live_check_log(const struct doctor_live *);
 void live_check_reopening(const struct doctor_live *);
+void live_check_socket(const struct doctor_live *);

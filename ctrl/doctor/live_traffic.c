@@ -5,6 +5,7 @@
 #include "ctrl/assemble/workers.h"
 #include "ctrl/base/log_file.h"
 #include "ctrl/base/show_port.h"
+#include "ctrl/base/socket_counts.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/doctor/live.h"
 #include "lb/base/twheel.h"
@@ -86,6 +87,7 @@ void doctor_live_sample(const struct doctor_live *l, struct doctor_sample *ret)
 			ret->ended[c] += counter_read(&k->ended[c]);
 		ret->long_turns += counter_read(&k->long_turns);
 	}
+	ret->sockets_cut = l->sockets->n_cut;
 	if (l->access_log) {
 		struct access_log_numbers n = access_log_numbers(l->access_log);
 		ret->log_lost = n.n_ring + n.n_cut + n.n_failed;
@@ -246,4 +248,16 @@ void live_check_reopening(const struct doctor_live *l)
 	error = l->access_log ? access_log_numbers(l->access_log).reopen_error : 0;
 	if (error)
 		tell_unopened(l, "an access log", access_place_error(error));
+}
+
+void live_check_socket(const struct doctor_live *l)
+{
+	uint64_t n = l->now.sockets_cut - l->before.sockets_cut;
+	if (!n)
+		return;
+	doctor_find(l->report, DOCTOR_WARNING,
+		"all places of the stats socket are taken; %" PRIu64 " connections were closed for "
+		"newcomers within %.1f s",
+		n, seconds_between(l));
+	doctor_fix(l->report, "ss -xp names who is connected; fewer that follow (-w, -f)");
 }

@@ -39,7 +39,8 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 	X(CLUSTER_ENDPOINTS, GAUGE, "shunt_cluster_endpoints", "cluster",                          \
 		"Endpoints that it has.")                                                          \
 	X(CLUSTER_READY, GAUGE, "shunt_cluster_endpoints_ready", "cluster",                        \
-		"Endpoints that are connected, and neither ejected nor unhealthy.")                \
+		"Endpoints that are connected, and neither ejected, unhealthy, draining nor "      \
+		"down.")                                                                           \
 	X(CLUSTER_FAILING, GAUGE, "shunt_cluster_endpoints_failing", "cluster",                    \
 		"Endpoints that cannot be connected to, or are ejected or unhealthy.")             \
 	X(CLUSTER_EJECTED, GAUGE, "shunt_cluster_endpoints_ejected", "cluster",                    \
@@ -77,7 +78,7 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 	X(CLUSTER_ADDED_TIME, HISTOGRAM, "shunt_cluster_added_duration_seconds", "cluster",        \
 		"The part of a request's time that neither backend nor client took.")              \
 	X(ENDPOINT_UP, GAUGE, "shunt_endpoint_up", "cluster leaf endpoint",                        \
-		"1 while it is connected, and neither ejected nor unhealthy.")                     \
+		"1 while it is connected, and neither ejected, unhealthy, draining nor down.")     \
 	X(ENDPOINT_EJECTED, GAUGE, "shunt_endpoint_ejected", "cluster leaf endpoint",              \
 		"1 while outlier detection has ejected it.")                                       \
 	X(ENDPOINT_UNHEALTHY, GAUGE, "shunt_endpoint_unhealthy", "cluster leaf endpoint",          \
@@ -100,14 +101,15 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 	X(WORKER_LONG_TURNS, COUNTER, "shunt_worker_long_turns", "worker",                         \
 		"Turns of more than a millisecond.")                                               \
 	X(WORKER_LONGEST, GAUGE, "shunt_worker_longest_turn_seconds", "worker",                    \
-		"The longest turn since the start.")                                               \
+		"The longest turn since the start, or `clear counters`.")                          \
 	X(WORKER_SNAPSHOT, GAUGE, "shunt_worker_snapshot_version", "worker",                       \
 		"The configuration that it uses.")                                                 \
 	X(WORKER_CLIENTS, GAUGE, "shunt_worker_client_connections", "worker",                      \
 		"Client connections that it has.")                                                 \
 	X(POOL_OBJECTS, GAUGE, "shunt_pool_objects", "worker pool", "Objects of the pool.")        \
 	X(POOL_USED, GAUGE, "shunt_pool_used_objects", "worker pool", "Objects in use.")           \
-	X(POOL_PEAK, GAUGE, "shunt_pool_peak_objects", "worker pool", "The most ever in use.")     \
+	X(POOL_PEAK, GAUGE, "shunt_pool_peak_objects", "worker pool",                              \
+		"The most in use since the start, or `clear counters`.")                           \
 	X(RETRIES, COUNTER, "shunt_retries", "kind", "Attempts after a request's first one.")      \
 	X(RETRIES_REFUSED, COUNTER, "shunt_retries_refused", "reason",                             \
 		"Retries that a policy wanted and that were not made.")                            \

@@ -23,6 +23,7 @@
 #define REQUEST_NS (10 * NS_PER_SECOND)
 #define ANSWER_NS (60 * NS_PER_SECOND)
 #define MAX_HEADERS_LEN 8192
+#define MAX_BODY_LEN 8192 // of a request that is refused; with more it is by 413
 #define MISDIRECTED 421 // RFC 9110 15.5.20
 #define CHUNK_LEN ((size_t)256 << 10)
 
@@ -145,10 +146,23 @@ static bool is_local_host(struct evhttp_request *request)
 	       (name.len == len || end[-1] == '.');
 }
 
-// First thing of all that tells names. True = it is refused.
-static bool is_lured(struct metrics_server *s, struct evhttp_request *request)
+// First thing of each callback. True = it is refused (RFC 9110 15.5.6).
+static bool is_other_method(struct metrics_server *s, struct evhttp_request *request)
 {
 	connections_answering(s->connections, request);
+	enum evhttp_cmd_type method = evhttp_request_get_command(request);
+	if (method == EVHTTP_REQ_GET || method == EVHTTP_REQ_HEAD)
+		return false;
+	evhttp_add_header(evhttp_request_get_output_headers(request), "Allow", "GET, HEAD");
+	refuse(request, HTTP_BADMETHOD, "only GET and HEAD are allowed");
+	return true;
+}
+
+// The same, of all that tells names.
+static bool is_lured(struct metrics_server *s, struct evhttp_request *request)
+{
+	if (is_other_method(s, request))
+		return true;
 	if (!s->conf.is_local || is_local_host(request))
 		return false;
 	refuse(request, MISDIRECTED, "ask for an address or for localhost");
@@ -242,7 +256,8 @@ static void on_ready(struct evhttp_request *request, void *arg)
 {
 	struct metrics_server *s = arg;
 	const struct scrape_conf *c = s->conf.scrape;
-	connections_answering(s->connections, request);
+	if (is_other_method(s, request))
+		return;
 	bool is_ready = c->is_ready(c->ctx);
 	refuse(request, is_ready ? HTTP_OK : HTTP_SERVUNAVAIL, is_ready ? "ready" : "not ready");
 }
@@ -263,8 +278,8 @@ static void on_events(struct evhttp_request *request, void *arg)
 
 static void on_other(struct evhttp_request *request, void *arg)
 {
-	connections_answering(((struct metrics_server *)arg)->connections, request);
-	refuse(request, HTTP_NOTFOUND, "there are /, /metrics and /ready");
+	if (!is_other_method(arg, request))
+		refuse(request, HTTP_NOTFOUND, "there are /, /metrics and /ready");
 }
 
 static bool make_http(struct metrics_server *s)
@@ -272,10 +287,13 @@ static bool make_http(struct metrics_server *s)
 	s->http = evhttp_new(s->conf.base);
 	if (!s->http)
 		return false;
-	evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+	// The others are known so that they are refused by us: evhttp would say 501.
+	evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST |
+						    EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE |
+						    EVHTTP_REQ_OPTIONS | EVHTTP_REQ_PATCH);
 	evhttp_set_timeout(s->http, TIMEOUT_S);
 	evhttp_set_max_headers_size(s->http, MAX_HEADERS_LEN);
-	evhttp_set_max_body_size(s->http, 0);
+	evhttp_set_max_body_size(s->http, MAX_BODY_LEN);
 	evhttp_set_gencb(s->http, on_other, s);
 	if (evhttp_set_cb(s->http, "/metrics", on_metrics, s) ||
 		evhttp_set_cb(s->http, "/ready", on_ready, s))

@@ -69,7 +69,7 @@ int explain_args_read(struct explain_args *a, char *const *words, unsigned n, st
 {
 	*a = (struct explain_args){0};
 	struct reader r = {.a = a};
-	const char *authority = NULL, *from = "0.0.0.0";
+	const char *authority = NULL, *from = NULL;
 	const struct {
 		const char *name;
 		const char **to;
@@ -81,6 +81,8 @@ int explain_args_read(struct explain_args *a, char *const *words, unsigned n, st
 			k++;
 		if (k < n_options && ++i == n)
 			return lb_err_set(err, "%s needs a value", options[k].name);
+		if (k < n_options && options[k].to && *options[k].to)
+			return lb_err_set(err, "%s is given twice", options[k].name);
 		if (k < n_options && options[k].to)
 			*options[k].to = words[i];
 		else if (k < n_options ? read_field(&r, words[i], err)
@@ -93,7 +95,7 @@ int explain_args_read(struct explain_args *a, char *const *words, unsigned n, st
 		a->authority = str_from(authority);
 	if (!a->authority.p || !a->path)
 		return lb_err_set(err, "explain needs --authority and --path");
-	if (!ip_parse(from, &a->from))
+	if (!ip_parse(from ? from : "0.0.0.0", &a->from))
 		return lb_err_set(err, "--from '%s': not an address", from);
 	if (settle_kind(&r, err))
 		return -EINVAL;

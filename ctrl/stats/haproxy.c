@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/stats/haproxy.h"
 
+#include "ctrl/assemble/workers.h"
 #include "ctrl/base/printout.h"
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/stats/haproxy_ids.h"
@@ -9,6 +10,7 @@
 #include "ctrl/stats/haproxy_stat.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_inside.h"
+#include "lb/base/twheel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,12 +33,13 @@ struct call {
 	struct lb_err err;
 };
 
-// Either a reader, or what changes something.
+// Either a reader, or one of the two ways to change something.
 struct command {
 	const char *name;
 	const char *usage;
 	// The answer, from malloc; NULL = see call->err and call->follow.
 	char *(*read)(struct call *);
+	char *(*change)(struct call *); // likewise
 	int (*act)(struct assembler *, char *const *words, unsigned n, struct lb_err *reterr);
 };
 
@@ -71,27 +74,38 @@ static char *set_timeout(struct call *c)
 	return strdup("");
 }
 
+// HAProxy's clears maxima; with `all` counters, too.
 static char *clear_counters(struct call *c)
 {
-	lb_err_set(&c->err, "Counters are never cleared: all readers share them, and monitoring "
-			    "takes one that goes back for a restart.");
+	const struct show *show = c->haproxy->show;
+	if (c->n == 0) {
+		workers_clear_maxima(show->conf.workers, twheel_now(show->conf.wheel));
+		return strdup("");
+	}
+	if (c->n == 1 && strcmp(c->words[0], "all") == 0)
+		lb_err_set(&c->err, "Counters are never cleared: all readers share them, and "
+				    "monitoring takes one that goes back for a restart. 'clear "
+				    "counters' begins maxima anew.");
+	else
+		lb_err_set(&c->err, "unexpected argument '%s'", c->words[0]);
 	return NULL;
 }
 
 static char *help(struct call *);
 
 static const struct command commands[] = {
-	{"help", "", help, NULL},
-	{"show info", "[typed|json]", show_info_command, NULL},
+	{"help", "", .read = help},
+	{"show info", "[typed|json]", .read = show_info_command},
 	{"show stat", "[domain proxy] [{<iid>|<proxy>} <type> <sid>] [typed|json] [up|no-maint]",
-		show_stat_command, NULL},
-	{"disable server", "<backend>/<server>", NULL, haproxy_server_disable},
-	{"enable server", "<backend>/<server>", NULL, haproxy_server_enable},
-	{"set server", "<backend>/<server> {state {ready|drain|maint} | weight <weight>[%]}", NULL,
-		haproxy_server_set},
-	{"set weight", "<backend>/<server> <weight>[%]", NULL, haproxy_server_set_weight},
-	{"set timeout cli", "<seconds> (nothing is changed: it is 60)", set_timeout, NULL},
-	{"clear counters", "(refused: counters are never cleared)", clear_counters, NULL},
+		.read = show_stat_command},
+	{"disable server", "<backend>/<server>", .act = haproxy_server_disable},
+	{"enable server", "<backend>/<server>", .act = haproxy_server_enable},
+	{"set server", "<backend>/<server> {state {ready|drain|maint} | weight <weight>[%]}",
+		.act = haproxy_server_set},
+	{"set weight", "<backend>/<server> <weight>[%]", .act = haproxy_server_set_weight},
+	{"set timeout cli", "<seconds> (nothing is changed: it is 60)", .read = set_timeout},
+	{"clear counters", "(maxima alone: what is counted is never cleared)",
+		.change = clear_counters},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -174,32 +188,34 @@ static char *sentence(const struct call *c)
 	return printout_end(&p);
 }
 
-static void act(struct call *c, const struct command *command, const struct stats_caller *caller,
+// What it answers; NULL = see call->err.
+static char *act(struct call *c, const struct command *command, const struct stats_caller *caller,
 	const char *line)
 {
 	if (caller->level < STATS_OPERATOR) {
 		lb_err_set(&c->err, "Permission denied: '%s' needs the level %s, and yours is %s.",
 			command->name, stats_level_name(STATS_OPERATOR),
 			stats_level_name(caller->level));
-		return;
+		return NULL;
 	}
-	if (command->act(c->haproxy->show->conf.assembler, c->words, c->n, &c->err) == 0)
+	struct assembler *assembler = c->haproxy->show->conf.assembler;
+	char *text = command->change                                         ? command->change(c)
+	             : command->act(assembler, c->words, c->n, &c->err) == 0 ? strdup("")
+	                                                                     : NULL;
+	if (text)
 		stats_caller_tell(caller, line);
+	return text;
 }
 
 static char *run(struct call *c, const struct command *command, const struct stats_caller *caller,
 	const char *line)
 {
-	char *text = NULL;
-	if (command->read)
-		text = command->read(c);
-	else
-		act(c, command, caller, line);
+	char *text = command->read ? command->read(c) : act(c, command, caller, line);
 	if (text)
 		return text;
 	if (c->err.text[0])
 		return sentence(c);
-	return command->read && !c->follow ? NULL : strdup("");
+	return c->follow ? strdup("") : NULL;
 }
 
 char *haproxy_answer(void *ctx, const struct stats_caller *caller, const char *line,

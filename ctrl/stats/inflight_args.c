@@ -113,13 +113,12 @@ static const struct condition {
 	{"limit=", read_limit}, {"address=", read_source}};
 #define N_CONDITIONS (sizeof(conditions) / sizeof(conditions[0]))
 
-static int read_word(const struct reader *r, const char *word, unsigned *seen)
+static int read_word(const struct reader *r, const char *word)
 {
 	for (size_t i = 0; i < N_CONDITIONS; i++) {
 		size_t len = strlen(conditions[i].key);
-		if (strncmp(word, conditions[i].key, len) != 0 || *seen >> i & 1)
+		if (strncmp(word, conditions[i].key, len) != 0)
 			continue;
-		*seen |= 1u << i;
 		return conditions[i].read(r, word + len);
 	}
 	return lb_err_set(r->err, "unexpected argument '%s', try help", word);
@@ -135,11 +134,10 @@ int inflight_args_read(const struct show *s, enum lb_inflight_kind kind, struct 
 		.frontend = LB_INFLIGHT_ANY,
 		.cluster = LB_INFLIGHT_ANY};
 	const struct reader r = {s, ret, &args->err};
-	unsigned seen = 0;
 	for (unsigned i = 0; i < args->n; i++) {
 		if (strcmp(args->words[i], "json") == 0 && i == args->n - 1)
 			args->json = true;
-		else if (read_word(&r, args->words[i], &seen))
+		else if (show_comes_twice(args, 0, 1, i) || read_word(&r, args->words[i]))
 			return -EINVAL;
 	}
 	return 0;

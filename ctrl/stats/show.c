@@ -100,6 +100,11 @@ const struct scrape_conf *show_scrape_conf(const struct show *s)
 	return &s->scrape;
 }
 
+struct socket_counts *show_sockets(struct show *s)
+{
+	return &s->sockets;
+}
+
 void show_set_state(struct show *s, const char *state)
 {
 	s->state = state;
@@ -196,6 +201,8 @@ static const struct command commands[] = {
 	{"show neighbors", "[address=ADDRESS[/BITS]] [limit=N]",
 		"each worker's neighbors on its links: port, address, MAC address, state, age",
 		show_neighbors, NULL, NULL, true},
+	{"show neighbours", "[address=ADDRESS[/BITS]] [limit=N]", "the same", show_neighbors, NULL,
+		NULL, true},
 	{"complete", "WORD...", "what the last of the words may be, for shells: one a line",
 		show_complete, NULL, show_complete_text},
 };
@@ -353,6 +360,18 @@ static bool take_name(const char *command, struct show_args *args)
 	return n > 0;
 }
 
+// The word that asks for JSON is no part of its name.
+static char *unknown(const char *line)
+{
+	static const char json[] = " json";
+	char name[STATS_MAX_COMMAND + 1];
+	size_t len = strlen(line), tail = sizeof(json) - 1;
+	if (len > tail && strcmp(line + len - tail, json) == 0)
+		len -= tail;
+	snprintf(name, sizeof(name), "%.*s", (int)len, line);
+	return answer_error("unknown command '%s', try help", name);
+}
+
 static char *dispatch(const struct show *s, struct show_args *args, const char *line)
 {
 	for (size_t i = 0; i < N_COMMANDS; i++)
@@ -361,7 +380,7 @@ static char *dispatch(const struct show *s, struct show_args *args, const char *
 	for (const struct show_action *a = show_actions; a->name; a++)
 		if (take_name(a->name, args))
 			return act(s, a, args, line);
-	return answer_error("unknown command '%s', try help", line);
+	return unknown(line);
 }
 
 json_t *show_data(const struct show *s, char *const *words, unsigned n)

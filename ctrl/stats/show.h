@@ -23,6 +23,7 @@ struct events;
 struct config;
 struct drains;
 struct show_listener;
+struct socket_counts;
 struct load_report;
 struct show;
 struct stats_follow;
@@ -79,6 +80,8 @@ const char *show_state(const struct show *); // the same; "draining" while any f
 const struct scrape_conf *show_scrape_conf(const struct show *);
 // What an examination of this daemon looks at, without its samples; the report is borrowed.
 struct doctor_live show_doctor_live(const struct show *, struct doctor_report *);
+// What the servers of its answers count; borrowed.
+struct socket_counts *show_sockets(struct show *);
 // The data of a command that is all there at once, by its words: "show", "failures", "20". NULL =
 // there is no such command, what follows it is wrong, or out of memory.
 json_t *show_data(const struct show *, char *const *words, unsigned n);

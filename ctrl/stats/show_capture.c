@@ -187,7 +187,7 @@ static bool read_words(const struct show *s, struct show_args *args, struct capt
 	words[0] = 0;
 	for (unsigned i = 1; i < args->n; i++) {
 		size_t len = strlen(words);
-		if (!read_word(s, args, args->words[i], ret))
+		if (show_comes_twice(args, 1, 1, i) || !read_word(s, args, args->words[i], ret))
 			return false;
 		snprintf(words + len, CONDITIONS_TEXT_MAX - len, "%s%s", len ? " " : "",
 			args->words[i]);

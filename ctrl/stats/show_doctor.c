@@ -88,6 +88,7 @@ struct doctor_live show_doctor_live(const struct show *s, struct doctor_report *
 		.certs = c->certs,
 		.access_log = c->access_log,
 		.ports = c->ports,
+		.sockets = &s->sockets,
 		.wheel = c->wheel,
 		.now_s = c->wall_ns ? (int64_t)(c->wall_ns() / NS_PER_SECOND) : 0,
 		.waiting = c->waiting,

@@ -42,7 +42,6 @@ static json_t *row_of(const struct show *s, uint32_t worker, const struct lb_fai
 struct wanted {
 	const char *cause, *cluster, *frontend;
 	uint64_t n_rows;
-	unsigned seen; // bits: which of them the command has
 };
 
 static bool is_wanted(const struct show *s, const struct wanted *w, const struct lb_failure *f)
@@ -60,7 +59,7 @@ static bool is_cause(const char *name)
 	return false;
 }
 
-// False = it is none of these, or the second one.
+// False = it is none of these.
 static bool read_word(const char *word, struct wanted *ret)
 {
 	const struct {
@@ -72,9 +71,6 @@ static bool read_word(const char *word, struct wanted *ret)
 	unsigned i = 0;
 	while (i < n_keys && strncmp(word, keys[i].key, strlen(keys[i].key)) != 0)
 		i++;
-	if (ret->seen >> i & 1)
-		return false;
-	ret->seen |= 1u << i;
 	if (i == n_keys)
 		return str_number(str_from(word), UINT32_MAX, &ret->n_rows);
 	*keys[i].to = word + strlen(keys[i].key);
@@ -94,12 +90,15 @@ json_t *show_failures(const struct show *s, struct show_args *args)
 {
 	struct wanted wanted = {.n_rows = FALLBACK};
 	take_json(args);
-	for (unsigned i = 0; i < args->n; i++)
+	for (unsigned i = 0; i < args->n; i++) {
+		if (show_comes_twice(args, 0, 1, i))
+			return NULL;
 		if (!read_word(args->words[i], &wanted)) {
 			lb_err_set(
 				&args->err, "unexpected argument '%s', try help", args->words[i]);
 			return NULL;
 		}
+	}
 	if (wanted.cause && !is_cause(wanted.cause)) {
 		lb_err_set(&args->err, "'%s' is not the name of a cause", wanted.cause);
 		return NULL;

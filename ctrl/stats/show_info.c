@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `show info` and `show workers`.
+// `show info`, `show workers` and `clear counters`.
 #include "ctrl/access_log/access_log.h"
 #include "ctrl/access_log/place.h"
 #include "ctrl/assemble/assemble.h"
@@ -158,6 +158,9 @@ json_t *show_info(const struct show *s, struct show_args *args)
 	show_set_u64(o, "client_connections", clients);
 	show_set_u64(o, "requests", requests);
 	set_log(o);
+	show_set_u64(o, "log_lines_lost", log_out_lost());
+	show_set_u64(o, "stats_connections", s->sockets.n_open);
+	show_set_u64(o, "stats_connections_cut", s->sockets.n_cut);
 	show_set_text(o, "xds_server", server.uri);
 	show_set_text(o, "xds_state", xds_server_state_name(server.state));
 	show_set_text(o, "xds_error", server.error);
@@ -174,7 +177,20 @@ json_t *show_info(const struct show *s, struct show_args *args)
 	return o;
 }
 
-// show workers
+// show workers, clear counters
+
+json_t *show_maxima_s(const struct show *s)
+{
+	uint64_t since_ns = workers_maxima_since(s->conf.workers);
+	uint64_t began_ns = since_ns ? since_ns : s->started_ns;
+	return json_real(show_seconds(twheel_now(s->conf.wheel) - began_ns));
+}
+
+json_t *show_clear_counters(const struct show *s, struct show_args *args)
+{
+	workers_clear_maxima(s->conf.workers, twheel_now(s->conf.wheel));
+	return json_pack("{ss}", "cleared", "maxima");
+}
 
 static json_t *group_json(const struct counter_set *set)
 {
@@ -208,6 +224,7 @@ static json_t *worker_json(const struct show *s, uint32_t w)
 	json_object_set_new(o, "idle_s", json_real(show_seconds(counter_read(&k->idle_ns))));
 	json_object_set_new(
 		o, "longest_turn_us", json_real((double)counter_read(&k->longest_turn_ns) / 1e3));
+	json_object_set_new(o, "maxima_s", show_maxima_s(s));
 	show_set_u64(o, "long_turns", counter_read(&k->long_turns));
 	json_object_set_new(o, "beat_ms", beat_json(s, k));
 	show_set_u64(o, "snapshot", counter_read(&k->snapshot_version));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "ctrl/assemble/drains.h"
+#include "ctrl/base/socket_counts.h"
 #include "ctrl/metrics/scrape.h"
 #include "ctrl/stats/caller.h"
 #include "ctrl/stats/show.h"
@@ -38,6 +39,7 @@ struct show {
 	struct inflight_desk *inflight; // owned; who asks the workers
 	struct ping_desk *ping; // owned
 	struct host_look *host; // owned; NULL = the host is not examined
+	struct socket_counts sockets;
 };
 
 // The arguments of a command.
@@ -95,6 +97,7 @@ json_t *show_wait(const struct show *, struct show_args *);
 json_t *show_set_endpoint(const struct show *, struct show_args *);
 json_t *show_unset_endpoint(const struct show *, struct show_args *);
 json_t *show_overrides(const struct show *, struct show_args *);
+json_t *show_clear_counters(const struct show *, struct show_args *);
 json_t *show_set_log_level(const struct show *, struct show_args *);
 json_t *show_neighbors(const struct show *, struct show_args *);
 json_t *show_addresses(const struct show *, struct show_args *);
@@ -111,6 +114,9 @@ json_t *show_reload(const struct show *, struct show_args *);
 struct listing_source *show_endpoints(const struct show *, struct show_args *);
 struct listing_source *show_load(const struct show *, struct show_args *);
 
+// How long maxima are kept: since the start, or `clear counters`.
+json_t *show_maxima_s(const struct show *);
+
 // A line of `help`.
 struct show_usage {
 	const char *name, *usage, *help; // usage: "" = nothing may follow
@@ -121,6 +127,11 @@ struct show_usage {
 bool show_usage_at(size_t i, struct show_usage *ret);
 json_t *show_help(const struct show *, struct show_args *);
 json_t *show_complete(const struct show *, struct show_args *);
+
+// Whether words[at] says what an earlier one has said, of words[first], words[first + step] and so
+// on: KEY=VALUE the KEY, a number a number, another word itself. Then args->err names it, since
+// only one of both could count.
+bool show_comes_twice(struct show_args *, unsigned first, unsigned step, unsigned at);
 
 // For `[CLUSTER] [json]`. False = args->err says what is wrong.
 bool show_cluster_word(const struct show *, struct show_args *, const char **ret_cluster);

@@ -150,7 +150,7 @@ static bool read_filter(const char *word, struct log_filter *f)
 			continue;
 		if (!keys[i].to)
 			return str_number(str_from(word + len), 999, &f->min_status);
-		if (keys[i].to[0] || strlen(word + len) >= WORD_MAX)
+		if (strlen(word + len) >= WORD_MAX)
 			return false;
 		strcpy(keys[i].to, word + len);
 		return keys[i].to != f->cause || is_cause(f->cause);
@@ -170,6 +170,8 @@ json_t *show_log(const struct show *s, struct show_args *args)
 	}
 	for (unsigned i = 0; i < args->n; i++) {
 		const char *word = args->words[i];
+		if (show_comes_twice(args, 0, 1, i))
+			return NULL;
 		if (strcmp(word, "json") == 0 && i == args->n - 1) {
 			args->json = now.json = true;
 		} else if (strcmp(word, "-f") == 0) {

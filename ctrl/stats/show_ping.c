@@ -184,7 +184,8 @@ static int read_words(const struct show *s, struct show_args *args, struct wante
 		return lb_err_set(&args->err, "an IPv4 or IPv6 address must follow");
 	for (unsigned i = 1; i < args->n; i += 2) {
 		const char *value = i + 1 < args->n ? args->words[i + 1] : "";
-		if (read_option(s, args->words[i], value, ret, &args->err))
+		if (show_comes_twice(args, 1, 2, i) ||
+			read_option(s, args->words[i], value, ret, &args->err))
 			return -EINVAL;
 	}
 	if (!ip_is_v4(&ret->address) && ip_is_link_local(&ret->address) &&

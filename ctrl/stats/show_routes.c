@@ -128,6 +128,8 @@ static int read_words(struct wanted *w, struct show_args *args)
 		if (strcmp(args->words[i], options[k].name) != 0)
 			return lb_err_set(
 				&args->err, "unexpected argument '%s', try help", args->words[i]);
+		if (*options[k].to)
+			return lb_err_set(&args->err, "%s is given twice", options[k].name);
 		if (++i == args->n)
 			return lb_err_set(&args->err, "%s needs a value", options[k].name);
 		*options[k].to = args->words[i];

@@ -132,6 +132,7 @@ static json_t *state_json(const struct show *s, uint64_t now_ns)
 	show_set_u64(state, "failed", i.n_failed);
 	show_set_u64(state, "too_large", i.n_too_large);
 	show_set_u64(state, "set_aside", i.n_set_aside);
+	show_set_text(state, "read_error", i.read_error);
 	show_set_text(state, "error", i.error);
 	return state;
 }

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/stats/stats_server.h"
 
+#include "ctrl/base/socket_counts.h"
 #include "ctrl/base/socket_file.h"
 #include "ctrl/base/stats_proto.h"
+#include "ctrl/stats/places.h"
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#define MAX_CLIENTS 32
 #define CLIENT_TIMEOUT_S 60
 // Commands wait while this much of earlier answers is unread.
 #define OUTPUT_HIGH_WATER ((size_t)1 << 20)
@@ -38,6 +36,7 @@ struct client {
 	char *line; // owned; STATS_HAPROXY: whose commands are answered; NULL = none
 	char *rest; // of the line; NULL = all its commands are answered
 	struct stats_follow *follow; // owned; NULL = commands are answered
+	uint64_t since; // of the server's n_steps: when it came, or its last command did
 };
 
 struct stats_server {
@@ -53,7 +52,8 @@ struct stats_server {
 	stats_answer_fn answer;
 	void *ctx;
 	struct client *clients;
-	unsigned n_clients;
+	struct socket_counts *counts; // borrowed
+	uint64_t n_steps; // clients that came, and commands
 	uint32_t n_turns; // of clients that wait
 };
 
@@ -63,7 +63,7 @@ static void client_free(struct client *c)
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
-	c->server->n_clients--;
+	c->server->counts->n_open--;
 	if (c->follow)
 		c->follow->free(c->follow);
 	bufferevent_free(c->bev);
@@ -170,6 +170,7 @@ static void client_answer(struct client *c, const char *command)
 {
 	struct evbuffer *out = bufferevent_get_output(c->bev);
 	struct stats_server *s = c->server;
+	c->since = ++s->n_steps;
 	char *text = s->answer(s->ctx, &c->caller, command, &c->follow);
 	evbuffer_add_printf(out, "%s", text ? text : STATS_ERROR "out of memory\n");
 	free(text);
@@ -288,6 +289,37 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
 	}
 }
 
+// Nothing that it asked for is cut short with it.
+static bool waits(const struct client *c)
+{
+	return c->follow ? !c->follow->is_soon
+	                 : !c->rest && evbuffer_get_length(bufferevent_get_output(c->bev)) == 0;
+}
+
+// Says why, if what it was told so far has left.
+static void client_cut(struct client *c)
+{
+	static const char why[] = STATS_ERROR STATS_CUT "\n";
+	if (evbuffer_get_length(bufferevent_get_output(c->bev)) == 0)
+		send(bufferevent_getfd(c->bev), why, sizeof(why) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	c->server->counts->n_cut++;
+	client_free(c);
+}
+
+static void make_room(struct stats_server *s, const struct stats_caller *newcomer)
+{
+	struct stats_place taken[STATS_PLACES];
+	struct client *of[STATS_PLACES];
+	unsigned n = 0;
+	for (struct client *c = s->clients; c; c = c->next) {
+		taken[n] = (struct stats_place){c->caller.level, c->caller.uid, waits(c), c->since};
+		of[n++] = c;
+	}
+	int victim = stats_places_victim(taken, n, newcomer);
+	if (victim >= 0)
+		client_cut(of[victim]);
+}
+
 static void pause_accepting(struct stats_server *s)
 {
 	struct timeval pause = {.tv_usec = ACCEPT_PAUSE_MS * 1000};
@@ -311,7 +343,7 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
 			pause_accepting(s); // the socket stays readable
 		return;
 	}
-	struct client *c = s->n_clients < MAX_CLIENTS ? calloc(1, sizeof(*c)) : NULL;
+	struct client *c = calloc(1, sizeof(*c));
 	if (c)
 		c->bev = bufferevent_socket_new(s->base, client_fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!c || !c->bev) {
@@ -321,69 +353,15 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
 	}
 	c->server = s;
 	c->caller = stats_caller_of(client_fd, &s->groups);
+	make_room(s, &c->caller);
+	c->since = ++s->n_steps;
 	c->next = s->clients;
 	s->clients = c;
-	s->n_clients++;
+	s->counts->n_open++;
 	set_timeouts(c);
 	bufferevent_setwatermark(c->bev, EV_READ, 0, (size_t)4 * STATS_MAX_COMMAND);
 	bufferevent_setcb(c->bev, on_read, on_written, on_event, c);
 	bufferevent_enable(c->bev, EV_READ | EV_WRITE);
-}
-
-// A socket file nobody listens on is left over from a process that died.
-static int remove_stale(const struct sockaddr_un *addr, struct lb_err *reterr)
-{
-	struct stat st;
-	if (lstat(addr->sun_path, &st) != 0)
-		return 0; // nothing there; what else is wrong, bind says
-	if (!S_ISSOCK(st.st_mode))
-		return lb_err_set(reterr, "exists and is not a socket");
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return lb_err_set(reterr, "socket: %s", strerror(errno));
-	int err = connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0 ? 0 : errno;
-	close(fd);
-	if (err == 0)
-		return lb_err_set(reterr, "another process serves this socket");
-	if (err == ECONNREFUSED && unlink(addr->sun_path) != 0)
-		return lb_err_set(reterr, "removing the stale socket: %s", strerror(errno));
-	return 0;
-}
-
-static void make_directory(const char *path)
-{
-	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	snprintf(dir, sizeof(dir), "%s", path);
-	char *slash = strrchr(dir, '/');
-	if (!slash || slash == dir)
-		return;
-	*slash = 0;
-	mkdir(dir, 0755); // an error shows as bind's
-}
-
-static int listen_on(struct stats_server *s, unsigned mode, struct lb_err *reterr)
-{
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	if (strlen(s->path) >= sizeof(addr.sun_path))
-		return lb_err_set(reterr, "path longer than %zu bytes", sizeof(addr.sun_path) - 1);
-	memcpy(addr.sun_path, s->path, strlen(s->path) + 1);
-	make_directory(s->path);
-	if (remove_stale(&addr, reterr))
-		return -EINVAL;
-	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (s->fd < 0)
-		return lb_err_set(reterr, "socket: %s", strerror(errno));
-	// Bound closed, then opened: at no moment is it wider than asked for.
-	mode_t old = umask(0777);
-	int failed = bind(s->fd, (struct sockaddr *)&addr, sizeof(addr));
-	int err = errno;
-	umask(old);
-	if (failed)
-		return lb_err_set(reterr, "bind: %s", strerror(err));
-	socket_file_note(&s->file, s->path);
-	if (chmod(s->path, mode) != 0 || listen(s->fd, 16) != 0)
-		return lb_err_set(reterr, "%s", strerror(errno));
-	return 0;
 }
 
 struct stats_server *stats_server_new(const struct stats_server_conf *conf, struct lb_err *reterr)
@@ -394,13 +372,14 @@ struct stats_server *stats_server_new(const struct stats_server_conf *conf, stru
 		return NULL;
 	}
 	s->base = conf->base;
-	s->fd = -1;
 	s->framing = conf->framing;
 	s->groups = conf->groups;
 	s->answer = conf->answer;
 	s->ctx = conf->ctx;
+	s->counts = conf->counts;
 	snprintf(s->path, sizeof(s->path), "%s", conf->path);
-	if (listen_on(s, conf->mode, reterr) == 0) {
+	s->fd = socket_file_listen(&s->file, conf->path, conf->mode, reterr);
+	if (s->fd >= 0) {
 		s->accept_event = event_new(s->base, s->fd, EV_READ | EV_PERSIST, on_accept, s);
 		s->accept_again = event_new(s->base, -1, 0, on_accept_again, s);
 		s->follow_event = event_new(s->base, -1, 0, on_follow, s);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A socket for operators and their tools: accepts, finds commands in what comes, writes answers.
 // ctrl/stats/show.h has the commands of the stats socket, ctrl/stats/haproxy.h those of HAProxy's.
-// Memory for slow or many clients is bounded.
+// Memory for slow or many clients is bounded: who comes when all places are taken gets that of
+// another one (ctrl/stats/places.h), who is told so in a last line.
 // Thread: ctrl.
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <stddef.h>
 
 struct event_base;
+struct socket_counts;
 struct stats_server;
 
 struct evbuffer;
@@ -53,6 +55,7 @@ struct stats_server_conf {
 	struct stats_groups groups; // who may do more than look
 	stats_answer_fn answer;
 	void *ctx;
+	struct socket_counts *counts; // borrowed, outlives it; servers may share them
 };
 
 // Binds path with this mode; removes a stale socket file of a dead process, but a live one is an

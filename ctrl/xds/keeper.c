@@ -38,6 +38,7 @@ struct xds_keeper {
 	uint64_t not_before_ns; // the next file
 	uint64_t held_until_ns; // what was read
 	char *error; // of the last attempt; NULL = it succeeded
+	char *read_error; // as the info has it, or NULL
 	struct xds_keeper_info info;
 };
 
@@ -94,6 +95,8 @@ static void read_state(struct xds_keeper *k)
 {
 	struct lb_err err = {""};
 	int rc = xds_state_load(k->conf.directory, &k->state, &err);
+	if (rc && rc != -ENOENT)
+		k->read_error = strdup(*err.text ? err.text : strerror(-rc));
 	if (rc == 0) {
 		check_origin(k);
 	} else if (rc == -EINVAL) {
@@ -292,6 +295,7 @@ void xds_keeper_free(struct xds_keeper *k)
 	}
 	xds_state_fini(&k->state);
 	free(k->error);
+	free(k->read_error);
 	free(k);
 }
 
@@ -300,4 +304,5 @@ void xds_keeper_info(const struct xds_keeper *k, struct xds_keeper_info *ret)
 	*ret = k->info;
 	ret->directory = k->conf.directory;
 	ret->error = text_or_empty(k->error);
+	ret->read_error = text_or_empty(k->read_error);
 }

@@ -46,6 +46,8 @@ struct xds_keeper_info {
 	uint64_t written_ns; // the last time, by the wheel's clock; 0 = never
 	size_t len; // of the file, as it was written last
 	const char *error; // why the last attempt failed; "" = it did not
+	const char
+		*read_error; // why the file that was there at the start was not read; "" = it was
 	// When that was written which was read at the start, since 1970; 0 = nothing was.
 	uint64_t read_s;
 };

@@ -43,7 +43,7 @@ struct counter_set h1_context_counters(const struct h1_context *ctx)
 	return (struct counter_set){names, ctx->counters, H1_N_COUNTERS};
 }
 
-void h1_context_list_pools(const struct h1_context *ctx, struct pool_list *list)
+void h1_context_list_pools(struct h1_context *ctx, struct pool_list *list)
 {
 	pool_list_add(list, "h1_connections", &ctx->conns);
 }

@@ -83,7 +83,7 @@ struct h1_events {
 struct h1_context *h1_context_new(const struct h1_conf *, struct pool *chunks);
 void h1_context_free(struct h1_context *);
 struct counter_set h1_context_counters(const struct h1_context *);
-void h1_context_list_pools(const struct h1_context *, struct pool_list *);
+void h1_context_list_pools(struct h1_context *, struct pool_list *);
 
 // Makes a connection whose output goes to *out (borrowed: TCP's send queue). scheme: of requests
 // whose target has none; borrowed. Returns NULL if the pool is exhausted.

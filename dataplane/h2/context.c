@@ -89,7 +89,7 @@ struct counter_set h2_context_counters(const struct h2_context *ctx)
 	return (struct counter_set){.names = names, .values = ctx->counters, .n = H2_N_COUNTERS};
 }
 
-void h2_context_list_pools(const struct h2_context *ctx, struct pool_list *l)
+void h2_context_list_pools(struct h2_context *ctx, struct pool_list *l)
 {
 	pool_list_add(l, "h2_connections", &ctx->conns);
 	pool_list_add(l, "h2_streams", &ctx->streams);

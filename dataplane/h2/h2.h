@@ -268,4 +268,4 @@ bool h2_stream_too_large(const struct h2_stream *);
 
 // Counters of frames, errors and abuse by kind.
 struct counter_set h2_context_counters(const struct h2_context *);
-void h2_context_list_pools(const struct h2_context *, struct pool_list *);
+void h2_context_list_pools(struct h2_context *, struct pool_list *);

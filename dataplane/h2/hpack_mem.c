@@ -177,7 +177,7 @@ uint32_t hpack_mem_used(const struct hpack_mem *m)
 	return m->n_used;
 }
 
-struct pool_view hpack_mem_view(const struct hpack_mem *m)
+struct pool_view hpack_mem_view(struct hpack_mem *m)
 {
 	return (struct pool_view){.name = "hpack_pages",
 		.size = HPACK_PAGE,

@@ -21,4 +21,4 @@ void *hpack_mem_take(struct hpack_mem *, size_t size);
 void hpack_mem_put(struct hpack_mem *, void *block); // NULL is fine
 size_t hpack_mem_size(const struct hpack_mem *, const void *block); // usable bytes
 uint32_t hpack_mem_used(const struct hpack_mem *); // blocks in use
-struct pool_view hpack_mem_view(const struct hpack_mem *); // pages with blocks in use
+struct pool_view hpack_mem_view(struct hpack_mem *); // pages with blocks in use

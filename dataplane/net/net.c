@@ -329,7 +329,7 @@ struct counter_set net_counters(const struct net *net)
 	return (struct counter_set){.names = names, .values = net->counters, .n = NET_N_COUNTERS};
 }
 
-void net_list_pools(const struct net *net, struct pool_list *l)
+void net_list_pools(struct net *net, struct pool_list *l)
 {
 	pool_list_add(l, "arp_held", &net->neigh.held);
 	pool_list_add(l, "arp_held_small", &net->neigh.held_small);

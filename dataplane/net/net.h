@@ -159,4 +159,4 @@ void net_announce(struct net *, uint32_t port);
 
 // Frames in and out, and drops by cause.
 struct counter_set net_counters(const struct net *);
-void net_list_pools(const struct net *, struct pool_list *);
+void net_list_pools(struct net *, struct pool_list *);

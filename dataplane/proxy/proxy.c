@@ -255,6 +255,7 @@ void proxy_command(struct proxy *p, const struct lb_command *c)
 	case LB_COMMAND_CAPTURE:
 	case LB_COMMAND_CAPTURE_END:
 	case LB_COMMAND_COMPANY:
+	case LB_COMMAND_CLEAR_MAXIMA:
 		return;
 	}
 }
@@ -347,7 +348,7 @@ struct counter_set proxy_h1_counters(const struct proxy *p)
 	return h1_context_counters(p->h1);
 }
 
-void proxy_list_pools(const struct proxy *p, struct pool_list *l)
+void proxy_list_pools(struct proxy *p, struct pool_list *l)
 {
 	pool_list_add(l, "requests", &p->requests);
 	pool_list_add(l, "clients", &p->clients);

@@ -45,7 +45,7 @@ void proxy_neighbor(struct proxy *, const struct ip_addr *);
 void proxy_end_turn(struct proxy *);
 
 struct counter_set proxy_counters(const struct proxy *); // refusals, queueing, pool sizes
-void proxy_list_pools(const struct proxy *, struct pool_list *); // its own and h2's
+void proxy_list_pools(struct proxy *, struct pool_list *); // its own and h2's
 // h2_context_counters() of the proxy's HTTP/2
 struct counter_set proxy_h2_counters(const struct proxy *);
 // h1_context_counters(), likewise

@@ -169,7 +169,7 @@ int tcp_stack_take_drop(struct tcp_stack *s)
 	return why ? why : -1;
 }
 
-void tcp_stack_list_pools(const struct tcp_stack *s, struct pool_list *l)
+void tcp_stack_list_pools(struct tcp_stack *s, struct pool_list *l)
 {
 	pool_list_add(l, "tcp_connections", &s->conns);
 	pool_list_add(l, "tcp_time_wait", &s->tws);

@@ -211,6 +211,6 @@ int tcp_stack_take_drop(struct tcp_stack *);
 // From now on this byte is not 0 while there is one to tell of; the caller may set it to 0, so that
 // there is none. Borrowed; until then it is a byte of the stack's own.
 void tcp_stack_set_drop_mark(struct tcp_stack *, uint8_t *);
-void tcp_stack_list_pools(const struct tcp_stack *, struct pool_list *);
+void tcp_stack_list_pools(struct tcp_stack *, struct pool_list *);
 // Connections that are not in TIME_WAIT.
 uint32_t tcp_stack_n_conns(const struct tcp_stack *);

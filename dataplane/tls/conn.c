@@ -179,7 +179,7 @@ struct counter_set tls_context_counters(const struct tls_context *ctx)
 	return (struct counter_set){counter_names, ctx->counters, TLS_N_COUNTERS};
 }
 
-void tls_context_list_pools(const struct tls_context *ctx, struct pool_list *list)
+void tls_context_list_pools(struct tls_context *ctx, struct pool_list *list)
 {
 	pool_list_add(list, "tls_conns", &ctx->conns);
 }

@@ -136,4 +136,4 @@ bool tls_conn_is_worn(const struct tls_conn *);
 
 uint16_t tls_conn_version(const struct tls_conn *); // enum tls_version
 struct counter_set tls_context_counters(const struct tls_context *);
-void tls_context_list_pools(const struct tls_context *, struct pool_list *);
+void tls_context_list_pools(struct tls_context *, struct pool_list *);

@@ -57,11 +57,17 @@ void pool_list_add_view(struct pool_list *l, const struct pool_view *view)
 	l->views[l->n++] = *view;
 }
 
-void pool_list_add(struct pool_list *l, const char *name, const struct pool *p)
+void pool_list_add(struct pool_list *l, const char *name, struct pool *p)
 {
 	pool_list_add_view(l, &(struct pool_view){.name = name,
 				      .size = p->size,
 				      .n_total = p->n_total,
 				      .n_used = &p->n_used,
 				      .n_peak = &p->n_peak});
+}
+
+void pool_list_clear_peaks(const struct pool_list *l)
+{
+	for (uint32_t i = 0; i < l->n; i++)
+		gauge_set(l->views[i].n_peak, *l->views[i].n_used);
 }

@@ -49,7 +49,8 @@ struct pool_view {
 	const char *name; // borrowed
 	size_t size; // bytes of an object
 	uint32_t n_total;
-	const uint32_t *n_used, *n_peak; // as pool's
+	const uint32_t *n_used; // as pool's
+	uint32_t *n_peak; // likewise
 };
 #define POOL_LIST_MAX 32
 // Filled before it is shared, constant afterwards.
@@ -58,8 +59,11 @@ struct pool_list {
 	uint32_t n;
 };
 // Both CHECK the bound; what is added must outlive the list.
-void pool_list_add(struct pool_list *, const char *name, const struct pool *);
+void pool_list_add(struct pool_list *, const char *name, struct pool *);
 void pool_list_add_view(struct pool_list *, const struct pool_view *);
+
+// The owner of all its pools: what they have in use is the most they ever had.
+void pool_list_clear_peaks(const struct pool_list *);
 
 // The owner updates the two counts of a view.
 static inline void pool_count(uint32_t *n_used, uint32_t *n_peak, uint32_t now)

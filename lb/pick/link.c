@@ -83,3 +83,9 @@ void lb_link_add_group(struct lb_link *l, const char *name, struct counter_set s
 	CHECK(l->n_groups < LB_LINK_MAX_GROUPS);
 	l->groups[l->n_groups++] = (struct lb_counter_group){name, set};
 }
+
+void lb_link_clear_maxima(struct lb_link *l)
+{
+	counter_set_to(&l->counters.longest_turn_ns, 0);
+	pool_list_clear_peaks(&l->pools);
+}

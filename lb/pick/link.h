@@ -49,6 +49,7 @@ enum lb_command_kind {
 	LB_COMMAND_PROBE,
 	// company: what others answer is left to them from now on; lb_link.company tells that it is
 	LB_COMMAND_COMPANY,
+	LB_COMMAND_CLEAR_MAXIMA, // begin anew: the longest turn, the peaks of pools
 	LB_COMMAND_PROBE_END, // probe: let go of its connection; answer PROBE_ENDED once
 };
 struct lb_command {
@@ -159,7 +160,7 @@ struct lb_worker_counters {
 	uint64_t empty_turns; // turns that found nothing to do
 	uint64_t busy_ns; // time of turns that found work
 	uint64_t idle_ns; // time of empty turns and of sleeping
-	uint64_t longest_turn_ns;
+	uint64_t longest_turn_ns; // since the start, or CLEAR_MAXIMA
 	uint64_t long_turns; // turns of more than LB_LONG_TURN_NS
 	uint64_t snapshot_version; // the version in use
 	uint64_t beat_ns; // time of the last turn
@@ -238,3 +239,5 @@ struct lb_link *lb_link_new(uint32_t worker, int core, struct lb_shared *);
 void lb_link_free(struct lb_link *); // after the worker stopped; NULL is fine
 // Call before the worker starts. CHECKs the bound.
 void lb_link_add_group(struct lb_link *, const char *name, struct counter_set);
+// CLEAR_MAXIMA. The worker's own thread.
+void lb_link_clear_maxima(struct lb_link *);

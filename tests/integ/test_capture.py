@@ -181,6 +181,13 @@ def refused(bed, *words):
     return str(refusal.value)
 
 
+@pytest.mark.parametrize("words, key", ((("port=8080", "port=8081"), "port"), (("snaplen=64", "count=1", "snaplen=64"),
+                                        "snaplen"), (("keys", "keys"), "keys")))
+def test_ops_237_a_condition_that_comes_twice_is_refused_by_name(bed, words, key):
+    assert f"{key} is given twice" in refused(bed, "a.pcapng", *words)
+    assert not list(bed.captures.iterdir())
+
+
 def test_ops_105_files_are_made_below_the_directory_alone(bed):
     elsewhere = bed.lab.dir / "elsewhere.pcapng"
     (bed.captures / "link.pcapng").symlink_to(elsewhere)

@@ -3,6 +3,7 @@
 
 import fcntl
 import os
+import subprocess
 
 import pytest
 
@@ -108,6 +109,10 @@ def test_file_that_is_broken_is_set_aside_and_the_start_goes_on(kept_world, fold
     assert any("set aside" in line for line in bed.shuntctl("show", "events").splitlines())
     assert state_of(bed)["set_aside"] == 1
     wait_written(bed)
+    why = state_of(bed)["read_error"]
+    assert why and state_of(bed)["error"] == ""
+    examined = subprocess.run(bed.shuntctl_argv("doctor"), check=False, capture_output=True, text=True, timeout=30)
+    assert f"not used, and is set aside as xds-state.corrupt: {why}" in examined.stdout, examined  # OPS-242
     assert (folder / FILE).read_bytes().startswith(b"SHUNTXDS\x01")
     assert (folder / FILE).stat().st_mode & 0o777 == 0o600
 

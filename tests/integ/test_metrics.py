@@ -212,6 +212,15 @@ def test_ops_16_what_is_sent_behind_a_request_takes_no_memory(metered):
     assert fetch(bed, "/ready") == "ready\n"
 
 
+@pytest.mark.parametrize("path", ("/", "/metrics", "/ready", "/nosuch"))
+def test_ops_174_other_methods_are_refused_with_those_that_are_not(metered, path):
+    for more in (("-X", "POST"), ("-X", "DELETE"), ("-d", "a=b"), ("-T", "/etc/hostname")):
+        argv = ["curl", "-s", "-D-", "--max-time", "5", *more, f"http://{ADDRESS}{path}"]
+        answer = metered.bed.lab.exec("lb", argv).stdout
+        final = answer.rpartition("HTTP/1.1 ")[2]  # behind "100 Continue"
+        assert final.startswith("405 ") and "Allow: GET, HEAD" in final, answer
+
+
 def test_ops_17_who_loses_its_listener_is_not_ready_until_it_is_back(make_world):
     metered = make_world()
     bed = metered.bed

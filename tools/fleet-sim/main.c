@@ -2,6 +2,7 @@
 // fleet-sim: what becomes of a fleet's connections as hosts and backends come and go
 // (docs/scale.md). It sends no packets: it links what decides in shuntd, and models of what stands
 // in front of it.
+#include "ctrl/base/std_out.h"
 #include "tools/fleet-sim/options.h"
 #include "tools/fleet-sim/tables.h"
 
@@ -11,6 +12,7 @@
 int main(int argc, char **argv)
 {
 	struct options o;
+	std_out_watch("fleet-sim", 1);
 	if (!options_read(argc, argv, &o))
 		return 2;
 	printf("seed %" PRIu64 "\n\n", o.seed);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // shunt-load: loads an HTTP/2, gRPC or HTTP/1.1 server from a DPDK device and checks every answer,
 // or is the backend that answers, or both. The order of birth, and signals.
+#include "ctrl/base/std_out.h"
 #include "dataplane/eal.h"
 #include "tools/shunt-load/loop.h"
 #include "tools/shunt-load/options.h"
@@ -118,6 +119,7 @@ int main(int argc, char **argv)
 {
 	static struct options options;
 	struct lb_err err = {""};
+	std_out_watch("shunt-load", EXIT_CANNOT_BEGIN);
 	int r = options_read(argc, argv, &options, &err);
 	if (r > 0) {
 		options_help(stdout);

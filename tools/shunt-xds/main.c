@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // shunt-xds: an xDS management server, or a caching proxy of one. Signals, logs, time.
+#include "ctrl/base/std_out.h"
 #include "lb/base/log.h"
 #include "lb/base/time.h"
 #include "tools/shunt-xds/app.h"
@@ -55,6 +56,7 @@ static void grpc_says(gpr_log_func_args *args)
 int main(int argc, char **argv)
 {
 	struct app_options o;
+	std_out_watch("shunt-xds", EXIT_FAILURE);
 	options_read(argc, argv, &o);
 	log_set_level(o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	gpr_set_log_function(grpc_says);

@@ -62,7 +62,8 @@ int ask_open(struct ask *a, const char *socket, const char *command, bool follow
 		close(fd);
 		return -1;
 	}
-	if (!send_command(fd, command))
+	// Who closed before may have said why.
+	if (!send_command(fd, command) && errno != EPIPE)
 		return -1;
 	if (follows)
 		set_timeout(fd, SO_RCVTIMEO, 0);
@@ -78,6 +79,10 @@ const char *ask_line(struct ask *a)
 		return NULL;
 	}
 	a->ended = strcmp(a->line, "\n") == 0;
+	if (strcmp(a->line, STATS_ERROR STATS_CUT "\n") == 0) {
+		errno = EUSERS;
+		return NULL;
+	}
 	a->refused |= !a->begun && strncmp(a->line, STATS_ERROR, strlen(STATS_ERROR)) == 0;
 	a->begun = true;
 	return a->ended ? NULL : a->line;
@@ -119,5 +124,15 @@ char *ask_all(const char *socket, const char *command)
 
 const char *ask_error(int error)
 {
-	return error == EAGAIN ? "no answer in time" : strerror(error);
+	switch (error) {
+	case EAGAIN:
+		return "no answer in time";
+	case EUSERS:
+		return STATS_CUT;
+	case EPIPE:
+	case ECONNRESET:
+		return "closed before the answer was whole";
+	default:
+		return strerror(error);
+	}
 }

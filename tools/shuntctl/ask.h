@@ -26,7 +26,7 @@ struct ask {
 // any time. 0, or -1 with errno; close it in both cases.
 [[nodiscard]] int ask_open(struct ask *, const char *socket, const char *command, bool follows);
 // The next line with its newline; valid until the next call. NULL: the answer has ended, or broke
-// off, with errno.
+// off, with errno; EUSERS: since the daemon has too many connections.
 const char *ask_line(struct ask *);
 void ask_close(struct ask *); // errno stays
 

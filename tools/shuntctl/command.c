@@ -5,6 +5,8 @@
 #include "tools/shuntctl/ask.h"
 #include "tools/shuntctl/doctor.h"
 #include "tools/shuntctl/paint.h"
+#include "tools/shuntctl/ping.h"
+#include "tools/shuntctl/refusal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -42,20 +44,25 @@ static int print_answer(struct command *c, struct ask *a)
 {
 	struct paint paint = {.after_row = false};
 	bool paints = !c->json && paint_wanted(stdout);
-	bool by_doctor = doctor_is_asked(c->words);
+	bool by_doctor = doctor_is_asked(c->words), by_ping = ping_is_asked(c->words);
 	int status = 0;
 	const char *line;
 	if (c->follows)
 		setlinebuf(stdout);
-	while (!command_interrupted && (line = ask_line(a))) {
-		if (a->refused || !paints)
+	while (!command_interrupted && !ferror(stdout) && (line = ask_line(a))) {
+		if (a->refused && c->json)
+			refusal_print_json(stdout, line);
+		else if (a->refused || !paints)
 			fputs(line, a->refused ? stderr : stdout);
 		else
 			paint_line(&paint, stdout, line);
 		if (by_doctor)
 			status = doctor_status(line, status);
+		if (by_ping)
+			status = ping_status(line, status);
 	}
-	fflush(stdout);
+	if (fflush(stdout) != 0 || ferror(stdout))
+		return 2; // std_out.h says why
 	if (!a->ended)
 		return -1;
 	return a->refused ? 1 : status;
@@ -64,7 +71,7 @@ static int print_answer(struct command *c, struct ask *a)
 static void say_unanswered(const struct command *c, int error)
 {
 	fprintf(stderr, "shuntctl: %s: %s\n", c->socket, ask_error(error));
-	if (doctor_is_asked(c->words))
+	if (doctor_is_asked(c->words) && error != EUSERS)
 		doctor_hint();
 }
 

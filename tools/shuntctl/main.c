@@ -2,6 +2,7 @@
 // shuntctl: sends a command to shuntd's stats socket and prints the answer; without one it asks for
 // commands, and `top` draws what the daemon does. It knows no other command: what there is, the
 // daemon says (`shuntctl help`).
+#include "ctrl/base/std_out.h"
 #include "tools/shuntctl/command.h"
 #include "tools/shuntctl/shell.h"
 #include "tools/shuntctl/top.h"
@@ -73,12 +74,16 @@ static const struct argp argp = {
 	       "daemon as they are.\n\n"
 	       "On a terminal states have colours, unless NO_COLOR is set.\n\n"
 	       "Exit status: 0 answered, 1 the daemon refused the command, 2 it could not be "
-	       "asked. Of doctor: 0 all is well, 1 warnings, 2 errors.",
+	       "asked, or standard output could not be written. Of doctor: 0 all is well, 1 "
+	       "warnings, 2 errors. Of ping: 1 no answer at all.",
 };
+
+const char *argp_program_version = "shuntctl " SHUNT_VERSION;
 
 int main(int argc, char **argv)
 {
 	struct args args = {.command = {.socket = getenv("SHUNT_SOCKET")}};
+	std_out_watch("shuntctl", 2);
 	setlocale(LC_ALL, "");
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args);

@@ -12,18 +12,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// A daemon that answers one command.
-static void serve(int listener)
+// A daemon that answers one command, or who comes without waiting for it.
+static void serve(int listener, const char *answer, bool waits)
 {
-	static const char answer[] = "role: front\n\n";
 	char command[64];
 	int fd = accept(listener, NULL, NULL);
-	bool ok = read(fd, command, sizeof(command)) > 0 &&
+	bool ok = (!waits || read(fd, command, sizeof(command)) > 0) &&
 	          write(fd, answer, strlen(answer)) == (ssize_t)strlen(answer);
 	_exit(!ok);
 }
 
-static void an_answer_comes_without_the_line_that_ends_it(void **state)
+// What is asked of one that says this; NULL = see errno.
+static char *ask_one_that_says(const char *said, bool waits)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	char dir[] = "/tmp/shunt-ask-XXXXXX";
@@ -35,17 +35,39 @@ static void an_answer_comes_without_the_line_that_ends_it(void **state)
 	assert_int_equal(listen(listener, 1), 0);
 	pid_t daemon = fork();
 	if (daemon == 0)
-		serve(listener);
+		serve(listener, said, waits);
 	close(listener);
 	char *answer = ask_all(addr.sun_path, "show info");
+	int err = errno;
 	if (!answer)
 		kill(daemon, SIGKILL);
 	assert_int_equal(waitpid(daemon, &status, 0), daemon);
 	unlink(addr.sun_path);
 	rmdir(dir);
+	errno = err;
+	return answer;
+}
+
+static void an_answer_comes_without_the_line_that_ends_it(void **state)
+{
+	char *answer = ask_one_that_says("role: front\n\n", true);
 	assert_non_null(answer);
 	assert_string_equal(answer, "role: front\n");
 	free(answer);
+}
+
+// OPS-235: before it was asked, or in the midst of an answer.
+static void who_is_cut_for_a_newcomer_hears_why(void **state)
+{
+	static const char *const said[] = {
+		STATS_ERROR STATS_CUT "\n", "role: front\n" STATS_ERROR STATS_CUT "\n"};
+	for (int i = 0; i < 4; i++) {
+		assert_null(ask_one_that_says(said[i / 2], i % 2));
+		assert_int_equal(errno, EUSERS);
+		assert_string_equal(ask_error(errno), STATS_CUT);
+	}
+	assert_null(ask_one_that_says("role: front\n", true));
+	assert_string_equal(ask_error(errno), "closed before the answer was whole");
 }
 
 static void nobody_at_all_is_an_error(void **state)
@@ -55,4 +77,5 @@ static void nobody_at_all_is_an_error(void **state)
 }
 
 RUN_SUITE("shuntctl/ask", cmocka_unit_test(an_answer_comes_without_the_line_that_ends_it),
+	cmocka_unit_test(who_is_cut_for_a_newcomer_hears_why),
 	cmocka_unit_test(nobody_at_all_is_an_error))

@@ -127,6 +127,33 @@ static void an_endpoint_that_is_down_is_up_again_by_word(void **state)
 	assert_true(picks[1] && picks[2]);
 }
 
+static unsigned n_ready(const struct world *w)
+{
+	struct assembler_cluster_info info;
+	assert_true(assembler_find_cluster(w->assembler, "blue", &info));
+	assert_int_equal(info.n_failing, 0); // what an operator says is no fault
+	return info.n_ready;
+}
+
+// OPS-239: the last one's connection is kept, but no request may reach it.
+static void what_an_operator_takes_out_is_not_counted_as_ready(void **state)
+{
+	struct world *w = *state;
+	give(w, first_two);
+	(void)obey(w);
+	assert_int_equal(n_ready(w), 2);
+	assert_true(says(w, "set endpoint blue/10.0.0.1:80 drain", "state: applied"));
+	(void)obey(w);
+	assert_int_equal(n_ready(w), 1);
+	assert_true(says(w, "set endpoint blue/10.0.0.1:80 down", "state: applied"));
+	assert_true(says(w, "set endpoint blue/10.0.0.2:80 down", "state: applied"));
+	(void)obey(w);
+	assert_int_equal(n_ready(w), 0);
+	assert_true(says(w, "unset endpoint blue/10.0.0.2:80", "unset: down"));
+	(void)obey(w);
+	assert_int_equal(n_ready(w), 1);
+}
+
 // OPS-79
 static void an_override_waits_for_its_endpoint_and_says_so(void **state)
 {
@@ -160,4 +187,5 @@ static void what_is_no_override_is_refused(void **state)
 RUN_SUITE("ctrl/assemble_overrides",
 	CASE(a_drained_endpoint_is_picked_no_more_until_that_is_taken_back),
 	CASE(an_endpoint_that_is_down_is_up_again_by_word),
+	CASE(what_an_operator_takes_out_is_not_counted_as_ready),
 	CASE(an_override_waits_for_its_endpoint_and_says_so), CASE(what_is_no_override_is_refused))

@@ -349,6 +349,16 @@ static void who_only_looks_changes_nothing(void **state)
 	assert_non_null(strstr(ask_as(&somebody, "show stat"), "blue,BACKEND"));
 }
 
+// OPS-238: maxima alone, as HAProxy's.
+static void maxima_are_cleared_by_who_may(void **state)
+{
+	assert_string_equal(ask_as(&somebody, "clear counters"),
+		"Permission denied: 'clear counters' needs the level operator, and yours is "
+		"user.\n");
+	assert_string_equal(ask("clear counters"), "");
+	assert_int_equal(strncmp(ask("clear counters all"), "Counters are never cleared", 26), 0);
+}
+
 static unsigned n_told;
 static void count_action(
 	void *ctx, uint64_t wall_ns, enum log_level level, const char *event, const char *details)
@@ -378,7 +388,7 @@ static void what_is_not_known_is_said(void **state)
 		{"shutdown sessions server x/y", "Unknown command: "},
 		{"show", "Unknown command: "},
 		{"disable frontend web", "Unknown command: "},
-		{"clear counters", "Counters are never cleared"},
+		{"clear counters worker", "unexpected argument 'worker'"},
 		{"clear counters all", "Counters are never cleared"},
 		{"disable server blue", "Require 'backend/server'."},
 		{"disable server", "Require 'backend/server'."},
@@ -436,6 +446,7 @@ RUN_SUITE("ctrl/haproxy", CASE(each_row_has_every_column_and_servers_come_before
 	CASE(rows_are_chosen_by_proxy_type_and_number), CASE(values_are_told_with_what_they_are),
 	CASE(info_has_what_readers_look_for),
 	CASE(a_server_is_disabled_drained_weighed_and_taken_back),
-	CASE(who_only_looks_changes_nothing), CASE(an_action_is_an_event),
-	CASE(what_is_not_known_is_said), CASE(a_listing_comes_in_slices_and_says_the_same),
+	CASE(who_only_looks_changes_nothing), CASE(maxima_are_cleared_by_who_may),
+	CASE(an_action_is_an_event), CASE(what_is_not_known_is_said),
+	CASE(a_listing_comes_in_slices_and_says_the_same),
 	CASE(who_goes_amid_a_listing_is_forgotten))

@@ -187,8 +187,7 @@ static void ops_120_errors_say_what_is_wrong_with_a_condition(void **state)
 		"error: no cluster 'cluster=blue', try show clusters\n"); // has no rows
 	check_answer(
 		"show info state=ready", "error: unexpected argument 'state=ready', try help\n");
-	check_answer("show failures cluster=a cluster=b",
-		"error: unexpected argument 'cluster=b', try help\n");
+	check_answer("show failures cluster=a cluster=b", "error: cluster is given twice\n");
 	check_answer(
 		"show failures cluster=a cause!=ok json", "{\"schema_version\":1,\"data\":[]}\n");
 }

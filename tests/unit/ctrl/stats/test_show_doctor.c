@@ -2,6 +2,7 @@
 // `doctor` of a running daemon: what is planted into what the daemon knows, and what the process
 // that examines the host says, or does not.
 #include "ctrl/base/show_port.h"
+#include "ctrl/base/socket_counts.h"
 #include "ctrl/stats/host_look.h"
 #include "ctrl/stats/stats_server.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
@@ -140,6 +141,7 @@ static void each_of_the_daemons_faults_is_named(void **state)
 	k->ended[LB_CAUSE_NO_HEALTHY] = 5;
 	used = 90;
 	shown.link = SHOW_LINK_DOWN;
+	show_sockets(w->show)->n_cut = 3;
 	const char *text = end_of(f);
 	expect(text, "gateway 10.0.0.254 does not answer ARP");
 	expect(text, "7 within 2.0 s: packets to where no port leads (net.tx_no_route)");
@@ -150,6 +152,7 @@ static void each_of_the_daemons_faults_is_named(void **state)
 		"fix: shuntctl show failures cause=no_healthy");
 	expect(text, "worker 0 has 90 of 100 of streams in use");
 	expect(text, "port 0: eth1 has no link");
+	expect(text, "places of the stats socket are taken; 3 connections were closed"); // OPS-235
 	expect(text, "frontend web waits for cluster blue");
 }
 

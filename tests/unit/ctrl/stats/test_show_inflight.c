@@ -211,7 +211,7 @@ static void wrong_conditions_get_a_clear_error_and_nobody_is_asked(void **state)
 		{"show requests older=nan", "older: 'nan' is not a number"},
 		{"show requests limit=0", "limit: '0' is not between 1 and 1000"},
 		{"show requests limit=1001", "limit: '1001' is not between"},
-		{"show requests limit=1 limit=2", "unexpected argument 'limit=2', try help"},
+		{"show requests limit=1 limit=2", "limit is given twice"},
 		{"show requests colour", "unexpected argument 'colour'"},
 		{"show requests colour=blue", "no column 'colour', there are age_s, state,"},
 		{"show conns cluster!=blue sort=path", "no column 'path', there are age_s, "},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The socket's manners: lines, answers, limits, stale and live socket files.
+#include "ctrl/base/socket_counts.h"
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/stats/stats_server.h"
 #include "tests/support/check.h"
@@ -79,6 +80,7 @@ static char *answer(void *ctx, const struct stats_caller *caller, const char *co
 }
 
 static enum stats_framing framing; // of the servers to come
+static struct socket_counts counts;
 
 static struct stats_server *serve(const struct fixture *f, const char *path, struct lb_err *reterr)
 {
@@ -89,12 +91,14 @@ static struct stats_server *serve(const struct fixture *f, const char *path, str
 		.mode = 0640,
 		.groups = {-1, -1},
 		.answer = answer,
+		.counts = &counts,
 	};
 	return stats_server_new(&conf, reterr);
 }
 
 static int set_up(void **state)
 {
+	counts = (struct socket_counts){0};
 	signal(SIGPIPE, SIG_IGN); // as the daemon does: who follows may go
 	struct fixture *f = calloc(1, sizeof(*f));
 	strcpy(f->dir, "/tmp/shunt-stats-XXXXXX");
@@ -360,23 +364,58 @@ static void running_out_of_descriptors_costs_no_time(void **state)
 	close(fd);
 }
 
-// TH-61
-static void clients_beyond_the_cap_are_turned_away_and_others_stay(void **state)
+// TH-61, OPS-235: the one that has said nothing for longest, and it is told why.
+static void who_comes_when_all_places_are_taken_gets_that_of_the_idlest(void **state)
+{
+	const struct fixture *f = *state;
+	int fds[40];
+	char out[256];
+	for (int i = 0; i < 40; i++) {
+		fds[i] = dial(f);
+		event_base_loop(f->base, EVLOOP_NONBLOCK);
+		if (i == 20) { // the first one says something
+			assert_int_equal(write(fds[0], "hi\n", 3), 3);
+			turn_for(f, 10);
+			assert_int_equal(read(fds[0], out, sizeof(out)), 13);
+		}
+	}
+	assert_int_equal(counts.n_open, 28); // of one kind: four are kept for the other one
+	assert_int_equal(counts.n_cut, 12);
+	for (int i = 0; i < 40; i++) {
+		bool is_cut = i >= 1 && i <= 12;
+		memset(out, 0, sizeof(out));
+		assert_int_equal(read(fds[i], out, sizeof(out)) > 0, is_cut);
+		assert_string_equal(out, is_cut ? STATS_ERROR STATS_CUT "\n" : "");
+		assert_int_equal(read(fds[i], out, sizeof(out)), is_cut ? 0 : -1);
+		close(fds[i]);
+	}
+	turn_for(f, 10);
+	assert_int_equal(counts.n_open, 0);
+}
+
+// OPS-235
+static void those_who_follow_lock_nobody_out(void **state)
 {
 	const struct fixture *f = *state;
 	int fds[40];
 	char out[64];
 	for (int i = 0; i < 40; i++) {
 		fds[i] = dial(f);
+		assert_int_equal(write(fds[i], "follow\n", 7), 7);
+		event_base_loop(f->base, EVLOOP_NONBLOCK);
 		event_base_loop(f->base, EVLOOP_NONBLOCK);
 	}
-	assert_int_equal(read(fds[39], out, sizeof(out)), 0);
-	assert_int_equal(write(fds[0], "hi\n", 3), 3);
-	shutdown(fds[0], SHUT_WR);
-	read_all(f, fds[0], out, sizeof(out));
+	int fd = dial(f);
+	assert_int_equal(write(fd, "hi\n", 3), 3);
+	shutdown(fd, SHUT_WR);
+	read_all(f, fd, out, sizeof(out));
 	assert_string_equal(out, "you said hi\n\n");
+	assert_int_equal(n_chatters, 27);
+	close(fd);
 	for (int i = 0; i < 40; i++)
 		close(fds[i]);
+	turn_for(f, 300);
+	assert_int_equal(n_chatters, 0);
 }
 
 // TH-61
@@ -543,9 +582,9 @@ RUN_SUITE("ctrl/stats_server", CASE(each_line_gets_an_answer_that_ends_with_an_e
 	CASE(an_answer_that_comes_late_ends_as_others_and_then_the_next_command_is_taken),
 	CASE(who_goes_before_its_answer_is_forgotten),
 	CASE(running_out_of_descriptors_costs_no_time),
-	CASE(clients_beyond_the_cap_are_turned_away_and_others_stay),
-	CASE(the_socket_has_the_mode_asked_for), CASE(a_command_comes_with_who_sent_it),
-	CASE(a_file_that_is_no_socket_is_left_alone),
+	CASE(who_comes_when_all_places_are_taken_gets_that_of_the_idlest),
+	CASE(those_who_follow_lock_nobody_out), CASE(the_socket_has_the_mode_asked_for),
+	CASE(a_command_comes_with_who_sent_it), CASE(a_file_that_is_no_socket_is_left_alone),
 	CASE(a_socket_in_use_is_an_error_and_a_stale_one_is_replaced),
 	CASE(a_name_that_another_process_has_taken_stays),
 	HAPROXYS(of_haproxys_a_line_is_answered_and_then_it_closes),
