@@ -199,11 +199,18 @@ void workers_cluster_totals(const struct workers *w, uint32_t id, struct cluster
 	}
 }
 
+static void gather_bodies(struct lb_bodies *sum, const struct lb_bodies *from)
+{
+	sum->in += counter_read(&from->in);
+	sum->out += counter_read(&from->out);
+}
+
 void workers_cluster_times(const struct workers *w, uint32_t id, struct lb_cluster_times *ret)
 {
 	*ret = (struct lb_cluster_times){0};
 	for (uint32_t i = 0; i < w->n; i++) {
 		const struct lb_cluster_times *t = &w->ends[i].link->times[id];
+		gather_bodies(&ret->bodies, &t->bodies);
 		for (int answer = 0; answer < LB_N_ANSWERS; answer++)
 			ret->answers[answer] += counter_read(&t->answers[answer]);
 		histogram_gather(&ret->request, &t->request);
@@ -214,6 +221,8 @@ void workers_cluster_times(const struct workers *w, uint32_t id, struct lb_clust
 
 void cluster_times_since(struct lb_cluster_times *t, const struct lb_cluster_times *before)
 {
+	t->bodies.in -= before->bodies.in;
+	t->bodies.out -= before->bodies.out;
 	for (int answer = 0; answer < LB_N_ANSWERS; answer++)
 		t->answers[answer] -= before->answers[answer];
 	histogram_since(&t->request, &before->request);
@@ -227,6 +236,7 @@ void workers_frontend_times(
 	*ret = (struct lb_frontend_times){0};
 	for (uint32_t i = 0; i < w->n; i++) {
 		const struct lb_frontend_times *t = &w->ends[i].link->frontends[frontend];
+		gather_bodies(&ret->bodies, &t->bodies);
 		for (int cause = 0; cause < LB_N_CAUSES; cause++)
 			ret->ended[cause] += counter_read(&t->ended[cause]);
 		for (int answer = 0; answer < LB_N_ANSWERS; answer++)

@@ -53,7 +53,7 @@ struct cluster_totals {
 };
 void workers_cluster_totals(
 	const struct workers *, uint32_t cluster_id, struct cluster_totals *ret);
-// Answers and times of a cluster, likewise. Only for one that has had requests: what is read
+// Answers, bodies and times of one, likewise. Only for one that has had requests: what is read
 // becomes resident.
 void workers_cluster_times(
 	const struct workers *, uint32_t cluster_id, struct lb_cluster_times *ret);

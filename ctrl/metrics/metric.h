@@ -30,6 +30,10 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 		"Requests by the cause of their end.")                                             \
 	X(ANSWERS, COUNTER, "shunt_frontend_answers", "frontend protocol status",                  \
 		"Requests by what their clients were answered with.")                              \
+	X(BODIES_IN, COUNTER, "shunt_frontend_request_body_bytes", "frontend",                     \
+		"Bytes of bodies that came with requests that are over.")                          \
+	X(BODIES_OUT, COUNTER, "shunt_frontend_answer_body_bytes", "frontend",                     \
+		"Bytes of bodies that their clients were answered with.")                          \
 	X(REQUEST_TIME, HISTOGRAM, "shunt_frontend_request_duration_seconds", "frontend",          \
 		"Time from a request's HEADERS to the last byte for its client.")                  \
 	X(ADDED_TIME, HISTOGRAM, "shunt_frontend_added_duration_seconds", "frontend",              \
@@ -67,6 +71,10 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 		"Requests of it by the cause of their end; a cause appears with its first one.")   \
 	X(CLUSTER_ANSWERS, COUNTER, "shunt_cluster_answers", "cluster protocol status",            \
 		"Requests of it by answer; an answer appears with its first one.")                 \
+	X(CLUSTER_BODIES_IN, COUNTER, "shunt_cluster_request_body_bytes", "cluster",               \
+		"Bytes of bodies that came with requests of it that are over.")                    \
+	X(CLUSTER_BODIES_OUT, COUNTER, "shunt_cluster_answer_body_bytes", "cluster",               \
+		"Bytes of bodies that their clients were answered with.")                          \
 	X(BREAKER_IN_FLIGHT, GAUGE, "shunt_cluster_breaker_requests", "cluster",                   \
 		"Places that are taken in its circuit breaker.")                                   \
 	X(BREAKER_LIMIT, GAUGE, "shunt_cluster_breaker_limit", "cluster",                          \

@@ -24,6 +24,7 @@ struct scrape_cluster {
 	struct lb_health_counts checks;
 	uint64_t connections;
 	struct cluster_totals totals;
+	struct lb_bodies bodies;
 	uint64_t answers[LB_N_ANSWERS];
 	struct lb_cluster_times *times; // owned; NULL = histograms are not told
 };

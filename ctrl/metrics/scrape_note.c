@@ -40,7 +40,7 @@ static void note_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 	ip_port_print(&e->addresses[0], to->address);
 }
 
-// Times are read once for both: answers are told of all clusters.
+// Times are read once for all: bodies and answers are told of all clusters.
 static int note_times(struct scrape *s, struct scrape_cluster *c, uint32_t id)
 {
 	struct lb_cluster_times *times = calloc(1, sizeof(*times));
@@ -48,6 +48,7 @@ static int note_times(struct scrape *s, struct scrape_cluster *c, uint32_t id)
 		return -ENOMEM;
 	if (c->totals.started)
 		assembler_cluster_times(s->conf.assembler, c->name, times);
+	c->bodies = times->bodies;
 	memcpy(c->answers, times->answers, sizeof(c->answers));
 	if (id < SCRAPE_MAX_CLUSTER_TIMES || s->n_names) {
 		c->times = times;

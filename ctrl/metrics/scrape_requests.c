@@ -84,6 +84,14 @@ static void tell_answers(struct scrape *s, enum metric_id id, uint32_t i)
 	scrape_tell_answers(s, id, s->frontend.answers, frontend_name(s, i), true);
 }
 
+static void tell_bodies(struct scrape *s, enum metric_id id, uint32_t i)
+{
+	workers_frontend_times(s->conf.workers, i, &s->frontend);
+	const struct lb_bodies *n = &s->frontend.bodies;
+	scrape_tell(s, id, (double)(id == METRIC_ID_BODIES_IN ? n->in : n->out),
+		LABELS(frontend_name(s, i)));
+}
+
 static void tell_frontend_time(struct scrape *s, enum metric_id id, uint32_t i)
 {
 	if (i >= SCRAPE_MAX_FRONTEND_TIMES)
@@ -127,6 +135,10 @@ static double cluster_number(const struct scrape_cluster *c, enum metric_id id)
 		return (double)c->totals.active;
 	case METRIC_ID_CLUSTER_QUEUED:
 		return (double)c->totals.queued;
+	case METRIC_ID_CLUSTER_BODIES_IN:
+		return (double)c->bodies.in;
+	case METRIC_ID_CLUSTER_BODIES_OUT:
+		return (double)c->bodies.out;
 	case METRIC_ID_BREAKER_IN_FLIGHT:
 		return c->in_flight;
 	default: // METRIC_ID_BREAKER_LIMIT
@@ -213,6 +225,8 @@ const struct scrape_family scrape_requests[] = {
 	OF_FRONTENDS(IN_FLIGHT, tell_in_flight),
 	OF_FRONTENDS(ENDED, tell_ended),
 	OF_FRONTENDS(ANSWERS, tell_answers),
+	OF_FRONTENDS(BODIES_IN, tell_bodies),
+	OF_FRONTENDS(BODIES_OUT, tell_bodies),
 	OF_FRONTENDS(REQUEST_TIME, tell_frontend_time),
 	OF_FRONTENDS(ADDED_TIME, tell_frontend_time),
 	OF_CLUSTERS(CLUSTER_UP, tell_cluster),
@@ -231,6 +245,8 @@ const struct scrape_family scrape_requests[] = {
 	OF_CLUSTERS(CLUSTER_QUEUED, tell_cluster),
 	OF_CLUSTERS(CLUSTER_ENDED, tell_cluster_ended),
 	OF_CLUSTERS(CLUSTER_ANSWERS, tell_cluster_answers),
+	OF_CLUSTERS(CLUSTER_BODIES_IN, tell_cluster),
+	OF_CLUSTERS(CLUSTER_BODIES_OUT, tell_cluster),
 	OF_CLUSTERS(BREAKER_IN_FLIGHT, tell_cluster),
 	OF_CLUSTERS(BREAKER_LIMIT, tell_cluster),
 	OF_CLUSTERS(CLUSTER_REQUEST_TIME, tell_cluster_time),

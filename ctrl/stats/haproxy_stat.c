@@ -106,6 +106,12 @@ static void set_answers(struct stat_walk *w, const uint64_t answers[LB_N_ANSWERS
 	haproxy_set(&w->values[STAT_hrsp_other], 0);
 }
 
+static void set_bodies(struct stat_walk *w, const struct lb_bodies *n)
+{
+	haproxy_set(&w->values[STAT_bin], n->in);
+	haproxy_set(&w->values[STAT_bout], n->out);
+}
+
 // Frontends.
 
 struct frontend_counts {
@@ -146,6 +152,7 @@ static void tell_frontend(struct stat_walk *w, uint32_t i)
 	haproxy_reading_take(&id->requests, n.requests, 0, now_ns);
 	begin_row(w, name, "FRONTEND", 0, accepts && serves ? "OPEN" : "STOP");
 	set_answers(w, times.answers);
+	set_bodies(w, &times.bodies);
 	set_rate(w, STAT_rate, &id->events);
 	set_rate(w, STAT_conn_rate, &id->events);
 	set_rate(w, STAT_req_rate, &id->requests);
@@ -272,6 +279,7 @@ static void set_times(struct stat_walk *w)
 	if (w->id->attempts.has_mean)
 		haproxy_set(&w->values[STAT_rtime], w->id->attempts.mean / NS_PER_MS);
 	set_answers(w, times.answers);
+	set_bodies(w, &times.bodies);
 }
 
 // One that went meanwhile is not told: it would have counted nothing.

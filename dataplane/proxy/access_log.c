@@ -127,9 +127,8 @@ void proxy_access_routed(struct proxy_request *r)
 		proxy_access_keep(r);
 }
 
-void proxy_access_request_data(struct proxy_request *r, size_t len)
+void proxy_access_request_data(struct proxy_request *r)
 {
-	r->access.body_in += len;
 	if (r->request_done)
 		r->access.received_ns = r->proxy->now_ns;
 }
@@ -154,11 +153,9 @@ bool proxy_access_answer(struct proxy_request *r, uint16_t status)
 	return !r->access.record;
 }
 
-void proxy_access_reply(
-	struct proxy_request *r, const struct proxy_reply *reply, struct proxy_reply_form *form)
+void proxy_access_reply(struct proxy_request *r, const struct proxy_reply *reply)
 {
-	r->access.status = form->is_grpc ? 200 : reply->http_status;
-	form->body_len = &r->access.body_out;
+	r->access.status = r->is_grpc ? 200 : reply->http_status;
 }
 
 // Its cluster is not held any more, and for a client that takes its answer slowly the names may be
@@ -189,8 +186,8 @@ static void complete(struct proxy_request *r, struct lb_access_brief brief, uint
 	a->logs = logs;
 	a->received_ns = from->received_ns;
 	a->answered_ns = from->answered_ns;
-	a->body_in = from->body_in;
-	a->body_out = from->body_out;
+	a->body_in = r->bodies.in;
+	a->body_out = r->bodies.out;
 	a->client = (struct ip_port){r->owner->address, r->owner->port};
 	a->backend = from->backend;
 	a->frontend = r->frontend;

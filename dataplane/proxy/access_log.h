@@ -29,7 +29,6 @@ struct proxy_access {
 	struct ip_port backend; // of the last attempt
 	struct lb_access_record *record; // with its texts; NULL = they lie in the replay
 	uint64_t received_ns, answered_ns; // of the client's last byte and the answer's first
-	uint64_t body_in, body_out;
 };
 
 // There may be a log: turns it on if there is one of shunt.yaml's or the listener's. Between
@@ -44,15 +43,14 @@ void proxy_access_trace(struct proxy_request *, const struct h2_message *);
 void proxy_access_routed(struct proxy_request *);
 // What the replay holds of it is about to go.
 void proxy_access_keep(struct proxy_request *);
-// Bytes of its body, and perhaps the last of it.
-void proxy_access_request_data(struct proxy_request *, size_t len);
+// Something of its body or its trailers, and perhaps the last of it.
+void proxy_access_request_data(struct proxy_request *);
 // It was sent to a backend.
 void proxy_access_sent(struct proxy_request *, const struct ip_port *);
 // A backend's answer goes to the client. True = the replay is needed still.
 bool proxy_access_answer(struct proxy_request *, uint16_t status);
-// The proxy answers by itself, and the body of that is counted.
-void proxy_access_reply(
-	struct proxy_request *, const struct proxy_reply *, struct proxy_reply_form *);
+// The proxy answers by itself.
+void proxy_access_reply(struct proxy_request *, const struct proxy_reply *);
 // Tells of it, if the filter says so or it is traced.
 void proxy_access_over(struct proxy_request *);
 

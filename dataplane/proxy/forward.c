@@ -78,8 +78,9 @@ void proxy_forward_request_data(
 		r->request_done = true;
 		proxy_accounting_request_done(r);
 	}
+	r->bodies.in += len;
 	if (r->access.is_on)
-		proxy_access_request_data(r, len);
+		proxy_access_request_data(r);
 	if (proxy_request_waits(r)) {
 		// Held without giving window back: at most a stream's window (HX-24).
 		if (!proxy_replay_put_body(r->proxy, &r->replay, data, len))
@@ -122,7 +123,7 @@ void proxy_forward_request_trailers(struct proxy_request *r, const struct h2_mes
 	r->request_done = true;
 	proxy_accounting_request_done(r);
 	if (r->access.is_on)
-		proxy_access_request_data(r, 0);
+		proxy_access_request_data(r);
 	if (m->bad && r->state < PROXY_REQUEST_ENDING) {
 		proxy_request_answer_bad(r, m->bad, why_bad(m->bad));
 	} else if (proxy_request_waits(r)) {
@@ -253,7 +254,7 @@ void proxy_forward_response_data(
 		return;
 	}
 	response_sent(r, sent);
-	r->access.body_out += len;
+	r->bodies.out += len;
 	if (end_stream) {
 		proxy_accounting_answer_data_end(r);
 		proxy_request_answered_all(r);

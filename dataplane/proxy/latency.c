@@ -3,7 +3,6 @@
 
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
-#include "lb/pick/link.h"
 
 // One thing after the other, so that few registers do.
 static inline void count_end(
@@ -14,6 +13,12 @@ static inline void count_end(
 	uint32_t answer = n->whose.answer; // read once: counters may be anywhere
 	counter_add(&f->answers[answer], 1);
 	counter_add(&c->answers[answer], 1);
+	uint64_t bytes = n->bodies.in; // likewise
+	counter_add(&f->bodies.in, bytes);
+	counter_add(&c->bodies.in, bytes);
+	bytes = n->bodies.out;
+	counter_add(&f->bodies.out, bytes);
+	counter_add(&c->bodies.out, bytes);
 	uint64_t ns = now_ns - n->whose.began_ns;
 	uint32_t place = histogram_place(ns);
 	histogram_add(&f->request, place, ns);
@@ -84,4 +89,5 @@ void proxy_latency_request_over(const struct proxy_request *r)
 	n->sent_ns = NULL;
 	n->others_ns = r->backend_ns + (p->now_ns - r->whole_ns);
 	n->whose = r->whose;
+	n->bodies = r->bodies;
 }

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long requests took: for their clients, at backends, and what the proxy itself added
-// (docs/metrics.md, OPS-01 to OPS-04). A turn knows but one time, its beginning, and what it writes
-// leaves at its end, which is the beginning of the next one. So what was sent and what ended is
-// noted, and gets its time then.
+// (docs/metrics.md, OPS-01 to OPS-04), and beside that how they were answered and how large their
+// bodies were. A turn knows but one time, its beginning, and what it writes leaves at its end,
+// which is the beginning of the next one. So what was sent and what ended is noted, and gets its
+// time then.
 // Thread: the owning worker.
 #pragma once
 
-#include "lb/pick/answer.h"
+#include "lb/pick/link.h"
 
 #include <stdint.h>
 
-struct lb_cluster_times;
-struct lb_frontend_times;
-struct lb_link;
 struct proxy;
 struct proxy_request;
 
@@ -35,6 +33,7 @@ struct proxy_latency_note {
 	uint64_t *sent_ns;
 	uint64_t others_ns; // spent waiting for backends, and for the client to take the answer
 	struct proxy_latency_whose whose;
+	struct lb_bodies bodies; // of the request
 };
 
 struct proxy_latency {

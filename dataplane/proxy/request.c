@@ -177,12 +177,13 @@ static bool tells_details(const struct proxy_request *r)
 
 static bool answer(struct proxy_request *r, const struct proxy_reply *reply, struct str id)
 {
-	struct proxy_reply_form form = {.is_grpc = r->is_grpc,
+	const struct proxy_reply_form form = {.is_grpc = r->is_grpc,
 		.with_body = !r->is_head,
 		.with_details = tells_details(r),
-		.request_id = id};
+		.request_id = id,
+		.body_len = &r->bodies.out};
 	if (r->access.is_on)
-		proxy_access_reply(r, reply, &form);
+		proxy_access_reply(r, reply);
 	r->answer = r->is_grpc ? lb_answer_grpc(reply->grpc_status)
 	                       : lb_answer_http(reply->http_status);
 	proxy_count(r->proxy, PROXY_local_replies);

@@ -103,6 +103,7 @@ struct proxy_request {
 		};
 		struct proxy_latency_whose whose; // all of these, to be copied in one piece
 	};
+	struct lb_bodies bodies; // its own
 	uint64_t backend_ns; // how long attempts that are over took
 	uint64_t whole_ns; // ENDING: when that began
 	struct proxy_frames frames; // message boundaries of gRPC's answer

@@ -119,10 +119,15 @@ struct lb_cluster_counters {
 	uint64_t queued; // gauge: waiting for a backend, a delay or a retry's backoff
 	uint64_t ended[LB_N_CAUSES];
 };
-// Answers and times of one cluster's requests on one worker, apart from the counters that each step
-// of a request touches (docs/metrics.md: what each time is).
+// Bytes of bodies, without what frames them: from clients, and to them.
+struct lb_bodies {
+	uint64_t in, out;
+};
+// Answers, bodies and times of one cluster's requests on one worker, apart from the counters that
+// each step of a request touches (docs/metrics.md: what each time is).
 struct lb_cluster_times {
-	uint64_t answers[LB_N_ANSWERS]; // of requests that are over
+	struct lb_bodies bodies; // of requests that are over
+	uint64_t answers[LB_N_ANSWERS]; // likewise
 	struct histogram request, added; // of requests that are over
 	struct histogram attempt; // of attempts that are over
 };
@@ -130,6 +135,7 @@ struct lb_cluster_times {
 // ended.
 struct lb_frontend_times {
 	uint64_t ended[LB_N_CAUSES];
+	struct lb_bodies bodies;
 	uint64_t answers[LB_N_ANSWERS];
 	struct histogram request, added;
 };

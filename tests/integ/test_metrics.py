@@ -77,6 +77,8 @@ def test_ops_12_counts_are_those_of_the_client(metered):
         assert value(found, f"shunt_cluster_{name}_duration_seconds_count", cluster="rpc") == 50
     request, attempt, added = (value(found, f"shunt_cluster_{name}_duration_seconds_sum", cluster="rpc")
                                for name in ("request", "attempt", "added"))
+    assert value(found, "shunt_frontend_request_body_bytes_total", frontend="web") > 0
+    assert value(found, "shunt_cluster_answer_body_bytes_total", cluster="rpc") > 0
     assert 0 < added < request and request == pytest.approx(attempt + added, rel=0.01)
     assert value(found, "shunt_ready") == 1
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long requests took and what they were answered with, one situation a test (OPS-01..OPS-05).
+// How long requests took and what they were answered with, one situation a test and
+// how large their bodies were (OPS-01..OPS-05, OPS-226).
 #include "lb/pick/cause.h"
 #include "lb/pick/link.h"
 #include "lb/route/filter.h"
@@ -170,10 +171,63 @@ static void ops_01_each_request_of_a_client_that_leaves_is_counted_once(void **s
 	world_free(w);
 }
 
+static void assert_bodies(const struct world *w, uint64_t in, uint64_t out)
+{
+	assert_int_equal(frontend(w)->bodies.in, in);
+	assert_int_equal(frontend(w)->bodies.out, out);
+	assert_int_equal(cluster(w)->bodies.in, in);
+	assert_int_equal(cluster(w)->bodies.out, out);
+}
+
+// OPS-226
+static void ops_226_bodies_count_once_when_their_request_is_over(void **state)
+{
+	const struct lb_route_policy policy = {.retry = {.statuses = 1u << 14,
+						       .max_attempts = 3,
+						       .base_ns = 100 * MS,
+						       .max_ns = 100 * MS}};
+	struct world *w = ready_world(NULL);
+	control_set_policy(&w->control, ROUTE_ONE, &policy);
+	struct ask *echoed = ask_with(w, KIND_ECHO, 1000, NULL, "2 status 14"); // sent three times
+	finish(w);
+	assert_ok(w, echoed);
+	world_run(w, SECOND);
+	assert_bodies(w, echoed->sent, echoed->received);
+	assert_true(echoed->sent >= 1000 && echoed->received >= 1000);
+	struct ask *plain = ask(w, KIND_PLAIN, 70000);
+	finish(w);
+	struct ask *hanging = ask(w, KIND_HANG, 10);
+	world_run(w, SECOND);
+	uint64_t out = echoed->received + plain->received;
+	assert_bodies(w, echoed->sent, out);
+	client_cancel(hanging);
+	finish(w);
+	world_run(w, SECOND);
+	assert_bodies(w, echoed->sent + hanging->sent, out);
+	assert_true(plain->received == 70000 && hanging->sent == 10);
+	world_free(w);
+}
+
+// OPS-226
+static void ops_226_the_text_of_a_local_reply_is_a_body(void **state)
+{
+	struct world *w = ready_world(NULL);
+	struct ask *a = world_ask(w, "nowhere", KIND_PLAIN, 10);
+	client_ask(&w->clients[0], a);
+	finish(w);
+	world_run(w, SECOND);
+	assert_int_equal(a->http_status, 404);
+	assert_true(a->received);
+	assert_int_equal(frontend(w)->bodies.out, a->received);
+	world_free(w);
+}
+
 #define CASE(f) cmocka_unit_test(f)
 RUN_SUITE("sim/proxy_latency", CASE(ops_02_time_at_the_backend_is_not_added),
 	CASE(ops_03_a_delay_before_the_backend_is_added),
 	CASE(ops_03_waits_between_attempts_are_added),
 	CASE(ops_03_a_client_that_takes_its_time_adds_nothing),
 	CASE(ops_05_answers_count_by_status_or_class),
-	CASE(ops_01_each_request_of_a_client_that_leaves_is_counted_once))
+	CASE(ops_01_each_request_of_a_client_that_leaves_is_counted_once),
+	CASE(ops_226_bodies_count_once_when_their_request_is_over),
+	CASE(ops_226_the_text_of_a_local_reply_is_a_body))

@@ -534,9 +534,11 @@ static void a_cluster_counts_nothing_of_who_had_its_number_before(void **state)
 	counter_set_to(&counters->ended[LB_CAUSE_OK], 7);
 	struct lb_cluster_times times, *counted = &w->link->times[blue];
 	counter_set_to(&counted->answers[LB_ANSWER_GRPC], 7);
+	counter_set_to(&counted->bodies.in, 70);
 	histogram_add(&counted->request, histogram_place(5000), 5000);
 	assert_true(assembler_cluster_times(w->assembler, "blue", &times));
 	assert_int_equal(times.answers[LB_ANSWER_GRPC], 7);
+	assert_int_equal(times.bodies.in, 70);
 	assembler_each_cluster(w->assembler, see_totals, &totals);
 	assert_int_equal(totals.started, 7);
 	assembler_fail(w->assembler, 0, "gone");
@@ -551,9 +553,12 @@ static void a_cluster_counts_nothing_of_who_had_its_number_before(void **state)
 	assert_int_equal(totals.started, 2);
 	assert_int_equal(totals.ended[LB_CAUSE_OK], 1);
 	histogram_add(&counted->request, histogram_place(600000), 600000);
+	counter_add(&counted->bodies.out, 3);
 	assert_false(assembler_cluster_times(w->assembler, "blue", &times));
 	assert_true(assembler_cluster_times(w->assembler, "green", &times));
 	assert_int_equal(times.answers[LB_ANSWER_GRPC], 0);
+	assert_int_equal(times.bodies.in, 0);
+	assert_int_equal(times.bodies.out, 3);
 	assert_int_equal(times.request.sum_ns, 600000);
 	assert_int_equal(times.request.counts[histogram_index(5000)], 0);
 	assert_int_equal(times.request.counts[histogram_index(600000)], 1);

@@ -189,7 +189,7 @@ static void states_are_haproxys(void **state)
 	assert_cell("blue,10.0.0.1:80", "addr", "10.0.0.1:80");
 }
 
-// OPS-111
+// OPS-111, OPS-226
 static void counts_are_those_of_the_workers(void **state)
 {
 	struct world *w = *state;
@@ -206,7 +206,17 @@ static void counts_are_those_of_the_workers(void **state)
 	assert_cell("web,FRONTEND", "hrsp_2xx", "6"); // gRPC's failures, too
 	assert_cell("web,FRONTEND", "hrsp_4xx", "1");
 	assert_cell("web,FRONTEND", "dreq", "1");
-	assert_cell("web,FRONTEND", "bin", ""); // nobody counts them
+	w->link->frontends[0].bodies = (struct lb_bodies){.in = 70, .out = 8000};
+	assert_cell("web,FRONTEND", "bin", "70");
+	assert_cell("web,FRONTEND", "bout", "8000");
+	assert_cell("blue,BACKEND", "bout", "0");
+	assert_cell("blue,10.0.0.1:80", "bout", ""); // nobody counts them
+	for (uint32_t i = 0; i < 2; i++) { // blue and green
+		w->link->clusters[i].started = 1;
+		w->link->times[i].bodies = (struct lb_bodies){.in = 7, .out = 800};
+	}
+	assert_cell("blue,BACKEND", "bin", "7");
+	assert_cell("blue,BACKEND", "bout", "800");
 }
 
 // OPS-111
