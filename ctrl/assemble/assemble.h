@@ -164,7 +164,7 @@ struct assembler_cluster_info {
 	bool leaving; // in no configuration, waits for its last request
 	// failing: ejected and unhealthy ones, too
 	uint32_t n_endpoints, n_ready, n_failing, n_ejected, n_unhealthy;
-	struct lb_health_counts checks; // of health
+	struct lb_leaf_counts counts; // since the cluster was added
 	uint64_t connections; // to its endpoints, those of other clusters included
 	uint32_t in_flight,
 		max_requests; // of its circuit breaker; an aggregate's: of its leaf in use

@@ -328,7 +328,7 @@ static void describe_cluster(
 		ret->detail = cluster_tree_trouble(c->tree);
 	if (!*ret->detail)
 		ret->detail = cluster_tree_tls_error(c->tree);
-	cluster_tree_count_checks(c->tree, &ret->checks);
+	cluster_tree_count(c->tree, &ret->counts);
 	workers_cluster_totals(a->conf.workers, c->id, &ret->totals);
 	if (c->before)
 		cluster_totals_since(&ret->totals, &c->before->totals);

@@ -32,7 +32,7 @@ struct cluster_tree {
 	uint32_t id;
 	bool is_leaving;
 	const char *name; // borrowed
-	struct lb_health_counts checks; // of all leaves it ever had
+	struct lb_leaf_counts counts; // of all leaves it ever had
 	struct lb_cluster *object; // counted; the newest
 	struct body body;
 	struct leaf_source *sources; // owned; of the leaf, or of the aggregate's, in no order
@@ -292,7 +292,7 @@ static int add_sources(struct cluster_tree *t, const struct leaves *leaves)
 static bool body_new(struct cluster_tree *t, bool aggregate, struct body *ret)
 {
 	const struct lb_leaf_env *leaf = &t->env->leaf;
-	const struct lb_leaf_parent parent = {publish, t, t, &t->checks};
+	const struct lb_leaf_parent parent = {publish, t, t, &t->counts};
 	const struct lb_aggregate_env env = {leaf, parent, configure_leaf, leaf_id};
 	*ret = (struct body){0};
 	if (aggregate)
@@ -484,9 +484,9 @@ void cluster_tree_dump(const struct cluster_tree *t, struct lb_dump *d)
 	}
 }
 
-void cluster_tree_count_checks(const struct cluster_tree *t, struct lb_health_counts *ret)
+void cluster_tree_count(const struct cluster_tree *t, struct lb_leaf_counts *ret)
 {
-	*ret = t->checks;
+	*ret = t->counts;
 }
 
 void cluster_tree_each_leaf(const struct cluster_tree *t,

@@ -92,8 +92,8 @@ const char *cluster_tree_tls(const struct cluster_tree *);
 // Why its TLS context is none, or an older one; "" = all is well. Borrowed.
 const char *cluster_tree_tls_error(const struct cluster_tree *);
 void cluster_tree_dump(const struct cluster_tree *, struct lb_dump *);
-// What health checks of its leaves have counted, also of those it no longer has.
-void cluster_tree_count_checks(const struct cluster_tree *, struct lb_health_counts *ret);
+// What its leaves have counted, also those it no longer has.
+void cluster_tree_count(const struct cluster_tree *, struct lb_leaf_counts *ret);
 // Calls fn for each leaf in order; leaf NULL = not made yet. Borrowed for the call.
 void cluster_tree_each_leaf(const struct cluster_tree *,
 	void (*fn)(void *ctx, const struct leaf_source *, struct lb_leaf *leaf), void *ctx);

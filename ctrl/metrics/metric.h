@@ -59,6 +59,29 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 		"Of these, those that failed.")                                                    \
 	X(CHECKS_UNANSWERED, COUNTER, "shunt_cluster_health_check_network_failures", "cluster",    \
 		"Of those that failed, those without a connection, or an answer in time.")         \
+	X(EJECTIONS, COUNTER, "grpc_lb_outlier_detection_ejections_enforced",                      \
+		"grpc_lb_backend_service grpc_lb_outlier_detection_detection_method",              \
+		"Enforced outlier ejections.")                                                     \
+	X(EJECTIONS_SPARED, COUNTER, "grpc_lb_outlier_detection_ejections_unenforced",             \
+		"grpc_lb_backend_service grpc_lb_outlier_detection_detection_method "              \
+		"grpc_lb_outlier_detection_unenforced_reason",                                     \
+		"Unenforced outlier ejections; a reason appears with its first one.")              \
+	X(WRR_FALLBACK, COUNTER, "grpc_lb_wrr_rr_fallback", "grpc_lb_backend_service",             \
+		"Number of scheduler updates in which there were not enough endpoints with valid " \
+		"weight.")                                                                         \
+	X(WRR_NOT_YET, COUNTER, "grpc_lb_wrr_endpoint_weight_not_yet_usable",                      \
+		"grpc_lb_backend_service",                                                         \
+		"Number of endpoints from each scheduler update that don't yet have usable "       \
+		"weight information.")                                                             \
+	X(WRR_STALE, COUNTER, "grpc_lb_wrr_endpoint_weight_stale", "grpc_lb_backend_service",      \
+		"Number of endpoints from each scheduler update whose latest weight is older "     \
+		"than the expiration period.")                                                     \
+	X(DISCONNECTIONS, COUNTER, "grpc_subchannel_disconnections", "grpc_lb_backend_service",    \
+		"Number of times an endpoint of it becomes disconnected.")                         \
+	X(CONNECTED, COUNTER, "grpc_subchannel_connection_attempts_succeeded",                     \
+		"grpc_lb_backend_service", "Number of successful connection attempts.")            \
+	X(CONNECT_FAILED, COUNTER, "grpc_subchannel_connection_attempts_failed",                   \
+		"grpc_lb_backend_service", "Number of failed connection attempts.")                \
 	X(CLUSTER_CONNECTIONS, GAUGE, "shunt_cluster_connections", "cluster",                      \
 		"Connections to its endpoints.")                                                   \
 	X(CLUSTER_REQUESTS, COUNTER, "shunt_cluster_requests", "cluster",                          \

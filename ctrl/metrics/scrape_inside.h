@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one scrape has noted, for its files: scrape.c takes steps, scrape_note.c notes,
-// scrape_tell.c tells one sample, and scrape_{requests,process,certs}.c tell of what.
+// scrape_tell.c tells one sample, and scrape_{requests,balancing,process,certs}.c tell of what.
 // Thread: ctrl.
 #pragma once
 
@@ -21,7 +21,7 @@ struct scrape_cluster {
 	char *name; // owned
 	bool is_up;
 	uint32_t n_endpoints, n_ready, n_failing, n_ejected, n_unhealthy, in_flight, max_requests;
-	struct lb_health_counts checks;
+	struct lb_leaf_counts counts;
 	uint64_t connections;
 	struct cluster_totals totals;
 	struct lb_bodies bodies;
@@ -76,6 +76,8 @@ struct scrape_family {
 };
 extern const struct scrape_family scrape_requests[]; // of frontends, clusters, endpoints
 extern const uint32_t scrape_n_requests;
+extern const struct scrape_family scrape_balancing[]; // of clusters: how they balance
+extern const uint32_t scrape_n_balancing;
 extern const struct scrape_family scrape_process[]; // of the process and its xDS servers
 extern const uint32_t scrape_n_process;
 extern const struct scrape_family scrape_certs[];

@@ -75,7 +75,7 @@ static int note_cluster(struct scrape *s, const struct assembler_cluster_info *i
 		.n_failing = info->n_failing,
 		.n_ejected = info->n_ejected,
 		.n_unhealthy = info->n_unhealthy,
-		.checks = info->checks,
+		.counts = info->counts,
 		.in_flight = info->in_flight,
 		.max_requests = info->max_requests,
 		.connections = info->connections,

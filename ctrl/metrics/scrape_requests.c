@@ -120,13 +120,13 @@ static double cluster_number(const struct scrape_cluster *c, enum metric_id id)
 	case METRIC_ID_CLUSTER_UNHEALTHY:
 		return c->n_unhealthy;
 	case METRIC_ID_CHECKS:
-		return (double)c->checks.attempts;
+		return (double)c->counts.checks.attempts;
 	case METRIC_ID_CHECKS_PASSED:
-		return (double)c->checks.passed;
+		return (double)c->counts.checks.passed;
 	case METRIC_ID_CHECKS_FAILED:
-		return (double)c->checks.failed;
+		return (double)c->counts.checks.failed;
 	case METRIC_ID_CHECKS_UNANSWERED:
-		return (double)c->checks.network_failures;
+		return (double)c->counts.checks.network_failures;
 	case METRIC_ID_CLUSTER_CONNECTIONS:
 		return (double)c->connections;
 	case METRIC_ID_CLUSTER_REQUESTS:

@@ -35,7 +35,7 @@ static void *child_create(void *ctx, struct lb_priority_child *place, const char
 		return NULL;
 	*c = (struct child){.aggregate = a, .place = place};
 	const struct lb_leaf_parent parent = {
-		on_leaf, c, a->env.parent.owner, a->env.parent.checks};
+		on_leaf, c, a->env.parent.owner, a->env.parent.counts};
 	c->leaf = lb_leaf_new(a->env.leaf, parent, name, a->env.leaf_id(a->env.parent.ctx, name));
 	if (!c->leaf) {
 		free(c);

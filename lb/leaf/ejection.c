@@ -49,7 +49,7 @@ static void sweep_fired(struct twheel_timer *t)
 	uint64_t now = twheel_now(e->env.wheel);
 	for (uint32_t i = 0; i < e->n; i++)
 		harvest(e, i);
-	lb_outlier_sweep(&e->conf, e->hosts, e->n, now, e->env.rand);
+	lb_outlier_sweep(&e->conf, e->hosts, e->n, now, e->env.rand, e->env.counts);
 	begin_interval(e, now);
 	carry_out(e);
 }
@@ -128,6 +128,9 @@ void lb_ejection_configure(struct lb_ejection *e, const struct lb_outlier_conf *
 {
 	uint64_t interval_ns = e->conf.interval_ns;
 	e->conf = *conf;
+	e->env.counts[LB_OUTLIER_SUCCESS_RATE].was_enabled |= conf->success_rate.enabled;
+	e->env.counts[LB_OUTLIER_FAILURE_PERCENTAGE].was_enabled |=
+		conf->failure_percentage.enabled;
 	if (!e->began_ns)
 		begin_interval(e, twheel_now(e->env.wheel));
 	else if (e->conf.interval_ns != interval_ns)

@@ -20,6 +20,7 @@ struct lb_ejection_env {
 	// request counts once (A50-E05).
 	void (*harvest)(void *ctx, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed);
 	void *ctx;
+	struct lb_outlier_counts *counts; // [LB_OUTLIER_N], added to, outlives it
 };
 
 struct lb_ejection *lb_ejection_new(const struct lb_ejection_env *); // NULL = out of memory

@@ -200,8 +200,9 @@ static bool make_parts(struct lb_leaf *leaf)
 	const struct lb_affinity_env affinity = {
 		leaf->env->wheel, last_used, on_affinity, leaf, leaf->env->sessions_use_ejected};
 	lb_leaf_members_init(&leaf->members, leaf->env, leaf->parent.owner);
-	bool has_children =
-		lb_leaf_children_init(&leaf->children, &leaf->members, leaf->name, parent);
+	bool has_children = lb_leaf_children_init(
+		&leaf->children, &leaf->members, leaf->name, &leaf->counts->wrr, parent);
+	leaf->members.env.connects = &leaf->counts->connects;
 	leaf->members.affinity = lb_affinity_new(&affinity);
 	return has_children && leaf->members.affinity;
 }
@@ -214,6 +215,7 @@ struct lb_leaf *lb_leaf_new(
 	if (!leaf)
 		return NULL;
 	*leaf = (struct lb_leaf){.env = env, .parent = parent, .later = {.fire = later_fired}};
+	leaf->counts = parent.counts ? parent.counts : &leaf->uncounted;
 	leaf->layer = (struct lb_leaf_layer){.id = id, .name = memcpy(leaf->name, name, size)};
 	if (!make_parts(leaf)) {
 		lb_leaf_free(leaf);
@@ -274,7 +276,7 @@ static struct lb_health *health_new(struct lb_leaf *leaf)
 		.is_used = leaf->env->is_used,
 		.ctx = leaf->env->ctx,
 		.cluster = leaf->name,
-		.counts = leaf->parent.checks,
+		.counts = &leaf->counts->checks,
 	};
 	return lb_health_new(&env);
 }
@@ -288,8 +290,8 @@ static int plan_make(struct lb_leaf *leaf, const struct lb_leaf_config *config, 
 	                  ? lb_leaf_leaving_init(&p->leaving, &all->leaving, all->layout, p->layout)
 	                  : -ENOMEM;
 	int layer_err = lb_leaf_layer_init(&p->layer, &leaf->layer, leaf->env->breakers, config);
-	const struct lb_ejection_env ejection = {
-		leaf->env->wheel, leaf->env->rand, leaf->env->harvest, leaf->env->ctx};
+	const struct lb_ejection_env ejection = {leaf->env->wheel, leaf->env->rand,
+		leaf->env->harvest, leaf->env->ctx, leaf->counts->outliers};
 	bool begins = has_outlier(config) && !leaf->ejection;
 	if (begins)
 		p->ejection = lb_ejection_new(&ejection);

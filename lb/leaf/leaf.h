@@ -89,15 +89,22 @@ struct lb_leaf_env {
 	void *ctx;
 };
 
+// What leaves have counted of what they decide, not of requests.
+struct lb_leaf_counts {
+	struct lb_health_counts checks;
+	struct lb_outlier_counts outliers[LB_OUTLIER_N];
+	struct lb_wrr_counts wrr;
+	struct lb_connect_counts connects;
+};
+
 // The parent that a leaf reports to.
 struct lb_leaf_parent {
 	// As for a node. The picker is one that lb_leaf_layer() knows.
 	int (*publish)(void *ctx, enum lb_state, struct lb_picker *);
 	void *ctx;
 	void *owner; // owner of the leaf's members, for member_take
-	// What health checks count is added here. Outlives the leaf, since totals must not fall
-	// when checks end. NULL = is not counted.
-	struct lb_health_counts *checks;
+	// Added to. Outlives the leaf, since totals must not fall when it goes. NULL = nobody asks.
+	struct lb_leaf_counts *counts;
 };
 
 // Publishes nothing until the first update. Copies the name; id distinguishes leaves in a request's

@@ -198,7 +198,7 @@ static int publish(void *ctx, enum lb_state state, struct lb_picker *picker)
 // The whole.
 
 bool lb_leaf_children_init(struct lb_leaf_children *all, struct lb_leaf_members *members,
-	const char *cluster, struct lb_leaf_children_parent parent)
+	const char *cluster, struct lb_wrr_counts *wrr, struct lb_leaf_children_parent parent)
 {
 	static const struct lb_priority_ops ops = {
 		child_create, child_update, child_exit_idle, child_dump, child_free, publish};
@@ -211,6 +211,7 @@ bool lb_leaf_children_init(struct lb_leaf_children *all, struct lb_leaf_members 
 			.wheel = env->wheel,
 			.rand = env->rand,
 			.orca = env->orca,
+			.wrr = wrr,
 			.ops_of = env->ops_of,
 			.services = &services,
 			.ctx = all,

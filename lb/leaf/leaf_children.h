@@ -28,9 +28,9 @@ struct lb_leaf_children {
 	bool ignores_reresolution;
 };
 
-// Borrows the name, too. False = out of memory; call fini anyway.
+// Borrows the name and the counts, too. False = out of memory; call fini anyway.
 [[nodiscard]] bool lb_leaf_children_init(struct lb_leaf_children *, struct lb_leaf_members *,
-	const char *cluster, struct lb_leaf_children_parent);
+	const char *cluster, struct lb_wrr_counts *, struct lb_leaf_children_parent);
 void lb_leaf_children_fini(struct lb_leaf_children *);
 // Gives them the layout. Returns 0, or -ENOMEM with nothing changed except children that had
 // already taken theirs.

@@ -14,6 +14,7 @@
 struct lb_leaf {
 	const struct lb_leaf_env *env;
 	struct lb_leaf_parent parent;
+	struct lb_leaf_counts *counts, uncounted; // the parent's, or, without, nobody's
 	struct lb_leaf_members members; // and the layout, which is owned here
 	struct lb_leaf_children children; // the policies of its priorities
 	struct lb_ejection *ejection; // owned; NULL = nobody is to be (A50-E01)

@@ -9,6 +9,7 @@ struct sweep {
 	uint32_t n, n_ejected;
 	uint64_t now_ns;
 	struct rand *rand;
+	struct lb_outlier_counts *counts; // of the method that runs
 };
 
 bool lb_outlier_counts(const struct lb_outlier_conf *c)
@@ -38,8 +39,17 @@ static bool is_full(const struct sweep *s)
 
 static void eject(struct sweep *s, struct lb_outlier_host *h, const struct lb_outlier_algorithm *a)
 {
-	if (h->ejected || rand_below(s->rand, 100) >= a->enforcement_percent)
+	if (h->ejected)
 		return;
+	if (is_full(s)) {
+		s->counts->spared_by_limit++;
+		return;
+	}
+	if (rand_below(s->rand, 100) >= a->enforcement_percent) {
+		s->counts->spared_by_chance++;
+		return;
+	}
+	s->counts->enforced++;
 	h->ejected = true;
 	h->ejected_at_ns = s->now_ns;
 	h->multiplier += h->multiplier < UINT32_MAX;
@@ -69,7 +79,7 @@ static void run_success_rate(struct sweep *s)
 		variance += off * off / n;
 	}
 	double cut = mean - sqrt(variance) * s->conf->stdev_factor / 1000;
-	for (uint32_t i = 0; i < s->n && !is_full(s); i++)
+	for (uint32_t i = 0; i < s->n; i++)
 		if (is_candidate(&s->hosts[i], a) && success_percent(&s->hosts[i]) < cut)
 			eject(s, &s->hosts[i], a);
 }
@@ -80,7 +90,7 @@ static void run_failure_percentage(struct sweep *s)
 	uint32_t n = count_candidates(s, a);
 	if (n == 0 || n < a->minimum_hosts)
 		return;
-	for (uint32_t i = 0; i < s->n && !is_full(s); i++) {
+	for (uint32_t i = 0; i < s->n; i++) {
 		struct lb_outlier_host *h = &s->hosts[i];
 		double failed = 100.0 * (double)h->n_failed / (double)(h->n_ok + h->n_failed);
 		if (is_candidate(h, a) && failed > s->conf->threshold_percent)
@@ -111,13 +121,15 @@ static void forgive(struct sweep *s)
 }
 
 void lb_outlier_sweep(const struct lb_outlier_conf *conf, struct lb_outlier_host *hosts, uint32_t n,
-	uint64_t now_ns, struct rand *rand)
+	uint64_t now_ns, struct rand *rand, struct lb_outlier_counts counts[LB_OUTLIER_N])
 {
 	struct sweep s = {.conf = conf, .hosts = hosts, .n = n, .now_ns = now_ns, .rand = rand};
 	for (uint32_t i = 0; i < n; i++)
 		s.n_ejected += hosts[i].ejected;
+	s.counts = &counts[LB_OUTLIER_SUCCESS_RATE];
 	if (conf->success_rate.enabled)
 		run_success_rate(&s);
+	s.counts = &counts[LB_OUTLIER_FAILURE_PERCENTAGE];
 	if (conf->failure_percentage.enabled)
 		run_failure_percentage(&s);
 	forgive(&s);

@@ -27,6 +27,15 @@ struct lb_outlier_conf {
 	uint32_t threshold_percent;
 };
 
+enum lb_outlier_method { LB_OUTLIER_SUCCESS_RATE, LB_OUTLIER_FAILURE_PERCENTAGE, LB_OUTLIER_N };
+// What became of the outliers that sweeps found, by what found them (gRFC A91); ejected already,
+// they are none.
+struct lb_outlier_counts {
+	uint64_t enforced;
+	uint64_t spared_by_chance, spared_by_limit; // enforcement_percent; max_ejection_percent
+	bool was_enabled; // at any time
+};
+
 struct lb_outlier_host {
 	uint64_t n_ok, n_failed; // of the interval that the sweep ends
 	uint64_t ejected_at_ns;
@@ -36,8 +45,9 @@ struct lb_outlier_host {
 
 // true if any algorithm is enabled (A50-E01)
 bool lb_outlier_counts(const struct lb_outlier_conf *);
-// One sweep over all endpoints of a cluster. Changes ejected, ejected_at_ns and multiplier.
+// One sweep over all endpoints of a cluster. Changes ejected, ejected_at_ns and multiplier; adds to
+// counts.
 void lb_outlier_sweep(const struct lb_outlier_conf *, struct lb_outlier_host *hosts, uint32_t n,
-	uint64_t now_ns, struct rand *);
+	uint64_t now_ns, struct rand *, struct lb_outlier_counts counts[LB_OUTLIER_N]);
 // When an ejection ends: the first sweep after this restores the host (A50-E14).
 uint64_t lb_outlier_ejected_until(const struct lb_outlier_conf *, const struct lb_outlier_host *);

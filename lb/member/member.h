@@ -33,6 +33,13 @@ struct lb_member_watcher {
 };
 
 // Borrowed by all members made with it; they lie side by side in memory.
+// Connections to endpoints as their members see them (gRFC A94): an endpoint's first one, whatever
+// workers add to it. Those to its other addresses that the race gave up do not count, nor do those
+// that there were already.
+struct lb_connect_counts {
+	uint64_t succeeded, failed, disconnections;
+};
+
 struct lb_member_env {
 	struct lb_connectivity *connectivity; // provides subchannels and the wheel
 	uint64_t attempt_delay_ns; // until the next address is tried in parallel (PF-02); 250 ms
@@ -44,6 +51,7 @@ struct lb_member_env {
 	// (NULL = plain text), or -ENOMEM. NULL = all are plain text.
 	int (*security)(void *ctx, const struct ip_port *, struct lb_security **ret);
 	void *ctx;
+	struct lb_connect_counts *connects; // added to, outlives it; NULL = nobody asks
 	// Queued while members are put off; its callback lets them ask again (lb_member_ask_again).
 	// Without take(), no member is put off. The owner unqueues it before it frees the env.
 	struct lb_queued_attempt queued;

@@ -97,6 +97,16 @@ static void enter(struct lb_member *m, enum lb_member_phase phase)
 	m->phase = (unsigned)phase & 7;
 }
 
+static void count(const struct lb_member *m, enum lb_state before, enum lb_state now)
+{
+	struct lb_connect_counts *c = lb_member_env_of(m)->connects;
+	if (!c)
+		return;
+	c->succeeded += before == LB_CONNECTING && now == LB_READY;
+	c->failed += before == LB_CONNECTING && now == LB_TRANSIENT_FAILURE && !is_stuck(m);
+	c->disconnections += before == LB_READY && now != LB_READY;
+}
+
 // Tells the watchers what changed since begin(). They may change more, and the inner round tells
 // everybody: then the outer one has nothing left to say. The member may be gone after this.
 static void end(struct lb_member *m)
@@ -109,7 +119,9 @@ static void end(struct lb_member *m)
 		lb_member_give_back(m);
 		enter(m, PHASE_IDLE);
 	}
-	m->raw = (unsigned)raw_of(m) & 3;
+	enum lb_state now = raw_of(m);
+	count(m, (enum lb_state)m->raw, now);
+	m->raw = (unsigned)now & 3;
 	if (m->has_news) {
 		m->has_news = false;
 		lb_member_tell(m);

@@ -45,6 +45,15 @@ struct lb_node_config {
 struct lb_node_ops;
 typedef const struct lb_node_ops *lb_node_ops_find(enum lb_policy_kind);
 
+// What weighted_round_robin met when it weighed its endpoints (gRFC A78), which it does once an
+// update period, and when they change.
+struct lb_wrr_counts {
+	uint64_t updates;
+	uint64_t rr_fallback; // of these, those with fewer than two weights: plain round robin
+	// Endpoints without a weight, in each: no report gave one or the blackout lasts; expired.
+	uint64_t not_yet_usable, stale;
+};
+
 // What nodes may ask of their environment.
 struct lb_node_services {
 	// Returns a dense number owned by this node: its index in each worker's
@@ -72,6 +81,7 @@ struct lb_node_env {
 	struct rand *rand;
 	struct lb_orca_table *orca; // reports by member id (lb/pick/orca.h); NULL = none
 	lb_node_ops_find *ops_of; // makes child nodes; usually lb_node_ops_of
+	struct lb_wrr_counts *wrr; // added to; NULL = nobody asks
 	const struct lb_node_services *services;
 	void *ctx; // of the services
 	// Private to lb/policy/node.c:

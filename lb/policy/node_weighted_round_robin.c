@@ -60,19 +60,34 @@ static bool left(struct lb_spread *s, uint16_t scaled)
 	return w->n_top == 0;
 }
 
-// A58-04: one more, without a weight, stands for the mean.
-static void scale(struct wrr *w, const struct lb_cells *cells, double *weights, uint16_t *scaled)
+// 0 = none now.
+static double weight_of(const struct wrr *w, uint32_t member, struct lb_wrr_counts *counts)
 {
 	const struct lb_node_env *env = w->spread.base.env;
 	uint64_t now_ns = twheel_now(env->wheel);
-	for (uint32_t i = 0; i < cells->n; i++) {
-		uint32_t member = lb_cells_at(cells, i)->member;
-		weights[i] = env->orca ? lb_orca_weight(env->orca, member, &w->conf, now_ns) : 0;
-	}
+	double weight = env->orca ? lb_orca_weight(env->orca, member, &w->conf, now_ns) : 0;
+	if (weight > 0)
+		return weight;
+	bool is_stale = env->orca && lb_orca_look(env->orca, member, &w->conf, now_ns, &weight) ==
+	                                     LB_ORCA_EXPIRED;
+	*(is_stale ? &counts->stale : &counts->not_yet_usable) += 1;
+	return 0;
+}
+
+// A58-04: one more, without a weight, stands for the mean.
+static void scale(struct wrr *w, const struct lb_cells *cells, double *weights, uint16_t *scaled)
+{
+	struct lb_wrr_counts nobodys = {0}, *wrr = w->spread.base.env->wrr;
+	struct lb_wrr_counts *counts = wrr ? wrr : &nobodys;
+	for (uint32_t i = 0; i < cells->n; i++)
+		weights[i] = weight_of(w, lb_cells_at(cells, i)->member, counts);
 	weights[cells->n] = 0;
-	if (!lb_stride_scale(weights, cells->n + 1, scaled))
-		for (uint32_t i = 0; i <= cells->n; i++)
-			scaled[i] = LB_STRIDE_MAX; // plain round robin
+	counts->updates++;
+	if (lb_stride_scale(weights, cells->n + 1, scaled))
+		return;
+	counts->rr_fallback++;
+	for (uint32_t i = 0; i <= cells->n; i++)
+		scaled[i] = LB_STRIDE_MAX; // plain round robin
 }
 
 static int set_all(struct wrr *w, struct lb_cells *cells, const uint16_t *scaled, bool *ret_changed)

@@ -103,7 +103,8 @@ def test_ops_11_endpoints_and_single_clusters_are_told_when_asked_for(metered):
     assert {dict(labels).get("cluster") for _, labels in endpoints} == {"blue", "green", "rpc", None}
     assert not any(name.startswith("shunt_endpoint") for name, _ in samples(fetch(metered.bed)))
     blue = samples(fetch(metered.bed, "/metrics?cluster=blue&cluster=blue&cluster=absent"))
-    assert {dict(labels)["cluster"] for _, labels in blue} == {"blue"}
+    assert {value for _, labels in blue for name, value in labels
+            if name in ("cluster", "grpc_lb_backend_service")} == {"blue"}
     assert "400" in fetch(metered.bed, "/metrics?scope=everything", head=True)
     assert "404" in fetch(metered.bed, "/nothing", head=True)
     assert fetch(metered.bed, "/ready") == "ready\n"

@@ -256,7 +256,7 @@ static void init_leaf(struct control *c, uint32_t id)
 		.probes = c->probes,
 		.ctx = l};
 	l->leaf = lb_leaf_new(&l->env,
-		(struct lb_leaf_parent){.publish = on_publish, .ctx = l, .checks = &l->checks},
+		(struct lb_leaf_parent){.publish = on_publish, .ctx = l, .counts = &l->counts},
 		names[id], id);
 	l->breaker = lb_breakers_get(c->breakers, names[id], "");
 	CHECK(l->leaf && l->breaker);

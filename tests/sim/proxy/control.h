@@ -69,7 +69,7 @@ struct control_leaf {
 	struct lb_retry_budget retry_budget;
 	const struct lb_outlier_conf *outlier;
 	struct lb_check *check; // borrowed; NULL = no health checks
-	struct lb_health_counts checks;
+	struct lb_leaf_counts counts;
 	uint32_t load; // of its locality, index of lb_link.loads
 	struct lb_loads *loads; // counted; NULL = none
 	uint64_t idle_timeout_ns;

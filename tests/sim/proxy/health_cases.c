@@ -52,7 +52,7 @@ static void assert_health(
 
 static struct lb_health_counts counts_of(struct world *w)
 {
-	return w->control.leaves[0].checks;
+	return w->control.leaves[0].counts.checks;
 }
 
 // That the worker has for checks.

@@ -195,7 +195,8 @@ static void ops_11_what_is_asked_for_is_told_and_nothing_else(void **state)
 	give_three(w);
 	struct told *t = tell(w, &(struct scrape_ask){.names = {"d", "b", "d", "z"}, .n_names = 4});
 	assert_int_equal(count_with(t, "shunt_cluster_up{"), 2);
-	assert_int_equal(count_with(t, "{cluster="), t->n);
+	assert_int_equal(
+		count_with(t, "{cluster=") + count_with(t, "{grpc_lb_backend_service="), t->n);
 	told_free(t);
 	t = tell(w, &(struct scrape_ask){.endpoints = true});
 	assert_int_equal(count_with(t, "shunt_endpoint_up{"), 6);
@@ -206,6 +207,31 @@ static void ops_11_what_is_asked_for_is_told_and_nothing_else(void **state)
 	t = tell(w, &(struct scrape_ask){.endpoints = true, .names = {"c"}, .n_names = 1});
 	assert_int_equal(count_with(t, "shunt_endpoint_up{cluster=c,"), 2);
 	assert_int_equal(count_with(t, "shunt_endpoint_up{"), 2);
+	told_free(t);
+}
+
+// OPS-227 to OPS-229
+static void ops_229_connections_of_a_cluster_count_from_its_beginning(void **state)
+{
+	struct world *w = *state;
+	struct lb_command c;
+	give_three(w);
+	struct told *t = tell(w, &(struct scrape_ask){0});
+#define OF_D "{grpc_lb_backend_service=d,} "
+	assert_true(has(t, "grpc_subchannel_connection_attempts_succeeded_total" OF_D "0"));
+	assert_true(has(t, "grpc_subchannel_disconnections_total" OF_D "0"));
+	assert_int_equal(count_with(t, "grpc_lb_wrr_"), 0); // no policy weighs
+	assert_int_equal(count_with(t, "grpc_lb_outlier_"), 0); // nobody looks for them
+	told_free(t);
+	while (spsc_read(&w->link->commands, &c)) {
+		struct lb_event up = {.kind = LB_EVENT_CONNECTED, .endpoint_id = c.endpoint->id};
+		if (c.kind == LB_COMMAND_CONNECT)
+			assert_true(spsc_write(&w->link->events, &up));
+	}
+	turns(w, 1);
+	t = tell(w, &(struct scrape_ask){0});
+	assert_true(has(t, "grpc_subchannel_connection_attempts_succeeded_total" OF_D "2"));
+	assert_true(has(t, "grpc_subchannel_connection_attempts_failed_total" OF_D "0"));
 	told_free(t);
 }
 
@@ -229,4 +255,5 @@ static void ops_15_the_newest_snapshot_has_the_number_that_workers_tell(void **s
 RUN_SUITE("ctrl/scrape", CASE(ops_10_clusters_that_come_and_go_meanwhile_are_told_once),
 	CASE(a_histogram_is_cumulative_up_to_its_count),
 	CASE(ops_11_what_is_asked_for_is_told_and_nothing_else),
+	CASE(ops_229_connections_of_a_cluster_count_from_its_beginning),
 	CASE(ops_15_the_newest_snapshot_has_the_number_that_workers_tell))

@@ -19,6 +19,7 @@ struct fixture {
 	uint64_t n_ok[N], n_failed[N]; // counted since the last harvest
 	uint32_t n_harvests;
 	struct lb_ejection_env env;
+	struct lb_outlier_counts counts[LB_OUTLIER_N];
 };
 
 static void harvest(void *ctx, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed)
@@ -45,7 +46,7 @@ static void init(struct fixture *f)
 		struct ip_port a = world_addr(i);
 		f->members[i] = lb_member_new(&f->member_env, i, &a, 1);
 	}
-	f->env = (struct lb_ejection_env){f->world.wheel, &f->world.rand, harvest, f};
+	f->env = (struct lb_ejection_env){f->world.wheel, &f->world.rand, harvest, f, f->counts};
 	f->ejection = lb_ejection_new(&f->env);
 	assert_non_null(f->ejection);
 }

@@ -12,6 +12,7 @@ struct fixture {
 	uint32_t n;
 	struct rand rand;
 	uint64_t now_ns;
+	struct lb_outlier_counts counts[LB_OUTLIER_N];
 };
 
 static struct fixture rates(uint32_t n)
@@ -50,7 +51,7 @@ static void set(struct fixture *f, uint32_t i, uint64_t n_ok, uint64_t n_failed)
 static uint32_t sweep(struct fixture *f)
 {
 	f->now_ns += f->conf.interval_ns;
-	lb_outlier_sweep(&f->conf, f->hosts, f->n, f->now_ns, &f->rand);
+	lb_outlier_sweep(&f->conf, f->hosts, f->n, f->now_ns, &f->rand, f->counts);
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < f->n; i++)
 		n += f->hosts[i].ejected;
@@ -252,6 +253,34 @@ static void nothing_is_counted_unless_an_algorithm_is_on(void **state) // A50-E0
 	assert_int_equal(sweep(&f), 0);
 }
 
+// OPS-227
+static void ops_227_outliers_count_by_what_found_them_and_what_became_of_them(void **state)
+{
+	struct fixture f = failures(15);
+	const struct lb_outlier_counts *n = &f.counts[LB_OUTLIER_FAILURE_PERCENTAGE];
+	for (uint32_t i = 0; i < 10; i++)
+		set(&f, i, 0, 100);
+	sweep(&f);
+	assert_int_equal(n->enforced, 2);
+	assert_int_equal(n->spared_by_limit, 8);
+	sweep(&f);
+	assert_int_equal(n->enforced, 2); // who is ejected already is none
+	assert_int_equal(n->spared_by_limit, 16);
+	quiet(&f);
+	while (sweep(&f))
+		;
+	assert_int_equal(n->enforced, 2); // an ejection that is over stays counted
+	f.conf.failure_percentage.enforcement_percent = 0;
+	for (uint32_t i = 0; i < 5; i++)
+		set(&f, i, i ? 100 : 0, i ? 0 : 100);
+	sweep(&f);
+	assert_int_equal(n->spared_by_chance, 1);
+	f.conf.success_rate.enabled = true;
+	assert_int_equal(sweep(&f), 1);
+	assert_int_equal(f.counts[LB_OUTLIER_SUCCESS_RATE].enforced, 1);
+	assert_int_equal(n->enforced, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +296,7 @@ int main(void)
 		cmocka_unit_test(ejection_again_at_the_next_sweep_lasts_twice_as_long),
 		cmocka_unit_test(the_time_of_an_ejection_is_bounded_and_saturates),
 		cmocka_unit_test(nothing_is_counted_unless_an_algorithm_is_on),
+		cmocka_unit_test(ops_227_outliers_count_by_what_found_them_and_what_became_of_them),
 	};
 	return cmocka_run_group_tests_name("lb/outlier", tests, NULL, NULL);
 }

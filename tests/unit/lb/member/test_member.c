@@ -694,6 +694,34 @@ static void random_life_agrees_with_the_rules(void **state)
 	}
 }
 
+// OPS-229
+static void ops_229_attempts_and_losses_count_as_the_endpoint_sees_them(void **state)
+{
+	(void)state;
+	struct lb_connect_counts n = {0};
+	struct member_world f;
+	member_world_init(&f, (uint32_t[]){1}, 1);
+	f.env.connects = &n;
+	lb_member_connect(f.member);
+	member_world_event(&f, LB_EVENT_FAILED, 1, "refused");
+	assert_int_equal(n.failed, 1);
+	world_pass(&f.world, 5 * WORLD_S); // the next one is under way
+	assert_int_equal(lb_member_raw_state(f.member), LB_CONNECTING);
+	member_world_event(&f, LB_EVENT_FAILED, 1, "refused");
+	assert_int_equal(n.failed, 2);
+	world_pass(&f.world, 5 * WORLD_S);
+	member_world_event(&f, LB_EVENT_CONNECTED, 1, "");
+	assert_int_equal(n.succeeded, 1);
+	assert_int_equal(n.disconnections, 0);
+	lb_member_set_ejected(f.member, true); // which keeps the connection
+	assert_int_equal(n.disconnections, 0);
+	member_world_event(&f, LB_EVENT_LOST, 1, "closed");
+	assert_int_equal(n.disconnections, 1);
+	assert_int_equal(n.failed, 2);
+	assert_int_equal(n.succeeded, 1);
+	member_world_fini(&f);
+}
+
 RUN_SUITE("lb/member", cmocka_unit_test(nothing_connects_unless_asked),
 	cmocka_unit_test(
 		single_address_connects_and_is_lost_and_waits_for_the_next_connect_request),
@@ -718,4 +746,5 @@ RUN_SUITE("lb/member", cmocka_unit_test(nothing_connects_unless_asked),
 	cmocka_unit_test(last_watcher_may_put_the_member),
 	cmocka_unit_test(members_in_any_number_come_and_go),
 	cmocka_unit_test(each_failed_allocation_is_survived),
-	cmocka_unit_test(random_life_agrees_with_the_rules))
+	cmocka_unit_test(random_life_agrees_with_the_rules),
+	cmocka_unit_test(ops_229_attempts_and_losses_count_as_the_endpoint_sees_them))

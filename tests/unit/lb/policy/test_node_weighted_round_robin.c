@@ -72,6 +72,37 @@ static void fewer_than_two_weights_are_plain_round_robin(void **state)
 	node_world_fini(&w);
 }
 
+// OPS-228: each update once more for each endpoint that has none.
+static void ops_228_endpoints_without_a_weight_count_by_why_in_each_update(void **state)
+{
+	(void)state;
+	struct lb_wrr_counts n = {0};
+	struct node_world w;
+	init(&w, 3);
+	w.env.wrr = &n;
+	report(&w, 1, 500); // which stays the only one: plain round robin
+	world_pass(&w.world, WORLD_S + WORLD_MS * 500);
+	assert_int_equal(n.updates, 1);
+	assert_int_equal(n.rr_fallback, 1);
+	assert_int_equal(n.not_yet_usable, 3); // that of the report in its blackout
+	world_pass(&w.world, 20 * WORLD_S);
+	assert_int_equal(n.updates, 21);
+	assert_int_equal(n.rr_fallback, 21);
+	assert_in_range(n.not_yet_usable, 21 * 2 + 8, 21 * 2 + 11);
+	assert_int_equal(n.stale, 0);
+	world_pass(&w.world, 200 * WORLD_S);
+	assert_int_equal(n.updates, 221);
+	assert_in_range(n.stale, 38, 43);
+	struct lb_wrr_counts before = n;
+	report(&w, 0, 100);
+	report(&w, 1, 100);
+	report(&w, 2, 100);
+	world_pass(&w.world, 20 * WORLD_S); // without the blackout's ten
+	assert_in_range(n.rr_fallback - before.rr_fallback, 8, 11);
+	assert_int_equal(n.stale, before.stale);
+	node_world_fini(&w);
+}
+
 // MC-11: a report acts within one update period; where nothing changes nothing is published.
 static void report_acts_within_one_period(void **state)
 {
@@ -177,6 +208,7 @@ RUN_SUITE("lb/node_weighted_round_robin",
 	cmocka_unit_test(reports_are_wanted_of_answers_also_in_place_of_a_stream),
 	cmocka_unit_test(weights_share_the_picks_once_blackout_is_over),
 	cmocka_unit_test(fewer_than_two_weights_are_plain_round_robin),
+	cmocka_unit_test(ops_228_endpoints_without_a_weight_count_by_why_in_each_update),
 	cmocka_unit_test(report_acts_within_one_period),
 	cmocka_unit_test(weights_survive_updates_but_not_a_lost_connection),
 	cmocka_unit_test(others_share_when_the_heaviest_leaves),
