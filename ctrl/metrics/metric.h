@@ -159,6 +159,8 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 		"Bytes of payload, each when it was sent first.")                                  \
 	X(TCP_RECEIVED_BYTES, COUNTER, "shunt_tcp_received_bytes", "",                             \
 		"Bytes of payload, received in order.")                                            \
+	X(ROUND_TRIPS, HISTOGRAM, "shunt_tcp_round_trip_seconds", "side",                          \
+		"Smoothed round trip times of connections, each looked at every second.")          \
 	X(EVENTS, COUNTER, "shunt_events", "layer event",                                          \
 		"The counters of `show workers`, of all workers.")                                 \
 	X(ACCESS_LINES, COUNTER, "shunt_access_log_lines", "",                                     \

@@ -147,6 +147,18 @@ static void tell_own(struct scrape *s, enum metric_id id, uint32_t unused)
 				LABELS(owns[i].label));
 }
 
+static void tell_round_trips(struct scrape *s, enum metric_id id, uint32_t unused)
+{
+	struct histogram clients = {0}, backends = {0};
+	for (uint32_t w = 0; w < workers_count(s->conf.workers); w++) {
+		const struct lb_link *l = workers_link(s->conf.workers, w);
+		histogram_gather(&clients, &l->client_round_trips);
+		histogram_gather(&backends, &l->backend_round_trips);
+	}
+	scrape_tell_histogram(s, id, &clients, "clients");
+	scrape_tell_histogram(s, id, &backends, "backends");
+}
+
 // What goes up and down is no event, and is told elsewhere.
 static bool is_gauge(const char *group, const char *name)
 {
@@ -393,6 +405,7 @@ const struct scrape_family scrape_process[] = {
 	ONCE(TCP_RESENT, tell_own),
 	ONCE(TCP_SENT_BYTES, tell_own),
 	ONCE(TCP_RECEIVED_BYTES, tell_own),
+	ONCE(ROUND_TRIPS, tell_round_trips),
 	ONCE(EVENTS, tell_events),
 	ONCE(ACCESS_LINES, tell_access_log),
 	ONCE(ACCESS_DROPPED, tell_access_log),

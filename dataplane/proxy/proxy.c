@@ -149,6 +149,7 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 		proxy_free(p);
 		return NULL;
 	}
+	proxy_round_trips_begin(p);
 	return p;
 }
 
@@ -178,6 +179,7 @@ void proxy_free(struct proxy *p)
 	twheel_cancel(p->wheel, &p->drain.timer);
 	twheel_cancel(p->wheel, &p->drain.hush_timer);
 	twheel_cancel(p->wheel, &p->inflight.timer);
+	twheel_cancel(p->wheel, &p->round_trips.timer);
 	lb_quota_cache_return(&p->quota_cache);
 	h2_context_free(p->h2);
 	proxy_handshakes_fini(&p->handshakes);

@@ -16,6 +16,7 @@
 #include "dataplane/proxy/probe.h"
 #include "dataplane/proxy/queue.h"
 #include "dataplane/proxy/reclaim.h"
+#include "dataplane/proxy/round_trips.h"
 #include "dataplane/proxy/scratch.h"
 #include "dataplane/proxy/share.h"
 #include "dataplane/proxy/source.h"
@@ -103,6 +104,7 @@ struct proxy {
 	struct proxy_probes probes; // health checks
 	struct proxy_inflight inflight; // what an operator asked for
 	struct proxy_pressure pressure; // on the chunks
+	struct proxy_round_trips round_trips; // of connections
 	struct proxy_listener listeners[LB_MAX_FRONTENDS];
 	struct proxy_listener vips[LB_MAX_VIPS];
 	uint64_t vips_version; // of the table that was followed last; 0 = none

@@ -214,6 +214,8 @@ struct lb_link {
 	// in the last of `times`, which nobody reads.
 	struct lb_cluster_times *times;
 	struct lb_frontend_times *frontends;
+	// Samples of connections' smoothed round trips, a second apart or more; likewise.
+	struct histogram client_round_trips, backend_round_trips;
 	struct lb_endpoint_counters *endpoints; // [LB_MAX_ENDPOINTS] w: worker (relaxed), r: ctrl
 	struct lb_member_counters *members; // [LB_MAX_MEMBERS] w: worker (relaxed), r: ctrl
 	struct lb_load_counters *loads; // [LB_MAX_LOADS] likewise; 0 is unused

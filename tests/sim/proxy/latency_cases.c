@@ -222,6 +222,28 @@ static void ops_226_the_text_of_a_local_reply_is_a_body(void **state)
 	world_free(w);
 }
 
+// OPS-230
+static void ops_230_round_trips_are_sampled_by_side_once_a_second(void **state)
+{
+	struct world *w = ready_world(NULL);
+	const struct histogram *clients = &w->link->client_round_trips;
+	const struct histogram *backends = &w->link->backend_round_trips;
+	struct ask *a = ask(w, KIND_ECHO, 1000);
+	finish(w);
+	assert_ok(w, a);
+	uint64_t n = count_of(clients), m = count_of(backends);
+	world_run(w, 10 * SECOND);
+	n = count_of(clients) - n;
+	m = count_of(backends) - m;
+	uint64_t n_clients = counter_read(&w->link->counters.client_connections);
+	assert_in_range(n, 9, 10 * n_clients);
+	assert_true(m >= 9);
+	uint64_t least_ns = 2 * w->wire.delay_ns;
+	assert_true(clients->sum_ns / count_of(clients) >= least_ns);
+	assert_true(backends->sum_ns / count_of(backends) >= least_ns);
+	world_free(w);
+}
+
 #define CASE(f) cmocka_unit_test(f)
 RUN_SUITE("sim/proxy_latency", CASE(ops_02_time_at_the_backend_is_not_added),
 	CASE(ops_03_a_delay_before_the_backend_is_added),
@@ -230,4 +252,5 @@ RUN_SUITE("sim/proxy_latency", CASE(ops_02_time_at_the_backend_is_not_added),
 	CASE(ops_05_answers_count_by_status_or_class),
 	CASE(ops_01_each_request_of_a_client_that_leaves_is_counted_once),
 	CASE(ops_226_bodies_count_once_when_their_request_is_over),
-	CASE(ops_226_the_text_of_a_local_reply_is_a_body))
+	CASE(ops_226_the_text_of_a_local_reply_is_a_body),
+	CASE(ops_230_round_trips_are_sampled_by_side_once_a_second))
