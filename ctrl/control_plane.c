@@ -105,6 +105,7 @@ static void on_tick(void *arg)
 	assembler_tick(p->assembler);
 	capture_tick(p->capture);
 	traces_tick(p->traces);
+	shutdown_look(&p->shutdown); // reports may have been what was waited for
 	bool could = p->ready || (!p->shutdown.begun && assembler_ready(p->assembler));
 	if (succession_tick(p->succession, could) && could && !p->ready) {
 		p->ready = true;
@@ -168,7 +169,8 @@ static void on_shutdown(void *ctx)
 
 static bool may_end(void *ctx)
 {
-	return succession_may_end(((struct control_plane *)ctx)->succession);
+	struct control_plane *p = ctx;
+	return succession_may_end(p->succession) && load_report_finish(p->loads);
 }
 
 static void on_stop(void *ctx)
@@ -272,11 +274,9 @@ static int start_transport(struct control_plane *p, struct lb_err *err)
 {
 	gpr_set_log_function(on_grpc_log);
 	p->grpc = xds_grpc_new();
-	if (p->grpc)
-		xds_grpc_set_max_len(
-			p->grpc, MESSAGE_PER_RESPONSE * xds_max_response_len(p->conf.config));
 	if (!p->grpc || loop_watch_fd(p->loop, xds_grpc_fd(p->grpc), on_grpc_ready, p))
 		return lb_err_set(err, "out of memory");
+	xds_grpc_set_max_len(p->grpc, MESSAGE_PER_RESPONSE * xds_max_response_len(p->conf.config));
 	if (traces_start(p->conf.config, p->conf.links, p->loop, &p->rand, &p->traces, err))
 		return -EINVAL;
 	struct load_report_conf conf = {

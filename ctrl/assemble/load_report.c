@@ -299,6 +299,11 @@ void load_report_free(struct load_report *r)
 	free(r);
 }
 
+bool load_report_finish(struct load_report *r)
+{
+	return load_servers_finish(&r->servers);
+}
+
 void load_report_event(struct load_report *r, const struct lb_event *event)
 {
 	CHECK(event->kind == LB_EVENT_METRIC);

@@ -38,6 +38,9 @@ struct load_report_conf { // all borrowed, outlive it
 // Returns NULL if out of memory. Sends nothing before the first leaf.
 struct load_report *load_report_new(const struct load_report_conf *);
 void load_report_free(struct load_report *); // after its leaves are freed; NULL is fine
+// The process ends and nobody counts any more: the last reports leave (LR-12). True = nothing is
+// waited for; until then it is to be called again.
+bool load_report_finish(struct load_report *);
 // Handles LB_EVENT_METRIC.
 void load_report_event(struct load_report *, const struct lb_event *);
 

@@ -21,6 +21,14 @@ void load_servers_fini(struct load_servers *all)
 	xds_node_fini(&all->node);
 }
 
+bool load_servers_finish(struct load_servers *all)
+{
+	bool is_over = true;
+	for (struct load_server *s = all->first; s; s = s->next)
+		is_over &= xds_lrs_finish(s->lrs);
+	return is_over;
+}
+
 static void on_harvest(void *ctx)
 {
 	const struct load_server *s = ctx;

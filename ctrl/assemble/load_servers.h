@@ -7,6 +7,8 @@
 #include "ctrl/xds/bootstrap/node.h"
 #include "ctrl/xds/load/lrs.h"
 
+#include <stdbool.h>
+
 struct load_report_conf;
 struct load_server;
 
@@ -29,6 +31,8 @@ struct load_server {
 // Call with conf, harvest and ctx set. Returns 0 or -ENOMEM; call fini() either way.
 [[nodiscard]] int load_servers_init(struct load_servers *);
 void load_servers_fini(struct load_servers *);
+// As xds_lrs_finish(), of all.
+bool load_servers_finish(struct load_servers *);
 // Finds or makes it. Returns NULL if out of memory.
 struct load_server *load_servers_obtain(struct load_servers *, const struct xds_server_conf *);
 // Of the first server that has clusters, or else the first; the numbers cover all. Texts are valid

@@ -31,6 +31,9 @@ struct xds_transport_ops {
 	int (*stream_send)(struct xds_stream *, const uint8_t *bytes, size_t len);
 	// Requests one message. Not to be called again before on_message.
 	void (*stream_read)(struct xds_stream *);
+	// Says that no message follows; the server ends the stream once it has read all. No message
+	// is under way. Once a stream.
+	void (*stream_end)(struct xds_stream *);
 	// Cancels the stream; no event follows. May be called inside an event.
 	void (*stream_free)(struct xds_stream *);
 	void (*free)(struct xds_transport *); // after its streams are freed; never called with NULL

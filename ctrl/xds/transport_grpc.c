@@ -31,7 +31,7 @@ struct tag {
 	struct xds_stream *stream;
 };
 
-enum op { OP_START, OP_HEADERS, OP_SEND, OP_RECV, OP_STATUS, N_OPS };
+enum op { OP_START, OP_HEADERS, OP_SEND, OP_END, OP_RECV, OP_STATUS, N_OPS };
 
 struct xds_grpc {
 	struct rpc_queue queue;
@@ -172,6 +172,12 @@ static void stream_read(struct xds_stream *s)
 		1);
 }
 
+static void stream_end(struct xds_stream *s)
+{
+	if (!s->over)
+		start(s, OP_END, &(grpc_op){.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT}, 1);
+}
+
 static void destroy(struct xds_stream *s)
 {
 	grpc_call_unref(s->call);
@@ -248,6 +254,7 @@ static void handle(struct tag *t)
 		break;
 	case OP_START:
 	case OP_HEADERS:
+	case OP_END:
 	case N_OPS:
 		break;
 	}
@@ -285,6 +292,7 @@ static const struct xds_transport_ops transport_ops = {
 	.stream_new = stream_new,
 	.stream_send = stream_send,
 	.stream_read = stream_read,
+	.stream_end = stream_end,
 	.stream_free = stream_free,
 	.free = transport_free,
 };

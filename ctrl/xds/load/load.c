@@ -321,6 +321,24 @@ bool xds_load_is_told(const struct xds_load_cluster *c)
 	return true;
 }
 
+static uint64_t untold_of(const struct xds_load_count *n)
+{
+	return n->unsent + n->sending;
+}
+
+uint64_t xds_load_n_untold(const struct xds_load *load)
+{
+	uint64_t n = 0;
+	for (const struct xds_load_cluster *c = TAILQ_FIRST(&load->clusters); c;
+		c = TAILQ_NEXT(c, order)) {
+		for (const struct xds_load_locality *l = c->localities; l; l = l->next)
+			n += untold_of(&l->ok) + untold_of(&l->error);
+		for (const struct xds_load_drop *d = c->drops; d; d = d->next)
+			n += untold_of(&d->n);
+	}
+	return n;
+}
+
 bool xds_load_is_zero(const struct xds_load_cluster *c)
 {
 	for (const struct xds_load_locality *l = c->localities; l; l = l->next) {

@@ -83,3 +83,5 @@ bool xds_load_is_zero(const struct xds_load_cluster *);
 void xds_load_tidy(struct xds_load_cluster *);
 // True if no counts are unreported.
 bool xds_load_is_told(const struct xds_load_cluster *);
+// Requests whose end, or drop, is unreported.
+uint64_t xds_load_n_untold(const struct xds_load *);

@@ -11,6 +11,7 @@
 #include "lb/base/twheel.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@
 #define MAX_GONE 4096
 // A stream that is ended at once takes along what its server has not read yet.
 #define LINGER_NS NS_PER_SECOND
+// The last report, and the server's end of the stream behind it.
+#define LAST_NS NS_PER_SECOND
 
 static const char METHOD[] = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats";
 
@@ -34,12 +37,15 @@ struct xds_lrs {
 	bool had_response; // on this stream
 	bool were_zero; // the counts of the last report on this stream
 	bool harvesting;
+	bool finishing, finished;
+	bool said_all; // the last report is on its way, or has left
 	struct xds_lrs_settings settings; // of this stream, when it had a response
 	uint64_t opened_ns; // this stream
 	uint64_t told_ns; // when the last report on it left; 0 = none has
 	struct backoff backoff; // FM-03
 	struct twheel_timer retry;
 	struct twheel_timer report;
+	struct twheel_timer last; // until the end waits no longer
 	enum xds_server_state state;
 	char *error; // why the last stream ended; NULL = none
 	struct xds_lrs_info counters;
@@ -132,6 +138,7 @@ static void stop(struct xds_lrs *r)
 {
 	close_stream(r);
 	twheel_cancel(r->conf.wheel, &r->retry);
+	twheel_cancel(r->conf.wheel, &r->last);
 	if (r->transport)
 		r->transport->ops->free(r->transport);
 	r->transport = NULL;
@@ -140,11 +147,28 @@ static void stop(struct xds_lrs *r)
 	r->state = XDS_SERVER_IDLE;
 }
 
+// What is untold by now stays so.
+static void finished(struct xds_lrs *r, const char *why)
+{
+	char what[64];
+	close_stream(r);
+	r->finished = true;
+	uint64_t n = xds_load_n_untold(&r->load);
+	snprintf(what, sizeof(what), "was not told of %" PRIu64 " requests", n);
+	if (n)
+		say(r, what, why);
+	stop(r);
+}
+
 // As with ADS (FM-03): attempts without an answer are spaced by the backoff, and a stream that had
 // worked is replaced at once, unless it lived for less than the first wait.
 static void lost(struct xds_lrs *r, const char *why)
 {
 	bool had_response = r->had_response;
+	if (r->finishing) {
+		finished(r, why);
+		return;
+	}
 	if (r->load.n == 0) { // all was told
 		stop(r);
 		return;
@@ -233,8 +257,18 @@ static void finish_report(struct xds_lrs *r)
 		c->since_ns = c->taken_ns;
 		c->sending = false;
 	}
+	if (r->finishing)
+		return;
 	arm_report(r);
 	settle(r);
+}
+
+static void harvest(struct xds_lrs *r)
+{
+	xds_load_begin_harvest(&r->load);
+	r->harvesting = true;
+	r->conf.harvest(r->conf.ctx);
+	r->harvesting = false;
 }
 
 static void report_fired(struct twheel_timer *t)
@@ -244,10 +278,7 @@ static void report_fired(struct twheel_timer *t)
 		stop(r);
 		return;
 	}
-	xds_load_begin_harvest(&r->load);
-	r->harvesting = true;
-	r->conf.harvest(r->conf.ctx);
-	r->harvesting = false;
+	harvest(r);
 	bool zero = take(r);
 	if (zero && r->were_zero) { // LR-08: the second such report says nothing
 		finish_report(r);
@@ -255,6 +286,29 @@ static void report_fired(struct twheel_timer *t)
 	}
 	r->were_zero = zero;
 	send_message(r, REPORT);
+}
+
+static void last_fired(struct twheel_timer *t)
+{
+	finished(CONTAINER_OF(t, struct xds_lrs, last), "it does not read");
+}
+
+// The end, when nothing is on its way.
+static void go_on_finishing(struct xds_lrs *r)
+{
+	if (!r->said_all) {
+		r->said_all = true;
+		harvest(r);
+		if (!take(r)) {
+			send_message(r, REPORT);
+			return;
+		}
+		finish_report(r);
+	}
+	if (r->told_ns && now(r) < r->told_ns + LINGER_NS)
+		r->transport->ops->stream_end(r->stream);
+	else
+		finished(r, "");
 }
 
 // Events
@@ -268,9 +322,11 @@ static void on_sent(void *ctx)
 		r->counters.n_reports++;
 		r->told_ns = now(r);
 		finish_report(r);
-	} else if (r->had_response) { // else the answer starts the time (LR-03)
+	} else if (r->had_response && !r->finishing) { // else the answer starts the time (LR-03)
 		arm_report(r);
 	}
+	if (r->finishing)
+		go_on_finishing(r);
 }
 
 static void on_message(void *ctx, const uint8_t *bytes, size_t len)
@@ -303,7 +359,8 @@ static void on_message(void *ctx, const uint8_t *bytes, size_t len)
 		set_error(r, NULL);
 		r->state = XDS_SERVER_CONNECTED;
 	}
-	if (new_interval && !r->sending && r->load.n) // else on_sent does, or the end is near
+	if (new_interval && !r->sending && r->load.n &&
+		!r->finishing) // else on_sent does, or the end is near
 		arm_report(r);
 }
 
@@ -324,6 +381,7 @@ struct xds_lrs *xds_lrs_new(const struct xds_lrs_conf *conf)
 	r->conf = *conf;
 	r->retry.fire = retry_fired;
 	r->report.fire = report_fired;
+	r->last.fire = last_fired;
 	xds_load_init(&r->load);
 	r->state = XDS_SERVER_IDLE;
 	return r;
@@ -338,6 +396,24 @@ void xds_lrs_free(struct xds_lrs *r)
 	free(r);
 }
 
+bool xds_lrs_finish(struct xds_lrs *r)
+{
+	if (r->finishing)
+		return r->finished;
+	r->finishing = true;
+	twheel_cancel(r->conf.wheel, &r->retry);
+	twheel_cancel(r->conf.wheel, &r->report);
+	if (!r->had_response) { // it may never come
+		harvest(r);
+		finished(r, r->error ? r->error : "it has not answered yet");
+		return true;
+	}
+	twheel_arm(r->conf.wheel, &r->last, now(r) + LAST_NS);
+	if (!r->sending)
+		go_on_finishing(r);
+	return r->finished;
+}
+
 struct xds_load_cluster *xds_lrs_cluster_get(
 	struct xds_lrs *r, const char *cluster, const char *eds_service)
 {
@@ -347,6 +423,8 @@ struct xds_load_cluster *xds_lrs_cluster_get(
 	if (!c)
 		return NULL;
 	r->load.n_gone -= c->n_refs++ == 0;
+	if (r->finishing)
+		return c;
 	if (r->state == XDS_SERVER_IDLE)
 		open_stream(r);
 	else if (ending)

@@ -31,6 +31,10 @@ struct xds_lrs_conf {
 // Returns NULL if out of memory. Sends nothing before the first cluster.
 struct xds_lrs *xds_lrs_new(const struct xds_lrs_conf *);
 void xds_lrs_free(struct xds_lrs *); // remaining handles become invalid
+// The process ends (LR-12): with the first call what was counted is reported at once, and after
+// that nothing more. True = nothing is waited for: the server has ended the stream, and so has read
+// all; or a second has passed, or there is no stream, and what it was not told is logged.
+bool xds_lrs_finish(struct xds_lrs *);
 
 // Gets a cluster with one EDS service name ("" = none). Counted: the first one opens the stream
 // (LR-01). Returns NULL if out of memory.

@@ -73,6 +73,26 @@ static void what_all_workers_count_is_told_once_and_what_is_in_flight_each_time(
 	load_world_fini(&w);
 }
 
+// LR-12
+static void what_workers_counted_last_is_told_when_the_process_ends(void **state)
+{
+	struct load_world w;
+	load_world_init(&w);
+	struct load_leaf *leaf = leaf_of(&w, "a");
+	load_world_begin(&w);
+	uint32_t index = update(leaf, "r");
+	count(&w, 0, index, 5, 4, 1);
+	count(&w, 1, index, 2, 2, 0);
+	load_world_pass(&w, 3);
+	assert_false(load_report_finish(w.report));
+	assert_string_equal(lrs_sent(&w.f), "a/ 3s r/z/s 7 6 1 0");
+	lrs_settle(&w.f);
+	lrs_close(&w.f, "OK: ");
+	assert_true(load_report_finish(w.report));
+	load_leaf_free(leaf);
+	load_world_fini(&w);
+}
+
 static void locality_keeps_its_number_over_updates_in_any_order(void **state)
 {
 	struct load_world w;
@@ -575,6 +595,7 @@ static void without_a_number_nothing_is_counted_and_the_rest_goes_on(void **stat
 
 RUN_SUITE("ctrl/load_report",
 	cmocka_unit_test(what_all_workers_count_is_told_once_and_what_is_in_flight_each_time),
+	cmocka_unit_test(what_workers_counted_last_is_told_when_the_process_ends),
 	cmocka_unit_test(locality_keeps_its_number_over_updates_in_any_order),
 	cmocka_unit_test(locality_that_left_is_told_until_its_last_request_has_ended),
 	cmocka_unit_test(locality_that_comes_back_is_the_same),

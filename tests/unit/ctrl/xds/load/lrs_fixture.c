@@ -39,7 +39,7 @@ static struct xds_stream *stream_new(struct xds_transport *base, const char *met
 	f->stream->f = f;
 	f->events = events;
 	f->stream_ctx = ctx;
-	f->sending = f->reading = false;
+	f->sending = f->reading = f->ended = false;
 	f->n_streams++;
 	return f->stream;
 }
@@ -47,7 +47,7 @@ static struct xds_stream *stream_new(struct xds_transport *base, const char *met
 static int stream_send(struct xds_stream *s, const uint8_t *bytes, size_t len)
 {
 	struct lrs_fixture *f = s->f;
-	CHECK(f->stream == s && !f->sending && f->n_sent < LRS_MAX_SENT);
+	CHECK(f->stream == s && !f->sending && !f->ended && f->n_sent < LRS_MAX_SENT);
 	Request *r = envoy__service__load_stats__v3__load_stats_request__unpack(NULL, len, bytes);
 	if (!r)
 		return -ENOMEM;
@@ -60,6 +60,12 @@ static void stream_read(struct xds_stream *s)
 {
 	CHECK(s->f->stream == s && !s->f->reading);
 	s->f->reading = true;
+}
+
+static void stream_end(struct xds_stream *s)
+{
+	CHECK(s->f->stream == s && !s->f->sending && !s->f->ended);
+	s->f->ended = true;
 }
 
 static void stream_free(struct xds_stream *s)
@@ -82,6 +88,7 @@ static const struct xds_transport_ops ops = {
 	.stream_new = stream_new,
 	.stream_send = stream_send,
 	.stream_read = stream_read,
+	.stream_end = stream_end,
 	.stream_free = stream_free,
 	.free = transport_free,
 };
@@ -133,7 +140,9 @@ static void harvest(void *ctx)
 
 static void on_log(void *ctx, const char *line)
 {
-	((struct lrs_fixture *)ctx)->n_logged++;
+	struct lrs_fixture *f = ctx;
+	f->n_logged++;
+	snprintf(f->logged, sizeof(f->logged), "%s", line);
 }
 
 void lrs_init(struct lrs_fixture *f)

@@ -35,6 +35,7 @@ struct lrs_fixture {
 	struct xds_stream *stream; // NULL = none open
 	bool sending; // a message was taken and on_sent not called yet
 	bool reading;
+	bool ended; // by the client, who says no more
 	bool refuse; // connect() fails
 	unsigned n_streams, n_transports;
 	Envoy__Service__LoadStats__V3__LoadStatsRequest *sent[LRS_MAX_SENT];
@@ -48,6 +49,7 @@ struct lrs_fixture {
 	struct xds_lrs *lrs;
 	struct source sources[LRS_MAX_SOURCES];
 	unsigned n_harvests, n_logged;
+	char logged[512]; // the last line
 	char text[4096];
 };
 
