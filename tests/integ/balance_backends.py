@@ -9,9 +9,10 @@ and gives the session cookie that came back as `x-cookie`. A request with `x-hol
 that much later, or at once when let go.
 
 Asked for {op, addresses, …}: `listen`; `close` (connections are reset); `behave` with `status`
-(what it answers instead of 0), `load` (fields of an ORCA report, told at the end of each answer)
-and `late_s` (of a new connection: how long until it says anything); `counts`, the answer to which
-is {address: {connections, live, requests}}; `let_go`.
+(what it answers instead of 0), `peers` ({a client's address: what that one is answered instead}),
+`load` (fields of an ORCA report, told at the end of each answer) and `late_s` (of a new connection:
+how long until it says anything); `counts`, the answer to which is {address: {connections, live,
+requests, peers}} with peers as {a client's address: requests}; `let_go`.
 """
 
 import asyncio
@@ -52,8 +53,9 @@ class Backend:
         self.name = ip.rsplit(".", 1)[1]
         self.listener = None
         self.live = set()
-        self.connections = self.requests = 0
-        self.status, self.load, self.late_s = 0, None, 0
+        self.connections = 0
+        self.requests = collections.Counter()  # by peer
+        self.status, self.peers, self.load, self.late_s = 0, {}, None, 0
 
     async def listen(self):
         if not self.listener:
@@ -67,8 +69,11 @@ class Backend:
         for connection in list(self.live):
             connection.transport.abort()
 
-    def trailers(self):
-        made = [("grpc-status", str(self.status))]
+    def status_for(self, peer):
+        return self.peers.get(peer, self.status)
+
+    def trailers(self, status):
+        made = [("grpc-status", str(status))]
         if self.load:
             made.append(("endpoint-load-metrics-bin", load_report(self.load)))
         return made
@@ -79,7 +84,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, backend):
         self.backend = backend
-        self.transport = None
+        self.transport = self.peer = None
         self.h2 = h2.connection.H2Connection(
             h2.config.H2Configuration(client_side=False, header_encoding="utf-8"))
         self.requests = {}
@@ -87,6 +92,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport):
         self.transport = transport
+        self.peer = transport.get_extra_info("peername")[0]
         self.backend.live.add(self)
         self.backend.connections += 1
         self.h2.local_settings[h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS] = MAX_STREAMS
@@ -131,7 +137,7 @@ class Connection(asyncio.Protocol):
             self.on_request(event.stream_id)
 
     def on_request(self, stream):
-        self.backend.requests += 1
+        self.backend.requests[self.peer] += 1
         hold_ms = int(self.requests[stream].get("x-hold-ms", 0))
         if hold_ms:
             self.held[self, stream] = asyncio.get_running_loop().call_later(
@@ -154,9 +160,10 @@ class Connection(asyncio.Protocol):
             head.append(("x-cookie", request["cookie"]))
         with contextlib.suppress(h2.exceptions.ProtocolError):  # called off meanwhile
             self.h2.send_headers(stream, head)
-            if self.backend.status == 0:
+            status = self.backend.status_for(self.peer)
+            if status == 0:
                 self.h2.send_data(stream, MESSAGE)
-            self.h2.send_headers(stream, self.backend.trailers(), end_stream=True)
+            self.h2.send_headers(stream, self.backend.trailers(status), end_stream=True)
 
 
 class Backends:
@@ -173,11 +180,12 @@ class Backends:
                 connection.let_go(stream)
         elif request["op"] == "counts":
             return {f"{b.ip}:{b.port}": {"connections": b.connections, "live": len(b.live),
-                                         "requests": b.requests}
+                                         "requests": b.requests.total(), "peers": b.requests}
                     for b in chosen or self.all.values()}
         elif request["op"] == "behave":
             for backend in chosen:
                 backend.status = request.get("status", 0)
+                backend.peers = request.get("peers", {})
                 backend.load = request.get("load")
                 backend.late_s = request.get("late_s", 0)
         else:

@@ -5,17 +5,21 @@ server on to another one, so that a client finds both where its bootstrap says.
 
 usage: lrs_agent.py SOCKET IP:PORT UPSTREAM_IP:PORT
 
-Every stream is asked for reports of all clusters, each second. Asked for {op}: `reports`, the
-answer to which is all reports so far, oldest first, each {cluster: {service, seconds, localities,
-drops, dropped}} with localities as {"region/zone/sub_zone": {issued, ok, error, in_progress,
-metrics}} and metrics as {name: [number, total]}; `break`, which ends the streams; `streams`, the
+Every stream is asked for reports of all clusters, each second, and ended when its client has no
+more to say. Asked for {op}: `reports`, the answer to which is all reports so far, oldest first, each
+{cluster: {service, seconds, localities, drops, dropped}} with localities as {"region/zone/sub_zone":
+{issued, ok, error, in_progress, metrics}} and metrics as {name: [number, total]}; `nodes`, {id of a
+node: its reports}; `every` with `seconds`, how often reports are wanted from now on; `pause` with
+`seconds`, how long to rest after each message; `break`, which ends the streams; `streams`, the
 features that the first message of each stream named.
 """
 
+import collections
 import concurrent.futures
 import queue
 import sys
 import threading
+import time
 
 import grpc
 from envoy.service.load_stats.v3 import lrs_pb2
@@ -24,9 +28,13 @@ from google.protobuf import duration_pb2
 import agent
 
 LRS_METHOD = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats"
-SETTINGS = lrs_pb2.LoadStatsResponse(
-    send_all_clusters=True, load_reporting_interval=duration_pb2.Duration(seconds=1))
 FIELDS = ("cpu_utilization", "mem_utilization", "application_utilization")
+
+
+def settings(seconds):
+    return lrs_pb2.LoadStatsResponse(
+        send_all_clusters=True,
+        load_reporting_interval=duration_pb2.Duration(seconds=seconds)).SerializeToString()
 
 
 def metrics_of(locality):
@@ -56,33 +64,41 @@ class Server:
     def __init__(self, upstream):
         self.channel = grpc.insecure_channel(upstream)
         self.lock = threading.Lock()
-        self.live = []  # contexts
+        self.live = {}  # by context: what its stream is to be sent, None ends it
+        self.seconds = 1
+        self.pause_s = 0
         self.features = []  # of each stream
         self.reports = []
+        self.nodes = collections.defaultdict(list)
 
-    def read(self, requests):
+    def read(self, requests, to_send):
+        node = None
         try:
             for number, request in enumerate(requests):
                 message = lrs_pb2.LoadStatsRequest.FromString(request)
                 with self.lock:
                     if number == 0:
+                        node = message.node.id
                         self.features.append(list(message.node.client_features))
                     else:
                         self.reports.append({s.cluster_name: cluster_of(s)
                                              for s in message.cluster_stats})
+                        self.nodes[node].append(self.reports[-1])
+                time.sleep(self.pause_s)
         except grpc.RpcError:
             pass
+        to_send.put(None)
 
     def take_reports(self, requests, context):
-        over = queue.Queue()
-        context.add_callback(lambda: over.put(None))
+        to_send = queue.Queue()
+        context.add_callback(lambda: to_send.put(None))
         with self.lock:
-            self.live.append(context)
-        threading.Thread(target=self.read, args=(requests,), daemon=True).start()
-        yield SETTINGS.SerializeToString()
-        over.get()
+            self.live[context] = to_send
+            to_send.put(settings(self.seconds))
+        threading.Thread(target=self.read, args=(requests, to_send), daemon=True).start()
+        yield from iter(to_send.get, None)
         with self.lock:
-            self.live.remove(context)
+            del self.live[context]
 
     def pass_on(self, method, requests, context):
         call = self.channel.stream_stream(method)(requests)
@@ -98,6 +114,16 @@ class Server:
                 return self.reports
             if request["op"] == "streams":
                 return self.features
+            if request["op"] == "nodes":
+                return self.nodes
+            if request["op"] == "pause":
+                self.pause_s = request["seconds"]
+                return self.pause_s
+            if request["op"] == "every":
+                self.seconds = request["seconds"]
+                for to_send in self.live.values():
+                    to_send.put(settings(self.seconds))
+                return len(self.live)
             for context in list(self.live):
                 context.cancel()
             return len(self.live)
