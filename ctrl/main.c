@@ -123,6 +123,14 @@ static void log_port(const struct daemon *d, unsigned i, enum port_event event)
 	case PORT_EVENT_LOST:
 		log_error("device gone", "port=%u device=%s", i, device);
 		break;
+	case PORT_EVENT_RESET:
+		log_error("device reset", "port=%u device=%s", i, device);
+		break;
+	case PORT_EVENT_SILENT:
+		log_error("device silent",
+			"port=%u device=%s reason=\"it was reset, hangs, or nobody is there\"", i,
+			device);
+		break;
 	case PORT_EVENT_BACK:
 		log_warn("device back", "port=%u device=%s mac=%s", i, device,
 			d->shown_ports[i].mac);

@@ -160,7 +160,7 @@ static void become(struct port *port, enum port_state state, uint64_t now_ns)
 	port->status.since_ns = now_ns;
 }
 
-static enum port_event lose(struct port *port, uint64_t now_ns)
+static enum port_event lose(struct port *port, enum port_event event, uint64_t now_ns)
 {
 	if (port->bond)
 		(void)port_bond_watch(port, now_ns); // which of its members it was
@@ -173,7 +173,7 @@ static enum port_event lose(struct port *port, uint64_t now_ns)
 	if (port->conf.steer)
 		steer_distrust(port->conf.steer, port->conf.index);
 	pass_queues(port, QUEUE_STOPPING);
-	return PORT_EVENT_LOST;
+	return event;
 }
 
 static void retry_in(struct port *port, uint64_t now_ns, uint64_t wait_ns)
@@ -286,10 +286,14 @@ enum port_event port_watch(struct port *port, uint64_t now_ns)
 		return let_go(port, now_ns);
 	if (port->status.state == PORT_GONE)
 		return take_again(port, now_ns);
+	bool is_there = port_is_there(port);
 	// Workers that have not begun again yet must do so first: the phase is theirs.
-	if (port_is_there(port) || !all_are(port, QUEUE_RUNS))
+	if (!all_are(port, QUEUE_RUNS))
 		return watch_running(port, now_ns);
-	return lose(port, now_ns);
+	if (!is_there)
+		return lose(port, PORT_EVENT_LOST, now_ns);
+	enum port_event event = port_reset_look(port, now_ns);
+	return event == PORT_EVENT_NONE ? watch_running(port, now_ns) : lose(port, event, now_ns);
 }
 
 const struct port_status *port_status(const struct port *port)

@@ -83,15 +83,17 @@ enum port_event {
 	PORT_EVENT_NONE,
 	PORT_EVENT_LINK, // it went up or down
 	PORT_EVENT_LOST,
+	PORT_EVENT_RESET, // as its driver says; like LOST, as it must be opened anew
+	PORT_EVENT_SILENT, // the same without a word: nothing comes from it
 	PORT_EVENT_BACK,
 	PORT_EVENT_REFUSED, // status.error is new
 	PORT_EVENT_SPLIT, // longer frames came than the ring holds; status.merged: why no more will
 	PORT_EVENT_CUT, // the same, and more will: status.merged has the remedy
 };
 // Call several times a second while workers run: checks the device and its link, and returns what
-// happened. A device that is gone (unplugged, requested by the kernel, an interface deleted) is
-// closed when all workers have released it; one that returns is opened for the same queues, which
-// may take a second or two.
+// happened. A device that is gone (unplugged, requested by the kernel, an interface deleted), was
+// reset, or is silent is closed when all workers have released it; one that returns, or was there
+// all the time, is opened for the same queues, which may take a second or two.
 enum port_event port_watch(struct port *, uint64_t now_ns);
 const struct port_status *port_status(const struct port *); // borrowed; as of the last watch
 

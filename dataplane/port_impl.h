@@ -9,6 +9,7 @@
 #include "dataplane/pci_addr.h"
 #include "dataplane/port.h"
 #include "dataplane/port_claim.h"
+#include "dataplane/port_reset.h"
 #include "dataplane/ring_marks.h"
 #include "dataplane/wait_fd.h"
 
@@ -118,6 +119,7 @@ struct port {
 	char pci_driver[32];
 	bool asked_away; // see unplug.h
 	bool listens; // listens for asked_away
+	struct port_reset reset;
 	uint32_t n_queues;
 	struct port_queue *queues; // owned
 	struct wait_fd_search search;

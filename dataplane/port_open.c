@@ -288,6 +288,8 @@ int port_open(struct port *port, struct lb_err *reterr)
 		rc = configure(port, conf, reterr);
 	if (rc == 0)
 		rc = start(port, conf, reterr);
+	if (rc == 0 && !port->bond) // whose driver hears for its members
+		port_reset_listen(port);
 	return rc;
 }
 
@@ -296,6 +298,7 @@ static void close_devices(struct port *port, bool forget)
 	if (port->listens)
 		unplug_ignore(port->name, &port->asked_away);
 	port->listens = false;
+	port_reset_ignore(port);
 	for (uint32_t i = 0; i < port->n_queues; i++)
 		ring_marks_close(&port->queues[i].marks); // a mapping would keep the socket
 	gso_release(&port->gso);

@@ -11,9 +11,10 @@ import contextlib
 import json
 import sys
 
+import h2load
 from guest_world import BACKEND, GuestWorld
 from lab import LabError, OFFLOADS
-from testbed import BUILD, EXAMPLE, HERE, VIP, XDS_ADDRESS
+from testbed import BUILD, EXAMPLE, HERE, URL, VIP, XDS_ADDRESS
 from vm import CARD, INTEL_IOMMU, NS, SLOT, SYS, TAP, UIO, VFIO, VIRTIO_IOMMU, Guest
 
 SOCKET = "/run/shunt.sock"  # the guest's own; a folder of the host cannot have a Unix socket of it
@@ -37,6 +38,7 @@ workers: {workers}
 ports:
   - device: {card}
     addresses: [{vip}/24]
+    gateway: {gateway}
     mtu: {mtu}
     vlan: {vlan}
 frontends:
@@ -80,13 +82,18 @@ class CardWorld(GuestWorld):
         self.guest.qmp("device_add", driver=driver, id="card", netdev="net0", bus=SLOT,
                        **dict(p.split("=") for p in properties))
 
+    def reset(self):
+        """By the kernel, behind shuntd's back."""
+        self.guest.run(f"echo 1 > {SYS}/{CARD}/reset")
+
     # -- the balancer
 
     def command(self, workers=(1,), eal=None, vlan=None):
         """shuntd with the documented config, as a command of the guest."""
         config = self.lab.dir / "shunt.yaml"
-        config.write_text(CONFIG.format(eal=eal or self.eal, workers=list(workers), card=CARD, vip=VIP,
-                                        mtu=MTU, vlan=vlan, socket=SOCKET).replace(NO_VLAN, ""))
+        config.write_text(CONFIG.format(
+            eal=eal or self.eal, workers=list(workers), card=CARD, vip=VIP, gateway=BACKEND[0], mtu=MTU, vlan=vlan,
+            socket=SOCKET).replace(NO_VLAN, ""))
         return f"env GRPC_XDS_BOOTSTRAP={EXAMPLE}/bootstrap.json {BUILD}/ctrl/shuntd -c {config}"
 
     def refusal(self, **changes):
@@ -158,6 +165,16 @@ class CardWorld(GuestWorld):
             switch.stop()
             self.lab.ip(NS, "link", "del", "inner")
             self.lab.ip(NS, "address", "add", address, "dev", TAP)
+
+    def start_load(self, requests):
+        """In the background; give it to end_load()."""
+        return self.lab.start(NS, f"load-{len(self.lab.processes)}", h2load.arguments(
+            URL + h2load.MARK, requests=requests, clients=4, streams=4))
+
+    @staticmethod
+    def end_load(load):
+        load.wait(READY_TIMEOUT_S)
+        return h2load.parse(load.output())
 
     def count_frames(self):
         """From now on, counts what comes from the card by its length as an IP packet."""

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/port_reset.h"
+
+#include "dataplane/port_impl.h"
+#include "lb/base/counter.h"
+#include "lb/base/time.h"
+
+#include <errno.h>
+#include <sched.h>
+
+// Of a card: what is sent in this time is answered by somebody, or else its link is of no use, and
+// opening it anew costs nothing.
+#define SILENT_NS (4 * NS_PER_SECOND)
+#define SILENT_FRAMES 4
+
+static int on_event(uint16_t id, enum rte_eth_event_type type, void *arg, void *ret)
+{
+	struct port_reset *r = arg;
+	__atomic_store_n(&r->told, true, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static uint64_t sum(const struct port *port, enum port_counter counter)
+{
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < port->n_queues; i++)
+		n += counter_read(&port->queues[i].counters[counter]);
+	return n;
+}
+
+void port_reset_listen(struct port *port)
+{
+	struct port_reset *r = &port->reset;
+	*r = (struct port_reset){.n_received = sum(port, PORT_rx_frames)};
+	r->listens =
+		rte_eth_dev_callback_register(port->id, RTE_ETH_EVENT_INTR_RESET, on_event, r) == 0;
+}
+
+void port_reset_ignore(struct port *port)
+{
+	struct port_reset *r = &port->reset;
+	// Not while it is being called, which is soon over.
+	while (r->listens && rte_eth_dev_callback_unregister(
+				     port->id, RTE_ETH_EVENT_INTR_RESET, on_event, r) == -EAGAIN)
+		sched_yield();
+	r->listens = false;
+}
+
+// One that has been opened anew must be heard before it can be silent: a network may be.
+static bool is_silent(struct port *port, uint64_t now_ns)
+{
+	struct port_reset *r = &port->reset;
+	uint64_t n_received = sum(port, PORT_rx_frames), n_sent = sum(port, PORT_tx_frames);
+	bool heard = n_received != r->n_received;
+	if (port->kind != PORT_PCI || port->status.state != PORT_UP || heard) {
+		r->was_heard |= heard;
+		r->n_received = n_received;
+		r->n_sent = n_sent;
+		r->since_ns = now_ns;
+	}
+	return r->was_heard && now_ns - r->since_ns >= SILENT_NS &&
+	       n_sent - r->n_sent >= SILENT_FRAMES;
+}
+
+enum port_event port_reset_look(struct port *port, uint64_t now_ns)
+{
+	if (port->bond) // a member that is dead is another's to replace
+		return PORT_EVENT_NONE;
+	if (__atomic_load_n(&port->reset.told, __ATOMIC_RELAXED))
+		return PORT_EVENT_RESET;
+	return is_silent(port, now_ns) ? PORT_EVENT_SILENT : PORT_EVENT_NONE;
+}
