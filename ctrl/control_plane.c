@@ -21,7 +21,6 @@
 #include "ctrl/shutdown.h"
 #include "ctrl/signals.h"
 #include "ctrl/stats/show.h"
-#include "ctrl/status_start.h"
 #include "ctrl/steering_watch.h"
 #include "ctrl/succession.h"
 #include "ctrl/trace_start.h"
@@ -95,7 +94,7 @@ static void tell_serving(void *ctx)
 {
 	struct control_plane *p = ctx;
 	bool leaves = p->shutdown.told || drains_any(p->drains);
-	status_set_serving(p->reach.status, p->ready && !leaves);
+	reach_set_serving(&p->reach, p->ready && !leaves);
 }
 
 static void on_tick(void *arg)
@@ -152,6 +151,7 @@ static void on_watch_ports(struct twheel_timer *timer)
 	if (n)
 		log_info("backoff cut short", "reason=\"link up\" endpoints=%u", n);
 	tell_service(p);
+	reach_look(&p->reach);
 	twheel_arm(loop_wheel(p->loop), timer, now + WATCH_PORTS_NS);
 }
 

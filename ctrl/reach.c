@@ -3,12 +3,17 @@
 
 #include "ctrl/conf/config.h"
 #include "ctrl/listen_port.h"
+#include "ctrl/loop.h"
+#include "ctrl/metrics/scrape.h"
 #include "ctrl/metrics_start.h"
+#include "ctrl/stats/show.h"
 #include "ctrl/stats_start.h"
 #include "ctrl/status_start.h"
 #include "lb/base/log.h"
+#include "lb/base/twheel.h"
 
 #include <errno.h>
+#include <string.h>
 
 // The socket of a port: -1 with err.
 static int listener_at(
@@ -70,8 +75,12 @@ int reach_start(
 	*r = (struct reach){.conf = *conf};
 	r->stats = stats_start(conf->config->stats, conf->show, conf->loop, &conf->slice,
 		is_in_front ? 0 : conf->generation, err);
+	r->ready.path = conf->config->ready_file;
+	r->is_in_front = is_in_front;
+	r->follows = !is_in_front;
 	if (!r->stats)
 		return -EINVAL;
+	reach_look(r);
 	if (!is_in_front)
 		return 0;
 	int rc = reach_open_ports(r, false, err);
@@ -109,11 +118,30 @@ void reach_inherit(struct reach *r, int listener)
 int reach_take_names(struct reach *r, struct lb_err *err)
 {
 	begin(r);
+	r->is_in_front = true;
 	return stats_take_names(r->stats, r->conf.config->stats, err);
+}
+
+void reach_look(struct reach *r)
+{
+	struct show *show = r->conf.show;
+	if (!r->ready.path || !r->is_in_front ||
+		(r->follows && strcmp(show_state(show), "starting") == 0))
+		return;
+	const struct scrape_conf *c = show_scrape_conf(show);
+	ready_file_set(&r->ready, c->is_ready(c->ctx), twheel_now(loop_wheel(r->conf.loop)));
+	show_set_ready_file(show, r->ready.path, r->ready.error);
+}
+
+void reach_set_serving(struct reach *r, bool serving)
+{
+	reach_look(r);
+	status_set_serving(r->status, serving);
 }
 
 void reach_step_back(struct reach *r)
 {
+	r->is_in_front = false;
 	if (r->status)
 		status_leave(r->status);
 	if (r->metrics)
@@ -133,6 +161,8 @@ void reach_send_away(struct reach *r)
 
 void reach_stop(struct reach *r)
 {
+	if (r->is_in_front)
+		ready_file_end(&r->ready);
 	metrics_stop(r->metrics);
 	metrics_stop(r->left_metrics);
 	status_stop(r->status);

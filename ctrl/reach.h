@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where operators and their tools reach this process: the stats sockets, the status port, the
-// metrics' port. While another process of ours is in front, ports are its own, and our sockets have
-// the generation behind their names: "/run/shunt/stats.sock.3". Names and ports lead to a process
-// that serves at every moment: one takes them before the other leaves them. The sockets of ports
-// are passed on: both processes have them until the older one closes its own.
+// metrics' port, and the ready file. While another process of ours is in front, ports and file are
+// its own, and our sockets have the generation behind their names: "/run/shunt/stats.sock.3". Names
+// and ports lead to a process that serves at every moment: one takes them before the other leaves
+// them. The sockets of ports are passed on: both processes have them until the older one closes its
+// own.
 // Thread: ctrl.
 #pragma once
 
 #include "ctrl/base/slice.h"
 #include "ctrl/listen_port.h"
+#include "ctrl/ready_file.h"
 #include "lb/base/err.h"
 
 #include <stdbool.h>
@@ -38,6 +40,9 @@ struct reach { // zero = closed
 	struct stats_sockets *stats;
 	struct status_port *status; // NULL = off
 	struct metrics_port *metrics; // NULL = off
+	struct ready_file ready;
+	bool is_in_front; // the names, the ports and the ready file are ours
+	bool follows; // another process had them before, whose file is there until we are ready
 	struct listen_ports inherited; // of the older process, none of which is open here yet
 	// The same ports once another process has them, with those who are not answered yet.
 	struct status_port *left_status;
@@ -59,7 +64,12 @@ void reach_inherit(struct reach *, int listener); // one of those; borrows it
 [[nodiscard]] int reach_open_ports(struct reach *, bool beside, struct lb_err *reterr);
 // Takes the names, and accepts at all ports. Returns likewise.
 [[nodiscard]] int reach_take_names(struct reach *, struct lb_err *reterr);
-// Leaves both to who has come. Who is at the ports is answered here still,
+// Whether the host is ready, as the ready file is to say: at once when that may have changed, and
+// several times a second.
+void reach_look(struct reach *);
+// The same, and what the status port says of health.
+void reach_set_serving(struct reach *, bool serving);
+// Leaves all to who has come. Who is at the ports is answered here still,
 void reach_step_back(struct reach *);
 // but those of the status port, who may stay for long, are sent away now.
 void reach_send_away(struct reach *);

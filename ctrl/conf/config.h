@@ -318,6 +318,7 @@ struct config {
 	struct config_peers *clients, *backends; // NULL = absent
 	struct config_retries *retries; // NULL = absent
 	char *takeover_socket; // where a newer process asks for our place; NULL = none can
+	char *ready_file; // there while we are ready; NULL = none is
 	char *state_dir; // where what serves is kept for the next start; NULL = nowhere
 	// All servers, separated by commas; NULL = those of resolv.conf. Not read by libcyaml.
 	char *dns_servers;

@@ -278,6 +278,7 @@ int config_check(struct config *c, struct lb_err *reterr)
 		check_peers(
 			CONFIG_BACKEND_USER_TIMEOUT, c->backends, &c->backend_silence, reterr) ||
 		check_tls(c, reterr) || check_path("state_dir", c->state_dir, reterr) ||
+		check_path("ready_file", c->ready_file, reterr) ||
 		check_path("takeover_socket", c->takeover_socket, reterr) ||
 		check_drains(c, reterr) || config_check_devices(c, reterr) ||
 		check_ports(c, reterr) || config_check_kernels(c, reterr) ||

@@ -381,6 +381,7 @@ static const cyaml_schema_field_t top_fields[] = {
 		"retries", OPTIONAL_POINTER, struct config, retries, retries_fields),
 	CYAML_FIELD_STRING_PTR(
 		"takeover_socket", OPTIONAL_POINTER, struct config, takeover_socket, 1, 96),
+	CYAML_FIELD_STRING_PTR("ready_file", OPTIONAL_POINTER, struct config, ready_file, 1, 1024),
 	CYAML_FIELD_STRING_PTR("state_dir", OPTIONAL_POINTER, struct config, state_dir, 1, 1024),
 	CYAML_FIELD_UINT_PTR("lame_duck_s", OPTIONAL_POINTER, struct config, lame_duck),
 	CYAML_FIELD_UINT_PTR("farewell_s", OPTIONAL_POINTER, struct config, farewell),

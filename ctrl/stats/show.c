@@ -100,6 +100,12 @@ const struct scrape_conf *show_scrape_conf(const struct show *s)
 	return &s->scrape;
 }
 
+void show_set_ready_file(struct show *s, const char *path, const char *error)
+{
+	s->ready_file = path;
+	s->ready_file_error = error;
+}
+
 struct socket_counts *show_sockets(struct show *s)
 {
 	return &s->sockets;

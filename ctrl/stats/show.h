@@ -75,6 +75,9 @@ struct show *show_new(const struct show_conf *); // NULL = out of memory
 void show_free(struct show *); // NULL is fine
 // "starting", "ready", "draining"; a constant text.
 void show_set_state(struct show *, const char *state);
+// Why the ready file is not as it has to be; NULL = it is. path: NULL = there is none to be. Both
+// borrowed until the next call.
+void show_set_ready_file(struct show *, const char *path, const char *error);
 const char *show_state(const struct show *); // the same; "draining" while any frontend drains
 // What metrics are read from; borrowed.
 const struct scrape_conf *show_scrape_conf(const struct show *);

@@ -40,6 +40,7 @@ struct show {
 	struct ping_desk *ping; // owned
 	struct host_look *host; // owned; NULL = the host is not examined
 	struct socket_counts sockets;
+	const char *ready_file, *ready_file_error; // as show_set_ready_file() has them
 };
 
 // The arguments of a command.

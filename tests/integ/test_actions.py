@@ -2,6 +2,7 @@
 """What operators do by the stats socket: who may, drains, waits, and what they say of endpoints."""
 
 import json
+import signal
 import time
 
 import pytest
@@ -97,6 +98,32 @@ def causes(bed):
     """Of all requests that did not end well, but for those that h2load drops when its time is over."""
     return {cause: n for worker in bed.show_workers() for cause, n in worker["ended"].items()
             if n and cause not in ("ok", "client_lost", "client_reset")}
+
+
+@pytest.mark.ends_daemon
+def test_ops_240_the_ready_file_is_there_while_ready_says_yes(make_world, lab):
+    path = lab.dir / "ready"
+    path.touch()  # left over
+    world = make_world()
+    bed = world.bed
+    bed.settings += f"ready_file: {path}\nlame_duck_s: 1\ndrain_s: 5\nmetrics: {{listen: '{METRICS}'}}\n"
+    world.start()
+    wait_until(path.exists, TIMEOUT_S, "the file")
+    assert readiness(bed)[0] == "200"
+    ask(bed, "drain")
+    assert not path.exists() and readiness(bed)[0] == "503"
+    ask(bed, "undrain")
+    assert path.exists() and readiness(bed)[0] == "200"
+    path.unlink()
+    path.mkdir()
+    wait_until(lambda: bed.show("info")["ready_file_error"] == "it is no file", TIMEOUT_S, "the error")
+    assert [row["details"] for row in ask(bed, "show", "events") if row["event"] == "ready file"]
+    path.rmdir()
+    wait_until(path.is_file, TIMEOUT_S, "the file, a second later")
+    assert bed.show("info")["ready_file_error"] == ""
+    bed.daemon.signal(signal.SIGTERM)
+    wait_until(lambda: not path.exists(), 0.8, "the file to go in the lame duck")
+    assert bed.daemon.alive()
 
 
 def test_ops_72_73_a_drain_under_load_fails_no_request(two):

@@ -10,6 +10,7 @@ import signal
 import socket
 import struct
 import sys
+import threading
 import time
 
 import pytest
@@ -176,6 +177,35 @@ def test_newer_processes_that_come_to_nothing_change_nothing(takeover_world, lab
     time.sleep(1)  # of load
     assert calls.finish() > 100 and knocks.finish() > 10
     assert info(bed)["role"] == "front"
+
+
+@pytest.mark.ends_daemon
+def test_ops_240_the_ready_file_is_there_at_each_moment_of_a_takeover(make_world, lab):
+    """And goes with the process in front, not with the one behind it."""
+    path, missed, stop = lab.dir / "ready", [], threading.Event()
+    world = make_world()
+    bed = world.bed
+    bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\nready_file: {path}\nlame_duck_s: 1\n"
+    world.start()
+    wait_until(path.exists, WAIT_S, "the file")
+
+    def watch():
+        while not stop.is_set():
+            if not path.exists():
+                missed.append(time.time())
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        older = follow(bed, 2)
+        wait_until(lambda: not older.alive(), WAIT_S, "the older process to end")
+        time.sleep(1.2)
+    finally:
+        stop.set()
+        watcher.join()
+    assert not missed and path.exists()
+    bed.daemon.signal(signal.SIGTERM)
+    wait_until(lambda: not path.exists(), 0.8, "the file to go")
+    assert bed.daemon.alive()
 
 
 @pytest.mark.ends_daemon
