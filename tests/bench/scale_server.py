@@ -95,10 +95,11 @@ def eds_cluster(i, on_demand):
     return cluster
 
 
-def endpoint_address(i, j, version):
-    """Of endpoint j of cluster i. The first one is at another address in each version."""
+def endpoint_address(i, j, version, n_endpoints):
+    """Of endpoint j of cluster i. The first one is at another address in each version. Where it is the only one, so
+    many clusters fit into the backends' network as may be."""
     place = 10 + version % 6 if j == 0 and version else j
-    number = i * 16 + place
+    number = i * 16 + place if n_endpoints > 1 else 16 + i * 6 + version % 6
     return f"10.{82 + (number >> 16)}.{number >> 8 & 255}.{number & 255}", BACKEND_PORT
 
 
@@ -109,7 +110,7 @@ def assignment(i, n_endpoints, version=0):
     locality.load_balancing_weight.value = 1
     for j in range(n_endpoints):
         address = locality.lb_endpoints.add().endpoint.address.socket_address
-        address.address, address.port_value = endpoint_address(i, j, version)
+        address.address, address.port_value = endpoint_address(i, j, version, n_endpoints)
     return load
 
 

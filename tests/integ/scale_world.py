@@ -5,6 +5,7 @@ at all their addresses. tools/bench and the integration tests play in it."""
 import json
 import os
 import sys
+from resource import RLIMIT_NOFILE, getrlimit
 
 from testbed import ROOT, Testbed, URL, XDS_ADDRESS
 
@@ -19,9 +20,12 @@ class ScaleWorld:
         self.n_clusters = n_clusters
         self.bed = bed = Testbed(lab)
         bed.settings = f"xds: {{protocol: {protocol}}}\n"
-        lab.ip("backends", "route", "add", "local", "10.82.0.0/18", "dev", "b0")
+        for network in ("10.82.0.0/17", "10.82.128.0/18", "10.82.192.0/19", "10.82.224.0/20"):
+            lab.ip("backends", "route", "add", "local", network, "dev", "b0")
         connections = n_clusters * n_endpoints * len(bed.workers)
-        backend = bed.start_http_backend("backend", "0.0.0.0", SIZE, files=2 * connections + 4096)
+        # Twice, since those of before may be there still; not each machine lets us have so many.
+        files = min(2 * connections + 4096, getrlimit(RLIMIT_NOFILE)[1])
+        backend = bed.start_http_backend("backend", "0.0.0.0", SIZE, files=files)
         mark = lab.dir / "www-backend" / "mark"
         self.uris = lab.dir / "uris"
         paths = [f"/{i}/mark" for i in range(n_clusters)]

@@ -193,6 +193,33 @@ def test_ops_14_readers_that_take_nothing_cost_little_and_stop_nobody(lab):
         check_end(bed)
 
 
+N_CLUSTERS, SCRAPE_S = map(int, os.environ.get("SHUNT_METRICS", "2000 5").split())
+
+
+def test_ops_231_a_scrape_of_many_clusters_is_bounded_in_bytes_and_time(lab):
+    """So that one of 10,000 clusters has 32 MiB at most."""
+    n = N_CLUSTERS
+    with ScaleWorld(lab, "sotw", n, 1) as world:
+        bed = world.bed
+        bed.settings += SETTINGS
+        world.go()
+        bed.start_daemon()
+        assert world.ask_all(1).perfect
+        took, memory = [], bed.daemon.status_kib("VmHWM")
+        for _ in range(3):
+            before = time.monotonic()
+            text = fetch(bed)
+            took.append(time.monotonic() - before)
+        memory = bed.daemon.status_kib("VmHWM") - memory
+        print(f"{n} clusters: {len(text)} bytes in {' '.join(f'{t:.2f}' for t in took)} s, {memory} KiB of memory")
+        found = samples(text)
+        assert sum(v for (name, _), v in found.items() if name == "shunt_cluster_requests_total") == 4 * n
+        # Histograms of the first 512 clusters, and what is of no cluster, are 9 MiB of it.
+        assert len(text) < (9 << 20) + n * (23 << 20) / 10000
+        assert min(took) < SCRAPE_S and memory < 32 << 10
+        check_end(bed)
+
+
 def test_ops_14_connections_are_bounded_and_those_that_end_make_room(metered):
     bed = metered.bed
     hog = start_hog(bed, "idle", 45)  # what is not accepted waits in the kernel
