@@ -88,12 +88,17 @@ class CardWorld(GuestWorld):
 
     # -- the balancer
 
-    def command(self, workers=(1,), eal=None, vlan=None):
-        """shuntd with the documented config, as a command of the guest."""
+    def configure(self, workers=(1,), eal=None, vlan=None):
+        """Writes the documented config; where it is."""
         config = self.lab.dir / "shunt.yaml"
         config.write_text(CONFIG.format(
             eal=eal or self.eal, workers=list(workers), card=CARD, vip=VIP, gateway=BACKEND[0], mtu=MTU, vlan=vlan,
             socket=SOCKET).replace(NO_VLAN, ""))
+        return config
+
+    def command(self, **changes):
+        """shuntd with that, as a command of the guest."""
+        config = self.configure(**changes)
         return f"env GRPC_XDS_BOOTSTRAP={EXAMPLE}/bootstrap.json {BUILD}/ctrl/shuntd -c {config}"
 
     def refusal(self, **changes):
@@ -110,7 +115,12 @@ class CardWorld(GuestWorld):
             return self.daemon
         self.stop()
         self.bind()
-        self.daemon, self.config = self.guest.start("shuntd", self.command(workers, vlan=vlan)), wanted
+        return self.start(workers, vlan)
+
+    def start(self, workers=(1,), vlan=None):
+        """The same on the card as it is bound."""
+        self.daemon = self.guest.start("shuntd", self.command(workers=workers, vlan=vlan))
+        self.config = (tuple(workers), vlan)
         self.wait_until_ready()
         return self.daemon
 
@@ -138,6 +148,11 @@ class CardWorld(GuestWorld):
     @staticmethod
     def _shuntctl(words):
         return f"{BUILD}/tools/shuntctl --socket {SOCKET} --json {words}"
+
+    def type(self, line):
+        """(status, output) of a line that an operator types in the guest."""
+        return self.guest.try_run(f"export GRPC_XDS_BOOTSTRAP={EXAMPLE}/bootstrap.json SHUNT_SOCKET={SOCKET} "
+                                  f"PATH={BUILD}/tools:{BUILD}/ctrl:$PATH; {line}")
 
     def port(self):
         (port,) = self.show("ports")

@@ -1,26 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/operating.md: each command of it is typed, one after the other, into a daemon at which something fails."""
+"""docs/operating.md: each command of it that needs neither a card nor systemd is typed, one after the other, into a
+daemon at which something fails (operating_page.py says who types the others)."""
 
 import os
-import re
 import signal
 
 from agent import Agent
+from operating_page import CARD, CONFIG, OF_PACKAGES, commands, typed
 from test_one_request import ask, slow
-from testbed import BUILD, EXAMPLE, PORT, ROOT
+from testbed import BUILD, EXAMPLE, PORT
 from world import WEB_PORT, split_of
 
-PAGE = ROOT / "docs/operating.md"
 BOUND_S = 150  # the longest that a command of the page waits, and a little
-CONFIG = "/etc/shunt/shunt.yaml"
-# What needs a package and systemd stands on pages that say more of it.
-OF_PACKAGES = ("apt ", "systemctl ")
-
-
-def commands():
-    found = re.findall(r"^    (\S.*)$", PAGE.read_text(), re.MULTILINE)
-    assert len(found) > 30, found
-    return found
 
 
 def version_of(bed):
@@ -47,12 +38,9 @@ def test_each_command_of_the_page_does_what_it_says(make_world, lab):
              CONFIG: str(lab.dir / "shunt.yaml")}
     shell = ["env", f"GRPC_XDS_BOOTSTRAP={EXAMPLE / 'bootstrap.json'}", f"SHUNT_SOCKET={bed.stats_socket}",
              f"PATH={BUILD / 'tools'}:{BUILD / 'ctrl'}:{os.environ['PATH']}", "sh", "-c"]
-    pages = [(ROOT / name).read_text() for name in ("docs/package.md", "docs/takeover.md")]
-    for typed in commands():
-        if typed.startswith(OF_PACKAGES):
-            assert any(typed in page for page in pages), typed
-            continue
-        line = re.sub("|".join(rf"(?<![\w.-]){re.escape(w)}(?![\w-])" for w in words), lambda m: words[m[0]], typed)
+    ours = [c for section, all_ in commands().items() if section != CARD for c in all_ if not c.startswith(OF_PACKAGES)]
+    for command in ours:
+        line = typed(command, words)
         done = lab.exec("lb", [*shell, line], check=False, timeout=BOUND_S)
         # Of an examination the status says how bad what it found is.
         assert done.returncode == 0 or "doctor" in line or "--device" in line, (line, done.stdout, done.stderr)

@@ -13,6 +13,7 @@ import vm
 from card_world import CARDS, MTU, CardWorld
 from lab import wait_until
 from lab_fixtures import module_lab_of
+from operating_page import CARD, CONFIG, OF_PACKAGES, commands, typed
 
 SOON_S = 60  # emulated, on a busy machine
 CLOSED_S = 400  # e1000e's driver asks the registers of a card that is gone again and again
@@ -65,6 +66,37 @@ def test_the_documented_config_carries_requests_and_full_frames(card):
     port = card.port()
     assert port["mtu"] == MTU and port["rx_frames"] and port["tx_frames"], port
     assert drops(card) == 0
+
+
+@pytest.mark.parametrize("card", ["virtio", "virtio-vfio"], indirect=True)
+def test_the_operators_page_takes_a_card_and_gives_it_back(card):
+    """docs/operating.md, as an operator types it; the guest has no systemd, so that the start is the test's."""
+    card.stop()
+    card.bind("virtio-pci")
+    config = card.configure()
+    (interface,) = card.guest.run(f"ls {vm.SYS}/{vm.CARD}/virtio*/net").split()
+    words = {"INTERFACE": interface, "DRIVER": card.driver, "CARD": vm.CARD, CONFIG: str(config)}
+    pages = card.guest.run("sysctl -n vm.nr_hugepages")
+    said = {}
+    for command in commands()[CARD]:
+        if command.startswith(OF_PACKAGES):
+            assert command == "systemctl restart shunt"
+            card.start()
+            continue
+        if command.startswith("echo > "):  # it is given back
+            report = card.load()
+            assert report.perfect, report
+            card.stop()
+        status, said[command] = card.type(typed(command, words))
+        assert status == 0 or "--device" in command, (command, said)
+    assert vm.CARD in said["readlink -f /sys/class/net/INTERFACE/device"]
+    assert bool(said["ls /sys/kernel/iommu_groups"].split()) == (card.driver == vm.VFIO), said
+    assert said["readlink /sys/bus/pci/devices/CARD/driver"].strip().endswith(f"/{card.driver}"), said
+    examined = said["shuntd -c /etc/shunt/shunt.yaml --check --device"]
+    assert "0 errors" in examined, examined
+    assert "link" in said["shuntctl show ports"], said
+    assert card.guest.run(f"readlink {vm.SYS}/{vm.CARD}/driver").strip().endswith("/virtio-pci")
+    card.guest.run(f"sysctl -qw vm.nr_hugepages={pages}")
 
 
 def test_segments_with_a_wrong_checksum_are_counted_and_nothing_else(card):
