@@ -13,6 +13,7 @@ import service_world
 import vm
 from lab import wait_until
 from lab_fixtures import module_lab_of
+from operating_page import UPGRADE, commands, typed
 from service_world import (CONFIG, FILE, HUGEPAGES, LOG_FILE, LONG_S, N_HUGEPAGES, PACKET, PHYSICAL, SOON_S, XDP,
                            ServiceWorld)
 
@@ -189,6 +190,22 @@ def test_an_upgrade_leaves_what_serves_and_a_takeover_ends_the_old_one_unseen(se
     assert service.finish_calls() > 0
     assert service.get("ActiveState") == "active"
     assert service.guest.run(f"readlink /proc/{service.pid()}/exe").strip() == "/usr/sbin/shuntd"
+    assert_serves(service)
+
+
+def test_the_operators_page_upgrades_it(service):
+    """docs/operating.md, as an operator types it, who answers what dpkg asks of an edited file by the default."""
+    service.serve()
+    words = {"./shunt_0.1.0_amd64.deb": f"{service.lab.dir}/later.deb"}
+    service.guest.run(f"dpkg -i --force-confold {service.lab.dir}/shunt.deb", LONG_S)  # whatever was before
+    for command in commands()[UPGRADE]:
+        pid = service.pid()
+        service.guest.run(f"yes '' | {typed(command, words)}", LONG_S)
+        if "deb" in command:
+            assert "later" in service.guest.run("dpkg-query -W -f '${Version}' shunt")
+        wait_until(lambda pid=pid, stays="systemctl" not in command: (service.pid() == pid) == stays and service.pid(),
+                   SOON_S, f"the process behind: {command}", 0.5)
+    service.wait_for("ActiveState", "active")
     assert_serves(service)
 
 
