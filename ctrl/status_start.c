@@ -60,10 +60,10 @@ static void on_accept_failed(struct evconnlistener *l, void *arg)
 }
 
 // Takes the listener.
-static bool make_listener(struct status_port *p, int fd)
+static bool make_listener(struct status_port *p, int fd, struct socket_counts *counts)
 {
 	struct event_base *base = loop_base(p->loop);
-	p->connections = status_connections_new(base, MAX_CONNECTIONS);
+	p->connections = status_connections_new(base, MAX_CONNECTIONS, counts);
 	p->pause = event_new(base, -1, 0, on_pause_over, p);
 	if (p->connections && p->pause)
 		p->listener = evconnlistener_new(base, on_connection, p,
@@ -98,14 +98,15 @@ static bool make_server(
 }
 
 int status_start(int listener, const struct xds_bootstrap *bootstrap, struct xds_federation *xds,
-	struct loop *loop, struct status_port **ret, struct lb_err *err)
+	struct loop *loop, struct socket_counts *counts, struct status_port **ret,
+	struct lb_err *err)
 {
 	struct status_port *p = calloc(1, sizeof(*p));
 	if (p)
 		p->loop = loop;
 	if (!p || !make_server(p, bootstrap, xds)) {
 		close(listener);
-	} else if (make_listener(p, listener)) {
+	} else if (make_listener(p, listener, counts)) {
 		*ret = p;
 		return 0;
 	}

@@ -9,6 +9,7 @@
 
 struct config;
 struct loop;
+struct socket_counts;
 struct status_port;
 struct xds_bootstrap;
 struct xds_federation;
@@ -16,7 +17,7 @@ struct xds_federation;
 // Of the listener, which it takes, on failure too. What else it is given is borrowed, and outlives
 // it. Returns 0, or -EINVAL with reterr, which names the field.
 [[nodiscard]] int status_start(int listener, const struct xds_bootstrap *, struct xds_federation *,
-	struct loop *, struct status_port **ret, struct lb_err *reterr);
+	struct loop *, struct socket_counts *, struct status_port **ret, struct lb_err *reterr);
 void status_begin(struct status_port *); // accepts from now on
 int status_listener(const struct status_port *); // borrowed; -1 = it has left
 void status_set_serving(struct status_port *, bool serving); // NULL is fine

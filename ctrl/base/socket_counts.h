@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sockets of operators and their tools count, both together.
+// What sockets with a bound on their connections count: those of operators and their tools, both
+// together, and the status port.
 // Thread: ctrl.
 #pragma once
 

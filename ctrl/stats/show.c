@@ -111,6 +111,11 @@ struct socket_counts *show_sockets(struct show *s)
 	return &s->sockets;
 }
 
+struct socket_counts *show_status_port(struct show *s)
+{
+	return &s->status_port;
+}
+
 void show_set_state(struct show *s, const char *state)
 {
 	s->state = state;

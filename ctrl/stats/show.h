@@ -85,6 +85,7 @@ const struct scrape_conf *show_scrape_conf(const struct show *);
 struct doctor_live show_doctor_live(const struct show *, struct doctor_report *);
 // What the servers of its answers count; borrowed.
 struct socket_counts *show_sockets(struct show *);
+struct socket_counts *show_status_port(struct show *); // likewise the status port
 // The data of a command that is all there at once, by its words: "show", "failures", "20". NULL =
 // there is no such command, what follows it is wrong, or out of memory.
 json_t *show_data(const struct show *, char *const *words, unsigned n);

@@ -158,12 +158,13 @@ json_t *show_info(const struct show *s, struct show_args *args)
 	show_set_u64(o, "client_connections", clients);
 	show_set_u64(o, "requests", requests);
 	set_log(o);
-	show_set_u64(o, "log_lines_lost", log_out_lost());
 	if (s->ready_file)
 		show_set_text(
 			o, "ready_file_error", s->ready_file_error ? s->ready_file_error : "");
 	show_set_u64(o, "stats_connections", s->sockets.n_open);
 	show_set_u64(o, "stats_connections_cut", s->sockets.n_cut);
+	show_set_u64(o, "status_connections", s->status_port.n_open);
+	show_set_u64(o, "status_connections_cut", s->status_port.n_cut);
 	show_set_text(o, "xds_server", server.uri);
 	show_set_text(o, "xds_state", xds_server_state_name(server.state));
 	show_set_text(o, "xds_error", server.error);

@@ -39,7 +39,7 @@ struct show {
 	struct inflight_desk *inflight; // owned; who asks the workers
 	struct ping_desk *ping; // owned
 	struct host_look *host; // owned; NULL = the host is not examined
-	struct socket_counts sockets;
+	struct socket_counts sockets, status_port;
 	const char *ready_file, *ready_file_error; // as show_set_ready_file() has them
 };
 

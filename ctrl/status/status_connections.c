@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/status/status_connections.h"
 
+#include "ctrl/base/socket_counts.h"
+#include "lb/base/log.h"
+
 #include <event2/event.h>
 
 #include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,6 +17,7 @@
 struct status_connections {
 	struct event_base *base; // borrowed
 	uint32_t n, max;
+	struct socket_counts *counts; // borrowed
 	struct event *over[]; // [max], the oldest first; each with a descriptor of its own
 };
 
@@ -21,30 +27,50 @@ static void forget(struct status_connections *c, uint32_t i)
 	event_free(c->over[i]);
 	close(fd);
 	c->n--;
+	c->counts->n_open--;
 	memmove(&c->over[i], &c->over[i + 1], (c->n - i) * sizeof(struct event *));
 }
 
-// The client has closed it, or libgrpc, which shuts a socket down before it closes it.
-static void on_over(evutil_socket_t fd, short what, void *arg)
+// libgrpc, which has the other descriptor, and the client see the end.
+static void end(struct status_connections *c, uint32_t i)
 {
-	struct status_connections *c = arg;
-	uint32_t i = 0;
-	while (event_get_fd(c->over[i]) != fd)
-		i++;
+	(void)shutdown(event_get_fd(c->over[i]), SHUT_RDWR);
 	forget(c, i);
 }
 
-static void end_oldest(struct status_connections *c)
+// The client has closed or reset it, or libgrpc has shut it down, which it does before it closes.
+// Or the socket is writable, of which we are told for the sake of errors: libevent has no other
+// name for them.
+static void on_event(evutil_socket_t fd, short what, void *arg)
 {
-	(void)shutdown(event_get_fd(c->over[0]), SHUT_RDWR);
-	forget(c, 0);
+	struct status_connections *c = arg;
+	struct pollfd now = {.fd = fd, .events = POLLRDHUP};
+	uint32_t i = 0;
+	if (poll(&now, 1, 0) != 1)
+		return;
+	while (event_get_fd(c->over[i]) != fd)
+		i++;
+	end(c, i);
 }
 
-struct status_connections *status_connections_new(struct event_base *base, uint32_t max)
+// Told in the log at the first one, the second, the fourth and so on.
+static void end_oldest(struct status_connections *c)
+{
+	uint64_t n = ++c->counts->n_cut;
+	if ((n & (n - 1)) == 0)
+		log_warn("status port",
+			"connections_cut=%" PRIu64
+			" text=\"all %u places are taken: the oldest connection gave way\"",
+			n, c->max);
+	end(c, 0);
+}
+
+struct status_connections *status_connections_new(
+	struct event_base *base, uint32_t max, struct socket_counts *counts)
 {
 	struct status_connections *c = calloc(1, sizeof(*c) + max * sizeof(struct event *));
 	if (c)
-		*c = (struct status_connections){.base = base, .max = max};
+		*c = (struct status_connections){.base = base, .max = max, .counts = counts};
 	return c;
 }
 
@@ -53,9 +79,11 @@ bool status_connections_add(struct status_connections *c, int fd)
 	if (c->n == c->max)
 		end_oldest(c);
 	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	struct event *over = own < 0 ? NULL : event_new(c->base, own, EV_CLOSED, on_over, c);
+	short events = EV_CLOSED | EV_WRITE | EV_ET | EV_PERSIST;
+	struct event *over = own < 0 ? NULL : event_new(c->base, own, events, on_event, c);
 	if (over && event_add(over, NULL) == 0) {
 		c->over[c->n++] = over;
+		c->counts->n_open++;
 		return true;
 	}
 	if (over)
@@ -63,11 +91,6 @@ bool status_connections_add(struct status_connections *c, int fd)
 	if (own >= 0)
 		close(own);
 	return false;
-}
-
-uint32_t status_connections_count(const struct status_connections *c)
-{
-	return c->n;
 }
 
 void status_connections_free(struct status_connections *c)

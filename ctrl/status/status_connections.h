@@ -2,7 +2,7 @@
 // The connections of the status port, which are libgrpc's, and of which it tells nothing: a second
 // descriptor of each says when it is over. There are so many at most, since descriptors are what
 // ports are opened with, too: who comes when all places are taken gets that of the oldest, whose
-// client sees the end of the connection.
+// client sees the end of the connection. A client that closes its side has ended it whole.
 // Thread: ctrl.
 #pragma once
 
@@ -10,13 +10,14 @@
 #include <stdint.h>
 
 struct event_base;
+struct socket_counts;
 struct status_connections;
 
-// NULL = out of memory.
-struct status_connections *status_connections_new(struct event_base *, uint32_t max);
+// counts is borrowed and outlives it. NULL = out of memory.
+struct status_connections *status_connections_new(
+	struct event_base *, uint32_t max, struct socket_counts *counts);
 // fd: a socket that the caller gives to libgrpc then. False = out of memory or descriptors: the
 // caller closes it instead.
 [[nodiscard]] bool status_connections_add(struct status_connections *, int fd);
-uint32_t status_connections_count(const struct status_connections *);
 // Those that are open stay so. NULL is fine.
 void status_connections_free(struct status_connections *);
