@@ -202,9 +202,12 @@ static void settle_one(struct xds_lrs *r, struct xds_load_cluster *c)
 	xds_load_cluster_remove(&r->load, c);
 }
 
-// Without clusters the stream ends, in a moment if something has just been told.
+// Without clusters the stream ends, in a moment if something has just been told. One that finishes
+// does so by itself.
 static void end(struct xds_lrs *r)
 {
+	if (r->finishing)
+		return;
 	if (r->told_ns && now(r) < r->told_ns + LINGER_NS)
 		twheel_arm(r->conf.wheel, &r->report, r->told_ns + LINGER_NS);
 	else

@@ -229,6 +229,25 @@ static void a_stream_that_lingers_without_clusters_ends(void **state)
 	lrs_fini(&l.f);
 }
 
+static void the_last_cluster_that_goes_meanwhile_changes_nothing(void **state)
+{
+	struct last l;
+	begin(&l);
+	count(&l, 3);
+	assert_false(xds_lrs_finish(l.f.lrs));
+	assert_string_equal(lrs_sent(&l.f), "a/ 0s r/z/s 3 3 0 0");
+	lrs_settle(&l.f);
+	xds_lrs_cluster_put(l.f.lrs, l.cluster);
+	l.cluster = lrs_get(&l.f, "a", "");
+	l.source->cluster = l.cluster;
+	count(&l, 4); // too late
+	lrs_pass_time(&l.f, S - S / 10);
+	assert_false(xds_lrs_finish(l.f.lrs));
+	assert_string_equal(lrs_sent(&l.f), "");
+	lrs_pass_time(&l.f, S / 5);
+	end(&l);
+}
+
 // LR-12
 RUN_SUITE("xds/lrs_last",
 	cmocka_unit_test(what_was_counted_is_told_at_once_and_the_servers_end_is_waited_for),
@@ -237,6 +256,7 @@ RUN_SUITE("xds/lrs_last",
 	cmocka_unit_test(with_nothing_to_tell_nothing_is_waited_for),
 	cmocka_unit_test(a_report_that_has_just_left_is_waited_for_as_well),
 	cmocka_unit_test(a_server_that_takes_nothing_is_told_of_in_the_log),
+	cmocka_unit_test(the_last_cluster_that_goes_meanwhile_changes_nothing),
 	cmocka_unit_test(a_stream_that_breaks_meanwhile_is_not_made_anew),
 	cmocka_unit_test(without_a_stream_the_loss_is_told_at_once),
 	cmocka_unit_test(a_server_that_never_answered_is_not_waited_for),
