@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,8 +14,14 @@
 #define LOOK_NS NS_PER_SECOND
 #define MODE 0644 // whoever asks is often another user
 
-// An empty file is whole as soon as it has its name. One that is left over from a process that died
-// is as good as a new one; what else may be there is nobody's but the operator's.
+// One that is left over from a process that died is as good as a new one; what has something in it
+// is a file of somebody else's, whose path was given by mistake.
+static bool is_ours(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_size == 0;
+}
+
+// An empty file is whole as soon as it has its name.
 static int make(const char *path)
 {
 	struct stat st;
@@ -25,7 +32,7 @@ static int make(const char *path)
 	}
 	if (errno != EEXIST)
 		return -errno;
-	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) ? 0 : -EEXIST;
+	return lstat(path, &st) == 0 && is_ours(&st) ? 0 : -EEXIST;
 }
 
 static int drop(const char *path)
@@ -33,14 +40,14 @@ static int drop(const char *path)
 	struct stat st;
 	if (lstat(path, &st) != 0)
 		return errno == ENOENT ? 0 : -errno;
-	if (!S_ISREG(st.st_mode))
+	if (!is_ours(&st))
 		return -EEXIST;
 	return unlink(path) == 0 || errno == ENOENT ? 0 : -errno;
 }
 
 static void tell(struct ready_file *r, int rc)
 {
-	const char *error = !rc ? NULL : rc == -EEXIST ? "it is no file" : strerror(-rc);
+	const char *error = !rc ? NULL : rc == -EEXIST ? "it is no empty file" : strerror(-rc);
 	if (error && !r->is_told)
 		log_warn("ready file", "path=%s wanted=%s error=%s", log_quote(r->path),
 			r->is_wanted ? "yes" : "no", log_quote(error));

@@ -2,6 +2,7 @@
 #include "ctrl/conf/config_collisions.h"
 
 #include "ctrl/conf/config.h"
+#include "ctrl/xds/state/state_dir.h"
 #include "lb/base/err.h"
 #include "lb/base/ip.h"
 
@@ -10,8 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_PLACES 8
-#define STATE_NAME "xds-state" // as ctrl/xds/state/state_dir.h has it
+#define MAX_PLACES 9
 
 struct place {
 	const char *field;
@@ -53,14 +53,17 @@ static struct place *add(struct places *p, const char *field, const char *path, 
 	return one;
 }
 
-static void add_folder(struct places *p, const char *field, const char *path)
+static const char *add_folder(struct places *p, const char *field, const char *path)
 {
 	struct place *one = add(p, field, path, NULL);
-	if (one)
-		one->is_folder = true;
+	if (!one)
+		return NULL;
+	one->is_folder = true;
+	return one->path;
 }
 
-static void collect(const struct config *c, struct places *p)
+// Returns the folder that xDS servers may write to; NULL = there is none.
+static const char *collect(const struct config *c, struct places *p)
 {
 	const struct config_access_log *a = c->access_log;
 	p->n = 0;
@@ -69,16 +72,17 @@ static void collect(const struct config *c, struct places *p)
 	add(p, "takeover_socket", c->takeover_socket, NULL);
 	if (a && a->path && strcmp(a->path, "stdout") != 0)
 		add(p, "access_log.path", a->path, NULL);
-	add(p, "state_dir", c->state_dir, STATE_NAME);
+	add(p, "state_dir", c->state_dir, XDS_STATE_NAME);
+	add(p, "ready_file", c->ready_file, NULL);
 	add(p, "tls.ticket_secret", c->tls ? c->tls->ticket_secret : NULL, NULL);
 	add_folder(p, "capture.directory", c->capture ? c->capture->directory : NULL);
-	add_folder(p, "access_log.xds_directory", a ? a->xds_directory : NULL);
+	return add_folder(p, "access_log.xds_directory", a ? a->xds_directory : NULL);
 }
 
 static int check_paths(const struct config *c, struct lb_err *reterr)
 {
 	struct places p;
-	collect(c, &p);
+	(void)collect(c, &p);
 	for (unsigned i = 0; i < p.n; i++)
 		for (unsigned j = 0; j < i; j++)
 			if (!(p.all[i].is_folder && p.all[j].is_folder) &&
@@ -92,13 +96,10 @@ static int check_paths(const struct config *c, struct lb_err *reterr)
 static int check_folder_of_servers(const struct config *c, struct lb_err *reterr)
 {
 	struct places p;
-	if (!c->access_log || !c->access_log->xds_directory)
-		return 0;
-	collect(c, &p);
-	const char *folder = p.all[p.n - 1].path;
-	size_t len = strlen(folder);
+	const char *folder = collect(c, &p);
+	size_t len = folder ? strlen(folder) : 0;
 	for (unsigned i = 0; i < p.n; i++)
-		if (!p.all[i].is_folder && strncmp(p.all[i].path, folder, len) == 0 &&
+		if (folder && !p.all[i].is_folder && strncmp(p.all[i].path, folder, len) == 0 &&
 			p.all[i].path[len] == '/')
 			return lb_err_set(reterr,
 				"%s: '%.256s' is below access_log.xds_directory, where xDS servers "

@@ -2,6 +2,7 @@
 // What operators reach the daemon by, and what it writes: files, sockets, logs.
 #include "ctrl/conf/config.h"
 #include "ctrl/doctor/look.h"
+#include "ctrl/xds/state/state_dir.h"
 #include "lb/base/path.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 
 // Of libgrpc, DPDK, devices, the stats socket's and the metrics' clients, certificates and logs.
 #define LEAST_FILES 1024
-#define STATE_NAME "xds-state" // as ctrl/xds/state/state_dir.h has it
 
 void check_files(const struct doctor_host *h)
 {
@@ -194,23 +194,23 @@ static void look_at_state(const struct doctor_host *h, const char *folder)
 {
 	char path[PATH_MAX];
 	struct stat st;
-	path_under(h->root, path, "%s/" STATE_NAME, folder);
+	path_under(h->root, path, "%s/" XDS_STATE_NAME, folder);
 	if (lstat(path, &st) != 0)
 		return;
 	if (!S_ISREG(st.st_mode)) {
 		doctor_find(h->report, S_ISDIR(st.st_mode) ? DOCTOR_ERROR : DOCTOR_WARNING,
-			"state_dir: %s/" STATE_NAME
+			"state_dir: %s/" XDS_STATE_NAME
 			" is not a file; a start without the xDS server "
 			"serves nothing",
 			folder);
-		doctor_fix(h->report, "mv %s/" STATE_NAME " elsewhere", folder);
+		doctor_fix(h->report, "mv %s/" XDS_STATE_NAME " elsewhere", folder);
 	} else if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0) {
 		doctor_find(h->report, DOCTOR_WARNING,
-			"state_dir: this user may not read %s/" STATE_NAME
+			"state_dir: this user may not read %s/" XDS_STATE_NAME
 			"; a start without the xDS server serves nothing",
 			folder);
-		doctor_fix(
-			h->report, "chown USER %s/" STATE_NAME ", where USER runs shuntd", folder);
+		doctor_fix(h->report, "chown USER %s/" XDS_STATE_NAME ", where USER runs shuntd",
+			folder);
 	}
 }
 
@@ -223,4 +223,7 @@ void check_directory(const struct doctor_host *h)
 	}
 	if (c->capture && c->capture->directory && c->capture->directory[0] == '/')
 		look_at_folder(h, "capture.directory", c->capture->directory, false);
+	char folder[PATH_MAX];
+	if (c->ready_file)
+		look_at_folder(h, "ready_file", look_folder(c->ready_file, folder), false);
 }

@@ -106,7 +106,7 @@ def test_ops_240_the_ready_file_is_there_while_ready_says_yes(make_world, lab):
     path.touch()  # left over
     world = make_world()
     bed = world.bed
-    bed.settings += f"ready_file: {path}\nlame_duck_s: 1\ndrain_s: 5\nmetrics: {{listen: '{METRICS}'}}\n"
+    bed.settings += f"ready_file: {path}\nlame_duck_s: 5\ndrain_s: 5\nmetrics: {{listen: '{METRICS}'}}\n"
     world.start()
     wait_until(path.exists, TIMEOUT_S, "the file")
     assert readiness(bed)[0] == "200"
@@ -116,13 +116,13 @@ def test_ops_240_the_ready_file_is_there_while_ready_says_yes(make_world, lab):
     assert path.exists() and readiness(bed)[0] == "200"
     path.unlink()
     path.mkdir()
-    wait_until(lambda: bed.show("info")["ready_file_error"] == "it is no file", TIMEOUT_S, "the error")
+    wait_until(lambda: bed.show("info")["ready_file_error"] == "it is no empty file", TIMEOUT_S, "the error")
     assert [row["details"] for row in ask(bed, "show", "events") if row["event"] == "ready file"]
     path.rmdir()
     wait_until(path.is_file, TIMEOUT_S, "the file, a second later")
     assert bed.show("info")["ready_file_error"] == ""
     bed.daemon.signal(signal.SIGTERM)
-    wait_until(lambda: not path.exists(), 0.8, "the file to go in the lame duck")
+    wait_until(lambda: not path.exists(), 4, "the file to go in the lame duck")
     assert bed.daemon.alive()
 
 

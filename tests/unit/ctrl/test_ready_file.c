@@ -85,7 +85,7 @@ static void what_fails_is_told_and_tried_again_each_second(void **state)
 {
 	assert_int_equal(mkdir(path, 0700), 0);
 	ready_file_set(&file, true, 0);
-	assert_string_equal(file.error, "it is no file");
+	assert_string_equal(file.error, "it is no empty file");
 	rmdir(path);
 	ready_file_set(&file, true, NS_PER_MS);
 	assert_non_null(file.error);
@@ -100,6 +100,20 @@ static void what_fails_is_told_and_tried_again_each_second(void **state)
 	assert_null(file.error);
 }
 
+static void a_file_of_somebody_elses_is_left_as_it_is(void **state)
+{
+	FILE *f = fopen(path, "we");
+	fputs("mine", f);
+	fclose(f);
+	for (int i = 0; i < 2; i++) {
+		ready_file_set(&file, i, i);
+		assert_string_equal(file.error, "it is no empty file");
+		assert_true(is_there());
+	}
+	ready_file_end(&file);
+	assert_true(is_there());
+}
+
 static void without_a_path_nothing_happens(void **state)
 {
 	file.path = NULL;
@@ -112,4 +126,5 @@ static void without_a_path_nothing_happens(void **state)
 
 RUN_SUITE("ctrl/ready_file", CASE(it_is_there_while_we_are_ready), CASE(one_that_is_left_over_goes),
 	CASE(one_that_is_right_stays), CASE(what_somebody_removes_is_there_again_within_a_second),
+	CASE(a_file_of_somebody_elses_is_left_as_it_is),
 	CASE(what_fails_is_told_and_tried_again_each_second), CASE(without_a_path_nothing_happens))

@@ -7,7 +7,7 @@
 
 struct row {
 	const char *log, *folder, *metrics, *csds; // NULL = absent
-	const char *takeover, *state, *captures, *secret;
+	const char *takeover, *state, *captures, *secret, *ready;
 	const char *wrong; // NULL = it is good
 };
 
@@ -33,6 +33,7 @@ static void check(const struct row *r)
 		.capture = r->captures ? &capture : NULL,
 		.tls = r->secret ? &tls : NULL,
 		.takeover_socket = mutable(r->takeover),
+		.ready_file = mutable(r->ready),
 		.state_dir = mutable(r->state)};
 	struct lb_err err = {.text = ""};
 	int rc = config_check_collisions(&c, &err);
@@ -61,6 +62,15 @@ static void a_path_is_of_one_field(void **state)
 			.wrong = "tls.ticket_secret: is what access_log.path has already: /log"},
 		{.captures = "/run/shunt/stats.sock",
 			.wrong = "capture.directory: is what stats.socket has already"},
+		{.ready = "/log",
+			.log = "/log",
+			.wrong = "ready_file: is what access_log.path has already: /log"},
+		{.state = "/lib",
+			.ready = "/lib/xds-state",
+			.wrong = "ready_file: is what state_dir has already"},
+		{.folder = "/log",
+			.ready = "/log/ready",
+			.wrong = "ready_file: '/log/ready' is below access_log.xds_directory"},
 		{.folder = "/log/a", .log = "/log/ab"},
 		{.folder = "/log", .captures = "/log"},
 		{.folder = "/lib",
