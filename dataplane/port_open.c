@@ -286,10 +286,10 @@ int port_open(struct port *port, struct lb_err *reterr)
 	int rc = port->bond ? port_bond_open(port, reterr) : port_probe(port, reterr);
 	if (rc == 0)
 		rc = configure(port, conf, reterr);
+	if (rc == 0 && !port->bond)
+		port_reset_listen(port);
 	if (rc == 0)
 		rc = start(port, conf, reterr);
-	if (rc == 0 && !port->bond) // whose driver hears for its members
-		port_reset_listen(port);
 	return rc;
 }
 

@@ -8,10 +8,15 @@
 #include <errno.h>
 #include <sched.h>
 
-// Of a card: what is sent in this time is answered by somebody, or else its link is of no use, and
-// opening it anew costs nothing.
-#define SILENT_NS (4 * NS_PER_SECOND)
+// Of a card: what is sent in this time is answered by somebody, or else its link is of no use, even
+// where a gateway's place is taken by another.
+#define SILENT_NS (10 * NS_PER_SECOND)
 #define SILENT_FRAMES 4
+// Opening a card anew takes a second or more of what comes, and of some the link. From one time to
+// the next it is so long at least, twice as long each time, until there was no need for a while.
+#define PACE_LEAST_NS (10 * NS_PER_SECOND)
+#define PACE_MOST_NS (300 * NS_PER_SECOND)
+#define CALM_NS (60 * NS_PER_SECOND)
 
 static int on_event(uint16_t id, enum rte_eth_event_type type, void *arg, void *ret)
 {
@@ -31,7 +36,9 @@ static uint64_t sum(const struct port *port, enum port_counter counter)
 void port_reset_listen(struct port *port)
 {
 	struct port_reset *r = &port->reset;
-	*r = (struct port_reset){.n_received = sum(port, PORT_rx_frames)};
+	*r = (struct port_reset){.n_received = sum(port, PORT_rx_frames),
+		.may_ns = r->may_ns,
+		.pace_ns = r->pace_ns};
 	r->listens =
 		rte_eth_dev_callback_register(port->id, RTE_ETH_EVENT_INTR_RESET, on_event, r) == 0;
 }
@@ -62,11 +69,26 @@ static bool is_silent(struct port *port, uint64_t now_ns)
 	       n_sent - r->n_sent >= SILENT_FRAMES;
 }
 
+static void pace(struct port_reset *r, uint64_t now_ns)
+{
+	bool calm = now_ns >= r->may_ns + CALM_NS;
+	uint64_t ns = calm ? PACE_LEAST_NS : 2 * r->pace_ns;
+	r->pace_ns = ns < PACE_MOST_NS ? ns : PACE_MOST_NS;
+	r->may_ns = now_ns + r->pace_ns;
+}
+
 enum port_event port_reset_look(struct port *port, uint64_t now_ns)
 {
+	struct port_reset *r = &port->reset;
+	enum port_event event = PORT_EVENT_NONE;
 	if (port->bond) // a member that is dead is another's to replace
 		return PORT_EVENT_NONE;
-	if (__atomic_load_n(&port->reset.told, __ATOMIC_RELAXED))
-		return PORT_EVENT_RESET;
-	return is_silent(port, now_ns) ? PORT_EVENT_SILENT : PORT_EVENT_NONE;
+	if (__atomic_load_n(&r->told, __ATOMIC_RELAXED))
+		event = PORT_EVENT_RESET;
+	else if (is_silent(port, now_ns))
+		event = PORT_EVENT_SILENT;
+	if (event == PORT_EVENT_NONE || now_ns < r->may_ns)
+		return PORT_EVENT_NONE;
+	pace(r, now_ns);
+	return event;
 }

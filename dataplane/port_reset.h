@@ -17,9 +17,12 @@ struct port_reset {
 	bool listens;
 	bool was_heard; // something was received since it was opened
 	uint64_t n_received, n_sent, since_ns; // frames of all queues, when the last one came
+	// Not before this time again, and how long that was from the last time on. They outlive an
+	// opening.
+	uint64_t may_ns, pace_ns;
 };
 
-// Call when the device has been opened, and before it is closed.
+// Call before the device is started, whose driver may tell at once, and before it is closed.
 void port_reset_listen(struct port *);
 void port_reset_ignore(struct port *);
 // Call while it is open: PORT_EVENT_RESET, PORT_EVENT_SILENT, or none.
