@@ -17,7 +17,10 @@ void tcp_cwnd_limits(struct tcp_conn *c)
 void tcp_cwnd_use(struct tcp_conn *c)
 {
 	uint32_t flight = tcp_sent_pipe(c), cwnd = c->cc.cwnd;
-	if (c->cwnd_limited || flight <= cwnd / 2 || cwnd >= c->cc.ssthresh)
+	if (flight <= cwnd / 2 || cwnd >= c->cc.ssthresh)
+		return;
+	c->used_ms = tcp_ts_now(c);
+	if (c->cwnd_limited)
 		return;
 	uint32_t segments = min_u32((flight + c->mss - 1) / c->mss, UINT16_MAX);
 	if (c->cwnd_used && segments <= c->used_flight)

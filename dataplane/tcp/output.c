@@ -297,7 +297,8 @@ static bool send_tail_probe(struct tcp_conn *c)
 	uint32_t len = min_u32(unsent, c->mss);
 	bool old = !len || c->snd_wnd < sent + len;
 	uint32_t seq = c->snd_una + sent;
-	bool fin_alone = old && c->fin_sent && c->last.seq == seq;
+	bool fin_alone =
+		old && c->fin_sent && c->last.seq == seq && !(c->last.fate & TCP_RUN_SACKED);
 	if (fin_alone)
 		len = 0;
 	else if (old)

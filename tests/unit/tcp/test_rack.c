@@ -36,6 +36,13 @@ static void open_far(void)
 	rig_skip();
 }
 
+static void until_probed(void)
+{
+	for (int i = 0; i < 10000 && !rig_count(TCP_tail_probes); i++)
+		rig_after_ms(1);
+	assert_int_not_equal(rig_count(TCP_tail_probes), 0);
+}
+
 static unsigned n_runs(void)
 {
 	unsigned n = 0;
@@ -287,8 +294,7 @@ static void a_tail_probe_that_came_twice_does_not_widen_it(void **state)
 	open_far();
 	rig_write_n(3 * MSS);
 	rig_skip();
-	while (!rig_count(TCP_tail_probes))
-		rig_after_ms(1);
+	until_probed();
 	expect_segment(2);
 	cumulative(3);
 	struct tcp_opts twice = {
@@ -326,8 +332,7 @@ static void a_lone_fin_is_probed_like_data(void **state)
 	cumulative(1);
 	tcp_conn_shutdown(rig.conn);
 	assert_true(rig_out()->flags & FIN);
-	while (!rig_count(TCP_tail_probes))
-		rig_after_ms(1);
+	until_probed();
 	struct out *o = rig_out();
 	assert_true(o->flags & FIN);
 	assert_int_equal(o->len, 0);
@@ -350,8 +355,7 @@ static void a_fin_sent_by_itself_is_the_last_segment(void **state)
 	rig_after_ms(10);
 	tcp_conn_shutdown(rig.conn);
 	rig_skip();
-	while (!rig_count(TCP_tail_probes))
-		rig_after_ms(1);
+	until_probed();
 	struct out *o = rig_out();
 	assert_int_equal(o->flags, FIN | ACK);
 	assert_int_equal(o->seq, 1 + 2 * MSS);
@@ -377,8 +381,7 @@ static void a_probe_with_a_fin_that_came_twice_does_not_widen_it(void **state)
 		rig_write_n(3 * MSS);
 		tcp_conn_shutdown(rig.conn);
 		rig_skip();
-		while (!rig_count(TCP_tail_probes))
-			rig_after_ms(1);
+		until_probed();
 		struct out *o = rig_out();
 		assert_true(o->flags & FIN);
 		assert_int_equal(o->len, MSS);
