@@ -273,8 +273,11 @@ static void fail_section(struct h1_conn *c, enum h1_malformed why, const uint8_t
 
 const struct h1_message *h1_conn_known(struct h1_conn *c)
 {
+	static const struct h1_message nothing = {.kind = H1_REQUEST, .content_length = -1};
 	if (c->state == H1_AT_HEAD)
 		parse_part(c, (const uint8_t *)"", 0);
+	else if (!c->malformed) // the context's head is another connection's
+		return &nothing;
 	return &c->ctx->head.message;
 }
 

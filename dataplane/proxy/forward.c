@@ -125,6 +125,8 @@ void proxy_forward_request_trailers(struct proxy_request *r, const struct h2_mes
 	if (r->access.is_on)
 		proxy_access_request_data(r);
 	if (m->bad && r->state < PROXY_REQUEST_ENDING) {
+		if (r->upstream) // TH-91: it is reset there
+			proxy_source_ended_early(r->owner->source, r->proxy->now_ns);
 		proxy_request_answer_bad(r, m->bad, why_bad(m->bad));
 	} else if (proxy_request_waits(r)) {
 		if (!proxy_replay_put_trailers(r->proxy, &r->replay, m))

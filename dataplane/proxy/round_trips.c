@@ -8,8 +8,8 @@
 #include "lb/base/time.h"
 #include "lb/pick/link.h"
 
-#define STEP_NS (50 * NS_PER_MS)
-#define LOOKS 256 // in a step
+#define STEP_NS (20 * NS_PER_MS)
+#define LOOKS 64 // in a step: two misses of the cache each
 #define ROUND_NS NS_PER_SECOND
 
 // One that was put back into its pool has no TCP connection any more.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples of smoothed round trips, by side (OPS-230): each connection that knows one is looked at
 // once a second, in the order in which they lie in their pools and so many at a time, so that
-// neither segments nor requests nor the end of a connection pay for it. With more than some
-// thousands it is less often.
+// neither segments nor requests nor the end of a connection pay for it. Where there are more than
+// some thousands, or ever were at once, it is less often.
 // Thread: the owning worker.
 #pragma once
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client of HTTP/1.1 among those of HTTP/2: raw bytes in, raw bytes out.
+#include "dataplane/proxy/state.h"
 #include "lb/pick/answer.h"
 #include "lb/pick/failures.h"
 #include "lb/pick/link.h"
@@ -386,10 +387,12 @@ static const struct expected refused_heads[] = {
 		LB_CAUSE_CLIENT_PROTOCOL, 11, "POST", "calls.test", "/a", NULL, "gRPC in HTTP/1.1"},
 };
 
+#define N_REFUSED_HEADS (sizeof(refused_heads) / sizeof(refused_heads[0]))
+
 // OPS-251
 static void what_is_refused_before_it_is_a_request_is_one(void **state)
 {
-	for (size_t i = 0; i < sizeof(refused_heads) / sizeof(refused_heads[0]); i++) {
+	for (size_t i = 0; i < N_REFUSED_HEADS; i++) {
 		struct world *w = logged_world();
 		open_raw(w, 2000);
 		say_all(w, refused_heads[i].says);
@@ -441,6 +444,22 @@ static void so_is_what_does_not_come_in_time(void **state)
 	}
 }
 
+// TH-91: a backend has it, and has to end it, too.
+static void what_is_malformed_behind_its_head_is_ended_early(void **state)
+{
+	struct world *w = ready_world(NULL);
+	struct ip_addr address = wire_address(HOST_CLIENTS, 9);
+	open_raw(w, 2000);
+	const struct proxy_source *source = proxy_source_find(&w->proxy->sources, &address);
+	assert_non_null(source);
+	say_all(w, "POST /one/hang/1/1 HTTP/1.1\r\n" HOST CHUNKED "\r\n");
+	assert_int_equal(source->early_ends.full_at_ns, 0);
+	say_all(w, "x\r\n");
+	assert_true(raw.got_fin);
+	assert_int_not_equal(source->early_ends.full_at_ns, 0);
+	world_free(w);
+}
+
 // OPS-252: nobody asked for anything.
 static void who_goes_before_its_head_is_complete_has_asked_nothing(void **state)
 {
@@ -467,7 +486,7 @@ static void a_flood_of_what_is_refused_costs_no_memory(void **state)
 	uint64_t n = 0;
 	for (; n < LB_FAILURES + 10; n++) {
 		open_raw(w, (uint16_t)(2000 + n));
-		say_all(w, refused_heads[n % 5].says);
+		say_all(w, refused_heads[n % N_REFUSED_HEADS].says);
 		assert_true(raw.got_fin);
 	}
 	struct lb_failure f;
@@ -541,6 +560,7 @@ int main(void)
 		cmocka_unit_test(a_drain_lets_go_of_whom_never_says_anything),
 		cmocka_unit_test(what_is_refused_before_it_is_a_request_is_one),
 		cmocka_unit_test(so_is_what_is_refused_in_its_body),
+		cmocka_unit_test(what_is_malformed_behind_its_head_is_ended_early),
 		cmocka_unit_test(so_is_what_does_not_come_in_time),
 		cmocka_unit_test(who_goes_before_its_head_is_complete_has_asked_nothing),
 		cmocka_unit_test(a_flood_of_what_is_refused_costs_no_memory),

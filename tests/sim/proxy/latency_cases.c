@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long requests took and what they were answered with, one situation a test and
-// how large their bodies were (OPS-01..OPS-05, OPS-226).
+// How long requests took, what they were answered with, and how large their bodies were, one
+// situation a test (OPS-01..OPS-05, OPS-226).
 #include "lb/pick/cause.h"
 #include "lb/pick/link.h"
 #include "lb/route/filter.h"
