@@ -6,6 +6,7 @@
 // runs.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -49,6 +50,11 @@ static inline void *record_ring_place_next(struct record_ring *r, uint32_t len)
 static inline uint32_t record_ring_staged(const struct record_ring *r)
 {
 	return r->base + (uint32_t)(uintptr_t)r->next;
+}
+// Whether there is none of those.
+static inline bool record_ring_is_published(const struct record_ring *r)
+{
+	return r->head == record_ring_staged(r);
 }
 // Pairs with the reader's acquire of head: it sees the whole records.
 static inline void record_ring_publish(struct record_ring *r)

@@ -32,7 +32,6 @@ struct lb_member_watcher {
 	struct lb_member_link *links; // [n], owned; NULL = no member has another watcher
 };
 
-// Borrowed by all members made with it; they lie side by side in memory.
 // Connections to endpoints as their members see them (gRFC A94): an endpoint's first one, whatever
 // workers add to it. Those to its other addresses that the race gave up do not count, nor do those
 // that there were already.
@@ -40,6 +39,7 @@ struct lb_connect_counts {
 	uint64_t succeeded, failed, disconnections;
 };
 
+// Borrowed by all members made with it; they lie side by side in memory.
 struct lb_member_env {
 	struct lb_connectivity *connectivity; // provides subchannels and the wheel
 	uint64_t attempt_delay_ns; // until the next address is tried in parallel (PF-02); 250 ms

@@ -28,7 +28,7 @@ struct lb_capture_record *lb_capture_place(
 	struct lb_capture *c, uint32_t interface, enum lb_capture_way way, uint32_t len)
 {
 	uint32_t kept = len < c->ask.snaplen ? len : c->ask.snaplen;
-	bool begins = c->turn == c->ring.next;
+	bool begins = record_ring_is_published(&c->ring);
 	struct lb_capture_record *r = record_ring_place(&c->ring, lb_capture_size(kept));
 	if (!r) {
 		counter_add(&c->n_dropped[interface], 1);

@@ -107,7 +107,7 @@ static inline struct lb_capture_record *lb_capture_place_next(
 // A turn begins, and the one before is over: all that was placed may be read. Thread: the worker.
 static inline void lb_capture_turn(struct lb_capture *c, uint64_t now_ns)
 {
-	if (c->turn != c->ring.next) {
+	if (!record_ring_is_published(&c->ring)) {
 		struct lb_capture_record *first = (void *)(c->turn + RECORD_RING_HEADER);
 		first->begin_ns = c->now_ns;
 		first->end_ns = now_ns;

@@ -73,6 +73,25 @@ static void a_turn_that_begins_at_the_rings_beginning_has_its_times(void **state
 	lb_capture_free(c);
 }
 
+// 1024 bytes in records of 128, from a place within the ring on.
+static void a_turn_that_fills_the_ring_is_read(void **state)
+{
+	struct lb_capture *c = make(1024, 200);
+	lb_capture_turn(c, 1);
+	for (uint32_t i = 0; i < 9; i++) {
+		assert_non_null(lb_capture_place(c, 0, LB_CAPTURE_RX, 88));
+		if (i == 0) {
+			lb_capture_turn(c, 2);
+			assert_next(c, LB_CAPTURE_RX, 1, 88);
+		}
+	}
+	assert_null(lb_capture_place(c, 0, LB_CAPTURE_RX, 88));
+	lb_capture_turn(c, 3);
+	for (uint32_t i = 0; i < 8; i++)
+		assert_next(c, LB_CAPTURE_RX, 2, 88);
+	lb_capture_free(c);
+}
+
 // OPS-103
 static void frames_that_find_no_room_are_counted_and_told_with_the_next_one(void **state)
 {
@@ -99,4 +118,5 @@ static void frames_that_find_no_room_are_counted_and_told_with_the_next_one(void
 RUN_SUITE("lb/pick/capture", cmocka_unit_test(a_frame_is_cut_to_what_is_kept_of_it),
 	cmocka_unit_test(what_is_received_has_the_turns_begin_and_what_is_sent_its_end),
 	cmocka_unit_test(a_turn_that_begins_at_the_rings_beginning_has_its_times),
+	cmocka_unit_test(a_turn_that_fills_the_ring_is_read),
 	cmocka_unit_test(frames_that_find_no_room_are_counted_and_told_with_the_next_one))
