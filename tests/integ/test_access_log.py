@@ -186,32 +186,24 @@ def test_ops_244_a_log_that_is_copied_and_cut_loses_what_is_written_between_and_
 
 
 FEW_WAITS = 10  # the kernel's own, for a lock of its memory, say
-LONG_TURN_S = 0.5  # a log is tried again after 0.2 s, a slow reader takes seconds
 
 
 class Worker:
-    """The thread of a daemon's only worker, which polls (`idle: poll`), as the kernel saw it. Neither number grows
-    because others take its core, on a machine that is busy."""
+    """The thread of a daemon's only worker, which polls (`idle: poll`), as the kernel saw it."""
 
     def __init__(self, bed):
-        self.bed = bed
         tasks = pathlib.Path(f"/proc/{bed.daemon.pid}/task").iterdir()
         self.task, = (t for t in tasks if (t / "comm").read_text(encoding="ascii").startswith("rte-worker"))
 
     def waits(self):
-        """How often it gave its core away, to wait in the kernel."""
+        """How often it gave its core away, to wait in the kernel: no more of it because others take the core."""
         return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", (self.task / "status").read_text(encoding="ascii"),
                              re.MULTILINE)[1])
-
-    def longest_turn_s(self):
-        """Less all the time that it ever waited for its core: the longest turn's work is no shorter than that."""
-        longest_s = self.bed.show_workers()[0]["longest_turn_us"] / 1e6
-        return longest_s - int((self.task / "schedstat").read_text(encoding="ascii").split()[1]) / 1e9
 
 
 @pytest.fixture(name="polling")
 def fixture_polling(logged):
-    """As `logged`; in the end the worker has neither waited nor been held up since the daemon served."""
+    """As `logged`; in the end the worker has not waited since the daemon served."""
     made = []
 
     def make(path, **filters):
@@ -222,7 +214,6 @@ def fixture_polling(logged):
     yield make
     for worker, before in made:
         assert worker.waits() - before < FEW_WAITS
-        assert worker.longest_turn_s() < LONG_TURN_S
 
 
 def test_ops_36_a_reader_that_goes_fails_no_request(polling, lab):

@@ -67,7 +67,7 @@ class Hour:
         finally:
             healed = time.time()
             next(fault, None)
-        for alert in row.fires:
+        for alert in row.fires | row.may:
             window = self.rule(alert)[1]
             until = time.time() + window + SLACK_S if window else self._await_end(row, alert)
             self.spans.append((row, alert, planted, healed, until))

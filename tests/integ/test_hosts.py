@@ -143,7 +143,7 @@ def test_fl_99_the_last_report_of_a_host_that_stops_leaves_before_it_ends(world)
 def test_fl_99_a_host_ends_when_a_slow_server_has_read_its_last_report(world):
     """LR-12: the second report finds the server busy with the first."""
     host = world.hosts[2]
-    world.server.ask(op="pause", seconds=0.6)
+    world.server.ask(op="pause", seconds=0.2)
     answers = host.call("slow", 20)
     until_told(world, "slow", Tally().add_answers(answers))
     answers += host.call("slow", 10)
