@@ -32,7 +32,8 @@ static inline bool proxy_leaf_begin_retry(struct proxy_request *r)
 	proxy_leaf_end_retries(r); // of the one before
 	if (!layer || !layer->retry_budget.is_set)
 		return true;
-	if (!lb_breaker_enter_retry(layer->breaker, &layer->retry_budget))
+	uint32_t n_kept = lb_quota_cache_kept(&r->proxy->quota_cache, layer->breaker);
+	if (!lb_breaker_enter_retry(layer->breaker, &layer->retry_budget, n_kept))
 		return false;
 	r->retrying_in = layer->breaker;
 	return true;

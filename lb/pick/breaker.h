@@ -65,11 +65,11 @@ static inline void lb_breaker_leave(struct lb_breaker *b)
 }
 
 // As enter and leave, for a request that is to be sent again: it counts from the decision, and
-// waits before it is in flight.
+// waits before it is in flight. n_kept: places that count as in flight and hold no request.
 static inline bool lb_breaker_enter_retry(
-	struct lb_breaker *b, const struct lb_retry_budget *budget)
+	struct lb_breaker *b, const struct lb_retry_budget *budget, uint32_t n_kept)
 {
-	uint64_t in_flight = __atomic_load_n(&b->in_flight, __ATOMIC_RELAXED);
+	uint64_t in_flight = __atomic_load_n(&b->in_flight, __ATOMIC_RELAXED) - n_kept;
 	uint64_t limit = in_flight * budget->per_million / 1000000;
 	if (limit < budget->min_concurrency)
 		limit = budget->min_concurrency;

@@ -111,12 +111,16 @@ void lb_quota_cache_leave(struct lb_quota_cache *l, struct lb_breaker *b)
 	__atomic_fetch_sub(&b->in_flight, n + 1, __ATOMIC_RELEASE); // as lb_breaker_leave()'s
 }
 
+uint32_t lb_quota_cache_kept(const struct lb_quota_cache *l, const struct lb_breaker *b)
+{
+	const struct lb_quota_cache_slot *s = &l->slots[slot_of(b)];
+	return s->breaker == b ? s->spare : 0;
+}
+
 bool lb_quota_cache_is_full(
 	const struct lb_quota_cache *l, const struct lb_breaker *b, uint32_t limit)
 {
-	const struct lb_quota_cache_slot *s = &l->slots[slot_of(b)];
-	uint32_t spare = s->breaker == b ? s->spare : 0;
-	return look(b) - spare >= limit;
+	return look(b) - lb_quota_cache_kept(l, b) >= limit;
 }
 
 void lb_quota_cache_tidy(struct lb_quota_cache *l)

@@ -42,6 +42,8 @@ struct lb_quota_cache {
 // one and leave by the other.
 bool lb_quota_cache_enter(struct lb_quota_cache *, struct lb_breaker *, uint32_t limit);
 void lb_quota_cache_leave(struct lb_quota_cache *, struct lb_breaker *);
+// Places of it that are kept here.
+uint32_t lb_quota_cache_kept(const struct lb_quota_cache *, const struct lb_breaker *);
 // True if lb_quota_cache_enter() would fail now.
 bool lb_quota_cache_is_full(
 	const struct lb_quota_cache *, const struct lb_breaker *, uint32_t limit);

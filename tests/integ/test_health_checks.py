@@ -28,11 +28,14 @@ def check(**kind):
 class HealthWorld:
     """Two backends of one cluster, each as healthy as its file says."""
 
-    def __init__(self, lab, kind, health_check, says):
+    def __init__(self, lab, kind, health_check, says, prepare=None, more=None):
+        """prepare(bed): before anything runs. more: of the cluster."""
         self.bed = Testbed(lab)
+        if prepare:
+            prepare(self.bed)
         self.kind = kind
         self.ips = ["10.82.1.1", "10.82.1.2"]
-        self.cluster = resources.cluster("main")
+        self.cluster = {**resources.cluster("main"), **(more or {})}
         if health_check:
             self.cluster["health_checks"] = [health_check]
         self.backends = []

@@ -415,6 +415,25 @@ static void cb_07_retries_in_sum_are_bounded(void **state)
 	world_free(w);
 }
 
+// CB-08: half of what is in flight, which are fewer with each that waits to be sent again, though
+// the worker keeps their places.
+static void cb_08_places_that_a_worker_keeps_allow_no_retries(void **state)
+{
+	struct world_conf conf = world_conf_default(3);
+	conf.n_clients = 1;
+	struct world *w = ready_world(&conf);
+	control_set_policy(&w->control, ROUTE_ONE, &slow);
+	w->control.leaves[0].retry_budget = (struct lb_retry_budget){true, 500000, 1};
+	use_backends(w, 7);
+	world_run(w, 20 * MS);
+	for (int i = 0; i < 40; i++)
+		ask_with(w, KIND_ECHO, 100, NULL, "1 status 14");
+	world_run(w, SECOND);
+	assert_in_range(world_counter(w, "retries"), 12, 15);
+	finish(w);
+	world_free(w);
+}
+
 // RT-11: what never left this host cannot have been seen.
 static void rt_11_what_was_never_sent_goes_elsewhere(void **state)
 {
@@ -548,6 +567,7 @@ RUN_SUITE("sim/proxy_retry", CASE(rt_03_the_last_attempts_status_is_the_clients)
 	CASE(rt_11_refusals_are_free_once_and_then_count),
 	CASE(rt_11_what_was_never_sent_goes_elsewhere), CASE(rt_10_a_told_wait_has_a_bound),
 	CASE(paused_requests_count_as_waiting_ones), CASE(cb_07_retries_in_sum_are_bounded),
+	CASE(cb_08_places_that_a_worker_keeps_allow_no_retries),
 	CASE(rt_12_overflow_and_overload_are_not_retried), CASE(rt_12_failed_picks_are_retried),
 	CASE(rt_13_plain_http_is_not_retried), CASE(a_client_may_leave_during_the_wait),
 	CASE(an_upload_goes_on_through_its_retries))

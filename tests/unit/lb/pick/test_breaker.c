@@ -48,17 +48,18 @@ static void a_budget_of_retries_grows_with_the_requests_in_flight(void **state)
 	const struct lb_retry_budget budget = {true, 100000, 1};
 	struct lb_breakers *t = lb_breakers_new();
 	struct lb_breaker *b = lb_breakers_get(t, "orders", "");
-	assert_true(lb_breaker_enter_retry(b, &budget));
-	assert_false(lb_breaker_enter_retry(b, &budget));
+	assert_true(lb_breaker_enter_retry(b, &budget, 0));
+	assert_false(lb_breaker_enter_retry(b, &budget, 0));
 	for (int i = 0; i < 30; i++)
 		assert_true(lb_breaker_enter(b, 1024));
-	assert_true(lb_breaker_enter_retry(b, &budget));
-	assert_true(lb_breaker_enter_retry(b, &budget));
-	assert_false(lb_breaker_enter_retry(b, &budget));
+	assert_true(lb_breaker_enter_retry(b, &budget, 0));
+	assert_false(lb_breaker_enter_retry(b, &budget, 10)); // a tenth of 20
+	assert_true(lb_breaker_enter_retry(b, &budget, 0));
+	assert_false(lb_breaker_enter_retry(b, &budget, 0));
 	assert_int_equal(lb_breaker_retrying(b), 3);
 	for (int i = 0; i < 30; i++)
 		lb_breaker_leave(b);
-	assert_false(lb_breaker_enter_retry(b, &budget)); // those that there are go on
+	assert_false(lb_breaker_enter_retry(b, &budget, 0)); // those that there are go on
 	lb_breaker_put(b);
 	assert_int_equal(lb_breakers_count(t), 1); // requests refer to it
 	for (int i = 0; i < 3; i++)
