@@ -2,7 +2,6 @@
 #include "ctrl/conf/config_collisions.h"
 
 #include "ctrl/conf/config.h"
-#include "ctrl/xds/state/state_dir.h"
 #include "lb/base/err.h"
 #include "lb/base/ip.h"
 
@@ -12,6 +11,7 @@
 #include <string.h>
 
 #define MAX_PLACES 9
+#define STATE_NAME "xds-state" // ctrl/xds/state/state_dir.h; their test holds them together
 
 struct place {
 	const char *field;
@@ -72,7 +72,7 @@ static const char *collect(const struct config *c, struct places *p)
 	add(p, "takeover_socket", c->takeover_socket, NULL);
 	if (a && a->path && strcmp(a->path, "stdout") != 0)
 		add(p, "access_log.path", a->path, NULL);
-	add(p, "state_dir", c->state_dir, XDS_STATE_NAME);
+	add(p, "state_dir", c->state_dir, STATE_NAME);
 	add(p, "ready_file", c->ready_file, NULL);
 	add(p, "tls.ticket_secret", c->tls ? c->tls->ticket_secret : NULL, NULL);
 	add_folder(p, "capture.directory", c->capture ? c->capture->directory : NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/conf/config.h"
 #include "ctrl/conf/config_collisions.h"
+#include "ctrl/xds/state/state_dir.h"
 #include "tests/support/check.h"
 
 #include <string.h>
@@ -55,7 +56,7 @@ static void a_path_is_of_one_field(void **state)
 		{.takeover = "/run/shunt/stats.sock",
 			.wrong = "takeover_socket: is what stats.socket has already"},
 		{.state = "/lib/",
-			.log = "/lib/xds-state",
+			.log = "/lib/" XDS_STATE_NAME,
 			.wrong = "state_dir: is what access_log.path has already: /lib/xds-state"},
 		{.secret = "/log",
 			.log = "/log",
