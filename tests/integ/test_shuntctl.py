@@ -67,7 +67,7 @@ LISTINGS = {"help": "level", "show listeners": "state", "show stat": "pxname", "
             "show endpoints": "cluster", "show load": "kind", "show overrides": "state", "show requests": "path",
             "show conns": "peer", "show failures": "text", "show errors": "text", "show events": "event",
             "show xds": "name", "show certs": "provider", "show pools": "pool", "show ports": "device",
-            "show tcp": "peer", "show neighbors": "mac", "show addresses": "kind"}
+            "show tcp": "peer", "show neighbors": "mac", "show neighbours": "mac", "show addresses": "kind"}
 # What conditions choose for these is ended (test_hands.py).
 ENDING = {"kill request", "kill conn"}
 
