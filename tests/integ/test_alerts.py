@@ -117,11 +117,13 @@ class Hour:
 
     def _tell_table(self, fired):
         print(f"{'fault':62} {'alert':58} {'fires':>6} {'ends':>6}")
+        n = 0
         for row, alert, planted, healed, until in self.spans:
             times = [at for at, of in fired if of == alert and planted <= at <= until]
+            n += bool(times)
             if times:
                 print(f"{row.name:62} {alert:58} {times[0] - planted:5.0f}s {max(times[-1] - healed, 0):5.0f}s")
-        print(f"{len(self.spans)} alerts of {sum(bool(row.fires) for row in ROWS)} faults, "
+        print(f"{n} alerts of {sum(bool(row.fires) for row in ROWS)} faults, "
               f"{time.time() - self.began:.0f} s", flush=True)
 
 

@@ -34,6 +34,15 @@ static void count(struct last *l, uint64_t n)
 	l->source->requests.ok += n;
 }
 
+// What was counted is on its way.
+static void begin_to_finish(struct last *l)
+{
+	begin(l);
+	count(l, 3);
+	assert_false(xds_lrs_finish(l->f.lrs));
+	assert_string_equal(lrs_sent(&l->f), "a/ 0s r/z/s 3 3 0 0");
+}
+
 static void end(struct last *l)
 {
 	assert_true(xds_lrs_finish(l->f.lrs));
@@ -72,10 +81,7 @@ static void what_was_counted_is_told_at_once_and_the_servers_end_is_waited_for(v
 static void a_server_that_does_not_end_the_stream_is_waited_for_a_second(void **state)
 {
 	struct last l;
-	begin(&l);
-	count(&l, 3);
-	assert_false(xds_lrs_finish(l.f.lrs));
-	assert_string_equal(lrs_sent(&l.f), "a/ 0s r/z/s 3 3 0 0");
+	begin_to_finish(&l);
 	lrs_settle(&l.f);
 	lrs_pass_time(&l.f, S - S / 10);
 	assert_false(xds_lrs_finish(l.f.lrs));
@@ -196,10 +202,7 @@ static void what_the_server_does_not_want_is_no_loss(void **state)
 static void a_cluster_that_comes_or_goes_meanwhile_changes_nothing(void **state)
 {
 	struct last l;
-	begin(&l);
-	count(&l, 3);
-	assert_false(xds_lrs_finish(l.f.lrs));
-	assert_string_equal(lrs_sent(&l.f), "a/ 0s r/z/s 3 3 0 0");
+	begin_to_finish(&l);
 	struct xds_load_cluster *b = lrs_get(&l.f, "b", "");
 	xds_lrs_cluster_put(l.f.lrs, b);
 	lrs_settle(&l.f);
@@ -232,10 +235,7 @@ static void a_stream_that_lingers_without_clusters_ends(void **state)
 static void the_last_cluster_that_goes_meanwhile_changes_nothing(void **state)
 {
 	struct last l;
-	begin(&l);
-	count(&l, 3);
-	assert_false(xds_lrs_finish(l.f.lrs));
-	assert_string_equal(lrs_sent(&l.f), "a/ 0s r/z/s 3 3 0 0");
+	begin_to_finish(&l);
 	lrs_settle(&l.f);
 	xds_lrs_cluster_put(l.f.lrs, l.cluster);
 	l.cluster = lrs_get(&l.f, "a", "");
