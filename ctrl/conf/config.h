@@ -217,8 +217,9 @@ struct config_metrics {
 // Which requests are told of (lb/pick/access.h).
 struct config_access_filter {
 	uint32_t *sample_per_million, *min_status, *min_duration_ms; // NULL = absent
-	char **causes; // names of lb/pick/cause.h; NULL = all but "ok"
-	unsigned n_causes;
+	// Names and flags of lb/pick/cause.h; both NULL = all but "ok".
+	char **causes, **response_flags;
+	unsigned n_causes, n_response_flags;
 };
 // An access log service that listeners may have, by the name of a cluster.
 struct config_xds_collector {

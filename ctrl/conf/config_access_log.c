@@ -12,10 +12,35 @@
 
 #define ALL_CAUSES ((UINT32_C(1) << LB_N_CAUSES) - 1)
 
+// Those that Envoy gives one flag to.
+static uint32_t causes_with(const char *flag)
+{
+	uint32_t causes = 0;
+	for (int i = LB_CAUSE_OK + 1; i < LB_N_CAUSES; i++)
+		if (strcmp(lb_cause_info((enum lb_cause)i)->flag, flag) == 0)
+			causes |= UINT32_C(1) << i;
+	return causes;
+}
+
+static int check_flags(
+	const struct config_access_filter *given, uint32_t *ret, struct lb_err *reterr)
+{
+	for (unsigned i = 0; i < given->n_response_flags; i++) {
+		uint32_t causes = causes_with(given->response_flags[i]);
+		if (!causes)
+			return lb_err_set(reterr,
+				"access_log.filter.response_flags[%u]: '%s' is not the response "
+				"flag of a cause, like NR",
+				i, given->response_flags[i]);
+		*ret |= causes;
+	}
+	return 0;
+}
+
 static int check_causes(
 	const struct config_access_filter *given, uint32_t *ret, struct lb_err *reterr)
 {
-	*ret = given->causes ? 0 : ALL_CAUSES;
+	*ret = given->causes || given->response_flags ? 0 : ALL_CAUSES;
 	for (unsigned i = 0; i < given->n_causes; i++) {
 		int cause = 0;
 		while (cause < LB_N_CAUSES &&
@@ -47,7 +72,9 @@ static int check_access_filter(struct config *c, struct lb_err *reterr)
 	f->sample = per_million * LB_ACCESS_SAMPLE_ALL / 1000000;
 	f->min_status = (uint16_t)min_status;
 	f->min_ns = min_ms * NS_PER_MS;
-	return check_causes(given, &f->causes, reterr);
+	if (check_causes(given, &f->causes, reterr))
+		return -EINVAL;
+	return check_flags(given, &f->causes, reterr);
 }
 
 int config_check_directory(const char *field, const char *folder, struct lb_err *reterr)

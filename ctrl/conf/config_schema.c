@@ -241,6 +241,8 @@ static const cyaml_schema_field_t access_filter_fields[] = {
 		n_causes, &string_value, 0, LB_N_CAUSES),
 	CYAML_FIELD_END,
 };
+	CYAML_FIELD_SEQUENCE_COUNT("response_flags", OPTIONAL_POINTER, struct config_access_filter,
+		response_flags, n_response_flags, &string_value, 0, LB_N_CAUSES),
 static const cyaml_schema_field_t xds_collector_fields[] = {
 	CYAML_FIELD_STRING_PTR(
 		"cluster", CYAML_FLAG_POINTER, struct config_xds_collector, cluster, 1, 255),

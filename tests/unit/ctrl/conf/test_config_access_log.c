@@ -56,5 +56,51 @@ static void a_service_is_a_host_with_a_port_and_a_cluster_has_one(void **state)
 	}
 }
 
-RUN_SUITE("ctrl/conf/access_log",
+static uint32_t bit(enum lb_cause cause)
+{
+	return UINT32_C(1) << cause;
+}
+
+// OPS-31
+static void ops_31_causes_and_response_flags_add_up(void **state)
+{
+	const uint32_t all = (UINT32_C(1) << LB_N_CAUSES) - 1;
+	static char *causes[] = {"killed", "no_route"};
+	static const struct {
+		unsigned n_causes;
+		char *flags[2];
+		uint32_t want;
+		const char *wrong; // NULL = it is good
+	} rows[] = {
+		{.want = all},
+		{.n_causes = 1, .want = 1u << LB_CAUSE_KILLED},
+		{.flags = {"UO"}, .want = 1u << LB_CAUSE_OVERFLOW},
+		{.n_causes = 2,
+			.flags = {"UT", "NR"},
+			.want = 1u << LB_CAUSE_KILLED | 1u << LB_CAUSE_NO_ROUTE |
+	                        1u << LB_CAUSE_TIMEOUT},
+		{.flags = {"UO", "XX"},
+			.wrong = "access_log.filter.response_flags[1]: 'XX' is not the response "
+				 "flag of a cause, like NR"},
+		{.flags = {"-"}, .wrong = "access_log.filter.response_flags[0]: '-' is not"},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct lb_err err = {.text = ""};
+		char *flags[] = {rows[i].flags[0], rows[i].flags[1]};
+		struct config_access_filter f = {.causes = rows[i].n_causes ? causes : NULL,
+			.n_causes = rows[i].n_causes,
+			.response_flags = flags[0] ? flags : NULL,
+			.n_response_flags = !!flags[0] + !!flags[1]};
+		struct config_access_log a = {.path = "stdout", .filter = &f};
+		struct config c = {.access_log = &a};
+		int rc = config_check_access_log(&c, &err);
+		if (!rc != !rows[i].wrong || (rc && !strstr(err.text, rows[i].wrong)))
+			fail_msg("row %zu: %d \"%s\"", i, rc, err.text);
+		if (!rc && (c.access_filter.causes & ~bit(LB_CAUSE_OK)) !=
+				   (rows[i].want & ~bit(LB_CAUSE_OK)))
+			fail_msg("row %zu: %x", i, c.access_filter.causes);
+	}
+}
+
+RUN_SUITE("ctrl/conf/access_log", cmocka_unit_test(ops_31_causes_and_response_flags_add_up),
 	cmocka_unit_test(a_service_is_a_host_with_a_port_and_a_cluster_has_one))
