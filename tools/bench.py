@@ -26,12 +26,12 @@ hpack: a gRPC request's header block of ten fields, decoded and encoded, beside 
 h2: a unary gRPC request through both roles of HTTP/2, beside nghttp2's sessions. proxy: the same from a
 client's bytes to a backend and back, through all of the proxy but packets, also on connections of one request
 each (once), and what it takes to be observed: by logs, traces and metrics (times), and with its frames, between memifs,
-by a packet capture (captured). tcp: a segment out of one stack and into another, a connection opened, used and
-closed by both (once), and a frame through Ethernet, IP and TCP between memifs beside a loop that only receives
-and sends (and beside dpdk-testpmd, where Debian's dpdk-dev is installed). tls: records of 200 bytes and of 16 KiB,
-sealed, and sealed and opened, beside OpenSSL's SSL_write and SSL_read and its bare cipher; a worker's part of a new
-connection with one request, beside one in plain text; and full handshakes on one and two threads of their own, beside
-OpenSSL alone in as many, with real-time priority, where that is allowed. With --instructions each row also
+by virtual host (vhosts) and by a packet capture (captured). tcp: a segment out of one stack and into another, a
+connection opened, used and closed by both (once), and a frame through Ethernet, IP and TCP between memifs beside a loop
+that only receives and sends (and beside dpdk-testpmd, where Debian's dpdk-dev is installed). tls: records of 200 bytes
+and of 16 KiB, sealed, and sealed and opened, beside OpenSSL's SSL_write and SSL_read and its bare cipher; a worker's
+part of a new connection with one request, beside one in plain text; and full handshakes on one and two threads of their
+own, beside OpenSSL alone in as many, with real-time priority, where that is allowed. With --instructions each row also
 tells callgrind's count of instructions an operation, which repeats from run to run where times do not.
 
 workers: what two workers do on two cores beside one alone, each a whole proxy fed by its own thread (as in
@@ -234,7 +234,7 @@ TESTPMD_THREAD = "rte-worker-1"
 GAIN_WANTED = 0.95
 WORKER_US_WANTED = 10
 # Of being observed: % of a request's instructions, and us of a worker that tells of each in a log.
-OBSERVED_WANTED = {"times": 1, "log": 2, "capture": 2}
+OBSERVED_WANTED = {"times": 1, "vhosts": 1, "log": 2, "capture": 2}
 LOG_US_WANTED = 0.4
 # What is wanted of a rival's ns / ours; of OpenSSL's records, 1 / 0.15 and 1 / 0.4.
 WAYS_WANTED = {("hpack", case): 3 for case in ("decode_stable", "decode_new2", "decode_literal",
@@ -288,6 +288,8 @@ def observed(args, by):
         whole = {(r["case"], r["impl"]): r for r in rows}
         times = by["times"]["instructions"] / whole["64x1", "shunt"]["instructions"] * 100
         wanted.append(("% of a whole request that its times take, 64x1", times, OBSERVED_WANTED["times"], False))
+        wanted.append(("% of a whole request that counting by virtual host adds, 64x1",
+                       added_percent(whole, ("64x1", "vhosts"), ("64x1", "shunt")), OBSERVED_WANTED["vhosts"], False))
         wanted += [(f"% that a log of errors and 1 % adds, {case}", added_percent(by, f"{case}-log", case),
                     OBSERVED_WANTED["log"], False) for case in ("64x1", "8x32")]
         wanted += [(f"% of a whole request that a capture adds, {case}",

@@ -9,6 +9,7 @@
 #include "ctrl/assemble/members.h"
 #include "ctrl/assemble/regex_cache.h"
 #include "ctrl/assemble/route_compile.h"
+#include "ctrl/assemble/vhost_numbers.h"
 #include "ctrl/assemble/workers.h"
 #include "ctrl/conf/config.h"
 #include "lb/base/grow.h"
@@ -162,9 +163,14 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 	if (make_tree_env(a) && make_positions(a))
 		a->clusters = cluster_set_new(&a->tree_env, n);
 	a->regexes = regex_cache_new(&(struct regex_cache_conf){0});
+	const struct config_metrics *metrics = conf->config->metrics;
+	bool counts_vhosts = metrics && metrics->virtual_hosts;
+	if (counts_vhosts)
+		a->numbers = vhost_numbers_new(conf->workers, conf->wheel);
 	struct route_compiler_conf compiler = {
 		.clusters = a->clusters,
 		.regexes = a->regexes,
+		.numbers = a->numbers,
 		.n_workers = workers_count(conf->workers),
 		.slice = conf->slice,
 	};
@@ -183,7 +189,8 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 	};
 	a->transitions = calloc(LB_MAX_ENDPOINTS, sizeof(*a->transitions));
 	a->credentials = calloc((size_t)n + 1, sizeof(*a->credentials));
-	bool ok = a->clusters && a->regexes && a->compiler && a->transitions && a->credentials;
+	bool ok = !counts_vhosts || a->numbers;
+	ok = ok && a->clusters && a->regexes && a->compiler && a->transitions && a->credentials;
 	for (uint32_t i = 0; i < n; i++)
 		ok = assembled_frontend_init(&a->frontends[i], &a->frontend_env, i) && ok;
 	if (!ok) {
@@ -201,6 +208,7 @@ void assembler_free(struct assembler *a)
 	for (uint32_t i = 0; i < config_n_places(a->conf.config); i++)
 		assembled_frontend_fini(&a->frontends[i]);
 	route_compiler_free(a->compiler);
+	vhost_numbers_free(a->numbers);
 	regex_cache_free(a->regexes);
 	cluster_set_free(a->clusters);
 	draft_fini(&a->draft);

@@ -36,6 +36,7 @@ struct lb_vips;
 struct load_report;
 struct res_tls;
 struct twheel;
+struct vhost_numbers;
 struct xds_config;
 
 struct assembler_conf {
@@ -111,6 +112,8 @@ uint32_t assembler_reconnect(struct assembler *, const struct ip_port *address);
 // As overrides_set(), and applies it to the clusters that there are. On error nothing has changed.
 [[nodiscard]] int assembler_override(struct assembler *, const char *cluster,
 	const struct ip_port *address, struct override, struct lb_err *reterr);
+// Virtual hosts that are counted apart; borrowed; NULL = none.
+const struct vhost_numbers *assembler_vhost_numbers(const struct assembler *);
 // All of them; borrowed.
 const struct overrides *assembler_overrides(const struct assembler *);
 

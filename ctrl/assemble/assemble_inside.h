@@ -24,6 +24,7 @@ struct assembler {
 	uint32_t *positions; // [LB_MAX_SLOTS] owned; for picks made for display
 	struct cluster_set *clusters;
 	struct regex_cache *regexes;
+	struct vhost_numbers *numbers; // owned; NULL = virtual hosts are not counted apart
 	struct route_compiler *compiler;
 	uint64_t sweep_ns; // when to forget unused patterns next
 	bool patterns_came; // and the frontends that wait have not been told

@@ -405,6 +405,11 @@ bool assembler_dump_tree(const struct assembler *a, const char *cluster, struct 
 	return c;
 }
 
+const struct vhost_numbers *assembler_vhost_numbers(const struct assembler *a)
+{
+	return a->numbers;
+}
+
 // Frontends.
 
 const char *assembler_frontend_error(const struct assembler *a, uint32_t frontend)

@@ -4,6 +4,7 @@
 #include "ctrl/assemble/cluster_set.h"
 #include "ctrl/assemble/regex_cache.h"
 #include "ctrl/assemble/vhost_conf.h"
+#include "ctrl/assemble/vhost_numbers.h"
 #include "ctrl/base/strmap.h"
 #include "ctrl/res/route.h"
 #include "lb/base/check.h"
@@ -24,6 +25,7 @@ struct unit {
 	struct strmap_link by_key;
 	uint32_t n_users;
 	struct lb_vhost *vhost; // counted
+	uint16_t number; // of its counters; 0 = none
 	char key[65]; // hashes of its bytes and of its clusters' ids
 };
 
@@ -49,13 +51,19 @@ struct route_compiler *route_compiler_new(const struct route_compiler_conf *conf
 	return c;
 }
 
+static void unit_free(struct route_compiler *c, struct unit *u)
+{
+	vhost_numbers_give(c->conf.numbers, u->number);
+	lb_vhost_put(u->vhost);
+	free(u);
+}
+
 static void unit_put(struct route_compiler *c, struct unit *u)
 {
 	if (!u || --u->n_users)
 		return;
 	strmap_remove(&c->units, &u->by_key);
-	lb_vhost_put(u->vhost);
-	free(u);
+	unit_free(c, u);
 }
 
 static struct unit *unit_find(struct route_compiler *c, const char *key)
@@ -211,13 +219,14 @@ static enum route_compile_outcome ask_for_all(struct route_job *j)
 }
 
 static struct lb_vhost *compile(
-	struct route_job *j, const struct res_vhost *v, const struct patterns *p)
+	struct route_job *j, const struct res_vhost *v, const struct patterns *p, uint16_t number)
 {
 	struct vhost_conf_env env = {
 		.clusters = j->compiler->conf.clusters,
 		.is_trusted = j->is_trusted,
 		.paths = p->refs,
 		.headers = p->refs ? p->refs + p->n_paths : NULL,
+		.number = number,
 	};
 	struct vhost_conf conf;
 	struct lb_vhost *made = NULL;
@@ -230,28 +239,37 @@ static struct lb_vhost *compile(
 	return made;
 }
 
-static enum route_compile_outcome unit_new(struct route_job *j, uint32_t index, struct unit **ret)
+// NULL = refused.
+static struct unit *unit_new(struct route_job *j, uint32_t index, const struct patterns *p)
 {
-	struct patterns p = {.n_paths = 0};
+	struct route_compiler *c = j->compiler;
+	const struct res_vhost *v = &j->vhosts[index];
 	struct unit *u = calloc(1, sizeof(*u));
-	if (!u)
-		return no_memory(j->err);
+	if (!u) {
+		no_memory(j->err);
+		return NULL;
+	}
 	memcpy(u->key, j->keys[index], sizeof(u->key));
 	u->n_users = 1;
+	u->number = vhost_numbers_take(c->conf.numbers, v->name);
+	u->vhost = compile(j, v, p, u->number);
+	if (u->vhost && strmap_add(&c->units, &u->by_key, u->key) == 0)
+		return u;
+	if (u->vhost)
+		no_memory(j->err);
+	unit_free(c, u);
+	return NULL;
+}
+
+static enum route_compile_outcome make_unit(struct route_job *j, uint32_t index, struct unit **ret)
+{
+	struct patterns p = {.n_paths = 0};
 	enum route_compile_outcome outcome = patterns_init(&p, j, &j->vhosts[index]);
 	if (outcome == ROUTE_COMPILED) {
-		u->vhost = compile(j, &j->vhosts[index], &p);
-		outcome = u->vhost ? ROUTE_COMPILED : ROUTE_COMPILE_REFUSED;
+		*ret = unit_new(j, index, &p);
+		outcome = *ret ? ROUTE_COMPILED : ROUTE_COMPILE_REFUSED;
 	}
-	if (u->vhost && strmap_add(&j->compiler->units, &u->by_key, u->key))
-		outcome = no_memory(j->err);
 	patterns_fini(&p);
-	if (outcome == ROUTE_COMPILED) {
-		*ret = u;
-		return outcome;
-	}
-	lb_vhost_put(u->vhost);
-	free(u);
 	return outcome;
 }
 
@@ -263,7 +281,7 @@ static enum route_compile_outcome make_units(struct route_job *j, struct slice *
 		if (!*place) // a twin in the same configuration may have come meanwhile
 			*place = unit_find(j->compiler, j->keys[j->next]);
 		if (!*place)
-			outcome = unit_new(j, j->next, place);
+			outcome = make_unit(j, j->next, place);
 		if (outcome == ROUTE_COMPILE_WAITS) // its patterns were forgotten meanwhile
 			j->stage = ASKING;
 		if (outcome != ROUTE_COMPILED)

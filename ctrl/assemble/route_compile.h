@@ -18,10 +18,12 @@ struct regex_cache;
 struct res_route_config;
 struct route_compiler;
 struct route_job;
+struct vhost_numbers;
 
 struct route_compiler_conf { // all borrowed, outlive it
 	const struct cluster_set *clusters;
 	struct regex_cache *regexes;
+	struct vhost_numbers *numbers; // NULL = virtual hosts are not counted apart
 	uint32_t n_workers;
 	struct slice slice; // how much of a large table is made, or freed, in a turn
 };

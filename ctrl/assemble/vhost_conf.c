@@ -92,6 +92,7 @@ int vhost_conf_init(struct vhost_conf *c, const struct res_vhost *v,
 		.routes = routes,
 		.n_routes = v->n_routes,
 		.overrides = v->overrides,
+		.number = env->number,
 	};
 	return 0;
 }

@@ -18,6 +18,7 @@ struct vhost_conf_env {
 	bool is_trusted; // the server is trusted (AR-01, AR-02)
 	// The compiled forms of the patterns in the order of vhost_patterns().
 	const struct lb_regex_ref *paths, *headers;
+	uint16_t number; // of its counters; 0 = none
 };
 
 struct vhost_conf {

@@ -212,6 +212,7 @@ struct config_csds {
 struct config_metrics {
 	char *listen; // "127.0.0.1:9464", "[::1]:9464"
 	bool allow_remote; // the address may be reachable from other hosts
+	bool virtual_hosts; // they are counted apart
 };
 
 // Which requests are told of (lb/pick/access.h).

@@ -228,6 +228,8 @@ static const cyaml_schema_field_t csds_fields[] = {
 static const cyaml_schema_field_t metrics_fields[] = {
 	CYAML_FIELD_STRING_PTR("listen", CYAML_FLAG_POINTER, struct config_metrics, listen, 1, 64),
 	CYAML_FIELD_BOOL("allow_remote", CYAML_FLAG_OPTIONAL, struct config_metrics, allow_remote),
+	CYAML_FIELD_BOOL(
+		"virtual_hosts", CYAML_FLAG_OPTIONAL, struct config_metrics, virtual_hosts),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_field_t access_filter_fields[] = {
@@ -239,10 +241,10 @@ static const cyaml_schema_field_t access_filter_fields[] = {
 		"min_duration_ms", OPTIONAL_POINTER, struct config_access_filter, min_duration_ms),
 	CYAML_FIELD_SEQUENCE_COUNT("causes", OPTIONAL_POINTER, struct config_access_filter, causes,
 		n_causes, &string_value, 0, LB_N_CAUSES),
-	CYAML_FIELD_END,
-};
 	CYAML_FIELD_SEQUENCE_COUNT("response_flags", OPTIONAL_POINTER, struct config_access_filter,
 		response_flags, n_response_flags, &string_value, 0, LB_N_CAUSES),
+	CYAML_FIELD_END,
+};
 static const cyaml_schema_field_t xds_collector_fields[] = {
 	CYAML_FIELD_STRING_PTR(
 		"cluster", CYAML_FLAG_POINTER, struct config_xds_collector, cluster, 1, 255),

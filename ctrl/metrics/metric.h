@@ -38,6 +38,16 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 		"Time from a request's HEADERS to the last byte for its client.")                  \
 	X(ADDED_TIME, HISTOGRAM, "shunt_frontend_added_duration_seconds", "frontend",              \
 		"The part of it that neither backend nor client took.")                            \
+	X(VHOST_REQUESTS, COUNTER, "shunt_virtual_host_requests", "virtual_host",                  \
+		"Requests to a virtual host.")                                                     \
+	X(VHOST_IN_FLIGHT, GAUGE, "shunt_virtual_host_requests_in_flight", "virtual_host",         \
+		"Requests to it that have not ended.")                                             \
+	X(VHOST_ENDED, COUNTER, "shunt_virtual_host_requests_ended", "virtual_host cause",         \
+		"Requests to it by the cause of their end; a cause appears with its first one.")   \
+	X(VHOST_ANSWERS, COUNTER, "shunt_virtual_host_answers", "virtual_host protocol status",    \
+		"Requests to it by answer; an answer appears with its first one.")                 \
+	X(VHOST_TIME, HISTOGRAM, "shunt_virtual_host_request_duration_seconds", "virtual_host",    \
+		"Time from a request's HEADERS to the last byte for its client.")                  \
 	X(CLUSTER_UP, GAUGE, "shunt_cluster_up", "cluster",                                        \
 		"1 unless requests to it fail at once.")                                           \
 	X(CLUSTER_ENDPOINTS, GAUGE, "shunt_cluster_endpoints", "cluster",                          \

@@ -12,6 +12,9 @@ static const struct scrape_family *family_at(uint32_t i)
 	if (i < scrape_n_requests)
 		return &scrape_requests[i];
 	i -= scrape_n_requests;
+	if (i < scrape_n_vhosts)
+		return &scrape_vhosts[i];
+	i -= scrape_n_vhosts;
 	if (i < scrape_n_balancing)
 		return &scrape_balancing[i];
 	i -= scrape_n_balancing;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one scrape has noted, for its files: scrape.c takes steps, scrape_note.c notes,
-// scrape_tell.c tells one sample, and scrape_{requests,balancing,process,certs}.c tell of what.
+// scrape_tell.c tells one sample, and scrape_{requests,vhosts,balancing,process,certs}.c tell of
+// what.
 // Thread: ctrl.
 #pragma once
 
@@ -76,6 +77,8 @@ struct scrape_family {
 };
 extern const struct scrape_family scrape_requests[]; // of frontends, clusters, endpoints
 extern const uint32_t scrape_n_requests;
+extern const struct scrape_family scrape_vhosts[];
+extern const uint32_t scrape_n_vhosts;
 extern const struct scrape_family scrape_balancing[]; // of clusters: how they balance
 extern const uint32_t scrape_n_balancing;
 extern const struct scrape_family scrape_process[]; // of the process and its xDS servers

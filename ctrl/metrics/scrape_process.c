@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics of the process: workers, layers of the data plane, ports, configuration, xDS.
 #include "ctrl/access_log/access_log.h"
+#include "ctrl/assemble/vhost_numbers.h"
 #include "ctrl/base/log_file.h"
 #include "ctrl/base/log_out.h"
 #include "ctrl/base/show_port.h"
@@ -54,6 +55,8 @@ static void tell_left_out(struct scrape *s, enum metric_id id, uint32_t i)
 	}
 	scrape_tell(s, id, s->n_clusters_left_out, LABELS("cluster_durations"));
 	scrape_tell(s, id, n > most ? n - most : 0, LABELS("frontend_durations"));
+	scrape_tell(s, id, vhost_numbers_left_out(assembler_vhost_numbers(s->conf.assembler)),
+		LABELS("virtual_hosts"));
 }
 
 // Workers.

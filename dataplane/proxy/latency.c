@@ -4,6 +4,15 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 
+// A call of its own, since few have it.
+static __attribute__((noinline)) void count_vhost(struct lb_vhost_counters *v,
+	const struct proxy_latency_whose *whose, uint32_t place, uint64_t ns)
+{
+	counter_add(&v->ended[whose->cause], 1);
+	counter_add(&v->answers[whose->answer], 1);
+	histogram_add(&v->request, place, ns);
+}
+
 // One thing after the other, so that few registers do.
 static inline void count_end(
 	const struct proxy_latency *l, const struct proxy_latency_note *n, uint64_t now_ns)
@@ -23,6 +32,8 @@ static inline void count_end(
 	uint32_t place = histogram_place(ns);
 	histogram_add(&f->request, place, ns);
 	histogram_add(&c->request, place, ns);
+	if (n->whose.vhost)
+		count_vhost(&l->vhosts[n->whose.vhost], &n->whose, place, ns);
 	ns -= n->others_ns;
 	place = histogram_place(ns);
 	histogram_add(&f->added, place, ns);
@@ -44,6 +55,7 @@ void proxy_latency_init(struct proxy_latency *l, const struct lb_link *link)
 {
 	l->clusters = link->times;
 	l->frontends = link->frontends;
+	l->vhosts = link->vhosts;
 	l->next = l->notes;
 	l->end = l->notes + PROXY_LATENCY_NOTES;
 }

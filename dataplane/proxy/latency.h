@@ -20,9 +20,11 @@ struct proxy_request;
 // Whose times they are, as a request keeps it.
 struct proxy_latency_whose {
 	uint64_t began_ns; // when the turn of its HEADERS began
-	uint32_t cluster_id; // PROXY_NO_CLUSTER = none
+	uint16_t cluster_id; // PROXY_NO_CLUSTER = none
+	uint16_t vhost; // number of its counters; 0 = none
 	uint16_t frontend; // the client's
-	uint16_t answer; // enum lb_answer
+	uint8_t answer; // enum lb_answer
+	uint8_t cause; // enum lb_cause, once it has one
 };
 
 // An attempt that was sent, or a request that is over.
@@ -39,6 +41,7 @@ struct proxy_latency_note {
 struct proxy_latency {
 	struct lb_cluster_times *clusters; // the link's
 	struct lb_frontend_times *frontends; // the link's
+	struct lb_vhost_counters *vhosts; // the link's
 	struct proxy_latency_note *next, *end; // of notes
 	struct proxy_latency_note notes[PROXY_LATENCY_NOTES];
 };

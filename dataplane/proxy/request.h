@@ -98,8 +98,8 @@ struct proxy_request {
 	union {
 		struct {
 			uint64_t began_ns;
-			uint32_t cluster_id;
-			uint16_t frontend, answer;
+			uint16_t cluster_id, vhost, frontend;
+			uint8_t answer, cause;
 		};
 		struct proxy_latency_whose whose; // all of these, to be copied in one piece
 	};
@@ -117,7 +117,6 @@ struct proxy_request {
 	uint16_t timeout_field; // index of a well-formed grpc-timeout
 	uint16_t chain; // the client's
 	uint8_t state; // enum proxy_request_state
-	uint8_t cause; // enum lb_cause, once it has one
 	uint8_t n_failed; // attempts that ended with a status, transparent retries not counted
 	uint8_t n_waits; // backoffs since the first one, or since the backend last gave a delay
 	bool is_grpc : 1;

@@ -32,6 +32,27 @@ static __attribute__((noinline)) bool forward_head(struct proxy_request *r,
 	return false;
 }
 
+// A call of its own, since few virtual hosts are counted.
+static __attribute__((noinline)) void enter_vhost(struct proxy_request *r, uint16_t number)
+{
+	r->vhost = number;
+	counter_add(&r->proxy->link->vhosts[number].started, 1);
+}
+
+// Out of the way of those that have a cluster.
+static __attribute__((noinline)) void fail_unrouted(
+	struct proxy_request *r, enum lb_route_kind kind)
+{
+	if (kind == LB_ROUTE_UNSUPPORTED)
+		proxy_request_fail_with(
+			r, LB_CAUSE_NO_ACTION, STR("the route's action is unsupported"));
+	else if (kind == LB_ROUTE_NO_VHOST)
+		proxy_request_fail_with(
+			r, LB_CAUSE_NO_ROUTE, STR("no virtual host for this authority"));
+	else
+		proxy_request_fail_with(r, LB_CAUSE_NO_ROUTE, STR("no route matches"));
+}
+
 // Which cluster, or the answer that there is none.
 static void route(struct proxy_request *r, const struct h2_message *m)
 {
@@ -53,24 +74,15 @@ static void route(struct proxy_request *r, const struct h2_message *m)
 	struct lb_route_ctx ctx = {.rand = &p->rand, .scratch = p->scratch.route};
 	struct lb_route_result to = lb_route_find(f->routes, &req, &ctx);
 	r->trail.routed = (struct lb_route_place){to.vhost_serial, to.vhost_index, to.route_index};
-	switch (to.kind) {
-	case LB_ROUTE_CLUSTER:
-		break;
-	case LB_ROUTE_UNSUPPORTED:
-		proxy_request_fail_with(
-			r, LB_CAUSE_NO_ACTION, STR("the route's action is unsupported"));
-		return;
-	case LB_ROUTE_NO_VHOST:
-		proxy_request_fail_with(
-			r, LB_CAUSE_NO_ROUTE, STR("no virtual host for this authority"));
-		return;
-	case LB_ROUTE_NONE:
-		proxy_request_fail_with(r, LB_CAUSE_NO_ROUTE, STR("no route matches"));
+	if (__builtin_expect(to.vhost_number, 0))
+		enter_vhost(r, to.vhost_number);
+	if (to.kind != LB_ROUTE_CLUSTER) {
+		fail_unrouted(r, to.kind);
 		return;
 	}
 	char why[PROXY_RBAC_TEXT_MAX];
 	enum proxy_plan_outcome outcome = proxy_plan_filter(r, &req, &to, why);
-	r->cluster_id = to.cluster_id;
+	r->cluster_id = (uint16_t)to.cluster_id;
 	struct lb_cluster_counters *c = &p->link->clusters[r->cluster_id];
 	counter_add(&c->started, 1);
 	counter_add(&c->active, 1);

@@ -12,4 +12,5 @@
 #define LB_MAX_SLOTS 131072 // nodes that keep a place in each worker (lb_node_env.slot_take)
 #define LB_MAX_LEAVES 32768 // leaf clusters, those of aggregates once more each
 #define LB_MAX_VHOSTS 262144 // of one RouteConfiguration
+#define LB_MAX_COUNTED_VHOSTS 1024 // virtual hosts whose requests are counted apart
 #define LB_MAX_LOADS 131072 // localities and drop categories that are reported on

@@ -40,12 +40,13 @@ struct lb_link *lb_link_new(uint32_t worker, int core, struct lb_shared *shared)
 	l->clusters = cacheline_alloc(LB_MAX_CLUSTERS, sizeof(l->clusters[0]));
 	l->times = cacheline_alloc(LB_MAX_CLUSTERS + 1, sizeof(l->times[0]));
 	l->frontends = cacheline_alloc(LB_MAX_FRONTENDS, sizeof(l->frontends[0]));
+	l->vhosts = cacheline_alloc(LB_MAX_COUNTED_VHOSTS + 1, sizeof(l->vhosts[0]));
 	l->endpoints = cacheline_alloc(LB_MAX_ENDPOINTS, sizeof(l->endpoints[0]));
 	l->members = cacheline_alloc(LB_MAX_MEMBERS, sizeof(l->members[0]));
 	l->loads = cacheline_alloc(LB_MAX_LOADS, sizeof(l->loads[0]));
 	l->failures = lb_failures_new();
 	l->inflight = lb_inflight_new();
-	if (!l->clusters || !l->times || !l->frontends || !l->inflight)
+	if (!l->clusters || !l->times || !l->frontends || !l->vhosts || !l->inflight)
 		goto err;
 	if (!l->endpoints || !l->members || !l->loads || !l->failures)
 		goto err;
@@ -67,6 +68,7 @@ void lb_link_free(struct lb_link *l)
 	cacheline_free(l->clusters);
 	cacheline_free(l->times);
 	cacheline_free(l->frontends);
+	cacheline_free(l->vhosts);
 	cacheline_free(l->endpoints);
 	cacheline_free(l->members);
 	cacheline_free(l->loads);

@@ -139,6 +139,15 @@ struct lb_frontend_times {
 	uint64_t answers[LB_N_ANSWERS];
 	struct histogram request, added;
 };
+// What a virtual host's requests on one worker were like, if they are counted apart.
+// started = sum of ended[] + those in flight.
+struct lb_vhost_counters {
+	uint64_t started;
+	// Of requests that are over:
+	uint64_t ended[LB_N_CAUSES];
+	uint64_t answers[LB_N_ANSWERS];
+	struct histogram request;
+};
 struct lb_endpoint_counters {
 	uint64_t started; // streams opened to it
 	uint64_t active; // gauge
@@ -214,6 +223,8 @@ struct lb_link {
 	// in the last of `times`, which nobody reads.
 	struct lb_cluster_times *times;
 	struct lb_frontend_times *frontends;
+	// [LB_MAX_COUNTED_VHOSTS + 1] by lb_vhost's number, likewise; 0 is unused.
+	struct lb_vhost_counters *vhosts;
 	// Samples of connections' smoothed round trips, a second apart or more; likewise.
 	struct histogram client_round_trips, backend_round_trips;
 	struct lb_endpoint_counters *endpoints; // [LB_MAX_ENDPOINTS] w: worker (relaxed), r: ctrl

@@ -176,6 +176,7 @@ struct lb_route_result lb_route_find(
 	const struct lb_vhost *v = t->vhosts[vhost];
 	result.vhost_index = (uint32_t)vhost;
 	result.vhost_serial = v->serial;
+	result.vhost_number = v->number;
 	result.vhost_overrides = &v->overrides;
 	result.kind = LB_ROUTE_NONE;
 	// A tunnel is no request for a resource (A28-P09, HX-17).

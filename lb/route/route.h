@@ -69,6 +69,7 @@ struct lb_vhost_conf {
 	const struct lb_route_conf *routes;
 	uint32_t n_routes;
 	struct lb_filter_overrides overrides; // of the virtual host
+	uint16_t number; // its counters' (lb_link.vhosts); 0 = it has none
 };
 
 // The routes of one virtual host; the table has its domains. Count 1. Returns NULL if out of
@@ -109,7 +110,8 @@ enum lb_route_kind {
 	LB_ROUTE_NONE,
 };
 struct lb_route_result {
-	enum lb_route_kind kind;
+	enum lb_route_kind kind : 16;
+	uint16_t vhost_number; // of its counters; 0 = none
 	uint32_t cluster_id;
 	uint32_t vhost_index, route_index; // in the conf's order; NONE: the virtual host's alone
 	uint64_t vhost_serial; // of the virtual host found; 0 = none

@@ -330,6 +330,7 @@ struct lb_vhost *lb_vhost_new(const struct lb_vhost_conf *conf, struct lb_err *r
 	}
 	v->n_refs = 1;
 	v->serial = ++vhosts_made;
+	v->number = conf->number;
 	v->n_routes = conf->n_routes;
 	v->routes = calloc((size_t)conf->n_routes + 1, sizeof(v->routes[0]));
 	v->criteria = malloc((count_criteria(conf) + 1) * sizeof(v->criteria[0]));

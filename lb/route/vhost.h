@@ -68,6 +68,7 @@ struct lb_vhost_names {
 struct lb_vhost {
 	uint32_t n_refs; // ctrl only
 	uint64_t serial; // no other one has had it
+	uint16_t number; // of its counters (lb_link.vhosts); 0 = none
 	uint32_t n_routes, n_criteria, n_sets;
 	struct lb_vhost_route *routes; // owned, as all below
 	struct lb_vhost_criteria *criteria;

@@ -8,8 +8,8 @@
 // 64x1: each request comes alone, in a frame of its own each way. 8x32: those of 8 connections, 32
 // on each, come together, and several share a frame. captured: the same while the worker copies all
 // frames for a packet capture, whose reader only throws them away: what writes them to a file is
-// another thread. gateway, gateways: clients and backends are behind one, or behind two between
-// which flows choose; the other host is these, too.
+// another thread. vhosts: requests are counted by virtual host, too. gateway, gateways: clients and
+// backends are behind one, or behind two between which flows choose; the other host is these, too.
 #include "dataplane/eal.h"
 #include "dataplane/host.h"
 #include "dataplane/proxy/proxy.h"
@@ -41,6 +41,7 @@ struct bed_conf {
 	uint32_t n_clients, n_streams;
 	uint32_t n_gateways; // 0 = all are on our link
 	bool captured;
+	bool counts_vhosts;
 };
 
 struct bed;
@@ -315,6 +316,8 @@ static struct bed *bed_new(unsigned link, const struct bed_conf *conf)
 	make_proxy(b);
 	worker_turn(b); // who is accepted sees its snapshot
 	connect_clients(b);
+	if (conf->counts_vhosts)
+		control_count_vhosts(&b->common->control);
 	warm_up(b);
 	if (!conf->captured)
 		return b;
@@ -336,6 +339,7 @@ int main(int argc, char **argv)
 	} rows[] = {
 		{"shunt", "64x1", {.n_clients = 64, .n_streams = 1}},
 		{"captured", "64x1", {.n_clients = 64, .n_streams = 1, .captured = true}},
+		{"vhosts", "64x1", {.n_clients = 64, .n_streams = 1, .counts_vhosts = true}},
 		{"shunt", "8x32", {.n_clients = 8, .n_streams = 32}},
 		{"captured", "8x32", {.n_clients = 8, .n_streams = 32, .captured = true}},
 		{"gateway", "64x1", {.n_clients = 64, .n_streams = 1, .n_gateways = 1}},

@@ -200,7 +200,7 @@ class AlertsWorld:
         command(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", self.state])
 
     def _settings(self):
-        return (f"metrics: {{listen: '{METRICS}'}}\n"
+        return (f"metrics: {{listen: '{METRICS}', virtual_hosts: true}}\n"
                 f"state_dir: {self.state}\n"
                 "xds: {deleted: drop}\n"
                 f"limits: {{requests: {LIVE_REQUESTS}}}\n"

@@ -83,6 +83,41 @@ def test_ops_12_counts_are_those_of_the_client(metered):
     assert value(found, "shunt_ready") == 1
 
 
+def by_vhost(bed):
+    """{(metric, its other labels): value} of each virtual host."""
+    found = {}
+    for (name, labels), number in samples(fetch(bed)).items():
+        rest = dict(labels)
+        if name.startswith("shunt_virtual_host_") and "bucket" not in name:
+            name = name.removeprefix("shunt_virtual_host_")
+            found.setdefault(rest.pop("virtual_host"), {})[(name, *sorted(rest.values()))] = number
+    return found
+
+
+def test_ops_270_virtual_hosts_are_counted_if_asked_for(make_world):
+    world = make_world()
+    world.bed.settings += f"metrics: {{listen: '{ADDRESS}', virtual_hosts: true}}\n"
+    bed = world.start().bed
+    assert bed.run_h2load(requests=3000).perfect
+    bed.run_calls("unary", count=50)
+    counts = by_vhost(bed)["all"]
+    assert counts[("requests_total",)] == counts[("requests_ended_total", "ok")] == 3050
+    assert counts[("requests_in_flight",)] == 0
+    assert (counts[("answers_total", "2xx", "http")], counts[("answers_total", "0", "grpc")]) == (3000, 50)
+    assert counts[("request_duration_seconds_count",)] == 3050
+    world.set_weights(50, 50)  # other routes, under the same name
+    assert bed.run_h2load(requests=1000).perfect
+    assert by_vhost(bed)["all"][("requests_total",)] == 4050
+    world.set_routes(resources.route_config(
+        ROUTES, resources.virtual_host("new", ["*"], resources.route("/", "blue"))))
+    wait_until(lambda: list(by_vhost(bed)) == ["new"], 10, "the virtual host's new name")
+    assert bed.run_h2load(requests=100).perfect
+    assert by_vhost(bed)["new"][("requests_total",)] == 100
+    done = subprocess.run(["promtool", "check", "metrics"], input=fetch(bed), capture_output=True, text=True,
+                          timeout=30, check=False)
+    assert done.returncode == 0 and not done.stdout and not done.stderr, done
+
+
 def test_ops_10_promtool_finds_nothing_in_either_form(metered):
     text = fetch(metered.bed)
     done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True,

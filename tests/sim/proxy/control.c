@@ -113,7 +113,8 @@ static struct lb_route_table *make_routes(const struct control *c)
 			.domains = any,
 			.n_domains = 1,
 			.routes = routes,
-			.n_routes = 4},
+			.n_routes = 4,
+			.number = c->counts_vhosts ? CONTROL_VHOST : 0},
 		{.name = STR("pin"),
 			.domains = only,
 			.n_domains = 1,
@@ -141,6 +142,12 @@ static void set_routes(struct control *c)
 	CHECK(lb_snapshot_set_frontend(next, LAST_FRONTEND, routes, NULL) == 0);
 	lb_route_table_put(routes);
 	publish(c, next);
+}
+
+void control_count_vhosts(struct control *c)
+{
+	c->counts_vhosts = true;
+	set_routes(c);
 }
 
 void control_set_policy(

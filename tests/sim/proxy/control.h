@@ -20,6 +20,9 @@
 
 #define N_CLUSTERS 3
 #define N_FRONTENDS 3 // that most tests use
+#define CONTROL_VHOST 3 // control_count_vhosts()
+#define CONTROL_VHOST                                                                              \
+	3 // number of the counters of the virtual host that all but "pinned.test" find
 #define LAST_FRONTEND 259
 #define MAX_HOSTS 8
 // Clusters: routes /one/ lead to cluster 0, /two/ by weight to 0 (1) and 1 (3), /down/ to 2, which
@@ -106,6 +109,7 @@ struct control {
 	struct lb_event metrics[16]; // the first ones
 	struct lb_event last_report;
 	uint64_t reported_ns[16]; // when the first reports came
+	bool counts_vhosts;
 	bool drained;
 	uint32_t n_cut; // requests, as the event of the drain says
 	bool deaf; // reads no events
@@ -130,6 +134,8 @@ void control_leave(struct control *, uint32_t cluster);
 // In place of the leaf's newest, until that has a new one.
 void control_set_cluster(struct control *, struct lb_cluster *);
 // What one route asks for from the next turn on.
+// All requests but those to "pinned.test" find a virtual host with counters of this number.
+void control_count_vhosts(struct control *);
 void control_set_policy(struct control *, enum control_route, const struct lb_route_policy *);
 // The access logs of a frontend's listener (lb/pick/access_set.h). NULL = none.
 void control_set_logs(struct control *, uint32_t frontend, struct lb_access_set *);

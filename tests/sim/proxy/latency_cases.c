@@ -154,6 +154,37 @@ static void ops_05_answers_count_by_status_or_class(void **state)
 	world_free(w);
 }
 
+// OPS-270
+static void ops_270_a_virtual_host_counts_its_requests_and_no_others(void **state)
+{
+	struct world *w = ready_world(NULL);
+	const struct lb_vhost_counters *v = &w->link->vhosts[CONTROL_VHOST];
+	control_count_vhosts(&w->control);
+	ask(w, KIND_ECHO, 10);
+	ask(w, KIND_TRAILERS_ONLY, 10);
+	ask(w, KIND_PLAIN, 10);
+	client_ask(&w->clients[0], world_ask(w, "nowhere", KIND_PLAIN, 10)); // no route of it
+	finish(w);
+	struct ask *hanging = ask(w, KIND_HANG, 10);
+	world_run(w, SECOND);
+	assert_int_equal(v->started, 5);
+	assert_int_equal(count_of(&v->request), 4);
+	client_cancel(hanging);
+	finish(w);
+	world_run(w, SECOND);
+	const struct lb_frontend_times *f = frontend(w);
+	assert_memory_equal(v->ended, f->ended, sizeof(v->ended));
+	assert_memory_equal(v->answers, f->answers, sizeof(v->answers));
+	assert_memory_equal(&v->request, &f->request, sizeof(v->request));
+	assert_int_equal(v->ended[LB_CAUSE_NO_ROUTE], 1);
+	assert_int_equal(v->ended[LB_CAUSE_CLIENT_RESET], 1);
+	for (uint16_t i = 0; i <= LB_MAX_COUNTED_VHOSTS; i++)
+		if (i != CONTROL_VHOST)
+			assert_int_equal(
+				w->link->vhosts[i].started + w->link->vhosts[i].ended[0], 0);
+	world_free(w);
+}
+
 // OPS-01: they end in one turn.
 static void ops_01_each_request_of_a_client_that_leaves_is_counted_once(void **state)
 {
@@ -251,6 +282,7 @@ RUN_SUITE("sim/proxy_latency", CASE(ops_02_time_at_the_backend_is_not_added),
 	CASE(ops_03_a_client_that_takes_its_time_adds_nothing),
 	CASE(ops_05_answers_count_by_status_or_class),
 	CASE(ops_01_each_request_of_a_client_that_leaves_is_counted_once),
+	CASE(ops_270_a_virtual_host_counts_its_requests_and_no_others),
 	CASE(ops_226_bodies_count_once_when_their_request_is_over),
 	CASE(ops_226_the_text_of_a_local_reply_is_a_body),
 	CASE(ops_230_round_trips_are_sampled_by_side_once_a_second))

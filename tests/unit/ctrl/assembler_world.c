@@ -24,23 +24,30 @@ static void on_event(void *ctx, uint32_t worker, const struct lb_event *event)
 	assembler_event(((struct world *)ctx)->assembler, worker, event);
 }
 
-static int make(
-	void **state, unsigned n_frontends, struct config_sessions *sessions, uint64_t steps)
+struct how {
+	unsigned n_frontends;
+	struct config_sessions *sessions;
+	struct config_metrics *metrics;
+	uint64_t steps;
+};
+
+static int make(void **state, struct how how)
 {
 	log_set_level(LOG_LEVEL_WARN);
 	struct world *w = calloc(1, sizeof(*w));
 	w->frontends[0] = (struct config_frontend){.name = strdup("web"), .target = strdup("w")};
 	w->frontends[1] = (struct config_frontend){.name = strdup("api"), .target = strdup("a")};
 	w->config.frontends = w->frontends;
-	w->config.sessions = sessions;
-	w->config.n_frontends = n_frontends;
+	w->config.sessions = how.sessions;
+	w->config.metrics = how.metrics;
+	w->config.n_frontends = how.n_frontends;
 	w->now = 1000 * MS;
 	w->wheel = twheel_new(w->now);
-	w->slot = lb_slot_new(lb_snapshot_new(n_frontends, "nothing yet"));
+	w->slot = lb_slot_new(lb_snapshot_new(how.n_frontends, "nothing yet"));
 	w->link = lb_link_new(0, 0, w->shared = lb_shared_new());
 	w->workers = workers_new(&w->link, 1, on_event, w);
 	struct assembler_conf conf = {
-		&w->config, w->slot, w->workers, w->wheel, 7, .slice.most = steps};
+		&w->config, w->slot, w->workers, w->wheel, 7, .slice.most = how.steps};
 	w->assembler = assembler_new(&conf);
 	assert_non_null(w->assembler);
 	*state = w;
@@ -49,22 +56,28 @@ static int make(
 
 int world_set_up(void **state)
 {
-	return make(state, 1, NULL, 0);
+	return make(state, (struct how){.n_frontends = 1});
 }
 
 int world_set_up_both(void **state)
 {
-	return make(state, 2, NULL, 0);
+	return make(state, (struct how){.n_frontends = 2});
 }
 
 int world_set_up_in_steps(void **state)
 {
-	return make(state, 1, NULL, 1);
+	return make(state, (struct how){.n_frontends = 1, .steps = 1});
 }
 
 int world_set_up_with(void **state, struct config_sessions *sessions)
 {
-	return make(state, 1, sessions, 0);
+	return make(state, (struct how){.n_frontends = 1, .sessions = sessions});
+}
+
+int world_set_up_counting(void **state)
+{
+	static struct config_metrics metrics = {.virtual_hosts = true};
+	return make(state, (struct how){.n_frontends = 1, .metrics = &metrics});
 }
 
 int world_tear_down(void **state)

@@ -35,6 +35,7 @@ int world_set_up(void **state);
 int world_set_up_both(void **state);
 int world_set_up_in_steps(void **state); // with one frontend; one step of each slice a turn
 int world_set_up_with(void **state, struct config_sessions *); // borrowed; with one frontend
+int world_set_up_counting(void **state); // virtual hosts, too; with one frontend
 int world_tear_down(void **state);
 
 // Turns of the loop; grace periods end by themselves, since nobody reads.

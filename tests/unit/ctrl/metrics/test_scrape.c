@@ -2,6 +2,7 @@
 // One reading of all metrics, step by step: that each sample is told once whatever changes
 // meanwhile, what is asked for, and what histograms look like.
 #include "ctrl/metrics/scrape.h"
+#include "lb/route/vhost.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 #include "tests/support/check.h"
@@ -251,9 +252,68 @@ static void ops_15_the_newest_snapshot_has_the_number_that_workers_tell(void **s
 	}
 }
 
+static uint16_t number_of(struct world *w)
+{
+	const struct lb_snapshot *s = lb_slot_current(w->slot);
+	return lb_route_table_vhost(lb_snapshot_frontend(s, 0)->routes, 0)->number;
+}
+
+// OPS-270
+static void ops_270_virtual_hosts_are_told_by_name_through_their_changes(void **state)
+{
+	struct world *w = *state;
+	give_three(w);
+	uint16_t number = number_of(w);
+	assert_true(number > 0);
+	struct lb_vhost_counters *v = &w->link->vhosts[number];
+	counter_add(&v->started, 3);
+	counter_add(&v->ended[LB_CAUSE_OK], 1);
+	counter_add(&v->ended[LB_CAUSE_TIMEOUT], 1);
+	counter_add(&v->answers[LB_ANSWER_GRPC + 4], 1);
+	histogram_add(&v->request, histogram_place(1500), 1500);
+	give(w, &others, (const char *[]){"a", "c", "e"}); // other routes of the same name
+	assert_int_equal(number_of(w), number);
+	struct told *t = tell(w, &(struct scrape_ask){0});
+#define VHOST "shunt_virtual_host_"
+	assert_true(has(t, VHOST "requests_total{virtual_host=v,} 3"));
+	assert_true(has(t, VHOST "requests_in_flight{virtual_host=v,} 1"));
+	assert_true(has(t, VHOST "requests_ended_total{virtual_host=v,cause=ok,} 1"));
+	assert_true(has(t, VHOST "requests_ended_total{virtual_host=v,cause=timeout,} 1"));
+	assert_int_equal(count_with(t, VHOST "requests_ended_total"), 2);
+	assert_true(has(t, VHOST "answers_total{virtual_host=v,protocol=grpc,status=4,} 1"));
+	assert_true(has(t, VHOST "request_duration_seconds_count{virtual_host=v,} 1"));
+	assert_true(has(t, "shunt_metrics_left_out{what=virtual_hosts,} 0"));
+	told_free(t);
+	const struct res_vhost renamed = {
+		"n", DOMAINS("*"), ROUTES({PREFIX(""), CLUSTERS({"a", 1})})};
+	give(w, &renamed, (const char *[]){"a", "c", "e"});
+	t = tell(w, &(struct scrape_ask){0});
+	assert_int_equal(count_with(t, "{virtual_host=v,"), 0);
+	assert_true(has(t, VHOST "requests_total{virtual_host=n,} 0"));
+	told_free(t);
+	t = tell(w, &(struct scrape_ask){.names = {"a"}, .n_names = 1});
+	assert_int_equal(count_with(t, VHOST), 0);
+	told_free(t);
+}
+
+// OPS-270
+static void ops_270_they_are_not_counted_unless_asked_for(void **state)
+{
+	struct world *w = *state;
+	give_three(w);
+	assert_int_equal(number_of(w), 0);
+	struct told *t = tell(w, &(struct scrape_ask){0});
+	assert_int_equal(count_with(t, "virtual_host="), 0);
+	told_free(t);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, world_set_up, world_tear_down)
 RUN_SUITE("ctrl/scrape", CASE(ops_10_clusters_that_come_and_go_meanwhile_are_told_once),
 	CASE(a_histogram_is_cumulative_up_to_its_count),
 	CASE(ops_11_what_is_asked_for_is_told_and_nothing_else),
 	CASE(ops_229_connections_of_a_cluster_count_from_its_beginning),
-	CASE(ops_15_the_newest_snapshot_has_the_number_that_workers_tell))
+	CASE(ops_15_the_newest_snapshot_has_the_number_that_workers_tell),
+	cmocka_unit_test_setup_teardown(
+		ops_270_virtual_hosts_are_told_by_name_through_their_changes, world_set_up_counting,
+		world_tear_down),
+	CASE(ops_270_they_are_not_counted_unless_asked_for))
