@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/eal_args.h"
 
+#include "dataplane/device_name.h"
 #include "dataplane/pci_addr.h"
 #include "lb/base/check.h"
 
@@ -81,13 +82,18 @@ static const char *allowed_at(const struct eal_args_conf *conf, uint32_t i, uint
 	return conf->given[i + 1];
 }
 
+static int port_of(const struct eal_args_conf *conf, uint32_t device)
+{
+	return conf->device_ports ? conf->device_ports[device] : (int)device;
+}
+
 // -1 = of none.
 static int port_with(const struct eal_args_conf *conf, const struct pci_addr *addr)
 {
 	struct pci_addr own;
 	for (uint32_t i = 0; i < conf->n_devices; i++)
 		if (pci_addr_parse(conf->devices[i], &own) && pci_addr_eq(&own, addr))
-			return conf->device_ports ? conf->device_ports[i] : (int)i;
+			return port_of(conf, i);
 	return -1;
 }
 
@@ -98,6 +104,14 @@ static bool has_pci_port(const struct eal_args_conf *conf)
 		if (pci_addr_parse(conf->devices[i], &addr))
 			return true;
 	return false;
+}
+
+static int check_devices(const struct eal_args_conf *conf, struct lb_err *reterr)
+{
+	for (uint32_t i = 0; i < conf->n_devices; i++)
+		if (device_name_check(conf->devices[i], reterr))
+			return lb_err_within(reterr, "ports[%d].device", port_of(conf, i));
+	return 0;
 }
 
 // *ret_taken: how many arguments at i stay out, since they allow a port's device.
@@ -245,7 +259,9 @@ static int add_lcores(const struct eal_args_conf *conf, struct eal_args *a, stru
 int eal_args_make(const struct eal_args_conf *conf, struct eal_args *ret, struct lb_err *reterr)
 {
 	*ret = (struct eal_args){0};
-	int rc = check_given(conf, reterr);
+	int rc = check_devices(conf, reterr);
+	if (rc == 0)
+		rc = check_given(conf, reterr);
 	if (rc == 0)
 		rc = add(ret, "shuntd");
 	if (rc == 0)

@@ -10,12 +10,14 @@
 #include "dataplane/unplug.h"
 
 #include <rte_dev.h>
+#include <rte_devargs.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool port_wants_pa(const char *device)
@@ -129,6 +131,15 @@ static enum port_kind kind_of(const char *device)
 	return strstr(device, "iface=") ? PORT_INTERFACE : PORT_OTHER;
 }
 
+// A driver misspelled, or one that this DPDK comes without.
+static bool has_driver(const char *devargs)
+{
+	struct rte_devargs parsed = {0};
+	int rc = rte_devargs_parse(&parsed, devargs);
+	free(parsed.data); // what rte_devargs_reset() does, which is not stable yet
+	return rc == 0;
+}
+
 static void look(const struct port *port, struct pci_device *ret)
 {
 	pci_device_look("", &port->pci_addr, ret);
@@ -162,6 +173,11 @@ int port_probe(struct port *port, struct lb_err *reterr)
 			return blame_device(reterr, port, -ENODEV);
 		port->listens = unplug_listen(port->name, &port->asked_away) == 0;
 	}
+	if (!has_driver(devargs))
+		return lb_err_set(reterr,
+			"ports[%u].%s: %s: cannot open: DPDK has no driver of this name, as are "
+			"net_af_packet, net_af_xdp, net_tap and net_memif",
+			conf->index, port_field(port), port->name);
 	int rc = rte_dev_probe(devargs);
 	if (rc < 0)
 		return blame_device(reterr, port, rc);

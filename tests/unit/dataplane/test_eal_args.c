@@ -156,6 +156,14 @@ static void what_is_ours_is_refused_by_its_place(void **state)
 		"ports[1]");
 }
 
+// OPS-260
+static void a_device_by_a_wrong_name_is_refused_by_its_port(void **state)
+{
+	refuse(&(struct input){.devices = {"net_tap0", "eth1"}},
+		"ports[1].device: 'eth1' is neither a PCI address nor a device of DPDK's; an "
+		"interface of the kernel's is net_af_packet0,iface=eth1");
+}
+
 // FL-91: in shunt.yaml a member is its port's.
 static void what_is_a_members_is_told_of_its_port(void **state)
 {
@@ -190,6 +198,7 @@ RUN_SUITE("dataplane/eal_args", cmocka_unit_test(nothing_named_is_ordinary_memor
 	cmocka_unit_test(a_ports_device_is_left_for_the_port),
 	cmocka_unit_test(other_devices_stay_allowed),
 	cmocka_unit_test(what_is_a_members_is_told_of_its_port),
+	cmocka_unit_test(a_device_by_a_wrong_name_is_refused_by_its_port),
 	cmocka_unit_test(a_device_without_an_iommu_gets_physical_addresses_of_hugepages),
 	cmocka_unit_test(what_is_ours_is_refused_by_its_place),
 	cmocka_unit_test(too_many_are_refused))
