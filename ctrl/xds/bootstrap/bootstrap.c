@@ -129,7 +129,7 @@ static int read_servers(const json_t *list, const char *at, struct xds_server_co
 	uint32_t *ret_n, struct lb_err *err)
 {
 	if (!json_is_array(list))
-		return lb_err_set(err, "%s: must be an array", at);
+		return lb_err_set(err, list ? "%s: must be an array" : "%s: is missing", at);
 	size_t n = json_array_size(list);
 	if (n == 0)
 		return 0;

@@ -96,8 +96,8 @@ static void bt_03_servers_are_a_list_of_uris_that_is_not_empty(void **state)
 	CHECK_ROWS(
 		{"[]", "must be a JSON object"},
 		{"[{}]", "must be a JSON object"},
-		{"{}", "xds_servers: must be an array"},
-		{"{'XDS_SERVERS':[" SERVER "]}", "xds_servers: must be an array"},
+		{"{}", "xds_servers: is missing"},
+		{"{'XDS_SERVERS':[" SERVER "]}", "xds_servers: is missing"},
 		{"{'xds_servers':null}", "xds_servers: must be an array"},
 		{"{'xds_servers':{}}", "xds_servers: must be an array"},
 		{"{'xds_servers':'s'}", "xds_servers: must be an array"},
