@@ -132,6 +132,12 @@ const char *ask_error(int error)
 	case EPIPE:
 	case ECONNRESET:
 		return "closed before the answer was whole";
+	case ENOENT:
+		return "No such file or directory; does shuntd run? --socket names another one";
+	case ECONNREFUSED:
+		return "Connection refused; the shuntd that made it has ended";
+	case EACCES:
+		return "Permission denied; it is for root, and for its group (stats.mode)";
 	default:
 		return strerror(error);
 	}

@@ -70,12 +70,35 @@ static void who_is_cut_for_a_newcomer_hears_why(void **state)
 	assert_string_equal(ask_error(errno), "closed before the answer was whole");
 }
 
-static void nobody_at_all_is_an_error(void **state)
+// OPS-261
+static void nobody_at_all_is_an_error_that_says_what_to_look_at(void **state)
 {
 	assert_null(ask_all("/nonexistent/stats.sock", "show info"));
 	assert_int_equal(errno, ENOENT);
+	assert_string_equal(ask_error(errno),
+		"No such file or directory; does shuntd run? --socket names another one");
+}
+
+// OPS-261: a socket that a killed daemon has left.
+static void a_socket_without_a_listener_is_said_to_be_left_over(void **state)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	char dir[] = "/tmp/shuntctl-ask-XXXXXX";
+	assert_non_null(mkdtemp(dir));
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/stats.sock", dir);
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&addr, sizeof(addr)), 0);
+	char *answer = ask_all(addr.sun_path, "show info");
+	const char *said = ask_error(errno);
+	close(fd);
+	unlink(addr.sun_path);
+	rmdir(dir);
+	assert_null(answer);
+	assert_string_equal(said, "Connection refused; the shuntd that made it has ended");
 }
 
 RUN_SUITE("shuntctl/ask", cmocka_unit_test(an_answer_comes_without_the_line_that_ends_it),
 	cmocka_unit_test(who_is_cut_for_a_newcomer_hears_why),
-	cmocka_unit_test(nobody_at_all_is_an_error))
+	cmocka_unit_test(nobody_at_all_is_an_error_that_says_what_to_look_at),
+	cmocka_unit_test(a_socket_without_a_listener_is_said_to_be_left_over))
