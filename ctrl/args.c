@@ -74,6 +74,7 @@ const char *argp_program_version = "shuntd " SHUNT_VERSION;
 static const struct argp argp = {
 	.options = options,
 	.parser = take_arg,
+	.args_doc = "-c FILE",
 	.doc = "Shunt: a kernel-bypass load balancer for HTTP/2 and gRPC.\v"
 	       "The xDS server is named by gRPC's bootstrap: the file in GRPC_XDS_BOOTSTRAP, "
 	       "else the JSON in GRPC_XDS_BOOTSTRAP_CONFIG, else the file bootstrap.json beside "

@@ -440,7 +440,7 @@ void options_help(FILE *out)
 		.doc = "Loads an HTTP/2, gRPC or HTTP/1.1 server from a DPDK device and checks "
 		       "every answer; "
 		       "or answers requests, as the backend behind it. Both may run in one thread: "
-		       "run … --echo-device. Ctrl-C ends it, with its figures.\v"
+		       "run ... --echo-device. Ctrl-C ends it, with its figures.\v"
 		       "`run` takes all of them; `echo` takes -d, -a, -g and -D for itself, and "
 		       "those that begin with echo- or speak of the process.\n\n"
 		       "Exit status: 0 every request was answered, and rightly; 1 one was lost, "
