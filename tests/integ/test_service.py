@@ -73,13 +73,16 @@ def test_a_start_waits_for_a_link_and_says_so(service):
 
 
 def test_it_serves_as_its_user_and_nobody_else_may_ask(service):
+    """OPS-263."""
     pid = service.serve()
     assert_serves(service)
     user = service.guest.run(f"stat -c '%U %G' /proc/{pid}").split()
     assert user == ["shunt", "shunt"]
-    modes = service.guest.run("stat -c '%a %U %n' /run/shunt /run/shunt/stats.sock /var/lib/shunt /var/log/shunt")
-    assert modes.split("\n")[:4] == ["750 shunt /run/shunt", "660 shunt /run/shunt/stats.sock",
-                                     "750 shunt /var/lib/shunt", "755 shunt /var/log/shunt"], modes
+    modes = service.guest.run("stat -c '%a %U %n' /run/shunt /run/shunt/stats.sock /var/lib/shunt "
+                              "/var/lib/shunt/capture /var/log/shunt")
+    assert modes.split("\n")[:5] == ["750 shunt /run/shunt", "660 shunt /run/shunt/stats.sock",
+                                     "750 shunt /var/lib/shunt", "750 shunt /var/lib/shunt/capture",
+                                     "755 shunt /var/log/shunt"], modes
     status, said = service.guest.try_run("setpriv --reuid=nobody --regid=nogroup --clear-groups shuntctl show info")
     assert status == 2 and "Permission denied" in said, said
     service.guest.run("setpriv --reuid=nobody --regid=nogroup --groups=shunt shuntctl show info")
