@@ -39,6 +39,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/wait.h>
 
 struct daemon {
 	struct events *events; // owned
@@ -149,10 +150,22 @@ static void log_port(const struct daemon *d, unsigned i, enum port_event event)
 	}
 }
 
+// It may have ended before it came as far as the takeover's socket: for a file that is wrong, say.
+static void tell_of_newer(struct daemon *d)
+{
+	pid_t pid;
+	int status;
+	if (takeover_spawn_ended(&d->spawn, &pid, &status))
+		log_warn("newer process exited", "pid=%d exit_status=%d signal=%d", (int)pid,
+			WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+			WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+}
+
 static bool watch_ports(void *ctx, uint64_t now_ns)
 {
 	struct daemon *d = ctx;
 	bool came_up = false;
+	tell_of_newer(d);
 	for (unsigned i = 0; i < d->config->n_ports; i++) {
 		enum port_event event = port_watch(d->ports[i], now_ns);
 		data_plane_show_port(d->ports[i], &d->shown_ports[i]);

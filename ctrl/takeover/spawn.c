@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -69,4 +68,13 @@ int takeover_spawn_run(struct takeover_spawn *s)
 	if (rc)
 		s->last = 0;
 	return rc;
+}
+
+bool takeover_spawn_ended(struct takeover_spawn *s, pid_t *ret_pid, int *ret_status)
+{
+	if (!s->last || waitpid(s->last, ret_status, WNOHANG) != s->last)
+		return false;
+	*ret_pid = s->last;
+	s->last = 0;
+	return true;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <sched.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct takeover_spawn {
@@ -16,5 +17,8 @@ struct takeover_spawn {
 // Before anything changes the cores. Borrows the arguments. Returns 0 or -ENOMEM.
 [[nodiscard]] int takeover_spawn_init(struct takeover_spawn *, int argc, char **argv);
 void takeover_spawn_fini(struct takeover_spawn *);
-// Returns 0 or -errno. That it comes to nothing is seen at takeover_socket alone.
+// Returns 0 or -errno.
 int takeover_spawn_run(struct takeover_spawn *);
+// Whether what was started last has ended, of which it tells once; a process that did not come as
+// far as takeover_socket is seen to end here alone. ret_status: as of waitpid(2).
+bool takeover_spawn_ended(struct takeover_spawn *, pid_t *ret_pid, int *ret_status);

@@ -243,6 +243,17 @@ def test_a_signal_starts_one_that_becomes_the_services_main_process(make_world, 
     manager.close()
 
 
+def test_one_that_ends_before_it_asks_is_told_of(takeover_world, lab):
+    """OPS-265."""
+    bed = takeover_world.bed
+    (lab.dir / "shunt.yaml").write_text("ports: none\n")
+    bed.daemon.signal(signal.SIGUSR2)
+    wait_until(lambda: 'msg="newer process exited"' in bed.daemon.output(), WAIT_S, "its end to be told of")
+    assert "exit_status=1 signal=0" in bed.daemon.output()
+    assert any(event["event"] == "newer process exited" for event in bed.show("events"))
+    assert bed.run_h2load(requests=100).perfect
+
+
 def test_one_that_is_not_af_packet_is_refused_before_anybody_hears_of_it(takeover_world):
     """FL-15."""
     bed = takeover_world.bed

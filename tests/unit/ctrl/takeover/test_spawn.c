@@ -34,4 +34,29 @@ static void the_program_is_started_whatever_the_machine(void **state)
 	}
 }
 
-RUN_SUITE("takeover/spawn", cmocka_unit_test(the_program_is_started_whatever_the_machine))
+// OPS-265
+static void its_end_is_told_once_with_its_status(void **state)
+{
+	static char program[] = "false";
+	char *argv[] = {program, NULL};
+	struct takeover_spawn s;
+	pid_t started, ended;
+	int status;
+	assert_int_equal(takeover_spawn_init(&s, 1, argv), 0);
+	assert_false(takeover_spawn_ended(&s, &ended, &status)); // nothing was started
+	assert_int_equal(takeover_spawn_run(&s), 0);
+	started = s.last;
+	siginfo_t info;
+	assert_int_equal(waitid(P_PID, (id_t)started, &info, WEXITED | WNOWAIT), 0);
+	assert_true(takeover_spawn_ended(&s, &ended, &status));
+	assert_int_equal(ended, started);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 1);
+	assert_false(takeover_spawn_ended(&s, &ended, &status));
+	assert_int_equal(takeover_spawn_run(&s), 0); // another may come
+	assert_int_equal(waitpid(s.last, &status, 0), s.last);
+	takeover_spawn_fini(&s);
+}
+
+RUN_SUITE("takeover/spawn", cmocka_unit_test(the_program_is_started_whatever_the_machine),
+	cmocka_unit_test(its_end_is_told_once_with_its_status))
