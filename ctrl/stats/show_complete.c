@@ -3,9 +3,11 @@
 // small letters stand for themselves, others for names that the daemon knows.
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/base/printout.h"
+#include "ctrl/base/stats_proto.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_inside.h"
+#include "lb/base/ip.h"
 #include "lb/pick/cause.h"
 
 #include <stdio.h>
@@ -53,6 +55,37 @@ static void add_clusters(struct completer *c, const char *before, const char *be
 		json_array_append_new(c->words, json_sprintf("%s%s%s", before, name, behind));
 }
 
+struct endpoint_walk {
+	struct completer *completer;
+	const char *before, *cluster;
+};
+
+static void add_endpoint(void *ctx, const struct assembler_endpoint_info *e)
+{
+	const struct endpoint_walk *walk = ctx;
+	struct completer *c = walk->completer;
+	char word[STATS_MAX_COMMAND], address[IP_PORT_TEXT_MAX];
+	snprintf(word, sizeof(word), "%s%s/%s", walk->before, walk->cluster,
+		ip_port_print(&e->addresses[0], address));
+	if (strncmp(word, c->prefix, strlen(c->prefix)) == 0)
+		json_array_append_new(c->words, render_string(word));
+}
+
+// Those of the cluster whose name and slash are there; its name may have others. A walk over one of
+// many more ends early.
+static void add_endpoints(struct completer *c, const char *before)
+{
+	size_t len = strlen(before);
+	const char *word = strncmp(c->prefix, before, len) == 0 ? c->prefix + len : "";
+	const char *slash = strrchr(word, '/');
+	char *cluster = slash ? strndup(word, (size_t)(slash - word)) : NULL;
+	struct endpoint_walk walk = {c, before, cluster};
+	if (cluster)
+		assembler_some_endpoints(
+			c->show->conf.assembler, cluster, 0, MOST, add_endpoint, &walk);
+	free(cluster);
+}
+
 static void add_frontends(struct completer *c, const char *before)
 {
 	const struct config *config = c->show->conf.config;
@@ -69,9 +102,10 @@ static void add_causes(struct completer *c, const char *before)
 // What may stand for a word in capitals that follows this one, or a key as `cluster=`.
 static void add_values(struct completer *c, const char *key, const char *value, const char *before)
 {
-	if (strcmp(value, "CLUSTER/ADDRESS") == 0)
+	if (strcmp(value, "CLUSTER/ADDRESS") == 0) {
 		add_clusters(c, before, "/");
-	else if (strncmp(value, "CLUSTER", 7) == 0 || strncmp(key, "cluster", 7) == 0)
+		add_endpoints(c, before);
+	} else if (strncmp(value, "CLUSTER", 7) == 0 || strncmp(key, "cluster", 7) == 0)
 		add_clusters(c, before, "");
 	else if (strncmp(key, "frontend", 8) == 0 || strcmp(key, "--frontend") == 0)
 		add_frontends(c, before);

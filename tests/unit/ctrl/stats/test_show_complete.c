@@ -92,6 +92,11 @@ static void ops_123_names_are_completed_as_the_daemon_knows_them(void **state)
 	check_answer("complete show tree gr", "green\n");
 	check_answer("complete show tree green", "green\n");
 	check_answer("complete set endpoint gr", "green/\n");
+	check_answer("complete set endpoint blue/", "blue/10.0.0.1:80\nblue/10.0.0.2:80\n");
+	check_answer("complete unset endpoint blue/10.0.0.2", "blue/10.0.0.2:80\n");
+	check_answer("complete set endpoint green/10.0.0.1", "");
+	check_answer("complete set endpoint nobody/", "");
+	check_answer("complete set endpoint /", "");
 	check_answer("complete show requests clu", "cluster=\n");
 	check_answer("complete show requests cluster=", "cluster=blue\ncluster=green\n");
 	check_answer("complete show requests cluster=g", "cluster=green\n");
