@@ -10,7 +10,7 @@
 #define KEY_COMMANDS 1000 // has no letter
 
 static const struct argp_option options[] = {
-	{"config", 'c', "FILE", 0, "The configuration (shunt.yaml)", 0},
+	{"config", 'c', "FILE", OPTION_NO_USAGE, "The configuration (shunt.yaml)", 0},
 	{"check", 'k', NULL, 0,
 		"Check the configuration and the bootstrap, touch no device, and exit", 0},
 	{"device", 'd', NULL, 0,
