@@ -305,6 +305,8 @@ const char *tlshs_handshake_why(const struct tlshs_handshake *h)
 
 void tlshs_handshake_take(struct tlshs_handshake *h, struct tlshs_result *ret)
 {
-	*ret = h->result;
+	const struct tlshs_peer *p = &h->result.peer; // the most of it; mostly there is none
+	memcpy(ret, &h->result, p->present ? sizeof(*ret) : offsetof(struct tlshs_result, peer));
+	ret->peer.present = p->present;
 	tlshs_result_wipe(&h->result);
 }

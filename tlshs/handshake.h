@@ -44,7 +44,8 @@ bool tlshs_handshake_ended(const struct tlshs_handshake *);
 enum tlshs_outcome tlshs_handshake_outcome(const struct tlshs_handshake *);
 // Says more than the outcome's name, for operators. "" with TLSHS_ok. Borrowed.
 const char *tlshs_handshake_why(const struct tlshs_handshake *);
-// With TLSHS_ok, once: the caller wipes it.
+// With TLSHS_ok, once: the caller wipes it. Without a peer's certificate all else of it stays as it
+// was in `ret`.
 void tlshs_handshake_take(struct tlshs_handshake *, struct tlshs_result *);
 // How many bytes of the peer lie behind the handshake, and moves up to `room` of them: the first to
 // give to tls_conn_feed().

@@ -20,45 +20,57 @@ void tlshs_link_fini(struct tlshs_link *l)
 	spsc_fini(&l->answers);
 }
 
+// In place, and no more of it than what it says: another core has the lines of the ring.
+static struct tlshs_order *place(struct tlshs_link *l, uint64_t id, enum tlshs_order_kind kind)
+{
+	struct tlshs_order *o = spsc_place(&l->orders);
+	if (!o)
+		return NULL;
+	o->id = id;
+	o->kind = (uint8_t)kind;
+	o->len = 0;
+	return o;
+}
+
+static void fill(struct tlshs_order *o, const void *p, size_t len)
+{
+	o->len = (uint16_t)len;
+	if (len)
+		memcpy(o->bytes, p, len);
+}
+
 bool tlshs_link_start(struct tlshs_link *l, uint64_t id, struct tlshs_context *c,
 	struct str server_name, uint64_t source)
 {
 	DCHECK(server_name.len <= TLSHS_MAX_NAME);
-	struct tlshs_order o;
-	o.id = id;
-	o.kind = TLSHS_START;
-	o.len = (uint16_t)server_name.len;
-	o.source = source;
-	o.context = c;
-	if (server_name.len)
-		memcpy(o.bytes, server_name.p, server_name.len);
-	return spsc_write(&l->orders, &o);
+	struct tlshs_order *o = place(l, id, TLSHS_START);
+	if (!o)
+		return false;
+	o->source = source;
+	o->context = c;
+	fill(o, server_name.p, server_name.len);
+	spsc_placed(&l->orders);
+	return true;
 }
 
 size_t tlshs_link_send(struct tlshs_link *l, uint64_t id, const uint8_t *p, size_t len)
 {
-	struct tlshs_order o;
-	o.id = id;
-	o.kind = TLSHS_BYTES;
+	struct tlshs_order *o;
 	size_t at = 0;
-	for (size_t n; at < len; at += n) {
+	for (size_t n; at < len && (o = place(l, id, TLSHS_BYTES)); at += n) {
 		n = len - at < TLSHS_SLOT ? len - at : TLSHS_SLOT;
-		o.len = (uint16_t)n;
-		memcpy(o.bytes, p + at, n);
-		if (!spsc_stage(&l->orders, &o))
-			break;
+		fill(o, p + at, n);
+		spsc_placed(&l->orders);
 	}
-	spsc_publish(&l->orders);
 	return at;
 }
 
 static bool send_alone(struct tlshs_link *l, uint64_t id, enum tlshs_order_kind kind)
 {
-	struct tlshs_order o;
-	o.id = id;
-	o.kind = (uint8_t)kind;
-	o.len = 0;
-	return spsc_write(&l->orders, &o);
+	if (!place(l, id, kind))
+		return false;
+	spsc_placed(&l->orders);
+	return true;
 }
 
 bool tlshs_link_eof(struct tlshs_link *l, uint64_t id)
@@ -71,7 +83,16 @@ bool tlshs_link_stop(struct tlshs_link *l, uint64_t id)
 	return send_alone(l, id, TLSHS_STOP);
 }
 
-bool tlshs_link_read(struct tlshs_link *l, struct tlshs_answer *ret)
+const struct tlshs_answer *tlshs_link_peek(struct tlshs_link *l)
 {
-	return spsc_take(&l->answers, ret);
+	return spsc_peek(&l->answers);
+}
+
+void tlshs_link_pass(struct tlshs_link *l)
+{
+	struct tlshs_answer *a = spsc_peek(&l->answers);
+	DCHECK(a);
+	if (a->kind == TLSHS_END && a->outcome == TLSHS_ok)
+		tlshs_result_wipe(&a->result);
+	spsc_pass(&l->answers);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where one worker and one handshake thread meet: a ring of orders one way, a ring of answers the
-// other, both of slots of a fixed size. What finds no room is kept by whoever has it, bytes of a
-// peer by TCP: its window shuts.
+// other, both of slots of a fixed size, of which as much is written and read as there is to say.
+// What finds no room is kept by whoever has it, bytes of a peer by TCP: its window shuts.
 //
 // The worker starts a handshake under an id of its choice and sends bytes as they come. Answers are
 // bytes for the peer, then the end; bytes that were sent and that the handshake did not need come
@@ -45,7 +45,7 @@ struct tlshs_answer {
 	uint64_t n_taken; // END: bytes of the peer that the handshake needed
 	union {
 		uint8_t bytes[TLSHS_SLOT];
-		struct tlshs_result result; // END with TLSHS_ok: whoever reads it wipes it
+		struct tlshs_result result; // END with TLSHS_ok; of `peer` as much as there is
 		char why[TLSHS_MAX_WHY]; // END with another outcome
 	};
 };
@@ -68,5 +68,7 @@ size_t tlshs_link_send(struct tlshs_link *, uint64_t id, const uint8_t *, size_t
 // The peer sends nothing more: a handshake that its bytes have not ended is lost. False = no room.
 [[nodiscard]] bool tlshs_link_eof(struct tlshs_link *, uint64_t id);
 [[nodiscard]] bool tlshs_link_stop(struct tlshs_link *, uint64_t id);
-// The oldest answer; false = there is none.
-[[nodiscard]] bool tlshs_link_read(struct tlshs_link *, struct tlshs_answer *ret);
+// The oldest answer, which lies in the ring until the worker passes it, once; NULL = there is none.
+// What is secret in it is overwritten then.
+[[nodiscard]] const struct tlshs_answer *tlshs_link_peek(struct tlshs_link *);
+void tlshs_link_pass(struct tlshs_link *);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tlshs/seat.h"
 
+#include "lb/base/check.h"
 #include "lb/base/counter.h"
 
 #include <stdio.h>
@@ -121,15 +122,12 @@ static bool next_answer(struct tlshs_seat *s, struct tlshs_answer *a, uint64_t *
 bool tlshs_seat_answer(
 	struct tlshs_seat *s, struct tlshs_link *l, struct tlshs_census *c, uint64_t *counts)
 {
-	struct tlshs_answer a;
-	bool room;
-	while ((room = spsc_room(&l->answers) > 0) && next_answer(s, &a, counts))
-		(void)!spsc_stage(&l->answers, &a); // there is room
-	explicit_bzero(&a, sizeof(a));
-	spsc_publish(&l->answers);
-	if (room && s->told)
+	struct tlshs_answer *a;
+	while ((a = spsc_place(&l->answers)) && next_answer(s, a, counts))
+		spsc_placed(&l->answers);
+	if (a && s->told)
 		drop_handshake(s, c);
-	return room;
+	return a != NULL;
 }
 
 bool tlshs_seat_feed(struct tlshs_seat *s, struct tlshs_link *l, const struct tlshs_order *o)
@@ -141,13 +139,13 @@ bool tlshs_seat_feed(struct tlshs_seat *s, struct tlshs_link *l, const struct tl
 		return true;
 	}
 	// They crossed the end: nobody here needs them.
-	struct tlshs_answer a;
-	a.id = s->id;
-	a.kind = TLSHS_REST;
-	a.len = o->len;
-	memcpy(a.bytes, o->bytes, o->len);
-	(void)!spsc_write(
-		&l->answers, &a); // whoever reads orders has seen to it that there is room
+	struct tlshs_answer *a = spsc_place(&l->answers);
+	CHECK(a); // whoever reads orders has seen to it that there is room
+	a->id = s->id;
+	a->kind = TLSHS_REST;
+	a->len = o->len;
+	memcpy(a->bytes, o->bytes, o->len);
+	spsc_placed(&l->answers);
 	return false;
 }
 

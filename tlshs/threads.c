@@ -109,15 +109,17 @@ static void obey(struct thread *t, struct end *e, const struct tlshs_order *o)
 // nothing piles up here but what each seat may gather.
 static bool serve(struct thread *t, struct end *e)
 {
-	struct tlshs_order o;
+	const struct tlshs_order *o;
 	bool busy = false;
 	for (struct list_link *l; (l = list_first(&e->waiting)) && spsc_room(&e->link.answers) > 0;
 		busy = true)
 		answer(t, e, CONTAINER_OF(l, struct tlshs_seat, waiting));
 	for (uint32_t n = 0; n < t->all->conf.n_slots && list_empty(&e->waiting) &&
-			     spsc_room(&e->link.answers) > 0 && spsc_read(&e->link.orders, &o);
-		n++, busy = true)
-		obey(t, e, &o);
+			     spsc_room(&e->link.answers) > 0 && (o = spsc_peek(&e->link.orders));
+		n++, busy = true) {
+		obey(t, e, o);
+		spsc_pass(&e->link.orders);
+	}
 	return busy;
 }
 
@@ -192,14 +194,12 @@ static bool end_init(struct end *e, const struct tlshs_threads_conf *conf)
 
 static void end_fini(struct end *e, struct thread *t)
 {
-	struct tlshs_order o;
-	while (e->link.orders.items && spsc_read(&e->link.orders, &o))
-		if (o.kind == TLSHS_START)
-			tlshs_context_put(o.context);
-	struct tlshs_answer a;
-	while (e->link.answers.items && spsc_take(&e->link.answers, &a))
-		;
-	explicit_bzero(&a, sizeof(a));
+	const struct tlshs_order *o;
+	for (; e->link.orders.items && (o = spsc_peek(&e->link.orders)); spsc_pass(&e->link.orders))
+		if (o->kind == TLSHS_START)
+			tlshs_context_put(o->context);
+	while (e->link.answers.items && tlshs_link_peek(&e->link))
+		tlshs_link_pass(&e->link);
 	for (uint32_t i = 0; e->seats && i < t->all->conf.max_handshakes; i++)
 		if (e->seats[i].taken)
 			tlshs_seat_stop(&e->seats[i], &t->all->census, t->counts);

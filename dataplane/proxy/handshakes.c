@@ -236,13 +236,13 @@ static void take(struct proxy_handshakes *hs, uint32_t link, const struct tlshs_
 
 void proxy_handshakes_poll(struct proxy_handshakes *hs)
 {
-	struct tlshs_answer a;
+	const struct tlshs_answer *a;
 	for (uint32_t i = 0; i < hs->conf.n_links; i++) {
+		struct tlshs_link *l = hs->conf.links[i];
 		serve_lines(hs, i);
-		for (int n = 0; n < MAX_ANSWERS && tlshs_link_read(hs->conf.links[i], &a); n++) {
-			take(hs, i, &a);
-			if (a.kind == TLSHS_END)
-				tlshs_result_wipe(&a.result);
+		for (int n = 0; n < MAX_ANSWERS && (a = tlshs_link_peek(l)); n++) {
+			take(hs, i, a);
+			tlshs_link_pass(l);
 		}
 	}
 }

@@ -92,16 +92,15 @@ bool spsc_read(struct spsc *r, void *ret_item)
 	return spsc_read_many(r, ret_item, 1) == 1;
 }
 
-bool spsc_take(struct spsc *r, void *ret_item)
+void *spsc_peek(struct spsc *r)
 {
-	uint32_t tail = r->tail;
-	if (__atomic_load_n(&r->head, __ATOMIC_ACQUIRE) == tail)
-		return false;
-	uint8_t *item = r->items + (size_t)(tail & r->mask) * r->item_size;
-	memcpy(ret_item, item, r->item_size);
-	memset(item, 0, r->item_size);
-	__atomic_store_n(&r->tail, tail + 1, __ATOMIC_RELEASE);
-	return true;
+	return spsc_is_empty(r) ? NULL : r->items + (size_t)(r->tail & r->mask) * r->item_size;
+}
+
+void spsc_pass(struct spsc *r)
+{
+	// Pairs with the writer's acquire of tail: the reader is done with the item.
+	__atomic_store_n(&r->tail, r->tail + 1, __ATOMIC_RELEASE);
 }
 
 bool spsc_is_empty(const struct spsc *r)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring between one writing and one reading thread; items are copied. Never blocks, never allocates
-// after init.
-// Thread: spsc_write(), stage, place, publish and room on the writer, spsc_read*(), take and
+// Ring between one writing and one reading thread; items are copied, or written and read where they
+// lie. Never blocks, never allocates after init.
+// Thread: spsc_write(), stage, place, publish and room on the writer, spsc_read*(), peek, pass and
 // is_empty on the reader, init/fini while neither runs.
 #pragma once
 
@@ -36,8 +36,10 @@ void spsc_placed(struct spsc *);
 uint32_t spsc_room(const struct spsc *);
 // Copies the oldest item out; false when the ring is empty.
 [[nodiscard]] bool spsc_read(struct spsc *, void *ret_item);
-// The same for an item with secrets: what lay in the ring is overwritten.
-[[nodiscard]] bool spsc_take(struct spsc *, void *ret_item);
+// The same without a copy: the oldest item (NULL = the ring is empty), the reader's, who may write
+// to it, until it passes it, once.
+[[nodiscard]] void *spsc_peek(struct spsc *);
+void spsc_pass(struct spsc *);
 // Copies out the oldest items, at most max; returns how many.
 uint32_t spsc_read_many(struct spsc *, void *ret_items, uint32_t max);
 bool spsc_is_empty(const struct spsc *); // on the reader

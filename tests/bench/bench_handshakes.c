@@ -220,18 +220,18 @@ static void order(const struct threads *t, const struct client *c, uint32_t i, b
 // Returns how many answers there were.
 static uint32_t hear(const struct threads *t, struct client *clients, bool last)
 {
-	struct tlshs_answer a;
+	const struct tlshs_answer *a;
 	uint32_t n_heard = 0;
 	for (uint32_t k = 0; k < t->n_threads; k++) {
 		struct tlshs_link *link = tlshs_threads_link(t->threads, 0, k);
-		for (; tlshs_link_read(link, &a); n_heard++) {
-			struct client *c = &clients[a.id];
-			CHECK(a.kind == (last ? TLSHS_END : TLSHS_TO_PEER));
-			CHECK(!last || a.outcome == TLSHS_ok);
-			c->in_len = last ? 0 : a.len;
-			memcpy(c->in, a.bytes, c->in_len);
+		for (; (a = tlshs_link_peek(link)); tlshs_link_pass(link), n_heard++) {
+			struct client *c = &clients[a->id];
+			CHECK(a->kind == (last ? TLSHS_END : TLSHS_TO_PEER));
+			CHECK(!last || a->outcome == TLSHS_ok);
+			c->in_len = last ? 0 : a->len;
+			memcpy(c->in, a->bytes, c->in_len);
 			if (last)
-				CHECK(tlshs_link_stop(link, a.id));
+				CHECK(tlshs_link_stop(link, a->id));
 		}
 	}
 	return n_heard;

@@ -26,20 +26,24 @@ static void a_full_ring_refuses_and_an_empty_one_gives_nothing(void **state)
 	spsc_fini(&r);
 }
 
-static void what_is_taken_leaves_nothing_behind(void **state)
+static void an_item_that_is_peeked_at_keeps_its_place_until_it_is_passed(void **state)
 {
 	struct spsc r;
-	struct item item, zero = {0};
-	assert_int_equal(spsc_init(&r, sizeof(item), 2), 0);
+	assert_int_equal(spsc_init(&r, sizeof(struct item), 2), 0);
+	assert_null(spsc_peek(&r));
 	for (uint64_t i = 1; i < 6; i++) {
 		assert_true(spsc_write(&r, &(struct item){i, ~i}));
-		assert_true(spsc_take(&r, &item));
-		assert_int_equal(item.number, i);
-		assert_int_equal(item.check, ~i);
-		for (unsigned k = 0; k < 2; k++)
-			assert_memory_equal(r.items + k * sizeof(item), &zero, sizeof(item));
+		assert_true(spsc_write(&r, &(struct item){9, 9}));
+		const struct item *item = spsc_peek(&r);
+		assert_false(spsc_write(&r, &(struct item){7, 7}));
+		assert_ptr_equal(spsc_peek(&r), item);
+		assert_int_equal(item->number, i);
+		assert_int_equal(item->check, ~i);
+		spsc_pass(&r);
+		assert_int_equal(((const struct item *)spsc_peek(&r))->number, 9);
+		spsc_pass(&r);
+		assert_null(spsc_peek(&r));
 	}
-	assert_false(spsc_take(&r, &item));
 	spsc_fini(&r);
 }
 
@@ -108,6 +112,6 @@ static void between_two_threads_every_item_arrives_whole_and_in_order(void **sta
 }
 
 RUN_SUITE("base/spsc", cmocka_unit_test(a_full_ring_refuses_and_an_empty_one_gives_nothing),
-	cmocka_unit_test(what_is_taken_leaves_nothing_behind), cmocka_unit_test(counters_may_wrap),
-	cmocka_unit_test(staged_items_are_seen_when_published),
+	cmocka_unit_test(an_item_that_is_peeked_at_keeps_its_place_until_it_is_passed),
+	cmocka_unit_test(counters_may_wrap), cmocka_unit_test(staged_items_are_seen_when_published),
 	cmocka_unit_test(between_two_threads_every_item_arrives_whole_and_in_order))

@@ -83,7 +83,7 @@ static void conn_stop(struct conn *c)
 		sched_yield();
 }
 
-static void hear(struct conn *c, struct tlshs_answer *a)
+static void hear(struct conn *c, const struct tlshs_answer *a)
 {
 	if (a->kind == TLSHS_TO_PEER) {
 		BIO_write(c->m.far_in, a->bytes, a->len);
@@ -123,11 +123,11 @@ static bool conn_done(const struct conn *c)
 // Reads what there is for these connections of one link.
 static void listen(struct tlshs_link *link, struct conn *conns, unsigned n)
 {
-	struct tlshs_answer a;
-	while (tlshs_link_read(link, &a))
+	const struct tlshs_answer *a;
+	for (; (a = tlshs_link_peek(link)); tlshs_link_pass(link))
 		for (unsigned i = 0; i < n; i++)
-			if (conns[i].link == link && conns[i].id == a.id)
-				hear(&conns[i], &a);
+			if (conns[i].link == link && conns[i].id == a->id)
+				hear(&conns[i], a);
 }
 
 struct worker {
