@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traffic keys by the library's public functions: of 1.3 what its key log tells, of 1.2 the key
 // block, made of the master secret once more (RFC 5246 6.3).
+#include "tlshs/hkdf.h"
 #include "tlshs/impl.h"
 #include "tlshs/keylog.h"
 
@@ -78,13 +79,15 @@ static bool take_12(const SSL *ssl, const EVP_MD *md, struct tls_secrets *s,
 	return true;
 }
 
-static bool take_13(const struct tlshs_handshake *h, struct tls_direction *client,
-	struct tls_direction *server, size_t hash_len)
+static bool take_13(const struct tlshs_handshake *h, const struct tls_secrets *s,
+	struct tls_direction *client, struct tls_direction *server, size_t hash_len)
 {
 	if (h->secret_len != hash_len)
 		return false;
 	memcpy(client->secret, h->secrets[TLSHS_KEYLOG_CLIENT], h->secret_len);
 	memcpy(server->secret, h->secrets[TLSHS_KEYLOG_SERVER], h->secret_len);
+	tlshs_hkdf_derive_keys(s->hash, s->aead, client); // here, and not on a worker
+	tlshs_hkdf_derive_keys(s->hash, s->aead, server);
 	return true;
 }
 
@@ -111,7 +114,7 @@ bool tlshs_secrets_take(struct tlshs_handshake *h, struct tls_secrets *s)
 	}
 	size_t hash_len = (size_t)EVP_MD_get_size(md);
 	s->hash = hash_len == 48 ? TLS_SHA384 : TLS_SHA256;
-	bool ok = s->version == TLS_1_3 ? take_13(h, client, server, hash_len)
+	bool ok = s->version == TLS_1_3 ? take_13(h, s, client, server, hash_len)
 	                                : take_12(h->ssl, md, s, client, server);
 	s->write.seq += h->n_written;
 	return ok;

@@ -15,9 +15,9 @@ enum tls_version { TLS_1_2 = 0x0303, TLS_1_3 = 0x0304 };
 enum tls_aead { TLS_AES_128_GCM, TLS_AES_256_GCM, TLS_CHACHA20_POLY1305, TLS_N_AEADS };
 enum tls_hash { TLS_SHA256, TLS_SHA384 }; // of the key schedule
 
-// One direction. TLS 1.3 has the traffic secret, of which key and IV are derived, and later
-// secrets by KeyUpdate (RFC 8446 7.2). TLS 1.2 has key and IV alone: 4 bytes of salt with AES-GCM
-// (RFC 5288 3), all 12 with ChaCha20-Poly1305 (RFC 7905 2).
+// One direction. TLS 1.3 has the traffic secret besides, of which key and IV are derived
+// (tlshs/hkdf.h), and later secrets by KeyUpdate (RFC 8446 7.2). TLS 1.2 has key and IV alone: 4
+// bytes of salt with AES-GCM (RFC 5288 3), all 12 with ChaCha20-Poly1305 (RFC 7905 2).
 struct tls_direction {
 	uint8_t secret[TLS_MAX_SECRET]; // 1.3 only; as long as the hash
 	uint8_t key[TLS_MAX_KEY]; // as long as the AEAD's

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ciphers of records (RFC 5116) behind a table of functions: one implementation for a library
-// and the CPUs that it runs on. All give the same bytes. And the hashes that keys are made by.
+// and the CPUs that it runs on. All give the same bytes.
 // Thread: a struct aead belongs to one worker.
 #pragma once
 
@@ -48,17 +48,3 @@ struct aead_ops {
 
 extern const struct aead_ops aead_mb; // ipsec-mb: x86 with AES-NI
 extern const struct aead_ops aead_evp; // libcrypto: any CPU
-
-// *ret is as long as the hash. By libcrypto on every CPU: a quarter of ipsec-mb's time for SHA-256.
-// Allocates nothing.
-void aead_hash(enum tls_hash, const void *, size_t len, uint8_t *ret);
-
-static inline size_t aead_key_len(enum tls_aead aead)
-{
-	return aead == TLS_AES_128_GCM ? 16 : 32;
-}
-
-static inline size_t aead_hash_len(enum tls_hash hash)
-{
-	return hash == TLS_SHA256 ? 32 : 48;
-}

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // By libcrypto, for CPUs that ipsec-mb does not know. Contexts are made at start and never change
-// their cipher, so that giving one a key or a nonce allocates nothing. EVP's digests allocate each
-// time that they begin: the older functions, which libcrypto would see gone, do not.
-#define OPENSSL_SUPPRESS_DEPRECATED
+// their cipher, so that giving one a key or a nonce allocates nothing.
 #include "dataplane/tls/aead.h"
 #include "lb/base/check.h"
 
 #include <openssl/evp.h>
-#include <openssl/sha.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -130,14 +127,3 @@ const struct aead_ops aead_evp = {
 	.seal = evp_seal,
 	.open = evp_open,
 };
-
-void aead_hash(enum tls_hash hash, const void *data, size_t len, uint8_t *ret)
-{
-	if (hash == TLS_SHA256) {
-		SHA256_CTX c;
-		CHECK(SHA256_Init(&c) && SHA256_Update(&c, data, len) && SHA256_Final(ret, &c));
-	} else {
-		SHA512_CTX c;
-		CHECK(SHA384_Init(&c) && SHA384_Update(&c, data, len) && SHA384_Final(ret, &c));
-	}
-}

@@ -109,10 +109,6 @@ struct tls_conn *tls_conn_new(struct tls_context *ctx, enum tls_role role,
 	c->hash = s->hash;
 	c->role = (uint8_t)role;
 	c->place = (uint32_t)(2 * index) & (ctx->conf.n_keys - 1);
-	if (s->version == TLS_1_3) {
-		tls_keys_derive(c, &c->read);
-		tls_keys_derive(c, &c->write);
-	}
 	return c;
 }
 

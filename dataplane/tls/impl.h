@@ -121,8 +121,6 @@ uint32_t tls_keys_at(struct tls_conn *, const struct tls_direction *);
 void tls_keys_drop(struct tls_conn *, const struct tls_direction *);
 // Key and IV of the next traffic secret (RFC 8446 7.2); the sequence number begins anew.
 void tls_keys_update(struct tls_conn *, struct tls_direction *);
-// Key and IV of the direction's traffic secret (RFC 8446 7.3).
-void tls_keys_derive(struct tls_conn *, struct tls_direction *);
 // RFC 8446 5.3; RFC 5288 3 with AES-GCM under 1.2, where explicit_nonce is 8 bytes.
 void tls_keys_nonce(const struct tls_conn *, const struct tls_direction *,
 	const uint8_t *explicit_nonce, uint8_t *ret);
@@ -130,10 +128,6 @@ void tls_keys_nonce(const struct tls_conn *, const struct tls_direction *,
 // the length of its plaintext, which 1.3 doesn't ask for.
 void tls_keys_aad(const struct tls_conn *, const struct tls_direction *, const uint8_t *head,
 	size_t len, struct aead_record *);
-
-// hkdf.c: HKDF-Expand-Label with an empty context (RFC 8446 7.1); at most as long as the hash.
-void tls_hkdf_expand_label(
-	enum tls_hash, const uint8_t *secret, const char *label, uint8_t *ret, size_t len);
 
 // messages.c: plaintext of a handshake record, and of an alert.
 void tls_messages_feed(struct tls_conn *, const uint8_t *, size_t len);

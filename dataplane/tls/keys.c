@@ -3,6 +3,7 @@
 // kibibyte, in places that a connection's index in the pool chooses (a direct map): whoever needs
 // one takes it from whoever had it. To expand a key again takes as long as a few cache misses.
 #include "dataplane/tls/impl.h"
+#include "tlshs/hkdf.h"
 
 #include <string.h>
 
@@ -35,18 +36,10 @@ void tls_keys_drop(struct tls_conn *c, const struct tls_direction *d)
 	ctx->keys[at] = NULL;
 }
 
-void tls_keys_derive(struct tls_conn *c, struct tls_direction *d)
-{
-	tls_hkdf_expand_label(c->hash, d->secret, "key", d->key, aead_key_len(c->aead));
-	tls_hkdf_expand_label(c->hash, d->secret, "iv", d->iv, sizeof(d->iv));
-}
-
 void tls_keys_update(struct tls_conn *c, struct tls_direction *d)
 {
 	tls_keys_drop(c, d);
-	tls_hkdf_expand_label(c->hash, d->secret, "traffic upd", d->secret, aead_hash_len(c->hash));
-	tls_keys_derive(c, d);
-	d->seq = 0;
+	tlshs_hkdf_update(c->hash, c->aead, d);
 }
 
 static void put64(uint8_t *p, uint64_t x)

@@ -5,6 +5,7 @@
 #include "dataplane/tls/impl.h"
 #include "lb/base/check.h"
 #include "tests/support/tls_forger.h"
+#include "tlshs/hkdf.h"
 
 #include <string.h>
 
@@ -106,9 +107,7 @@ static void feed(struct world *w)
 static void update_peer(struct world *w)
 {
 	struct tls_direction d = w->peer.d;
-	struct tls_conn c = *w->conn;
-	tls_hkdf_expand_label(c.hash, d.secret, "traffic upd", d.secret, aead_hash_len(c.hash));
-	tls_keys_derive(&c, &d);
+	tlshs_hkdf_update(w->conn->hash, w->conn->aead, &d);
 	tls_forger_set(&w->peer, &d);
 }
 

@@ -2,6 +2,7 @@
 #include "tests/unit/tls/openssl_peer.h"
 
 #include "tests/support/check.h"
+#include "tlshs/hkdf.h"
 
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
@@ -149,6 +150,8 @@ static void set_secrets(struct openssl_peer *p, SSL *ssl, const struct keylog *l
 	assert_int_equal(log->len, EVP_MD_get_size(md));
 	memcpy(client->secret, log->client, log->len);
 	memcpy(server->secret, log->server, log->len);
+	tlshs_hkdf_derive_keys(s->hash, s->aead, client);
+	tlshs_hkdf_derive_keys(s->hash, s->aead, server);
 }
 
 void openssl_peer_init(

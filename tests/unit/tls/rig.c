@@ -30,8 +30,10 @@ struct tls_secrets rig_secrets(const struct rig_suite *suite, struct rand *r)
 	struct tls_direction *both[] = {&s.read, &s.write};
 	for (unsigned i = 0; i < 2; i++) {
 		rig_randomize(r, both[i]->secret, sizeof(both[i]->secret));
-		if (suite->version == TLS_1_3)
+		if (suite->version == TLS_1_3) {
+			tlshs_hkdf_derive_keys(s.hash, s.aead, both[i]);
 			continue;
+		}
 		both[i]->seq = 1; // behind Finished
 		rig_randomize(r, both[i]->key, sizeof(both[i]->key));
 		rig_randomize(r, both[i]->iv, suite->aead == TLS_CHACHA20_POLY1305 ? TLS_IV : 4);
@@ -125,9 +127,7 @@ void rig_send(struct rig *g, uint8_t type, const void *text, size_t len)
 void rig_update_peer(struct rig *g)
 {
 	struct tls_direction d = g->peer.d;
-	struct tls_conn c = *g->conn;
-	tls_hkdf_expand_label(c.hash, d.secret, "traffic upd", d.secret, aead_hash_len(c.hash));
-	tls_keys_derive(&c, &d);
+	tlshs_hkdf_update(g->conn->hash, g->conn->aead, &d);
 	tls_forger_set(&g->peer, &d);
 }
 

@@ -9,6 +9,7 @@
 #include "lb/base/rand.h"
 #include "tests/support/check.h"
 #include "tests/support/tls_forger.h"
+#include "tlshs/hkdf.h"
 
 #include <stdbool.h>
 

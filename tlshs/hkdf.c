@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What comes out is never longer than the hash, so one HMAC does it.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include "tlshs/hkdf.h"
+
+#include "lb/base/check.h"
+
+#include <openssl/sha.h>
+
+#include <string.h>
+
+#define MAX_BLOCK 128 // of SHA-384
+#define PREFIX STR("tls13 ")
+#define MAX_INFO (2 + 1 + 6 + TLSHS_HKDF_MAX_LABEL + 1 + TLS_MAX_SECRET + 1)
+
+struct hasher {
+	enum tls_hash hash;
+	union {
+		SHA256_CTX sha256;
+		SHA512_CTX sha384;
+	};
+};
+
+static void begin(struct hasher *h, enum tls_hash hash)
+{
+	h->hash = hash;
+	CHECK(hash == TLS_SHA256 ? SHA256_Init(&h->sha256) : SHA384_Init(&h->sha384));
+}
+
+static void add(struct hasher *h, const void *p, size_t len)
+{
+	CHECK(h->hash == TLS_SHA256 ? SHA256_Update(&h->sha256, p, len)
+				    : SHA384_Update(&h->sha384, p, len));
+}
+
+static void end(struct hasher *h, uint8_t *ret)
+{
+	CHECK(h->hash == TLS_SHA256 ? SHA256_Final(ret, &h->sha256)
+				    : SHA384_Final(ret, &h->sha384));
+}
+
+void tlshs_hkdf_hash(enum tls_hash hash, const void *p, size_t len, uint8_t *ret)
+{
+	struct hasher h;
+	begin(&h, hash);
+	add(&h, p, len);
+	end(&h, ret);
+	explicit_bzero(&h, sizeof(h));
+}
+
+// RFC 2104, of a key as long as the hash, which is no longer than a block.
+static void hmac(enum tls_hash hash, const uint8_t *key, const void *text, size_t len, uint8_t *ret)
+{
+	size_t block = hash == TLS_SHA256 ? 64 : 128, key_len = tlshs_hkdf_hash_len(hash);
+	uint8_t pad[MAX_BLOCK], inner[TLS_MAX_SECRET];
+	struct hasher h;
+	memset(pad, 0x36, block);
+	for (size_t i = 0; i < key_len; i++)
+		pad[i] ^= key[i];
+	begin(&h, hash);
+	add(&h, pad, block);
+	add(&h, text, len);
+	end(&h, inner);
+	for (size_t i = 0; i < block; i++)
+		pad[i] ^= 0x36 ^ 0x5c;
+	begin(&h, hash);
+	add(&h, pad, block);
+	add(&h, inner, key_len);
+	end(&h, ret);
+	explicit_bzero(pad, sizeof(pad));
+	explicit_bzero(inner, sizeof(inner));
+	explicit_bzero(&h, sizeof(h));
+}
+
+static size_t put(uint8_t *to, size_t at, struct str s)
+{
+	if (s.len)
+		memcpy(to + at, s.p, s.len);
+	return at + s.len;
+}
+
+void tlshs_hkdf_expand_label(enum tls_hash hash, const uint8_t *secret, struct str label,
+	struct str context, uint8_t *ret, size_t len)
+{
+	uint8_t info[MAX_INFO], out[TLS_MAX_SECRET];
+	CHECK(len <= tlshs_hkdf_hash_len(hash) && label.len <= TLSHS_HKDF_MAX_LABEL &&
+		context.len <= TLS_MAX_SECRET);
+	size_t n = 0;
+	info[n++] = 0;
+	info[n++] = (uint8_t)len;
+	info[n++] = (uint8_t)(PREFIX.len + label.len);
+	n = put(info, put(info, n, PREFIX), label);
+	info[n++] = (uint8_t)context.len;
+	n = put(info, n, context);
+	info[n++] = 1; // HKDF's first and only block
+	hmac(hash, secret, info, n, out);
+	memcpy(ret, out, len);
+	explicit_bzero(out, sizeof(out));
+}
+
+void tlshs_hkdf_derive_keys(enum tls_hash hash, enum tls_aead aead, struct tls_direction *d)
+{
+	size_t key_len = aead == TLS_AES_128_GCM ? 16 : 32;
+	tlshs_hkdf_expand_label(hash, d->secret, STR("key"), STR(""), d->key, key_len);
+	tlshs_hkdf_expand_label(hash, d->secret, STR("iv"), STR(""), d->iv, sizeof(d->iv));
+}
+
+void tlshs_hkdf_update(enum tls_hash hash, enum tls_aead aead, struct tls_direction *d)
+{
+	tlshs_hkdf_expand_label(
+		hash, d->secret, STR("traffic upd"), STR(""), d->secret, tlshs_hkdf_hash_len(hash));
+	tlshs_hkdf_derive_keys(hash, aead, d);
+	d->seq = 0;
+}
