@@ -50,7 +50,6 @@ static int set_versions(
 	SSL_CTX_set_mode(c->ssl, SSL_MODE_NO_AUTO_CHAIN | SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_session_cache_mode(c->ssl, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_max_cert_list(c->ssl, TLSHS_MAX_CHAIN);
-	SSL_CTX_set_keylog_callback(c->ssl, tlshs_secrets_on_keylog);
 	bool ok = SSL_CTX_set_min_proto_version(c->ssl, min) == 1 &&
 	          SSL_CTX_set_max_proto_version(c->ssl, max) == 1 &&
 	          SSL_CTX_set_ciphersuites(c->ssl, CIPHERS_13) == 1 &&
@@ -294,8 +293,10 @@ struct tlshs_context *tlshs_context_new(const struct tlshs_context_conf *conf, s
 	}
 	c->refs = 1;
 	c->role = conf->role;
-	c->ssl =
-		SSL_CTX_new(conf->role == TLSHS_SERVER ? TLS_server_method() : TLS_client_method());
+	OSSL_LIB_CTX *library = tlshs_library();
+	if (library)
+		c->ssl = SSL_CTX_new_ex(library, TLSHS_PREFERENCE,
+			conf->role == TLSHS_SERVER ? TLS_server_method() : TLS_client_method());
 	int is = c->ssl ? set_all(c, conf, err) : no_memory(err);
 	ERR_clear_error();
 	if (is == 0)

@@ -19,10 +19,12 @@ static void on_message(
 	struct tlshs_handshake *h = handshake;
 	if (!writes)
 		return;
-	if (type == SSL3_RT_HEADER)
+	if (type == SSL3_RT_HEADER) {
 		h->n_written++;
-	else if (type == SSL3_RT_HANDSHAKE && len && *(const uint8_t *)p == SSL3_MT_FINISHED)
+	} else if (type == SSL3_RT_HANDSHAKE && len && *(const uint8_t *)p == SSL3_MT_FINISHED) {
 		h->n_written = 0;
+		tlshs_secrets_log_12(h); // the peer has not been told of it
+	}
 }
 
 static void end(struct tlshs_handshake *h, enum tlshs_outcome outcome, const char *why)
@@ -31,6 +33,7 @@ static void end(struct tlshs_handshake *h, enum tlshs_outcome outcome, const cha
 	h->outcome = outcome;
 	if (!h->why[0])
 		snprintf(h->why, sizeof(h->why), "%s", why);
+	tlshs_secrets_log_12(h);
 }
 
 static enum tlshs_outcome outcome_of(int reason)
@@ -153,7 +156,9 @@ static void succeed(struct tlshs_handshake *h)
 static void step(struct tlshs_handshake *h)
 {
 	ERR_clear_error();
+	tlshs_kdf_listen(tlshs_secrets_on_derived, h);
 	int is = SSL_do_handshake(h->ssl);
+	tlshs_kdf_listen(NULL, NULL);
 	if (is == 1) {
 		succeed(h);
 	} else {

@@ -72,6 +72,11 @@ static void hmac(enum tls_hash hash, const uint8_t *key, const void *text, size_
 	explicit_bzero(&h, sizeof(h));
 }
 
+void tlshs_hkdf_extract(enum tls_hash hash, const uint8_t *salt, struct str text, uint8_t *ret)
+{
+	hmac(hash, salt, text.p, text.len, ret);
+}
+
 static size_t put(uint8_t *to, size_t at, struct str s)
 {
 	if (s.len)

@@ -21,6 +21,8 @@ static inline size_t tlshs_hkdf_hash_len(enum tls_hash hash)
 
 // Results are as long as the hash where nothing else is said.
 void tlshs_hkdf_hash(enum tls_hash, const void *, size_t len, uint8_t *ret);
+// HKDF-Extract: of a salt as long as the hash, and of any text.
+void tlshs_hkdf_extract(enum tls_hash, const uint8_t *salt, struct str, uint8_t *ret);
 // HKDF-Expand-Label. secret is as long as the hash, context and what comes out at most; ret may be
 // secret.
 void tlshs_hkdf_expand_label(enum tls_hash, const uint8_t *secret, struct str label,

@@ -6,11 +6,12 @@
 #include "tlshs/context.h"
 #include "tlshs/handshake.h"
 
+#include <openssl/core_dispatch.h>
 #include <openssl/ssl.h>
 
 #define TLSHS_MAX_CHAIN 24576 // bytes of a peer's Certificate message: 15 ms of a thread
-#define TLSHS_KEYLOG_SERVER 0
-#define TLSHS_KEYLOG_CLIENT 1
+#define TLSHS_SERVER_TRAFFIC 0
+#define TLSHS_CLIENT_TRAFFIC 1
 
 #define TLSHS_CAS_DIGEST 32
 struct tlshs_cas { // cas.c
@@ -51,6 +52,7 @@ struct tlshs_handshake {
 	size_t n_fed; // bytes, until it ended
 	bool hello_seen; // server: a whole ClientHello has come
 	bool ended;
+	bool is_logged; // 1.2: the key log was told
 	enum tlshs_outcome outcome, refused; // refused: what a callback found; ok = nothing
 	uint32_t n_written; // records behind our Finished
 	uint32_t secret_len;
@@ -99,4 +101,18 @@ bool tlshs_tickets_setup(struct tlshs_context *);
 
 // secrets.c: of a handshake that has succeeded. False = the library fails.
 bool tlshs_secrets_take(struct tlshs_handshake *, struct tls_secrets *);
-void tlshs_secrets_on_keylog(const SSL *, const char *line);
+// A tlshs_on_secret: keeps traffic secrets of 1.3, and tells the key log of those of RFC 9850.
+void tlshs_secrets_on_derived(void *handshake, struct str label, const uint8_t *secret, size_t len);
+// 1.2: tells the key log of the master secret, once, as soon as it is called when there is one.
+void tlshs_secrets_log_12(struct tlshs_handshake *);
+
+// library.c: where handshakes look algorithms up, with TLSHS_PREFERENCE. NULL = no memory.
+OSSL_LIB_CTX *tlshs_library(void);
+#define TLSHS_PROVIDER "shunt"
+#define TLSHS_PREFERENCE "?provider=" TLSHS_PROVIDER
+
+// kdf.c: a secret as long as the hash that the key schedule of 1.3 has made, by RFC 8446's label.
+typedef void tlshs_on_secret(void *user, struct str label, const uint8_t *secret, size_t len);
+// Who hears of those that the calling thread has made; NULL = nobody.
+void tlshs_kdf_listen(tlshs_on_secret *, void *user);
+extern const OSSL_ALGORITHM tlshs_kdfs[];

@@ -61,7 +61,7 @@ static void add(struct tlshs_keylog *k, const char *line, size_t len)
 
 void tlshs_keylog_add(struct tlshs_keylog *k, const char *line)
 {
-	if (!__atomic_load_n(&k->on, __ATOMIC_RELAXED))
+	if (!tlshs_keylog_is_on(k))
 		return;
 	pthread_mutex_lock(&k->lock);
 	add(k, line, strlen(line));

@@ -32,6 +32,11 @@ void tlshs_keylog_end(struct tlshs_keylog *); // nothing, if it has not begun
 
 void tlshs_keylog_add(struct tlshs_keylog *, const char *line); // without its end
 
+// Somebody asks: lines are worth to be made.
+static inline bool tlshs_keylog_is_on(const struct tlshs_keylog *k)
+{
+	return __atomic_load_n(&k->on, __ATOMIC_RELAXED);
+}
 // What a handshake has told before its peer, or its worker, was told of it is seen here.
 static inline bool tlshs_keylog_has_more(const struct tlshs_keylog *k)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic keys by the library's public functions: of 1.3 what its key log tells, of 1.2 the key
-// block, made of the master secret once more (RFC 5246 6.3).
+// Traffic keys by the library's public functions: of 1.3 what passes by in the key schedule
+// (kdf.c), of 1.2 the key block, made of the master secret once more (RFC 5246 6.3).
 #include "tlshs/hkdf.h"
 #include "tlshs/impl.h"
 #include "tlshs/keylog.h"
@@ -11,31 +11,67 @@
 
 #include <string.h>
 
-static int digit(char c)
+static char *put_hex(char *to, const uint8_t *p, size_t len)
 {
-	return c >= '0' && c <= '9'                         ? c - '0'
-	       : (str_fold(c) >= 'a' && str_fold(c) <= 'f') ? str_fold(c) - 'a' + 10
-	                                                    : -1;
+	for (size_t i = 0; i < len; i++) {
+		*to++ = "0123456789abcdef"[p[i] >> 4];
+		*to++ = "0123456789abcdef"[p[i] & 15];
+	}
+	return to;
 }
 
-// "CLIENT_TRAFFIC_SECRET_0 <client random> <secret>", in hex.
-void tlshs_secrets_on_keylog(const SSL *ssl, const char *line)
+// RFC 9850: "<label> <client random> <secret>".
+static void log_line(
+	const struct tlshs_handshake *h, const char *label, const uint8_t *secret, size_t len)
 {
-	struct tlshs_handshake *h = tlshs_of(ssl);
-	struct str text = str_from(line);
-	if (h->keys)
-		tlshs_keylog_add(h->keys, line);
-	bool client = str_starts(text, STR("CLIENT_TRAFFIC_SECRET_0 "));
-	if (!client && !str_starts(text, STR("SERVER_TRAFFIC_SECRET_0 ")))
+	char line[TLSHS_KEYLOG_LINE_MAX], *at = stpcpy(line, label);
+	uint8_t random[32];
+	if (!h->keys || !tlshs_keylog_is_on(h->keys) ||
+		SSL_get_client_random(h->ssl, random, sizeof(random)) != sizeof(random))
 		return;
-	const char *hex = strrchr(line, ' ') + 1;
-	size_t len = strlen(hex) / 2;
-	uint8_t *to = h->secrets[client ? TLSHS_KEYLOG_CLIENT : TLSHS_KEYLOG_SERVER];
-	if (len > TLS_MAX_SECRET)
+	*at++ = ' ';
+	at = put_hex(at, random, sizeof(random));
+	*at++ = ' ';
+	*put_hex(at, secret, len) = 0;
+	tlshs_keylog_add(h->keys, line);
+	OPENSSL_cleanse(line, sizeof(line));
+}
+
+void tlshs_secrets_on_derived(void *handshake, struct str label, const uint8_t *secret, size_t len)
+{
+	struct tlshs_handshake *h = handshake;
+	static const struct {
+		struct str label; // RFC 8446 7.1
+		const char *logged;
+	} all[] = {
+		[TLSHS_SERVER_TRAFFIC] = {STR("s ap traffic"), "SERVER_TRAFFIC_SECRET_0"},
+		[TLSHS_CLIENT_TRAFFIC] = {STR("c ap traffic"), "CLIENT_TRAFFIC_SECRET_0"},
+		{STR("c hs traffic"), "CLIENT_HANDSHAKE_TRAFFIC_SECRET"},
+		{STR("s hs traffic"), "SERVER_HANDSHAKE_TRAFFIC_SECRET"},
+		{STR("exp master"), "EXPORTER_SECRET"},
+	};
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (!str_eq(label, all[i].label))
+			continue;
+		if (i <= TLSHS_CLIENT_TRAFFIC) {
+			memcpy(h->secrets[i], secret, len);
+			h->secret_len = (uint32_t)len;
+		}
+		log_line(h, all[i].logged, secret, len);
 		return;
-	for (size_t i = 0; i < len; i++)
-		to[i] = (uint8_t)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
-	h->secret_len = (uint32_t)len;
+	}
+}
+
+void tlshs_secrets_log_12(struct tlshs_handshake *h)
+{
+	const SSL_SESSION *session = SSL_get_session(h->ssl);
+	uint8_t master[48];
+	if (h->is_logged || !h->keys || !session || SSL_version(h->ssl) != TLS_1_2 ||
+		SSL_SESSION_get_master_key(session, master, sizeof(master)) != sizeof(master))
+		return;
+	h->is_logged = true;
+	log_line(h, "CLIENT_RANDOM", master, sizeof(master));
+	OPENSSL_cleanse(master, sizeof(master));
 }
 
 // RFC 5246 5, 6.3; RFC 5288 3, RFC 7905 2.
@@ -84,8 +120,8 @@ static bool take_13(const struct tlshs_handshake *h, const struct tls_secrets *s
 {
 	if (h->secret_len != hash_len)
 		return false;
-	memcpy(client->secret, h->secrets[TLSHS_KEYLOG_CLIENT], h->secret_len);
-	memcpy(server->secret, h->secrets[TLSHS_KEYLOG_SERVER], h->secret_len);
+	memcpy(client->secret, h->secrets[TLSHS_CLIENT_TRAFFIC], h->secret_len);
+	memcpy(server->secret, h->secrets[TLSHS_SERVER_TRAFFIC], h->secret_len);
 	tlshs_hkdf_derive_keys(s->hash, s->aead, client); // here, and not on a worker
 	tlshs_hkdf_derive_keys(s->hash, s->aead, server);
 	return true;

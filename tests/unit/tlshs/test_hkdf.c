@@ -27,6 +27,21 @@ static void hashes_give_the_standard_s_bytes(void **state)
 	assert_memory_equal(is, expected, 48);
 }
 
+// RFC 8448 3: the early secret, and that of the handshake.
+static void a_salt_and_a_text_make_a_secret(void **state)
+{
+	uint8_t salt[32] = {0}, text[32] = {0}, expected[32], is[32];
+	struct str what = {(const char *)text, sizeof(text)};
+	from_hex(expected, "33ad0a1c607ec03b09e6cd9893680ce210adf300aa1f2660e1b22e10f170f92a");
+	tlshs_hkdf_extract(TLS_SHA256, salt, what, is);
+	assert_memory_equal(is, expected, 32);
+	from_hex(salt, "6f2615a108c702c5678f54fc9dbab69716c076189c48250cebeac3576c3611ba");
+	from_hex(text, "8bd4054fb55b9d63fdfbacf9f04b9f0d35e6d63f537563efd46272900f89492d");
+	from_hex(expected, "1dc826e93606aa6fdc0aadc12f741b01046aa6b99f691ed221a9f0ca043fbeac");
+	tlshs_hkdf_extract(TLS_SHA256, salt, what, is);
+	assert_memory_equal(is, expected, 32);
+}
+
 // RFC 8448 3: what follows the early secret, in the context of no messages.
 static void a_label_and_a_context_make_a_secret(void **state)
 {
@@ -56,5 +71,6 @@ static void a_traffic_secret_makes_key_and_iv(void **state)
 }
 
 RUN_SUITE("tlshs/hkdf", cmocka_unit_test(hashes_give_the_standard_s_bytes),
+	cmocka_unit_test(a_salt_and_a_text_make_a_secret),
 	cmocka_unit_test(a_label_and_a_context_make_a_secret),
 	cmocka_unit_test(a_traffic_secret_makes_key_and_iv))
