@@ -229,14 +229,7 @@ static int set_tickets(
 	if (secret.len && secret.len < TLSHS_TICKET_SECRET)
 		return lb_err_set(
 			err, "ticket_secret: has fewer than %d bytes", TLSHS_TICKET_SECRET);
-	if (secret.len) {
-		c->ticket_secret = malloc(secret.len);
-		if (!c->ticket_secret)
-			return no_memory(err);
-		memcpy(c->ticket_secret, secret.p, secret.len);
-		c->ticket_secret_len = secret.len;
-	}
-	return digest_trust(c, conf) && tlshs_tickets_setup(c) ? 0 : no_memory(err);
+	return digest_trust(c, conf) && tlshs_tickets_setup(c, secret) ? 0 : no_memory(err);
 }
 
 static int set_all(
@@ -276,9 +269,7 @@ static void context_free(struct tlshs_context *c)
 	for (uint32_t i = 0; i < c->n_server_names; i++)
 		free(c->server_names[i]);
 	free(c->server_names);
-	if (c->ticket_secret)
-		OPENSSL_cleanse(c->ticket_secret, c->ticket_secret_len);
-	free(c->ticket_secret);
+	OPENSSL_cleanse(c->ticket_secret, sizeof(c->ticket_secret));
 	if (c->matcher.free_arg)
 		c->matcher.free_arg(c->matcher.arg);
 	free(c);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes out is never longer than the hash, so one HMAC does it.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "tlshs/hkdf.h"
 
@@ -11,7 +10,6 @@
 
 #define MAX_BLOCK 128 // of SHA-384
 #define PREFIX STR("tls13 ")
-#define MAX_INFO (2 + 1 + 6 + TLSHS_HKDF_MAX_LABEL + 1 + TLS_MAX_SECRET + 1)
 
 struct hasher {
 	enum tls_hash hash;
@@ -84,10 +82,29 @@ static size_t put(uint8_t *to, size_t at, struct str s)
 	return at + s.len;
 }
 
+void tlshs_hkdf_expand(
+	enum tls_hash hash, const uint8_t *secret, struct str info, uint8_t *ret, size_t len)
+{
+	uint8_t text[TLS_MAX_SECRET + TLSHS_HKDF_MAX_INFO + 1], out[TLS_MAX_SECRET];
+	size_t hash_len = tlshs_hkdf_hash_len(hash), before = 0;
+	CHECK(info.len <= TLSHS_HKDF_MAX_INFO && len <= 255 * hash_len);
+	for (uint8_t i = 1; len; i++) {
+		size_t n = put(text, before, info), part = len < hash_len ? len : hash_len;
+		text[n++] = i;
+		hmac(hash, secret, text, n, out);
+		memcpy(ret, out, part);
+		memcpy(text, out, before = hash_len);
+		ret += part;
+		len -= part;
+	}
+	explicit_bzero(text, sizeof(text));
+	explicit_bzero(out, sizeof(out));
+}
+
 void tlshs_hkdf_expand_label(enum tls_hash hash, const uint8_t *secret, struct str label,
 	struct str context, uint8_t *ret, size_t len)
 {
-	uint8_t info[MAX_INFO], out[TLS_MAX_SECRET];
+	uint8_t info[TLSHS_HKDF_MAX_INFO];
 	CHECK(len <= tlshs_hkdf_hash_len(hash) && label.len <= TLSHS_HKDF_MAX_LABEL &&
 		context.len <= TLS_MAX_SECRET);
 	size_t n = 0;
@@ -97,10 +114,7 @@ void tlshs_hkdf_expand_label(enum tls_hash hash, const uint8_t *secret, struct s
 	n = put(info, put(info, n, PREFIX), label);
 	info[n++] = (uint8_t)context.len;
 	n = put(info, n, context);
-	info[n++] = 1; // HKDF's first and only block
-	hmac(hash, secret, info, n, out);
-	memcpy(ret, out, len);
-	explicit_bzero(out, sizeof(out));
+	tlshs_hkdf_expand(hash, secret, (struct str){(const char *)info, n}, ret, len);
 }
 
 void tlshs_hkdf_derive_keys(enum tls_hash hash, enum tls_aead aead, struct tls_direction *d)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define TLSHS_HKDF_MAX_LABEL 18 // "traffic upd" and the like, without "tls13 "
+#define TLSHS_HKDF_MAX_INFO (2 + 1 + 6 + TLSHS_HKDF_MAX_LABEL + 1 + TLS_MAX_SECRET)
 
 static inline size_t tlshs_hkdf_hash_len(enum tls_hash hash)
 {
@@ -23,6 +24,10 @@ static inline size_t tlshs_hkdf_hash_len(enum tls_hash hash)
 void tlshs_hkdf_hash(enum tls_hash, const void *, size_t len, uint8_t *ret);
 // HKDF-Extract: of a salt as long as the hash, and of any text.
 void tlshs_hkdf_extract(enum tls_hash, const uint8_t *salt, struct str, uint8_t *ret);
+// HKDF-Expand: up to 255 times the hash, of a secret as long as the hash. info has at most
+// TLSHS_HKDF_MAX_INFO bytes.
+void tlshs_hkdf_expand(
+	enum tls_hash, const uint8_t *secret, struct str info, uint8_t *ret, size_t len);
 // HKDF-Expand-Label. secret is as long as the hash, context and what comes out at most; ret may be
 // secret.
 void tlshs_hkdf_expand_label(enum tls_hash, const uint8_t *secret, struct str label,

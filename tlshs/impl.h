@@ -39,9 +39,8 @@ struct tlshs_context {
 	uint32_t alpn_len;
 	char **server_names;
 	uint32_t n_server_names;
-	uint8_t *ticket_secret;
-	size_t ticket_secret_len; // 0 = no tickets
 	uint8_t trust[32]; // digest of all that peers' certificates are judged by
+	uint8_t ticket_secret[32]; // that tickets' keys are made of, by the hour
 };
 
 struct tlshs_handshake {
@@ -96,8 +95,8 @@ bool tlshs_verify_again(struct tlshs_handshake *, X509 *);
 // peer.c: names and digest of a certificate.
 void tlshs_peer_read(struct tlshs_peer *, X509 *);
 
-// tickets.c: false = no memory.
-bool tlshs_tickets_setup(struct tlshs_context *);
+// tickets.c: of the conf's secret; "" = no tickets. False = no memory.
+bool tlshs_tickets_setup(struct tlshs_context *, struct str secret);
 
 // secrets.c: of a handshake that has succeeded. False = the library fails.
 bool tlshs_secrets_take(struct tlshs_handshake *, struct tls_secrets *);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Session tickets without a state: their keys come by HKDF of the secret, the hour, and what peers
 // are judged by, so that whoever has the same three reads them, and nobody else (RFC 5077 4).
+#include "tlshs/hkdf.h"
 #include "tlshs/impl.h"
 
 #include <openssl/core_names.h>
-#include <openssl/kdf.h>
 #include <openssl/params.h>
 #include <openssl/rand.h>
 
@@ -20,23 +20,11 @@ struct keys {
 };
 
 // Of this hour, or of `ago` hours before.
-static bool derive(struct tlshs_context *c, unsigned ago, struct keys *ret)
+static void derive(const struct tlshs_context *c, unsigned ago, struct keys *ret)
 {
-	char digest[] = "SHA256";
 	uint64_t epoch = __builtin_bswap64((uint64_t)time(NULL) / EPOCH_S - ago);
-	EVP_KDF *kdf = EVP_KDF_fetch(NULL, OSSL_KDF_NAME_HKDF, NULL);
-	EVP_KDF_CTX *k = kdf ? EVP_KDF_CTX_new(kdf) : NULL;
-	OSSL_PARAM params[] = {
-		OSSL_PARAM_utf8_string(OSSL_KDF_PARAM_DIGEST, digest, sizeof(digest) - 1),
-		OSSL_PARAM_octet_string(OSSL_KDF_PARAM_KEY, c->ticket_secret, c->ticket_secret_len),
-		OSSL_PARAM_octet_string(OSSL_KDF_PARAM_SALT, c->trust, sizeof(c->trust)),
-		OSSL_PARAM_octet_string(OSSL_KDF_PARAM_INFO, &epoch, sizeof(epoch)),
-		OSSL_PARAM_END,
-	};
-	bool ok = k && EVP_KDF_derive(k, (uint8_t *)ret, sizeof(*ret), params) > 0;
-	EVP_KDF_CTX_free(k);
-	EVP_KDF_free(kdf);
-	return ok;
+	tlshs_hkdf_expand(TLS_SHA256, c->ticket_secret,
+		(struct str){(const char *)&epoch, sizeof(epoch)}, (uint8_t *)ret, sizeof(*ret));
 }
 
 static bool start(
@@ -56,16 +44,19 @@ static bool start(
 static int on_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
 	EVP_MAC_CTX *mac, int encrypt)
 {
-	struct tlshs_context *c = tlshs_of(ssl)->context;
+	const struct tlshs_context *c = tlshs_of(ssl)->context;
 	struct keys k;
 	int is = encrypt ? -1 : 0;
-	if (encrypt && derive(c, 0, &k) && RAND_bytes(iv, EVP_MAX_IV_LENGTH) == 1) {
+	if (encrypt && RAND_bytes(iv, EVP_MAX_IV_LENGTH) == 1) {
+		derive(c, 0, &k);
 		memcpy(name, k.name, NAME);
 		is = start(&k, iv, cipher, mac, 1) ? 1 : -1;
 	}
-	for (unsigned ago = 0; !encrypt && is == 0 && ago < 2; ago++)
-		if (derive(c, ago, &k) && CRYPTO_memcmp(name, k.name, NAME) == 0)
+	for (unsigned ago = 0; !encrypt && is == 0 && ago < 2; ago++) {
+		derive(c, ago, &k);
+		if (CRYPTO_memcmp(name, k.name, NAME) == 0)
 			is = start(&k, iv, cipher, mac, 0) ? 1 : -1;
+	}
 	OPENSSL_cleanse(&k, sizeof(k));
 	return is;
 }
@@ -83,13 +74,14 @@ static SSL_TICKET_RETURN on_ticket(SSL *ssl, SSL_SESSION *session, const unsigne
 	return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
-bool tlshs_tickets_setup(struct tlshs_context *c)
+bool tlshs_tickets_setup(struct tlshs_context *c, struct str secret)
 {
 	static const uint8_t id[] = "shunt";
-	if (!c->ticket_secret_len) {
+	if (!secret.len) {
 		SSL_CTX_set_options(c->ssl, SSL_OP_NO_TICKET);
 		return SSL_CTX_set_num_tickets(c->ssl, 0) == 1;
 	}
+	tlshs_hkdf_extract(TLS_SHA256, c->trust, secret, c->ticket_secret);
 	SSL_CTX_set_timeout(c->ssl, EPOCH_S);
 	return SSL_CTX_set_session_id_context(c->ssl, id, sizeof(id) - 1) == 1 &&
 	       SSL_CTX_set_num_tickets(c->ssl, 1) == 1 &&

@@ -42,6 +42,19 @@ static void a_salt_and_a_text_make_a_secret(void **state)
 	assert_memory_equal(is, expected, 32);
 }
 
+// RFC 5869 A.1: longer than a hash.
+static void as_many_bytes_as_are_wanted_come_of_a_secret(void **state)
+{
+	uint8_t secret[32], info[10], expected[42], is[42];
+	from_hex(secret, "077709362c2e32df0ddc3f0dc47bba6390b6c73bb50f9c3122ec844ad7c2b3e5");
+	from_hex(info, "f0f1f2f3f4f5f6f7f8f9");
+	from_hex(expected, "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf"
+			   "34007208d5b887185865");
+	tlshs_hkdf_expand(
+		TLS_SHA256, secret, (struct str){(const char *)info, sizeof(info)}, is, sizeof(is));
+	assert_memory_equal(is, expected, sizeof(is));
+}
+
 // RFC 8448 3: what follows the early secret, in the context of no messages.
 static void a_label_and_a_context_make_a_secret(void **state)
 {
@@ -72,5 +85,6 @@ static void a_traffic_secret_makes_key_and_iv(void **state)
 
 RUN_SUITE("tlshs/hkdf", cmocka_unit_test(hashes_give_the_standard_s_bytes),
 	cmocka_unit_test(a_salt_and_a_text_make_a_secret),
+	cmocka_unit_test(as_many_bytes_as_are_wanted_come_of_a_secret),
 	cmocka_unit_test(a_label_and_a_context_make_a_secret),
 	cmocka_unit_test(a_traffic_secret_makes_key_and_iv))
