@@ -71,7 +71,8 @@ static int init_tls(struct proxy *p, uint32_t max_conns)
 	if (proxy_handshakes_init(
 		    &p->handshakes, &p->conf.handshakes, &proxy_secure_handshake_events) ||
 		pool_init(&p->secures, sizeof(struct proxy_secure), max_conns) ||
-		pool_init(&p->peers, sizeof(struct proxy_peer), p->conf.max_clients))
+		pool_init(&p->peers, sizeof(struct proxy_peer), p->conf.max_clients) ||
+		pool_init(&p->names, TLSHS_MAX_NAME + 1, p->conf.max_clients))
 		return -1;
 	if (!p->conf.handshakes.n_links)
 		return 0;
@@ -186,6 +187,7 @@ void proxy_free(struct proxy *p)
 	tls_context_free(p->tls);
 	pool_fini(&p->secures);
 	pool_fini(&p->peers);
+	pool_fini(&p->names);
 	h1_context_free(p->h1);
 	pool_fini(&p->requests);
 	pool_fini(&p->access_records);
@@ -372,5 +374,6 @@ void proxy_list_pools(struct proxy *p, struct pool_list *l)
 		return;
 	pool_list_add(l, "tls_parts", &p->secures);
 	pool_list_add(l, "tls_peers", &p->peers);
+	pool_list_add(l, "tls_names", &p->names);
 	tls_context_list_pools(p->tls, l);
 }

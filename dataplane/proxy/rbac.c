@@ -24,7 +24,7 @@ static struct lb_peer_info peer_of(const struct proxy_request *r)
 		.is_tls = s != NULL,
 	};
 	if (s)
-		ret.server_name = (struct str){s->asked, s->asked_len};
+		ret.server_name = proxy_secure_asked(s);
 	if (s && s->peer)
 		proxy_peer_tell(s->peer, &ret);
 	return ret;

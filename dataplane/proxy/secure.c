@@ -128,6 +128,8 @@ void proxy_secure_free(struct proxy_secure *s)
 		tls_conn_free(s->tls);
 	if (s->peer)
 		pool_put(&p->peers, s->peer);
+	if (s->long_name)
+		pool_put(&p->names, s->long_name);
 	buf_clear(&s->plain, p->chunks);
 	buf_clear(&s->back, p->chunks);
 	list_remove(&s->again);
@@ -300,6 +302,21 @@ static bool know_peer(struct proxy_secure *s, const struct tlshs_peer *certifica
 	return s->peer != NULL;
 }
 
+// Likewise.
+static bool know_name(struct proxy_secure *s, const struct tlshs_result *r)
+{
+	if (s->role == TLS_CLIENT)
+		return true;
+	if (r->server_name_len > sizeof(s->short_name)) {
+		s->long_name = pool_take(&s->proxy->names);
+		if (!s->long_name)
+			return false;
+	}
+	s->asked_len = r->server_name_len;
+	memcpy(s->long_name ? s->long_name : s->short_name, r->server_name, s->asked_len);
+	return true;
+}
+
 static void take_keys(struct proxy_secure *s, const struct tlshs_answer *a)
 {
 	struct proxy *p = s->proxy;
@@ -309,7 +326,7 @@ static void take_keys(struct proxy_secure *s, const struct tlshs_answer *a)
 		return;
 	}
 	s->tls = tls_conn_new(p->tls, s->role, &a->result.secrets, &tls_events, s);
-	if (!s->tls || !know_peer(s, &a->result.peer)) {
+	if (!s->tls || !know_peer(s, &a->result.peer) || !know_name(s, &a->result)) {
 		give_up(s, TLSHS_no_memory, NULL);
 		return;
 	}
@@ -318,8 +335,6 @@ static void take_keys(struct proxy_secure *s, const struct tlshs_answer *a)
 	twheel_cancel(p->wheel, &s->timer);
 	s->owed -= a->n_taken;
 	s->fresh = true;
-	s->asked_len = a->result.server_name_len;
-	memcpy(s->asked, a->result.server_name, s->asked_len);
 	if (!s->owed)
 		stop(s);
 }

@@ -38,6 +38,8 @@ struct proxy_secure_events {
 
 enum proxy_protocol { PROXY_ANY_PROTOCOL, PROXY_HTTP2, PROXY_HTTP1 };
 
+#define PROXY_SHORT_NAME sizeof(((struct lb_event *)0)->why) // a host name is rarely longer
+
 struct proxy_secure {
 	struct proxy *proxy;
 	const struct proxy_secure_events *events;
@@ -63,8 +65,11 @@ struct proxy_secure {
 	bool fin; // its FIN came during the handshake, whose end is yet to come
 	uint8_t asked_len; // of TLS_SERVER: of the name that the client asked for; 0 = none
 	bool broken, by_peer; // by_peer: it was the peer that gave up
-	char asked[TLSHS_MAX_NAME];
-	char why[sizeof(((struct lb_event *)0)->why)]; // if broken: for operators
+	char *long_name; // the name, if it is longer than most; owned; NULL = it stands below
+	union { // of a connection that waits it is most of the memory
+		char short_name[PROXY_SHORT_NAME];
+		char why[PROXY_SHORT_NAME]; // if broken: for operators
+	};
 };
 
 struct proxy_secure_conf {
@@ -108,6 +113,13 @@ bool proxy_secure_pump(struct proxy_secure *, struct h2_conn *);
 [[nodiscard]] bool proxy_secure_close(struct proxy_secure *);
 // The owner gives up a handshake, or has done so with none begun.
 void proxy_secure_time_out(struct proxy_secure *);
+
+// The name that a client asked for; "" = none, or the connection is broken.
+static inline struct str proxy_secure_asked(const struct proxy_secure *s)
+{
+	return (struct str){
+		s->long_name ? s->long_name : s->short_name, s->broken ? 0 : s->asked_len};
+}
 
 static inline bool proxy_secure_is_shaking(const struct proxy_secure *s)
 {

@@ -41,6 +41,7 @@ struct rig_conf {
 	uint64_t seed;
 	double loss;
 	bool front, back; // speak TLS
+	const char *name; // that clients ask for; NULL = front.test
 	bool hangs_up; // both peers, once a handshake has failed
 	uint32_t piece, n_slots, n_chunks;
 	struct side client, server; // peer and proxy at the front
@@ -102,8 +103,8 @@ static void rig_init(struct rig *r, const struct rig_conf *conf)
 	}
 	r->client = context(TLSHS_CLIENT, &conf->client, &client_cert);
 	r->backend = context(TLSHS_SERVER, &conf->backend, &backend_cert);
-	r->client_end = (struct tls_end_conf){
-		r->client, r->records[0], "front.test", conf->piece, conf->hangs_up};
+	r->client_end = (struct tls_end_conf){r->client, r->records[0],
+		conf->name ? conf->name : "front.test", conf->piece, conf->hangs_up};
 	r->backend_end =
 		(struct tls_end_conf){r->backend, r->records[1], NULL, conf->piece, conf->hangs_up};
 	r->credentials[FRONT] = credential(TLSHS_SERVER, &conf->server, &server_cert);
@@ -530,12 +531,33 @@ static void tls_149_what_a_client_has_proven_and_asked_for_is_known(void **state
 	const struct proxy_secure *s = proxy_client_first(r.w->proxy)->conn.secure;
 	struct lb_peer_info peer = {0};
 	proxy_peer_tell(s->peer, &peer);
-	assert_true(str_eq((struct str){s->asked, s->asked_len}, STR("front.test")));
+	assert_true(str_eq(proxy_secure_asked(s), STR("front.test")));
 	assert_int_equal(peer.n_sans, 1);
 	assert_int_equal(peer.sans[0].kind, LB_SAN_URI);
 	assert_true(str_eq(peer.sans[0].text, STR("spiffe://a/b")));
 	assert_true(str_eq(peer.subject, STR("CN=client")));
 	rig_fini(&r);
+}
+
+// Longer ones have a pool, and give back what they take of it.
+static void tls_149_names_of_any_length_are_known(void **state)
+{
+	static const size_t lens[] = {1, PROXY_SHORT_NAME, PROXY_SHORT_NAME + 1, TLSHS_MAX_NAME};
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		char name[TLSHS_MAX_NAME + 1] = {0};
+		struct rig r;
+		memset(name, 'a', lens[i]);
+		rig_begin(&r, &(struct rig_conf){.front = true, .name = name});
+		const struct pool *names = &r.w->proxy->names;
+		const struct proxy_secure *s = proxy_client_first(r.w->proxy)->conn.secure;
+		assert_true(str_eq(proxy_secure_asked(s), str_from(name)));
+		assert_int_equal(names->n_used, lens[i] > PROXY_SHORT_NAME);
+		tls_end_shutdown(&r.w->clients[0].secure);
+		r.w->clients[0].host->due = true;
+		world_run(r.w, 20 * MS);
+		assert_int_equal(names->n_used, 0);
+		rig_fini(&r);
+	}
 }
 
 static void tls_146_a_client_has_ten_seconds_for_its_handshake(void **state)
@@ -750,6 +772,7 @@ int main(void)
 		cmocka_unit_test(the_endpoints_name_is_asked_for),
 		cmocka_unit_test(tls_143_a_new_certificate_touches_no_connection),
 		cmocka_unit_test(tls_149_what_a_client_has_proven_and_asked_for_is_known),
+		cmocka_unit_test(tls_149_names_of_any_length_are_known),
 		cmocka_unit_test(tls_146_a_client_has_ten_seconds_for_its_handshake),
 		cmocka_unit_test(tls_147_ends_are_announced_both_ways),
 		cmocka_unit_test(tls_148_a_changed_byte_ends_the_connection_with_an_alert),
