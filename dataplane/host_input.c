@@ -8,8 +8,6 @@
 
 #include <rte_mbuf.h>
 
-#define MAX_BURSTS 4 // of one port in one turn
-
 static inline void input(struct host *h, uint32_t port, const struct rte_mbuf *m)
 {
 	tcp_stack_set_verified(h->tcp, port_frame_is_verified(m));
@@ -125,7 +123,7 @@ bool host_poll(struct host *h, host_sort_fn sort, void *ctx)
 		if (!port_queue_is_live(h->queues[p]) && !host_settle(h, p))
 			continue;
 		uint32_t n = PORT_BURST;
-		for (int burst = 0; burst < MAX_BURSTS && n == PORT_BURST; burst++) {
+		for (int burst = 0; burst < PORT_MAX_BURSTS && n == PORT_BURST; burst++) {
 			n = port_queue_rx(h->queues[p], frames);
 			uint32_t kept = sort ? sort(ctx, p, frames, n) : n;
 			input_many(h, p, frames, kept);

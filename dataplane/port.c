@@ -4,6 +4,7 @@
 #include "dataplane/net/steer.h"
 #include "dataplane/port_bond.h"
 #include "dataplane/port_impl.h"
+#include "dataplane/port_trunk.h"
 #include "dataplane/unplug.h"
 #include "lb/base/cacheline.h"
 #include "lb/base/check.h"
@@ -19,6 +20,32 @@
 #define MAX_RETRY_NS (16 * RETRY_NS)
 #define SPLIT_NS (5 * NS_PER_SECOND) // until the last frame that was sent too long has come
 
+static int blame(struct lb_err *reterr, const struct port *port, const char *doing, int rc)
+{
+	if (rc == -ENOMEM)
+		return lb_err_set(reterr, "ports[%u]: out of memory", port->conf.index);
+	return port_blame(reterr, port, doing, rc);
+}
+
+static int join_trunk(struct port *port, struct lb_err *reterr)
+{
+	int rc = port_trunk_join(port);
+	return rc < 0 ? blame(reterr, port->conf.carrier, "does not take a VLAN", rc) : 0;
+}
+
+static int take_device(struct port *port, struct lb_err *reterr)
+{
+	int rc = port->conf.n_vlans > 1 ? port_trunk_new(port) : 0;
+	if (rc < 0)
+		return blame(reterr, port, "", rc);
+	rc = port->conf.bond ? port_bond_new(port, reterr) : port_take_claim(port, reterr);
+	if (rc == 0)
+		rc = port_open(port, reterr);
+	if (rc == 0 && (port->kind == PORT_PCI || port_bond_has_card(port->bond)))
+		(void)unplug_survive(); // not to be had everywhere; without it, unplugging kills
+	return rc;
+}
+
 struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
 {
 	DCHECK(conf->n_queues >= 1 && conf->n_queues <= LB_MAX_WORKERS);
@@ -33,20 +60,13 @@ struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
 		return NULL;
 	}
 	port->conf = *conf;
-	int rc = conf->bond ? port_bond_new(port, reterr) : port_take_claim(port, reterr);
-	if (rc != 0) {
-		port_free(port);
-		return NULL;
-	}
 	port->n_queues = conf->n_queues;
 	port->status.error = port->error;
 	port->status.merged = port->merged;
-	if (port_open(port, reterr) != 0) {
+	if ((conf->carrier ? join_trunk(port, reterr) : take_device(port, reterr)) != 0) {
 		port_free(port);
 		return NULL;
 	}
-	if (port->kind == PORT_PCI || port_bond_has_card(port->bond))
-		(void)unplug_survive(); // not to be had everywhere; without it, unplugging kills
 	return port;
 }
 
@@ -106,6 +126,7 @@ void port_free(struct port *port)
 		eal_settle();
 	port_claim_drop(&port->claim);
 	port_bond_free(port->bond);
+	port_trunk_leave(port);
 	for (uint32_t i = 0; i < port->n_queues; i++)
 		rte_mempool_free(port->queues[i].mbufs);
 	cacheline_free(port->queues);
@@ -114,17 +135,18 @@ void port_free(struct port *port)
 
 const char *port_driver(const struct port *port)
 {
-	return port->driver;
+	return port_carrier(port)->driver;
 }
 
 const uint8_t *port_mac(const struct port *port)
 {
-	return port->mac.addr_bytes;
+	return port_carrier(port)->mac.addr_bytes;
 }
 
 uint16_t port_mtu(const struct port *port)
 {
-	return port->mtu;
+	uint16_t own = port->conf.own_mtu, mtu = port_carrier(port)->mtu;
+	return own && own < mtu ? own : mtu;
 }
 
 uint16_t port_vlan(const struct port *port)
@@ -134,23 +156,28 @@ uint16_t port_vlan(const struct port *port)
 
 bool port_verifies_checksums(const struct port *port)
 {
-	return port->verifies;
+	return port_carrier(port)->verifies;
 }
 
 // The watch. A device that is gone: workers let go of its queues (port_queue_settle), it is closed,
 // then opened again as soon as it is back, for the same queues.
 
+// Of the whole trunk, if it is one.
 static void pass_queues(struct port *port, enum queue_phase phase)
 {
-	for (uint32_t i = 0; i < port->n_queues; i++)
-		__atomic_store_n(&port->queues[i].phase, phase, __ATOMIC_RELEASE);
+	const struct port *p;
+	for (uint32_t k = 0; (p = port_trunk_port(port, k)); k++)
+		for (uint32_t i = 0; i < p->n_queues; i++)
+			__atomic_store_n(&p->queues[i].phase, phase, __ATOMIC_RELEASE);
 }
 
-static bool all_are(const struct port *port, enum queue_phase phase)
+static bool all_are(struct port *port, enum queue_phase phase)
 {
-	for (uint32_t i = 0; i < port->n_queues; i++)
-		if (__atomic_load_n(&port->queues[i].phase, __ATOMIC_ACQUIRE) != phase)
-			return false;
+	const struct port *p;
+	for (uint32_t k = 0; (p = port_trunk_port(port, k)); k++)
+		for (uint32_t i = 0; i < p->n_queues; i++)
+			if (__atomic_load_n(&p->queues[i].phase, __ATOMIC_ACQUIRE) != phase)
+				return false;
 	return true;
 }
 
@@ -170,8 +197,9 @@ static enum port_event lose(struct port *port, enum port_event event, uint64_t n
 	port->stopping = true;
 	port->error[0] = '\0';
 	// It must agree anew.
-	if (port->conf.steer)
-		steer_distrust(port->conf.steer, port->conf.index);
+	const struct port *p;
+	for (uint32_t k = 0; port->conf.steer && (p = port_trunk_port(port, k)); k++)
+		steer_distrust(port->conf.steer, p->conf.index);
 	pass_queues(port, QUEUE_STOPPING);
 	return event;
 }
@@ -282,6 +310,10 @@ static enum port_event watch_running(struct port *port, uint64_t now_ns)
 
 enum port_event port_watch(struct port *port, uint64_t now_ns)
 {
+	if (port->is_carried) {
+		port->status = port_carrier(port)->status;
+		return PORT_EVENT_NONE;
+	}
 	if (port->stopping)
 		return let_go(port, now_ns);
 	if (port->status.state == PORT_GONE)
@@ -303,13 +335,13 @@ const struct port_status *port_status(const struct port *port)
 
 uint32_t port_link_ups(const struct port *port)
 {
-	return __atomic_load_n(&port->n_link_ups, __ATOMIC_RELAXED);
+	return __atomic_load_n(&port_carrier(port)->n_link_ups, __ATOMIC_RELAXED);
 }
 
 bool port_is_up(const struct port *port)
 {
 	uint32_t mbps;
-	return port_link(port, &mbps);
+	return port_link(port_carrier(port), &mbps);
 }
 
 struct port_queue *port_queue_of(struct port *port, uint32_t queue)

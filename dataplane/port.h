@@ -3,7 +3,7 @@
 // started, closed. A queue is the worker's end of it: bursts in, a small batch of frames out. Order
 // of construction: eal_start, port_new, worker_new, worker_start; of destruction: worker_join,
 // worker_free, port_free, eal_stop. A device that is removed while workers run is closed, and
-// opened again when it returns.
+// opened again when it returns. Several ports may be VLANs of one device (port_trunk.h).
 // Thread: port_* on ctrl, new and free while no worker runs; port_queue_* on the worker that owns
 // the queue.
 #pragma once
@@ -28,6 +28,8 @@ enum port_bond_mode {
 	PORT_BOND_ACTIVE_BACKUP,
 };
 
+// A trunk: ports that are VLANs of one device. The first one, its carrier, has the device, and is
+// made before the others and freed after them; what port_conf says of a device it alone says.
 struct port_conf {
 	uint32_t index; // in shunt.yaml's ports, for error texts: "ports[1].device: …"
 	// Borrowed, outlives the port. DPDK's devargs: "net_af_packet0,iface=eth1",
@@ -39,7 +41,8 @@ struct port_conf {
 	enum port_bond_mode bond;
 	const char *const *members;
 	uint32_t n_members; // at most PORT_MAX_MEMBERS
-	uint16_t mtu; // 0 = the device's own, at most PORT_MAX_MTU
+	uint16_t mtu; // 0 = the device's own, at most PORT_MAX_MTU; of a trunk the longest of all
+	uint16_t own_mtu; // of this port's packets, if that is less; 0 = it is not
 	uint32_t n_queues; // workers
 	uint32_t n_mbufs; // per queue; 2 KiB each, 12 KiB with an MTU above 1900; 0 = 8192
 	// Borrowed. port_new() offers it the device's RSS, unless by_software; NULL = one queue.
@@ -49,17 +52,21 @@ struct port_conf {
 	// (net_af_packet): its claim is respected, and inherited when that one ends.
 	bool shared;
 	uint16_t vlan; // all frames have this tag (802.1Q); 0 = none has one
+	struct port *carrier; // borrowed; NULL = the device is opened for this port
+	uint32_t n_vlans; // of a carrier: ports of its trunk, itself included; 0 = it is none
 	bool has_ip6; // an IPv6 address: the device has to receive its groups
 	bool has_kernel; // behind it, and that may want any group
 };
 #define PORT_MAX_MTU 9000
 #define PORT_MAX_MEMBERS 8 // of a bond
+#define PORT_MAX_VLANS NET_MAX_PORTS // of a trunk
 #define PORT_MAX_DEVICES 32 // of all ports: devices, and bonds with their members
 
 // True if these devargs name a device that needs physical addresses (pci_device.h). Call before EAL
 // starts.
 bool port_wants_pa(const char *device);
-// Probes, configures and starts the device. Returns NULL on failure; reterr begins with the field.
+// Probes, configures and starts the device, or joins its carrier's, before workers run. Returns
+// NULL on failure; reterr begins with the field.
 struct port *port_new(const struct port_conf *, struct lb_err *reterr);
 // Stops and closes the device and frees its queues. NULL is fine.
 void port_free(struct port *);
@@ -93,7 +100,8 @@ enum port_event {
 // Call several times a second while workers run: checks the device and its link, and returns what
 // happened. A device that is gone (unplugged, requested by the kernel, an interface deleted), was
 // reset, or is silent is closed when all workers have released it; one that returns, or was there
-// all the time, is opened for the same queues, which may take a second or two.
+// all the time, is opened for the same queues, which may take a second or two. Of a trunk the
+// carrier tells of all that happens; the others follow it if they are watched after it.
 enum port_event port_watch(struct port *, uint64_t now_ns);
 const struct port_status *port_status(const struct port *); // borrowed; as of the last watch
 
@@ -117,7 +125,7 @@ struct port_member {
 	uint8_t partner[6]; // LACP: the system at the other end; 0 = nobody is known
 	uint64_t rx_frames, tx_frames; // since the device was opened, as of a second ago
 };
-// As of the last watch. 0 = the port is no bond.
+// As of the last watch. 0 = the port is no bond, or not the carrier of one.
 uint32_t port_n_members(const struct port *);
 struct port_member port_member_of(const struct port *, uint32_t member);
 
@@ -144,7 +152,9 @@ bool port_queue_is_live(const struct port_queue *);
 bool port_queue_settle(struct port_queue *);
 
 #define PORT_BURST 32
+#define PORT_MAX_BURSTS 4 // that are read from one port in one turn
 // Received frames, at most PORT_BURST, owned: pass them to port_queue_done() or to another worker.
+// Of a trunk the carrier's queue is read first, which has the others' frames wait for them.
 uint32_t port_queue_rx(struct port_queue *, struct rte_mbuf **ret_frames);
 // True if the device vouches for the TCP segment in a received frame: it verified the checksum, or
 // the segment has come from this machine and has none yet.
@@ -159,6 +169,8 @@ struct rte_mbuf *port_queue_copy(struct port_queue *, const struct rte_mbuf *);
 // turn, up to a limit; above it frames are dropped and counted.
 uint32_t port_queue_flush(struct port_queue *);
 uint32_t port_queue_unsent(const struct port_queue *);
+// False = of a trunk, and not its carrier's: device and mbufs are the carrier's.
+bool port_queue_has_device(const struct port_queue *);
 // Each frame that is sent from now on is shown to the tap when its batch is offered to the device,
 // or when it is dropped instead. The tap is borrowed; NULL = none is.
 void port_queue_tap(struct port_queue *, struct net_tap *);

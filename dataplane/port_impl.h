@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the files behind port.h share: port.c (life and watch of a port), port_probe.c (a device),
-// port_open.c (the device of a port), port_bond.c (several of them as one), port_queue.c (the
-// workers' ends). Nobody else includes this.
+// port_open.c (the device of a port), port_bond.c (several of them as one), port_trunk.c (several
+// ports on one), port_queue.c (the workers' ends). Nobody else includes this.
 // Thread: ctrl; a running queue is its worker's.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include "dataplane/port_claim.h"
 #include "dataplane/port_reset.h"
 #include "dataplane/ring_marks.h"
+#include "dataplane/vlan.h"
 #include "dataplane/wait_fd.h"
 
 #include <rte_ethdev.h>
@@ -66,9 +67,12 @@ struct port_queue {
 	// w: ctrl, before workers run or while the queue rests.
 	uint16_t port_id, index;
 	uint16_t vlan; // 0 = none
+	bool reads_apart; // what the driver gives is not all there is to it
 	int wait_fd;
 	struct ring_marks marks; // of an AF_PACKET ring
-	struct rte_mempool *mbufs; // owned
+	struct port_trunk *trunk; // the port's; NULL = none
+	struct port_waiting *waiting; // owned; of a trunk but its carrier's: what that has read
+	struct rte_mempool *mbufs; // owned; of a trunk by its carrier's
 	struct rte_mbuf *open; // reserved, not sent yet
 	uint32_t n_ready;
 	uint32_t room; // of one of mbufs, behind the headroom
@@ -94,12 +98,15 @@ enum port_kind {
 };
 
 struct port_bond;
+struct port_trunk;
 
 // Or a member of a bond, which is claimed, probed and closed likewise, and has no queues.
 struct port {
 	struct port_conf conf; // device is borrowed
 	char field[32]; // of shunt.yaml, that names it: "bond.members[1]"; "" = "device"
 	struct port_bond *bond; // owned; NULL = one device
+	struct port_trunk *trunk; // owned by its carrier; NULL = none
+	bool is_carried; // of a trunk, and not its carrier: all of the device is unused
 	enum port_kind kind;
 	struct port_claim claim;
 	// The device, while open.
@@ -141,6 +148,23 @@ struct port {
 static inline const char *port_field(const struct port *port)
 {
 	return port->field[0] ? port->field : "device";
+}
+
+// The VLAN of a received frame, whoever took its tag out or not; VLAN_NONE = it has no tag.
+static inline int port_frame_vlan(const struct rte_mbuf *m)
+{
+	if (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)
+		return m->vlan_tci & 0xfff;
+	return vlan_of(rte_pktmbuf_mtod(m, const uint8_t *), rte_pktmbuf_data_len(m));
+}
+
+// Its tag, of which port_frame_vlan() has told, is gone afterwards.
+static inline void port_frame_untag(struct rte_mbuf *m)
+{
+	if (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)
+		return;
+	(void)vlan_strip(rte_pktmbuf_mtod(m, uint8_t *));
+	(void)rte_pktmbuf_adj(m, VLAN_TAG);
 }
 
 static inline bool port_is_driver(const char *device, const char *driver)

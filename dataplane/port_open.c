@@ -6,6 +6,7 @@
 #include "dataplane/pci_device.h"
 #include "dataplane/port_bond.h"
 #include "dataplane/port_impl.h"
+#include "dataplane/port_trunk.h"
 #include "dataplane/remedy.h"
 #include "dataplane/telemetry_socket.h"
 #include "dataplane/unplug.h"
@@ -67,6 +68,8 @@ static bool make_mbufs(struct port_queue *q, const struct port_conf *conf, int s
 	uint32_t n = conf->n_mbufs ? conf->n_mbufs : DEFAULT_MBUFS;
 	if (conf->n_members > 1) // each has rings of its own
 		n += (conf->n_members - 1) * 2 * N_DESCRIPTORS;
+	if (conf->n_vlans > 1) // each has batches of its own
+		n += (conf->n_vlans - 1) * (PORT_MAX_READY + PORT_MAX_UNSENT);
 	snprintf(name, sizeof(name), "mbufs-%u-%u", q->port_id, q->index);
 	q->mbufs =
 		rte_pktmbuf_pool_create(name, n, RTE_MIN(MAX_CACHE, CACHED_MBUFS / conf->n_queues),
@@ -85,6 +88,7 @@ static int make_queue(struct port *port, const struct port_conf *conf, uint16_t 
 	q->index = index;
 	q->wait_fd = -1;
 	q->vlan = conf->vlan;
+	q->trunk = port->trunk;
 	q->bond = port->bond;
 	q->is_lacp = conf->bond == PORT_BOND_8023AD;
 	int socket = rte_eth_dev_socket_id(port->id);
@@ -178,7 +182,7 @@ static void choose_offloads(
 	port->verifies = sums && !port_is_driver(info->driver_name, "net_tap");
 	if (port->verifies)
 		eth->rxmode.offloads |= RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
-	if (!port->conf.vlan)
+	if (!port->conf.vlan && !port->trunk)
 		return;
 	eth->rxmode.offloads |= info->rx_offload_capa &
 	                        (RTE_ETH_RX_OFFLOAD_VLAN_STRIP | RTE_ETH_RX_OFFLOAD_VLAN_FILTER);
@@ -246,26 +250,11 @@ static void read_marks(struct port_queue *q, const struct port_conf *conf)
 	(void)!ring_marks_open(&q->marks, q->wait_fd, devargs);
 }
 
-// A filter that cannot be told of it is switched off.
-static int pass_vlan(struct port *port, uint16_t vlan)
-{
-	if (rte_eth_dev_vlan_filter(port->id, vlan, 1) == 0)
-		return 0;
-	int what = rte_eth_dev_get_vlan_offload(port->id);
-	return what < 0 ? what
-	                : rte_eth_dev_set_vlan_offload(
-				  port->id, what & ~RTE_ETH_VLAN_FILTER_OFFLOAD);
-}
-
 static int start(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
 {
 	int rc = rte_eth_dev_start(port->id);
 	if (rc < 0)
 		return port_blame(reterr, port, "cannot be started", rc);
-	if (port->filters_vlans)
-		rc = pass_vlan(port, conf->vlan);
-	if (rc < 0)
-		return port_blame(reterr, port, "does not take the VLAN", rc);
 	bool receives_all = port->bond && port_bond_started(port);
 	if ((conf->has_ip6 || conf->has_kernel) && !receives_all)
 		receive_groups(port);
@@ -276,8 +265,10 @@ static int start(struct port *port, const struct port_conf *conf, struct lb_err 
 		q->wait_fd = wait_fd_find(&port->search, port->id, i);
 		if (port_is_driver(port->driver, "net_af_packet"))
 			read_marks(q, conf);
+		q->reads_apart = q->marks.map || q->vlan || q->trunk;
 	}
-	return 0;
+	rc = port_trunk_started(port);
+	return rc < 0 ? port_blame(reterr, port, "does not take its VLANs", rc) : 0;
 }
 
 int port_open(struct port *port, struct lb_err *reterr)

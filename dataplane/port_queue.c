@@ -3,7 +3,7 @@
 #include "dataplane/net/tap.h"
 #include "dataplane/port_bond.h"
 #include "dataplane/port_impl.h"
-#include "dataplane/vlan.h"
+#include "dataplane/port_trunk.h"
 #include "lb/base/check.h"
 
 #include <rte_prefetch.h>
@@ -75,6 +75,8 @@ bool port_queue_settle(struct port_queue *q)
 {
 	enum queue_phase phase = phase_of(q);
 	drop_unsent(q);
+	if (q->waiting)
+		port_trunk_drop(q);
 	if (phase == QUEUE_STOPPING)
 		__atomic_store_n(&q->phase, QUEUE_RESTS, __ATOMIC_RELEASE);
 	if (phase != QUEUE_STARTING)
@@ -111,47 +113,56 @@ static uint16_t rx_marked(struct port_queue *q, struct rte_mbuf **ret_frames)
 	return n;
 }
 
-// The tag is gone afterwards, by the device or by us. False = the frame is of another VLAN.
-static bool untag(const struct port_queue *q, struct rte_mbuf *m)
-{
-	if (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)
-		return (m->vlan_tci & 0xfff) == q->vlan;
-	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
-	if (vlan_of(frame, rte_pktmbuf_data_len(m)) != q->vlan)
-		return false;
-	(void)vlan_strip(frame);
-	return rte_pktmbuf_adj(m, VLAN_TAG);
-}
-
-// Returns how many of the n frames are of our VLAN; they stand in front then.
+// Returns how many of the n frames are of our VLAN; they stand in front then, without their tags.
 static uint16_t keep_vlan(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
 	uint16_t kept = 0;
 	for (uint16_t i = 0; i < n; i++) {
-		if (untag(q, frames[i]))
-			frames[kept++] = frames[i];
-		else
+		if (port_frame_vlan(frames[i]) != q->vlan) {
 			rte_pktmbuf_free(frames[i]);
+			continue;
+		}
+		port_frame_untag(frames[i]);
+		frames[kept++] = frames[i];
 	}
 	counter_add(&q->counters[PORT_rx_other_vlan], n - kept);
 	return kept;
 }
 
-uint32_t port_queue_rx(struct port_queue *q, struct rte_mbuf **ret_frames)
+static inline void count_received(struct port_queue *q, struct rte_mbuf *const *frames, uint16_t n)
 {
+	uint64_t bytes = 0;
+	for (uint16_t i = 0; i < n; i++) {
+		rte_prefetch0(rte_pktmbuf_mtod(frames[i], void *));
+		bytes += rte_pktmbuf_pkt_len(frames[i]);
+	}
+	counter_add(&q->counters[PORT_rx_frames], n);
+	counter_add(&q->counters[PORT_rx_bytes], bytes);
+}
+
+// A call of its own, so that a port of a network card without VLANs pays for none of it.
+static __attribute__((noinline)) uint32_t rx_apart(
+	struct port_queue *q, struct rte_mbuf **ret_frames)
+{
+	if (q->waiting)
+		return port_trunk_take(q, ret_frames);
 	uint16_t n = q->marks.map ? rx_marked(q, ret_frames)
 	                          : rte_eth_rx_burst(q->port_id, q->index, ret_frames, PORT_BURST);
 	if (n == 0)
 		return 0;
-	uint64_t bytes = 0;
-	for (uint16_t i = 0; i < n; i++) {
-		rte_prefetch0(rte_pktmbuf_mtod(ret_frames[i], void *));
-		bytes += rte_pktmbuf_pkt_len(ret_frames[i]);
-	}
-	counter_add(&q->counters[PORT_rx_frames], n);
-	counter_add(&q->counters[PORT_rx_bytes], bytes);
-	if (q->vlan)
-		n = keep_vlan(q, ret_frames, n);
+	if (q->trunk)
+		return port_trunk_sort(q, ret_frames, n);
+	count_received(q, ret_frames, n);
+	return q->vlan ? keep_vlan(q, ret_frames, n) : n;
+}
+
+uint32_t port_queue_rx(struct port_queue *q, struct rte_mbuf **ret_frames)
+{
+	if (q->reads_apart)
+		return rx_apart(q, ret_frames);
+	uint16_t n = rte_eth_rx_burst(q->port_id, q->index, ret_frames, PORT_BURST);
+	if (n > 0)
+		count_received(q, ret_frames, n);
 	return n;
 }
 
@@ -228,6 +239,11 @@ uint32_t port_queue_flush(struct port_queue *q)
 uint32_t port_queue_unsent(const struct port_queue *q)
 {
 	return q->n_unsent;
+}
+
+bool port_queue_has_device(const struct port_queue *q)
+{
+	return !q->waiting;
 }
 
 // Ours alone, and as its pool gave it, but for what a driver wrote about a received frame.
@@ -316,8 +332,11 @@ static void device_cancel(void *ctx)
 
 void port_queue_watch(struct port_queue *q)
 {
+	if (!port_queue_has_device(q))
+		return;
 	uint32_t n_out = rte_mempool_in_use_count(q->mbufs); // what is ready is free, too
-	pool_count(&q->n_mbufs_used, &q->n_mbufs_peak, n_out - RTE_MIN(n_out, q->n_ready));
+	uint32_t n_ready = q->trunk ? port_trunk_ready(q) : q->n_ready;
+	pool_count(&q->n_mbufs_used, &q->n_mbufs_peak, n_out - RTE_MIN(n_out, n_ready));
 	if (!port_queue_is_live(q))
 		return;
 	if (q->bond)

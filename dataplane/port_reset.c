@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/port_reset.h"
 
-#include "dataplane/port_impl.h"
+#include "dataplane/port_trunk.h"
 #include "lb/base/counter.h"
 #include "lb/base/time.h"
 
@@ -25,11 +25,14 @@ static int on_event(uint16_t id, enum rte_eth_event_type type, void *arg, void *
 	return 0;
 }
 
-static uint64_t sum(const struct port *port, enum port_counter counter)
+// Of all ports of the device.
+static uint64_t sum(struct port *port, enum port_counter counter)
 {
+	const struct port *p;
 	uint64_t n = 0;
-	for (uint32_t i = 0; i < port->n_queues; i++)
-		n += counter_read(&port->queues[i].counters[counter]);
+	for (uint32_t k = 0; (p = port_trunk_port(port, k)); k++)
+		for (uint32_t i = 0; i < p->n_queues; i++)
+			n += counter_read(&p->queues[i].counters[counter]);
 	return n;
 }
 

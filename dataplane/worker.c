@@ -234,6 +234,8 @@ static void list_pools(struct worker *w)
 	tcp_stack_list_pools(host_tcp(w->host), l);
 	net_list_pools(host_net(w->host), l);
 	for (uint32_t i = 0; i < w->n_ports; i++) {
+		if (!port_queue_has_device(w->queues[i]))
+			continue;
 		struct pool_view mbufs = port_queue_mbufs(w->queues[i]);
 		pool_list_add_view(l, &mbufs);
 	}

@@ -114,6 +114,13 @@ bool steer_try_device(struct steer *s, uint32_t port, const struct steer_device 
 	return true;
 }
 
+void steer_follow_port(struct steer *s, uint32_t port, uint32_t other)
+{
+	DCHECK(port < NET_MAX_PORTS);
+	if (steer_by_device(s, other))
+		__atomic_fetch_or(&s->by_device, UINT32_C(1) << port, __ATOMIC_RELAXED);
+}
+
 void steer_distrust(struct steer *s, uint32_t port)
 {
 	__atomic_fetch_and(&s->by_device, ~(UINT32_C(1) << port), __ATOMIC_RELAXED);

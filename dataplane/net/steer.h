@@ -55,6 +55,8 @@ static inline bool steer_by_device(const struct steer *s, uint32_t port)
 {
 	return __atomic_load_n(&s->by_device, __ATOMIC_RELAXED) >> port & 1;
 }
+// The port is another one of that port's device, and trusted if that is.
+void steer_follow_port(struct steer *, uint32_t port, uint32_t other);
 // The device delivered a flow to the wrong worker. This is checked for each handshake, before there
 // is a connection, so that none is lost.
 void steer_distrust(struct steer *, uint32_t port);

@@ -258,6 +258,23 @@ static void device_that_cannot_be_followed_changes_nothing(void **state)
 	assert_memory_equal(&s, &before, sizeof(s));
 }
 
+// NET-40
+static void another_port_of_a_device_is_trusted_as_that_is(void **state)
+{
+	struct steer s;
+	struct table t;
+	steer_init(&s, 2, microsoft_key);
+	make_table(&t, 128, 2);
+	steer_follow_port(&s, 2, 0);
+	assert_false(steer_by_device(&s, 2));
+	assert_true(steer_try_device(&s, 0, &t.device));
+	steer_follow_port(&s, 2, 0);
+	assert_true(steer_by_device(&s, 2));
+	steer_distrust(&s, 2);
+	assert_true(steer_by_device(&s, 0));
+	assert_false(steer_by_device(&s, 2));
+}
+
 // NET-31
 static void distrust_is_for_one_port_and_for_good(void **state)
 {
@@ -606,6 +623,7 @@ RUN_SUITE("net/steer", cmocka_unit_test(published_vectors_hold),
 	cmocka_unit_test(once_settled_no_device_decides_any_more),
 	cmocka_unit_test(device_that_cannot_be_followed_changes_nothing),
 	cmocka_unit_test(distrust_is_for_one_port_and_for_good),
+	cmocka_unit_test(another_port_of_a_device_is_trusted_as_that_is),
 	cmocka_unit_test(segments_belong_to_their_flow),
 	cmocka_unit_test(only_handshakes_are_looked_at_behind_a_device),
 	cmocka_unit_test(only_sound_segments_speak_against_a_device),
