@@ -2,6 +2,7 @@
 #include "ctrl/data_plane.h"
 
 #include "ctrl/conf/config_numbers.h"
+#include "ctrl/conf/config_trunk.h"
 #include "ctrl/takeover/takeover.h"
 #include "dataplane/buf/buf.h"
 #include "dataplane/net/tunnel_list.h"
@@ -41,6 +42,7 @@ _Static_assert(CONFIG_MAX_DEVICES <= PORT_MAX_DEVICES, "devices");
 // Packet buffers of one port's queue take about 20 MiB.
 #define QUEUE_MIB 24
 #define MEMBER_MIB 6 // more, for each member of a bond beyond the first
+#define VLAN_MIB 2 // more, for each VLAN of a device beyond the first
 #define LEAST_MIB 512
 
 static const char *const *devices_of(const struct config_port *p)
@@ -48,9 +50,21 @@ static const char *const *devices_of(const struct config_port *p)
 	return (const char *const *)(p->bond ? p->bond->members : &p->device);
 }
 
-static unsigned n_devices_of(const struct config_port *p)
+// 0 = it is a VLAN of another port's.
+static unsigned n_devices_of(const struct config *c, unsigned port)
 {
+	const struct config_port *p = &c->ports[port];
+	if (p->carrier != port)
+		return 0;
 	return p->bond ? p->bond->n_members : 1;
+}
+
+static unsigned n_carriers(const struct config *c)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < c->n_ports; i++)
+		n += c->ports[i].carrier == i;
+	return n;
 }
 
 struct eal_conf data_plane_describe_eal(
@@ -61,12 +75,14 @@ struct eal_conf data_plane_describe_eal(
 	for (unsigned i = 0; i < c->n_workers; i++)
 		ret_lists->cores[i] = c->workers[i];
 	for (unsigned i = 0; i < c->n_ports; i++)
-		for (unsigned k = 0; k < n_devices_of(&c->ports[i]); k++, n++) {
+		for (unsigned k = 0; k < n_devices_of(c, i); k++, n++) {
 			ret_lists->ports[n] = (uint8_t)i;
 			ret_lists->devices[n] = devices_of(&c->ports[i])[k];
 			wants_pa |= port_wants_pa(ret_lists->devices[n]);
 		}
-	uint32_t of_queues = c->n_ports * QUEUE_MIB + (n - c->n_ports) * MEMBER_MIB;
+	unsigned n_first = n_carriers(c);
+	uint32_t of_queues = n_first * QUEUE_MIB + (n - n_first) * MEMBER_MIB +
+	                     (c->n_ports - n_first) * VLAN_MIB;
 	uint32_t memory = LEAST_MIB / 4 + c->n_workers * of_queues;
 	return (struct eal_conf){
 		.args = {.given = (const char *const *)c->eal,
@@ -152,7 +168,7 @@ unsigned data_plane_describe_devices(
 {
 	unsigned n = 0;
 	for (unsigned i = 0; i < c->n_ports; i++)
-		for (unsigned k = 0; k < n_devices_of(&c->ports[i]); k++, n++) {
+		for (unsigned k = 0; k < n_devices_of(c, i); k++, n++) {
 			struct doctor_device *d = &ret[n];
 			*d = (struct doctor_device){.port = i, .is_member = c->ports[i].bond};
 			snprintf(d->field, sizeof(d->field), "ports[%u].device", i);
@@ -178,12 +194,14 @@ void data_plane_describe_port(const struct config *c, unsigned port, struct port
 		ret->members = devices_of(p);
 		ret->n_members = p->bond->n_members;
 	}
-	ret->mtu = p->mtu;
+	ret->own_mtu = p->mtu;
+	ret->mtu = c->ports[config_trunk_longest(c, port)].mtu;
 	ret->vlan = p->vlan;
+	ret->n_vlans = config_trunk_size(c, port);
 	ret->n_queues = c->n_workers;
 	ret->by_software = p->steering == CONFIG_STEERING_SOFTWARE;
-	ret->has_ip6 = p->has_ip6;
-	ret->has_kernel = p->kernel;
+	ret->has_ip6 = config_trunk_has_ip6(c, port);
+	ret->has_kernel = config_trunk_has_kernel(c, port);
 }
 
 // What stands behind that option of DPDK, as one word or two; NULL = that argument is none.

@@ -183,7 +183,9 @@ static int open_ports(struct daemon *d, struct lb_err *err)
 {
 	for (unsigned i = 0; i < d->config->n_ports; i++) {
 		struct port_conf conf = {.steer = &d->steer, .shared = d->seat.fd >= 0};
+		unsigned carrier = d->config->ports[i].carrier;
 		data_plane_describe_port(d->config, i, &conf);
+		conf.carrier = carrier == i ? NULL : d->ports[carrier];
 		d->ports[i] = port_new(&conf, err);
 		if (!d->ports[i])
 			return -EINVAL;
@@ -309,8 +311,8 @@ static void stop_data_plane(struct daemon *d)
 	tlshs_threads_free(d->handshakes);
 	exception_free(d->exception);
 	handover_free(d->handover, port_drop_frame);
-	for (unsigned i = 0; i < d->config->n_ports; i++)
-		port_free(d->ports[i]);
+	for (unsigned i = d->config->n_ports; i > 0; i--) // carriers after what they carry
+		port_free(d->ports[i - 1]);
 	if (d->eal_started)
 		eal_stop();
 	free(d->proxy_frontends);

@@ -74,6 +74,7 @@ struct config_port {
 	// DPDK device arguments: "net_af_packet0,iface=lb-c". Of a bond, which shunt.yaml gives in
 	// its place, what the check calls it by the port's number: "net_bonding0".
 	char *device;
+	unsigned carrier; // the first port with this device: its own number, but for VLANs of one
 	struct config_bond *bond; // NULL = absent
 	char **addresses; // "10.81.0.10/24", "2001:db8::10/64"
 	unsigned n_addresses;

@@ -2,6 +2,7 @@
 #include "ctrl/conf/config_bond.h"
 
 #include "ctrl/conf/config.h"
+#include "ctrl/conf/config_trunk.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -39,10 +40,13 @@ static bool is_same(const char *a, const char *b)
 static int add(struct list *l, const char *device, const char *name, const char *field,
 	struct lb_err *reterr)
 {
-	for (unsigned i = 0; i < l->n; i++)
-		if (is_same(l->entries[i].device, device))
-			return lb_err_set(reterr, "%s: '%s' is %s already", field, device,
-				l->entries[i].name);
+	for (unsigned i = 0; i < l->n; i++) {
+		const char *other = l->entries[i].name;
+		bool are_ports = !strstr(other, "bond") && !strstr(field, "bond");
+		if (is_same(l->entries[i].device, device)) // in the same words it is a trunk
+			return lb_err_set(reterr, "%s: '%s' is %s already%s", field, device, other,
+				are_ports ? ", in other words" : "");
+	}
 	struct entry *e = &l->entries[l->n++];
 	e->device = device;
 	snprintf(e->name, sizeof(e->name), "%s", name);
@@ -101,10 +105,14 @@ static int check_device(struct config *c, unsigned port, struct list *l, struct 
 	if (!p->device && !p->bond)
 		return lb_err_set(
 			reterr, "ports[%u]: device: there is neither one nor a bond", port);
-	if (p->bond && check_bond(c, port, l, reterr))
+	p->carrier = config_trunk_find(c, port);
+	bool is_first = p->carrier == port;
+	if (!is_first && config_check_trunk(c, port, reterr))
+		return -EINVAL;
+	if (is_first && p->bond && check_bond(c, port, l, reterr))
 		return -EINVAL;
 	if (p->bond) {
-		snprintf(text, sizeof(text), "net_bonding%u", port);
+		snprintf(text, sizeof(text), "net_bonding%u", p->carrier);
 		p->device = strdup(text);
 		return p->device ? 0 : lb_err_set(reterr, "out of memory");
 	}
@@ -112,6 +120,8 @@ static int check_device(struct config *c, unsigned port, struct list *l, struct 
 		return lb_err_set(reterr,
 			"ports[%u].device: %s: a bond is written as bond: {mode: …, members: […]}",
 			port, p->device);
+	if (!is_first)
+		return 0;
 	snprintf(text, sizeof(text), "ports[%u].device", port);
 	snprintf(name, sizeof(name), "ports[%u]", port);
 	return add(l, p->device, name, text, reterr);
@@ -124,7 +134,7 @@ int config_check_devices(struct config *c, struct lb_err *reterr)
 	for (unsigned i = 0; i < c->n_ports; i++) {
 		if (check_device(c, i, &l, reterr))
 			return -EINVAL;
-		n_bonds += c->ports[i].bond != NULL;
+		n_bonds += c->ports[i].bond && c->ports[i].carrier == i;
 	}
 	if (l.n + n_bonds > CONFIG_MAX_DEVICES)
 		return lb_err_set(reterr, "ports: %u devices and bonds, and %u is the most",

@@ -7,6 +7,7 @@
 
 struct config;
 
-// Checks that each port has one or the other, that a bond can be, and that no device is named
-// twice; and calls bonds by names. 0, or -EINVAL with reterr, which begins with the field.
+// Checks that each port has one or the other, that a bond can be, and that a device is named twice
+// for VLANs of it alone (config_trunk.h); and calls bonds by names. 0, or -EINVAL with reterr,
+// which begins with the field.
 [[nodiscard]] int config_check_devices(struct config *, struct lb_err *reterr);

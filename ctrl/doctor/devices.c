@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ports' devices: whether they can be opened, and what their link is like.
 #include "ctrl/conf/config.h"
+#include "ctrl/conf/config_trunk.h"
 #include "ctrl/doctor/look.h"
 
 #include <linux/capability.h>
@@ -122,13 +123,14 @@ void check_mtu(const struct doctor_host *h)
 	for (unsigned i = 0; i < h->n_devices; i++) {
 		struct doctor_interface interface;
 		const struct doctor_device *d = &h->devices[i];
-		int wanted = h->config->ports[d->port].mtu;
+		unsigned port = config_trunk_longest(h->config, d->port);
+		int wanted = h->config->ports[port].mtu;
 		if (!look_at(h, i, &interface) || interface.mtu >= wanted)
 			continue;
 		doctor_find(h->report, DOCTOR_ERROR,
 			"ports[%u].mtu: %d, and that of %s is %d; long packets are lost, short "
 			"ones are not",
-			d->port, wanted, d->name, interface.mtu);
+			port, wanted, d->name, interface.mtu);
 		doctor_fix(h->report, "ip link set %s mtu %d, or mtu: %d of the port", d->name,
 			wanted, interface.mtu);
 	}
@@ -204,7 +206,8 @@ static void look_at_address(
 static bool sees_port(const struct doctor_host *h, unsigned port)
 {
 	for (unsigned i = 0; i < h->n_devices; i++)
-		if (h->devices[i].port == port && is_interface(&h->devices[i]))
+		if (h->devices[i].port == h->config->ports[port].carrier &&
+			is_interface(&h->devices[i]))
 			return true;
 	return false;
 }

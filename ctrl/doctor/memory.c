@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory for packet buffers and workers: hugepages or ordinary pages, and what bounds them.
 #include "ctrl/conf/config.h"
+#include "ctrl/conf/config_trunk.h"
 #include "ctrl/doctor/look.h"
 #include "lb/base/path.h"
 
@@ -26,8 +27,11 @@
 static uint32_t packet_mib(const struct config *c)
 {
 	uint32_t mib = 0;
-	for (unsigned i = 0; i < c->n_ports; i++)
-		mib += c->n_workers * (c->ports[i].mtu > LONG_MTU ? LONG_QUEUE_MIB : QUEUE_MIB);
+	for (unsigned i = 0; i < c->n_ports; i++) {
+		bool is_long = c->ports[config_trunk_longest(c, i)].mtu > LONG_MTU;
+		if (c->ports[i].carrier == i) // else another port's are its, too
+			mib += c->n_workers * (is_long ? LONG_QUEUE_MIB : QUEUE_MIB);
+	}
 	return mib;
 }
 

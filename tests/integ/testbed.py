@@ -69,6 +69,7 @@ class Testbed:
         self.more_frontends = ()  # the same of others: "{name: ...}"
         self.listener = None  # the name of a socket Listener in place of the target
         self.port_settings = {}  # the same of a port, by its number: {0: ["vlan: 7"]}
+        self.more_ports = ()  # the same of others: "{device: ...}"
         self.daemon = None
         self.xds = None
         if device == "memif":
@@ -150,6 +151,8 @@ class Testbed:
             example = DEVICES["af_packet"].format(n=number, interface=near_if)
             text = text.replace(example, "\n    ".join(
                 [self._device(number, near_if), f"mtu: {self.mtu}", *self.port_settings.get(number, [])]))
+        ports = "".join(f"  - {entry}\n" for entry in self.more_ports)
+        text = text.replace("frontends:", f"{ports}frontends:", 1)
         if self.frontend_settings:
             text = text.replace("target: web}", f"target: web, {self.frontend_settings}}}")
         entries = "".join(f"  - {entry}\n" for entry in self.more_frontends)

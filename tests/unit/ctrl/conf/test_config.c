@@ -282,7 +282,7 @@ static void an_error_names_file_field_and_reason(void **state)
 		{"10.81.0.10/24", "10.81.0.10/33",
 			"ports[0]: addresses[0]: '10.81.0.10/33' is not"},
 		{"gateway: 10.82.0.1", "gateway: host", "ports[1]: gateway: 'host' is not an IPv4"},
-		{"net_af_packet1,iface=lb-b", "net_af_packet0,iface=lb-c", "is ports[0] already"},
+		{"net_af_packet1,iface=lb-b", "net_af_packet0,iface=lb-c", "none, as in ports[0]"},
 		{"net_af_packet1,iface=lb-b", "net_af_packet0,iface=lb-b", "is ports[0] already"},
 		{"10.82.255.254/16", "10.82.255.254/16, 10.81.0.10/24",
 			"an address of ports[0] already"},

@@ -155,6 +155,17 @@ static void short_mtu(struct fixture *f)
 	f->interface.mtu = 1400;
 }
 
+// Of the same device.
+static void has_a_vlan_with_longer_packets(struct fixture *f)
+{
+	static struct config_port both[2];
+	both[0] = both[1] = f->port;
+	both[1].vlan = 7;
+	both[1].mtu = 9000;
+	f->config.ports = both;
+	f->config.n_ports = 2;
+}
+
 static void gro_is_on(struct fixture *f)
 {
 	f->interface.offloads = DOCTOR_OFFLOAD_GRO | DOCTOR_OFFLOAD_TX;
@@ -187,6 +198,14 @@ static void members_peer_makes_no_checksums(struct fixture *f)
 static void kernel_has_the_address(struct fixture *f)
 {
 	f->owner = "eth7";
+}
+
+static void kernel_has_an_address_of_a_vlan(struct fixture *f)
+{
+	has_a_vlan_with_longer_packets(f);
+	f->config.ports[0].n_addresses = 0;
+	f->interface.mtu = 9000;
+	kernel_has_the_address(f);
 }
 
 static void few_files(struct fixture *f)
@@ -421,6 +440,9 @@ static const struct row rows[] = {
 		NULL, members_peer_makes_no_checksums},
 	{"mtu", ERROR_, "ports[0].mtu: 1500, and that of eth1 is 1400",
 		"ip link set eth1 mtu 1500, or mtu: 1400", NULL, NULL, short_mtu},
+	{"mtu", ERROR_, "ports[1].mtu: 9000, and that of eth1 is 1500",
+		"ip link set eth1 mtu 9000, or mtu: 1500", NULL, NULL,
+		has_a_vlan_with_longer_packets},
 	{"offloads", NOTE, "eth1 merges what it receives (gro)", "ethtool -K eth1 gro off", NULL,
 		NULL, gro_is_on},
 	{"offloads", NOTE, "eth2, where the veth's other end is, sends segments of many frames",
@@ -430,6 +452,9 @@ static const struct row rows[] = {
 	{"kernel-address", ERROR_,
 		"ports[0].addresses[0]: the kernel has 10.0.0.1/24, too, on eth7",
 		"ip addr del 10.0.0.1/... dev eth7", NULL, NULL, kernel_has_the_address},
+	{"kernel-address", ERROR_,
+		"ports[1].addresses[0]: the kernel has 10.0.0.1/24, too, on eth7",
+		"ip addr del 10.0.0.1/... dev eth7", NULL, NULL, kernel_has_an_address_of_a_vlan},
 	{"files", WARN, "256 files may be open", "LimitNOFILE=", NULL, NULL, few_files},
 	{"socket", NOTE, "nobody listens at /run/shunt/stats.sock", "rm /run/shunt/stats.sock",
 		NULL, NULL, socket_is_left_over},
