@@ -28,11 +28,13 @@ bool icmp_echo_allowed(struct net *net)
 static void echo(
 	struct net *net, uint32_t local, uint32_t remote, const uint8_t *message, size_t len)
 {
-	if (!icmp_echo_allowed(net) || IP4_HEADER + len > ip4_mtu(net, remote)) {
+	// It leaves as what TCP sends from that address.
+	struct tcp_flow flow = {.local = ip_from_v4(local), .remote = ip_from_v4(remote)};
+	if (!icmp_echo_allowed(net) || IP4_HEADER + len > ip4_mtu(net, remote, &flow)) {
 		net_drop(net, NET_icmp_echo_limited);
 		return;
 	}
-	uint8_t *reply = ip4_reserve(net, remote, NULL, len);
+	uint8_t *reply = ip4_reserve(net, remote, &flow, len);
 	if (!reply)
 		return;
 	net_count(net, NET_icmp_echo);

@@ -19,13 +19,14 @@
 static void echo(struct net *net, const struct ip6_packet *p)
 {
 	bool on_link = ip_is_link_local(&p->src);
-	uint16_t mtu = on_link ? net->ports[p->port].mtu : ip6_mtu(net, &p->src);
+	struct tcp_flow flow = {.local = p->dst, .remote = p->src};
+	uint16_t mtu = on_link ? net->ports[p->port].mtu : ip6_mtu(net, &p->src, &flow);
 	if (!icmp_echo_allowed(net) || IP6_HEADER + p->len > mtu) {
 		net_drop(net, NET_icmp6_echo_limited);
 		return;
 	}
 	struct neigh *n =
-		on_link ? neigh_get(net, p->port, &p->src) : ip6_next_hop(net, &p->src, NULL);
+		on_link ? neigh_get(net, p->port, &p->src) : ip6_next_hop(net, &p->src, &flow);
 	uint8_t *reply = ip6_reserve(net, n, p->len);
 	if (!reply)
 		return;

@@ -238,14 +238,18 @@ struct net_route {
 	struct ip_addr gateway; // the first; all zero = on link
 	struct ip_addr source; // our address on that link
 	uint32_t port;
+	bool is_shared; // another port has one of that prefix: see way.h
 };
 
 // The path for one destination, cached from the last packet.
 #define NET_BY_HOPS 0x80000000u
+#define NET_BY_SOURCE 0xffffffffu
 struct net_dst {
 	uint32_t ip;
 	uint32_t generation; // valid while equal to the net's
-	uint32_t neigh; // index of the entry; from NET_BY_HOPS on, the hops of that number
+	// Index of the entry; from NET_BY_HOPS on, the hops of that number; NET_BY_SOURCE = it
+	// depends on our address (way.h).
+	uint32_t neigh;
 	uint32_t own; // index of our address last used by its packets
 };
 
@@ -254,6 +258,13 @@ struct net_dst6 { // the same
 	struct ip_addr own;
 	uint32_t generation;
 	uint32_t neigh;
+};
+
+// The way from one of our addresses to a destination that several ports reach, cached as well.
+struct net_way {
+	struct ip_addr src, dst;
+	uint32_t generation;
+	uint32_t neigh; // as in struct net_dst, never NET_BY_SOURCE
 };
 
 struct tunnel_packet;
@@ -299,6 +310,7 @@ struct net {
 	uint32_t generation; // of dst; never 0
 	struct net_dst dst[NET_DST_SLOTS];
 	struct net_dst6 dst6[NET_DST_SLOTS];
+	struct net_way ways[NET_DST_SLOTS];
 	struct net_open open;
 	uint8_t *lost; // owned; buffer for frames that are discarded
 	size_t max_frame;
@@ -372,6 +384,9 @@ void net_forget_paths(struct net *);
 // Returns NULL if there is none. Linear in the number of configured prefixes; the dst cache makes
 // it rare.
 const struct net_route *net_route_find(const struct net *, const struct ip_addr *dst);
+// The same, but of several with one prefix that of the port which has the address src; NULL = any.
+const struct net_route *net_route_from(
+	const struct net *, const struct ip_addr *src, const struct ip_addr *dst);
 // Who takes what goes to dst: its gateway, or dst itself.
 static inline const struct ip_addr *net_route_hop(
 	const struct net_route *route, const struct ip_addr *dst)
@@ -394,7 +409,7 @@ static inline struct neigh *net_route_choose(const struct net *net, const struct
 	bool several = !ip_is_none(&route->gateway) && net->hops[hops].slots[0];
 	return several ? net_hops_choose(net, hops, dst, flow) : NULL;
 }
-// The port by which the path leads.
+// The port by which the path leads that is no NET_BY_SOURCE.
 static inline uint32_t net_way_port(const struct net *net, uint32_t way)
 {
 	return way < NET_BY_HOPS ? net->neigh.entries[way].port : (way - NET_BY_HOPS) / 2;
@@ -450,8 +465,8 @@ uint8_t *ip4_reserve(struct net *, uint32_t dst, const struct tcp_flow *, size_t
 void ip4_emit(struct net *, uint32_t src, uint32_t dst, uint8_t protocol, enum ip_ecn, size_t len);
 // Returns the neighbor towards dst, cached after the first call. NULL is counted.
 struct neigh *ip4_next_hop(struct net *, uint32_t dst, const struct tcp_flow *);
-// The MTU of the link towards dst.
-uint16_t ip4_mtu(struct net *, uint32_t dst);
+// The MTU of the link towards dst, by which the flow leaves; NULL = as with ip4_reserve().
+uint16_t ip4_mtu(struct net *, uint32_t dst, const struct tcp_flow *);
 
 // icmp.c
 // Takes one of the echo replies that may be sent now, of either family.

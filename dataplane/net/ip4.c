@@ -2,9 +2,9 @@
 // IPv4 (RFC 791, RFC 1122 3.2) of a host that never forwards: checks what comes in, finds the way
 // for what goes out. Fragments are not reassembled: TCP sends none (DF, MSS), and reassembly is
 // memory that others can fill.
-#include "dataplane/net/gateway.h"
 #include "dataplane/net/packet_out.h"
 #include "dataplane/net/tunnel.h"
+#include "dataplane/net/way.h"
 
 #define NO_OPTIONS 0x45 // the first byte: version and length
 
@@ -144,18 +144,13 @@ void ip4_input(struct net *net, const uint8_t *ip, size_t len, bool broadcast)
 static APART struct neigh *find_next_hop(struct net *net, uint32_t dst, const struct tcp_flow *flow)
 {
 	struct ip_addr ip = ip_from_v4(dst);
-	const struct net_route *route = net_route_find(net, &ip);
-	if (!route || net_is_martian(net, &ip)) {
-		net_count(net, NET_tx_no_route);
-		return NULL;
-	}
-	uint32_t way;
-	struct neigh *n = gateway_next_hop(net, route, &ip, flow, &way);
+	struct net_dst6 found;
+	struct neigh *n = way_find(net, &ip, flow, &found);
 	if (n)
 		net->dst[net_hash_ip4(net, dst, NET_DST_SLOTS)] = (struct net_dst){.ip = dst,
-			.generation = net->generation,
-			.neigh = way,
-			.own = ip_to_v4(&route->source)};
+			.generation = found.generation,
+			.neigh = found.neigh,
+			.own = ip_to_v4(&found.own)};
 	return n;
 }
 
@@ -163,6 +158,8 @@ static APART struct neigh *choose_hop(
 	struct net *net, uint32_t way, uint32_t dst, const struct tcp_flow *flow)
 {
 	struct ip_addr ip = ip_from_v4(dst);
+	if (way == NET_BY_SOURCE)
+		return way_by_source(net, &ip, flow);
 	return net_hops_choose(net, way - NET_BY_HOPS, &ip, flow);
 }
 
@@ -212,12 +209,11 @@ void ip4_emit(
 	packet_out_send(net, IP4_HEADER + len);
 }
 
-uint16_t ip4_mtu(struct net *net, uint32_t dst)
+uint16_t ip4_mtu(struct net *net, uint32_t dst, const struct tcp_flow *flow)
 {
 	const struct net_dst *known = known_dst(net, dst);
-	if (known)
+	if (known && known->neigh != NET_BY_SOURCE)
 		return net->ports[net_way_port(net, known->neigh)].mtu;
 	struct ip_addr ip = ip_from_v4(dst);
-	const struct net_route *route = net_route_find(net, &ip);
-	return net->ports[route ? route->port : 0].mtu;
+	return way_mtu(net, &ip, flow);
 }

@@ -3,9 +3,9 @@
 // out. Fragments are not reassembled, as with IPv4; extension headers are walked within bounds.
 #include "dataplane/net/ip6.h"
 
-#include "dataplane/net/gateway.h"
 #include "dataplane/net/packet_out.h"
 #include "dataplane/net/tunnel.h"
+#include "dataplane/net/way.h"
 
 #define HOP_BY_HOP 0
 #define ROUTING 43
@@ -207,18 +207,10 @@ void ip6_input(struct net *net, const struct ip6_origin *from, const uint8_t *ip
 static APART struct neigh *find_next_hop(
 	struct net *net, const struct ip_addr *dst, const struct tcp_flow *flow)
 {
-	const struct net_route *route = net_route_find(net, dst);
-	if (!route || net_is_martian(net, dst)) {
-		net_count(net, NET_tx_no_route);
-		return NULL;
-	}
-	uint32_t way;
-	struct neigh *n = gateway_next_hop(net, route, dst, flow, &way);
+	struct net_dst6 found;
+	struct neigh *n = way_find(net, dst, flow, &found);
 	if (n)
-		net->dst6[net_hash(net, dst, 0, NET_DST_SLOTS)] = (struct net_dst6){.ip = *dst,
-			.generation = net->generation,
-			.neigh = way,
-			.own = route->source};
+		net->dst6[net_hash(net, dst, 0, NET_DST_SLOTS)] = found;
 	return n;
 }
 
@@ -227,6 +219,8 @@ struct neigh *ip6_next_hop(struct net *net, const struct ip_addr *dst, const str
 	const struct net_dst6 *known = known_dst(net, dst);
 	if (!known)
 		return find_next_hop(net, dst, flow);
+	if (known->neigh == NET_BY_SOURCE)
+		return way_by_source(net, dst, flow);
 	if (known->neigh >= NET_BY_HOPS)
 		return net_hops_choose(net, known->neigh - NET_BY_HOPS, dst, flow);
 	return &net->neigh.entries[known->neigh];
@@ -247,11 +241,10 @@ void ip6_emit(struct net *net, const struct ip6_fields *fields, size_t len)
 	packet_out_send(net, IP6_HEADER + len);
 }
 
-uint16_t ip6_mtu(struct net *net, const struct ip_addr *dst)
+uint16_t ip6_mtu(struct net *net, const struct ip_addr *dst, const struct tcp_flow *flow)
 {
 	const struct net_dst6 *known = known_dst(net, dst);
-	if (known)
+	if (known && known->neigh != NET_BY_SOURCE)
 		return net->ports[net_way_port(net, known->neigh)].mtu;
-	const struct net_route *route = net_route_find(net, dst);
-	return net->ports[route ? route->port : 0].mtu;
+	return way_mtu(net, dst, flow);
 }

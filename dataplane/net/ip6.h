@@ -40,7 +40,7 @@ enum net_counter ip6_find_payload(const uint8_t *ip, size_t len, struct ip6_payl
 uint8_t *ip6_reserve(struct net *, struct neigh *, size_t len);
 void ip6_emit(struct net *, const struct ip6_fields *, size_t len);
 struct neigh *ip6_next_hop(struct net *, const struct ip_addr *dst, const struct tcp_flow *);
-uint16_t ip6_mtu(struct net *, const struct ip_addr *dst);
+uint16_t ip6_mtu(struct net *, const struct ip_addr *dst, const struct tcp_flow *);
 
 // icmp6.c
 void icmp6_input(struct net *, const struct ip6_packet *);

@@ -154,8 +154,8 @@ static void io_emit_ect(void *ctx, const struct tcp_flow *flow, void *segment, s
 static uint16_t io_mtu(void *ctx, const struct tcp_flow *flow)
 {
 	struct net *net = ctx;
-	return ip_is_v4(&flow->remote) ? ip4_mtu(net, ip_to_v4(&flow->remote))
-	                               : ip6_mtu(net, &flow->remote);
+	return ip_is_v4(&flow->remote) ? ip4_mtu(net, ip_to_v4(&flow->remote), flow)
+	                               : ip6_mtu(net, &flow->remote, flow);
 }
 
 struct tcp_io net_tcp_io(struct net *net)

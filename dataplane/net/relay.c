@@ -50,7 +50,7 @@ static bool is_hop(const struct net_tunnel *t, const struct ip_addr *ip)
 static void send(struct net *net, const struct tunnel_packet *p, const struct tunnel_inner *in)
 {
 	size_t len = load16(p->payload + 4);
-	if (IP4_HEADER + len > ip4_mtu(net, in->next_hop)) {
+	if (IP4_HEADER + len > ip4_mtu(net, in->next_hop, NULL)) {
 		net_drop(net, NET_tunnel_hop_too_long);
 		return;
 	}

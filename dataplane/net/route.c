@@ -111,6 +111,24 @@ static void add_advertised(struct net *net, uint32_t index)
 		add_gateway(net, index, gateway);
 }
 
+static bool has_same_prefix(const struct net_route *a, const struct net_route *b)
+{
+	return a->bits == b->bits && ip_is_v4(&a->prefix) == ip_is_v4(&b->prefix) &&
+	       (a->bits == 0 || ip_in_prefix(&a->prefix, &b->prefix, b->bits));
+}
+
+// Before what is advertised: no router takes flows from a configured one.
+static void mark_shared(struct net *net)
+{
+	for (uint32_t i = 0; i < net->n_routes; i++)
+		for (uint32_t k = 0; k < i; k++) {
+			struct net_route *a = &net->routes[i], *b = &net->routes[k];
+			bool both = a->port != b->port && has_same_prefix(a, b);
+			a->is_shared |= both;
+			b->is_shared |= both;
+		}
+}
+
 void net_build_routes(struct net *net)
 {
 	for (uint32_t p = 0; p < net->n_ports; p++) {
@@ -127,6 +145,7 @@ void net_build_routes(struct net *net)
 		for (uint32_t i = 0; i < port->n_gateways; i++)
 			add_gateway(net, p, &port->gateways[i].ip);
 	}
+	mark_shared(net);
 	for (uint32_t p = 0; p < net->n_ports; p++) // of equal lengths what is configured is first
 		add_advertised(net, p);
 }
@@ -155,10 +174,41 @@ const struct net_route *net_route_find(const struct net *net, const struct ip_ad
 	return NULL;
 }
 
+// One port's, of those that have the prefix of this one.
+static const struct net_route *shared_with(
+	const struct net *net, const struct net_route *route, uint32_t port)
+{
+	for (uint32_t i = 0; i < net->n_routes && route->is_shared; i++) {
+		const struct net_route *r = &net->routes[i];
+		if (r->is_shared && r->port == port && has_same_prefix(r, route))
+			return r;
+	}
+	return NULL;
+}
+
+const struct net_route *net_route_from(
+	const struct net *net, const struct ip_addr *src, const struct ip_addr *dst)
+{
+	const struct net_route *route = net_route_find(net, dst);
+	if (!src || !route || !route->is_shared) // most
+		return route;
+	const struct net_own *own = find_own(net, src);
+	const struct net_route *best = own ? shared_with(net, route, own->port) : NULL;
+	return best ? best : route;
+}
+
+// What a port has of the prefix in which an address is; NULL = it is none of that port's links.
+static const struct net_route *route_on(
+	const struct net *net, const struct ip_addr *ip, uint32_t port)
+{
+	const struct net_route *route = net_route_find(net, ip);
+	return !route || route->port == port ? route : shared_with(net, route, port);
+}
+
 struct ip_addr net_source_on(const struct net *net, uint32_t port, const struct ip_addr *neighbor)
 {
-	const struct net_route *route = net_route_find(net, neighbor);
-	if (route && route->port == port)
+	const struct net_route *route = route_on(net, neighbor, port);
+	if (route)
 		return route->source;
 	return first_of_family(&net->ports[port], ip_is_v4(neighbor))->ip;
 }
@@ -211,7 +261,7 @@ static bool answers_vip(const struct net *net, const struct ip_addr *ip, uint32_
 	if (!v || !v->answers || (!ip_is_v4(ip) && ip_is_none(&net->ports[port].link_local)))
 		return false;
 	const struct net_route *route = net_route_find(net, ip);
-	return !route || !ip_is_none(&route->gateway) || route->port == port;
+	return !route || !ip_is_none(&route->gateway) || route_on(net, ip, port);
 }
 
 bool net_is_own_of_port(const struct net *net, const struct ip_addr *ip, uint32_t port)
@@ -222,8 +272,8 @@ bool net_is_own_of_port(const struct net *net, const struct ip_addr *ip, uint32_
 
 bool net_is_on_link(const struct net *net, const struct ip_addr *ip, uint32_t port)
 {
-	const struct net_route *route = net_route_find(net, ip);
-	return route && route->port == port && ip_is_none(&route->gateway);
+	const struct net_route *route = route_on(net, ip, port);
+	return route && ip_is_none(&route->gateway);
 }
 
 static bool is_ip4_martian(const struct net *net, const struct ip_addr *ip)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several VLANs of one device (docs/config.md#ports): a switch between them and shuntd's trunk.
 
-    client c0 10.81.0.1 -- VLAN 100 --+
-                                      +-- lb-c (shuntd): port 0 10.81.0.10, port 2 10.83.0.10
-    blue   c0 10.83.0.1 -- VLAN 200 --+
+    far 10.90.0.2 -- client 10.81.0.1 -- VLAN 100 --+
+                                                    +-- lb-c (shuntd): port 0 10.81.0.10, port 2 10.83.0.10
+                  -- blue   10.83.0.1 -- VLAN 200 --+
 """
 
 import json
@@ -24,25 +24,30 @@ TIMEOUT_S = 20
 METRICS = "127.0.0.1:9464"
 LB = "net_af_packet0,iface=lb-c"
 CLIENT, BLUE = 0, 2  # in shunt.yaml
-URLS = {"client": f"http://10.81.0.10:{PORT}", "blue": f"http://10.83.0.10:{PORT}"}
+FAR = "10.90.0.2"
 
 
 class Trunk:
-    """A Testbed whose device lb-c has the VLANs of `client` and `blue`; the first may be 0: without a tag."""
+    """A Testbed whose device lb-c has the VLANs of `client` and `blue`; the first may be 0: without a tag. same: both
+    have the same subnets, and the same hosts but for shuntd. gateways: those two hosts."""
 
-    def __init__(self, lab, vlans=(100, 200), workers=None, settings=""):
+    def __init__(self, lab, vlans=(100, 200), workers=None, same=False, gateways=False):
         self.lab, self.vlans = lab, vlans
+        net, host = (81, 20) if same else (83, 10)
+        self.ips = {"client": "10.81.0.10", "blue": f"10.{net}.0.{host}"}
+        self.ips6 = {"client": "fd81::10", "blue": f"fd{net}::{host}"}
         arguments = {"workers": workers} if workers else {}
         self.bed = bed = Testbed(lab, ip6=True, faultlinks=("client",), **arguments)
-        bed.port_settings[CLIENT] = [f"vlan: {vlans[0]}"]
-        bed.more_ports = [f"{{device: '{LB}', vlan: {vlans[1]}, mtu: 1400, addresses: [10.83.0.10/24, 'fd83::10/64']"
-                          f"{settings}}}"]
+        bed.port_settings[CLIENT] = [f"vlan: {vlans[0]}", *(["gateway: 10.81.0.1"] if gateways else [])]
+        bed.more_ports = [f"{{device: '{LB}', vlan: {vlans[1]}, mtu: 1400, "
+                          f"addresses: ['{self.ips['blue']}/24', '{self.ips6['blue']}/64']"
+                          f"{f', gateway: 10.{net}.0.1' if gateways else ''}}}"]
         bed.more_frontends = [f"{{name: {name}, address: '{ip}', port: {PORT}, target: web}}"
-                              for name, ip in (("blue", "10.83.0.10"), ("blue6", "fd83::10"))]
+                              for name, ip in (("blue", self.ips["blue"]), ("blue6", self.ips6["blue"]))]
         lab.link(("blue", "c0"), (bed.middle_of("client"), "blue"))
-        lab.address("blue", "c0", "10.83.0.1/24")
+        lab.address("blue", "c0", f"10.{net}.0.1/24")
         lab.enable_ip6("blue", "c0")
-        lab.ip("blue", "addr", "add", "fd83::1/64", "dev", "c0", "nodad")
+        lab.ip("blue", "addr", "add", f"fd{net}::1/64", "dev", "c0", "nodad")
         self.start_switch(0)
 
     def start_switch(self, strays):
@@ -58,14 +63,18 @@ class Trunk:
         """Bodies of full frames, up and down, in both VLANs at the same time."""
         upload = self.lab.dir / "upload"
         upload.write_bytes(b"u" * BODY)
-        loads = {ns: self.lab.start(ns, f"load-{ns}", ["taskset", "-c", str(SUPPORT_CPU), *h2load.arguments(
-            url + h2load.MARK, requests=count, clients=2, streams=4, body=upload)]) for ns, url in URLS.items()}
+        loads = {ns: self.start_load(ns, ns, requests=count, clients=2, streams=4, body=upload) for ns in self.ips}
         for ns, process in loads.items():
             report = self.bed.h2load_report(process)
             assert report.perfect and report.payload == count * BODY, (ns, report)
 
+    def start_load(self, ns, vlan, **amount):
+        """From that namespace to the address in the VLAN of the other."""
+        argv = h2load.arguments(f"http://{self.ips[vlan]}:{PORT}{h2load.MARK}", **amount)
+        return self.lab.start(ns, f"load-{vlan}-{len(self.lab.processes)}", ["taskset", "-c", str(SUPPORT_CPU), *argv])
+
     def wait_served(self):
-        for ns, ip in (("client", "10.81.0.10"), ("blue", "10.83.0.10")):
+        for ns, ip in self.ips.items():
             self.bed.wait_connect(ns, ip, PORT, self.bed.daemon)
 
     def ports(self):
@@ -165,6 +174,69 @@ def test_net_43_the_link_and_the_device_are_those_of_all_vlans(make_trunk):
     assert [port["losses"] for port in trunk.ports()] == [1, 1]
     output = trunk.bed.daemon.output()
     assert output.count('msg="device gone" port=0') == 1 and 'msg="device gone" port=2' not in output, output
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("workers", ((1,), (0, 1)))
+def test_net_42_two_vlans_may_have_the_same_hosts(make_trunk, workers):
+    """Their addresses are the same in both, of clients as well; shuntd's are not."""
+    trunk = make_trunk(same=True, workers=workers)
+    trunk.serve()
+    trunk.wait_served()
+    trunk.load()
+    for ns in trunk.ips:
+        ping(trunk, ns, trunk.ips[ns], trunk.ips6[ns])
+    for port in trunk.ports():
+        assert port["rx_bytes"] > 24 * BODY and port["tx_bytes"] > 24 * BODY and not port["tx_dropped"], port
+    rows = {(row["address"], row["port"]): row for row in trunk.bed.show("neighbors")["neighbors"]}
+    macs = [rows["10.81.0.1", port]["mac"] for port in (CLIENT, BLUE)]
+    wanted = [json.loads(trunk.lab.ip(ns, "-j", "link", "show", "dev", "c0").stdout)[0]["address"]
+              for ns in ("client", "blue")]
+    assert macs == wanted, rows
+    assert not sum(worker["net"]["arp_off_link"] for worker in trunk.bed.show_workers())
+
+
+def make_far(trunk):
+    """A host behind both, which are routers that take no packet by another way than its answer's."""
+    lab = trunk.lab
+    for n, (ns, ip) in enumerate(trunk.ips.items()):
+        lab.link((ns, "far"), ("far", ns))
+        lab.address(ns, "far", f"10.91.{n}.1/24")
+        lab.address("far", ns, f"10.91.{n}.2/24")
+        lab.exec(ns, ["sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.conf.all.rp_filter=1",
+                      "net.ipv4.conf.c0.rp_filter=1"])
+        lab.ip(ns, "route", "add", f"{FAR}/32", "via", f"10.91.{n}.2")
+        if n == 0:
+            lab.ip("far", "addr", "add", f"{FAR}/32", "dev", "lo")
+        lab.ip("far", "route", "add", f"{ip}/32", "via", f"10.91.{n}.1", "src", FAR)
+
+
+def states(trunk):
+    return [port["gateways"].split(" ")[1] for port in trunk.ports()]
+
+
+@pytest.mark.timeout(180)
+def test_net_42_each_vlan_answers_by_its_own_gateway_and_goes_on_alone(make_trunk):
+    trunk = make_trunk(gateways=True)
+    make_far(trunk)
+    trunk.serve()
+    for ip in trunk.ips.values():
+        trunk.bed.wait_connect("far", ip, PORT, trunk.bed.daemon)
+        trunk.lab.exec("far", ["ping", "-c", "1", "-W", "5", ip])
+    wait_until(lambda: states(trunk) == ["up", "up"], TIMEOUT_S, "both gateways")
+    load = trunk.start_load("far", "blue", requests=60, clients=1, streams=1, rate=10)
+    trunk.lab.ip("client", "link", "set", "c0", "down")
+    wait_until(lambda: states(trunk) == ["down", "up"], TIMEOUT_S, "one gateway")
+    assert load.alive()
+    report = trunk.bed.h2load_report(load)
+    assert report.perfect and report.succeeded == 60, report
+    assert states(trunk) == ["down", "up"]
+    trunk.lab.ip("client", "link", "set", "c0", "up")
+    trunk.lab.ip("client", "route", "replace", f"{FAR}/32", "via", "10.91.0.2")
+    wait_until(lambda: states(trunk) == ["up", "up"], TIMEOUT_S, "both gateways again")
+    for vlan in trunk.ips:
+        report = trunk.bed.h2load_report(trunk.start_load("far", vlan, requests=20, clients=2, streams=2))
+        assert report.perfect, (vlan, report)
 
 
 @pytest.mark.timeout(120)
