@@ -14,7 +14,7 @@ import sys
 import h2load
 from guest_world import BACKEND, GuestWorld
 from lab import LabError, OFFLOADS
-from testbed import BUILD, EXAMPLE, HERE, URL, VIP, XDS_ADDRESS
+from testbed import BUILD, EXAMPLE, HERE, PORT, VIP, XDS_ADDRESS
 from vm import CARD, INTEL_IOMMU, NS, SLOT, SYS, TAP, UIO, VFIO, VIRTIO_IOMMU, Guest
 
 SOCKET = "/run/shunt.sock"  # the guest's own; a folder of the host cannot have a Unix socket of it
@@ -32,6 +32,12 @@ CARDS = {
     "vmxnet3": ("vmxnet3", UIO, "[--in-memory]", {"card": "vmxnet3", "cmdline": HUGEPAGES}),
 }
 NO_VLAN = "    vlan: None\n"
+SECOND = "10.85.0.10"  # shuntd's address in a second VLAN of the card
+SECOND_CLIENT = "10.85.0.1"
+SECOND_PORT = f"""  - {{device: {CARD}, vlan: %s, addresses: [{SECOND}/24], mtu: {MTU}}}
+frontends:
+  - {{name: second, address: {SECOND}, port: {PORT}, target: web}}
+"""
 CONFIG = """
 eal: {eal}
 workers: {workers}
@@ -88,12 +94,13 @@ class CardWorld(GuestWorld):
 
     # -- the balancer
 
-    def configure(self, workers=(1,), eal=None, vlan=None):
-        """Writes the documented config; where it is."""
+    def configure(self, workers=(1,), eal=None, vlan=None, second=None):
+        """Writes the documented config; where it is. second: another VLAN of the card."""
         config = self.lab.dir / "shunt.yaml"
-        config.write_text(CONFIG.format(
+        text = CONFIG.format(
             eal=eal or self.eal, workers=list(workers), card=CARD, vip=VIP, gateway=BACKEND[0], mtu=MTU, vlan=vlan,
-            socket=SOCKET).replace(NO_VLAN, ""))
+            socket=SOCKET).replace(NO_VLAN, "")
+        config.write_text(text.replace("frontends:\n", SECOND_PORT % second) if second else text)
         return config
 
     def command(self, **changes):
@@ -108,19 +115,19 @@ class CardWorld(GuestWorld):
             raise LabError(f"shuntd ended with status {status}: {said}")
         return said
 
-    def serve(self, workers=(1,), vlan=None):
+    def serve(self, workers=(1,), vlan=None, second=None):
         """That command, when it is ready; the one that runs already if that has the same config."""
-        wanted = (tuple(workers), vlan)
+        wanted = (tuple(workers), vlan, second)
         if self.config == wanted and self.daemon.alive():
             return self.daemon
         self.stop()
         self.bind()
-        return self.start(workers, vlan)
+        return self.start(workers, vlan, second)
 
-    def start(self, workers=(1,), vlan=None):
+    def start(self, workers=(1,), vlan=None, second=None):
         """The same on the card as it is bound."""
-        self.daemon = self.guest.start("shuntd", self.command(workers=workers, vlan=vlan))
-        self.config = (tuple(workers), vlan)
+        self.daemon = self.guest.start("shuntd", self.command(workers=workers, vlan=vlan, second=second))
+        self.config = (tuple(workers), vlan, second)
         self.wait_until_ready()
         return self.daemon
 
@@ -163,28 +170,37 @@ class CardWorld(GuestWorld):
 
     # -- the client
 
-    @contextlib.contextmanager
     def in_vlan(self, vlan):
         """Client and backend are behind a switch meanwhile, which gives their frames this tag."""
-        address = f"{BACKEND[0]}/24"
-        self.lab.ip(NS, "link", "add", "inner", "mtu", str(MTU), "type", "veth", "peer", "outer", "mtu", str(MTU))
-        for end in ("inner", "outer"):
-            self.lab.exec(NS, ["ethtool", "-K", end, *(word for name in OFFLOADS for word in (name, "off"))])
-            self.lab.ip(NS, "link", "set", end, "up")
-        self.lab.ip(NS, "address", "del", address, "dev", TAP)
-        self.lab.ip(NS, "address", "add", address, "dev", "inner")
-        switch = self.lab.start(NS, "switch", [sys.executable, HERE / "vlan_agent.py", vlan, 0, "outer", TAP])
+        return self.in_vlans({vlan: BACKEND[0]})
+
+    @contextlib.contextmanager
+    def in_vlans(self, addresses):
+        """The same of several: {vlan: the client's address in it}. The first has the backend."""
+        ways = []
+        self.lab.ip(NS, "address", "del", f"{BACKEND[0]}/24", "dev", TAP)
+        for number, (vlan, address) in enumerate(addresses.items()):
+            inner, outer = f"inner{number}", f"outer{number}"
+            self.lab.ip(NS, "link", "add", inner, "mtu", str(MTU), "type", "veth", "peer", outer, "mtu", str(MTU))
+            for end in (inner, outer):
+                self.lab.exec(NS, ["ethtool", "-K", end, *(word for name in OFFLOADS for word in (name, "off"))])
+                self.lab.ip(NS, "link", "set", end, "up")
+            self.lab.ip(NS, "address", "add", f"{address}/24", "dev", inner)
+            ways.append(f"{outer}={vlan}")
+        switch = self.lab.start(NS, f"switch-{len(self.lab.processes)}", [
+            sys.executable, HERE / "trunk_agent.py", TAP, "0", *ways])
         try:
             yield
         finally:
             switch.stop()
-            self.lab.ip(NS, "link", "del", "inner")
-            self.lab.ip(NS, "address", "add", address, "dev", TAP)
+            for number in range(len(ways)):
+                self.lab.ip(NS, "link", "del", f"inner{number}")
+            self.lab.ip(NS, "address", "add", f"{BACKEND[0]}/24", "dev", TAP)
 
-    def start_load(self, requests):
+    def start_load(self, requests, ip=VIP):
         """In the background; give it to end_load()."""
         return self.lab.start(NS, f"load-{len(self.lab.processes)}", h2load.arguments(
-            URL + h2load.MARK, requests=requests, clients=4, streams=4))
+            f"http://{ip}:{PORT}{h2load.MARK}", requests=requests, clients=4, streams=4))
 
     @staticmethod
     def end_load(load):
@@ -201,9 +217,9 @@ class CardWorld(GuestWorld):
         counts = {c["counter"]["name"]: c["counter"]["packets"] for c in rules if "counter" in c}
         return counts["full"], counts["longer"]
 
-    def ping(self, size):
+    def ping(self, size, ip=VIP):
         """Whether an echo comes back, in an IP packet of this size that may not be fragmented."""
-        argv = ["ping", "-M", "do", "-c", "1", "-w", "20", "-s", str(size - IP_AND_ICMP_LEN), VIP]
+        argv = ["ping", "-M", "do", "-c", "1", "-w", "20", "-s", str(size - IP_AND_ICMP_LEN), ip]
         return self.lab.exec(NS, argv, check=False).returncode == 0
 
     def send_bad_segments(self, count):

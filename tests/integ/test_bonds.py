@@ -26,7 +26,11 @@ METRICS = "127.0.0.1:9464"
 START_S = 45
 NOTICE_S = 10  # a bound, not what is measured
 BACK_S = 30
+BOND = "bond: {{mode: active-backup, members: [{}]}}".format(
+    ", ".join(f"'{DEVICE.format(n=n + 2, interface=name)}'" for n, name in enumerate(MEMBERS)))
 VLAN = 7
+BLUE = "10.83.0.10"  # shuntd's address in a second VLAN, in which `blue` is
+BLUE_VLAN = 9
 KERNEL = "shunt0"
 SSH_PORT = 2222
 # What comes by the cables is shuntd's; the kernel has what it gets by its interface.
@@ -52,17 +56,18 @@ class BondBed(Testbed):
             self.lab.link((far, "c1"), ("lb", "lb-d"), mtu=self.mtu, queues=len(self.workers))
 
     def config_text(self):
-        members = ", ".join(f"'{DEVICE.format(n=n + 2, interface=name)}'" for n, name in enumerate(MEMBERS))
-        bond = f"bond: {{mode: active-backup, members: [{members}]}}"
-        return super().config_text().replace("device: " + self._device(0, "lb-c"), bond)
+        return super().config_text().replace("device: " + self._device(0, "lb-c"), BOND)
 
 
 class Net:
-    def __init__(self, lab, vlan=None, workers=None, settings=()):
+    def __init__(self, lab, vlan=None, workers=None, settings=(), blue=False):
         self.lab, self.bed = lab, BondBed(lab, **({"workers": workers} if workers else {}))
         self.bed.settings = f'metrics: {{listen: "{METRICS}"}}\n'
         self.bed.port_settings[0] = list(settings)
         self.load = None
+        self.ways = []  # of the switch that gives frames their tags
+        if blue:
+            self._add_blue()
         self._make_switch(vlan)
         self.bed.start_grpc_backend("rpc", *RPC)
         self.bed.wait_connect("backends", *RPC)
@@ -80,13 +85,22 @@ class Net:
             self._put_in_vlan(vlan)
         self.lab.address("client", "inner" if vlan else "lan", "10.81.0.1/24")
 
+    def _add_blue(self):
+        self.bed.more_ports = [
+            f"{{{BOND}, vlan: {BLUE_VLAN}, addresses: [{BLUE}/24], kernel: {{interface: {KERNEL}}}}}"]
+        self.bed.more_frontends = [f"{{name: blue, address: {BLUE}, port: {PORT}, target: web}}"]
+        self.lab.link(("blue", "c0"), ("client", "blue"))
+        self.lab.address("blue", "c0", "10.83.0.1/24")
+        self.ways.append(f"blue={BLUE_VLAN}")
+
     def _put_in_vlan(self, vlan):
         """The client is behind a second switch, which gives its frames this tag."""
         self.bed.port_settings[0].append(f"vlan: {vlan}")
         self.lab.link(("client", "inner"), ("client", "outer"))
         self.lab.link(("client", "near"), ("client", "p0"))
         self.lab.ip("client", "link", "set", "p0", "master", "lan")
-        self.lab.start("client", "vlan", [sys.executable, HERE / "vlan_agent.py", str(vlan), 0, "outer", "near"])
+        self.lab.start("client", "vlan", [
+            sys.executable, HERE / "trunk_agent.py", "near", "0", f"outer={vlan}", *self.ways])
 
     # -- cables
 
@@ -181,6 +195,31 @@ def test_fl_92_likewise_of_two_workers_in_a_vlan(make_net):
     net.start_load()
     pull_and_put_back_each(net)
     assert net.port()["vlan"] == VLAN and net.port()["queues"] == 2, net.port()
+    net.end_load()
+
+
+@pytest.mark.timeout(150)
+def test_net_40_a_bond_has_several_vlans_and_a_kernel_behind_one(make_net):
+    """Requests in one of them, and in the other what is the kernel's, whichever member carries."""
+    net = make_net(vlan=VLAN, blue=True)
+    net.wait_for(lb_c="active", lb_d="standby")
+    net.lab.nft("lb", "".join(HIDE.format(chain, name) for chain, name in zip("cd", MEMBERS)))
+    net.lab.address("lb", KERNEL, f"{BLUE}/24")
+    server = net.lab.start("lb", "files", [sys.executable, "-m", "http.server", str(SSH_PORT), "--bind", BLUE])
+    net.bed.wait_connect("blue", BLUE, SSH_PORT, server)
+    net.bed.wait_connect("blue", BLUE, PORT, net.bed.daemon)
+    net.start_load()
+    for member, states in (("lb-c", {"lb_c": "down", "lb_d": "active"}), ("lb-d", {"lb_c": "active", "lb_d": "down"})):
+        net.pull(member)
+        net.wait_for(**states)
+        assert net.lab.exec("blue", ["curl", "-sf", "-m", "20", f"http://{BLUE}:{SSH_PORT}/"]).stdout
+        net.bed.wait_connect("blue", BLUE, PORT, net.bed.daemon)
+        net.put_back(member)
+        net.wait_for(**{name: "active" if state == "active" else "standby" for name, state in states.items()})
+    first, _, blue = net.bed.show("ports")
+    assert [first["vlan"], blue["vlan"]] == [VLAN, BLUE_VLAN] and blue["bond"] == "active-backup", blue
+    assert len(first["bond_members"]) == 2 and blue["bond_members"] == [], blue
+    assert blue["kernel"] == KERNEL and blue["rx_frames"] and blue["tx_frames"] and first["kernel"] == "", blue
     net.end_load()
 
 

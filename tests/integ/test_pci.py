@@ -10,10 +10,12 @@ import time
 import pytest
 
 import vm
-from card_world import CARDS, MTU, CardWorld
+from card_world import CARDS, MTU, SECOND, SECOND_CLIENT, CardWorld
+from guest_world import BACKEND
 from lab import wait_until
 from lab_fixtures import module_lab_of
 from operating_page import CARD, CONFIG, OF_PACKAGES, commands, typed
+from testbed import VIP
 
 SOON_S = 60  # emulated, on a busy machine
 CLOSED_S = 400  # e1000e's driver asks the registers of a card that is gone again and again
@@ -128,6 +130,24 @@ def test_a_frontend_in_a_vlan_is_reached_by_frames_with_its_tag_alone(card):
         assert drops(card) == 0
     with card.in_vlan(VLAN + 1):
         assert not card.ping(100)
+
+
+def test_net_40_two_vlans_of_a_card_are_ports_of_their_own(card):
+    """With frames of both at the same time, in full length; then behind a switch that has the second alone."""
+    with card.in_vlans({VLAN: BACKEND[0], VLAN + 2: SECOND_CLIENT}):
+        card.serve(vlan=VLAN, second=VLAN + 2)
+        loads = [card.start_load(400, ip) for ip in (VIP, SECOND)]
+        for report in map(card.end_load, loads):
+            assert report.perfect, report
+        assert card.ping(MTU) and card.ping(MTU, SECOND)
+        ports = card.show("ports")
+        assert [port["vlan"] for port in ports] == [VLAN, VLAN + 2], ports
+        for port in ports:
+            assert port["rx_frames"] > 400 and port["tx_frames"] > 400 and not port["rx_other_vlan"], port
+        assert drops(card) == 0
+    with card.in_vlans({VLAN + 1: BACKEND[0], VLAN + 2: SECOND_CLIENT}):
+        assert not card.ping(100)
+        assert card.ping(MTU, SECOND)
 
 
 def wait_for_link(card, state):
