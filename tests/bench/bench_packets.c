@@ -7,7 +7,8 @@
 // io: rx_burst, tx_burst. shunt: Ethernet, IP, TCP on two hosts (dataplane/host.h); 64 connections
 // each carry 128 bytes to and fro, so that each frame carries data and an acknowledgement.
 // captured: the same while both hosts copy all frames for a packet capture, whose reader only
-// throws them away: what writes them to a file is another thread.
+// throws them away: what writes them to a file is another thread. tagged: all frames have a VLAN's
+// tag, which a memif leaves to us. trunk: the same where that VLAN is the second one of its device.
 #include "dataplane/host.h"
 #include "dataplane/port.h"
 #include "lb/base/check.h"
@@ -142,8 +143,40 @@ static void hosts_run(void *ctx, uint64_t n_ops)
 		turn(w);
 }
 
+enum link { PLAIN, TAGGED, TRUNK };
+
+static struct port *open_port(const struct port_conf *conf)
+{
+	struct lb_err err;
+	struct port *port = port_new(conf, &err);
+	if (!port)
+		eal_bench_die(&err);
+	return port;
+}
+
+// Of one host; returns how many ports it has, of which the last one has the address.
+static uint32_t describe_ports(
+	enum link link, const char *device, const struct ip_addr *ip, struct host_port ports[2])
+{
+	uint32_t last = link == TRUNK;
+	ports[last] = (struct host_port){.device = device,
+		.addresses = {{*ip, 24}},
+		.n_addresses = 1,
+		.vlan = link == TAGGED ? 7 : 0};
+	if (link != TRUNK)
+		return 1;
+	struct port_conf conf = {.device = device, .n_queues = 1, .vlan = 6, .n_vlans = 2};
+	ports[0] = (struct host_port){.port = open_port(&conf),
+		.addresses = {{ip_from_v4(ip_to_v4(ip) + 256), 24}},
+		.n_addresses = 1};
+	conf.vlan = 7;
+	conf.carrier = ports[0].port;
+	ports[1].port = open_port(&conf);
+	return 2;
+}
+
 // first: of its ends
-static struct hosts *hosts_new(unsigned first)
+static struct hosts *hosts_new(unsigned first, enum link link)
 {
 	struct hosts *w = calloc(1, sizeof(*w));
 	struct lb_err err;
@@ -153,12 +186,11 @@ static struct hosts *hosts_new(unsigned first)
 	struct ip_addr *addresses[2] = {&flow.local, &flow.remote};
 	for (unsigned i = 0; i < 2; i++) {
 		*addresses[i] = ip_from_v4(0x0a000001 + i);
-		struct host_port port = {
-			.device = eal_bench_memif(device, sizeof(device), first + i),
-			.addresses = {{*addresses[i], 24}},
-			.n_addresses = 1};
-		struct host_conf conf = {.ports = &port,
-			.n_ports = 1,
+		struct host_port ports[2];
+		eal_bench_memif(device, sizeof(device), first + i);
+		uint32_t n = describe_ports(link, device, addresses[i], ports);
+		struct host_conf conf = {.ports = ports,
+			.n_ports = n,
 			.max_conns = N_FRAMES,
 			.max_half_open = N_FRAMES,
 			.max_time_wait = N_FRAMES,
@@ -193,13 +225,17 @@ static struct hosts *hosts_new(unsigned first)
 int main(int argc, char **argv)
 {
 	eal_bench_start("bench_packets");
-	static struct bench_way ways[3]; // static: leak checkers find the worlds by it
+	static struct bench_way ways[5]; // static: leak checkers find the worlds by it
 	ways[0] = (struct bench_way){"io", "memif", N_FRAMES, io_run, io_new(), FRAME_LEN};
-	ways[1] =
-		(struct bench_way){"shunt", "memif", N_FRAMES, hosts_run, hosts_new(2), FRAME_LEN};
-	struct hosts *captured = hosts_new(4);
+	ways[1] = (struct bench_way){
+		"shunt", "memif", N_FRAMES, hosts_run, hosts_new(2, PLAIN), FRAME_LEN};
+	struct hosts *captured = hosts_new(4, PLAIN);
 	for (unsigned i = 0; i < 2; i++)
 		begin_capture(captured, i);
 	ways[2] = (struct bench_way){"captured", "memif", N_FRAMES, hosts_run, captured, FRAME_LEN};
-	return bench_ways("packets", ways, 3, argc, argv);
+	ways[3] = (struct bench_way){
+		"tagged", "memif", N_FRAMES, hosts_run, hosts_new(6, TAGGED), FRAME_LEN};
+	ways[4] = (struct bench_way){
+		"trunk", "memif", N_FRAMES, hosts_run, hosts_new(8, TRUNK), FRAME_LEN};
+	return bench_ways("packets", ways, 5, argc, argv);
 }
