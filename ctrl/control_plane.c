@@ -211,8 +211,6 @@ static void on_credential(void *ctx, uint32_t id, struct lb_credential *credenti
 		assembler_credential(p->assembler, id, credential);
 }
 
-// Birth.
-
 static int start_loop(struct control_plane *p, struct lb_err *err)
 {
 	uint64_t seed;
@@ -408,6 +406,7 @@ static int start_succession(struct control_plane *p, struct lb_err *err)
 		.reach = &p->reach,
 		.service = &p->service,
 		.shutdown = &p->shutdown,
+		.devices = p->conf.devices,
 		.reopened = tell_serving,
 		.ctx = p,
 	};

@@ -35,6 +35,7 @@ struct control_plane_conf { // all borrowed, outlives it, except the slot
 	bool (*watch_ports)(void *ctx, uint64_t now_ns);
 	void *ctx_ports;
 	void (*follow)(void *ctx_ports); // starts a process that takes over
+	struct takeover_devices devices; // of ctx_ports
 	struct takeover_seat seat; // its descriptor is taken by control_plane_start()
 	struct events *events; // what `show events` tells
 	struct tlshs_keylog *keys; // of handshakes, for captures

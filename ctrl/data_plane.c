@@ -405,13 +405,38 @@ void data_plane_take_source_ports(
 
 int data_plane_check_shared(const struct config *c, struct lb_err *reterr)
 {
+	char name[RELAY_MAX_NAME];
 	for (unsigned i = 0; i < c->n_ports; i++)
-		if (!is_af_packet(c->ports[i].device))
+		if (!is_af_packet(c->ports[i].device) && !port_relay_name(c->ports[i].device, name))
 			return lb_err_set(reterr,
 				"ports[%u].device: %s: cannot be taken over, only net_af_packet "
-				"can: the kernel gives its frames to both processes",
+				"and cards on PCI can",
 				i, c->ports[i].device);
 	return 0;
+}
+
+int data_plane_init_relays(
+	const struct config *c, int older_fd, struct relayed_ports *ret, struct lb_err *reterr)
+{
+	const char *devices[CONFIG_MAX_PORTS];
+	if (!c->takeover_socket)
+		return 0;
+	for (unsigned i = 0; i < c->n_ports; i++)
+		devices[i] = c->ports[i].device;
+	return relayed_ports_init(ret, devices, c->n_ports, c->n_workers, older_fd, reterr);
+}
+
+struct takeover_devices data_plane_devices(struct relayed_ports *r)
+{
+	static const struct takeover_device_ops ops = {.lend = relayed_ports_lend,
+		.are_lent = relayed_ports_are_lent,
+		.pass_on = relayed_ports_pass_on,
+		.are_passed_on = relayed_ports_are_passed_on,
+		.take = relayed_ports_take,
+		.drop = relayed_ports_drop,
+		.have_older = relayed_ports_have_older,
+		.tidy = relayed_ports_tidy};
+	return (struct takeover_devices){r->relays ? &ops : NULL, r};
 }
 
 int data_plane_make_exception(const struct config *c, struct port *const *ports,

@@ -6,9 +6,11 @@
 #include "ctrl/base/show_port.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/doctor/host.h"
+#include "ctrl/takeover/devices.h"
 #include "dataplane/eal.h"
 #include "dataplane/exception.h"
 #include "dataplane/port.h"
+#include "dataplane/relayed_ports.h"
 #include "dataplane/worker.h"
 #include "lb/pick/limits.h"
 #include "tlshs/threads.h"
@@ -48,9 +50,14 @@ bool data_plane_describe_tunnels(const struct config *, struct net_tunnels *ret)
 // Which source ports a process of that generation chooses: where none is to follow, all.
 void data_plane_take_source_ports(
 	const struct config *, uint32_t generation, struct worker_conf *ret);
-// Whether two processes can drive all ports at a time: 0, or -EINVAL with reterr, which names one
-// that they can't.
+// Whether all ports can be had beside or after another process: 0, or -EINVAL with reterr, which
+// names one that can't.
 [[nodiscard]] int data_plane_check_shared(const struct config *, struct lb_err *reterr);
+// Where a process can be followed: relayed_ports_init() of its ports, which *ret has to outlive.
+[[nodiscard]] int data_plane_init_relays(
+	const struct config *, int older_fd, struct relayed_ports *ret, struct lb_err *reterr);
+// What takeovers are told of these; borrowed.
+struct takeover_devices data_plane_devices(struct relayed_ports *);
 // Makes and starts the exception path of ports with a kernel, if there are any: *ret stays NULL if
 // not, and is the caller's even on failure. 0, or -EINVAL with reterr.
 [[nodiscard]] int data_plane_make_exception(const struct config *, struct port *const *ports,

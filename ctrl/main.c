@@ -40,6 +40,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 struct daemon {
 	struct events *events; // owned
@@ -55,6 +56,7 @@ struct daemon {
 	struct handover *handover;
 	struct exception *exception; // NULL = no port has a kernel behind it
 	struct port *ports[NET_MAX_PORTS];
+	struct relayed_ports relayed; // those that one process has alone
 	struct show_port shown_ports[NET_MAX_PORTS];
 	struct bond_watch bonds;
 	struct gateway_watch gateways; // of them
@@ -181,11 +183,16 @@ static bool watch_ports(void *ctx, uint64_t now_ns)
 
 static int open_ports(struct daemon *d, struct lb_err *err)
 {
+	int rc = data_plane_init_relays(
+		d->config, d->seat.relay_fd > 0 ? d->seat.relay_fd : -1, &d->relayed, err);
+	if (rc)
+		return rc;
 	for (unsigned i = 0; i < d->config->n_ports; i++) {
 		struct port_conf conf = {.steer = &d->steer, .shared = d->seat.fd >= 0};
 		unsigned carrier = d->config->ports[i].carrier;
 		data_plane_describe_port(d->config, i, &conf);
 		conf.carrier = carrier == i ? NULL : d->ports[carrier];
+		conf.relayed = relayed_ports_find(&d->relayed, i);
 		d->ports[i] = port_new(&conf, err);
 		if (!d->ports[i])
 			return -EINVAL;
@@ -195,7 +202,8 @@ static int open_ports(struct daemon *d, struct lb_err *err)
 				d->shown_ports[i].driver, steering_of(d, i));
 	}
 	steer_settle(&d->steer);
-	return 0;
+	rc = relayed_ports_begin(&d->relayed, d->ports);
+	return rc ? lb_err_set(err, "out of memory for the relay") : 0;
 }
 
 static int make_workers(struct daemon *d, struct lb_err *err)
@@ -227,6 +235,7 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 			.steer = &d->steer,
 			.handover = d->handover,
 			.exception = d->exception,
+			.relays = d->relayed.relays,
 			.handshakes = d->handshakes,
 			.frontends = d->proxy_frontends,
 			.n_frontends = c->n_frontends,
@@ -310,6 +319,7 @@ static void stop_data_plane(struct daemon *d)
 		worker_free(d->threads[i]);
 	tlshs_threads_free(d->handshakes);
 	exception_free(d->exception);
+	relayed_ports_fini(&d->relayed);
 	handover_free(d->handover, port_drop_frame);
 	for (unsigned i = d->config->n_ports; i > 0; i--) // carriers after what they carry
 		port_free(d->ports[i - 1]);
@@ -344,6 +354,7 @@ static int start_control_plane(struct daemon *d, struct lb_err *err)
 		.watch_ports = watch_ports,
 		.ctx_ports = d,
 		.follow = follow,
+		.devices = data_plane_devices(&d->relayed),
 		.seat = d->seat,
 		.events = d->events,
 		.keys = &d->keys,
@@ -406,7 +417,8 @@ static int join(struct daemon *d, bool wanted, struct lb_err *err)
 	d->seat = (struct takeover_seat){.fd = -1, .generation = 1};
 	if (!wanted || data_plane_check_shared(d->config, err) != 0)
 		return wanted ? -EINVAL : 0;
-	return takeover_join(d->config->takeover_socket, SHUNT_VERSION, &d->seat, err);
+	return takeover_join(
+		d->config->takeover_socket, SHUNT_VERSION, d->config->n_workers, &d->seat, err);
 }
 
 int main(int argc, char **argv)
@@ -449,6 +461,8 @@ int main(int argc, char **argv)
 	frontends_free_names(d.config, d.listener_names);
 	xds_bootstrap_free(d.bootstrap);
 	config_free(d.config);
+	if (d.seat.relay_fd > 0)
+		close(d.seat.relay_fd);
 	takeover_spawn_fini(&d.spawn);
 	return ret == 0 ? 0 : 1;
 }

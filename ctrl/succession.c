@@ -56,6 +56,12 @@ static bool has_company(void *ctx, enum lb_company company)
 	return true;
 }
 
+static void follow_relays(void *ctx)
+{
+	workers_send_all(((const struct succession *)ctx)->conf.workers,
+		&(struct lb_command){.kind = LB_COMMAND_RELAYS});
+}
+
 static int lack(struct succession *s, int rc)
 {
 	s->lacks |= rc != 0;
@@ -155,7 +161,8 @@ int succession_new(const struct succession_conf *conf, struct succession **ret, 
 		.take = take_names,
 		.leave = leave,
 		.give_up = give_up,
-		.free_to_go = free_to_go};
+		.free_to_go = free_to_go,
+		.follow_relays = follow_relays};
 	*ret = NULL;
 	if (!conf->config->takeover_socket)
 		return 0;
@@ -170,6 +177,7 @@ int succession_new(const struct succession_conf *conf, struct succession **ret, 
 		.base = loop_base(conf->loop),
 		.ops = &ops,
 		.ctx = s,
+		.devices = conf->devices,
 		.now_ns = twheel_now(loop_wheel(conf->loop)),
 	};
 	s->takeover = takeover_new(&takeover, err);

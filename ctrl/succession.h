@@ -29,6 +29,7 @@ struct succession_conf { // all borrowed, outlives it
 	struct reach *reach;
 	struct service *service;
 	struct shutdown *shutdown;
+	struct takeover_devices devices;
 	void (*reopened)(void *ctx); // ports: who asks there is to hear how we are
 	void *ctx;
 };

@@ -88,6 +88,7 @@ static int open_ports(struct host *h, const struct host_conf *conf, struct lb_er
 			return -EINVAL;
 		h->owns[i] = !from->port;
 		h->queues[i] = port_queue_of(h->ports[i], conf->queue);
+		port_queue_set_relay(h->queues[i], conf->relay, i);
 		h->n_ports++;
 	}
 	return 0;
@@ -111,7 +112,6 @@ static struct net *make_net(struct host *h, const struct host_conf *conf, uint64
 		to->is_shared = from->has_kernel;
 		h->shared |= (uint32_t)from->has_kernel << i;
 	}
-	h->watched = h->shared;
 	return net_new(ports, h->n_ports, conf->max_neighbors, h->wheel, seed);
 }
 
@@ -146,6 +146,7 @@ static int make(struct host *h, const struct host_conf *conf, struct lb_err *ret
 		getrandom(secret, sizeof(secret), 0) != sizeof(secret))
 		return lb_err_set(reterr, "getrandom() failed");
 	h->exception = conf->exception;
+	h->relay = conf->relay;
 	if (open_ports(h, conf, reterr) != 0)
 		return -EINVAL;
 	if (buf_pool_init(&h->chunks, conf->n_chunks) == 0)
@@ -171,6 +172,7 @@ static int make(struct host *h, const struct host_conf *conf, struct lb_err *ret
 		.knows = knows,
 		.ctx = h->tcp};
 	net_set_tcp(h->net, &up);
+	host_follow_relays(h);
 	return 0;
 }
 
@@ -287,6 +289,10 @@ bool host_carry_out(struct host *h, struct lb_link *link, const struct lb_comman
 		net_ping_begin(h->net, &link->ping);
 		return true;
 	}
+	if (command->kind == LB_COMMAND_RELAYS) {
+		host_follow_relays(h);
+		return true;
+	}
 	if (command->kind != LB_COMMAND_INFLIGHT || f->query.kind < LB_INFLIGHT_NEIGHBORS)
 		return false;
 	net_tell_begin(h->net, f);
@@ -308,17 +314,37 @@ static bool is_wanted(const struct lb_capture *to, uint32_t port, enum lb_captur
 	return to && to->ask.interfaces >> port & to->ask.ways >> way & 1;
 }
 
+// Which ports of a host cost more than others.
+static void watch_ports(struct host *h)
+{
+	h->served = h->shared | h->relayed;
+	h->watched = h->served;
+	for (uint32_t p = 0; p < h->n_ports; p++)
+		h->watched |= (uint32_t)(h->rx_taps[p] != NULL) << p;
+}
+
+void host_follow_relays(struct host *h)
+{
+	if (h->relay)
+		relay_end_follow(h->relay);
+	h->relayed = 0;
+	for (uint32_t p = 0; p < h->n_ports; p++)
+		h->relayed |= (uint32_t)(relay_end_has(h->relay, RELAY_TO_OLDER, p) ||
+					 relay_end_has(h->relay, RELAY_TO_NEWER, p))
+		              << p;
+	watch_ports(h);
+}
+
 void host_tap(struct host *h, struct lb_capture *to)
 {
-	h->watched = h->shared;
 	for (uint32_t p = 0; p < h->n_ports; p++) {
 		struct net_tap *tap = &h->taps[p];
 		if (to)
 			net_tap_init(tap, to, h->tunnels, p, port_vlan(h->ports[p]));
 		h->rx_taps[p] = is_wanted(to, p, LB_CAPTURE_RX) ? tap : NULL;
-		h->watched |= (uint32_t)is_wanted(to, p, LB_CAPTURE_RX) << p;
 		port_queue_tap(h->queues[p], is_wanted(to, p, LB_CAPTURE_TX) ? tap : NULL);
 	}
+	watch_ports(h);
 }
 
 bool host_flush(struct host *h)
@@ -350,6 +376,8 @@ struct counter_set host_port_counters(const struct host *h, uint32_t port)
 
 void host_add_groups(struct host *h, struct lb_link *link)
 {
+	if (h->relay)
+		lb_link_add_group(link, "relay", relay_end_counters(h->relay));
 	for (uint32_t i = 0; i < h->n_ports; i++) {
 		snprintf(h->groups[i], sizeof(h->groups[i]), "port%u", i);
 		lb_link_add_group(link, h->groups[i], host_port_counters(h, i));

@@ -21,6 +21,7 @@ struct lb_command;
 struct lb_link;
 struct port;
 struct port_queue;
+struct relay_end;
 struct rte_mbuf;
 
 struct host_port {
@@ -55,6 +56,7 @@ struct host_conf {
 	bool (*is_ours)(void *ctx, const struct tcp_flow *); // see tcp.h
 	void *is_ours_ctx;
 	struct exception_end *exception; // borrowed; NULL = no port has a kernel behind it
+	struct relay_end *relay; // borrowed; NULL = no other process is to have a port
 };
 
 // Allocates all memory. Returns NULL with reterr on failure.
@@ -79,6 +81,9 @@ void host_watch_links(struct host *);
 const char *host_source_for(void *host, const struct ip_addr *dst, struct ip_addr *ret);
 // net_serve() of the host, as for proxy_conf.serve.
 void host_serve(void *host, uint32_t place, const struct ip_addr *);
+
+// Uses the relays that there are by now.
+void host_follow_relays(struct host *);
 
 // Carries out what the control thread wants of the network layer. False = it is not about that.
 bool host_carry_out(struct host *, struct lb_link *, const struct lb_command *);

@@ -16,10 +16,13 @@ struct host {
 	struct port_queue *queues[NET_MAX_PORTS]; // borrowed, one of each port
 	struct net_tap *rx_taps[NET_MAX_PORTS]; // of taps; NULL = what is received is not copied
 	uint32_t shared; // bits: ports with a kernel behind them
-	uint32_t watched; // bits: with either
+	uint32_t relayed; // bits: ports with a relay to another process, which may be far
+	uint32_t served; // bits: ports for which somebody else sends: shared or relayed
+	uint32_t watched; // bits: with any of these, or a tap
 	bool at_shared; // the frame at hand came by a port with a kernel
 	bool passed; // TCP gave the segment that it looked at to the kernel
 	struct exception_end *exception; // borrowed
+	struct relay_end *relay; // borrowed; NULL = none
 	struct net_tap taps[NET_MAX_PORTS]; // of each port that has any
 	struct pool chunks;
 	struct twheel *wheel;
@@ -32,6 +35,13 @@ struct host {
 	};
 	char groups[2 * NET_MAX_PORTS][12]; // names of counter groups
 };
+
+// Of a port with a relay, the rest of what follows the protocols: a frame that may be another
+// process's is given to it. cause: what the protocols made of it.
+void host_relay_give(
+	struct host *, uint32_t port, const struct rte_mbuf *, const struct lb_capture_cause *);
+// Sends what other processes have for that port's device. True = there was something.
+bool host_relay_send(struct host *, uint32_t port);
 
 // False = that port has no device just now. One that is back may have another address.
 bool host_settle(struct host *, uint32_t port);

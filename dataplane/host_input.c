@@ -75,6 +75,24 @@ static __attribute__((noinline)) void input_shared(
 	}
 }
 
+// Of a port with a relay to another process, which may be tapped, too. Its kernel is nobody's.
+static __attribute__((noinline)) void input_relayed(
+	struct host *h, uint32_t port, struct rte_mbuf *const *frames, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct rte_mbuf *m = frames[i];
+		struct net_tap *tap = h->rx_taps[port];
+		if (tap)
+			show(tap, m);
+		h->any_drop = 0; // of others
+		input(h, port, m);
+		struct lb_capture_cause cause = cause_of(h);
+		if (tap)
+			set_cause(tap, cause);
+		host_relay_give(h, port, m, &cause);
+	}
+}
+
 static __attribute__((noinline)) void show_cause(struct host *h, uint32_t port)
 {
 	set_cause(h->rx_taps[port], cause_of(h));
@@ -103,6 +121,8 @@ static void input_many(struct host *h, uint32_t port, struct rte_mbuf *const *fr
 			input(h, port, frames[i]);
 	else if (h->shared >> port & 1)
 		input_shared(h, port, frames, n);
+	else if (h->relayed >> port & 1)
+		input_relayed(h, port, frames, n);
 	else if (n == 1) // as most are where little comes: without the registers of a loop
 		input_tapped(h, port, frames[0]);
 	else
@@ -114,14 +134,42 @@ void host_input(struct host *h, uint32_t port, struct rte_mbuf *m)
 	input_many(h, port, &m, 1);
 }
 
+// What others have for the port's device: the kernel behind it, or another process.
+static __attribute__((noinline)) bool send_of_others(struct host *h, uint32_t port)
+{
+	if (h->shared >> port & 1)
+		return exception_end_send(h->exception, port, h->net);
+	return host_relay_send(h, port);
+}
+
+// Of a port whose device is another process's: what that gives us of it.
+static __attribute__((noinline)) bool poll_far(
+	struct host *h, uint32_t port, host_sort_fn sort, void *ctx)
+{
+	struct rte_mbuf *frames[PORT_BURST];
+	if (port_queue_far(h->queues[port]) == RELAY_NONE)
+		return false;
+	uint32_t n = PORT_BURST, n_all = 0;
+	for (int burst = 0; burst < PORT_MAX_BURSTS && n == PORT_BURST; burst++) {
+		n = port_queue_rx_far(h->queues[port], frames);
+		uint32_t kept = sort ? sort(ctx, port, frames, n) : n;
+		input_many(h, port, frames, kept);
+		port_queue_done(h->queues[port], frames, kept);
+		n_all += n;
+	}
+	return host_relay_send(h, port) || n_all > 0;
+}
+
 bool host_poll(struct host *h, host_sort_fn sort, void *ctx)
 {
 	struct rte_mbuf *frames[PORT_BURST];
 	bool any = false;
 	net_follow_gateways(h->net);
 	for (uint32_t p = 0; p < h->n_ports; p++) {
-		if (!port_queue_is_live(h->queues[p]) && !host_settle(h, p))
+		if (!port_queue_is_live(h->queues[p]) && !host_settle(h, p)) {
+			any |= poll_far(h, p, sort, ctx);
 			continue;
+		}
 		uint32_t n = PORT_BURST;
 		for (int burst = 0; burst < PORT_MAX_BURSTS && n == PORT_BURST; burst++) {
 			n = port_queue_rx(h->queues[p], frames);
@@ -130,8 +178,8 @@ bool host_poll(struct host *h, host_sort_fn sort, void *ctx)
 			port_queue_done(h->queues[p], frames, kept);
 			any |= n > 0;
 		}
-		if (h->shared >> p & 1)
-			any |= exception_end_send(h->exception, p, h->net);
+		if (h->served >> p & 1)
+			any |= send_of_others(h, p);
 	}
 	return any;
 }

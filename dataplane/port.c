@@ -60,13 +60,19 @@ struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
 		return NULL;
 	}
 	port->conf = *conf;
+	port->conf.relayed = NULL;
 	port->n_queues = conf->n_queues;
 	port->status.error = port->error;
 	port->status.merged = port->merged;
-	if ((conf->carrier ? join_trunk(port, reterr) : take_device(port, reterr)) != 0) {
+	int rc = conf->carrier   ? join_trunk(port, reterr)
+	         : conf->relayed ? port_relay_new(port, conf->relayed, reterr)
+	                         : take_device(port, reterr);
+	if (rc != 0) {
 		port_free(port);
 		return NULL;
 	}
+	for (uint32_t i = 0; i < port->n_queues && !conf->relayed; i++)
+		port->queues[i].vlan = port->queues[i].wire_vlan;
 	return port;
 }
 
@@ -163,7 +169,7 @@ bool port_verifies_checksums(const struct port *port)
 // then opened again as soon as it is back, for the same queues.
 
 // Of the whole trunk, if it is one.
-static void pass_queues(struct port *port, enum queue_phase phase)
+void port_pass_queues(struct port *port, enum queue_phase phase)
 {
 	const struct port *p;
 	for (uint32_t k = 0; (p = port_trunk_port(port, k)); k++)
@@ -200,7 +206,7 @@ static enum port_event lose(struct port *port, enum port_event event, uint64_t n
 	const struct port *p;
 	for (uint32_t k = 0; port->conf.steer && (p = port_trunk_port(port, k)); k++)
 		steer_distrust(port->conf.steer, p->conf.index);
-	pass_queues(port, QUEUE_STOPPING);
+	port_pass_queues(port, QUEUE_STOPPING);
 	return event;
 }
 
@@ -221,8 +227,38 @@ static enum port_event let_go(struct port *port, uint64_t now_ns)
 		return PORT_EVENT_NONE;
 	end_closing(port);
 	port->stopping = false;
+	if (port->leaves)
+		port_relay_leave(port);
 	retry_in(port, now_ns, RETRY_NS);
 	return PORT_EVENT_NONE;
+}
+
+// That is for the newer process: not a loss.
+static void begin_to_leave(struct port *port)
+{
+	if (port->status.state == PORT_GONE) {
+		port_relay_leave(port);
+	} else if (all_are(port, QUEUE_RUNS)) {
+		port->stopping = true;
+		if (port->conf.steer)
+			steer_distrust(port->conf.steer, port->conf.index);
+		port_pass_queues(port, QUEUE_STOPPING);
+	}
+}
+
+int port_reopen(struct port *port, struct lb_err *reterr)
+{
+	bool is_ours = port->bond || port->claim.name >= 0;
+	int rc = is_ours ? 0 : port_take_claim(port, reterr);
+	if (rc == 0)
+		rc = port_open(port, reterr);
+	if (rc == 0) {
+		become(port, PORT_DOWN, port->status.since_ns);
+		port_pass_queues(port, QUEUE_STARTING);
+		return 0;
+	}
+	port_close(port, true);
+	return rc;
 }
 
 static enum port_event take_again(struct port *port, uint64_t now_ns)
@@ -235,13 +271,11 @@ static enum port_event take_again(struct port *port, uint64_t now_ns)
 	}
 	if (now_ns < port->retry_ns)
 		return PORT_EVENT_NONE;
-	if (port_open(port, &err) == 0) {
+	if (port_reopen(port, &err) == 0) {
 		port->error[0] = '\0';
-		become(port, PORT_DOWN, now_ns);
-		pass_queues(port, QUEUE_STARTING);
+		port->status.since_ns = now_ns;
 		return PORT_EVENT_BACK;
 	}
-	port_close(port, true);
 	uint64_t wait_ns = port->retry_wait_ns * 2;
 	retry_in(port, now_ns, wait_ns < MAX_RETRY_NS ? wait_ns : MAX_RETRY_NS);
 	bool same = strcmp(port->error, err.text) == 0;
@@ -314,8 +348,12 @@ enum port_event port_watch(struct port *port, uint64_t now_ns)
 		port->status = port_carrier(port)->status;
 		return PORT_EVENT_NONE;
 	}
+	if (port->leaves && !port->stopping)
+		begin_to_leave(port);
 	if (port->stopping)
 		return let_go(port, now_ns);
+	if (port->relayed)
+		return PORT_EVENT_NONE;
 	if (port->status.state == PORT_GONE)
 		return take_again(port, now_ns);
 	bool is_there = port_is_there(port);
@@ -326,6 +364,30 @@ enum port_event port_watch(struct port *port, uint64_t now_ns)
 		return lose(port, PORT_EVENT_LOST, now_ns);
 	enum port_event event = port_reset_look(port, now_ns);
 	return event == PORT_EVENT_NONE ? watch_running(port, now_ns) : lose(port, event, now_ns);
+}
+
+void port_pass_on(struct port *port)
+{
+	port->leaves = !port->relayed;
+}
+
+bool port_is_passed_on(struct port *port, uint64_t now_ns)
+{
+	if (!port->relayed)
+		(void)port_watch(port, now_ns);
+	return port->relayed;
+}
+
+void port_take_back(struct port *port, uint64_t now_ns)
+{
+	if (!port->leaves && !port->relayed)
+		return;
+	// One that is being closed is opened when it is.
+	if (port->relayed || port->stopping)
+		become(port, PORT_GONE, now_ns);
+	port->leaves = port->relayed = false;
+	retry_in(port, now_ns, RETRY_NS);
+	port->retry_ns = now_ns;
 }
 
 const struct port_status *port_status(const struct port *port)

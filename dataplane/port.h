@@ -9,6 +9,7 @@
 #pragma once
 
 #include "dataplane/net/net.h"
+#include "dataplane/relay.h"
 #include "lb/base/counter.h"
 #include "lb/base/err.h"
 #include "lb/base/pool.h"
@@ -56,6 +57,10 @@ struct port_conf {
 	uint32_t n_vlans; // of a carrier: ports of its trunk, itself included; 0 = it is none
 	bool has_ip6; // an IPv6 address: the device has to receive its groups
 	bool has_kernel; // behind it, and that may want any group
+	// Another process has the device for now: the port begins without it, as port_pass_on()
+	// would leave it, and with what that process says of it. NULL = it opens its device.
+	// Borrowed for port_new() alone.
+	const struct relay_port *relayed;
 };
 #define PORT_MAX_MTU 9000
 #define PORT_MAX_MEMBERS 8 // of a bond
@@ -105,6 +110,20 @@ enum port_event {
 enum port_event port_watch(struct port *, uint64_t now_ns);
 const struct port_status *port_status(const struct port *); // borrowed; as of the last watch
 
+// A device that a process has alone, and that one after it may have. Its name for both; false = it
+// is none.
+bool port_relay_name(const char *device, char ret[RELAY_MAX_NAME]);
+// The newer process is to have the device: workers let go of it, it is closed, and they have what
+// the relay to that process brings from then on. Several devices at a time are closed side by side.
+void port_pass_on(struct port *);
+// Call until it is true, often.
+bool port_is_passed_on(struct port *, uint64_t now_ns);
+// Opens the device in place of the relay, which takes a second or two. No other process has it any
+// more. Returns 0, or negative with reterr: it is as it was, and may be tried again.
+[[nodiscard]] int port_take(struct port *, struct lb_err *reterr);
+// The newer process came to nothing: port_watch() opens the device as soon as it can.
+void port_take_back(struct port *, uint64_t now_ns);
+
 // A member of a bond.
 enum port_member_state {
 	PORT_MEMBER_GONE, // the device was removed
@@ -150,6 +169,13 @@ struct net_device port_queue_device(struct port_queue *);
 bool port_queue_is_live(const struct port_queue *);
 // Call each turn while it is not live. True = it is live again, with the address in port_mac().
 bool port_queue_settle(struct port_queue *);
+
+// Where the worker's relays end, and the port's number there. Before the worker runs; borrowed.
+void port_queue_set_relay(struct port_queue *, struct relay_end *, uint32_t port);
+// The relay through which the queue has its device; RELAY_NONE = it has one of its own, or none.
+enum relay_side port_queue_far(const struct port_queue *);
+// port_queue_rx() of a queue that is far, which is not live.
+uint32_t port_queue_rx_far(struct port_queue *, struct rte_mbuf **ret_frames);
 
 #define PORT_BURST 32
 #define PORT_MAX_BURSTS 4 // that are read from one port in one turn

@@ -60,13 +60,16 @@ enum queue_phase {
 	QUEUE_STOPPING, // owned by the worker, which must release it
 	QUEUE_RESTS, // owned by ctrl
 	QUEUE_STARTING, // owned by the worker, which may start using it
+	// The device's end is ctrl's, and the worker uses a relay in its place (port_relay.c).
+	QUEUE_FAR,
 };
 
 struct port_queue {
 	uint32_t phase; // enum queue_phase
 	// w: ctrl, before workers run or while the queue rests.
 	uint16_t port_id, index;
-	uint16_t vlan; // 0 = none
+	uint16_t vlan; // 0 = none; the worker's copy, 0 while it is far: no wire is here then
+	uint16_t wire_vlan;
 	bool reads_apart; // what the driver gives is not all there is to it
 	int wait_fd;
 	struct ring_marks marks; // of an AF_PACKET ring
@@ -86,6 +89,9 @@ struct port_queue {
 	uint16_t unsent_len[PORT_MAX_UNSENT];
 	struct port_bond *bond; // the port's; NULL = none
 	bool is_lacp; // of that: its frames leave with ours, so there must be some
+	enum relay_side far; // while QUEUE_FAR
+	uint32_t relay_port; // the port's number there
+	struct relay_end *relay; // borrowed; NULL = none
 	struct net_tap *tap; // borrowed; NULL = nobody copies what is sent
 	uint32_t n_tapped; // of unsent: those that it has seen, or that came before it
 	uint64_t counters[PORT_N_COUNTERS];
@@ -138,6 +144,8 @@ struct port {
 	uint64_t split_ns; // no complaints before: frames that were on their way may still be cut
 	char merged[160]; // what was done about frames that were cut, or is to be
 	bool stopping; // workers are releasing it, or it is being closed
+	bool leaves; // to the newer process, once it is closed
+	bool relayed; // another process has the device, or may take it
 	bool closing; // in a separate thread
 	pthread_t closer; // while closing
 	bool closed; // closing is complete; w: closer (release), r: ctrl (acquire)
@@ -187,6 +195,20 @@ void port_complete_devargs(const struct port_conf *, char *text, size_t size);
 // Finds the device and makes it a port of DPDK's, whose id is then known. Returns 0, or negative
 // with reterr, which begins with the field; call port_close() then.
 [[nodiscard]] int port_probe(struct port *, struct lb_err *reterr);
+
+// Of a queue, once; they outlive the device. False = out of memory.
+[[nodiscard]] bool port_make_mbufs(
+	struct port_queue *, const struct port_conf *, const char *name, int socket);
+// Opens the device again, as it was, and claims it before, if it isn't ours: 0, or negative with
+// reterr, and it is closed.
+[[nodiscard]] int port_reopen(struct port *, struct lb_err *reterr);
+void port_pass_queues(struct port *, enum queue_phase);
+// The port begins behind the relay to the older process: 0, or negative with reterr.
+[[nodiscard]] int port_relay_new(struct port *, const struct relay_port *, struct lb_err *reterr);
+// Its device is closed, and the newer process's from now on.
+void port_relay_leave(struct port *);
+// Sends the batch of a queue that is far.
+uint32_t port_queue_flush_far(struct port_queue *);
 
 // Probes, configures and starts the device; queues without mbufs get theirs. Returns 0, or negative
 // with reterr, which begins with the field; call port_close() then.

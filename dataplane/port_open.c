@@ -61,16 +61,15 @@ static int set_mtu(struct port *port, const struct port_conf *conf,
 }
 
 // They outlive the device: frames may still be with workers when it goes away.
-static bool make_mbufs(struct port_queue *q, const struct port_conf *conf, int socket)
+bool port_make_mbufs(
+	struct port_queue *q, const struct port_conf *conf, const char *name, int socket)
 {
-	char name[RTE_MEMPOOL_NAMESIZE];
 	uint16_t room = port_is_large(conf) ? PORT_LARGE_ROOM : RTE_MBUF_DEFAULT_DATAROOM;
 	uint32_t n = conf->n_mbufs ? conf->n_mbufs : DEFAULT_MBUFS;
 	if (conf->n_members > 1) // each has rings of its own
 		n += (conf->n_members - 1) * 2 * N_DESCRIPTORS;
 	if (conf->n_vlans > 1) // each has batches of its own
 		n += (conf->n_vlans - 1) * (PORT_MAX_READY + PORT_MAX_UNSENT);
-	snprintf(name, sizeof(name), "mbufs-%u-%u", q->port_id, q->index);
 	q->mbufs =
 		rte_pktmbuf_pool_create(name, n, RTE_MIN(MAX_CACHE, CACHED_MBUFS / conf->n_queues),
 			0, (uint16_t)(room + RTE_PKTMBUF_HEADROOM), socket);
@@ -87,12 +86,14 @@ static int make_queue(struct port *port, const struct port_conf *conf, uint16_t 
 	q->port_id = port->id;
 	q->index = index;
 	q->wait_fd = -1;
-	q->vlan = conf->vlan;
+	q->wire_vlan = conf->vlan;
 	q->trunk = port->trunk;
 	q->bond = port->bond;
 	q->is_lacp = conf->bond == PORT_BOND_8023AD;
 	int socket = rte_eth_dev_socket_id(port->id);
-	if (!q->mbufs && !make_mbufs(q, conf, socket)) {
+	char name[RTE_MEMPOOL_NAMESIZE];
+	snprintf(name, sizeof(name), "mbufs-%u-%u", q->port_id, q->index);
+	if (!q->mbufs && !port_make_mbufs(q, conf, name, socket)) {
 		char text[REMEDY_MAX];
 		return lb_err_set(reterr, "ports[%u].device: %s: no memory for its packets: %s",
 			port->conf.index, port->name,
@@ -265,7 +266,7 @@ static int start(struct port *port, const struct port_conf *conf, struct lb_err 
 		q->wait_fd = wait_fd_find(&port->search, port->id, i);
 		if (port_is_driver(port->driver, "net_af_packet"))
 			read_marks(q, conf);
-		q->reads_apart = q->marks.map || q->vlan || q->trunk;
+		q->reads_apart = q->marks.map || q->wire_vlan || q->trunk;
 	}
 	rc = port_trunk_started(port);
 	return rc < 0 ? port_blame(reterr, port, "does not take its VLANs", rc) : 0;

@@ -66,6 +66,8 @@ void port_queue_tap(struct port_queue *q, struct net_tap *tap)
 
 static void drop_unsent(struct port_queue *q)
 {
+	if (!q->n_unsent)
+		return;
 	counter_add(&q->counters[PORT_tx_dropped], q->n_unsent);
 	rte_pktmbuf_free_bulk(q->unsent, q->n_unsent);
 	q->n_unsent = q->n_tapped = 0;
@@ -74,6 +76,10 @@ static void drop_unsent(struct port_queue *q)
 bool port_queue_settle(struct port_queue *q)
 {
 	enum queue_phase phase = phase_of(q);
+	if (phase == QUEUE_FAR) {
+		q->vlan = 0;
+		return false;
+	}
 	drop_unsent(q);
 	if (q->waiting)
 		port_trunk_drop(q);
@@ -83,6 +89,7 @@ bool port_queue_settle(struct port_queue *q)
 		return false;
 	q->n_missed_before = q->counters[PORT_rx_missed];
 	q->n_socket_drops = 0;
+	q->vlan = q->wire_vlan;
 	__atomic_store_n(&q->phase, QUEUE_RUNS, __ATOMIC_RELAXED);
 	return true;
 }
@@ -166,6 +173,45 @@ uint32_t port_queue_rx(struct port_queue *q, struct rte_mbuf **ret_frames)
 	return n;
 }
 
+void port_queue_set_relay(struct port_queue *q, struct relay_end *end, uint32_t port)
+{
+	q->relay = end;
+	q->relay_port = port;
+}
+
+enum relay_side port_queue_far(const struct port_queue *q)
+{
+	return phase_of(q) == QUEUE_FAR ? q->far : RELAY_NONE;
+}
+
+// Each frame in an mbuf, as a device would bring it.
+uint32_t port_queue_rx_far(struct port_queue *q, struct rte_mbuf **ret_frames)
+{
+	enum relay_side side = port_queue_far(q);
+	uint32_t n = 0;
+	uint64_t bytes = 0;
+	for (; n < PORT_BURST && relay_end_has(q->relay, side, q->relay_port); n++) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(q->mbufs);
+		enum relay_way way = RELAY_RECEIVED;
+		uint32_t len = m ? relay_end_take(q->relay, side, q->relay_port, false,
+					   rte_pktmbuf_mtod(m, uint8_t *), q->room, &way)
+		                 : 0;
+		if (!len) {
+			rte_pktmbuf_free(m);
+			break;
+		}
+		m->data_len = (uint16_t)len;
+		m->pkt_len = len;
+		if (way == RELAY_RECEIVED_UNMADE)
+			m->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_NONE;
+		bytes += len;
+		ret_frames[n] = m;
+	}
+	counter_add(&q->counters[PORT_rx_frames], n);
+	counter_add(&q->counters[PORT_rx_bytes], bytes);
+	return n;
+}
+
 bool port_frame_is_verified(const struct rte_mbuf *m)
 {
 	uint64_t is = m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
@@ -206,10 +252,8 @@ uint32_t port_queue_flush(struct port_queue *q)
 	}
 	if (__builtin_expect(q->tap != NULL, 0))
 		show_unsent(q);
-	if (!port_queue_is_live(q)) {
-		drop_unsent(q);
-		return 0;
-	}
+	if (!port_queue_is_live(q))
+		return port_queue_flush_far(q);
 	uint32_t sent = 0;
 	while (sent < offered) {
 		uint16_t n = rte_eth_tx_burst(
@@ -233,6 +277,29 @@ uint32_t port_queue_flush(struct port_queue *q)
 	memmove(q->unsent_len, q->unsent_len + sent, q->n_unsent * sizeof(q->unsent_len[0]));
 	counter_add(&q->counters[PORT_tx_frames], sent);
 	counter_add(&q->counters[PORT_tx_bytes], bytes);
+	return sent;
+}
+
+uint32_t port_queue_flush_far(struct port_queue *q)
+{
+	enum relay_side side = port_queue_far(q);
+	uint32_t sent = 0;
+	uint64_t bytes = 0;
+	// What has a tag yet was meant for the device.
+	for (; !q->vlan && sent < q->n_unsent && relay_end_has(q->relay, side, q->relay_port);
+		sent++) {
+		const struct rte_mbuf *m = q->unsent[sent];
+		size_t len = rte_pktmbuf_data_len(m);
+		if (!relay_end_give(q->relay, side, q->relay_port, RELAY_TO_SEND, false,
+			    rte_pktmbuf_mtod(m, const uint8_t *), len))
+			break;
+		bytes += len;
+	}
+	counter_add(&q->counters[PORT_tx_frames], sent);
+	counter_add(&q->counters[PORT_tx_bytes], bytes);
+	counter_add(&q->counters[PORT_tx_dropped], q->n_unsent - sent);
+	rte_pktmbuf_free_bulk(q->unsent, q->n_unsent);
+	q->n_unsent = q->n_tapped = 0;
 	return sent;
 }
 

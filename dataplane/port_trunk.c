@@ -81,7 +81,7 @@ int port_trunk_join(struct port *port)
 		q->waiting = calloc(1, sizeof(*q->waiting));
 		if (!q->waiting)
 			return -ENOMEM;
-		q->vlan = port->conf.vlan;
+		q->wire_vlan = port->conf.vlan;
 		q->reads_apart = true;
 		q->trunk = carrier->trunk;
 	}

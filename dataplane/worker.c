@@ -21,8 +21,6 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -114,6 +112,7 @@ static struct host *make_host(
 		.is_ours = w->steer->n_workers > 1 ? is_ours : NULL,
 		.is_ours_ctx = w,
 		.exception = w->exception,
+		.relay = relays_end(conf->relays, conf->index),
 	};
 	return host_new(&host, reterr);
 }

@@ -59,6 +59,7 @@ struct worker_conf {
 	struct net_vip vips[NET_MAX_VIPS];
 	uint32_t n_vips;
 	uint32_t n_vip_places; // of snapshots' vips
+	struct relays *relays; // borrowed; NULL = no other process is to have a port
 	enum lb_company company; // at first
 	uint32_t port_part, n_port_parts; // of source ports (tcp_stack_set_ports()); 0 = all
 	// Borrowed, outlive the worker. Each address must be one of a port's, or of a VIP prefix.

@@ -154,12 +154,20 @@ static int hear(int fd, int flags, struct takeover_message *ret, int *ret_given)
 	return n <= 0 ? -EPIPE : takeover_wire_read(bytes, (size_t)n, ret);
 }
 
-int takeover_peer_hear(int fd, unsigned timeout_s, struct takeover_message *ret)
+int takeover_peer_hear_with(
+	int fd, unsigned timeout_s, struct takeover_message *ret, int *ret_given)
 {
 	struct timeval most = {.tv_sec = timeout_s};
+	if (ret_given)
+		*ret_given = -1;
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) != 0)
 		return -errno;
-	return hear(fd, 0, ret, NULL);
+	return hear(fd, 0, ret, ret_given);
+}
+
+int takeover_peer_hear(int fd, unsigned timeout_s, struct takeover_message *ret)
+{
+	return takeover_peer_hear_with(fd, timeout_s, ret, NULL);
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *arg)

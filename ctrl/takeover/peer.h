@@ -29,6 +29,10 @@ int takeover_peer_say(int fd, const struct takeover_message *);
 // Waits; 0, or negative: the other end is gone, silent for timeout_s, or speaks nonsense.
 [[nodiscard]] int takeover_peer_hear(int fd, unsigned timeout_s, struct takeover_message *ret);
 
+// The same, with a descriptor that came with it, which is the caller's; -1 = none did.
+[[nodiscard]] int takeover_peer_hear_with(
+	int fd, unsigned timeout_s, struct takeover_message *ret, int *ret_given);
+
 struct takeover_peer_events {
 	// fd: what came with it, borrowed for the call; -1 = nothing.
 	void (*on_message)(void *ctx, const struct takeover_message *, int fd);

@@ -24,6 +24,7 @@ enum stage {
 	STAGE_GREETING, // somebody has connected
 	STAGE_SHARING, // our workers learn that others will be at the ports
 	STAGE_SHARED, // the newer one gets ready
+	STAGE_CLOSING, // our workers let go of devices that are to be its alone
 	STAGE_GIVEN, // the newer one opens ports
 	STAGE_GIVING, // our workers step back
 	STAGE_FREE, // the newer one is to begin
@@ -31,12 +32,12 @@ enum stage {
 	STAGE_OVER, // we have no place to take, and end
 };
 
-#define JOIN_S 10 // to be heard, and again for an answer to HELLO
-#define N_JOINS 3 // of one who hears nothing, as from a process that was followed just then
 #define READY_NS (300 * NS_PER_SECOND) // until the newer one could serve
 #define ANSWER_NS (5 * NS_PER_SECOND) // for what takes no time
 // For each step, once its names are given. Less than ANSWER_NS: the older one decides first.
 #define BEGIN_NS (3 * NS_PER_SECOND)
+// More, where devices are closed or opened meanwhile, with all memory mapped for them anew.
+#define DEVICES_NS (30 * NS_PER_SECOND)
 
 struct takeover {
 	struct takeover_conf conf;
@@ -46,6 +47,9 @@ struct takeover {
 	struct takeover_peer *older, *newer; // owned; NULL = none
 	struct takeover_door door;
 	bool newer_passes; // listeners: it knows what they are
+	uint32_t newer_workers; // 0 = it can have no devices
+	bool has_relay; // to the older one
+	uint64_t asked_ns; // when we asked for the place
 	uint64_t opened_ns; // when we had ports, and workers began to change places
 	struct takeover_info info;
 };
@@ -65,6 +69,14 @@ static enum lb_company wanted(const struct takeover *t)
 	if (t->stage < STAGE_STEPPING || t->stage >= STAGE_GIVING)
 		return LB_BEHIND;
 	return t->older || t->newer ? LB_FRONT : LB_ALONE;
+}
+
+static void drop_devices(struct takeover *t, bool newer)
+{
+	if (!t->conf.devices.ops)
+		return;
+	takeover_devices_drop(&t->conf.devices, newer, t->now_ns);
+	t->conf.ops->follow_relays(t->conf.ctx);
 }
 
 static void settle(struct takeover *t)
@@ -111,16 +123,18 @@ static void open_ports(struct takeover *t)
 	struct lb_err err = {""};
 	if (t->older && takeover_peer_refuses(t->older))
 		return;
-	if (t->conf.ops->open(t->conf.ctx, &err) != 0) {
+	if (takeover_devices_take(&t->conf.devices, &err) != 0 ||
+		t->conf.ops->open(t->conf.ctx, &err) != 0) {
 		give_up(t, err.text);
 		return;
 	}
-	t->opened_ns = t->now_ns;
+	// The gap of devices began when they were asked for.
+	t->opened_ns = t->has_relay ? t->asked_ns : t->now_ns;
 	if (!t->older) {
 		step_forward(t);
 		return;
 	}
-	enter(t, STAGE_OPENED, ANSWER_NS);
+	enter(t, STAGE_OPENED, ANSWER_NS + (t->has_relay ? DEVICES_NS : 0));
 	takeover_peer_tell(t->older, &(struct takeover_message){.kind = TAKEOVER_OPENED});
 }
 
@@ -159,6 +173,7 @@ static void on_older_end(void *ctx)
 	takeover_peer_free(t->older);
 	t->older = NULL;
 	t->info.n_behind = 0;
+	drop_devices(t, false);
 	tell_chain(t);
 	if (t->stage == STAGE_ASKING)
 		open_ports(t);
@@ -166,7 +181,7 @@ static void on_older_end(void *ctx)
 		step_forward(t);
 	else
 		settle(t);
-	if (t->stage == STAGE_LEFT)
+	if (t->stage >= STAGE_FRONT)
 		t->conf.ops->free_to_go(t->conf.ctx);
 }
 
@@ -209,6 +224,7 @@ static void go_on_without_newer(struct takeover *t, const char *why)
 	t->info.n_failed += t->stage > STAGE_GREETING; // or nobody knows what it was
 	t->info.newer_version[0] = 0;
 	bool was_given = t->stage >= STAGE_GIVEN;
+	drop_devices(t, true);
 	enter(t, STAGE_FRONT, 0);
 	settle(t);
 	if (!was_given)
@@ -229,20 +245,29 @@ static void give_listeners(struct takeover *t)
 
 static void give(struct takeover *t)
 {
-	const char *why = t->conf.ops->busy(t->conf.ctx); // since it came
-	if (why) {
-		go_on_without_newer(t, why);
-		return;
-	}
 	t->conf.ops->share(t->conf.ctx, !t->newer_passes);
 	takeover_door_share(&t->door);
 	if (t->newer_passes)
 		give_listeners(t);
 	int fd = t->conf.ops->bequeath(t->conf.ctx);
-	enter(t, STAGE_GIVEN, BEGIN_NS);
+	bool opens = takeover_devices_are_lent(&t->conf.devices);
+	enter(t, STAGE_GIVEN, opens ? DEVICES_NS : BEGIN_NS);
 	takeover_peer_give(t->newer, &(struct takeover_message){.kind = TAKEOVER_GIVEN}, fd);
 	if (fd >= 0)
 		close(fd);
+}
+
+static void begin_to_give(struct takeover *t)
+{
+	const char *why = t->conf.ops->busy(t->conf.ctx); // since it came
+	if (why) {
+		go_on_without_newer(t, why);
+	} else if (takeover_devices_are_lent(&t->conf.devices)) {
+		enter(t, STAGE_CLOSING, DEVICES_NS);
+		takeover_devices_pass_on(&t->conf.devices);
+	} else {
+		give(t);
+	}
 }
 
 static void on_newer_message(void *ctx, const struct takeover_message *m, int fd)
@@ -254,9 +279,10 @@ static void on_newer_message(void *ctx, const struct takeover_message *m, int fd
 		log_info("newer process", "pid=%d version=%s", (int)takeover_peer_pid_of(t->newer),
 			log_quote(m->text));
 		t->newer_passes = m->passes_listeners;
+		t->newer_workers = m->n_workers;
 		enter(t, STAGE_SHARING, ANSWER_NS);
 	} else if (m->kind == TAKEOVER_TAKE && t->stage == STAGE_SHARED) {
-		give(t);
+		begin_to_give(t);
 	} else if (m->kind == TAKEOVER_OPENED && t->stage == STAGE_GIVEN) {
 		enter(t, STAGE_GIVING, BEGIN_NS);
 		settle(t);
@@ -281,6 +307,11 @@ static void on_newer_end(void *ctx)
 	log_warn("newer process ended", "pid=%d", (int)takeover_peer_pid_of(t->newer));
 	takeover_peer_free(t->newer);
 	t->newer = NULL;
+	if (takeover_devices_are_lent(&t->conf.devices)) {
+		// Whoever is started now is to have them, for new clients.
+		give_up(t, "the newer process ended, and with it what goes through its devices");
+		return;
+	}
 	settle(t);
 }
 
@@ -326,18 +357,29 @@ static void welcome(struct takeover *t)
 		.generation = t->info.generation + 1,
 		.n_behind = t->info.n_behind + 1,
 		.passes_listeners = 1};
+	struct lb_err err = {""};
+	int fd = -1;
 	snprintf(m.text, sizeof(m.text), "%s", t->conf.version);
+	if (takeover_devices_lend(&t->conf.devices, t->newer_workers, &fd, &err) != 0) {
+		go_on_without_newer(t, err.text);
+		return;
+	}
 	enter(t, STAGE_SHARED, READY_NS);
-	takeover_peer_tell(t->newer, &m);
+	takeover_peer_give(t->newer, &m, fd);
+	if (fd < 0)
+		return;
+	close(fd);
+	t->conf.ops->follow_relays(t->conf.ctx);
 }
 
 static void ask(struct takeover *t)
 {
+	t->asked_ns = t->now_ns;
 	if (!t->older) {
 		open_ports(t);
 		return;
 	}
-	enter(t, STAGE_ASKING, ANSWER_NS);
+	enter(t, STAGE_ASKING, ANSWER_NS + (t->has_relay ? DEVICES_NS : 0));
 	takeover_peer_tell(t->older, &(struct takeover_message){.kind = TAKEOVER_TAKE});
 }
 
@@ -371,6 +413,7 @@ static void on_deadline(struct takeover *t)
 void takeover_tick(struct takeover *t, uint64_t now_ns, bool could_serve)
 {
 	t->now_ns = now_ns;
+	takeover_devices_tidy(&t->conf.devices);
 	if (t->deadline_ns && now_ns >= t->deadline_ns)
 		on_deadline(t);
 	else if (t->stage == STAGE_WAITING && could_serve)
@@ -379,6 +422,9 @@ void takeover_tick(struct takeover *t, uint64_t now_ns, bool could_serve)
 		begin_to_serve(t);
 	else if (t->stage == STAGE_SHARING && is_settled(t))
 		welcome(t);
+	else if (t->stage == STAGE_CLOSING &&
+		 takeover_devices_are_passed_on(&t->conf.devices, now_ns))
+		give(t);
 	else if (t->stage == STAGE_GIVING && is_settled(t))
 		free_place(t);
 }
@@ -403,6 +449,7 @@ struct takeover *takeover_new(const struct takeover_conf *conf, struct lb_err *r
 	t->conf = *conf;
 	t->now_ns = conf->now_ns;
 	t->company = takeover_first_company(&conf->seat);
+	t->has_relay = conf->seat.relay_fd > 0;
 	t->info.generation = conf->seat.generation;
 	enter(t, fd < 0 ? STAGE_FRONT : STAGE_WAITING, 0);
 	t->info.n_behind = conf->seat.n_behind;
@@ -437,7 +484,8 @@ bool takeover_is_in_front(const struct takeover *t)
 
 bool takeover_must_stay(const struct takeover *t)
 {
-	return t->stage == STAGE_LEFT && t->older;
+	return t->older &&
+	       (t->stage == STAGE_LEFT || takeover_devices_have_older(&t->conf.devices));
 }
 
 void takeover_info(const struct takeover *t, struct takeover_info *ret)
@@ -448,42 +496,4 @@ void takeover_info(const struct takeover *t, struct takeover_info *ret)
 	                                      : "behind";
 	ret->older = t->older ? takeover_peer_pid_of(t->older) : 0;
 	ret->newer = t->newer ? takeover_peer_pid_of(t->newer) : 0;
-}
-
-static int take_seat(int fd, const char *version, struct takeover_seat *ret, struct lb_err *reterr)
-{
-	struct takeover_message m = {.kind = TAKEOVER_HELLO, .passes_listeners = 1};
-	snprintf(m.text, sizeof(m.text), "%s", version);
-	int rc = takeover_peer_say(fd, &m);
-	rc = rc ? rc : takeover_peer_hear(fd, JOIN_S, &m);
-	if (rc) {
-		lb_err_set(reterr, "the process that serves does not answer");
-		return rc;
-	}
-	if (m.kind == TAKEOVER_REFUSED)
-		return lb_err_set(reterr, "the process that serves refuses: %s", m.text);
-	if (m.kind != TAKEOVER_WELCOME || m.generation < 2 || m.n_behind < 1 ||
-		m.n_behind > TAKEOVER_MAX_BEHIND)
-		return lb_err_set(reterr, "the process that serves said what is not its turn");
-	*ret = (struct takeover_seat){fd, m.generation, m.n_behind, "", m.passes_listeners};
-	snprintf(ret->version, sizeof(ret->version), "%.*s", TAKEOVER_VERSION - 1, m.text);
-	return 0;
-}
-
-int takeover_join(
-	const char *path, const char *version, struct takeover_seat *ret, struct lb_err *reterr)
-{
-	int rc = -EPIPE;
-	*ret = (struct takeover_seat){.fd = -1, .generation = 1};
-	for (int i = 0; i < N_JOINS && rc == -EPIPE; i++) {
-		int fd = takeover_peer_connect(path, JOIN_S, reterr);
-		if (fd == -ENOENT)
-			return 0;
-		rc = fd < 0 ? fd : take_seat(fd, version, ret, reterr);
-		if (rc == 0)
-			return 0;
-		if (fd >= 0)
-			close(fd);
-	}
-	return lb_err_within(reterr, "takeover_socket");
 }

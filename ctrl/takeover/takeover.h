@@ -5,6 +5,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/takeover/devices.h"
 #include "lb/base/company.h"
 #include "lb/base/err.h"
 
@@ -30,10 +31,11 @@ struct takeover_seat {
 	uint32_t n_behind; // behind us, once we are in front
 	char version[TAKEOVER_VERSION]; // of the older one
 	bool passes_listeners; // it does: its ports come with the place
+	int relay_fd; // what its devices come with, for the owner to close; 0 = nothing
 };
 // Asks at this path, and waits for the answer. Returns 0, or -EINVAL with reterr: it refused, say.
-[[nodiscard]] int takeover_join(
-	const char *path, const char *version, struct takeover_seat *ret, struct lb_err *reterr);
+[[nodiscard]] int takeover_join(const char *path, const char *version, uint32_t n_workers,
+	struct takeover_seat *ret, struct lb_err *reterr);
 
 struct takeover_ops {
 	// Why nobody may take the place now, since the newer one would not serve as we do;
@@ -59,6 +61,7 @@ struct takeover_ops {
 	void (*leave)(void *ctx);
 	void (*give_up)(void *ctx, const char *why); // we have no place to take: end, at once
 	void (*free_to_go)(void *ctx); // after leave(): nobody is behind us any more
+	void (*follow_relays)(void *ctx); // workers are to, as devices say; not without these
 };
 
 struct takeover_conf {
@@ -68,6 +71,7 @@ struct takeover_conf {
 	struct event_base *base;
 	const struct takeover_ops *ops;
 	void *ctx;
+	struct takeover_devices devices;
 	uint64_t now_ns;
 };
 // The company of workers at their start.
@@ -81,6 +85,7 @@ void takeover_tick(struct takeover *, uint64_t now_ns, bool could_serve);
 // newer one is given it.
 bool takeover_is_in_front(const struct takeover *);
 // Whether another process must go before this one, once that has left: its clients would be reset.
+// So they would be, if their frames go through a device of ours, at any end of ours.
 bool takeover_must_stay(const struct takeover *);
 
 struct takeover_info {

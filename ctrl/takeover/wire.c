@@ -8,7 +8,7 @@
 #define HEAD 8
 #define FIELD_HEAD 4
 
-enum field { FIELD_GENERATION = 1, FIELD_BEHIND, FIELD_TEXT, FIELD_LISTENERS };
+enum field { FIELD_GENERATION = 1, FIELD_BEHIND, FIELD_TEXT, FIELD_LISTENERS, FIELD_WORKERS };
 
 static const uint8_t magic[4] = {'S', 'H', 'T', 'O'};
 
@@ -41,7 +41,7 @@ static size_t put_number(uint8_t *at, enum field id, uint32_t n)
 
 size_t takeover_wire_write(const struct takeover_message *m, uint8_t ret[TAKEOVER_MAX_MESSAGE])
 {
-	_Static_assert(HEAD + 4 * FIELD_HEAD + 12 + TAKEOVER_TEXT <= TAKEOVER_MAX_MESSAGE, "room");
+	_Static_assert(HEAD + 5 * FIELD_HEAD + 16 + TAKEOVER_TEXT <= TAKEOVER_MAX_MESSAGE, "room");
 	memcpy(ret, magic, sizeof(magic));
 	put16(ret + 4, FORMAT);
 	put16(ret + 6, m->kind);
@@ -52,6 +52,8 @@ size_t takeover_wire_write(const struct takeover_message *m, uint8_t ret[TAKEOVE
 		len += put_number(ret + len, FIELD_BEHIND, m->n_behind);
 	if (m->passes_listeners)
 		len += put_number(ret + len, FIELD_LISTENERS, m->passes_listeners);
+	if (m->n_workers)
+		len += put_number(ret + len, FIELD_WORKERS, m->n_workers);
 	if (m->text[0])
 		len += put_field(ret + len, FIELD_TEXT, m->text, strlen(m->text));
 	return len;
@@ -87,6 +89,8 @@ static int read_field(uint32_t id, const uint8_t *bytes, size_t len, struct take
 		return read_number(bytes, len, &ret->n_behind);
 	case FIELD_LISTENERS:
 		return read_number(bytes, len, &ret->passes_listeners);
+	case FIELD_WORKERS:
+		return read_number(bytes, len, &ret->n_workers);
 	case FIELD_TEXT:
 		return read_text(bytes, len, ret->text);
 	default:

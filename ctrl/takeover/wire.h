@@ -34,6 +34,9 @@ struct takeover_message {
 	// each other.
 	uint32_t passes_listeners; // 0 or 1
 	char text[TAKEOVER_TEXT];
+	// Of HELLO: the sender's, which can have devices that one process has alone, by a relay
+	// that comes with WELCOME (docs/decisions/takeover.md). 0 = it knows of none.
+	uint32_t n_workers;
 };
 
 #define TAKEOVER_MAX_MESSAGE 512

@@ -178,6 +178,19 @@ enum net_foreign net_foreign_of(
 	return NET_NOT_FOREIGN;
 }
 
+bool net_foreign_is_for_all(const uint8_t *frame, size_t len)
+{
+	if (len < ETH_HEADER || is_plain_tcp(frame, len))
+		return false;
+	struct look l = look_at(NULL, frame, len);
+	if (is_about_neighbors(&l))
+		return true;
+	if (!is_icmp(&l) || !l.len)
+		return false;
+	return l.type == ETH_TYPE_IP4 ? l.payload[0] == ICMP_UNREACHABLE
+	                              : l.payload[0] <= ICMP6_LAST_ERROR;
+}
+
 bool net_foreign_is_near(const uint8_t *frame, size_t len)
 {
 	if (len < ETH_HEADER)

@@ -30,6 +30,10 @@ enum net_foreign net_foreign_of(
 // True for what no router of IP passes on, and what none can have: a hop limit of 255 is that of a
 // sender on this very link (RFC 5082), as BFD's is (RFC 5881 5). Strangers beyond it can't send it.
 bool net_foreign_is_near(const uint8_t *frame, size_t len);
+// True for what a second host of the same addresses must hear as well, whatever becomes of it at
+// the first: ARP, neighbor discovery and advertisements of routers, and errors of ICMP, which may
+// quote what it has sent.
+bool net_foreign_is_for_all(const uint8_t *frame, size_t len);
 // Makes the checksum of a TCP segment or UDP datagram whose sender left it to hardware: its field
 // has the sum of the pseudo-header. Frames that have none stay as they are.
 void net_foreign_make_checksum(uint8_t *frame, size_t len);

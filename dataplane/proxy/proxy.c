@@ -259,6 +259,7 @@ void proxy_command(struct proxy *p, const struct lb_command *c)
 	case LB_COMMAND_CAPTURE:
 	case LB_COMMAND_CAPTURE_END:
 	case LB_COMMAND_COMPANY:
+	case LB_COMMAND_RELAYS:
 	case LB_COMMAND_CLEAR_MAXIMA:
 		return;
 	}

@@ -49,6 +49,7 @@ enum lb_command_kind {
 	LB_COMMAND_PROBE,
 	// company: what others answer is left to them from now on; lb_link.company tells that it is
 	LB_COMMAND_COMPANY,
+	LB_COMMAND_RELAYS, // use the ways to other processes that there are by now
 	LB_COMMAND_CLEAR_MAXIMA, // begin anew: the longest turn, the peaks of pools
 	LB_COMMAND_PROBE_END, // probe: let go of its connection; answer PROBE_ENDED once
 };

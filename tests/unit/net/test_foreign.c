@@ -259,6 +259,37 @@ static void it_is_the_same_of_ip6_and_of_tagged_frames(void **state)
 	assert_true(net_foreign_is_near(f, n + 4));
 }
 
+static bool ip_is_for_all(uint8_t protocol, uint8_t type)
+{
+	uint8_t f[256], payload[40] = {type};
+	size_t n = make_ip(f, PEER, OURS, protocol, payload, sizeof(payload));
+	return net_foreign_is_for_all(f, n);
+}
+
+static bool ip6_is_for_all(uint8_t protocol, uint8_t type)
+{
+	uint8_t f[94] = {[12] = 0x86, [13] = 0xdd, [14] = 0x60, [19] = 40, [20] = protocol};
+	f[54] = type;
+	return net_foreign_is_for_all(f, sizeof(f));
+}
+
+static void fl_103_neighbors_routers_and_errors_are_for_all(void **state)
+{
+	uint8_t arp[42] = {[12] = 8, [13] = 6, [15] = 1, [16] = 8, [18] = 6, [19] = 4};
+	for (arp[21] = 1; arp[21] <= 2; arp[21]++) // questions, too: both learn of who asks
+		assert_true(net_foreign_is_for_all(arp, sizeof(arp)));
+	assert_true(ip_is_for_all(1, UNREACHABLE));
+	assert_false(ip_is_for_all(1, 8)); // an echo request is answered once
+	assert_false(ip_is_for_all(6, UNREACHABLE) || ip_is_for_all(UDP, UNREACHABLE));
+	for (uint8_t type = 1; type <= 4; type++)
+		assert_true(ip6_is_for_all(58, type));
+	for (uint8_t type = 134; type <= 136; type++) // routers', neighbors'
+		assert_true(ip6_is_for_all(58, type));
+	assert_false(ip6_is_for_all(58, 128) || ip6_is_for_all(6, 1));
+	assert_false(net_foreign_is_for_all(arp, 13));
+	assert_false(net_foreign_is_for_all(arp, 0));
+}
+
 // FL-24
 static void the_kernels_frames_leave_as_they_are(void **state)
 {
@@ -283,6 +314,7 @@ RUN_SUITE("net/foreign", IN_WORLD(what_we_serve_is_not_the_kernels, setup),
 	IN_WORLD(errors_go_to_both, setup), IN_WORLD(a_port_without_a_kernel_gives_nothing, setup),
 	IN_WORLD(it_is_the_same_with_ip6, setup6),
 	IN_WORLD(a_checksum_that_was_left_to_hardware_is_made, setup),
+	cmocka_unit_test(fl_103_neighbors_routers_and_errors_are_for_all),
 	cmocka_unit_test(what_no_router_passes_on_is_of_the_link),
 	cmocka_unit_test(it_is_the_same_of_ip6_and_of_tagged_frames),
 	IN_WORLD(the_kernels_frames_leave_as_they_are, setup))

@@ -547,7 +547,7 @@ static void fl_71_whether_an_older_one_passes_listeners_is_in_its_welcome(void *
 		}
 		struct takeover_seat seat;
 		int status;
-		assert_int_equal(takeover_join(w.path, "2.0", &seat, &err), 0);
+		assert_int_equal(takeover_join(w.path, "2.0", 1, &seat, &err), 0);
 		assert_int_equal(seat.passes_listeners, passes);
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_int_equal(status, 0);
@@ -565,7 +565,7 @@ static void one_that_hears_nothing_asks_again(void **state)
 	int listener = takeover_peer_listen(w.path, &err);
 	pid_t child = fork();
 	if (child == 0) {
-		int rc = takeover_join(w.path, "2.0", &seat, &err);
+		int rc = takeover_join(w.path, "2.0", 1, &seat, &err);
 		_exit(rc == 0 && seat.generation == 7 ? 0 : 1);
 	}
 	struct takeover_message m = {.kind = TAKEOVER_WELCOME, .generation = 7, .n_behind = 1};
@@ -713,13 +713,13 @@ static void fl_01_without_one_that_serves_the_first_begins(void **state)
 {
 	struct takeover_seat seat;
 	struct lb_err err = {""};
-	assert_int_equal(takeover_join(w.path, "1.0", &seat, &err), 0);
+	assert_int_equal(takeover_join(w.path, "1.0", 1, &seat, &err), 0);
 	assert_int_equal(seat.fd, -1);
 	assert_int_equal(seat.generation, 1);
 	int fd = takeover_peer_listen(w.path, &err); // and one that died leaves its socket
 	assert_true(fd >= 0);
 	close(fd);
-	assert_int_equal(takeover_join(w.path, "1.0", &seat, &err), 0);
+	assert_int_equal(takeover_join(w.path, "1.0", 1, &seat, &err), 0);
 	assert_int_equal(seat.fd, -1);
 	expect_serves(first(), LB_ALONE);
 }

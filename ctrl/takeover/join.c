@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first words with a process that serves, before anything of ours has begun.
+#include "ctrl/takeover/peer.h"
+#include "ctrl/takeover/takeover.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define JOIN_S 10 // to be heard, and again for an answer to HELLO
+#define N_JOINS 3 // of one who hears nothing, as from a process that was followed just then
+
+static int take_seat(int fd, const char *version, uint32_t n_workers, struct takeover_seat *ret,
+	struct lb_err *reterr)
+{
+	int given;
+	struct takeover_message m = {
+		.kind = TAKEOVER_HELLO, .passes_listeners = 1, .n_workers = n_workers};
+	snprintf(m.text, sizeof(m.text), "%s", version);
+	int rc = takeover_peer_say(fd, &m);
+	rc = rc ? rc : takeover_peer_hear_with(fd, JOIN_S, &m, &given);
+	if (rc) {
+		lb_err_set(reterr, "the process that serves does not answer");
+		return rc;
+	}
+	ret->relay_fd = given >= 0 ? given : 0;
+	if (m.kind == TAKEOVER_REFUSED)
+		return lb_err_set(reterr, "the process that serves refuses: %s", m.text);
+	if (m.kind != TAKEOVER_WELCOME || m.generation < 2 || m.n_behind < 1 ||
+		m.n_behind > TAKEOVER_MAX_BEHIND)
+		return lb_err_set(reterr, "the process that serves said what is not its turn");
+	ret->fd = fd;
+	ret->generation = m.generation;
+	ret->n_behind = m.n_behind;
+	ret->passes_listeners = m.passes_listeners;
+	snprintf(ret->version, sizeof(ret->version), "%.*s", TAKEOVER_VERSION - 1, m.text);
+	return 0;
+}
+
+int takeover_join(const char *path, const char *version, uint32_t n_workers,
+	struct takeover_seat *ret, struct lb_err *reterr)
+{
+	int rc = -EPIPE;
+	*ret = (struct takeover_seat){.fd = -1, .generation = 1};
+	for (int i = 0; i < N_JOINS && rc == -EPIPE; i++) {
+		int fd = takeover_peer_connect(path, JOIN_S, reterr);
+		if (fd == -ENOENT)
+			return 0;
+		rc = fd < 0 ? fd : take_seat(fd, version, n_workers, ret, reterr);
+		if (rc == 0)
+			return 0;
+		if (fd >= 0)
+			close(fd);
+	}
+	return lb_err_within(reterr, "takeover_socket");
+}

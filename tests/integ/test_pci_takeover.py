@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process that takes a card on PCI over from another, which goes on through it (`tools/test pci`, docs/takeover.md).
+
+    client and backends 10.81.0.1 -- the card 10.81.0.10 (two processes of shuntd, one after the other)
+"""
+
+import json
+import re
+import signal
+import sys
+import time
+
+import pytest
+
+import resources
+import vm
+from card_world import READY_TIMEOUT_S, CardWorld
+from guest_world import BACKEND
+from lab import wait_until
+from lab_fixtures import module_lab_of
+from testbed import HERE, SENDS_AGAIN, VIP, Testbed
+
+GRPC_BACKEND = (BACKEND[0], 8090)
+SOON_S = 60
+PING_S = 0.01  # between two of them: how well a gap is told
+CARDS = ("virtio", "virtio-vfio", "vmxnet3", "e1000e")
+TAKEOVER = "/run/takeover.sock"
+
+pytestmark = [pytest.mark.timeout(900),
+              pytest.mark.skipif(bool(vm.missing()), reason=vm.missing() or "-")]
+
+
+def only(name):
+    return pytest.mark.parametrize("world", [name], indirect=True)
+
+
+class TakeoverWorld(CardWorld):
+    """gRPC's backend beside the other one, and processes by number."""
+
+    def __init__(self, lab, name):
+        super().__init__(lab, name)
+        if name == "virtio-vfio":  # each page is mapped by the emulated IOMMU, when the card is opened
+            self.eal = '[-m, "160"]'
+        lab.start(vm.NS, "grpc", [sys.executable, HERE / "grpc_server.py", "grpc", ":".join(map(str, GRPC_BACKEND))])
+        everything = resources.virtual_host("all", ["*"], resources.route("/shunt.test.Echo/", "green"),
+                                            resources.route("/", "blue"))
+        self.xds_folder.put(resources.cluster("green"), resources.endpoints("green", GRPC_BACKEND),
+                            resources.route_config("routes", everything))
+        self.n_started = 0
+
+    def configure(self, **changes):
+        config = super().configure(**changes)
+        config.write_text(config.read_text().replace("drain_s: 1\n", "drain_s: 300\n") +
+                          f"takeover_socket: {TAKEOVER}\nlame_duck_s: 1\n")
+        return config
+
+    def launch(self, words="", workers=(1,)):
+        """A process, which may not come to serve."""
+        self.n_started += 1
+        return self.guest.start(f"shuntd-{self.n_started}", f"{self.command(workers=workers)} {words}")
+
+    def begin(self):
+        self.bind()
+        self.daemon = self.launch()
+        self.wait_until_ready()
+        return self.daemon
+
+    def info(self):
+        return self.show("info")
+
+    def follow(self, workers=(1,)):
+        """One that takes over, once it has; the one before."""
+        older = self.daemon
+        self.daemon = self.launch("--takeover", workers)
+        self.daemon.wait_for('msg="took over"', READY_TIMEOUT_S)
+        self.wait_until_ready()
+        return older
+
+    def call(self, name, scenario, **arguments):
+        return self.lab.start(vm.NS, name, [sys.executable, HERE / "grpc_calls.py", f"{VIP}:8080", scenario,
+                                            json.dumps(arguments)])
+
+
+class Pings:
+    """Echo requests at a pace: the longest time without an answer is the gap of frames."""
+
+    def __init__(self, world):
+        self.process = world.lab.start(vm.NS, f"pings-{world.n_started}", ["ping", "-D", "-i", str(PING_S), VIP])
+
+    def longest_gap_s(self):
+        self.process.signal(signal.SIGINT)
+        self.process.wait(SOON_S)
+        times = [float(t) for t in re.findall(r"^\[(\d+\.\d+)\].* bytes from", self.process.output(), re.M)]
+        assert len(times) > 10
+        return max(b - a for a, b in zip(times, times[1:]))
+
+
+class Load:
+    """Streams, and calls beside them, from before a takeover to behind it."""
+
+    def __init__(self, world):
+        self.stop_streams, self.stop_calls = (world.lab.dir / f"stop-{name}-{world.n_started}"
+                                              for name in ("streams", "calls"))
+        self.streams = world.call("streams", "held_chats", stop_file=str(self.stop_streams))
+        wait_until(lambda: "ready" in self.streams.output(), SOON_S, "streams")
+        self.calls = world.call("steady", "steady", stop_file=str(self.stop_calls), parallel=2, options=SENDS_AGAIN)
+        time.sleep(2)
+
+    def end_streams(self):
+        """No message of them was lost."""
+        self.stop_streams.touch()
+        assert min(Testbed.calls_result(self.streams)["rounds"]) > 10
+
+    def end_calls(self):
+        """None failed."""
+        self.stop_calls.touch()
+        assert Testbed.calls_result(self.calls)["calls"] > 10
+
+
+@pytest.fixture(name="world", scope="module", params=CARDS)
+def fixture_world(request):
+    with module_lab_of(request) as lab:
+        yield TakeoverWorld(lab, request.param)
+
+
+def relay(world):
+    return world.workers()[0]["relay"]
+
+
+def test_fl_101_a_takeover_of_a_card_fails_no_call_and_cuts_no_stream(world):
+    """FL-101, FL-102, FL-103, FL-104."""
+    world.begin()
+    load, pings = Load(world), Pings(world)
+    older = world.follow()
+    time.sleep(3)  # of streams that go through the newer one
+    gap_s = pings.longest_gap_s()
+    info = world.info()
+    print(f"gap: {gap_s * 1000:.0f} ms without an answer, takeover_gap_ms {info['takeover_gap_ms']}")
+    assert info["generation"] == 2 and info["role"] == "front" and info["processes_behind"] == 1
+    told = relay(world)
+    assert told["given"] > 0 and told["taken"] > 0 and told["malformed"] == 0, told
+    assert older.alive()
+    load.end_streams()
+    older.wait(SOON_S)
+    assert "requests_cut=0" in older.output()
+    load.end_calls()
+    assert world.load().perfect
+    world.stop()
+
+
+# Says what a newer process would, up to the place, and ends.
+IMPOSTOR = """
+import socket, struct
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.settimeout(30)
+s.connect("{path}")
+def say(kind, more=b""):
+    s.send(b"SHTO" + struct.pack(">HH", 1, kind) + more)
+    return struct.unpack(">H", s.recv(600)[6:8])[0]
+assert say(1, struct.pack(">HHI", 5, 4, 1)) == 2
+assert say(3) == 4
+"""
+
+
+@only("virtio")
+def test_fl_105_a_newer_process_that_fails_gives_the_card_back(world):
+    """With the card in its hands, and before; calls and streams go on."""
+    serving = world.begin()
+    load, pings = Load(world), Pings(world)
+    dies = world.launch("--takeover")
+    wait_until(lambda: world.info()["newer"], SOON_S, "the newer process")
+    dies.signal("KILL")
+    wait_until(lambda: world.info()["takeovers_failed"] == 1, SOON_S, "its end to be heard of")
+    script = world.lab.dir / "impostor.py"
+    script.write_text(IMPOSTOR.format(path=TAKEOVER))
+    world.guest.run(f"/usr/bin/python3 {script}")
+    serving.wait_for("device back", SOON_S)
+    time.sleep(3)
+    print(f"gap: {pings.longest_gap_s() * 1000:.0f} ms without an answer")
+    load.end_streams()
+    load.end_calls()
+    assert world.load().perfect
+    info = world.info()
+    assert info["takeovers_failed"] == 2 and info["role"] == "front" and info["pid"] == serving.pid
+    world.stop()
+
+
+@only("virtio")
+def test_fl_106_the_older_one_ends_when_the_newer_one_does_and_the_card_is_free(world):
+    world.begin()
+    streams = world.call("streams", "held_chats", stop_file=str(world.lab.dir / "never"))
+    wait_until(lambda: "ready" in streams.output(), SOON_S, "streams")
+    older = world.follow()
+    world.daemon.signal("KILL")
+    older.wait(SOON_S)
+    assert "the newer process ended" in older.output()
+    world.begin()
+    streams.wait(SOON_S)  # it hears from the next one that nobody knows its connection
+    assert world.load().perfect
+    world.stop()
+
+
+@only("virtio")
+def test_fl_107_frames_go_through_each_of_three_with_other_numbers_of_workers(world):
+    world.begin()
+    load = Load(world)
+    first = world.follow(workers=(1, 2))
+    second = world.follow()
+    time.sleep(3)
+    assert world.info()["processes_behind"] == 2
+    load.end_streams()
+    first.wait(SOON_S)
+    second.wait(SOON_S)
+    assert all("requests_cut=0" in p.output() for p in (first, second))
+    load.end_calls()
+    assert world.load().perfect
+    world.stop()
