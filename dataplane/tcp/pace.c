@@ -23,7 +23,7 @@ bool tcp_pace_holds(struct tcp_conn *c, uint32_t len)
 {
 	if (c->stack->conf.unpaced)
 		return false;
-	uint64_t two = price_ns(c, 2 * c->mss);
+	uint64_t two = price_ns(c, max_u32(2 * c->mss, len)); // or a probe (mss.h)
 	uint64_t burst = two > TWHEEL_NS_PER_TICK ? two : TWHEEL_NS_PER_TICK;
 	if (c->pace_ns + price_ns(c, len) <= tcp_now(c->stack) + burst)
 		return false;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dataplane/tcp/mss.h"
 #include "tests/unit/tcp/rig.h"
 
 // An open connection with these, beyond slow start, whose peer has a window of 2 MiB.
@@ -70,6 +71,26 @@ static void fast_ways_have_bursts_of_a_millisecond(void **state)
 {
 	open_conn(400, 20000);
 	assert_paced(400, 240);
+}
+
+// TCP-211, TCP-169: or the timer would be due at once, again and again.
+static void a_probe_of_three_segments_leaves_when_its_time_has_come(void **state)
+{
+	open_conn(20, 100000);
+	struct tcp_conn *c = rig.conn;
+	c->path_guess = 512;
+	c->guessed_path = true;
+	c->path_at_ms = (uint32_t)(tcp_now(rig.stack) / NS_PER_MS) + 20;
+	tcp_mss_refresh(c);
+	rig_write_n(20 * MSS);
+	for (unsigned ms = 0; ms < 30; ms++) {
+		(void)n_sent();
+		uint64_t at = c->deadlines[TCP_TIMER_PACE];
+		assert_true(!at || at > tcp_now(rig.stack));
+		rig_after_ms(1);
+	}
+	assert_int_equal(rig_count(TCP_path_probes), 1);
+	rig_skip();
 }
 
 // TCP-141
@@ -267,7 +288,9 @@ static void what_is_reported_is_not_in_flight(void **state)
 
 RUN_SUITE("tcp/pacing", CASE(what_cwnd_allows_leaves_within_a_round_trip),
 	CASE(slow_start_is_paced_at_twice_the_window), CASE(slow_ways_have_bursts_of_two_segments),
-	CASE(fast_ways_have_bursts_of_a_millisecond), CASE(ten_segments_are_never_held_back),
+	CASE(fast_ways_have_bursts_of_a_millisecond),
+	CASE(a_probe_of_three_segments_leaves_when_its_time_has_come),
+	CASE(ten_segments_are_never_held_back),
 	CASE(messages_beyond_ten_segments_in_flight_are_paced_too), CASE(short_ways_are_not_paced),
 	CASE(an_ack_lets_out_no_more_than_a_burst), CASE(acks_of_a_flight_that_filled_cwnd_grow_it),
 	CASE(what_leaves_room_in_cwnd_does_not_grow_it),
