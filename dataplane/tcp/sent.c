@@ -68,6 +68,7 @@ static void account(struct tcp_conn *c, uint8_t fate, uint32_t len)
 	c->sacked_bytes += fate & TCP_RUN_SACKED ? len : 0;
 	c->lost_bytes += fate & TCP_RUN_LOST ? len : 0;
 	c->has_reports = c->sacked_bytes != 0;
+	c->has_lost = c->lost_bytes != 0;
 }
 
 void tcp_sent_mark(struct tcp_conn *c, struct tcp_run *r, uint8_t fate)

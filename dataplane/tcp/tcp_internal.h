@@ -108,7 +108,8 @@ struct tcp_conn {
 	// Its segments may take the fast path (fast_path.c).
 	union {
 		struct {
-			uint8_t state; // enum tcp_state
+			uint8_t state : 7; // enum tcp_state
+			uint8_t has_lost : 1; // lost_bytes is not zero
 			uint8_t n_backoff; // doublings of the retransmission timeout
 			uint8_t n_dup_acks;
 			uint8_t n_dup_acks_due; // that the next flush must send (RFC 5681 4.2)

@@ -264,7 +264,7 @@ static void check_runs(struct tcp_conn *c)
 	}
 	CHECK(c->n_runs == n - 1 && n - 1 <= TCP_MAX_RUNS);
 	CHECK(sacked == c->sacked_bytes && lost == c->lost_bytes);
-	CHECK(c->has_reports == (sacked != 0));
+	CHECK(c->has_reports == (sacked != 0) && c->has_lost == (lost != 0));
 	// What is lost is found again: by a repetition to come, or by the timer.
 	CHECK(!c->lost_bytes || c->deadlines[TCP_TIMER_RTX]);
 }

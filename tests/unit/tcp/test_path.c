@@ -186,6 +186,47 @@ static void a_small_path_in_a_recovery_leaves_its_threshold(void **state)
 	rig_skip();
 }
 
+// The tenth and all before it arrive only when the first was repeated twice, so that the
+// eleventh, which left before that, is lost, too. Returns what leaves next.
+static uint32_t next_after_a_second_loss(bool slow_path)
+{
+	const uint32_t piece = 1300 - 40 - 12, ten = 1 + 10 * piece;
+	rig.conf.unpaced = false;
+	rig.conf.slow_path = slow_path;
+	rig_restart();
+	rig_accept(full);
+	rig.conn->srtt_ns = 100 * NS_PER_MS;
+	rig.conn->cc.cwnd = rig.conn->cc.ssthresh = 40 * MSS;
+	rig_write_n(40 * MSS);
+	rig_after_ms(100);
+	rig_skip();
+	too_big(1, 1300);
+	rig_after_ms(20);
+	struct tcp_opts reports = {.has_ts = true, .ts_val = 2, .n_sack = 1};
+	reports.sack[0] = (struct tcp_sack_block){rig.iss + 1 + piece, rig.iss + ten};
+	IN(.flags = ACK, .seq = 1, .ack = 1, .opts = reports);
+	rig_skip();
+	rig_after_ms(25);
+	rig_skip();
+	assert_true(rig.conn->snd_nxt != rig.conn->snd_max);
+	IN(.flags = ACK, .seq = 1, .ack = ten, .opts = {.has_ts = true, .ts_val = 3});
+	assert_false(rig.conn->has_reports);
+	assert_true(rig.conn->lost_bytes != 0);
+	for (unsigned ms = 0; ms < 10 && !rig_peek(); ms++)
+		rig_after_ms(1);
+	uint32_t seq = rig_out()->seq;
+	rig_skip();
+	return seq;
+}
+
+// TCP-212, TCP-97: where nothing else is rare.
+static void what_is_lost_again_while_all_is_repeated_goes_first(void **state)
+{
+	const uint32_t ten = 1 + 10 * (1300 - 40 - 12);
+	assert_int_equal(next_after_a_second_loss(true), ten);
+	assert_int_equal(next_after_a_second_loss(false), ten);
+}
+
 // Everything sent since is acknowledged. Returns the length of the longest segment.
 static size_t acknowledge_all(void)
 {
@@ -347,6 +388,7 @@ RUN_SUITE("tcp/path", CASE(what_was_too_long_goes_out_again_in_smaller_pieces),
 	CASE(the_floor_is_1280_of_ipv6), CASE(a_timeout_does_not_forget_it),
 	CASE(what_the_peer_reported_is_not_sent_again),
 	CASE(a_small_path_in_a_recovery_leaves_its_threshold),
+	CASE(what_is_lost_again_while_all_is_repeated_goes_first),
 	CASE(three_timeouts_make_segments_shorter), CASE(no_segment_of_ipv6_is_shorter_than_1220),
 	CASE(short_segments_that_get_lost_are_not_too_long),
 	CASE(a_probe_that_arrives_ends_a_wrong_guess),
