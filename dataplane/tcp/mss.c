@@ -87,8 +87,10 @@ void tcp_mss_timed_out(struct tcp_conn *c)
 	tcp_mss_refresh(c);
 }
 
-static void found(struct tcp_conn *c)
+void tcp_mss_learn(struct tcp_conn *c)
 {
+	if (!c->path_probe || !seq_le(c->path_probe_end, c->snd_una))
+		return;
 	c->path_guess = (uint16_t)(c->path_probe + options(c));
 	c->path_probe = 0;
 	if (c->path_guess >= whole(c)) {
@@ -96,6 +98,9 @@ static void found(struct tcp_conn *c)
 		c->guessed_path = false;
 	}
 	tcp_mss_refresh(c);
+	// RFC 5681 3.1: both count segments, and losses may have left less than one of these.
+	c->cc.cwnd = max_u32(c->cc.cwnd, c->mss);
+	c->cc.ssthresh = max_u32(c->cc.ssthresh, 2 * c->mss);
 }
 
 // 0 = no longer one is left to be tried.
@@ -114,8 +119,6 @@ static uint32_t next_size(const struct tcp_conn *c)
 
 uint32_t tcp_mss_piece(struct tcp_conn *c, uint32_t room)
 {
-	if (c->path_probe && seq_le(c->path_probe_end, c->snd_una))
-		found(c);
 	bool quiet = !c->path_probe && !c->in_recovery && !c->has_reports && !c->in_loss &&
 	             !c->n_backoff;
 	if (!c->guessed_path || !quiet || c->snd_nxt != c->snd_max ||

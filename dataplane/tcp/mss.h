@@ -23,7 +23,9 @@ void tcp_mss_refresh(struct tcp_conn *);
 
 // After a timeout, before n_backoff grows. The caller refreshes.
 void tcp_mss_timed_out(struct tcp_conn *);
-// While guessed_path: how long the next new segment may be, with so much room in the windows;
+// While guessed_path: did the probe that is out arrive? cwnd is a segment at least then.
+void tcp_mss_learn(struct tcp_conn *);
+// Likewise: how long the next new segment may be, with so much room in the windows;
 // longer than the connection's MSS if it is to be a probe.
 uint32_t tcp_mss_piece(struct tcp_conn *, uint32_t room);
 void tcp_mss_probed(struct tcp_conn *, uint32_t len, uint32_t end); // it was sent

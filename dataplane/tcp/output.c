@@ -208,6 +208,8 @@ static bool next_piece(struct tcp_conn *c, uint32_t *ret_len, bool *ret_fin)
 		c->snd_nxt = tcp_sent_gap(c, c->snd_nxt, &gap);
 	if (!tcp_output_pending(c))
 		return false;
+	if (c->guessed_path)
+		tcp_mss_learn(c);
 	uint32_t sent = c->snd_nxt - c->snd_una;
 	uint32_t unsent = (uint32_t)c->sendq.len - sent;
 	uint32_t flight = tcp_sent_pipe(c);

@@ -381,6 +381,23 @@ static void a_lost_probe_at_the_end_has_failed_too(void **state)
 	assert_in_range(rig.conn->mss, 1024, 1240);
 }
 
+// TCP-213: what losses left of cwnd is two of the short ones.
+static void one_of_the_longer_segments_fits_into_cwnd(void **state)
+{
+	guess(PLAIN, 7000);
+	for (unsigned i = 0; i < 50 && !rig.conn->path_probe; i++) {
+		acknowledge_all();
+		rig_after_ms(100);
+	}
+	assert_true(rig.conn->path_probe != 0);
+	acknowledge_all();
+	rig.conn->cc.cwnd = rig.conn->cc.ssthresh = 1024;
+	assert_int_equal(rig_out()->len, MSS);
+	assert_int_equal(rig.conn->mss, MSS);
+	assert_int_equal(rig.conn->cc.ssthresh, 2 * MSS); // what a recovery leaves
+	rig_skip();
+}
+
 RUN_SUITE("tcp/path", CASE(what_was_too_long_goes_out_again_in_smaller_pieces),
 	CASE(options_count_into_the_room_that_is_left), CASE(a_small_path_is_no_congestion),
 	CASE(of_one_flight_one_message_counts), CASE(only_what_is_outstanding_is_believed),
@@ -393,4 +410,5 @@ RUN_SUITE("tcp/path", CASE(what_was_too_long_goes_out_again_in_smaller_pieces),
 	CASE(short_segments_that_get_lost_are_not_too_long),
 	CASE(a_probe_that_arrives_ends_a_wrong_guess),
 	CASE(probes_find_the_longest_common_size_that_passes),
-	CASE(a_lost_probe_at_the_end_has_failed_too))
+	CASE(a_lost_probe_at_the_end_has_failed_too),
+	CASE(one_of_the_longer_segments_fits_into_cwnd))
