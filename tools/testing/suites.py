@@ -21,6 +21,8 @@ LONG = [
     ["tests/unit/lb/test_lb_swaps", "10000"],
     ["tests/sim/proxy/proxy_sim", "1000", "1000"],
     ["tests/sim/proxy/proxy_sim", "2000", "1000"],
+    ["tests/sim/tcp/tcp_linux_peer", "1", "200"],
+    ["tests/sim/tcp/tcp_random_input", "40000"],
     ["tests/sim/tcp/tcp_sim", *TCP_SEEDS],
     ["tests/sim/balance/balance_random", "1000", "2000"],
     ["tests/sim/xds/xds_sim", "1000", "2000", "100"],

@@ -2,11 +2,14 @@
 // Our TCP against the kernel's, over a TUN device in a network namespace of its own, in real time:
 // echo both ways with half-close, with and without loss, with options switched off in the kernel,
 // refusals, resets, closed windows and keep-alives. Exits 77 where namespaces or TUN are missing.
-// Usage: tcp_linux_peer [seed].
+// Usage: tcp_linux_peer [seed [count]]: so many echoes over random networks, each of its own seed,
+// in place of all that
 // Thread: one; the kernel's side runs in a child process.
 #include "dataplane/tcp/tcp_internal.h"
 #include "lb/base/rand.h"
 #include "lb/base/time.h"
+#include "tests/support/faultlink/frame.h"
+#include "tests/support/faultlink/line.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,9 +19,11 @@
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -29,7 +34,8 @@
 #define ECHO_PORT 7
 #define STALL_PORT 8 // reads nothing for a while
 #define ABORT_PORT 9 // resets at the first byte
-#define PATIENCE_NS (25 * NS_PER_SECOND)
+#define PATIENCE_NS (60 * NS_PER_SECOND)
+#define ETHERNET 14 // bytes in front of IP, for a line
 #define EXIT_SKIP 77
 #define ECT0 2 // of the two bits of RFC 3168 5
 #define CE 3
@@ -42,6 +48,9 @@ static struct {
 	struct twheel *wheel;
 	struct pool chunks;
 	struct tcp_stack *stack;
+	// What delays and harms packets to the kernel and from it; NULL = nothing does.
+	struct line *lines[2];
+	uint64_t lines_ns; // when they began
 	uint8_t out[2048];
 	uint16_t ip_id;
 	// Our client connection, if the case has one.
@@ -51,6 +60,24 @@ static struct {
 	enum tcp_close_reason reason;
 } rig;
 
+static void tell(const struct tcp_conn *c)
+{
+	fprintf(stderr,
+		"connection: rare %" PRIx64 ", got %u, kept %zu, window %u; una %u, nxt %u, max %u,"
+		" queued %zu, lost %u, reported %u, cwnd %u, mss %u, window %u, backoff %u, RTO"
+		" %" PRIu64 " ms, deadlines (ms from now)",
+		c->rare, c->rcv_nxt - c->irs, c->recvq.len, c->rcv_adv - c->rcv_nxt,
+		c->snd_una - c->iss, c->snd_nxt - c->iss, c->snd_max - c->iss, c->sendq.len,
+		c->lost_bytes, c->sacked_bytes, c->cc.cwnd, c->mss, c->snd_wnd, c->n_backoff,
+		c->rto_ns / NS_PER_MS);
+	for (unsigned i = 0; i < TCP_N_TIMERS; i++)
+		fprintf(stderr, " %" PRId64,
+			c->deadlines[i] ? (int64_t)(c->deadlines[i] - tcp_now(rig.stack)) /
+						  (int64_t)NS_PER_MS
+					: 0);
+	fputc('\n', stderr);
+}
+
 static _Noreturn void fail(const char *what)
 {
 	static const char *const names[] = {TCP_COUNTERS(COUNTER_NAME)};
@@ -58,6 +85,8 @@ static _Noreturn void fail(const char *what)
 	for (unsigned i = 0; rig.stack && i < TCP_N_COUNTERS; i++)
 		if (rig.stack->counters[i])
 			fprintf(stderr, "%26s %" PRIu64 "\n", names[i], rig.stack->counters[i]);
+	for (uint32_t i = 0; rig.stack && i < pool_n_seen(&rig.stack->conns); i++)
+		tell(pool_at(&rig.stack->conns, i));
 	exit(1);
 }
 
@@ -89,6 +118,21 @@ static uint16_t ip_sum(const uint8_t *p)
 	return (uint16_t) ~((sum & 0xffff) + (sum >> 16));
 }
 
+static void write_device(const uint8_t *packet, size_t len)
+{
+	bool is_ip = packet[0] >> 4 == 4; // else a line has changed that, and the device refuses
+	if (is_ip && write(rig.tun, packet, len) < 0 && errno != EAGAIN && errno != ENOBUFS)
+		fail("cannot write to the device");
+}
+
+// Into a line, which knows frames.
+static void put(unsigned way, const uint8_t *packet, size_t len)
+{
+	uint8_t frame[ETHERNET + 2048] = {[12] = 8};
+	memcpy(frame + ETHERNET, packet, len);
+	(void)!line_put(rig.lines[way], frame, ETHERNET + len, clock_ns() - rig.lines_ns);
+}
+
 static void *io_reserve(void *ctx, const struct tcp_flow *flow, size_t len)
 {
 	return len + 20 <= sizeof(rig.out) ? rig.out + 20 : NULL;
@@ -113,8 +157,10 @@ static void emit(const struct tcp_flow *flow, uint8_t ecn, size_t len)
 	put32(p + 12, ip_to_v4(&flow->local));
 	put32(p + 16, ip_to_v4(&flow->remote));
 	put16(p + 10, ip_sum(p));
-	if (!lost() && write(rig.tun, p, 20 + len) < 0 && errno != EAGAIN && errno != ENOBUFS)
-		fail("cannot write to the device");
+	if (rig.lines[0])
+		put(0, p, 20 + len);
+	else if (!lost())
+		write_device(p, 20 + len);
 }
 
 static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_t len)
@@ -132,19 +178,39 @@ static uint16_t io_mtu(void *ctx, const struct tcp_flow *flow)
 	return 1500;
 }
 
+// A packet from the kernel, IP included, to our stack.
+static void input(uint8_t *p, size_t n)
+{
+	size_t header_len = (size_t)(p[0] & 15) * 4, len = get16(p + 2);
+	if (n < 40 || p[0] != 0x45 || p[9] != 6 || len > n || ip_sum(p))
+		return;
+	struct tcp_flow flow = {
+		.local = ip_from_v4(get32(p + 16)), .remote = ip_from_v4(get32(p + 12))};
+	bool is_marked = marked(p[1] & 3) == CE;
+	(is_marked ? tcp_stack_input_marked : tcp_stack_input)(
+		rig.stack, &flow, p + header_len, len - header_len);
+}
+
 static void read_device(void)
 {
 	uint8_t p[2048];
 	for (ssize_t n; (n = read(rig.tun, p, sizeof(p))) > 0;) {
-		size_t header_len = (size_t)(p[0] & 15) * 4;
-		if (n < 40 || p[0] >> 4 != 4 || p[9] != 6 || lost())
-			continue;
-		struct tcp_flow flow = {
-			.local = ip_from_v4(get32(p + 16)), .remote = ip_from_v4(get32(p + 12))};
-		bool is_marked = marked(p[1] & 3) == CE;
-		(is_marked ? tcp_stack_input_marked : tcp_stack_input)(
-			rig.stack, &flow, p + header_len, get16(p + 2) - header_len);
+		if (rig.lines[1])
+			put(1, p, (size_t)n);
+		else if (!lost())
+			input(p, (size_t)n);
 	}
+}
+
+// What has come out of both lines.
+static void take(void)
+{
+	uint8_t frame[FRAME_MAX];
+	uint64_t now = clock_ns() - rig.lines_ns;
+	for (size_t n; rig.lines[0] && (n = line_take(rig.lines[0], now, frame));)
+		write_device(frame + ETHERNET, n - ETHERNET);
+	for (size_t n; rig.lines[1] && (n = line_take(rig.lines[1], now, frame));)
+		input(frame + ETHERNET, n - ETHERNET);
 }
 
 // Our owners: an echo server that closes when the peer does, and one client.
@@ -251,6 +317,11 @@ static const struct tcp_conn_ops client_ops = {
 static void turn(void)
 {
 	uint64_t now = clock_ns(), next = twheel_next_ns(rig.wheel);
+	for (unsigned i = 0; i < 2 && rig.lines[i]; i++) {
+		uint64_t out = line_next_ns(rig.lines[i]);
+		if (out != UINT64_MAX && out + rig.lines_ns < next)
+			next = out + rig.lines_ns;
+	}
 	int wait_ms = next <= now                   ? 0
 	              : next - now > 20 * NS_PER_MS ? 20
 	                                            : (int)((next - now) / NS_PER_MS);
@@ -258,6 +329,7 @@ static void turn(void)
 	(void)poll(&poll_tun, 1, wait_ms);
 	twheel_advance(rig.wheel, clock_ns());
 	read_device();
+	take();
 	tcp_stack_flush(rig.stack);
 }
 
@@ -355,7 +427,10 @@ static pid_t start(void)
 	fflush(stdout);
 	rig.closed = rig.echo_wrong = false;
 	rig.sent = rig.received = rig.to_send = 0;
-	return fork();
+	pid_t child = fork();
+	if (!child) // it may wait for bytes that a test that failed no longer sends
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return child;
 }
 
 static void kernel_dials(const char *name, uint64_t bytes, unsigned loss)
@@ -496,6 +571,57 @@ static void congestion(void)
 		fail("marks caused repetitions");
 }
 
+static struct line *line_of(const char *words, uint64_t seed, unsigned way)
+{
+	struct faults faults = {0};
+	const char *wrong;
+	if (faults_parse(&faults, words, &wrong))
+		fail(wrong);
+	return line_new(&faults, seed, way);
+}
+
+static unsigned below(unsigned n)
+{
+	return (unsigned)rand_below(&rig.rand, n);
+}
+
+// An echo of a random length, dialled by either side, over a random network, to a kernel that knows
+// each option or not.
+static void rough(uint64_t seed)
+{
+	static const char *const options[] = {
+		"tcp_sack", "tcp_timestamps", "tcp_window_scaling", "tcp_ecn"};
+	char words[200], name[250];
+	rand_init(&rig.rand, seed);
+	int n = snprintf(words, sizeof(words), "delay=%ums jitter=%ums", below(15), below(4));
+	static const char *const faults[] = {" loss=%u%%", " duplicate=%u%%", " corrupt=%u%%",
+		" reorder=%u%%:8ms", " burst=1%%:%u%%"};
+	static const unsigned most[] = {3, 3, 2, 10, 40};
+	for (unsigned i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (below(5) < 2)
+			n += snprintf(words + n, sizeof(words) - (size_t)n, faults[i],
+				1 + below(most[i]) + (i == 4 ? 59 : 0));
+	if (!below(3))
+		snprintf(words + n, sizeof(words) - (size_t)n, " rate=%umbit queue=%u",
+			5 + below(100), 10 + below(100));
+	rig.mark = below(2) ? below(30) : 0;
+	for (unsigned i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		set_kernel(options[i], below(4) ? "1" : "0");
+	rig.lines_ns = clock_ns();
+	for (unsigned i = 0; i < 2; i++)
+		rig.lines[i] = line_of(words, seed, i);
+	uint64_t bytes = 1 + rand_below(&rig.rand, 400000);
+	snprintf(name, sizeof(name), "seed %" PRIu64 ", %" PRIu64 " bytes, %s", seed, bytes, words);
+	if (below(2))
+		kernel_dials(name, bytes, 0);
+	else
+		we_dial(name, bytes, 0, below(2) ? below(500) : 0);
+	for (unsigned i = 0; i < 2; i++) {
+		line_free(rig.lines[i]);
+		rig.lines[i] = NULL;
+	}
+}
+
 static void make_device(void)
 {
 	struct ifreq r = {0};
@@ -517,9 +643,24 @@ static void make_device(void)
 		exit(EXIT_SKIP);
 }
 
+static void each(void)
+{
+	kernel_dials("kernel dials", 8000000, 0);
+	kernel_dials("kernel dials, 2% lost", 1000000, 20);
+	we_dial("we dial", 8000000, 0, 0);
+	we_dial("we dial, 2% lost", 1000000, 20, 0);
+	we_dial("we dial, the kernel stalls", 3000000, 0, 1000);
+	old_kernel();
+	congestion();
+	refusals();
+	resets();
+	keepalive();
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+	uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 0) : 0;
 	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET))
 		return EXIT_SKIP;
 	make_device();
@@ -530,6 +671,7 @@ int main(int argc, char **argv)
 		.max_time_wait = 64,
 		.send_limit = 1 << 18,
 		.recv_window = 1 << 18,
+		.window_max = 1 << 22,
 		.secret = "linux",
 		.seed = seed};
 	struct tcp_io io = {io_reserve, io_emit, io_mtu, NULL, io_emit_ect};
@@ -543,17 +685,12 @@ int main(int argc, char **argv)
 	if (!rig.stack || tcp_listen(rig.stack, &ours, ECHO_PORT, on_accept, echo) ||
 		tcp_listen(rig.stack, &ours, ABORT_PORT, on_accept, abort_all))
 		fail("out of memory");
-	kernel_dials("kernel dials", 8000000, 0);
-	kernel_dials("kernel dials, 2% lost", 1000000, 20);
-	we_dial("we dial", 8000000, 0, 0);
-	we_dial("we dial, 2% lost", 1000000, 20, 0);
-	we_dial("we dial, the kernel stalls", 3000000, 0, 1000);
-	old_kernel();
-	congestion();
-	refusals();
-	resets();
-	keepalive();
-	if (rig.chunks.n_used || rig.stack->conns.n_used || rig.stack->counters[TCP_drop_checksum])
+	for (uint64_t i = 0; i < count; i++)
+		rough(seed + i);
+	if (!count)
+		each();
+	if (rig.chunks.n_used || rig.stack->conns.n_used ||
+		(!count && rig.stack->counters[TCP_drop_checksum]))
 		fail("something was not given back");
 	tcp_stack_free(rig.stack);
 	twheel_free(rig.wheel);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fuzz target tests/fuzz/fuzz_tcp_input.c without a fuzzer: replays the files that it is given,
-// or else runs random inputs. Usage: tcp_random_input [file...].
+// or else runs random inputs. Usage: tcp_random_input [count | file...].
 // Thread: one.
 #include "lb/base/rand.h"
 
@@ -26,11 +26,20 @@ static void replay(const char *name)
 	LLVMFuzzerTestOneInput(bytes, n);
 }
 
+// 0 = there are files to be replayed.
+static uint64_t number_of_inputs(int argc, char **argv)
+{
+	char *end = NULL;
+	uint64_t n = argc == 2 ? strtoull(argv[1], &end, 10) : 0;
+	return argc == 1 ? N_INPUTS : end && !*end ? n : 0;
+}
+
 int main(int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++)
+	uint64_t n_inputs = number_of_inputs(argc, argv);
+	for (int i = 1; i < argc && !n_inputs; i++)
 		replay(argv[i]);
-	for (uint64_t seed = 1; argc == 1 && seed <= N_INPUTS; seed++) {
+	for (uint64_t seed = 1; seed <= n_inputs; seed++) {
 		uint8_t bytes[4000];
 		struct rand r;
 		rand_init(&r, seed);
