@@ -76,12 +76,12 @@ static void strip_options(const struct world *w, struct packet *p)
 	memcpy(p->bytes + offsetof(struct tcp_header, checksum), &sum, 2);
 }
 
-// A router between drops what is longer than its next link takes, and says so, in vain at times.
+// A router between drops what is longer than its next link takes, and may say so.
 static bool is_too_big(struct world *w, struct packet *p)
 {
 	if (p->len + (ip_is_v4(&p->flow.remote) ? 20 : 40) <= w->path_mtu)
 		return false;
-	if (world_chance(w, 300)) {
+	if (world_chance(w, w->untold)) {
 		free(p);
 		return true;
 	}

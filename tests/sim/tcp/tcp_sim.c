@@ -118,6 +118,8 @@ static void one_seed(uint64_t seed, struct twin *twin, bool second)
 	bool is_v6 = world_chance(w, 300);
 	w->path_mtu =
 		world_chance(w, 700) ? UINT16_MAX : path_mtus[rand_below(&w->rand, is_v6 ? 2 : 4)];
+	// A black hole (RFC 2923 2.1), of what is longer than the first guess (TCP-168).
+	w->untold = w->path_mtu > 1064 && seed % 16 / 4 == 2 ? 1000 : 300;
 	struct world_sizes z = {window, window_max, n_chunks, w->chatty ? 100000 : 300000};
 	if (seed % 64 / 4 == 15)
 		z = go_far(w);

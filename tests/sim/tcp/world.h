@@ -64,6 +64,7 @@ struct world {
 	unsigned strip; // bits: kinds of options that a middlebox takes out of SYNs
 	uint16_t clamp; // the MSS that it puts there; 0 = it doesn't
 	uint16_t mtu, path_mtu; // of the links at both ends, and the least between
+	unsigned untold; // how likely nobody says that a packet was too big for that
 	bool greedy; // writers fill the send queue whenever they can
 	bool chatty; // they mostly write less than a segment, with pauses between
 	uint32_t max_stall_ms;
