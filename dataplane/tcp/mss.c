@@ -73,9 +73,9 @@ void tcp_mss_timed_out(struct tcp_conn *c)
 	c->path_at_ms = now_ms(c); // as soon as segments pass again
 	bool v4 = ip_is_v4(&c->flow.remote);
 	uint32_t guess = v4 ? GUESS4 : GUESS6;
-	if (c->n_backoff == LESS_AFTER && c->path_guess && v4)
+	if (c->n_backoff >= LESS_AFTER && c->path_guess && v4)
 		guess = LESS4;
-	else if (c->n_backoff != GUESSED_AFTER)
+	else if (c->n_backoff < GUESSED_AFTER)
 		return;
 	if (guess >= c->mss + options(c) || c->snd_max - c->snd_una <= guess - options(c))
 		return;

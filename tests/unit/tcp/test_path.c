@@ -296,6 +296,20 @@ static void short_segments_that_get_lost_are_not_too_long(void **state)
 	rig_skip();
 }
 
+// TCP-214: what was short at first is repeated together with what was written since.
+static void segments_that_grow_while_all_is_silent_are_guessed_later(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write_n(1000);
+	rig_after_ms(1500);
+	assert_int_equal(rig_count(TCP_path_guesses), 0);
+	rig_write_n(3000);
+	rig_after_ms(20000);
+	assert_int_equal(rig_count(TCP_path_guesses), 1);
+	assert_in_range(rig.conn->mss, 512, 1024);
+	rig_skip();
+}
+
 // TCP-169: all of it was silent, not what is long.
 static void a_probe_that_arrives_ends_a_wrong_guess(void **state)
 {
@@ -408,6 +422,7 @@ RUN_SUITE("tcp/path", CASE(what_was_too_long_goes_out_again_in_smaller_pieces),
 	CASE(what_is_lost_again_while_all_is_repeated_goes_first),
 	CASE(three_timeouts_make_segments_shorter), CASE(no_segment_of_ipv6_is_shorter_than_1220),
 	CASE(short_segments_that_get_lost_are_not_too_long),
+	CASE(segments_that_grow_while_all_is_silent_are_guessed_later),
 	CASE(a_probe_that_arrives_ends_a_wrong_guess),
 	CASE(probes_find_the_longest_common_size_that_passes),
 	CASE(a_lost_probe_at_the_end_has_failed_too),
