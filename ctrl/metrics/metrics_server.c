@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/metrics/metrics_server.h"
 
+#include "ctrl/assemble/assemble.h"
 #include "ctrl/metrics/connections.h"
 #include "ctrl/metrics/metric_text.h"
 #include "ctrl/metrics/scrape.h"
@@ -177,6 +178,8 @@ static const char *read_query(const struct evkeyvalq *query, struct scrape_ask *
 		if (strcmp(kv->key, "scope") == 0 && strcmp(kv->value, "endpoint") == 0) {
 			ret->endpoints = true;
 		} else if (strcmp(kv->key, "cluster") == 0) {
+			if (!kv->value[0])
+				return "cluster= is without a name";
 			if (ret->n_names == SCRAPE_MAX_NAMES)
 				return "too many clusters asked for";
 			ret->names[ret->n_names++] = kv->value;
@@ -185,6 +188,34 @@ static const char *read_query(const struct evkeyvalq *query, struct scrape_ask *
 		}
 	}
 	return NULL;
+}
+
+// One that has gone is no fault of who asks for several; without any the name is wrong.
+static bool is_any_there(const struct metrics_server *s, const struct scrape_ask *ask)
+{
+	struct assembler_cluster_info info;
+	for (uint32_t i = 0; i < ask->n_names; i++)
+		if (assembler_find_without_endpoints(
+			    s->conf.scrape->assembler, ask->names[i], &info))
+			return true;
+	return ask->n_names == 0;
+}
+
+// A line of text whatever the names are.
+static void refuse_clusters(struct evhttp_request *request, const struct scrape_ask *ask)
+{
+	struct evbuffer *body = evbuffer_new();
+	evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type", "text/plain");
+	for (uint32_t i = 0; body && !is_head(request) && i < ask->n_names; i++) {
+		evbuffer_add_printf(body, "%s", i ? ", " : "no such cluster: ");
+		for (const char *p = ask->names[i]; *p; p++)
+			evbuffer_add(body, (unsigned char)*p < ' ' || *p == 0x7f ? "?" : p, 1);
+	}
+	if (body && !is_head(request))
+		evbuffer_add(body, "\n", 1);
+	evhttp_send_reply(request, HTTP_NOTFOUND, "no such cluster", body);
+	if (body)
+		evbuffer_free(body);
 }
 
 // Who asks for headers alone gets the form, and nothing is read for it.
@@ -241,6 +272,8 @@ static void on_metrics(struct evhttp_request *request, void *arg)
 		wrong = read_query(&query, &ask);
 	if (wrong) {
 		refuse(request, HTTP_BADREQUEST, wrong);
+	} else if (!is_any_there(s, &ask)) {
+		refuse_clusters(request, &ask);
 	} else if (is_head(request)) {
 		tell_form(request);
 	} else if (s->n_answers == METRICS_MAX_ANSWERS) {

@@ -140,9 +140,23 @@ def test_ops_11_endpoints_and_single_clusters_are_told_when_asked_for(metered):
     blue = samples(fetch(metered.bed, "/metrics?cluster=blue&cluster=blue&cluster=absent"))
     assert {value for _, labels in blue for name, value in labels
             if name in ("cluster", "grpc_lb_backend_service")} == {"blue"}
+    assert "200" in fetch(metered.bed, "/metrics?cluster=blue&cluster=absent", head=True)
     assert "400" in fetch(metered.bed, "/metrics?scope=everything", head=True)
     assert "404" in fetch(metered.bed, "/nothing", head=True)
     assert fetch(metered.bed, "/ready") == "ready\n"
+
+
+@pytest.mark.parametrize("query, status, text", [
+    ("cluster=absent", 404, "no such cluster: absent\n"),
+    ("scope=endpoint&cluster=absent&cluster=blu", 404, "no such cluster: absent, blu\n"),
+    ("cluster=a%0d%0ab:%20c", 404, "no such cluster: a??b: c\n"),
+    ("cluster=", 400, "cluster= is without a name\n"),
+    ("cluster=blue&cluster=", 400, "cluster= is without a name\n"),
+])
+def test_ops_273_clusters_that_are_not_there_are_named(metered, query, status, text):
+    path = f"/metrics?{query}"
+    assert fetch(metered.bed, path, head=True) == f"{status} text/plain\n"
+    assert fetch(metered.bed, path) == text
 
 
 HOG = """
