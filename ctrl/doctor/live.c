@@ -260,6 +260,12 @@ const struct doctor_live_check doctor_live_checks[] = {
 		DOCTOR_WARNING, check_state},
 	{"frontend", "each frontend: whether it serves, and what its next configuration waits for",
 		DOCTOR_ERROR, check_frontends},
+	{"cluster", "each cluster that a route uses: whether its requests fail at once, and why",
+		DOCTOR_ERROR, NULL, live_step_clusters},
+	{"endpoint",
+		"endpoints of clusters that serve: those that cannot be connected to, are ejected, "
+		"or fail health checks",
+		DOCTOR_WARNING, NULL, live_step_endpoints},
 	{"port", "each port: whether device and link are there", DOCTOR_ERROR, check_ports},
 	{"gateway",
 		"whether a port's gateways answer ARP and neighbor discovery; a warning while "
@@ -283,10 +289,21 @@ const struct doctor_live_check doctor_live_checks[] = {
 	{NULL, NULL, DOCTOR_NOTE, NULL},
 };
 
-void doctor_live_examine(const struct doctor_live *l)
+bool doctor_live_step(struct doctor_live *l)
 {
-	for (const struct doctor_live_check *c = doctor_live_checks; c->id; c++) {
+	const struct doctor_live_check *c = &doctor_live_checks[l->at];
+	if (!c->id)
+		return false;
+	if (!l->is_begun)
 		doctor_report_begin(l->report, c->id);
+	l->is_begun = c->step && c->step(l);
+	if (c->look)
 		c->look(l);
-	}
+	l->at += !l->is_begun;
+	return true;
+}
+
+void doctor_live_fini(struct doctor_live *l)
+{
+	doctor_walk_fini(&l->walk);
 }

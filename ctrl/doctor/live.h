@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a running daemon can tell of itself: the xDS servers, what was refused, frontends, links,
-// gateways, workers, pools, certificates, and what has been lost since a sample was taken.
+// What a running daemon can tell of itself: the xDS servers, what was refused, frontends, clusters,
+// endpoints, links, gateways, workers, pools, certificates, and what has been lost since a sample
+// was taken. It is examined in steps, each of which is short.
 // Thread: ctrl. It reads counters and lists, as `show` does.
 #pragma once
 
 #include "ctrl/doctor/report.h"
+#include "lb/base/ip.h"
 #include "lb/pick/cause.h"
 
 #include <stdint.h>
@@ -32,7 +34,23 @@ struct doctor_sample {
 	uint64_t sockets_cut;
 };
 
-struct doctor_live { // all borrowed
+#define DOCTOR_N_NAMES 3 // endpoints of a cluster that are named
+
+struct doctor_tally { // of a cluster's endpoints, those that were looked at so far
+	uint32_t n, n_reachable; // the latter: connected
+	uint32_t n_wrong; // each of them is one of these:
+	uint32_t n_unreachable, n_ejected, n_unhealthy;
+	char names[DOCTOR_N_NAMES * (IP_PORT_TEXT_MAX + 2)]; // of the first with something wrong
+	char error[192]; // of the first that has one
+};
+
+// Where a check is that takes more than one step.
+struct doctor_walk {
+	char *cluster; // owned; NULL = before the first one
+	struct doctor_tally tally;
+};
+
+struct doctor_live { // borrowed, but for the walk: doctor_live_fini()
 	const struct config *config;
 	const struct workers *workers;
 	const struct assembler *assembler;
@@ -50,6 +68,9 @@ struct doctor_live { // all borrowed
 	void *ctx;
 	struct doctor_sample before, now; // before: about a second ago
 	struct doctor_report *report;
+	uint32_t at; // of the checks
+	bool is_begun; // that one
+	struct doctor_walk walk;
 };
 
 struct doctor_live_check {
@@ -57,12 +78,14 @@ struct doctor_live_check {
 	const char *looks_at; // as docs/doctor.md says it
 	enum doctor_severity worst;
 	void (*look)(const struct doctor_live *);
+	bool (*step)(struct doctor_live *); // in its place; false = that was the last one
 };
 extern const struct doctor_live_check doctor_live_checks[]; // ended by one without an id
 
 void doctor_live_sample(const struct doctor_live *, struct doctor_sample *ret);
-// Runs all checks, once both samples are taken.
-void doctor_live_examine(const struct doctor_live *);
+// A check, or a part of one, once both samples are taken. False = all are done.
+bool doctor_live_step(struct doctor_live *);
+void doctor_live_fini(struct doctor_live *); // zeroed is fine
 
 // Those of live_traffic.c.
 void live_check_gateway(const struct doctor_live *);
@@ -73,3 +96,8 @@ void live_check_endings(const struct doctor_live *);
 void live_check_log(const struct doctor_live *);
 void live_check_reopening(const struct doctor_live *);
 void live_check_socket(const struct doctor_live *);
+
+// Those of live_clusters.c.
+bool live_step_clusters(struct doctor_live *);
+bool live_step_endpoints(struct doctor_live *);
+void doctor_walk_fini(struct doctor_walk *); // and to begin anew

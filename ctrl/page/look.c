@@ -29,14 +29,8 @@ static int write_step(struct look *l)
 
 static int examine_step(struct look *l)
 {
-	const struct doctor_live_check *c = &doctor_live_checks[l->at++];
-	if (c->id) {
-		doctor_report_begin(&l->report, c->id);
-		c->look(&l->live);
-		return 1;
-	}
-	l->at = 0;
-	l->step = write_step;
+	if (!doctor_live_step(&l->live))
+		l->step = write_step;
 	return 1;
 }
 
@@ -117,6 +111,7 @@ void look_free(struct look *l)
 	free(l->text);
 	free(l->title);
 	look_note_fini(l);
+	doctor_live_fini(&l->live);
 	doctor_report_fini(&l->report);
 	xds_note_free(l->xds);
 	load_walk_free(l->walk);

@@ -56,7 +56,7 @@ struct look {
 	const struct scrape_conf *from;
 	char *cluster; // owned; NULL = all
 	int (*step)(struct look *);
-	uint32_t at; // of the checks, or of the parts of the page
+	uint32_t at; // of the parts of the page
 	struct load_walk *walk; // owned
 	struct look_past *before; // borrowed; NULL = none
 	struct look_past *past; // owned

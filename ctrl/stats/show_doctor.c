@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `doctor`: what is wrong with this daemon and its host (docs/doctor.md). Counters are looked at
-// twice, a second apart, while a process of its own examines the host; the answer comes then.
+// twice, a second apart, while a process of its own examines the host; then the daemon is examined,
+// in slices, and the answer comes.
 #include "ctrl/doctor/live.h"
 #include "ctrl/stats/answer.h"
 #include "ctrl/stats/host_look.h"
@@ -22,6 +23,7 @@ struct doctoring {
 	struct doctor_report report;
 	struct doctor_live live;
 	bool host_looks; // the process is at work
+	bool is_sampled; // the second time
 	bool json;
 };
 
@@ -54,6 +56,18 @@ static char *print(const struct doctoring *d)
 	return text ? text : answer_error("%s", "out of memory");
 }
 
+// A slice. False = all is done.
+static bool examine(struct doctoring *d)
+{
+	struct slice slice = d->show->conf.slice;
+	slice_begin(&slice);
+	do
+		if (!doctor_live_step(&d->live))
+			return false;
+	while (!slice_over(&slice));
+	return true;
+}
+
 static bool more(struct stats_follow *f, struct evbuffer *out)
 {
 	struct doctoring *d = CONTAINER_OF(f, struct doctoring, follow);
@@ -61,8 +75,11 @@ static bool more(struct stats_follow *f, struct evbuffer *out)
 		look_at_host(d);
 	if (d->host_looks || twheel_now(d->show->conf.wheel) < d->live.before.at_ns + NS_PER_SECOND)
 		return true;
-	doctor_live_sample(&d->live, &d->live.now);
-	doctor_live_examine(&d->live);
+	if (!d->is_sampled)
+		doctor_live_sample(&d->live, &d->live.now);
+	d->is_sampled = d->follow.is_soon = true;
+	if (examine(d))
+		return true;
 	answer_append(out, print(d));
 	return false;
 }
@@ -72,6 +89,7 @@ static void doctoring_free(struct stats_follow *f)
 	struct doctoring *d = CONTAINER_OF(f, struct doctoring, follow);
 	if (d->host_looks)
 		host_look_end(d->show->host);
+	doctor_live_fini(&d->live);
 	doctor_report_fini(&d->report);
 	free(d);
 }

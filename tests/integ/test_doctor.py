@@ -15,7 +15,7 @@ import pytest
 import resources
 from lab import LabError, command, wait_until
 from testbed import BUILD, EXAMPLE, HERE, Testbed, VIP, XDS_ADDRESS
-from world import ROUTES
+from world import ROUTES, SIZES, WEB_PORT
 
 SHUNTD = BUILD / "ctrl" / "shuntd"
 BOOTSTRAP = EXAMPLE / "bootstrap.json"
@@ -451,6 +451,62 @@ def test_ops_137_a_gateway_that_does_not_answer_is_named(make_world):
     assert found["severity"] == "error"
     bed.lab.address("backends", "b0", f"{FAR_GATEWAY}/32")
     wait_until(lambda: not of_check(doctor(bed)[1], "gateway"), DOCTOR_S, "its answer")
+
+
+SICK = "sick"  # a cluster whose only endpoint is connected, and fails its health check
+METRICS = "127.0.0.1:9464"
+FETCH = """
+import http.client, sys
+c = http.client.HTTPConnection(sys.argv[1], timeout=10)
+c.request("GET", sys.argv[2])
+r = c.getresponse()
+print(r.status, r.read().decode())
+"""
+
+
+def fetch(bed, path):
+    return bed.lab.exec("lb", ["/usr/bin/python3", "-c", FETCH, METRICS, path], timeout=TIMEOUT_S).stdout
+
+
+@pytest.fixture(name="mortal")
+def fixture_mortal(make_world):
+    check = {"timeout": "1s", "interval": "0.5s", "no_traffic_interval": "0.5s", "unhealthy_threshold": 1,
+             "healthy_threshold": 1, "http_health_check": {"path": "/absent", "codec_client_type": "HTTP2"}}
+    world = make_world(extra=[{**resources.cluster(SICK), "health_checks": [check]},
+                              resources.endpoints(SICK, ("10.82.1.2", WEB_PORT))],
+                       extra_routes=[resources.route("/sick", SICK)])
+    world.bed.settings += f"metrics: {{listen: '{METRICS}'}}\n"
+    return world.start()
+
+
+def test_ops_272_clusters_that_fail_and_endpoints_that_are_done_without_are_named(mortal):
+    bed = mortal.bed
+    sick = wait_for(bed, "cluster", "cluster sick fails",
+                    "1 of 1 endpoints reachable; last: failed active health check")
+    assert sick["severity"] == "error"
+    for name in ("blue-1", "green-1", "green-2"):
+        mortal.backends[name].kill()
+    dead = wait_for(bed, "cluster", "cluster green fails: requests to it fail at once; 0 of 2 endpoints reachable",
+                    "last: 10.82.1.3:8080: ")
+    assert dead["severity"] == "error" and dead["fix"] == "shuntctl show endpoints cluster=green"
+    rows = json.loads(command(bed.shuntctl_argv("--json", *dead["fix"].split()[1:])).stdout)["data"]
+    assert [row["cluster"] for row in rows] == ["green"] * 2, rows
+    spared = wait_for(bed, "endpoint", "cluster blue: 1 of 2 endpoints get no requests: 1 cannot be connected to, "
+                      "0 ejected, 0 unhealthy (10.82.1.1:8080)")
+    assert spared["severity"] == "warning"
+    status, findings = doctor(bed)
+    assert status == 2 and len(of_check(findings, "cluster")) == 2, findings
+    assert len(of_check(findings, "endpoint")) == 1, findings
+    # The page's headline follows; readiness does not.
+    page = fetch(bed, "/")
+    assert "serving, with 2 errors and " in page and "cluster green fails: " in page, page
+    assert fetch(bed, "/ready").startswith("200 ready")
+    for name in ("blue-1", "green-1", "green-2"):
+        cluster, ip = mortal.web_backends[name]
+        mortal.backends[name] = bed.start_http_backend(name, ip, SIZES[cluster], WEB_PORT)
+    mortal.set_weights(75, 25)
+    wait_until(lambda: [f["what"].split()[1] for c in ("cluster", "endpoint") for f in of_check(doctor(bed)[1], c)]
+               == [SICK], DOCTOR_S, "those that are back are accused no more")
 
 
 def test_ops_135_a_server_that_refuses_the_node_is_named(make_world):

@@ -107,7 +107,7 @@ def test_ops_177_what_happens_is_seen_without_a_new_page(shown, browser):
     # The xDS server goes.
     bed.xds.kill()
     browser.wait_text("xDS server", "#wrong", LIVE_S)
-    browser.wait_text("1 error", ".state", LIVE_S)
+    browser.wait_text("2 errors", ".state", LIVE_S)  # the other one is the cluster that nobody serves
     assert browser.run(IS_MARKED)
     check_origin(browser)
     load.kill()

@@ -181,6 +181,25 @@ static void what_was_lost_before_is_told_no_more(void **state)
 	expect(examine(w), BEGINNING);
 }
 
+// OPS-272
+static void the_daemon_is_examined_in_slices(void **state)
+{
+	struct world *w = *state;
+	w->conf.slice.most = 1;
+	begin_with(w, NULL);
+	struct stats_follow *f = ask(w, "doctor");
+	assert_false(f->is_soon);
+	a_second_later(w);
+	struct evbuffer *out = evbuffer_new();
+	for (int i = 0; i < 10; i++) {
+		assert_true(f->more(f, out));
+		assert_true(f->is_soon);
+		assert_int_equal(evbuffer_get_length(out), 0);
+	}
+	evbuffer_free(out);
+	expect(end_of(f), BEGINNING);
+}
+
 static struct xds_watcher watchers[2];
 
 static void watch_two(struct world *w)
@@ -336,7 +355,7 @@ RUN_SUITE("ctrl/stats/show_doctor",
 	TEST(the_answer_comes_after_a_second_and_names_frontends_that_fail),
 	TEST(each_of_the_daemons_faults_is_named),
 	TEST(a_gateway_that_is_down_is_a_warning_while_another_one_answers),
-	TEST(what_was_lost_before_is_told_no_more),
+	TEST(what_was_lost_before_is_told_no_more), TEST(the_daemon_is_examined_in_slices),
 	TEST(a_refused_resource_is_an_error_unless_an_older_one_serves),
 	TEST(a_server_that_cannot_be_reached_is_named),
 	TEST(a_server_that_refuses_the_node_is_named_as_that),
