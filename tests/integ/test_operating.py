@@ -3,15 +3,37 @@
 daemon at which something fails (operating_page.py says who types the others)."""
 
 import os
+import re
 import signal
 
 from agent import Agent
-from operating_page import CARD, CONFIG, OF_PACKAGES, commands, typed
+from operating_page import CARD, CONFIG, INSTALL, OF_PACKAGES, PAGE, commands, typed
 from test_one_request import ask, slow
-from testbed import BUILD, EXAMPLE, PORT
+from testbed import BUILD, EXAMPLE, PORT, ROOT
 from world import WEB_PORT, split_of
 
 BOUND_S = 150  # the longest that a command of the page waits, and a little
+
+
+def section_of(page, title):
+    return page.read_text().split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def test_what_the_page_says_of_an_examination_is_so():
+    """That what it says the host is looked at for are checks of the host, not of a daemon; and that each page has the
+    service's user, limits and capabilities."""
+    told = section_of(PAGE, INSTALL).split("[host]")[1].split("It does so")[0]
+    checks = set(re.findall(r"^\| `([a-z-]+)`", section_of(ROOT / "docs/doctor.md", "The host"), re.MULTILINE))
+    named = set(re.findall(r"`([a-z-]+)`", told))
+    assert named and named <= checks, (named, checks)
+    examine = commands()[INSTALL][-1]
+    assert examine.startswith("systemd-run ") and examine.count("\n") == 2, examine
+    for page in ("docs/doctor.md", "docs/package.md"):
+        assert examine in (ROOT / page).read_text(), page
+    unit = (ROOT / "debian/shunt.service").read_text().splitlines()
+    for setting in re.findall(r'-p (?:"([^"]+)"|(\S+))', examine):
+        setting = "".join(setting).replace("EnvironmentFile=", "EnvironmentFile=-")
+        assert setting in unit, (setting, unit)
 
 
 def version_of(bed):
