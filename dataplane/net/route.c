@@ -155,6 +155,7 @@ void net_forget_paths(struct net *net)
 	if (++net->generation == 0) { // wrapped: old entries of the cache would look valid
 		memset(net->dst, 0, sizeof(net->dst));
 		memset(net->dst6, 0, sizeof(net->dst6));
+		memset(net->ways, 0, sizeof(net->ways));
 		net->generation = 1;
 	}
 }
