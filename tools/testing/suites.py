@@ -12,6 +12,8 @@ from testing.report import FAILED, ROOT, Counts, Stage, add, run
 
 SLOWER = {"build-asan": 4, "build-tsan": 6}  # how much more time a test may take
 TCP_SEEDS = os.environ.get("SHUNT_TCP_SEEDS", "1 20000").split()  # the first one, and how many
+if len(TCP_SEEDS) != 2 or not all(word.isdigit() for word in TCP_SEEDS):
+    raise SystemExit("SHUNT_TCP_SEEDS: the first seed and how many, as in '1 20000'")
 # What the unit and sim suites run a short form of: routes against a naive twin, patterns against
 # RE2, simulated worlds by seed.
 LONG = [

@@ -152,6 +152,8 @@ static void map_again(struct relay_memory *ret)
 }
 
 // The newer one has the first port as its second, and not the last.
+static void *lent; // where the older one has it
+
 static void connect(uint32_t n_older, uint32_t n_newer)
 {
 	struct relay_memory a, b;
@@ -166,6 +168,7 @@ static void connect(uint32_t n_older, uint32_t n_newer)
 	assert_int_equal(b.ports[2].mtu, 9000);
 	older = relays_new(n_older);
 	newer = relays_new(n_newer);
+	lent = a.map;
 	assert_int_equal(relays_set(older, RELAY_TO_NEWER, &a, of_older), 0);
 	assert_int_equal(relays_set(newer, RELAY_TO_OLDER, &b, of_newer), 0);
 	for (uint32_t i = 0; i < n_older; i++)
@@ -267,6 +270,11 @@ static void fl_104_what_finds_no_room_is_counted_and_copies_leave_half(void **st
 	disconnect();
 }
 
+static bool is_mapped(void *at)
+{
+	return msync(at, 4096, MS_ASYNC) == 0;
+}
+
 static void the_memory_goes_when_each_worker_has_left_it(void **state)
 {
 	connect(2, 1);
@@ -277,8 +285,10 @@ static void the_memory_goes_when_each_worker_has_left_it(void **state)
 	assert_false(relay_end_has(relays_end(older, 0), RELAY_TO_NEWER, 0));
 	// The other one may still write, as the sanitizers would tell.
 	assert_true(give(relays_end(older, 1), RELAY_TO_NEWER, 0, RELAY_RECEIVED));
+	assert_true(is_mapped(lent));
 	relay_end_follow(relays_end(older, 1));
 	relays_tidy(older);
+	assert_false(is_mapped(lent));
 	assert_int_equal(take(relays_end(newer, 0), RELAY_TO_OLDER, 1, false), FRAME);
 	disconnect();
 }
