@@ -331,6 +331,7 @@ static void stop_data_plane(struct daemon *d)
 static void follow(void *ctx)
 {
 	struct daemon *d = ctx;
+	tell_of_newer(d); // or nobody hears of that one any more
 	int rc = takeover_spawn_run(&d->spawn);
 	if (rc)
 		log_error("no newer process", "error=%s", log_quote(strerror(-rc)));

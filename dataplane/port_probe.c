@@ -33,8 +33,11 @@ bool port_wants_pa(const char *device)
 int port_take_claim(struct port *port, struct lb_err *reterr)
 {
 	const struct port_conf *conf = &port->conf;
+	struct pci_addr card;
 	int rc = port_claim(conf->device, PORT_CLAIM_DIR, &port->claim);
-	if (rc == 0 || rc == -ENODEV || (rc == -EADDRINUSE && conf->shared))
+	// Two processes may have an interface, and one a card, whoever follows whom.
+	bool by_both = conf->shared && !pci_addr_parse(conf->device, &card);
+	if (rc == 0 || rc == -ENODEV || (rc == -EADDRINUSE && by_both))
 		return 0;
 	if (rc == -EADDRINUSE)
 		return lb_err_set(reterr, "ports[%u].%s: %s: another process drives it",

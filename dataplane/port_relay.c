@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A port whose device is another process's for now, as one process follows another: its queues have
 // what a relay brings (relay.h).
-#include "dataplane/net/steer.h"
 #include "dataplane/port_impl.h"
 #include "dataplane/remedy.h"
 #include "dataplane/unplug.h"
@@ -34,6 +33,9 @@ static void go_far(struct port *port, enum relay_side side)
 int port_relay_new(struct port *port, const struct relay_port *is, struct lb_err *reterr)
 {
 	const struct port_conf *conf = &port->conf;
+	if (is->vlan != conf->vlan)
+		return lb_err_set(reterr, "ports[%u].vlan: %u, and the older process has %u",
+			conf->index, conf->vlan, is->vlan);
 	port->driver = "relay";
 	port->mtu = conf->mtu ? conf->mtu : is->mtu < PORT_SMALL_MTU ? is->mtu : PORT_SMALL_MTU;
 	memcpy(port->mac.addr_bytes, is->mac, sizeof(is->mac));

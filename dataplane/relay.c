@@ -10,8 +10,9 @@
 
 #define MAX_STALE 64 // frames dropped before one that is wanted, at one time
 
-// full: nobody was given it. stale: it was given before the device changed hands. malformed: the
-// other process is broken. unsent: the port had no buffer, or the frame is too long for it.
+// full: nobody was given it. stale: it was given before the device changed hands. malformed: it
+// is longer than the taker's buffers, or the other process is broken. unsent: the port had no
+// buffer, or the frame is too long for it.
 #define RELAY_COUNTERS(X)                                                                          \
 	X(given)                                                                                   \
 	X(copies_given)                                                                            \

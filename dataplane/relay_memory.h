@@ -15,7 +15,7 @@
 struct relay_port {
 	char name[RELAY_MAX_NAME]; // of its device, without parameters; "" = it passes to nobody
 	uint8_t mac[6];
-	uint16_t mtu;
+	uint16_t mtu, vlan; // vlan: 0 = none; frames in the relay have no tag
 };
 
 struct relay_memory {

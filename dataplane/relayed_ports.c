@@ -82,8 +82,9 @@ int relayed_ports_begin(struct relayed_ports *r, struct port *const *ports)
 		return 0;
 	for (uint32_t p = 0; p < NET_MAX_PORTS; p++)
 		numbers[p] = p < r->n_ports ? number_of(r, p) : -1;
-	r->has_older = false;
-	return relays_set(r->relays, RELAY_TO_OLDER, &r->older, numbers);
+	int rc = relays_set(r->relays, RELAY_TO_OLDER, &r->older, numbers);
+	r->has_older = rc != 0; // else it is theirs
+	return rc;
 }
 
 int relayed_ports_lend(void *relayed, uint32_t n_workers, int *ret_fd, struct lb_err *reterr)
@@ -100,6 +101,7 @@ int relayed_ports_lend(void *relayed, uint32_t n_workers, int *ret_fd, struct lb
 			continue;
 		memcpy(list[p].mac, port_mac(r->ports[p]), sizeof(list[p].mac));
 		list[p].mtu = port_mtu(r->ports[p]);
+		list[p].vlan = port_vlan(r->ports[p]);
 		numbers[p] = (int)p;
 		any = true;
 	}

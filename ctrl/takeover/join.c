@@ -13,13 +13,15 @@
 static int take_seat(int fd, const char *version, uint32_t n_workers, struct takeover_seat *ret,
 	struct lb_err *reterr)
 {
-	int given;
+	int given = -1;
 	struct takeover_message m = {
 		.kind = TAKEOVER_HELLO, .passes_listeners = 1, .n_workers = n_workers};
 	snprintf(m.text, sizeof(m.text), "%s", version);
 	int rc = takeover_peer_say(fd, &m);
 	rc = rc ? rc : takeover_peer_hear_with(fd, JOIN_S, &m, &given);
 	if (rc) {
+		if (given >= 0)
+			close(given);
 		lb_err_set(reterr, "the process that serves does not answer");
 		return rc;
 	}
@@ -53,4 +55,9 @@ int takeover_join(const char *path, const char *version, uint32_t n_workers,
 			close(fd);
 	}
 	return lb_err_within(reterr, "takeover_socket");
+}
+
+enum lb_company takeover_first_company(const struct takeover_seat *seat)
+{
+	return seat->fd >= 0 ? LB_BEHIND : LB_ALONE;
 }

@@ -60,8 +60,6 @@ static void enter(struct takeover *t, enum stage stage, uint64_t for_ns)
 	t->deadline_ns = for_ns ? t->now_ns + for_ns : 0;
 }
 
-// Workers
-
 static enum lb_company wanted(const struct takeover *t)
 {
 	if (t->stage == STAGE_LEFT && !t->newer)
@@ -123,8 +121,13 @@ static void open_ports(struct takeover *t)
 	struct lb_err err = {""};
 	if (t->older && takeover_peer_refuses(t->older))
 		return;
-	if (takeover_devices_take(&t->conf.devices, &err) != 0 ||
-		t->conf.ops->open(t->conf.ctx, &err) != 0) {
+	int rc = takeover_devices_take(&t->conf.devices, &err);
+	// The kernel may not have closed all of one that died: the next tick tries again.
+	if (rc != 0 && !t->older && t->now_ns < t->asked_ns + DEVICES_NS) {
+		enter(t, STAGE_ASKING, 0);
+		return;
+	}
+	if (rc != 0 || t->conf.ops->open(t->conf.ctx, &err) != 0) {
 		give_up(t, err.text);
 		return;
 	}
@@ -245,6 +248,11 @@ static void give_listeners(struct takeover *t)
 
 static void give(struct takeover *t)
 {
+	const char *why = t->conf.ops->busy(t->conf.ctx); // since it came
+	if (why) {
+		go_on_without_newer(t, why);
+		return;
+	}
 	t->conf.ops->share(t->conf.ctx, !t->newer_passes);
 	takeover_door_share(&t->door);
 	if (t->newer_passes)
@@ -259,15 +267,12 @@ static void give(struct takeover *t)
 
 static void begin_to_give(struct takeover *t)
 {
-	const char *why = t->conf.ops->busy(t->conf.ctx); // since it came
-	if (why) {
-		go_on_without_newer(t, why);
-	} else if (takeover_devices_are_lent(&t->conf.devices)) {
-		enter(t, STAGE_CLOSING, DEVICES_NS);
-		takeover_devices_pass_on(&t->conf.devices);
-	} else {
+	if (!takeover_devices_are_lent(&t->conf.devices) || t->conf.ops->busy(t->conf.ctx)) {
 		give(t);
+		return;
 	}
+	enter(t, STAGE_CLOSING, DEVICES_NS);
+	takeover_devices_pass_on(&t->conf.devices);
 }
 
 static void on_newer_message(void *ctx, const struct takeover_message *m, int fd)
@@ -349,8 +354,6 @@ static void on_connect(evutil_socket_t listener, short what, void *arg)
 	settle(t);
 }
 
-// The tick
-
 static void welcome(struct takeover *t)
 {
 	struct takeover_message m = {.kind = TAKEOVER_WELCOME,
@@ -418,6 +421,8 @@ void takeover_tick(struct takeover *t, uint64_t now_ns, bool could_serve)
 		on_deadline(t);
 	else if (t->stage == STAGE_WAITING && could_serve)
 		ask(t);
+	else if (t->stage == STAGE_ASKING && !t->older)
+		open_ports(t);
 	else if (t->stage == STAGE_STEPPING && is_settled(t))
 		begin_to_serve(t);
 	else if (t->stage == STAGE_SHARING && is_settled(t))
@@ -430,11 +435,6 @@ void takeover_tick(struct takeover *t, uint64_t now_ns, bool could_serve)
 }
 
 // The owner's side
-
-enum lb_company takeover_first_company(const struct takeover_seat *seat)
-{
-	return seat->fd >= 0 ? LB_BEHIND : LB_ALONE;
-}
 
 struct takeover *takeover_new(const struct takeover_conf *conf, struct lb_err *reterr)
 {
@@ -485,7 +485,8 @@ bool takeover_is_in_front(const struct takeover *t)
 bool takeover_must_stay(const struct takeover *t)
 {
 	return t->older &&
-	       (t->stage == STAGE_LEFT || takeover_devices_have_older(&t->conf.devices));
+	       (t->stage == STAGE_LEFT ||
+		       (t->stage >= STAGE_FRONT && takeover_devices_have_older(&t->conf.devices)));
 }
 
 void takeover_info(const struct takeover *t, struct takeover_info *ret)

@@ -13,7 +13,7 @@
 
 #define FRAME 100
 #define S NS_PER_SECOND
-static const struct relay_port there = {"0000:03:00.0", {2, 0, 0, 0, 0, 7}, 1500};
+static const struct relay_port there = {"0000:03:00.0", {2, 0, 0, 0, 0, 7}, 1500, 7};
 static const int numbers[NET_MAX_PORTS] = {0, -1, -1, -1, -1, -1, -1, -1};
 
 static struct port *port;
@@ -75,6 +75,32 @@ static void open_port(const char *device, const struct relay_port *relayed)
 	assert_non_null(port);
 	queue = port_queue_of(port, 0);
 	port_queue_set_relay(queue, end, 0);
+}
+
+// Frames in a relay have no tag: those of one VLAN would leave in another.
+static void fl_109_the_vlan_is_the_older_processes(void **state)
+{
+	struct relay_port other = there;
+	struct lb_err err = {""};
+	other.vlan = 8;
+	struct port_conf conf = {
+		.device = there.name, .n_queues = 1, .n_mbufs = 2048, .relayed = &other, .vlan = 7};
+	assert_null(port_new(&conf, &err));
+	assert_string_equal(err.text, "ports[0].vlan: 7, and the older process has 8");
+}
+
+// As two processes would drive it.
+static void fl_101_a_card_that_another_process_claims_is_refused_to_who_follows_one(void **state)
+{
+	struct lb_err err = {""};
+	struct port_claim other = PORT_CLAIM_NONE;
+	struct port_conf conf = {
+		.device = "0000:7f:1f.7", .n_queues = 1, .n_mbufs = 2048, .shared = true};
+	if (port_claim(conf.device, PORT_CLAIM_DIR, &other) != 0)
+		skip(); // it may not make the folder
+	assert_null(port_new(&conf, &err));
+	assert_non_null(strstr(err.text, "another process drives it"));
+	port_claim_drop(&other);
 }
 
 static void send_one(void)
@@ -206,4 +232,6 @@ RUN_SUITE("dataplane/port_relay",
 		fl_101_a_device_is_passed_on_and_taken_back, setup, teardown),
 	cmocka_unit_test_setup_teardown(
 		fl_105_one_that_is_being_closed_comes_back_as_well, setup, teardown),
+	cmocka_unit_test(fl_109_the_vlan_is_the_older_processes),
+	cmocka_unit_test(fl_101_a_card_that_another_process_claims_is_refused_to_who_follows_one),
 	cmocka_unit_test(only_cards_have_a_name_for_another_process))

@@ -338,6 +338,33 @@ static void fl_101_of_an_older_process_that_died_the_card_is_taken_at_once(void 
 	assert_int_equal(w.company, LB_ALONE);
 }
 
+// The kernel closes what it had one after the other, the talk first.
+static void fl_101_a_card_that_is_not_free_yet_is_tried_again(void **state)
+{
+	int fd = follow();
+	assert_false(takeover_must_stay(w.takeover)); // who waits may be ended
+	w.cannot_open = true;
+	close(fd);
+	pass(10 * NS_PER_MS);
+	assert_int_equal(w.company, LB_BEHIND);
+	assert_string_equal(w.given_up, "");
+	int n_tries = w.n_taken;
+	w.cannot_open = false;
+	pass(10 * NS_PER_MS);
+	assert_int_equal(w.n_taken, n_tries + 1);
+	assert_int_equal(w.company, LB_ALONE);
+}
+
+static void fl_101_a_card_that_never_gets_free_is_given_up(void **state)
+{
+	int fd = follow();
+	w.cannot_open = true;
+	close(fd);
+	for (int i = 0; i < 32 && !w.given_up[0]; i++)
+		pass(NS_PER_SECOND);
+	assert_string_equal(w.given_up, "another process drives it");
+}
+
 static void fl_105_one_that_cannot_open_the_card_says_so_and_ends(void **state)
 {
 	int fd = follow();
@@ -365,5 +392,9 @@ RUN_SUITE("takeover/devices",
 		setup, teardown),
 	cmocka_unit_test_setup_teardown(
 		fl_101_of_an_older_process_that_died_the_card_is_taken_at_once, setup, teardown),
+	cmocka_unit_test_setup_teardown(
+		fl_101_a_card_that_is_not_free_yet_is_tried_again, setup, teardown),
+	cmocka_unit_test_setup_teardown(
+		fl_101_a_card_that_never_gets_free_is_given_up, setup, teardown),
 	cmocka_unit_test_setup_teardown(
 		fl_105_one_that_cannot_open_the_card_says_so_and_ends, setup, teardown))
