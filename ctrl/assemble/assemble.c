@@ -7,6 +7,7 @@
 #include "ctrl/assemble/frontend_clusters.h"
 #include "ctrl/assemble/load_report.h"
 #include "ctrl/assemble/members.h"
+#include "ctrl/assemble/outages.h"
 #include "ctrl/assemble/regex_cache.h"
 #include "ctrl/assemble/route_compile.h"
 #include "ctrl/assemble/vhost_numbers.h"
@@ -45,6 +46,7 @@ static void on_cluster_change(void *ctx, struct lb_cluster *cluster)
 {
 	struct assembler *a = ctx;
 	draft_set_cluster(&a->draft, cluster->id, cluster);
+	outages_note(a->outages, cluster);
 }
 
 // False = out of memory.
@@ -160,7 +162,8 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 	a->conf = *conf;
 	draft_init(&a->draft, conf->slot);
 	rand_init(&a->rand, conf->seed);
-	if (make_tree_env(a) && make_positions(a))
+	a->outages = outages_new();
+	if (a->outages && make_tree_env(a) && make_positions(a))
 		a->clusters = cluster_set_new(&a->tree_env, n);
 	a->regexes = regex_cache_new(&(struct regex_cache_conf){0});
 	const struct config_metrics *metrics = conf->config->metrics;
@@ -211,6 +214,7 @@ void assembler_free(struct assembler *a)
 	vhost_numbers_free(a->numbers);
 	regex_cache_free(a->regexes);
 	cluster_set_free(a->clusters);
+	outages_free(a->outages);
 	draft_fini(&a->draft);
 	members_free(a->members);
 	lb_breakers_free(a->breakers);
@@ -331,6 +335,7 @@ static void drop_left_clusters(struct assembler *a)
 		draft_set_cluster(&a->draft, c->id, NULL);
 		if (a->draft.is_lost)
 			return;
+		outages_forget(a->outages, c->id);
 		cluster_set_drop(a->clusters, c);
 	}
 	a->frontend_env.is_leaving = leaving;
@@ -394,6 +399,7 @@ void assembler_tick(struct assembler *a)
 	if (a->draft.is_lost)
 		redraft(a);
 	draft_publish(&a->draft, twheel_now(a->conf.wheel));
+	outages_tell(a->outages, twheel_now(a->conf.wheel), assembler_why_failing, a);
 	if (a->n_parked)
 		unpark(a);
 }

@@ -23,6 +23,7 @@ struct assembler {
 	struct cluster_tree_env tree_env;
 	uint32_t *positions; // [LB_MAX_SLOTS] owned; for picks made for display
 	struct cluster_set *clusters;
+	struct outages *outages; // owned
 	struct regex_cache *regexes;
 	struct vhost_numbers *numbers; // owned; NULL = virtual hosts are not counted apart
 	struct route_compiler *compiler;
@@ -57,3 +58,7 @@ bool assembler_awaits_context(const struct assembler *, uint32_t credential);
 
 // Implemented by assemble_checks.c. NULL = out of memory.
 struct lb_probes *assembler_make_probes(struct assembler *);
+
+// Implemented by assemble_view.c: what a request would hear; ctx is the assembler. "" = the cluster
+// does not fail. Borrowed from the object.
+const char *assembler_why_failing(const void *ctx, const struct lb_cluster *);

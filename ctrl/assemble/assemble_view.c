@@ -296,9 +296,9 @@ static void count_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 	info->connections += e->connections;
 }
 
-// What a request would hear.
-static const char *why_failing(const struct assembler *a, const struct lb_cluster *c)
+const char *assembler_why_failing(const void *ctx, const struct lb_cluster *c)
 {
+	const struct assembler *a = ctx;
 	const struct lb_req any = {0};
 	if (c->state != LB_TRANSIENT_FAILURE)
 		return "";
@@ -315,7 +315,7 @@ static void describe_cluster(
 		.name = c->name,
 		.id = c->id,
 		.state = now->state,
-		.detail = why_failing(a, now),
+		.detail = assembler_why_failing(a, now),
 		.leaving = c->n_users == 0,
 	};
 	const struct lb_leaf_layer *layer = lb_leaf_layer(now->picker);

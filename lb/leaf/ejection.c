@@ -2,13 +2,20 @@
 #include "lb/leaf/ejection.h"
 
 #include "lb/base/container_of.h"
+#include "lb/base/gcra.h"
+#include "lb/base/log.h"
 #include "lb/base/twheel.h"
 #include "lb/member/member.h"
 #include "lb/policy/dump.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
+
+#define SUMS_NS (10 * NS_PER_SECOND) // between two lines of what had none of its own
+
+static const struct gcra_limit lines = {10 * NS_PER_SECOND, 160 * NS_PER_SECOND};
 
 struct lb_ejection {
 	struct lb_ejection_env env;
@@ -18,6 +25,9 @@ struct lb_ejection {
 	struct lb_outlier_host *hosts; // [n], of the member with the same index
 	uint32_t n;
 	struct twheel_timer sweep;
+	struct gcra lines;
+	uint64_t sums_ns; // when the next line of what follows may be
+	uint32_t n_untold, n_untold_back; // ejections without a line, and ends of some
 };
 
 static void harvest(struct lb_ejection *e, uint32_t i)
@@ -26,12 +36,69 @@ static void harvest(struct lb_ejection *e, uint32_t i)
 	e->env.harvest(e->env.ctx, lb_member_id(e->members[i]), &h->n_ok, &h->n_failed);
 }
 
+// OPS-275: a sweep may eject thousands. True = there is a line for one more.
+static bool takes_line(struct lb_ejection *e, uint32_t *n_untold)
+{
+	uint64_t now = twheel_now(e->env.wheel);
+	if (gcra_is_spent(&e->lines, &lines, now)) {
+		++*n_untold;
+		return false;
+	}
+	return gcra_charge(&e->lines, &lines, now);
+}
+
+static void tell_ejected(struct lb_ejection *e, uint32_t i)
+{
+	static const char *const methods[] = {
+		[LB_OUTLIER_SUCCESS_RATE] = "success_rate",
+		[LB_OUTLIER_FAILURE_PERCENTAGE] = "failure_percentage",
+	};
+	if (!takes_line(e, &e->n_untold))
+		return;
+	const struct lb_outlier_host *h = &e->hosts[i];
+	uint64_t for_ns = lb_outlier_ejected_until(&e->conf, h) - h->ejected_at_ns;
+	char text[IP_PORT_TEXT_MAX];
+	ip_port_print(lb_member_address(e->members[i], 0), text);
+	log_warn("endpoint ejected", "cluster=%s endpoint=%s by=%s for_s=%g",
+		log_quote(e->env.cluster), text, methods[h->method],
+		(double)for_ns / (double)NS_PER_SECOND);
+}
+
+static void tell_back(struct lb_ejection *e, const struct lb_member *m)
+{
+	if (!takes_line(e, &e->n_untold_back))
+		return;
+	char text[IP_PORT_TEXT_MAX];
+	ip_port_print(lb_member_address(m, 0), text);
+	log_info("endpoint back from ejection", "cluster=%s endpoint=%s", log_quote(e->env.cluster),
+		text);
+}
+
+static void tell_untold(struct lb_ejection *e, bool is_last)
+{
+	uint64_t now = twheel_now(e->env.wheel);
+	if ((!e->n_untold && !e->n_untold_back) || (now < e->sums_ns && !is_last))
+		return;
+	log_warn("more ejections", "cluster=%s ejected=%" PRIu32 " back=%" PRIu32,
+		log_quote(e->env.cluster), e->n_untold, e->n_untold_back);
+	e->n_untold = e->n_untold_back = 0;
+	e->sums_ns = now + SUMS_NS;
+}
+
 // Members hear of it last, when all verdicts stand.
 static void carry_out(struct lb_ejection *e)
 {
-	for (uint32_t i = 0; i < e->n; i++)
-		if (lb_member_is_ejected(e->members[i]) != e->hosts[i].ejected)
-			lb_member_set_ejected(e->members[i], e->hosts[i].ejected);
+	for (uint32_t i = 0; i < e->n; i++) {
+		bool is_ejected = e->hosts[i].ejected;
+		if (lb_member_is_ejected(e->members[i]) == is_ejected)
+			continue;
+		if (is_ejected)
+			tell_ejected(e, i);
+		else
+			tell_back(e, e->members[i]);
+		lb_member_set_ejected(e->members[i], is_ejected);
+	}
+	tell_untold(e, false);
 }
 
 static void begin_interval(struct lb_ejection *e, uint64_t at_ns)
@@ -119,8 +186,12 @@ void lb_ejection_end(struct lb_ejection *e)
 	e->members = NULL;
 	e->hosts = NULL;
 	e->n = 0;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		if (lb_member_is_ejected(members[i]))
+			tell_back(e, members[i]);
 		lb_member_set_ejected(members[i], false);
+	}
+	tell_untold(e, true);
 	put_members(members, n);
 }
 

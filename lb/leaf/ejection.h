@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Outlier detection over the members of one leaf cluster, in all of its priorities (gRFC A50, A75;
 // A50-E01 to A50-E10, A75-E11, A50-E12 to A50-E18, MC-15): when it sweeps, whose counters it reads,
-// and what happens to ejections when the configuration or the members change. lb/leaf/outlier.h has
+// and what happens to ejections when the configuration or the members change. Ejections and their
+// ends are lines of the log, and where they are too many a number (OPS-275). lb/leaf/outlier.h has
 // the arithmetic, lb/member/member.h the effect of an ejection on a member.
 // Thread: ctrl.
 #pragma once
@@ -21,6 +22,7 @@ struct lb_ejection_env {
 	void (*harvest)(void *ctx, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed);
 	void *ctx;
 	struct lb_outlier_counts *counts; // [LB_OUTLIER_N], added to, outlives it
+	const char *cluster; // named in the log; outlives it
 };
 
 struct lb_ejection *lb_ejection_new(const struct lb_ejection_env *); // NULL = out of memory

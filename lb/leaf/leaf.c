@@ -291,7 +291,7 @@ static int plan_make(struct lb_leaf *leaf, const struct lb_leaf_config *config, 
 	                  : -ENOMEM;
 	int layer_err = lb_leaf_layer_init(&p->layer, &leaf->layer, leaf->env->breakers, config);
 	const struct lb_ejection_env ejection = {leaf->env->wheel, leaf->env->rand,
-		leaf->env->harvest, leaf->env->ctx, leaf->counts->outliers};
+		leaf->env->harvest, leaf->env->ctx, leaf->counts->outliers, leaf->name};
 	bool begins = has_outlier(config) && !leaf->ejection;
 	if (begins)
 		p->ejection = lb_ejection_new(&ejection);

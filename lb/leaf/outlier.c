@@ -9,7 +9,8 @@ struct sweep {
 	uint32_t n, n_ejected;
 	uint64_t now_ns;
 	struct rand *rand;
-	struct lb_outlier_counts *counts; // of the method that runs
+	enum lb_outlier_method method; // that runs
+	struct lb_outlier_counts *counts; // its own
 };
 
 bool lb_outlier_counts(const struct lb_outlier_conf *c)
@@ -51,6 +52,7 @@ static void eject(struct sweep *s, struct lb_outlier_host *h, const struct lb_ou
 	}
 	s->counts->enforced++;
 	h->ejected = true;
+	h->method = (uint8_t)s->method;
 	h->ejected_at_ns = s->now_ns;
 	h->multiplier += h->multiplier < UINT32_MAX;
 	s->n_ejected++;
@@ -126,10 +128,12 @@ void lb_outlier_sweep(const struct lb_outlier_conf *conf, struct lb_outlier_host
 	struct sweep s = {.conf = conf, .hosts = hosts, .n = n, .now_ns = now_ns, .rand = rand};
 	for (uint32_t i = 0; i < n; i++)
 		s.n_ejected += hosts[i].ejected;
-	s.counts = &counts[LB_OUTLIER_SUCCESS_RATE];
+	s.method = LB_OUTLIER_SUCCESS_RATE;
+	s.counts = &counts[s.method];
 	if (conf->success_rate.enabled)
 		run_success_rate(&s);
-	s.counts = &counts[LB_OUTLIER_FAILURE_PERCENTAGE];
+	s.method = LB_OUTLIER_FAILURE_PERCENTAGE;
+	s.counts = &counts[s.method];
 	if (conf->failure_percentage.enabled)
 		run_failure_percentage(&s);
 	forgive(&s);

@@ -41,6 +41,7 @@ struct lb_outlier_host {
 	uint64_t ejected_at_ns;
 	uint32_t multiplier; // of the ejection time; grows with each ejection
 	bool ejected;
+	uint8_t method; // enum lb_outlier_method of the last ejection
 };
 
 // true if any algorithm is enabled (A50-E01)

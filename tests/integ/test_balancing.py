@@ -229,7 +229,7 @@ def test_subset_alone_is_connected_and_hardly_moves(world):
 
 
 def test_failing_backend_is_ejected_and_returns(world):
-    """A50-E14, A50-E16."""
+    """A50-E14, A50-E16, OPS-275."""
     c = world.case("ejection")
     c.simple(1, 2, 3, **by_percentage(base="2s"))
     world.settle(c, even(1, 2, 3))
@@ -242,6 +242,10 @@ def test_failing_backend_is_ejected_and_returns(world):
     c.behave(3)
     world.settle(c, even(1, 2, 3), 20)
     assert not endpoints_of(world, c)[3]["ejected"]
+    events = [row for row in json.loads(world.bed.shuntctl("show", "events", "1024", "json"))["data"]
+              if c.name in row["details"]]
+    assert [row["event"] for row in events][:2] == ["endpoint ejected", "endpoint back from ejection"], events
+    assert events[0]["details"].endswith(" by=failure_percentage for_s=2"), events
     kept = world.counts(c, 3)["connections"]
     assert world.is_each_workers_own(kept), "the connection did not stay"
 

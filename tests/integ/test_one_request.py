@@ -160,6 +160,24 @@ def test_ops_54_events_are_told_as_they_come(make_world):
     watch.stop()
 
 
+def test_ops_274_a_clusters_outage_is_an_event_with_what_its_requests_hear(make_world):
+    world = make_world().start()
+
+    def told():
+        return [row for row in json.loads(world.bed.shuntctl("show", "events", "json"))["data"]
+                if row["event"].startswith("cluster ")]
+    world.bed.run_calls("unary", count=1)
+    assert not told()
+    world.backends["rpc-1"].stop()
+    wait_until(told, TIMEOUT_S, "the outage")
+    outage, = told()
+    assert outage["event"] == "cluster fails" and outage["level"] == "warn", outage
+    assert 'cluster="rpc" cause="' in outage["details"] and rpc_address(1) in outage["details"], outage
+    world.backends["rpc-1"] = world.bed.start_grpc_backend("rpc-1-again", rpc_address(1), RPC_PORT)
+    wait_until(lambda: len(told()) == 2, 3 * TIMEOUT_S, "its end")
+    assert (told()[1]["event"], told()[1]["details"]) == ("cluster serves again", 'cluster="rpc"'), told()
+
+
 def test_ops_56_the_access_log_is_followed(make_world):
     world = make_world()
     bed = world.bed

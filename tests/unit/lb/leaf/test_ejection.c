@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/base/log.h"
 #include "lb/leaf/ejection.h"
 #include "lb/member/member.h"
 #include "tests/support/alloc_fail.h"
@@ -7,6 +8,8 @@
 #include "tests/unit/lb/world.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #define N 32
 
@@ -46,7 +49,8 @@ static void init(struct fixture *f)
 		struct ip_port a = world_addr(i);
 		f->members[i] = lb_member_new(&f->member_env, i, &a, 1);
 	}
-	f->env = (struct lb_ejection_env){f->world.wheel, &f->world.rand, harvest, f, f->counts};
+	f->env = (struct lb_ejection_env){
+		f->world.wheel, &f->world.rand, harvest, f, f->counts, "blue"};
 	f->ejection = lb_ejection_new(&f->env);
 	assert_non_null(f->ejection);
 }
@@ -349,6 +353,134 @@ static void an_ejection_goes_on_at_another_process(void **state)
 	fini(&newer);
 }
 
+// What was logged, one line after the other.
+static char told[8192];
+
+static void on_line(
+	void *ctx, uint64_t wall_ns, enum log_level level, const char *msg, const char *rest)
+{
+	size_t n = strlen(told);
+	snprintf(told + n, sizeof(told) - n, "%s %s %s\n", log_level_name(level), msg, rest);
+}
+
+static uint32_t n_told(const char *text)
+{
+	uint32_t n = 0;
+	for (const char *at = told; (at = strstr(at, text)); at++)
+		n++;
+	return n;
+}
+
+static void hear(struct fixture *f)
+{
+	told[0] = 0;
+	log_set_level(LOG_LEVEL_ERROR); // the sink hears all the same
+	log_set_sink(on_line, NULL);
+	init(f);
+}
+
+static void hear_no_more(struct fixture *f)
+{
+	fini(f);
+	log_set_sink(NULL, NULL);
+}
+
+static void ops_275_an_ejection_and_its_end_are_told(void **state)
+{
+	struct fixture f;
+	char expected[512], address[IP_PORT_TEXT_MAX];
+	hear(&f);
+	ip_port_print(lb_member_address(f.members[3], 0), address);
+	update(&f, &f.conf, 0, 10);
+	load(&f, 3);
+	world_pass(&f.world, 10 * WORLD_S);
+	snprintf(expected, sizeof(expected),
+		"warn endpoint ejected cluster=\"blue\" endpoint=%s by=failure_percentage "
+		"for_s=30\n",
+		address);
+	assert_string_equal(told, expected);
+	told[0] = 0;
+	world_pass(&f.world, 30 * WORLD_S);
+	assert_string_equal(told, "");
+	world_pass(&f.world, 10 * WORLD_S);
+	snprintf(expected, sizeof(expected),
+		"info endpoint back from ejection cluster=\"blue\" endpoint=%s\n", address);
+	assert_string_equal(told, expected);
+	hear_no_more(&f);
+}
+
+static void ops_275_which_algorithm_ejected_is_told(void **state)
+{
+	struct fixture f;
+	hear(&f);
+	f.conf.success_rate = f.conf.failure_percentage;
+	f.conf.base_ejection_ns = f.conf.max_ejection_ns = 500 * WORLD_MS;
+	update(&f, &f.conf, 0, 10);
+	load(&f, 3);
+	world_pass(&f.world, 10 * WORLD_S);
+	assert_int_equal(n_told(" by=success_rate for_s=0.5\n"), 1);
+	assert_int_equal(n_told("\n"), 1);
+	hear_no_more(&f);
+}
+
+static void ops_275_the_end_of_outlier_detection_ends_ejections(void **state)
+{
+	struct fixture f;
+	hear(&f);
+	update(&f, &f.conf, 0, 10);
+	load(&f, 3);
+	world_pass(&f.world, 10 * WORLD_S);
+	lb_ejection_end(f.ejection);
+	assert_int_equal(n_told("endpoint back from ejection"), 1);
+	assert_int_equal(n_told("\n"), 2);
+	hear_no_more(&f);
+}
+
+// Of 32 that go at once 16 have lines, then one each ten seconds.
+static void ops_275_many_ejections_are_a_number(void **state)
+{
+	struct fixture f;
+	hear(&f);
+	f.conf.max_ejection_percent = 100;
+	update(&f, &f.conf, 0, N);
+	for (uint32_t i = 0; i < N; i++)
+		f.n_failed[i] = 100;
+	world_pass(&f.world, 10 * WORLD_S);
+	assert_int_equal(lb_ejection_n_ejected(f.ejection), N);
+	assert_int_equal(n_told("endpoint ejected"), 16);
+	assert_int_equal(n_told("warn more ejections cluster=\"blue\" ejected=16 back=0\n"), 1);
+	assert_int_equal(n_told("\n"), 17);
+	told[0] = 0;
+	world_pass(&f.world, 40 * WORLD_S);
+	assert_int_equal(lb_ejection_n_ejected(f.ejection), 0);
+	assert_int_equal(n_told("endpoint back from ejection"), 4);
+	assert_int_equal(n_told("warn more ejections cluster=\"blue\" ejected=0 back=28\n"), 1);
+	assert_int_equal(n_told("\n"), 5);
+	hear_no_more(&f);
+}
+
+// All of the members go and come back each second: in ten minutes a line each ten seconds, and a
+// sum, beyond the 16 of the beginning.
+static void ops_275_flapping_members_do_not_flood_the_log(void **state)
+{
+	struct fixture f;
+	hear(&f);
+	f.conf.max_ejection_percent = 100;
+	f.conf.interval_ns = WORLD_S;
+	f.conf.base_ejection_ns = f.conf.max_ejection_ns = 1;
+	update(&f, &f.conf, 0, N);
+	uint32_t n = 0;
+	for (int i = 0; i < 600; i++) {
+		for (uint32_t k = 0; k < N && i % 2 == 0; k++)
+			f.n_failed[k] = 100;
+		world_pass(&f.world, WORLD_S);
+		n += n_told("\n");
+		told[0] = 0;
+	}
+	assert_in_range(n, 100, 16 + 60 + 61);
+	hear_no_more(&f);
+}
+
 RUN_SUITE("lb/ejection", cmocka_unit_test(an_ejection_goes_on_at_another_process),
 	cmocka_unit_test(an_ejection_is_told_with_its_end),
 	cmocka_unit_test(failing_member_is_ejected_at_the_end_of_the_interval),
@@ -362,4 +494,9 @@ RUN_SUITE("lb/ejection", cmocka_unit_test(an_ejection_goes_on_at_another_process
 	cmocka_unit_test(what_was_counted_for_a_removed_member_is_ignored),
 	cmocka_unit_test(members_without_requests_count_in_the_total),
 	cmocka_unit_test(largest_interval_does_not_overflow),
-	cmocka_unit_test(each_allocation_that_fails_leaves_it_as_before))
+	cmocka_unit_test(each_allocation_that_fails_leaves_it_as_before),
+	cmocka_unit_test(ops_275_an_ejection_and_its_end_are_told),
+	cmocka_unit_test(ops_275_which_algorithm_ejected_is_told),
+	cmocka_unit_test(ops_275_the_end_of_outlier_detection_ends_ejections),
+	cmocka_unit_test(ops_275_many_ejections_are_a_number),
+	cmocka_unit_test(ops_275_flapping_members_do_not_flood_the_log))
