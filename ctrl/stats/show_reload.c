@@ -13,7 +13,10 @@ json_t *show_reload(const struct show *s, struct show_args *args)
 		return NULL;
 	}
 	json_t *o = json_object();
-	json_object_set_new(o, "applied", json_boolean(report.applied));
+	if (!args->json && !report.applied && !report.needs_restart[0])
+		show_set_text(o, "applied", "nothing to change");
+	else
+		json_object_set_new(o, "applied", json_boolean(report.applied));
 	show_set_text(o, "needs_restart", report.needs_restart);
 	show_set_u64(o, "and_more", report.n_more);
 	return o;

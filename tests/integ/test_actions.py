@@ -251,6 +251,8 @@ def test_ops_80_the_logs_level_is_set_until_a_reload(world):
     bed.shuntctl("reconnect")
     assert bed.daemon.output().count("\n") == n_lines
     assert ask(bed, "reload")["applied"] is True
+    assert ask(bed, "reload")["applied"] is False
+    assert bed.shuntctl("reload").startswith("applied: nothing to change\n")
     bed.shuntctl("reconnect")
     wait_until(lambda: 'msg="reconnect"' in bed.daemon.output().split('msg="reloaded"')[-1], TIMEOUT_S, "the line")
 
