@@ -28,7 +28,7 @@ struct kill {
 	struct inflight_ask *ask; // owned
 	enum inflight_form form;
 	struct row_query *query; // owned; NULL = no conditions but those that workers know
-	bool json;
+	bool json, has_id;
 	bool ends; // all is chosen
 	uint64_t n_matching;
 	uint32_t n_chosen;
@@ -76,12 +76,28 @@ static int choose(struct kill *k, struct lb_err *err)
 
 // The answer.
 
+// What has a name must be there. NULL = it is, or a worker did not say.
+static char *complaint(const struct kill *k)
+{
+	if (!k->has_id || k->n_matching)
+		return NULL;
+	json_t *silent = inflight_ask_silent(k->ask);
+	bool is_sure = json_array_size(silent) == 0;
+	json_decref(silent);
+	return is_sure ? answer_error("nothing of that id is in flight, try show %s",
+				 k->form == INFLIGHT_OF_REQUESTS ? "requests" : "conns")
+	               : NULL;
+}
+
 static char *result(const struct kill *k)
 {
 	uint32_t n_ended = inflight_ask_n_ended(k->ask);
-	json_t *o = json_object();
 	log_info("operator's kill", "of=%s matching=%" PRIu64 " ended=%u",
 		inflight_rows_key(k->form), k->n_matching, n_ended);
+	char *wrong = complaint(k);
+	if (wrong)
+		return wrong;
+	json_t *o = json_object();
 	show_set_u64(o, "matching", k->n_matching);
 	show_set_u64(o, "chosen", k->n_chosen);
 	show_set_u64(o, "ended", n_ended);
@@ -184,6 +200,7 @@ static int read_words(const struct show *s, struct show_args *args, enum lb_infl
 static json_t *begin(const struct show *s, struct show_args *args, enum inflight_form form)
 {
 	struct lb_inflight_query query;
+	bool has_id = is_id(args);
 	if (read_words(s, args, inflight_rows_kind(form), &query) ||
 		(args->query && inflight_rows_check(s, form, args->query, &args->err)))
 		return NULL;
@@ -195,7 +212,8 @@ static json_t *begin(const struct show *s, struct show_args *args, enum inflight
 		.ask = inflight_ask_new(s->inflight, &query, twheel_now(s->conf.wheel)),
 		.form = form,
 		.query = args->query,
-		.json = args->json};
+		.json = args->json,
+		.has_id = has_id};
 	args->query = NULL;
 	if (k->ask)
 		args->follow = &k->follow;

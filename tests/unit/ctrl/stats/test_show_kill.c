@@ -110,9 +110,10 @@ static void a_kill_by_name_asks_for_that_alone(void **state)
 	lb_inflight_done(w->link->inflight);
 	assert_null(look(follow));
 	assert_true(spsc_is_empty(&w->link->commands)); // nobody is asked to end nothing
-	json_t *data = end(follow);
-	assert_int_equal(number(data, "ended"), 0);
-	json_decref(data);
+	char *text = look(follow);
+	assert_string_equal(text, "error: nothing of that id is in flight, try show requests\n");
+	free(text);
+	follow->free(follow);
 	follow = begin_kill("kill request some-id json");
 	assert_null(look(follow));
 	q = &expect_question(w)->query;
@@ -127,6 +128,43 @@ static void a_kill_by_name_asks_for_that_alone(void **state)
 	assert_int_equal(q->kind, LB_INFLIGHT_CONNS);
 	lb_inflight_done(w->link->inflight);
 	follow->free(follow);
+}
+
+// OPS-191: a condition may hold for nothing, a name is wrong then, unless a worker did not say.
+static void only_a_name_that_is_nobodys_is_an_error(void **state)
+{
+	static const struct {
+		const char *command, *answer;
+		bool is_silent;
+	} rows[] = {{"kill request cluster=blue json", NULL, false},
+		{"kill request some-id",
+			"error: nothing of that id is in flight, try show requests\n", false},
+		{"kill conn 0-b1-2 json",
+			"error: nothing of that id is in flight, try show conns\n", false},
+		{"kill request some-id json", NULL, true}};
+	struct world *w = *state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct stats_follow *follow = begin_kill(rows[i].command);
+		assert_null(look(follow));
+		struct lb_inflight *f = expect_question(w);
+		if (rows[i].is_silent)
+			let_pass(w, INFLIGHT_PATIENCE_NS);
+		else
+			lb_inflight_done(f);
+		assert_null(look(follow));
+		char *text = rows[i].answer ? look(follow) : NULL;
+		if (text) {
+			assert_string_equal(text, rows[i].answer);
+			free(text);
+			follow->free(follow);
+			continue;
+		}
+		json_t *data = end(follow);
+		assert_int_equal(number(data, "matching"), 0);
+		assert_int_equal(json_array_size(json_object_get(data, "silent_workers")),
+			rows[i].is_silent);
+		json_decref(data);
+	}
 }
 
 // Each command, and what its error begins with.
@@ -347,6 +385,7 @@ static void a_ping_waits_until_the_answer_of_the_last_one_is_read(void **state)
 RUN_SUITE("ctrl/show_kill", CASE(tcp_tells_what_ss_tells_of_the_kernels),
 	CASE(a_kill_ends_the_rows_that_its_listing_would_tell),
 	CASE(a_kill_by_name_asks_for_that_alone), CASE(a_kill_that_names_nothing_is_refused),
+	CASE(only_a_name_that_is_nobodys_is_an_error),
 	CASE(a_worker_that_does_not_say_what_ended_is_named),
 	CASE(addresses_are_told_once_with_the_newest_claim),
 	CASE(neighbors_are_told_with_what_workers_know),
