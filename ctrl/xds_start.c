@@ -7,6 +7,7 @@
 #include "ctrl/xds/federation.h"
 #include "ctrl/xds/keeper.h"
 #include "lb/base/err.h"
+#include "lb/base/log.h"
 
 #include <errno.h>
 
@@ -38,6 +39,12 @@ static int start_keeper(
 	return rc;
 }
 
+// By the same name as what is trouble, which has the level warn.
+static void note(void *ctx, const char *line)
+{
+	log_info("xds", "text=%s", log_quote(line));
+}
+
 int xds_start(const struct xds_start_conf *in, struct xds_federation **ret,
 	struct xds_keeper **ret_keeper, struct lb_err *err)
 {
@@ -62,6 +69,7 @@ int xds_start(const struct xds_start_conf *in, struct xds_federation **ret,
 		.slice = {.clock_ns = loop_clock_ns, .len_ns = in->slice_ns},
 		.state = *ret_keeper ? xds_keeper_state(*ret_keeper) : NULL,
 		.log = in->log,
+		.note = note,
 	};
 	*ret = xds_federation_new(&conf);
 	if (!*ret) {

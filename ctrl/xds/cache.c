@@ -5,17 +5,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static void tell(const struct xds_cache *c, void (*fn)(void *ctx, const char *line),
+	const char *fmt, va_list args)
+{
+	char *line;
+	if (!fn || vasprintf(&line, fmt, args) < 0)
+		return;
+	fn(c->conf->log_ctx, line);
+	free(line);
+}
+
 void xds_cache_log(const struct xds_cache *c, const char *fmt, ...)
 {
-	if (!c->conf->log)
-		return;
-	char *line;
 	va_list args;
 	va_start(args, fmt);
-	int n = vasprintf(&line, fmt, args);
+	tell(c, c->conf->log, fmt, args);
 	va_end(args);
-	if (n < 0)
-		return;
-	c->conf->log(c->conf->log_ctx, line);
-	free(line);
+}
+
+void xds_cache_note(const struct xds_cache *c, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	tell(c, c->conf->note, fmt, args);
+	va_end(args);
 }

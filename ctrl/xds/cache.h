@@ -33,3 +33,6 @@ struct xds_cache *xds_client_cache(struct xds_client *);
 // Logs one line.
 void xds_cache_log(const struct xds_cache *, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+// Likewise, what is no trouble.
+void xds_cache_note(const struct xds_cache *, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));

@@ -314,7 +314,7 @@ static void owner_on_recovered(void *ctx)
 		return;
 	free(c->cache.failure);
 	c->cache.failure = NULL;
-	xds_cache_log(&c->cache, "xDS server %s answers again", c->cache.server->uri);
+	xds_cache_note(&c->cache, "xDS server %s answers again", c->cache.server->uri);
 	each_entry(c, xds_entry_server_recovered);
 	xds_news_tell(&c->cache, ++c->cache.n_events);
 }

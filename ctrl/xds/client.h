@@ -57,6 +57,7 @@ struct xds_client_conf {
 	const struct xds_state *state;
 	// Writes one log line (a rejected resource, a lost server); may be NULL.
 	void (*log)(void *ctx, const char *line);
+	void (*note)(void *ctx, const char *line); // the same of what is no trouble
 	void *log_ctx;
 };
 

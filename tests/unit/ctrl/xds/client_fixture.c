@@ -74,6 +74,13 @@ static void on_log(void *ctx, const char *line)
 	snprintf(f->log_line, sizeof(f->log_line), "%s", line);
 }
 
+static void on_note(void *ctx, const char *line)
+{
+	struct fixture *f = ctx;
+	f->n_noted++;
+	snprintf(f->note_line, sizeof(f->note_line), "%s", line);
+}
+
 static void init(struct fixture *f, const struct xds_protocol *protocol, const char *features,
 	const char *params, bool drops_deleted, const struct xds_state *state)
 {
@@ -106,6 +113,7 @@ static void init(struct fixture *f, const struct xds_protocol *protocol, const c
 		.user_agent_version = "1.2.3",
 		.state = state,
 		.log = on_log,
+		.note = on_note,
 		.log_ctx = f,
 	});
 	assert_non_null(f->client);

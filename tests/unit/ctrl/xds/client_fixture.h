@@ -31,6 +31,8 @@ struct fixture {
 	struct xds_client *client;
 	unsigned n_logged;
 	char log_line[256]; // the last one
+	unsigned n_noted; // what is no trouble
+	char note_line[256]; // the last of these
 };
 
 // features: the contents of the JSON array server_features, "" = none.

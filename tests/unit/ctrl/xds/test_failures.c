@@ -204,8 +204,13 @@ static void failure_before_any_response_is_told_once_an_outage(void **state)
 
 	pass_time(&f, 200 * S);
 	fake_ads_settle(&f.server);
+	unsigned n_logged = f.n_logged;
+	assert_int_equal(f.n_noted, 0);
 	respond(&f, &toy_cluster, "v1", "n1", "a=1", "b=2", NULL);
-	assert_string_equal(heard(&a), "~ok"); // the server answers again
+	assert_string_equal(heard(&a), "~ok");
+	assert_string_equal(f.note_line, "xDS server ads:1 answers again"); // which is no trouble
+	assert_int_equal(f.n_noted, 1);
+	assert_int_equal(f.n_logged, n_logged);
 	assert_string_equal(heard(&b), "=2");
 	fixture_fini(&f);
 }
