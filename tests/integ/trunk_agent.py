@@ -11,6 +11,13 @@ from vlan_agent import STRAY, open_interface, receive, tagged
 STRAY_VLAN = 8
 
 
+def put(port, frame):
+    try:
+        port.send(frame)
+    except OSError:
+        pass  # the port has no link, or is full: a switch drops it
+
+
 def main(near, strays, *fars):
     near = open_interface(near)
     for _ in range(int(strays)):
@@ -25,9 +32,9 @@ def main(near, strays, *fars):
             frame, tag = receive(key.fileobj)
             vlan = vlans.get(key.fileobj)
             if frame and vlan is not None:
-                near.send(tagged(frame, vlan) if vlan else frame)
+                put(near, tagged(frame, vlan) if vlan else frame)
             elif frame and (tag or 0) in interfaces:
-                interfaces[tag or 0].send(frame)
+                put(interfaces[tag or 0], frame)
 
 
 if __name__ == "__main__":
