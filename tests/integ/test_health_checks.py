@@ -4,6 +4,7 @@ and what becomes of requests meanwhile. What happened is read off clients, backe
 
 import pathlib
 import sys
+import time
 
 import pytest
 
@@ -28,9 +29,9 @@ def check(**kind):
 class HealthWorld:
     """Two backends of one cluster, each as healthy as its file says."""
 
-    def __init__(self, lab, kind, health_check, says, prepare=None, more=None):
+    def __init__(self, lab, kind, health_check, says, prepare=None, more=None, **of_bed):
         """prepare(bed): before anything runs. more: of the cluster."""
-        self.bed = Testbed(lab)
+        self.bed = Testbed(lab, **of_bed)
         if prepare:
             prepare(self.bed)
         self.kind = kind
@@ -94,8 +95,8 @@ class HealthWorld:
 def fixture_make(lab):
     worlds = []
 
-    def make(*arguments):
-        worlds.append(HealthWorld(lab, *arguments))
+    def make(*arguments, **more):
+        worlds.append(HealthWorld(lab, *arguments, **more))
         return worlds[-1]
     yield make
     for world in worlds:
@@ -167,6 +168,21 @@ def test_ahc_02_a_path_that_answers_503_is_unhealthy_at_once_and_connections_are
     assert world.backends[0].output().count("connection\n") <= 1 + len(world.bed.workers)
     answers = world.bed.run_h2load(requests=100, clients=1, streams=10, path="/")
     assert answers.succeeded == 100, answers
+    assert world.row(1)["requests"] == 0
+
+
+def test_ahc_01_of_two_workers_one_checks_for_both(make):
+    world = make("http", check(http_health_check={"path": "/healthz", "host": "health.test"}), 200, workers=(0, 1))
+    world.wait_for(0, "UNKNOWN", "passed")
+    before, began = world.n_checks(0), time.monotonic()
+    wait_until(lambda: world.n_checks(0) >= before + 20, LIMIT_S, "checks")
+    each_s = (time.monotonic() - began) / (world.n_checks(0) - before)
+    assert each_s > 0.15, each_s  # of two who check it would be half of PERIOD
+    world.say(1, 503)
+    world.wait_for(1, "UNHEALTHY", "status 503")
+    answers = world.bed.run_h2load(requests=400, clients=8, streams=5, path="/")
+    assert answers.succeeded == 400, answers
+    assert len([w for w in world.bed.show_workers() if w["requests"] > 0]) == 2
     assert world.row(1)["requests"] == 0
 
 
