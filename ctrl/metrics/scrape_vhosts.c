@@ -14,14 +14,22 @@ static uint32_t over_vhosts(const struct scrape *s)
 	return vhost_numbers_end(numbers_of(s));
 }
 
-static void tell_vhost(struct scrape *s, enum metric_id id, uint32_t i)
+// Its name, or NULL: the number is nobody's.
+static const char *read_vhost(const struct scrape *s, uint32_t i, struct lb_vhost_counters *ret)
 {
 	const char *name = vhost_numbers_name(numbers_of(s), i);
+	if (name)
+		vhost_numbers_read(numbers_of(s), i, ret);
+	return name;
+}
+
+static void tell_vhost(struct scrape *s, enum metric_id id, uint32_t i)
+{
 	struct lb_vhost_counters c;
+	const char *name = read_vhost(s, i, &c);
 	uint64_t ended = 0;
 	if (!name)
 		return;
-	vhost_numbers_read(numbers_of(s), i, &c);
 	for (int cause = 0; cause < LB_N_CAUSES; cause++)
 		ended += c.ended[cause];
 	// One may have begun and ended between the two readings.
@@ -32,11 +40,10 @@ static void tell_vhost(struct scrape *s, enum metric_id id, uint32_t i)
 
 static void tell_vhost_ended(struct scrape *s, enum metric_id id, uint32_t i)
 {
-	const char *name = vhost_numbers_name(numbers_of(s), i);
 	struct lb_vhost_counters c;
+	const char *name = read_vhost(s, i, &c);
 	if (!name)
 		return;
-	vhost_numbers_read(numbers_of(s), i, &c);
 	for (int cause = 0; cause < LB_N_CAUSES; cause++)
 		if (c.ended[cause] || cause == LB_CAUSE_OK)
 			scrape_tell(s, id, (double)c.ended[cause],
@@ -45,22 +52,19 @@ static void tell_vhost_ended(struct scrape *s, enum metric_id id, uint32_t i)
 
 static void tell_vhost_answers(struct scrape *s, enum metric_id id, uint32_t i)
 {
-	const char *name = vhost_numbers_name(numbers_of(s), i);
 	struct lb_vhost_counters c;
+	const char *name = read_vhost(s, i, &c);
 	if (!name)
 		return;
-	vhost_numbers_read(numbers_of(s), i, &c);
 	scrape_tell_answers(s, id, c.answers, name, false);
 }
 
 static void tell_vhost_time(struct scrape *s, enum metric_id id, uint32_t i)
 {
-	const char *name = vhost_numbers_name(numbers_of(s), i);
 	struct lb_vhost_counters c;
-	if (!name || i > SCRAPE_MAX_VHOST_TIMES)
-		return;
-	vhost_numbers_read(numbers_of(s), i, &c);
-	scrape_tell_histogram(s, id, &c.request, name);
+	const char *name = read_vhost(s, i, &c);
+	if (name && i <= SCRAPE_MAX_VHOST_TIMES)
+		scrape_tell_histogram(s, id, &c.request, name);
 }
 
 const struct scrape_family scrape_vhosts[] = {
