@@ -38,6 +38,7 @@ enum stage {
 #define BEGIN_NS (3 * NS_PER_SECOND)
 // More, where devices are closed or opened meanwhile, with all memory mapped for them anew.
 #define DEVICES_NS (30 * NS_PER_SECOND)
+#define RETRY_NS (50 * NS_PER_MS) // the kernel may still hold a dead process's
 
 struct takeover {
 	struct takeover_conf conf;
@@ -122,9 +123,8 @@ static void open_ports(struct takeover *t)
 	if (t->older && takeover_peer_refuses(t->older))
 		return;
 	int rc = takeover_devices_take(&t->conf.devices, &err);
-	// The kernel may not have closed all of one that died: the next tick tries again.
 	if (rc != 0 && !t->older && t->now_ns < t->asked_ns + DEVICES_NS) {
-		enter(t, STAGE_ASKING, 0);
+		enter(t, STAGE_ASKING, RETRY_NS);
 		return;
 	}
 	if (rc != 0 || t->conf.ops->open(t->conf.ctx, &err) != 0) {
@@ -409,6 +409,8 @@ static void on_deadline(struct takeover *t)
 {
 	if (t->stage >= STAGE_GREETING)
 		go_on_without_newer(t, "it took too long");
+	else if (t->stage == STAGE_ASKING && !t->older)
+		open_ports(t);
 	else
 		give_up(t, "the older process does not answer");
 }
@@ -421,8 +423,6 @@ void takeover_tick(struct takeover *t, uint64_t now_ns, bool could_serve)
 		on_deadline(t);
 	else if (t->stage == STAGE_WAITING && could_serve)
 		ask(t);
-	else if (t->stage == STAGE_ASKING && !t->older)
-		open_ports(t);
 	else if (t->stage == STAGE_STEPPING && is_settled(t))
 		begin_to_serve(t);
 	else if (t->stage == STAGE_SHARING && is_settled(t))
