@@ -212,11 +212,13 @@ struct net_port {
 		uint32_t bits; // of its prefix; of an IPv4 one with IP_V4_BITS
 	} addresses[NET_MAX_ADDRESSES];
 	uint32_t n_addresses;
+	bool is_unannounced; // they are to be announced, once that is ours
 	struct net_gateway gateways[NET_MAX_GATEWAYS];
 	uint32_t n_gateways;
 	bool first_gateway;
 	struct net_watch watch; // of these
 	bool is_shared; // with a kernel
+	uint64_t settled_ns; // until then silence of neighbors says nothing; 0 = it does
 	struct net_mld mld;
 	struct net_ra ra;
 	struct ip_addr link_local; // ours; all zero = no IPv6 on this port

@@ -285,6 +285,7 @@ static void become(struct neigh *n, enum neigh_state state, uint64_t for_ns)
 void neigh_renew(struct net *net, uint32_t port)
 {
 	struct neigh_table *t = &net->neigh;
+	net->ports[port].settled_ns = twheel_now(net->wheel) + NEIGH_SETTLE_NS;
 	for (uint32_t i = 0; i < t->max - t->n_fresh; i++) {
 		struct neigh *n = &t->entries[i];
 		if (n->state == NEIGH_FREE || n->port != port)
@@ -435,6 +436,13 @@ static void give_up(struct neigh *n)
 	}
 }
 
+// n_asks: of so many questions in a row.
+static bool is_silent(const struct neigh *n, unsigned n_asks)
+{
+	return n->n_asks >= n_asks &&
+	       twheel_now(n->net->wheel) >= n->net->ports[n->port].settled_ns;
+}
+
 static void on_timer(struct twheel_timer *timer)
 {
 	struct neigh *n = CONTAINER_OF(timer, struct neigh, timer);
@@ -447,16 +455,16 @@ static void on_timer(struct twheel_timer *timer)
 			release(n);
 		break;
 	case NEIGH_INCOMPLETE:
-		if (n->n_asks < NEIGH_N_ASKS)
-			ask(n);
-		else
+		if (is_silent(n, NEIGH_N_ASKS))
 			give_up(n);
+		else
+			ask(n);
 		break;
 	case NEIGH_PROBE:
-		if (n->n_asks < 2 * NEIGH_N_ASKS)
-			ask(n);
-		else
+		if (is_silent(n, 2 * NEIGH_N_ASKS))
 			give_up(n);
+		else
+			ask(n);
 		break;
 	case NEIGH_FREE:
 		break;

@@ -29,6 +29,8 @@ struct net;
 #define NEIGH_TURN_NS (100 * NS_PER_US)
 #define NEIGH_DEFEND_NS (10 * NS_PER_SECOND) // RFC 5227 2.4 (b)
 #define NEIGH_N_ASKS 3 // broadcast; as many unicast before them when a MAC is known
+// A switch forwards to a link that came up once LACP and its spanning tree have settled.
+#define NEIGH_SETTLE_NS (10 * NS_PER_SECOND)
 #define NEIGH_REACHABLE_NS (60 * NS_PER_SECOND)
 #define NEIGH_STALE_NS (600 * NS_PER_SECOND)
 #define NEIGH_IN_USE_NS (60 * NS_PER_SECOND) // a STALE one that was confirmed is spared so long

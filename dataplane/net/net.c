@@ -268,9 +268,30 @@ int net_take_drop(struct net *net)
 	return why ? why : -1;
 }
 
+static void announce(struct net *net, uint32_t port, const struct ip_addr *ip)
+{
+	if (ip_is_v4(ip))
+		arp_announce(net, port, ip);
+	else
+		nd_announce(net, port, ip);
+}
+
+// Once we are the one to say where they are.
+static void announce_addresses(struct net *net, uint32_t port)
+{
+	struct net_port *p = &net->ports[port];
+	p->is_unannounced = net->silent;
+	for (uint32_t i = 0; i < p->n_addresses && !net->silent; i++)
+		announce(net, port, &p->addresses[i].ip);
+}
+
 void net_set_silent(struct net *net, bool silent)
 {
 	net->silent = silent;
+	for (uint32_t p = 0; p < net->n_ports; p++)
+		if (net->ports[p].is_unannounced)
+			announce_addresses(net, p);
+	net_vip_set_silent(net, silent);
 }
 
 void net_renew_port(struct net *net, uint32_t port, const uint8_t mac[6])
@@ -284,23 +305,14 @@ void net_renew_port(struct net *net, uint32_t port, const uint8_t mac[6])
 		ra_forget(&net->ports[port]);
 }
 
-static void announce(struct net *net, uint32_t port, const struct ip_addr *ip)
-{
-	if (ip_is_v4(ip))
-		arp_announce(net, port, ip);
-	else
-		nd_announce(net, port, ip);
-}
-
 void net_announce(struct net *net, uint32_t port)
 {
 	struct net_port *p = &net->ports[port];
-	if (net_port_has_ip6(&net->ports[port]))
+	if (net_port_has_ip6(p))
 		mld_join(p); // RFC 4862 5.4.2: before it asks
 	if (p->ra.accepts)
 		ra_ask(p);
-	for (uint32_t i = 0; i < p->n_addresses; i++)
-		announce(net, port, &p->addresses[i].ip);
+	announce_addresses(net, port);
 	net_vip_announce_all(net);
 	gateways_watch(net, port);
 }

@@ -137,11 +137,13 @@ int net_take_drop(struct net *);
 void net_set_drop_mark(struct net *, uint8_t *);
 
 // True = another process at the same ports answers for our addresses: frames are heard, and nobody
-// who asks for an address or for an echo gets an answer.
+// who asks for an address or for an echo gets an answer. What is to be announced meanwhile is when
+// this ends: it may be another host's by then, of which the other process knows.
 void net_set_silent(struct net *, bool silent);
 
 // The port has a new device, perhaps on another link: frames are sent from and accepted for its
-// address from now on, neighbors are requested again, and what routers advertised is forgotten.
+// address from now on, neighbors are requested again, and what routers advertised is forgotten. For
+// ten seconds nobody counts as unreachable (NET-44).
 void net_renew_port(struct net *, uint32_t port, const uint8_t mac[6]);
 // Sends gratuitous ARP or an unsolicited neighbor advertisement for every address of a port,
 // reports the groups of IPv6 ones, and asks for routers where these are accepted: at start, and

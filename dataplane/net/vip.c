@@ -37,6 +37,8 @@ static void fire(struct twheel_timer *timer)
 {
 	struct net_vips *v = CONTAINER_OF(timer, struct net_vips, timer);
 	uint32_t left = PER_STEP;
+	if (v->net->silent)
+		return;
 	for (uint32_t i = 0; i < v->n_places; i++) {
 		if (!v->due[i])
 			continue;
@@ -56,6 +58,13 @@ static void announce_soon(struct net_vips *v, uint32_t place)
 	v->due[place] = v->announces && !ip_is_none(&v->served[place]);
 	if (v->due[place] && !twheel_armed(&v->timer))
 		twheel_arm(v->net->wheel, &v->timer, twheel_now(v->net->wheel));
+}
+
+void net_vip_set_silent(struct net *net, bool silent)
+{
+	struct net_vips *v = &net->vips;
+	if (v->announces && !silent && v->net && !twheel_armed(&v->timer))
+		twheel_arm(net->wheel, &v->timer, twheel_now(net->wheel));
 }
 
 int net_set_vips(struct net *net, const struct net_vip *list, uint32_t n, uint32_t n_places)

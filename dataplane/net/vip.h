@@ -11,3 +11,5 @@
 void net_vip_fini(struct net *);
 // Announces all that is served, from now on and again: a link came up.
 void net_vip_announce_all(struct net *);
+// What became due while it was silent is announced when it is not any more.
+void net_vip_set_silent(struct net *, bool silent);

@@ -227,6 +227,23 @@ static void announcement_names_every_address_on_its_port(void **state)
 	}
 }
 
+// It may have moved to another host, of which the process in front knows.
+static void fl_05_one_behind_announces_no_address_before_it_answers_for_it(void **state)
+{
+	struct world *w = *state;
+	net_set_silent(w->net, true);
+	net_announce(w->net, 0);
+	net_announce(w->net, 0);
+	assert_int_equal(w->n_sent, 0);
+	net_set_silent(w->net, false);
+	assert_int_equal(w->n_sent, 2); // of that port alone
+	assert_true(is_arp_request(&w->sent[0], OURS));
+	assert_true(is_arp_request(&w->sent[1], IP(10, 0, 0, 9)));
+	net_set_silent(w->net, true);
+	net_set_silent(w->net, false);
+	assert_int_equal(w->n_sent, 2);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 static void make_arp(uint8_t frame[42], uint16_t op, uint32_t from, uint32_t to)
 {
@@ -286,6 +303,7 @@ static void stranger_that_another_worker_heard_is_not_learned(void **state)
 
 RUN_SUITE("net/arp", CASE(request_for_our_address_is_answered_to_the_asker),
 	CASE(fl_05_one_behind_another_process_learns_and_does_not_answer),
+	CASE(fl_05_one_behind_announces_no_address_before_it_answers_for_it),
 	CASE(request_for_a_lone_address_is_answered),
 	CASE(request_for_an_address_of_another_port_is_not_answered),
 	CASE(asker_is_learned_and_then_verified), CASE(probe_is_answered_and_teaches_nothing),

@@ -135,6 +135,24 @@ static void frames_that_waited_leave_as_the_new_device(void **state)
 	assert_memory_equal(w->sent[0].bytes + 6, new_mac, 6);
 }
 
+static void net_44_silence_says_nothing_while_a_new_device_settles(void **state)
+{
+	struct world *w = *state;
+	learn_peer(w);
+	net_renew_port(w->net, 0, new_mac);
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_true(world_send(w, OURS, IP(10, 0, 0, 99), "x"));
+	for (unsigned s = 0; s < 9; s++)
+		world_advance(w, NS_PER_SECOND);
+	assert_int_equal(world_count(w, "neigh_failed"), 0);
+	assert_int_equal(w->n_unreachable, 0);
+	world_arp_in(w, 0, &(struct arp_text){2, peer_mac, PEER, OURS, new_mac});
+	for (unsigned s = 0; s < 4; s++)
+		world_advance(w, NS_PER_SECOND);
+	assert_int_equal(world_count(w, "neigh_failed"), 1);
+	assert_int_equal(w->n_unreachable, 1);
+}
+
 // NET-25
 static void silence_drops_the_frames_and_tells_their_flow(void **state)
 {
@@ -587,6 +605,7 @@ RUN_SUITE("net/neigh", CASE(frames_wait_for_the_answer_and_leave_in_order),
 	CASE(a_gateway_is_silent_from_a_question_without_answer_to_the_next_word),
 	CASE(another_device_of_a_port_sends_as_itself_and_asks_the_link_anew),
 	CASE(frames_that_waited_leave_as_the_new_device),
+	CASE(net_44_silence_says_nothing_while_a_new_device_settles),
 	CASE(silence_drops_the_frames_and_tells_their_flow),
 	CASE(flow_may_try_again_while_it_hears_of_the_failure), CASE(hold_is_bounded_per_neighbor),
 	CASE(hold_is_bounded_in_total_and_still_asks), CASE(long_frames_and_short_ones_wait_apart),

@@ -112,6 +112,19 @@ static void serve(struct world *w, uint32_t place, uint32_t ip)
 	net_serve(w->net, place, ip ? &a : NULL);
 }
 
+static void fl_05_one_behind_announces_what_is_served_once_it_answers_for_it(void **state)
+{
+	struct world *w = *state;
+	net_set_silent(w->net, true);
+	net_announce(w->net, 0);
+	serve(w, 0, NEAR);
+	world_advance(w, NS_PER_SECOND);
+	assert_int_equal(w->n_sent, 0);
+	net_set_silent(w->net, false);
+	world_advance(w, NS_PER_SECOND);
+	assert_int_equal(n_announced(w, NEAR), 1);
+}
+
 // A36-63
 static void what_is_served_is_announced_by_whoever_announces(void **state)
 {
@@ -212,6 +225,7 @@ RUN_SUITE("net/vip", IN(setup, what_is_routed_to_a_prefix_is_taken_on_every_port
 	IN(setup, arp_answers_for_the_prefixes_that_say_so_alone),
 	IN(setup, an_address_that_another_host_has_too_is_defended_only_if_it_answers),
 	IN(setup, what_is_served_is_announced_by_whoever_announces),
+	IN(setup, fl_05_one_behind_announces_what_is_served_once_it_answers_for_it),
 	IN(setup, many_at_once_are_announced_one_after_the_other),
 	IN(setup6, neighbor_discovery_answers_likewise),
 	IN(setup6, groups_of_what_is_served_are_reported))
