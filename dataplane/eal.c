@@ -3,6 +3,7 @@
 #define ALLOW_EXPERIMENTAL_API
 #include "dataplane/eal.h"
 
+#include "dataplane/eal_grace.h"
 #include "dataplane/remedy.h"
 #include "lb/base/check.h"
 #include "lb/pick/limits.h"
@@ -175,6 +176,11 @@ int eal_start(const struct eal_conf *conf, struct lb_err *reterr)
 	if (n_taken < 0) {
 		rc = rte_errno ? -rte_errno : -EINVAL;
 		blame_start(conf, rc, reterr);
+		goto err;
+	}
+	rc = eal_grace_begin();
+	if (rc) {
+		lb_err_set(reterr, "eal: no alarm: %s", strerror(-rc));
 		goto err;
 	}
 	return 0;

@@ -100,6 +100,12 @@ const struct lb_snapshot *lb_slot_read(const struct lb_slot *slot)
 	return __atomic_load_n(&slot->current, __ATOMIC_ACQUIRE);
 }
 
+void lb_slot_wait(void)
+{
+	synchronize_rcu();
+	ALL_READERS_ARE_DONE();
+}
+
 // On the helper's thread.
 static void on_grace_period(struct rcu_head *head)
 {

@@ -21,6 +21,9 @@ void lb_slot_offline(void);
 void lb_slot_online(void);
 // Worker: the current snapshot, valid until the next quiescent(), offline() or reader_stop().
 const struct lb_snapshot *lb_slot_read(const struct lb_slot *);
+// Any thread that is no worker and may wait for the slowest of them: returns when each has passed a
+// quiescent state, or was offline. Not ctrl.
+void lb_slot_wait(void);
 
 // ctrl: publishes the snapshot, takes it over and returns at once; a reclaimer frees the old one
 // after a grace period. Never waits for a worker (docs/threads.md).

@@ -3,6 +3,7 @@
 
 #include "dataplane/host.h"
 #include "lb/base/time.h"
+#include "lb/slot.h"
 #include "tlshs/context.h"
 #include "tools/shunt-load/client.h"
 #include "tools/shunt-load/credentials.h"
@@ -297,6 +298,7 @@ static uint64_t turn(struct loop *l, uint64_t now, bool counted)
 {
 	uint64_t begun = now;
 	bool any = false;
+	lb_slot_quiescent();
 	for (int side = 0; side < N_SIDES; side++) {
 		if (!l->hosts[side])
 			continue;
@@ -339,6 +341,7 @@ void loop_run(struct loop *l, const volatile int *stop)
 	l->progress.shown = !l->options.quiet && isatty(STDERR_FILENO);
 	uint64_t cpu = 0, now = l->started_ns = clock_ns(CLOCK_MONOTONIC);
 	bool counted = false, told = false;
+	lb_slot_reader_start(); // so that no memif goes while it is read (dataplane/eal_grace.h)
 	while (!is_over(l, now, stop)) {
 		bool is_counted = !l->client || client_phase(l->client) == CLIENT_MEASURED;
 		if (is_counted != counted) {
@@ -361,6 +364,7 @@ void loop_run(struct loop *l, const volatile int *stop)
 	if (l->progress.shown)
 		fputs("\r\033[K", stderr);
 	say_goodbye(l, now);
+	lb_slot_reader_stop();
 }
 
 static uint64_t counter(const struct loop *l, const char *name)
