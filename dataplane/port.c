@@ -133,8 +133,10 @@ void port_free(struct port *port)
 	port_claim_drop(&port->claim);
 	port_bond_free(port->bond);
 	port_trunk_leave(port);
-	for (uint32_t i = 0; i < port->n_queues; i++)
+	for (uint32_t i = 0; i < port->n_queues; i++) {
 		rte_mempool_free(port->queues[i].mbufs);
+		port_rings_free(&port->queues[i]);
+	}
 	cacheline_free(port->queues);
 	free(port);
 }
@@ -352,6 +354,7 @@ enum port_event port_watch(struct port *port, uint64_t now_ns)
 		begin_to_leave(port);
 	if (port->stopping)
 		return let_go(port, now_ns);
+	port_rings_watch(port, now_ns);
 	if (port->relayed)
 		return PORT_EVENT_NONE;
 	if (port->status.state == PORT_GONE)

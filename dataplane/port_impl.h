@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the files behind port.h share: port.c (life and watch of a port), port_probe.c (a device),
-// port_open.c (the device of a port), port_bond.c (several of them as one), port_trunk.c (several
-// ports on one), port_queue.c (the workers' ends). Nobody else includes this.
+// port_open.c (the device of a port), port_pool.c (its mbufs), port_bond.c (several of them as
+// one), port_trunk.c (several ports on one), port_queue.c (the workers' ends). Nobody else includes
+// this.
 // Thread: ctrl; a running queue is its worker's.
 #pragma once
 
@@ -30,6 +31,7 @@
 #define PORT_LARGE_ROOM 12288
 _Static_assert(PORT_MAX_MTU + 256 <= PORT_LARGE_ROOM, "with what af_packet puts before it");
 
+#define PORT_DESCRIPTORS 1024 // of a device's queue, each way
 #define PORT_MAX_UNSENT 512 // frames a device may leave behind before we drop
 #define PORT_MAX_READY (2 * PORT_BURST)
 
@@ -76,6 +78,9 @@ struct port_queue {
 	struct port_trunk *trunk; // the port's; NULL = none
 	struct port_waiting *waiting; // owned; of a trunk but its carrier's: what that has read
 	struct rte_mempool *mbufs; // owned; of a trunk by its carrier's
+	// Ctrl's: of mbufs to drivers that keep them, and what they were lent then.
+	uint32_t n_lent;
+	struct port_ring *rings; // owned, the latest first
 	struct rte_mbuf *open; // reserved, not sent yet
 	uint32_t n_ready;
 	uint32_t room; // of one of mbufs, behind the headroom
@@ -104,6 +109,7 @@ enum port_kind {
 };
 
 struct port_bond;
+struct port_ring;
 struct port_trunk;
 
 // Or a member of a bond, which is claimed, probed and closed likewise, and has no queues.
@@ -199,6 +205,19 @@ void port_complete_devargs(const struct port_conf *, char *text, size_t size);
 // Of a queue, once; they outlive the device. False = out of memory.
 [[nodiscard]] bool port_make_mbufs(
 	struct port_queue *, const struct port_conf *, const char *name, int socket);
+// What the driver of a device that is being opened receives into: the queue's mbufs, or a pool made
+// for this opening (port_pool.c). NULL = out of memory.
+struct rte_mempool *port_ring_mbufs(struct port_queue *, const struct port *, int socket);
+// Call when the queue is set up, or is not; when all of them are started and their descriptors
+// known; before the device is closed, when no worker has it, and after.
+void port_ring_filled(struct port_queue *);
+void port_rings_started(struct port *);
+void port_rings_drain(struct port *);
+void port_rings_closed(struct port *);
+// Frees those of closed devices whose mbufs are back. Not while it is being closed.
+void port_rings_watch(struct port *, uint64_t now_ns);
+// All of them. Nobody may have any of their mbufs.
+void port_rings_free(struct port_queue *);
 // Opens the device again, as it was, and claims it before, if it isn't ours: 0, or negative with
 // reterr, and it is closed.
 [[nodiscard]] int port_reopen(struct port *, struct lb_err *reterr);

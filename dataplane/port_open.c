@@ -11,7 +11,6 @@
 #include "dataplane/telemetry_socket.h"
 #include "dataplane/unplug.h"
 #include "lb/base/check.h"
-#include "lb/pick/limits.h"
 
 #include <rte_dev.h>
 #include <rte_eal.h>
@@ -21,16 +20,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define DEFAULT_MBUFS 8192
-#define N_DESCRIPTORS 1024
-// A pool's mbufs also come to rest with workers that were handed its frames and freed them: each
-// core keeps up to one and a half times what is called the size of its cache.
-#define MAX_CACHE 256
-#define CACHED_MBUFS 2048 // the caches' sizes together
-_Static_assert(CACHED_MBUFS / LB_MAX_WORKERS >= PORT_BURST, "a burst is freed within a cache");
-_Static_assert(DEFAULT_MBUFS - CACHED_MBUFS * 3 / 2 >= 2 * N_DESCRIPTORS + 2 * PORT_MAX_UNSENT,
-	"a queue goes on when all caches are full");
 
 static int set_mtu(struct port *port, const struct port_conf *conf,
 	const struct rte_eth_dev_info *info, struct lb_err *reterr)
@@ -60,25 +49,6 @@ static int set_mtu(struct port *port, const struct port_conf *conf,
 	return 0;
 }
 
-// They outlive the device: frames may still be with workers when it goes away.
-bool port_make_mbufs(
-	struct port_queue *q, const struct port_conf *conf, const char *name, int socket)
-{
-	uint16_t room = port_is_large(conf) ? PORT_LARGE_ROOM : RTE_MBUF_DEFAULT_DATAROOM;
-	uint32_t n = conf->n_mbufs ? conf->n_mbufs : DEFAULT_MBUFS;
-	if (conf->n_members > 1) // each has rings of its own
-		n += (conf->n_members - 1) * 2 * N_DESCRIPTORS;
-	if (conf->n_vlans > 1) // each has batches of its own
-		n += (conf->n_vlans - 1) * (PORT_MAX_READY + PORT_MAX_UNSENT);
-	q->mbufs =
-		rte_pktmbuf_pool_create(name, n, RTE_MIN(MAX_CACHE, CACHED_MBUFS / conf->n_queues),
-			0, (uint16_t)(room + RTE_PKTMBUF_HEADROOM), socket);
-	if (!q->mbufs)
-		return false;
-	q->room = rte_pktmbuf_data_room_size(q->mbufs) - RTE_PKTMBUF_HEADROOM;
-	return true;
-}
-
 static int make_queue(struct port *port, const struct port_conf *conf, uint16_t index,
 	uint16_t n_rx, uint16_t n_tx, struct lb_err *reterr)
 {
@@ -93,13 +63,16 @@ static int make_queue(struct port *port, const struct port_conf *conf, uint16_t 
 	int socket = rte_eth_dev_socket_id(port->id);
 	char name[RTE_MEMPOOL_NAMESIZE];
 	snprintf(name, sizeof(name), "mbufs-%u-%u", q->port_id, q->index);
-	if (!q->mbufs && !port_make_mbufs(q, conf, name, socket)) {
+	bool made = q->mbufs || port_make_mbufs(q, conf, name, socket);
+	struct rte_mempool *mbufs = made ? port_ring_mbufs(q, port, socket) : NULL;
+	if (!mbufs) {
 		char text[REMEDY_MAX];
 		return lb_err_set(reterr, "ports[%u].device: %s: no memory for its packets: %s",
 			port->conf.index, port->name,
 			remedy_for_memory("", rte_eal_has_hugepages(), text));
 	}
-	int rc = rte_eth_rx_queue_setup(port->id, index, n_rx, (unsigned)socket, NULL, q->mbufs);
+	int rc = rte_eth_rx_queue_setup(port->id, index, n_rx, (unsigned)socket, NULL, mbufs);
+	port_ring_filled(q);
 	if (rc == 0)
 		rc = rte_eth_tx_queue_setup(port->id, index, n_tx, (unsigned)socket, NULL);
 	return rc < 0 ? port_blame(reterr, port, "cannot set up a queue", rc) : 0;
@@ -213,7 +186,7 @@ static int configure(struct port *port, const struct port_conf *conf, struct lb_
 	choose_offloads(port, &info, &eth);
 	struct rte_eth_conf spread = eth;
 	port->hashes = n > 1 && !conf->by_software && ask_to_hash(conf, &info, &spread);
-	uint16_t n_rx = N_DESCRIPTORS, n_tx = N_DESCRIPTORS;
+	uint16_t n_rx = PORT_DESCRIPTORS, n_tx = PORT_DESCRIPTORS;
 	rc = rte_eth_dev_configure(port->id, n, n, port->hashes ? &spread : &eth);
 	if (rc < 0 && port->hashes) { // it cannot with this key, say: then not at all
 		port->hashes = false;
@@ -268,6 +241,7 @@ static int start(struct port *port, const struct port_conf *conf, struct lb_err 
 			read_marks(q, conf);
 		q->reads_apart = q->marks.map || q->wire_vlan || q->trunk;
 	}
+	port_rings_started(port);
 	rc = port_trunk_started(port);
 	return rc < 0 ? port_blame(reterr, port, "does not take its VLANs", rc) : 0;
 }
@@ -300,9 +274,12 @@ static void close_devices(struct port *port, bool forget)
 		port_bond_close(port, forget);
 	if (!port->opened)
 		return;
+	port_rings_drain(port);
 	// Not started = nothing to stop; closing tells.
 	(void)rte_eth_dev_stop(port->id);
 	(void)rte_eth_dev_close(port->id);
+	wait_fd_close_left(&port->search);
+	port_rings_closed(port);
 	if (forget && port->device)
 		(void)rte_dev_remove(port->device);
 	port->device = NULL;

@@ -35,12 +35,18 @@ static uint32_t list_sockets(int domain, int *ret_fds)
 	return n;
 }
 
+// 0 = there is no such descriptor. Other than those, inodes of sockets are not used again soon.
+static uint64_t inode_of(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
 // -1 = it is none of fds.
 static int find_inode(const int *fds, uint32_t n, unsigned long inode)
 {
-	struct stat st;
 	for (uint32_t i = 0; i < n; i++)
-		if (fstat(fds[i], &st) == 0 && st.st_ino == inode)
+		if (inode_of(fds[i]) == inode)
 			return fds[i];
 	return -1;
 }
@@ -103,7 +109,16 @@ void wait_fd_queue_made(struct wait_fd_search *s)
 			made = fds[i];
 			n_made++;
 		}
+	s->inodes[s->n] = n_made == 1 ? inode_of(made) : 0;
 	s->sockets[s->n++] = n_made == 1 ? made : -1;
+}
+
+void wait_fd_close_left(struct wait_fd_search *s)
+{
+	for (uint32_t i = s->first; s->by_queue && i < s->n; i++)
+		if (s->inodes[i] && inode_of(s->sockets[i]) == s->inodes[i])
+			close(s->sockets[i]);
+	*s = (struct wait_fd_search){0};
 }
 
 int wait_fd_find(const struct wait_fd_search *s, uint16_t port_id, uint16_t queue)

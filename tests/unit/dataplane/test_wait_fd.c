@@ -4,6 +4,7 @@
 #include "tests/support/check.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -173,6 +174,43 @@ static void two_sockets_of_af_xdp_that_came_with_a_queue_are_not_guessed_at(void
 	close(next);
 }
 
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+// FL-120. What has a number of one that its driver has closed stays.
+static void what_the_driver_of_af_xdp_leaves_open_is_closed_and_nothing_else(void **state)
+{
+	skip_without(xdp_socket);
+	int earlier = xdp_socket();
+	wait_fd_begin(&search, "net_af_xdp", loopback, N_QUEUES);
+	int left = xdp_queue(), closed = xdp_queue(), replaced = xdp_queue();
+	close(closed);
+	close(replaced);
+	int another = xdp_socket();
+	assert_true(another == closed || another == replaced);
+	wait_fd_close_left(&search);
+	assert_false(is_open(left));
+	assert_true(is_open(another) && is_open(earlier));
+	assert_int_equal(wait_fd_find(&search, 0, 0), -1);
+	close(another);
+	close(earlier);
+}
+
+static void sockets_of_a_packet_device_are_its_drivers_to_close(void **state)
+{
+	int fds[N_QUEUES];
+	skip_without(packet_socket);
+	make_in_descending_order(fds, packet_socket);
+	wait_fd_begin(&search, "net_af_packet", loopback, N_QUEUES);
+	wait_fd_close_left(&search);
+	for (int i = 0; i < N_QUEUES; i++) {
+		assert_true(is_open(fds[i]));
+		close(fds[i]);
+	}
+}
+
 static void a_device_of_its_own_memory_has_none(void **state)
 {
 	wait_fd_begin(&search, "net_virtio", 0, 1);
@@ -189,4 +227,6 @@ RUN_SUITE("dataplane/wait_fd", CASE(sockets_of_a_packet_device_are_its_queues_as
 	CASE(sockets_of_another_interface_are_not_its_queues),
 	CASE(a_socket_of_af_xdp_is_of_the_queue_that_it_came_with),
 	CASE(two_sockets_of_af_xdp_that_came_with_a_queue_are_not_guessed_at),
+	CASE(what_the_driver_of_af_xdp_leaves_open_is_closed_and_nothing_else),
+	CASE(sockets_of_a_packet_device_are_its_drivers_to_close),
 	CASE(a_device_of_its_own_memory_has_none))
