@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -216,6 +217,26 @@ void takeover_peer_free(struct takeover_peer *p)
 void takeover_peer_tell(struct takeover_peer *p, const struct takeover_message *m)
 {
 	(void)takeover_peer_say(p->fd, m);
+}
+
+static struct takeover_message refusal(const char *why)
+{
+	struct takeover_message m = {.kind = TAKEOVER_REFUSED};
+	snprintf(m.text, sizeof(m.text), "%s", why);
+	return m;
+}
+
+void takeover_peer_refuse(struct takeover_peer *p, const char *why)
+{
+	struct takeover_message m = refusal(why);
+	takeover_peer_tell(p, &m);
+}
+
+void takeover_peer_turn_away(int fd, const char *why)
+{
+	struct takeover_message m = refusal(why);
+	(void)takeover_peer_say(fd, &m);
+	close(fd);
 }
 
 void takeover_peer_give(struct takeover_peer *p, const struct takeover_message *m, int fd)

@@ -24,6 +24,8 @@ struct takeover_peer;
 [[nodiscard]] int takeover_peer_accept(int listener);
 pid_t takeover_peer_pid(int fd);
 
+// That it is refused, and closes it.
+void takeover_peer_turn_away(int fd, const char *why);
 // 0 or negative: the other end is gone.
 int takeover_peer_say(int fd, const struct takeover_message *);
 // Waits; 0, or negative: the other end is gone, silent for timeout_s, or speaks nonsense.
@@ -45,6 +47,7 @@ struct takeover_peer *takeover_peer_new(
 void takeover_peer_free(struct takeover_peer *); // NULL is fine
 // To the other end. That it is gone is told by on_end().
 void takeover_peer_tell(struct takeover_peer *, const struct takeover_message *);
+void takeover_peer_refuse(struct takeover_peer *, const char *why);
 void takeover_peer_give(
 	struct takeover_peer *, const struct takeover_message *, int fd); // -1: alike
 // What it says next is that it refuses, though nobody has read that yet.

@@ -3,8 +3,8 @@
 
 #include "ctrl/takeover/door.h"
 #include "ctrl/takeover/peer.h"
+#include "ctrl/takeover/stage.h"
 #include "lb/base/log.h"
-#include "lb/base/time.h"
 
 #include <event2/event.h>
 
@@ -13,32 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-// In this order, but that a newer one that fails leads back to FRONT.
-enum stage {
-	STAGE_WAITING, // the older one serves, we get ready
-	STAGE_ASKING, // we could serve, and have said so
-	STAGE_OPENED, // ports are ours, too; the workers of the older one step back
-	STAGE_STEPPING, // our workers step forward
-	STAGE_FRONT, // we serve
-	STAGE_GREETING, // somebody has connected
-	STAGE_SHARING, // our workers learn that others will be at the ports
-	STAGE_SHARED, // the newer one gets ready
-	STAGE_CLOSING, // our workers let go of devices that are to be its alone
-	STAGE_GIVEN, // the newer one opens ports
-	STAGE_GIVING, // our workers step back
-	STAGE_FREE, // the newer one is to begin
-	STAGE_LEFT, // it serves
-	STAGE_OVER, // we have no place to take, and end
-};
-
-#define READY_NS (300 * NS_PER_SECOND) // until the newer one could serve
-#define ANSWER_NS (5 * NS_PER_SECOND) // for what takes no time
-// For each step, once its names are given. Less than ANSWER_NS: the older one decides first.
-#define BEGIN_NS (3 * NS_PER_SECOND)
-// More, where devices are closed or opened meanwhile, with all memory mapped for them anew.
-#define DEVICES_NS (30 * NS_PER_SECOND)
-#define RETRY_NS (50 * NS_PER_MS) // the kernel may still hold a dead process's
 
 struct takeover {
 	struct takeover_conf conf;
@@ -61,15 +35,6 @@ static void enter(struct takeover *t, enum stage stage, uint64_t for_ns)
 	t->deadline_ns = for_ns ? t->now_ns + for_ns : 0;
 }
 
-static enum lb_company wanted(const struct takeover *t)
-{
-	if (t->stage == STAGE_LEFT && !t->newer)
-		return LB_LAST;
-	if (t->stage < STAGE_STEPPING || t->stage >= STAGE_GIVING)
-		return LB_BEHIND;
-	return t->older || t->newer ? LB_FRONT : LB_ALONE;
-}
-
 static void drop_devices(struct takeover *t, bool newer)
 {
 	if (!t->conf.devices.ops)
@@ -80,7 +45,7 @@ static void drop_devices(struct takeover *t, bool newer)
 
 static void settle(struct takeover *t)
 {
-	enum lb_company company = wanted(t);
+	enum lb_company company = stage_company(t->stage, t->older, t->newer);
 	if (company == t->company)
 		return;
 	t->company = company;
@@ -204,22 +169,17 @@ static void take_names(struct takeover *t)
 
 static void refuse(struct takeover *t, int fd, const char *why)
 {
-	struct takeover_message m = {.kind = TAKEOVER_REFUSED};
-	snprintf(m.text, sizeof(m.text), "%s", why);
 	t->info.n_refused++;
 	log_warn(
 		"takeover refused", "pid=%d reason=%s", (int)takeover_peer_pid(fd), log_quote(why));
-	(void)takeover_peer_say(fd, &m);
-	close(fd);
+	takeover_peer_turn_away(fd, why);
 }
 
 // All is as if it had not come.
 static void go_on_without_newer(struct takeover *t, const char *why)
 {
-	struct takeover_message m = {.kind = TAKEOVER_REFUSED};
 	struct lb_err err = {""};
-	snprintf(m.text, sizeof(m.text), "%s", why);
-	takeover_peer_tell(t->newer, &m);
+	takeover_peer_refuse(t->newer, why);
 	log_warn("newer process failed", "pid=%d reason=%s", (int)takeover_peer_pid_of(t->newer),
 		log_quote(why));
 	takeover_peer_free(t->newer);
@@ -492,9 +452,7 @@ bool takeover_must_stay(const struct takeover *t)
 void takeover_info(const struct takeover *t, struct takeover_info *ret)
 {
 	*ret = t->info;
-	ret->role = t->stage < STAGE_FRONT    ? "waiting"
-	            : takeover_is_in_front(t) ? "front"
-	                                      : "behind";
+	ret->role = stage_role(t->stage);
 	ret->older = t->older ? takeover_peer_pid_of(t->older) : 0;
 	ret->newer = t->newer ? takeover_peer_pid_of(t->newer) : 0;
 }
