@@ -144,15 +144,15 @@ static void on_second(struct twheel_timer *timer)
 static void on_watch_ports(struct twheel_timer *timer)
 {
 	struct control_plane *p = CONTAINER_OF(timer, struct control_plane, ports_timer);
-	uint64_t now = twheel_now(loop_wheel(p->loop));
+	uint64_t now = twheel_now(loop_wheel(p->loop)), next = now + WATCH_PORTS_NS;
 	uint32_t n = 0;
-	if (p->conf.watch_ports(p->conf.ctx_ports, now))
+	if (p->conf.watch_ports(p->conf.ctx_ports, now, &next))
 		n = assembler_link_up(p->assembler); // they may have failed for want of it
 	if (n)
 		log_info("backoff cut short", "reason=\"link up\" endpoints=%u", n);
 	tell_service(p);
 	reach_look(&p->reach);
-	twheel_arm(loop_wheel(p->loop), timer, now + WATCH_PORTS_NS);
+	twheel_arm(loop_wheel(p->loop), timer, next);
 }
 
 static void on_drains(void *ctx)

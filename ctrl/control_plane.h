@@ -32,7 +32,8 @@ struct control_plane_conf { // all borrowed, outlives it, except the slot
 	const struct show_port *ports; // as struct show_conf has them
 	const char *(*steering)(void *ctx, uint32_t port);
 	// Called several times a second: brings `ports` up to date. True = a link came up.
-	bool (*watch_ports)(void *ctx, uint64_t now_ns);
+	// *next_ns: when it is called again, which it may bring forward.
+	bool (*watch_ports)(void *ctx, uint64_t now_ns, uint64_t *next_ns);
 	void *ctx_ports;
 	void (*follow)(void *ctx_ports); // starts a process that takes over
 	struct takeover_devices devices; // of ctx_ports

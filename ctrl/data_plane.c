@@ -19,6 +19,7 @@
 
 // What config.h lets through must fit the data plane, which it does not know.
 _Static_assert(CONFIG_MAX_PORTS <= NET_MAX_PORTS, "ports");
+_Static_assert(LB_MAX_CABLES == NET_MAX_PORTS && LB_CABLE_MEMBERS == PORT_MAX_MEMBERS, "cables");
 _Static_assert(CONFIG_MAX_ADDRESSES <= NET_MAX_ADDRESSES, "addresses of a port");
 _Static_assert(CONFIG_MAX_GATEWAYS == NET_MAX_GATEWAYS, "gateways of a port");
 _Static_assert(CONFIG_MAX_VIPS <= NET_MAX_VIPS, "vips");
@@ -70,7 +71,7 @@ static unsigned n_carriers(const struct config *c)
 struct eal_conf data_plane_describe_eal(
 	const struct config *c, struct data_plane_eal_lists *ret_lists)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, n_xdp = 0; // those are opened again with a second pool (port_pool.c)
 	bool wants_pa = false;
 	for (unsigned i = 0; i < c->n_workers; i++)
 		ret_lists->cores[i] = c->workers[i];
@@ -78,10 +79,11 @@ struct eal_conf data_plane_describe_eal(
 		for (unsigned k = 0; k < n_devices_of(c, i); k++, n++) {
 			ret_lists->ports[n] = (uint8_t)i;
 			ret_lists->devices[n] = devices_of(&c->ports[i])[k];
+			n_xdp += strncmp(ret_lists->devices[n], "net_af_xdp", 10) == 0;
 			wants_pa |= port_wants_pa(ret_lists->devices[n]);
 		}
 	unsigned n_first = n_carriers(c);
-	uint32_t of_queues = n_first * QUEUE_MIB + (n - n_first) * MEMBER_MIB +
+	uint32_t of_queues = (n_first + n_xdp) * QUEUE_MIB + (n - n_first) * MEMBER_MIB +
 	                     (c->n_ports - n_first) * VLAN_MIB;
 	uint32_t memory = LEAST_MIB / 4 + c->n_workers * of_queues;
 	return (struct eal_conf){
@@ -405,36 +407,38 @@ void data_plane_take_source_ports(
 
 int data_plane_check_shared(const struct config *c, struct lb_err *reterr)
 {
-	char name[RELAY_MAX_NAME];
-	for (unsigned i = 0; i < c->n_ports; i++)
-		if (!is_af_packet(c->ports[i].device) && !port_relay_name(c->ports[i].device, name))
-			return lb_err_set(reterr,
-				"ports[%u].device: %s: cannot be taken over, only net_af_packet "
-				"and cards on PCI can",
-				i, c->ports[i].device);
+	for (unsigned i = 0; i < c->n_ports; i++) {
+		struct port_conf conf = {0};
+		data_plane_describe_port(c, i, &conf);
+		if (port_check_shared(&conf, reterr))
+			return -EINVAL;
+	}
 	return 0;
 }
 
 int data_plane_init_relays(
 	const struct config *c, int older_fd, struct relayed_ports *ret, struct lb_err *reterr)
 {
-	const char *devices[CONFIG_MAX_PORTS];
+	struct port_conf ports[CONFIG_MAX_PORTS] = {0};
 	if (!c->takeover_socket)
 		return 0;
 	for (unsigned i = 0; i < c->n_ports; i++)
-		devices[i] = c->ports[i].device;
-	return relayed_ports_init(ret, devices, c->n_ports, c->n_workers, older_fd, reterr);
+		data_plane_describe_port(c, i, &ports[i]);
+	return relayed_ports_init(ret, ports, c->n_ports, c->n_workers, older_fd, reterr);
 }
 
 struct takeover_devices data_plane_devices(struct relayed_ports *r)
 {
 	static const struct takeover_device_ops ops = {.lend = relayed_ports_lend,
 		.are_lent = relayed_ports_are_lent,
+		.may_leave = relayed_ports_may_leave,
 		.pass_on = relayed_ports_pass_on,
 		.are_passed_on = relayed_ports_are_passed_on,
 		.take = relayed_ports_take,
 		.drop = relayed_ports_drop,
 		.have_older = relayed_ports_have_older,
+		.cables = relayed_ports_cables,
+		.follow = relayed_ports_follow,
 		.tidy = relayed_ports_tidy};
 	return (struct takeover_devices){r->relays ? &ops : NULL, r};
 }

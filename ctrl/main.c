@@ -10,6 +10,7 @@
 #include "ctrl/check.h"
 #include "ctrl/check_dump.h"
 #include "ctrl/conf/config.h"
+#include "ctrl/conf/config_bond.h"
 #include "ctrl/control_plane.h"
 #include "ctrl/data_plane.h"
 #include "ctrl/frontends.h"
@@ -28,6 +29,7 @@
 #include "dataplane/telemetry.h"
 #include "dataplane/worker.h"
 #include "lb/base/log.h"
+#include "lb/base/time.h"
 #include "lb/pick/link.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
@@ -41,6 +43,8 @@
 #include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define URGENT_NS (20 * NS_PER_MS) // between two looks at ports that are on their way back
 
 struct daemon {
 	struct events *events; // owned
@@ -163,7 +167,7 @@ static void tell_of_newer(struct daemon *d)
 			WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 }
 
-static bool watch_ports(void *ctx, uint64_t now_ns)
+static bool watch_ports(void *ctx, uint64_t now_ns, uint64_t *next_ns)
 {
 	struct daemon *d = ctx;
 	bool came_up = false;
@@ -172,9 +176,12 @@ static bool watch_ports(void *ctx, uint64_t now_ns)
 		enum port_event event = port_watch(d->ports[i], now_ns);
 		data_plane_show_port(d->ports[i], &d->shown_ports[i]);
 		log_port(d, i, event);
+		if (port_is_urgent(d->ports[i], now_ns))
+			*next_ns = now_ns + URGENT_NS;
 		exception_follow(d->exception, i, port_mac(d->ports[i]),
 			port_status(d->ports[i])->state == PORT_UP);
-		came_up |= event == PORT_EVENT_LINK && port_status(d->ports[i])->state == PORT_UP;
+		came_up |= (event == PORT_EVENT_LINK || event == PORT_EVENT_BACK) &&
+		           port_status(d->ports[i])->state == PORT_UP;
 	}
 	gateway_watch_look(&d->gateways, d->shown_ports);
 	bond_watch_look(&d->bonds, d->shown_ports);
@@ -188,7 +195,8 @@ static int open_ports(struct daemon *d, struct lb_err *err)
 	if (rc)
 		return rc;
 	for (unsigned i = 0; i < d->config->n_ports; i++) {
-		struct port_conf conf = {.steer = &d->steer, .shared = d->seat.fd >= 0};
+		struct port_conf conf = {
+			.steer = &d->steer, .shared = d->seat.fd >= 0, .cables = &d->seat.cables};
 		unsigned carrier = d->config->ports[i].carrier;
 		data_plane_describe_port(d->config, i, &conf);
 		conf.carrier = carrier == i ? NULL : d->ports[carrier];
@@ -418,8 +426,9 @@ static int join(struct daemon *d, bool wanted, struct lb_err *err)
 	d->seat = (struct takeover_seat){.fd = -1, .generation = 1};
 	if (!wanted || data_plane_check_shared(d->config, err) != 0)
 		return wanted ? -EINVAL : 0;
-	return takeover_join(
+	int rc = takeover_join(
 		d->config->takeover_socket, SHUNT_VERSION, d->config->n_workers, &d->seat, err);
+	return rc ? rc : config_check_cables(d->config, &d->seat.cables, err);
 }
 
 int main(int argc, char **argv)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define REOPEN_NS NS_PER_SECOND
+#define CONNECTS_NS (NS_PER_SECOND / 5) // to backends: some round trips, each through two processes
 #define ANSWERED_NS (2 * NS_PER_SECOND) // what a client of a port that we left takes, and more
 
 struct succession {
@@ -25,6 +26,7 @@ struct succession {
 	struct takeover *takeover;
 	bool lacks; // names or ports that another process has still
 	uint64_t reopen_ns; // when to try again
+	uint64_t connects_ns; // since when; 0 = there was no configuration yet
 	uint64_t away_ns; // when who is left at our ports is sent away; 0 = nobody is
 	char error[sizeof(struct lb_err)]; // of the takeover
 };
@@ -199,12 +201,22 @@ void succession_free(struct succession *s)
 	free(s);
 }
 
+// Connections to backends begin with the first configuration. What is on its way to them through
+// the older process when its devices move is lost, and is sent again a second later.
+static bool has_connected(struct succession *s, bool could_serve, uint64_t now_ns)
+{
+	if (could_serve && !s->connects_ns)
+		s->connects_ns = now_ns;
+	return could_serve &&
+	       (s->conf.seat.relay_fd <= 0 || now_ns >= s->connects_ns + CONNECTS_NS);
+}
+
 bool succession_tick(struct succession *s, bool could_serve)
 {
 	if (!s)
 		return true;
 	uint64_t now_ns = twheel_now(loop_wheel(s->conf.loop));
-	takeover_tick(s->takeover, now_ns, could_serve);
+	takeover_tick(s->takeover, now_ns, has_connected(s, could_serve, now_ns));
 	bool is_in_front = takeover_is_in_front(s->takeover);
 	if (s->lacks && is_in_front && now_ns >= s->reopen_ns)
 		open_what_lacks(s);

@@ -10,6 +10,14 @@ static bool begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
+const char *device_name_interface(const char *device, size_t *ret_len)
+{
+	static const char option[] = "iface=";
+	const char *at = strstr(device, option);
+	*ret_len = at ? strcspn(at + strlen(option), ",") : 0;
+	return at ? at + strlen(option) : NULL;
+}
+
 int device_name_check(const char *device, struct lb_err *reterr)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

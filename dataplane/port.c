@@ -18,6 +18,7 @@
 
 #define RETRY_NS NS_PER_SECOND // of opening a device again
 #define MAX_RETRY_NS (16 * RETRY_NS)
+#define HURRY_NS NS_PER_SECOND // in which whoever had the device before has let it go
 #define SPLIT_NS (5 * NS_PER_SECOND) // until the last frame that was sent too long has come
 
 static int blame(struct lb_err *reterr, const struct port *port, const char *doing, int rc)
@@ -33,17 +34,30 @@ static int join_trunk(struct port *port, struct lb_err *reterr)
 	return rc < 0 ? blame(reterr, port->conf.carrier, "does not take a VLAN", rc) : 0;
 }
 
-static int take_device(struct port *port, struct lb_err *reterr)
+static int take_device(struct port *port, const struct lb_cables *cables, struct lb_err *reterr)
 {
-	int rc = port->conf.n_vlans > 1 ? port_trunk_new(port) : 0;
-	if (rc < 0)
-		return blame(reterr, port, "", rc);
-	rc = port->conf.bond ? port_bond_new(port, reterr) : port_take_claim(port, reterr);
+	int rc = port->conf.bond ? port_bond_new(port, cables, reterr) : 0;
+	if (rc == 0)
+		rc = port_claim_devices(port, reterr);
 	if (rc == 0)
 		rc = port_open(port, reterr);
+	// Whoever has it now serves on, if this process cannot have it.
+	if (rc == 0 && port->conf.shared)
+		rc = port_await_server(port, reterr);
 	if (rc == 0 && (port->kind == PORT_PCI || port_bond_has_card(port->bond)))
 		(void)unplug_survive(); // not to be had everywhere; without it, unplugging kills
 	return rc;
+}
+
+static int begin(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
+{
+	if (port->conf.carrier)
+		return join_trunk(port, reterr);
+	int rc = port->conf.n_vlans > 1 ? port_trunk_new(port) : 0;
+	if (rc < 0)
+		return blame(reterr, port, "", rc);
+	return conf->relayed ? port_relay_new(port, conf->relayed, reterr)
+	                     : take_device(port, conf->cables, reterr);
 }
 
 struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
@@ -61,17 +75,15 @@ struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
 	}
 	port->conf = *conf;
 	port->conf.relayed = NULL;
+	port->conf.cables = NULL;
 	port->n_queues = conf->n_queues;
 	port->status.error = port->error;
 	port->status.merged = port->merged;
-	int rc = conf->carrier   ? join_trunk(port, reterr)
-	         : conf->relayed ? port_relay_new(port, conf->relayed, reterr)
-	                         : take_device(port, reterr);
-	if (rc != 0) {
+	if (begin(port, conf, reterr) != 0) {
 		port_free(port);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < port->n_queues && !conf->relayed; i++)
+	for (uint32_t i = 0; i < port->n_queues && !port_carrier(port)->relayed; i++)
 		port->queues[i].vlan = port->queues[i].wire_vlan;
 	return port;
 }
@@ -195,27 +207,56 @@ static void become(struct port *port, enum port_state state, uint64_t now_ns)
 	port->status.since_ns = now_ns;
 }
 
+// Each must agree anew.
+static void distrust(struct port *port)
+{
+	const struct port *p;
+	for (uint32_t k = 0; port->conf.steer && (p = port_trunk_port(port, k)); k++)
+		steer_distrust(port->conf.steer, p->conf.index);
+}
+
+// Told once, until it is another reason; not while another process lets it go.
+static enum port_event refuse(struct port *port, const struct lb_err *err, uint64_t now_ns)
+{
+	if (now_ns < port->hurry_ns || strcmp(port->error, err->text) == 0)
+		return PORT_EVENT_NONE;
+	memcpy(port->error, err->text, sizeof(port->error));
+	return PORT_EVENT_REFUSED;
+}
+
+static enum port_event refuse_server(struct port *port, uint64_t now_ns)
+{
+	struct lb_err err = {0};
+	(void)port_blame_server(port, &err);
+	return refuse(port, &err, now_ns);
+}
+
 static enum port_event lose(struct port *port, enum port_event event, uint64_t now_ns)
 {
 	if (port->bond)
 		(void)port_bond_watch(port, now_ns); // which of its members it was
 	become(port, PORT_GONE, now_ns);
 	port->status.mbps = 0;
-	port->status.n_losses++;
 	port->stopping = true;
-	port->error[0] = '\0';
-	// It must agree anew.
-	const struct port *p;
-	for (uint32_t k = 0; port->conf.steer && (p = port_trunk_port(port, k)); k++)
-		steer_distrust(port->conf.steer, p->conf.index);
+	distrust(port);
 	port_pass_queues(port, QUEUE_STOPPING);
+	if (port->awaits_server)
+		return refuse_server(port, now_ns);
+	port->status.n_losses++;
+	port->error[0] = '\0';
 	return event;
 }
 
 static void retry_in(struct port *port, uint64_t now_ns, uint64_t wait_ns)
 {
 	port->retry_wait_ns = wait_ns;
-	port->retry_ns = now_ns + wait_ns;
+	port->retry_ns = now_ns < port->hurry_ns ? now_ns : now_ns + wait_ns;
+}
+
+static void retry_later(struct port *port, uint64_t now_ns)
+{
+	uint64_t wait_ns = now_ns < port->hurry_ns ? RETRY_NS : port->retry_wait_ns * 2;
+	retry_in(port, now_ns, wait_ns < MAX_RETRY_NS ? wait_ns : MAX_RETRY_NS);
 }
 
 // Workers let go first, then the kernel lets the device go: not opened again at once.
@@ -229,31 +270,39 @@ static enum port_event let_go(struct port *port, uint64_t now_ns)
 		return PORT_EVENT_NONE;
 	end_closing(port);
 	port->stopping = false;
-	if (port->leaves)
+	if (port->leaves && !port_why_stays(port))
 		port_relay_leave(port);
-	retry_in(port, now_ns, RETRY_NS);
+	else if (port->leaves)
+		become(port, PORT_GONE, now_ns); // the newer one could not open it
+	if (port->awaits_server)
+		retry_later(port, now_ns);
+	else
+		retry_in(port, now_ns, RETRY_NS);
+	port->awaits_server = false;
 	return PORT_EVENT_NONE;
 }
 
 // That is for the newer process: not a loss.
 static void begin_to_leave(struct port *port)
 {
+	if (port_why_stays(port))
+		return;
 	if (port->status.state == PORT_GONE) {
 		port_relay_leave(port);
 	} else if (all_are(port, QUEUE_RUNS)) {
 		port->stopping = true;
-		if (port->conf.steer)
-			steer_distrust(port->conf.steer, port->conf.index);
+		distrust(port);
 		port_pass_queues(port, QUEUE_STOPPING);
 	}
 }
 
-int port_reopen(struct port *port, struct lb_err *reterr)
+int port_reopen(struct port *port, bool waits, struct lb_err *reterr)
 {
-	bool is_ours = port->bond || port->claim.name >= 0;
-	int rc = is_ours ? 0 : port_take_claim(port, reterr);
+	int rc = port_claim_devices(port, reterr);
 	if (rc == 0)
 		rc = port_open(port, reterr);
+	if (rc == 0 && waits)
+		rc = port_await_server(port, reterr);
 	if (rc == 0) {
 		become(port, PORT_DOWN, port->status.since_ns);
 		port_pass_queues(port, QUEUE_STARTING);
@@ -273,16 +322,16 @@ static enum port_event take_again(struct port *port, uint64_t now_ns)
 	}
 	if (now_ns < port->retry_ns)
 		return PORT_EVENT_NONE;
-	if (port_reopen(port, &err) == 0) {
-		port->error[0] = '\0';
+	if (port_reopen(port, false, &err) == 0) {
 		port->status.since_ns = now_ns;
+		port->awaits_server = port->kind == PORT_MEMIF;
+		if (port->awaits_server)
+			return PORT_EVENT_NONE; // watch_link() tells, or port_reset_look()
+		port->error[0] = '\0';
 		return PORT_EVENT_BACK;
 	}
-	uint64_t wait_ns = port->retry_wait_ns * 2;
-	retry_in(port, now_ns, wait_ns < MAX_RETRY_NS ? wait_ns : MAX_RETRY_NS);
-	bool same = strcmp(port->error, err.text) == 0;
-	memcpy(port->error, err.text, sizeof(port->error));
-	return same ? PORT_EVENT_NONE : PORT_EVENT_REFUSED;
+	retry_later(port, now_ns);
+	return refuse(port, &err, now_ns);
 }
 
 static void tell_ups(struct port *port)
@@ -301,7 +350,11 @@ static enum port_event watch_link(struct port *port, uint64_t now_ns)
 	if (was == PORT_DOWN)
 		tell_ups(port);
 	become(port, is, now_ns);
-	return PORT_EVENT_LINK;
+	if (!port->awaits_server)
+		return PORT_EVENT_LINK;
+	port->awaits_server = false;
+	port->error[0] = '\0';
+	return PORT_EVENT_BACK;
 }
 
 static uint64_t count_cut(const struct port *port)
@@ -338,8 +391,7 @@ static enum port_event watch_running(struct port *port, uint64_t now_ns)
 	// Switches have yet to learn that the addresses are behind another member.
 	if (port->bond && port_bond_watch(port, now_ns) && port->status.state == PORT_UP)
 		tell_ups(port);
-	if (port->conf.shared && port->claim.name < 0)
-		(void)port_claim(port->conf.device, PORT_CLAIM_DIR, &port->claim);
+	port_inherit_claim(port);
 	enum port_event event = watch_link(port, now_ns);
 	return event == PORT_EVENT_NONE ? watch_cut(port, now_ns) : event;
 }
@@ -366,19 +418,22 @@ enum port_event port_watch(struct port *port, uint64_t now_ns)
 	if (!is_there)
 		return lose(port, PORT_EVENT_LOST, now_ns);
 	enum port_event event = port_reset_look(port, now_ns);
+	uint32_t mbps;
+	if (event == PORT_EVENT_LOST && port_link(port, &mbps)) // since the last look
+		event = PORT_EVENT_NONE;
 	return event == PORT_EVENT_NONE ? watch_running(port, now_ns) : lose(port, event, now_ns);
 }
 
 void port_pass_on(struct port *port)
 {
-	port->leaves = !port->relayed;
+	port->leaves = !port->is_carried && !port->relayed;
 }
 
 bool port_is_passed_on(struct port *port, uint64_t now_ns)
 {
-	if (!port->relayed)
+	if (!port_carrier(port)->relayed)
 		(void)port_watch(port, now_ns);
-	return port->relayed;
+	return port_carrier(port)->relayed;
 }
 
 void port_take_back(struct port *port, uint64_t now_ns)
@@ -389,8 +444,13 @@ void port_take_back(struct port *port, uint64_t now_ns)
 	if (port->relayed || port->stopping)
 		become(port, PORT_GONE, now_ns);
 	port->leaves = port->relayed = false;
+	port->hurry_ns = now_ns + HURRY_NS;
 	retry_in(port, now_ns, RETRY_NS);
-	port->retry_ns = now_ns;
+}
+
+bool port_is_urgent(const struct port *port, uint64_t now_ns)
+{
+	return now_ns < port->hurry_ns && port->status.state != PORT_UP;
 }
 
 const struct port_status *port_status(const struct port *port)

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lb_cables;
 struct net_tap;
 struct steer;
 struct port;
@@ -57,6 +58,10 @@ struct port_conf {
 	uint32_t n_vlans; // of a carrier: ports of its trunk, itself included; 0 = it is none
 	bool has_ip6; // an IPv6 address: the device has to receive its groups
 	bool has_kernel; // behind it, and that may want any group
+	// What another process's ports send by, whose devices are shared: a bond begins with the
+	// address that it has there, and follows (port_cable.h). NULL = nobody is asked. Borrowed
+	// for port_new() alone.
+	const struct lb_cables *cables;
 	// Another process has the device for now: the port begins without it, as port_pass_on()
 	// would leave it, and with what that process says of it. NULL = it opens its device.
 	// Borrowed for port_new() alone.
@@ -67,6 +72,9 @@ struct port_conf {
 #define PORT_MAX_VLANS NET_MAX_PORTS // of a trunk
 #define PORT_MAX_DEVICES 32 // of all ports: devices, and bonds with their members
 
+// Whether another process of ours can have its devices besides, or take them over: 0, or -EINVAL
+// with reterr, which begins with the field.
+[[nodiscard]] int port_check_shared(const struct port_conf *, struct lb_err *reterr);
 // True if these devargs name a device that needs physical addresses (pci_device.h). Call before EAL
 // starts.
 bool port_wants_pa(const char *device);
@@ -110,11 +118,16 @@ enum port_event {
 enum port_event port_watch(struct port *, uint64_t now_ns);
 const struct port_status *port_status(const struct port *); // borrowed; as of the last watch
 
-// A device that a process has alone, and that one after it may have. Its name for both; false = it
-// is none.
-bool port_relay_name(const char *device, char ret[RELAY_MAX_NAME]);
+// Of a device that a process has alone, and that one after it may have, a card, a bond of some, or
+// the client's end of a memif: its name for both. False = it is none.
+bool port_relay_name(const struct port_conf *, char ret[RELAY_MAX_NAME]);
+// NULL = it may leave. Else why it has to stay, to be said behind its name, or behind that of the
+// card: one of a bond is gone, and the rest can't be closed, say. Static. Ask before each step:
+// while it is being closed, or is, it is NULL, since then nobody knows better.
+const char *port_why_stays(const struct port *);
 // The newer process is to have the device: workers let go of it, it is closed, and they have what
 // the relay to that process brings from then on. Several devices at a time are closed side by side.
+// A trunk goes as one: what is said here is done to its carrier, and of the others to nobody.
 void port_pass_on(struct port *);
 // Call until it is true, often.
 bool port_is_passed_on(struct port *, uint64_t now_ns);
@@ -123,6 +136,8 @@ bool port_is_passed_on(struct port *, uint64_t now_ns);
 [[nodiscard]] int port_take(struct port *, struct lb_err *reterr);
 // The newer process came to nothing: port_watch() opens the device as soon as it can.
 void port_take_back(struct port *, uint64_t now_ns);
+// True = the next port_watch() should be soon, in some milliseconds: the device is on its way back.
+bool port_is_urgent(const struct port *, uint64_t now_ns);
 
 // A member of a bond.
 enum port_member_state {
@@ -144,7 +159,8 @@ struct port_member {
 	uint8_t partner[6]; // LACP: the system at the other end; 0 = nobody is known
 	uint64_t rx_frames, tx_frames; // since the device was opened, as of a second ago
 };
-// As of the last watch. 0 = the port is no bond, or not the carrier of one.
+// As of the last watch. 0 = the port is no bond, or not the carrier of one, or another process has
+// its device.
 uint32_t port_n_members(const struct port *);
 struct port_member port_member_of(const struct port *, uint32_t member);
 

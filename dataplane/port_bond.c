@@ -3,7 +3,7 @@
 
 #include "dataplane/eal.h"
 #include "dataplane/interface.h"
-#include "dataplane/port_impl.h"
+#include "dataplane/port_bond_impl.h"
 #include "dataplane/remedy.h"
 #include "lb/base/counter.h"
 
@@ -19,7 +19,6 @@
 #include <string.h>
 #include <time.h>
 
-#define NO_ID UINT16_MAX
 #define MAX_STALE 16 // bursts of one member that stands by
 // Of the driver's own pool of LACP's frames, which it makes when a link first comes up, and ends
 // the process where it cannot: for each descriptor, with all that belongs to one of its mbufs.
@@ -28,30 +27,22 @@
 #define UNSTARTED_NS 50000000 // five times as long as the driver waits between looks at its links
 _Static_assert(PORT_MAX_DEVICES <= RTE_MAX_ETHPORTS, "devices that DPDK has room for");
 
-struct port_bond {
-	enum port_bond_mode mode;
-	uint32_t index; // the port's
-	bool made; // id is DPDK's
-	bool was_open, started;
-	uint16_t id;
-	char name[RTE_ETH_NAME_MAX_LEN];
-	uint16_t active; // of an active-backup, the id of that member; NO_ID = none yet
-	uint32_t n;
-	struct member {
-		struct port *port; // owned
-		// A card that was there and is not. w: ctrl (relaxed), r: workers (relaxed)
-		bool dead;
-		bool refused; // came back and could not be opened: not again before it goes
-		// As the watch saw them last, once for all that it decides by them.
-		bool there, link;
-		struct port_member seen;
-		uint64_t rx_frames, tx_frames; // w: the first worker (counter.h), r: ctrl
-	} members[PORT_MAX_MEMBERS];
-};
-
 // Life.
 
-int port_bond_new(struct port *port, struct lb_err *reterr)
+static void begin_to_follow(struct port *port, const struct lb_cables *cables)
+{
+	const struct lb_cable *cable = port_bond_follow(port->bond, cables);
+	if (cable)
+		port_bond_set_mac(port, cable->mac);
+}
+
+void port_bond_set_mac(struct port *port, const uint8_t mac[6])
+{
+	memcpy(port->mac.addr_bytes, mac, sizeof(port->mac.addr_bytes));
+	port->bond->has_mac = true;
+}
+
+int port_bond_new(struct port *port, const struct lb_cables *cables, struct lb_err *reterr)
 {
 	const struct port_conf *conf = &port->conf;
 	struct port_bond *b = calloc(1, sizeof(*b));
@@ -70,18 +61,32 @@ int port_bond_new(struct port *port, struct lb_err *reterr)
 		m->conf = *conf;
 		m->conf.device = conf->members[i];
 		snprintf(m->field, sizeof(m->field), "bond.members[%u]", i);
-		if (port_take_claim(m, reterr) != 0)
+	}
+	begin_to_follow(port, cables);
+	return 0;
+}
+
+int port_bond_claim(struct port_bond *b, struct lb_err *reterr)
+{
+	for (uint32_t i = 0; i < b->n; i++) {
+		struct port *m = b->members[i].port;
+		if (m->claim.name < 0 && port_take_claim(m, reterr) != 0)
 			return -EINVAL;
 	}
 	return 0;
 }
 
+void port_bond_drop_claims(struct port_bond *b)
+{
+	for (uint32_t i = 0; b && i < b->n; i++)
+		port_claim_drop(&b->members[i].port->claim);
+}
+
 void port_bond_free(struct port_bond *b)
 {
-	for (uint32_t i = 0; b && i < b->n; i++) {
-		port_claim_drop(&b->members[i].port->claim);
+	port_bond_drop_claims(b);
+	for (uint32_t i = 0; b && i < b->n; i++)
 		free(b->members[i].port);
-	}
 	free(b);
 }
 
@@ -127,12 +132,19 @@ static int probe_members(struct port_bond *b, struct lb_err *reterr)
 	return n_open ? 0 : -ENODEV;
 }
 
-static bool is_enough_memory(const struct port *port)
+int port_bond_check_memory(const struct port *port, struct lb_err *reterr)
 {
-	uint32_t n = port->bond->n * LACP_MBUFS * (port->n_queues + 1);
+	const struct port_bond *b = port->bond;
+	uint32_t n = b->n * LACP_MBUFS * (port->n_queues + 1);
+	char text[REMEDY_MAX];
+	if (b->mode != PORT_BOND_8023AD)
+		return 0;
 	void *probe = rte_malloc(NULL, (size_t)n * LACP_MBUF, 0);
 	rte_free(probe);
-	return probe;
+	if (probe)
+		return 0;
+	return lb_err_set(reterr, "ports[%u].bond: no memory for LACP: %s", b->index,
+		remedy_for_memory("", rte_eal_has_hugepages(), text));
 }
 
 static int make(struct port *port, struct lb_err *reterr)
@@ -142,10 +154,8 @@ static int make(struct port *port, struct lb_err *reterr)
 		[PORT_BOND_ACTIVE_BACKUP] = BONDING_MODE_ACTIVE_BACKUP,
 	};
 	struct port_bond *b = port->bond;
-	char text[REMEDY_MAX];
-	if (b->mode == PORT_BOND_8023AD && !b->was_open && !is_enough_memory(port))
-		return lb_err_set(reterr, "ports[%u].bond: no memory for LACP: %s", b->index,
-			remedy_for_memory("", rte_eal_has_hugepages(), text));
+	if (!b->was_open && port_bond_check_memory(port, reterr) != 0)
+		return -EINVAL;
 	eal_blame_start();
 	int id = rte_eth_bond_create(b->name, modes[b->mode], 0);
 	if (id < 0)
@@ -160,8 +170,10 @@ static int make(struct port *port, struct lb_err *reterr)
 			return port_blame(reterr, m, "does not become a member", -EINVAL);
 	}
 	// Others know the bond by the address that it had, whichever members are left.
-	if (b->was_open)
+	if (b->was_open || b->has_mac)
 		(void)rte_eth_bond_mac_address_set(b->id, &port->mac);
+	if (b->told && b->told->port->opened)
+		(void)rte_eth_bond_primary_set(b->id, b->told->port->id);
 	return 0;
 }
 
@@ -198,10 +210,29 @@ static bool is_dead(const struct member *m)
 
 static bool has_dead(const struct port_bond *b)
 {
-	for (uint32_t i = 0; i < b->n; i++)
+	for (uint32_t i = 0; b && i < b->n; i++)
 		if (is_dead(&b->members[i]))
 			return true;
 	return false;
+}
+
+// One that was missing when the bond was opened again is none of its members since, and dead
+// without having died here.
+static bool can_move(const struct port_bond *b, const struct member *m)
+{
+	if (is_dead(m))
+		return false;
+	if (m->port->kind != PORT_PCI || !b->was_open)
+		return true;
+	return m->port->opened ? port_is_there(m->port) : !b->made && port_may_open(m->port);
+}
+
+bool port_bond_can_move(const struct port_bond *b)
+{
+	for (uint32_t i = 0; b && i < b->n; i++)
+		if (!can_move(b, &b->members[i]))
+			return false;
+	return true;
 }
 
 // The driver gives its members their addresses back before it lets them go, and a virtio card that
@@ -370,38 +401,15 @@ static void look_at_links(struct port_bond *b)
 	}
 }
 
-// The driver leaves a card by itself whose link goes. It hears nothing of one that is gone, and of
-// the link of kernel interfaces neither, which their drivers report as up, always.
-static bool may_stay(const struct member *m)
-{
-	return m->there && (m->link || !m->port->if_index);
-}
-
-static void choose(struct port *port)
-{
-	const struct port_bond *b = port->bond;
-	int now = rte_eth_bond_primary_get(b->id);
-	for (uint32_t i = 0; i < b->n; i++)
-		if (b->members[i].port->id == now && may_stay(&b->members[i]))
-			return;
-	for (uint32_t i = 0; i < b->n; i++) {
-		const struct port *m = b->members[i].port;
-		if (!b->members[i].link)
-			continue;
-		(void)rte_eth_bond_primary_set(b->id, m->id);
-		if (!m->if_index) // which are promiscuous
-			(void)rte_eth_dev_default_mac_addr_set(m->id, &port->mac);
-		return;
-	}
-}
-
 bool port_bond_watch(struct port *port, uint64_t now_ns)
 {
 	struct port_bond *b = port->bond;
 	uint16_t was = b->active;
 	look_at_links(b);
+	for (uint32_t i = 0; i < b->n; i++)
+		port_inherit_claim(b->members[i].port);
 	if (b->made && b->mode == PORT_BOND_ACTIVE_BACKUP) {
-		choose(port);
+		port_bond_choose(port);
 		b->active = (uint16_t)rte_eth_bond_primary_get(b->id);
 	}
 	look(b, now_ns);
@@ -424,7 +432,7 @@ bool port_bond_link(const struct port_bond *b, uint32_t *ret_mbps)
 
 uint32_t port_n_members(const struct port *port)
 {
-	return port->bond ? port->bond->n : 0;
+	return port->bond && !port->relayed ? port->bond->n : 0;
 }
 
 struct port_member port_member_of(const struct port *port, uint32_t member)

@@ -5,6 +5,8 @@
 // /dev/uioN must not even be opened, since closing it stops the device's DMA for all.
 #include "dataplane/port_claim.h"
 
+#include "dataplane/device_name.h"
+#include "dataplane/memif.h"
 #include "dataplane/pci_addr.h"
 
 #include <errno.h>
@@ -18,6 +20,9 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+// Of what is claimed by name: with what claim_name() puts before it, a socket's.
+#define MAX_NAME 96
 
 // A descriptor or -errno.
 static int claim_name(const char *name, size_t name_len)
@@ -56,6 +61,16 @@ static int claim_file(const char *dir, const char *address)
 	return err;
 }
 
+// Of two clients of one memif the server would let one in, and the other would never hear why.
+static int claim_memif(const struct memif *memif, struct port_claim *ret)
+{
+	char name[MAX_NAME];
+	if (!memif->is_client || !memif_print(memif, name, sizeof(name)))
+		return -ENODEV;
+	ret->name = claim_name(name, strlen(name));
+	return ret->name < 0 ? ret->name : 0;
+}
+
 static int claim_pci(const struct pci_addr *addr, const char *dir, struct port_claim *ret)
 {
 	char text[PCI_ADDR_TEXT_MAX];
@@ -70,16 +85,20 @@ static int claim_pci(const struct pci_addr *addr, const char *dir, struct port_c
 int port_claim(const char *device, const char *dir, struct port_claim *ret)
 {
 	*ret = PORT_CLAIM_NONE;
-	const char *iface = strstr(device, "iface=");
+	size_t len;
+	const char *interface = device_name_interface(device, &len);
 	struct pci_addr addr;
+	struct memif memif;
 	int rc;
 	if (pci_addr_parse(device, &addr)) {
 		rc = claim_pci(&addr, dir, ret);
-	} else if (!iface && strncmp(device, "net_", 4) == 0) {
+	} else if (memif_parse(device, &memif)) {
+		rc = claim_memif(&memif, ret);
+	} else if (!interface && strncmp(device, "net_", 4) == 0) {
 		return -ENODEV;
 	} else {
-		const char *name = iface ? iface + strlen("iface=") : device;
-		ret->name = claim_name(name, strcspn(name, ","));
+		ret->name = interface ? claim_name(interface, len)
+		                      : claim_name(device, strcspn(device, ","));
 		rc = ret->name < 0 ? ret->name : 0;
 	}
 	if (rc != 0)

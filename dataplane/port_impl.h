@@ -106,6 +106,7 @@ enum port_kind {
 	PORT_OTHER, // cannot be removed
 	PORT_INTERFACE, // on top of a kernel interface
 	PORT_PCI,
+	PORT_MEMIF, // the client's end, whose server may go
 };
 
 struct port_bond;
@@ -156,6 +157,8 @@ struct port {
 	pthread_t closer; // while closing
 	bool closed; // closing is complete; w: closer (release), r: ctrl (acquire)
 	uint64_t retry_ns, retry_wait_ns;
+	bool awaits_server; // a memif that was opened again and has not been let in yet
+	uint64_t hurry_ns; // until then each look tries: it comes back from another process
 	char error[384]; // why it could not be opened again
 };
 
@@ -198,6 +201,11 @@ int port_blame(struct lb_err *reterr, const struct port *, const char *doing, in
 void port_complete_devargs(const struct port_conf *, char *text, size_t size);
 // Claims the device: before it is touched, since opening it resets it. 0, or negative with reterr.
 [[nodiscard]] int port_take_claim(struct port *, struct lb_err *reterr);
+// Of a port, with all members: those claims that aren't ours yet, and all of ours.
+[[nodiscard]] int port_claim_devices(struct port *, struct lb_err *reterr);
+void port_drop_claims(struct port *);
+// The claim of a device that two processes had, once the other one is gone.
+void port_inherit_claim(struct port *);
 // Finds the device and makes it a port of DPDK's, whose id is then known. Returns 0, or negative
 // with reterr, which begins with the field; call port_close() then.
 [[nodiscard]] int port_probe(struct port *, struct lb_err *reterr);
@@ -219,8 +227,8 @@ void port_rings_watch(struct port *, uint64_t now_ns);
 // All of them. Nobody may have any of their mbufs.
 void port_rings_free(struct port_queue *);
 // Opens the device again, as it was, and claims it before, if it isn't ours: 0, or negative with
-// reterr, and it is closed.
-[[nodiscard]] int port_reopen(struct port *, struct lb_err *reterr);
+// reterr, and it is closed. waits: up to a second, until a memif has its server, or fails.
+[[nodiscard]] int port_reopen(struct port *, bool waits, struct lb_err *reterr);
 void port_pass_queues(struct port *, enum queue_phase);
 // The port begins behind the relay to the older process: 0, or negative with reterr.
 [[nodiscard]] int port_relay_new(struct port *, const struct relay_port *, struct lb_err *reterr);
@@ -234,6 +242,11 @@ uint32_t port_queue_flush_far(struct port_queue *);
 [[nodiscard]] int port_open(struct port *, struct lb_err *reterr);
 // Stops and closes it, if open. forget: so that a device of the same name can be opened again.
 void port_close(struct port *, bool forget);
+// Of a memif's client: waits until its server has let it in, as it does at once if at all. Returns
+// 0, or negative with reterr. Of other devices 0.
+[[nodiscard]] int port_await_server(const struct port *, struct lb_err *reterr);
+// That it does not. Negative.
+int port_blame_server(const struct port *, struct lb_err *reterr);
 // True if the device is still the one that was opened, and ours.
 bool port_is_there(const struct port *);
 // True if there is a device to open.

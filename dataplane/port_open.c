@@ -275,6 +275,8 @@ static void close_devices(struct port *port, bool forget)
 	if (!port->opened)
 		return;
 	port_rings_drain(port);
+	if (port_is_driver(port->name, "net_memif"))
+		eal_settle(); // its peer may have gone, which it handles on EAL's thread
 	// Not started = nothing to stop; closing tells.
 	(void)rte_eth_dev_stop(port->id);
 	(void)rte_eth_dev_close(port->id);

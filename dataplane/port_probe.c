@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device found, claimed and probed, and what is said if it cannot be: a port's own, or a member
 // of its bond.
+#include "dataplane/device_name.h"
 #include "dataplane/eal.h"
 #include "dataplane/interface.h"
+#include "dataplane/memif.h"
 #include "dataplane/pci_device.h"
 #include "dataplane/port_bond.h"
 #include "dataplane/port_impl.h"
@@ -19,6 +21,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define SERVER_MS 1000 // in which a memif's server lets its client in; it takes some milliseconds
 
 bool port_wants_pa(const char *device)
 {
@@ -33,10 +38,10 @@ bool port_wants_pa(const char *device)
 int port_take_claim(struct port *port, struct lb_err *reterr)
 {
 	const struct port_conf *conf = &port->conf;
-	struct pci_addr card;
 	int rc = port_claim(conf->device, PORT_CLAIM_DIR, &port->claim);
-	// Two processes may have an interface, and one a card, whoever follows whom.
-	bool by_both = conf->shared && !pci_addr_parse(conf->device, &card);
+	// Two processes may have packet sockets of an interface, and one any other device, whoever
+	// follows whom.
+	bool by_both = conf->shared && port_is_driver(conf->device, "net_af_packet");
 	if (rc == 0 || rc == -ENODEV || (rc == -EADDRINUSE && by_both))
 		return 0;
 	if (rc == -EADDRINUSE)
@@ -44,6 +49,25 @@ int port_take_claim(struct port *port, struct lb_err *reterr)
 			conf->index, port_field(port), conf->device);
 	return lb_err_set(reterr, "ports[%u].%s: %s: cannot be claimed (in %s): %s", conf->index,
 		port_field(port), conf->device, PORT_CLAIM_DIR, strerror(-rc));
+}
+
+int port_claim_devices(struct port *port, struct lb_err *reterr)
+{
+	if (port->bond)
+		return port_bond_claim(port->bond, reterr);
+	return port->claim.name >= 0 ? 0 : port_take_claim(port, reterr);
+}
+
+void port_drop_claims(struct port *port)
+{
+	port_claim_drop(&port->claim);
+	port_bond_drop_claims(port->bond);
+}
+
+void port_inherit_claim(struct port *port)
+{
+	if (port->conf.shared && port->claim.name < 0)
+		(void)port_claim(port->conf.device, PORT_CLAIM_DIR, &port->claim);
 }
 
 int port_blame(struct lb_err *reterr, const struct port *port, const char *doing, int rc)
@@ -58,8 +82,9 @@ int port_blame(struct lb_err *reterr, const struct port *port, const char *doing
 // Whether the kernel has the interface that a device is on; a tap is made by opening it.
 static bool has_interface(const struct port *port, char name[static 64])
 {
-	snprintf(name, 64, "%s", strstr(port->conf.device, "iface=") + strlen("iface="));
-	name[strcspn(name, ",")] = '\0';
+	size_t len;
+	const char *interface = device_name_interface(port->conf.device, &len);
+	snprintf(name, 64, "%.*s", (int)len, interface);
 	return port_is_driver(port->conf.device, "net_tap") || interface_find(name);
 }
 
@@ -126,12 +151,27 @@ void port_complete_devargs(const struct port_conf *conf, char *text, size_t size
 		add(text, size, ",blocksz=65536,framesz=2048,framecnt=4096");
 }
 
+// A memif's client that names no address gets another one each time that it is opened.
+static void keep_mac(const struct port *port, char *devargs, size_t size)
+{
+	char mac[RTE_ETHER_ADDR_FMT_SIZE];
+	struct memif memif;
+	if (!memif_parse(devargs, &memif) || memif.mac || rte_is_zero_ether_addr(&port->mac))
+		return;
+	rte_ether_format_addr(mac, sizeof(mac), &port->mac);
+	add(devargs, size, ",mac=%s", mac);
+}
+
 static enum port_kind kind_of(const char *device)
 {
 	struct pci_addr addr;
+	struct memif memif;
 	if (pci_addr_parse(device, &addr))
 		return PORT_PCI;
-	return strstr(device, "iface=") ? PORT_INTERFACE : PORT_OTHER;
+	if (memif_parse(device, &memif))
+		return memif.is_client ? PORT_MEMIF : PORT_OTHER;
+	size_t len;
+	return device_name_interface(device, &len) ? PORT_INTERFACE : PORT_OTHER;
 }
 
 // A driver misspelled, or one that this DPDK comes without.
@@ -159,6 +199,7 @@ int port_probe(struct port *port, struct lb_err *reterr)
 		return lb_err_set(reterr, "ports[%u].%s: %.64s…: longer than %u bytes", conf->index,
 			port_field(port), conf->device, PORT_MAX_DEVICE);
 	port_complete_devargs(conf, devargs, sizeof(devargs));
+	keep_mac(port, devargs, sizeof(devargs));
 	size_t len = strcspn(devargs, ",");
 	if (len == 0 || len >= sizeof(port->name))
 		return lb_err_set(reterr, "ports[%u].%s: %s: no device name", conf->index,
@@ -216,6 +257,7 @@ bool port_is_there(const struct port *port)
 bool port_may_open(const struct port *port)
 {
 	struct pci_device pci;
+	struct memif memif;
 	char name[64];
 	if (port->bond)
 		return port_bond_may_open(port->bond);
@@ -226,6 +268,8 @@ bool port_may_open(const struct port *port)
 		       (pci.driver[0] && strcmp(pci.driver, port->pci_driver) == 0);
 	case PORT_INTERFACE:
 		return has_interface(port, name);
+	case PORT_MEMIF:
+		return !memif_parse(port->conf.device, &memif) || memif_has_socket(&memif);
 	default:
 		return true;
 	}
@@ -244,4 +288,25 @@ bool port_link(const struct port *port, uint32_t *ret_mbps)
 		return false;
 	*ret_mbps = link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed;
 	return true;
+}
+
+int port_blame_server(const struct port *port, struct lb_err *reterr)
+{
+	return lb_err_set(reterr,
+		"ports[%u].%s: %s: the memif's server does not let it in: it has a client, or "
+		"wants another id or secret, or fewer queues",
+		port->conf.index, port_field(port), port->name);
+}
+
+int port_await_server(const struct port *port, struct lb_err *reterr)
+{
+	uint32_t mbps;
+	if (port->kind != PORT_MEMIF)
+		return 0;
+	for (int ms = 0; ms < SERVER_MS; ms++) {
+		if (port_link(port, &mbps))
+			return 0;
+		usleep(1000);
+	}
+	return port_blame_server(port, reterr);
 }

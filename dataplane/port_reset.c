@@ -17,6 +17,11 @@
 #define PACE_LEAST_NS (10 * NS_PER_SECOND)
 #define PACE_MOST_NS (300 * NS_PER_SECOND)
 #define CALM_NS (60 * NS_PER_SECOND)
+// DPDK's client connects when it is started and never again: whoever is without a server for so
+// long has lost it, and was not let in at all if that is since the start. One that comes back from
+// another process is refused until the server has seen that one go.
+#define SERVER_NS (NS_PER_SECOND / 2)
+#define HURRY_SERVER_NS (NS_PER_SECOND / 10)
 
 static int on_event(uint16_t id, enum rte_eth_event_type type, void *arg, void *ret)
 {
@@ -72,6 +77,15 @@ static bool is_silent(struct port *port, uint64_t now_ns)
 	       n_sent - r->n_sent >= SILENT_FRAMES;
 }
 
+static bool is_cut_off(struct port *port, uint64_t now_ns)
+{
+	struct port_reset *r = &port->reset;
+	uint64_t for_ns = now_ns < port->hurry_ns ? HURRY_SERVER_NS : SERVER_NS;
+	if (port->status.state != PORT_DOWN || !r->since_ns)
+		r->since_ns = now_ns;
+	return now_ns - r->since_ns >= for_ns;
+}
+
 static void pace(struct port_reset *r, uint64_t now_ns)
 {
 	bool calm = now_ns >= r->may_ns + CALM_NS;
@@ -86,6 +100,8 @@ enum port_event port_reset_look(struct port *port, uint64_t now_ns)
 	enum port_event event = PORT_EVENT_NONE;
 	if (port->bond) // a member that is dead is another's to replace
 		return PORT_EVENT_NONE;
+	if (port->kind == PORT_MEMIF)
+		return is_cut_off(port, now_ns) ? PORT_EVENT_LOST : PORT_EVENT_NONE;
 	if (__atomic_load_n(&r->told, __ATOMIC_RELAXED))
 		event = PORT_EVENT_RESET;
 	else if (is_silent(port, now_ns))

@@ -84,6 +84,8 @@ int port_trunk_join(struct port *port)
 		q->wire_vlan = port->conf.vlan;
 		q->reads_apart = true;
 		q->trunk = carrier->trunk;
+		q->far = carrier->queues[i].far;
+		q->phase = carrier->queues[i].phase; // which is far if another process has it
 	}
 	enter(port, carrier->trunk);
 	return follow(port);

@@ -1,40 +1,107 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/relayed_ports.h"
 
+#include "dataplane/port_cable.h"
 #include "lb/base/check.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-// The number of one of the older process's ports among ours; -1 = it is none.
-static int find(const struct relayed_ports *r, const char *name)
+// Whether one of the older process's ports is among ours; any: in whatever VLAN.
+static bool has(const struct relayed_ports *r, const struct relay_port *its, bool any)
 {
-	char own[RELAY_MAX_NAME];
 	for (uint32_t p = 0; p < r->n_ports; p++)
-		if (port_relay_name(r->devices[p], own) && strcmp(own, name) == 0)
-			return (int)p;
-	return -1;
+		if ((any || r->names[p].vlan == its->vlan) &&
+			strcmp(r->names[p].device, its->name) == 0)
+			return true;
+	return false;
+}
+
+// Their addresses begin with a digit; an interface's name may have a sign.
+static bool is_cards(const char *name)
+{
+	return isxdigit((unsigned char)name[0]);
+}
+
+static bool is_bond(const char *name)
+{
+	return is_cards(name) && strchr(name, '+');
+}
+
+// Up to a sign or the end: a card of a name, or all of one that is no cards'.
+static size_t card_len(const char *name)
+{
+	return is_cards(name) ? strcspn(name, "+") : strlen(name);
+}
+
+static bool has_card(const char *name, const char *card)
+{
+	size_t len = card_len(card);
+	for (const char *at = name;; at++) {
+		if (card_len(at) == len && strncmp(at, card, len) == 0)
+			return true;
+		at += card_len(at);
+		if (!*at)
+			return false;
+	}
+}
+
+// A card of that port which is in another one of ours, which is a bond, or by itself; NULL = none.
+static const char *find_card(
+	const struct relayed_ports *r, const struct relay_port *its, const char **ret_ours)
+{
+	for (const char *card = its->name;; card++) {
+		for (uint32_t p = 0; p < r->n_ports; p++) {
+			*ret_ours = r->names[p].device;
+			if (strcmp(*ret_ours, its->name) != 0 && has_card(*ret_ours, card))
+				return card;
+		}
+		card += card_len(card);
+		if (!*card)
+			return NULL;
+	}
+}
+
+static int blame_lack(
+	const struct relayed_ports *r, const struct relay_port *its, struct lb_err *reterr)
+{
+	static const char why[] = "is the older process's, and missing here";
+	const char *ours, *card = has(r, its, true) ? NULL : find_card(r, its, &ours);
+	if (card)
+		return lb_err_set(reterr, "ports: %s is the older process's, and here %.*s is %s",
+			its->name, (int)card_len(card), card,
+			is_bond(ours) ? is_bond(its->name) ? "in another bond" : "in a bond"
+				      : "alone");
+	if (its->vlan)
+		return lb_err_set(reterr, "ports: VLAN %u of %s %s", its->vlan, its->name, why);
+	return lb_err_set(reterr, "ports: %s %s%s", its->name,
+		has(r, its, true) ? "without a VLAN " : "", why);
 }
 
 // Who follows has to have all of them: the rest would be nobody's.
 static int check(const struct relayed_ports *r, struct lb_err *reterr)
 {
-	for (uint32_t i = 0; i < r->older.n_ports; i++)
-		if (r->older.ports[i].name[0] && find(r, r->older.ports[i].name) < 0)
-			return lb_err_set(reterr,
-				"ports: %s is the older process's, and missing here",
-				r->older.ports[i].name);
+	for (uint32_t i = 0; i < r->older.n_ports; i++) {
+		const struct relay_port *its = &r->older.ports[i];
+		if (its->name[0] && !has(r, its, false))
+			return blame_lack(r, its, reterr);
+	}
 	return 0;
 }
 
-int relayed_ports_init(struct relayed_ports *r, const char *const *devices, uint32_t n_ports,
+int relayed_ports_init(struct relayed_ports *r, const struct port_conf *ports, uint32_t n_ports,
 	uint32_t n_workers, int older_fd, struct lb_err *reterr)
 {
 	DCHECK(n_ports <= NET_MAX_PORTS);
 	*r = (struct relayed_ports){.n_ports = n_ports, .n_workers = n_workers, .older.fd = -1};
-	memcpy(r->devices, devices, n_ports * sizeof(devices[0]));
+	for (uint32_t p = 0; p < n_ports; p++) {
+		r->names[p].vlan = ports[p].vlan;
+		if (!port_relay_name(&ports[p], r->names[p].device))
+			r->names[p].device[0] = '\0';
+	}
 	r->relays = relays_new(n_workers);
 	if (!r->relays)
 		return lb_err_set(reterr, "out of memory for relays");
@@ -56,22 +123,27 @@ void relayed_ports_fini(struct relayed_ports *r)
 	*r = (struct relayed_ports){.older.fd = -1};
 }
 
+const struct relay_port *relayed_ports_find(const struct relayed_ports *r, uint32_t port)
+{
+	const struct relay_port *found = NULL;
+	if (!r->has_older || !r->names[port].device[0])
+		return NULL;
+	for (uint32_t i = 0; i < r->older.n_ports; i++) {
+		const struct relay_port *its = &r->older.ports[i];
+		if (strcmp(its->name, r->names[port].device) != 0)
+			continue;
+		if (its->vlan == r->names[port].vlan)
+			return its;
+		found = its;
+	}
+	return found;
+}
+
 // The number there of a port of ours; -1 = none.
 static int number_of(const struct relayed_ports *r, uint32_t port)
 {
-	char name[RELAY_MAX_NAME];
-	if (!r->has_older || !port_relay_name(r->devices[port], name))
-		return -1;
-	for (uint32_t i = 0; i < r->older.n_ports; i++)
-		if (strcmp(r->older.ports[i].name, name) == 0)
-			return (int)i;
-	return -1;
-}
-
-const struct relay_port *relayed_ports_find(const struct relayed_ports *r, uint32_t port)
-{
-	int i = number_of(r, port);
-	return i < 0 ? NULL : &r->older.ports[i];
+	const struct relay_port *its = relayed_ports_find(r, port);
+	return its && its->vlan == r->names[port].vlan ? (int)(its - r->older.ports) : -1;
 }
 
 int relayed_ports_begin(struct relayed_ports *r, struct port *const *ports)
@@ -87,6 +159,24 @@ int relayed_ports_begin(struct relayed_ports *r, struct port *const *ports)
 	return rc;
 }
 
+static bool is_relayed(const struct relayed_ports *r, uint32_t port)
+{
+	return r->names[port].device[0];
+}
+
+int relayed_ports_may_leave(const void *relayed, struct lb_err *reterr)
+{
+	const struct relayed_ports *r = relayed;
+	for (uint32_t p = 0; p < r->n_ports; p++) {
+		const char *name = r->names[p].device;
+		const char *why = is_relayed(r, p) ? port_why_stays(r->ports[p]) : NULL;
+		if (why)
+			return lb_err_set(
+				reterr, "%s%s %s", is_bond(name) ? "a card of " : "", name, why);
+	}
+	return 0;
+}
+
 int relayed_ports_lend(void *relayed, uint32_t n_workers, int *ret_fd, struct lb_err *reterr)
 {
 	struct relayed_ports *r = relayed;
@@ -97,8 +187,9 @@ int relayed_ports_lend(void *relayed, uint32_t n_workers, int *ret_fd, struct lb
 	*ret_fd = -1;
 	memset(numbers, -1, sizeof(numbers));
 	for (uint32_t p = 0; p < r->n_ports && r->relays; p++) {
-		if (!port_relay_name(r->devices[p], list[p].name))
+		if (!is_relayed(r, p))
 			continue;
+		memcpy(list[p].name, r->names[p].device, sizeof(list[p].name));
 		memcpy(list[p].mac, port_mac(r->ports[p]), sizeof(list[p].mac));
 		list[p].mtu = port_mtu(r->ports[p]);
 		list[p].vlan = port_vlan(r->ports[p]);
@@ -109,6 +200,8 @@ int relayed_ports_lend(void *relayed, uint32_t n_workers, int *ret_fd, struct lb
 		return 0;
 	if (!n_workers)
 		return lb_err_set(reterr, "a process of its version cannot take devices over");
+	if (relayed_ports_may_leave(r, reterr) != 0)
+		return -EINVAL;
 	if (relay_memory_make(&memory, list, r->n_ports, r->n_workers, n_workers, reterr) != 0)
 		return -EINVAL;
 	int fd = fcntl(memory.fd, F_DUPFD_CLOEXEC, 0);
@@ -130,12 +223,6 @@ bool relayed_ports_are_lent(const void *relayed)
 bool relayed_ports_have_older(const void *relayed)
 {
 	return relays_has(((const struct relayed_ports *)relayed)->relays, RELAY_TO_OLDER);
-}
-
-static bool is_relayed(const struct relayed_ports *r, uint32_t port)
-{
-	char name[RELAY_MAX_NAME];
-	return port_relay_name(r->devices[port], name);
 }
 
 void relayed_ports_pass_on(void *relayed)
@@ -170,6 +257,21 @@ void relayed_ports_drop(void *relayed, bool newer, uint64_t now_ns)
 	relays_drop(r->relays, newer ? RELAY_TO_NEWER : RELAY_TO_OLDER);
 	for (uint32_t p = 0; p < r->n_ports && newer; p++)
 		port_take_back(r->ports[p], now_ns);
+}
+
+void relayed_ports_cables(const void *relayed, struct lb_cables *ret)
+{
+	const struct relayed_ports *r = relayed;
+	*ret = (struct lb_cables){0};
+	for (uint32_t p = 0; p < r->n_ports && ret->n < LB_MAX_CABLES; p++)
+		ret->n += port_cable_get(r->ports[p], &ret->list[ret->n]);
+}
+
+void relayed_ports_follow(void *relayed, const struct lb_cables *cables)
+{
+	struct relayed_ports *r = relayed;
+	for (uint32_t p = 0; p < r->n_ports; p++)
+		port_follow(r->ports[p], cables);
 }
 
 void relayed_ports_tidy(void *relayed)

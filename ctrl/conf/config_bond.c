@@ -82,10 +82,6 @@ static int check_bond(const struct config *c, unsigned port, struct list *l, str
 	char field[48];
 	if (check_mode(b, reterr))
 		return lb_err_within(reterr, "ports[%u].bond", port);
-	// Two processes would speak LACP, or choose the member, each by itself.
-	if (c->takeover_socket)
-		return lb_err_set(reterr,
-			"ports[%u].bond: cannot be taken over: leave out takeover_socket", port);
 	for (unsigned i = 0; i < b->n_members; i++) {
 		snprintf(field, sizeof(field), "ports[%u].bond.members[%u]", port, i);
 		if (starts(b->members[i], "net_bonding") || starts(b->members[i], "eth_bond"))
@@ -139,5 +135,76 @@ int config_check_devices(struct config *c, struct lb_err *reterr)
 	if (l.n + n_bonds > CONFIG_MAX_DEVICES)
 		return lb_err_set(reterr, "ports: %u devices and bonds, and %u is the most",
 			l.n + n_bonds, CONFIG_MAX_DEVICES);
+	return 0;
+}
+
+static bool has_member(const struct config_bond *b, const char *interface)
+{
+	for (unsigned i = 0; i < b->n_members; i++) {
+		const char *at = strstr(b->members[i], "iface=");
+		if (at && has_same_start(at + strlen("iface="), interface))
+			return true;
+	}
+	return false;
+}
+
+static const struct config_bond *find_bond(const struct config *c, const char *interface)
+{
+	for (unsigned i = 0; i < c->n_ports; i++)
+		if (c->ports[i].bond && has_member(c->ports[i].bond, interface))
+			return c->ports[i].bond;
+	return NULL;
+}
+
+static bool is_among(const struct lb_cable *cable, const char *device)
+{
+	const char *at = strstr(device, "iface=");
+	for (unsigned i = 0; at && i < cable->n_members; i++)
+		if (has_same_start(at + strlen("iface="), cable->members[i]))
+			return true;
+	return false;
+}
+
+static int check_members(
+	const struct config_bond *b, const struct lb_cable *cable, struct lb_err *reterr)
+{
+	static const char must[] = "both must have the same";
+	for (unsigned i = 0; i < cable->n_members; i++)
+		if (!has_member(b, cable->members[i]))
+			return lb_err_set(reterr,
+				"ports: %s is in the older process's bond of %s, and not here: %s",
+				cable->members[i], cable->name, must);
+	for (unsigned i = 0; i < b->n_members && cable->n_members; i++)
+		if (!is_among(cable, b->members[i]))
+			return lb_err_set(reterr,
+				"ports: %s is in the bond of %s, and not in the older process's: "
+				"%s",
+				b->members[i], cable->name, must);
+	return 0;
+}
+
+static int check_cable(const struct config *c, const struct lb_cable *cable, struct lb_err *reterr)
+{
+	const struct config_bond *b = find_bond(c, cable->name);
+	if (b && cable->is_bond)
+		return check_members(b, cable, reterr);
+	if (b)
+		return lb_err_set(reterr,
+			"ports: %s is a port of the older process by itself, and a bond's member "
+			"here",
+			cable->name);
+	if (!cable->is_bond)
+		return 0;
+	return lb_err_set(reterr,
+		"ports: %s carries a bond of the older process, and is no member of one here",
+		cable->name);
+}
+
+int config_check_cables(
+	const struct config *c, const struct lb_cables *older, struct lb_err *reterr)
+{
+	for (uint32_t k = 0; k < older->n; k++)
+		if (check_cable(c, &older->list[k], reterr) != 0)
+			return -EINVAL;
 	return 0;
 }

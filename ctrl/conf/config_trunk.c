@@ -47,12 +47,6 @@ static int check_vlan(
 int config_check_trunk(const struct config *c, unsigned port, struct lb_err *reterr)
 {
 	const struct config_port *p = &c->ports[port];
-	// A relay is one port's (dataplane/relay.h).
-	if (p->carrier != port && c->takeover_socket)
-		return lb_err_set(reterr,
-			"ports[%u]: VLANs of one device cannot be taken over: leave out "
-			"takeover_socket",
-			port);
 	for (unsigned i = p->carrier; i < port; i++)
 		if (c->ports[i].carrier == p->carrier && c->ports[i].vlan == p->vlan)
 			return check_vlan(p, port, i, reterr);

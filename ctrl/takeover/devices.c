@@ -13,6 +13,11 @@ bool takeover_devices_are_lent(const struct takeover_devices *d)
 	return d->ops && d->ops->are_lent(d->ctx);
 }
 
+int takeover_devices_may_leave(const struct takeover_devices *d, struct lb_err *reterr)
+{
+	return d->ops ? d->ops->may_leave(d->ctx, reterr) : 0;
+}
+
 void takeover_devices_pass_on(const struct takeover_devices *d)
 {
 	if (d->ops)
@@ -38,6 +43,20 @@ void takeover_devices_drop(const struct takeover_devices *d, bool newer, uint64_
 bool takeover_devices_have_older(const struct takeover_devices *d)
 {
 	return d->ops && d->ops->have_older(d->ctx);
+}
+
+void takeover_devices_cables(const struct takeover_devices *d, struct lb_cables *ret)
+{
+	if (d->ops)
+		d->ops->cables(d->ctx, ret);
+	else
+		*ret = (struct lb_cables){0};
+}
+
+void takeover_devices_follow(const struct takeover_devices *d, const struct lb_cables *cables)
+{
+	if (d->ops)
+		d->ops->follow(d->ctx, cables);
 }
 
 void takeover_devices_tidy(const struct takeover_devices *d)

@@ -26,6 +26,7 @@ struct takeover {
 	bool has_relay; // to the older one
 	uint64_t asked_ns; // when we asked for the place
 	uint64_t opened_ns; // when we had ports, and workers began to change places
+	struct lb_cables told; // to the others, last
 	struct takeover_info info;
 };
 
@@ -50,6 +51,8 @@ static void settle(struct takeover *t)
 		return;
 	t->company = company;
 	t->conf.ops->set_company(t->conf.ctx, company);
+	if (company != LB_BEHIND)
+		takeover_devices_follow(&t->conf.devices, NULL);
 }
 
 static bool is_settled(const struct takeover *t)
@@ -64,6 +67,21 @@ static void tell_chain(struct takeover *t)
 	if (t->newer && t->stage >= STAGE_SHARED)
 		takeover_peer_tell(t->newer, &(struct takeover_message){.kind = TAKEOVER_CHAIN,
 						     .n_behind = t->info.n_behind + 1});
+}
+
+// Those that have our devices, too, are to send by the same cables as who is in front; one behind
+// that is told passes it on to the one behind itself.
+static void tell_cables(struct takeover *t)
+{
+	struct takeover_message m = {.kind = TAKEOVER_CABLES};
+	takeover_devices_cables(&t->conf.devices, &m.cables);
+	if (memcmp(&m.cables, &t->told, sizeof(t->told)) == 0)
+		return;
+	t->told = m.cables;
+	if (t->newer && t->stage >= STAGE_SHARED && t->stage < STAGE_LEFT)
+		takeover_peer_tell(t->newer, &m);
+	if (t->older && t->stage >= STAGE_FRONT)
+		takeover_peer_tell(t->older, &m);
 }
 
 static void give_up(struct takeover *t, const char *why)
@@ -116,13 +134,17 @@ static void on_older_message(void *ctx, const struct takeover_message *m, int fd
 	} else if (m->kind == TAKEOVER_REFUSED) {
 		give_up(t, m->text);
 	} else if (m->kind == TAKEOVER_LISTENER && t->stage == STAGE_ASKING) {
-		if (fd >=
-			0) // else our limit of descriptors is reached: opening that port will tell
+		// Without one our limit of descriptors is reached: opening that port will tell.
+		if (fd >= 0)
 			t->conf.ops->inherit_listener(t->conf.ctx, fd);
 	} else if (m->kind == TAKEOVER_GIVEN && t->stage == STAGE_ASKING) {
 		if (fd >= 0)
 			t->conf.ops->inherit(t->conf.ctx, fd);
 		open_ports(t);
+	} else if (m->kind == TAKEOVER_CABLES) {
+		// Later we choose, which the older one hears when we serve.
+		if (t->stage < STAGE_STEPPING)
+			takeover_devices_follow(&t->conf.devices, &m->cables);
 	} else if (m->kind == TAKEOVER_FREE && t->stage == STAGE_OPENED) {
 		step_forward(t);
 	} else if (m->kind == TAKEOVER_UNKNOWN || t->stage >= STAGE_FRONT) {
@@ -225,14 +247,30 @@ static void give(struct takeover *t)
 		close(fd);
 }
 
+// It may have changed since it was lent. Nobody could open then what has to stay.
+static bool may_leave(struct takeover *t)
+{
+	struct lb_err err = {""};
+	if (takeover_devices_may_leave(&t->conf.devices, &err) == 0)
+		return true;
+	go_on_without_newer(t, err.text);
+	return false;
+}
+
 static void begin_to_give(struct takeover *t)
 {
 	if (!takeover_devices_are_lent(&t->conf.devices) || t->conf.ops->busy(t->conf.ctx)) {
 		give(t);
-		return;
+	} else if (may_leave(t)) {
+		enter(t, STAGE_CLOSING, DEVICES_NS);
+		takeover_devices_pass_on(&t->conf.devices);
 	}
-	enter(t, STAGE_CLOSING, DEVICES_NS);
-	takeover_devices_pass_on(&t->conf.devices);
+}
+
+static void go_on_closing(struct takeover *t)
+{
+	if (may_leave(t) && takeover_devices_are_passed_on(&t->conf.devices, t->now_ns))
+		give(t);
 }
 
 static void on_newer_message(void *ctx, const struct takeover_message *m, int fd)
@@ -257,6 +295,8 @@ static void on_newer_message(void *ctx, const struct takeover_message *m, int fd
 		enter(t, STAGE_LEFT, 0);
 		takeover_door_close(&t->door);
 		t->conf.ops->leave(t->conf.ctx);
+	} else if (m->kind == TAKEOVER_CABLES && t->stage == STAGE_LEFT) {
+		takeover_devices_follow(&t->conf.devices, &m->cables);
 	} else if (t->stage != STAGE_LEFT) {
 		go_on_without_newer(t, "it said what is not its turn");
 	}
@@ -323,6 +363,7 @@ static void welcome(struct takeover *t)
 	struct lb_err err = {""};
 	int fd = -1;
 	snprintf(m.text, sizeof(m.text), "%s", t->conf.version);
+	takeover_devices_cables(&t->conf.devices, &m.cables);
 	if (takeover_devices_lend(&t->conf.devices, t->newer_workers, &fd, &err) != 0) {
 		go_on_without_newer(t, err.text);
 		return;
@@ -354,6 +395,7 @@ static void begin_to_serve(struct takeover *t)
 	if (t->older)
 		takeover_peer_tell(t->older, &(struct takeover_message){.kind = TAKEOVER_SERVING});
 	enter(t, STAGE_FRONT, 0);
+	t->told = (struct lb_cables){0}; // the older one is to know in any case
 	t->info.gap_ns = t->now_ns - t->opened_ns;
 	log_info("took over", "generation=%u gap_us=%u behind=%u", t->info.generation,
 		(unsigned)(t->info.gap_ns / NS_PER_US), t->info.n_behind);
@@ -379,6 +421,7 @@ void takeover_tick(struct takeover *t, uint64_t now_ns, bool could_serve)
 {
 	t->now_ns = now_ns;
 	takeover_devices_tidy(&t->conf.devices);
+	tell_cables(t);
 	if (t->deadline_ns && now_ns >= t->deadline_ns)
 		on_deadline(t);
 	else if (t->stage == STAGE_WAITING && could_serve)
@@ -387,9 +430,8 @@ void takeover_tick(struct takeover *t, uint64_t now_ns, bool could_serve)
 		begin_to_serve(t);
 	else if (t->stage == STAGE_SHARING && is_settled(t))
 		welcome(t);
-	else if (t->stage == STAGE_CLOSING &&
-		 takeover_devices_are_passed_on(&t->conf.devices, now_ns))
-		give(t);
+	else if (t->stage == STAGE_CLOSING)
+		go_on_closing(t);
 	else if (t->stage == STAGE_GIVING && is_settled(t))
 		free_place(t);
 }

@@ -32,6 +32,7 @@ struct takeover_seat {
 	char version[TAKEOVER_VERSION]; // of the older one
 	bool passes_listeners; // it does: its ports come with the place
 	int relay_fd; // what its devices come with, for the owner to close; 0 = nothing
+	struct lb_cables cables; // by which it sends
 };
 // Asks at this path, and waits for the answer. Returns 0, or -EINVAL with reterr: it refused, say.
 [[nodiscard]] int takeover_join(const char *path, const char *version, uint32_t n_workers,

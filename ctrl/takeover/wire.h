@@ -7,6 +7,8 @@
 // Thread: any.
 #pragma once
 
+#include "lb/base/cable.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +24,7 @@ enum takeover_kind {
 	TAKEOVER_REFUSED, // older, at any time: no; text: why
 	TAKEOVER_CHAIN, // older, once welcome was said: n_behind has changed
 	TAKEOVER_LISTENER, // older, before GIVEN, if both pass listeners: with one of its sockets
+	TAKEOVER_CABLES, // who is in front, or is told by it: by which cables it sends now
 	TAKEOVER_UNKNOWN, // and all above: what a later version says
 };
 
@@ -37,9 +40,10 @@ struct takeover_message {
 	// Of HELLO: the sender's, which can have devices that one process has alone, by a relay
 	// that comes with WELCOME (docs/decisions/takeover.md). 0 = it knows of none.
 	uint32_t n_workers;
+	struct lb_cables cables; // of WELCOME and CABLES: the sender's
 };
 
-#define TAKEOVER_MAX_MESSAGE 512
+#define TAKEOVER_MAX_MESSAGE 2048
 // Returns the length.
 size_t takeover_wire_write(const struct takeover_message *, uint8_t ret[TAKEOVER_MAX_MESSAGE]);
 // Returns 0, or -EPROTO for what is malformed or of another format.

@@ -47,7 +47,7 @@ ports:
 frontends:
   - {{name: web, address: {vip}, port: 8080, target: web}}
 stats: {{socket: {socket}}}
-drain_s: 1
+drain_s: {drain_s}
 """
 # The kernel's end: a card by its place on the bus, named for its cable.
 TAKE = """
@@ -72,6 +72,7 @@ class BondGuest:
     """What both have: shuntd with a bond of these cards."""
 
     mode, cards, n_workers, daemon = "active-backup", NEAR, 1, None
+    n_started, drain_s, more = 0, 1, ""  # processes; more of shunt.yaml
 
     def bind(self, card):
         """Gives a card to DPDK."""
@@ -83,12 +84,20 @@ class BondGuest:
     def serve(self):
         for card in self.cards:
             self.bind(card)
+        self.daemon = self.launch()
+        self.wait_until_ready()
+
+    def launch(self, words=""):
+        """A process, which may not come to serve."""
         config = self.lab.dir / "shunt.yaml"
         members = ", ".join(f"'{card}'" for card in self.cards)
-        config.write_text(CONFIG.format(mode=self.mode, members=members, vip=VIP, socket=SOCKET,
-                                        workers=list(range(1, self.n_workers + 1))))
-        self.daemon = self.guest.start("shuntd", f"env GRPC_XDS_BOOTSTRAP={EXAMPLE}/bootstrap.json "
-                                       f"{BUILD}/ctrl/shuntd -c {config}")
+        config.write_text(CONFIG.format(mode=self.mode, members=members, vip=VIP, socket=SOCKET, drain_s=self.drain_s,
+                                        workers=list(range(1, self.n_workers + 1))) + self.more)
+        self.n_started += 1
+        return self.guest.start(f"shuntd-{self.n_started}", f"env GRPC_XDS_BOOTSTRAP={EXAMPLE}/bootstrap.json "
+                                f"{BUILD}/ctrl/shuntd -c {config} {words}")
+
+    def wait_until_ready(self):
         script = f"until {self._shuntctl('show info')} | grep -q '\"state\":\"ready\"'; do " \
                  f"kill -0 {self.daemon.pid} || exit 3; sleep 0.3; done 2>/dev/null"
         status, _ = self.guest.try_run(script, READY_TIMEOUT_S)
@@ -153,7 +162,7 @@ class BondWorld(BondGuest):
         www = lab.dir / "www"
         www.mkdir()
         (www / h2load.MARK.lstrip("/")).write_bytes(b"#" * MARK_SIZE)
-        folder = Folder(lab.dir / "xds")
+        self.folder = folder = Folder(lab.dir / "xds")
         everything = resources.virtual_host("all", ["*"], resources.route("/", "blue"))
         folder.set(resources.listener("web", "routes"), resources.cluster("blue"),
                    resources.endpoints("blue", BACKEND), resources.route_config("routes", everything))

@@ -304,22 +304,25 @@ def held_chats(channel, stop_file, streams=4):
 
 def steady(channel, stop_file, path=ECHO + "Unary", parallel=4):
     """Calls without a pause until stop_file exists; every one must succeed."""
-    totals = []
+    totals, longest_s = [], []
 
     def run():
         call = channel.unary_unary(path)
-        done = 0
+        done, longest = 0, 0
         while not os.path.exists(stop_file):
+            began = time.monotonic()
             call(b"steady", timeout=CALL_TIMEOUT_S)
+            longest = max(longest, time.monotonic() - began)
             done += 1
         totals.append(done)
+        longest_s.append(longest)
     threads = [threading.Thread(target=run) for _ in range(parallel)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(totals) == parallel, "a call failed"
-    return {"calls": sum(totals)}
+    return {"calls": sum(totals), "longest_ms": round(1000 * max(longest_s))}
 
 
 SCENARIOS = (unary, server_streaming, client_streaming, bidi, deadline, cancellation, big_message,

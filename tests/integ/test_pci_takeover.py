@@ -2,10 +2,13 @@
 """A process that takes a card on PCI over from another, which goes on through it (`tools/test pci`, docs/takeover.md).
 
     client and backends 10.81.0.1 -- the card 10.81.0.10 (two processes of shuntd, one after the other)
+
+Likewise a bond of two cards (bond_world.py).
 """
 
 import json
 import re
+import shlex
 import signal
 import sys
 import time
@@ -14,19 +17,21 @@ import pytest
 
 import resources
 import vm
-from card_world import READY_TIMEOUT_S, CardWorld
+from bond_world import NS as FAR, BondWorld
+from card_world import READY_TIMEOUT_S, SECOND, SECOND_CLIENT, CardWorld
 from guest_world import BACKEND
 from lab import wait_until
 from lab_fixtures import module_lab_of
 from testbed import HERE, SENDS_AGAIN, VIP, Testbed
 
 GRPC_BACKEND = (BACKEND[0], 8090)
-SOON_S = 60
+SOON_S = 180  # some seconds on an idle machine
 PING_S = 0.01  # between two of them: how well a gap is told
 CARDS = ("virtio", "virtio-vfio", "vmxnet3", "e1000e")
 TAKEOVER = "/run/takeover.sock"
+VLANS = {"vlan": 7, "second": 9}
 
-pytestmark = [pytest.mark.timeout(900),
+pytestmark = [pytest.mark.timeout(1800),
               pytest.mark.skipif(bool(vm.missing()), reason=vm.missing() or "-")]
 
 
@@ -47,6 +52,7 @@ class TakeoverWorld(CardWorld):
         self.xds_folder.put(resources.cluster("green"), resources.endpoints("green", GRPC_BACKEND),
                             resources.route_config("routes", everything))
         self.n_started = 0
+        self.vlans = {}
 
     def configure(self, **changes):
         config = super().configure(**changes)
@@ -54,10 +60,11 @@ class TakeoverWorld(CardWorld):
                           f"takeover_socket: {TAKEOVER}\nlame_duck_s: 1\n")
         return config
 
-    def launch(self, words="", workers=(1,)):
+    def launch(self, words="", **changes):
         """A process, which may not come to serve."""
         self.n_started += 1
-        return self.guest.start(f"shuntd-{self.n_started}", f"{self.command(workers=workers)} {words}")
+        command = self.command(**{**self.vlans, **changes})
+        return self.guest.start(f"shuntd-{self.n_started}", f"{command} {words}")
 
     def begin(self):
         self.bind()
@@ -71,14 +78,14 @@ class TakeoverWorld(CardWorld):
     def follow(self, workers=(1,)):
         """One that takes over, once it has; the one before."""
         older = self.daemon
-        self.daemon = self.launch("--takeover", workers)
+        self.daemon = self.launch("--takeover", workers=workers)
         self.daemon.wait_for('msg="took over"', READY_TIMEOUT_S)
         self.wait_until_ready()
         return older
 
-    def call(self, name, scenario, **arguments):
-        return self.lab.start(vm.NS, name, [sys.executable, HERE / "grpc_calls.py", f"{VIP}:8080", scenario,
-                                            json.dumps(arguments)])
+    def call(self, name, scenario, ip=VIP, **arguments):
+        return self.lab.start(vm.NS, f"{name}-{ip}", [sys.executable, HERE / "grpc_calls.py", f"{ip}:8080", scenario,
+                                                      json.dumps(arguments)])
 
 
 class Pings:
@@ -98,12 +105,13 @@ class Pings:
 class Load:
     """Streams, and calls beside them, from before a takeover to behind it."""
 
-    def __init__(self, world):
-        self.stop_streams, self.stop_calls = (world.lab.dir / f"stop-{name}-{world.n_started}"
+    def __init__(self, world, ip=VIP):
+        self.stop_streams, self.stop_calls = (world.lab.dir / f"stop-{name}-{ip}-{world.n_started}"
                                               for name in ("streams", "calls"))
-        self.streams = world.call("streams", "held_chats", stop_file=str(self.stop_streams))
+        self.streams = world.call("streams", "held_chats", ip, stop_file=str(self.stop_streams))
         wait_until(lambda: "ready" in self.streams.output(), SOON_S, "streams")
-        self.calls = world.call("steady", "steady", stop_file=str(self.stop_calls), parallel=2, options=SENDS_AGAIN)
+        self.calls = world.call("steady", "steady", ip, stop_file=str(self.stop_calls), parallel=2,
+                                options=SENDS_AGAIN)
         time.sleep(2)
 
     def end_streams(self):
@@ -215,3 +223,102 @@ def test_fl_107_frames_go_through_each_of_three_with_other_numbers_of_workers(wo
     load.end_calls()
     assert world.load().perfect
     world.stop()
+
+
+@only("virtio")
+def test_fl_110_a_trunk_of_a_card_moves_as_one(world):
+    """FL-111: one without one of its VLANs is refused before."""
+    with world.in_vlans({VLANS["vlan"]: BACKEND[0], VLANS["second"]: SECOND_CLIENT}):
+        world.vlans = VLANS
+        world.begin()
+        loads = [Load(world), Load(world, SECOND)]
+        lacks = world.launch("--takeover", second=None)
+        lacks.wait(SOON_S)
+        assert f"VLAN {VLANS['second']} of 0000:01:00.0 is the older process's" in lacks.output()
+        older = [world.follow(), world.follow()]
+        time.sleep(3)  # of streams that go through the newer ones
+        assert [port["vlan"] for port in world.show("ports")] == list(VLANS.values())
+        told = relay(world)
+        assert told["given"] > 0 and told["taken"] > 0 and told["malformed"] == 0, told
+        for load in loads:
+            load.end_streams()
+        for process in older:
+            process.wait(SOON_S)
+            assert "requests_cut=0" in process.output()
+        for load in loads:
+            load.end_calls()
+        world.stop()
+    world.vlans = {}
+
+
+class BondTakeoverWorld(BondWorld):
+    """gRPC's backend beside the other one, in the guest, and processes by number."""
+
+    drain_s, more = 300, f"takeover_socket: {TAKEOVER}\nlame_duck_s: 1\n"
+
+    def __init__(self, lab, mode):
+        super().__init__(lab, mode)
+        self.start_far("grpc", "grpc_server.py", "grpc", ":".join(map(str, GRPC_BACKEND)))
+        everything = resources.virtual_host("all", ["*"], resources.route("/", "green"))
+        self.folder.put(resources.cluster("green"), resources.endpoints("green", GRPC_BACKEND),
+                        resources.route_config("routes", everything))
+
+    def start_far(self, name, program, *arguments):
+        """A program at the other end of the cables."""
+        words = shlex.join([sys.executable, str(HERE / program), *arguments])
+        return self.guest.start(name, f"ip netns exec {FAR} {words}")
+
+    def call(self, name, scenario, **arguments):
+        return self.start_far(f"{name}-{self.n_started}", "grpc_calls.py", f"{VIP}:8080", scenario,
+                              json.dumps(arguments))
+
+    def follow(self):
+        older = self.daemon
+        self.daemon = self.launch("--takeover")
+        self.daemon.wait_for('msg="took over"', READY_TIMEOUT_S)
+        self.wait_until_ready()
+        return older
+
+
+def told_by(process):
+    """What a scenario of grpc_calls.py in the guest says last, where it has not failed."""
+    process.wait(SOON_S)
+    return json.loads(process.output().splitlines()[-1])
+
+
+BONDS = {"802.3ad": ["distributing"] * 2, "active-backup": ["active", "standby"]}
+
+
+@pytest.fixture(name="bond", scope="module", params=BONDS)
+def fixture_bond(request):
+    with module_lab_of(request) as lab:
+        yield BondTakeoverWorld(lab, request.param)
+
+
+def test_fl_115_a_bond_of_cards_moves_with_its_members(bond):
+    states = BONDS[bond.mode]
+    bond.serve()
+    bond.wait_for(*states, timeout=SOON_S)
+    mac = bond.port()["mac"]
+    stops = [bond.lab.dir / f"stop-{name}" for name in ("streams", "calls")]
+    streams = bond.call("streams", "held_chats", stop_file=str(stops[0]), streams=2)
+    calls = bond.call("calls", "steady", stop_file=str(stops[1]), parallel=1, options=SENDS_AGAIN)
+    streams.wait_for("ready", SOON_S)
+    time.sleep(3)
+    pings = bond.guest.start("pings", f"ip netns exec {FAR} ping -D -i 0.1 {VIP}")
+    older = bond.follow()
+    bond.wait_for(*states, timeout=SOON_S)
+    time.sleep(5)  # of streams that go through the newer one
+    pings.signal("INT")
+    times = [float(t) for t in re.findall(r"^\[(\d+\.\d+)\].* bytes from", pings.output(), re.M)]
+    gap_s = max(b - a for a, b in zip(times, times[1:]))
+    print(f"gap: {gap_s * 1000:.0f} ms without an answer, takeover_gap_ms {bond.show('info')['takeover_gap_ms']}")
+    assert bond.port()["mac"] == mac
+    told = list(bond.show("workers").values())[0]["relay"]
+    assert told["given"] > 0 and told["taken"] > 0 and told["malformed"] == 0, told
+    stops[0].touch()
+    assert min(told_by(streams)["rounds"]) > 10
+    older.wait(SOON_S)
+    assert "requests_cut=0" in older.output()
+    stops[1].touch()
+    assert told_by(calls)["calls"] > 10

@@ -8,7 +8,6 @@ import pathlib
 import re
 import signal
 import socket
-import struct
 import sys
 import threading
 import time
@@ -16,12 +15,12 @@ import time
 import pytest
 
 from lab import wait_until
-from testbed import SENDS_AGAIN, Testbed
+from takeover_world import (FREE, GIVEN, HELLO, OPENED, TAKE, WAIT_S, WELCOME, Calls, Impostor, Streams, clean,
+                            count_resets, follow, info, resets)
+from testbed import Testbed
 
-WAIT_S = 30
 # As many as may be behind one another; more in the long form (docs/testing.md).
 N_TAKEOVERS = int(os.environ.get("SHUNT_TAKEOVERS", "3"))
-HELLO, WELCOME, TAKE, GIVEN, OPENED, FREE, SERVING = range(1, 8)
 
 
 @pytest.fixture(name="takeover_world")
@@ -52,33 +51,6 @@ class Knocks:
         return min(told["rounds"].values())
 
 
-class Calls:
-    """Unary calls without a pause, until finish(); every one must succeed."""
-
-    def __init__(self, bed):
-        self.bed = bed
-        self.stop_file = bed.lab.dir / "stop-calls"
-        self.process = bed.start_calls("steady", "steady", stop_file=str(self.stop_file),
-                                       options=SENDS_AGAIN)
-
-    def finish(self):
-        self.stop_file.touch()
-        return self.bed.calls_result(self.process)["calls"]
-
-
-def info(bed):
-    return bed.show("info")
-
-
-def follow(bed, number, env=None):
-    """Starts a process that takes over, and waits until it has."""
-    older = bed.daemon
-    bed.start_daemon(wait=False, words=["--takeover"], name=f"shuntd-{number}", env=env)
-    wait_until(lambda: bed.daemon.alive() and info(bed)["pid"] == bed.daemon.pid and
-               info(bed)["state"] == "ready", WAIT_S, "the newer process in front")
-    return older
-
-
 def metrics_start_s(bed):
     """When the process was started whose metrics these are; 0 without an answer."""
     argv = ["curl", "-s", "--max-time", "5", "http://127.0.0.1:9477/metrics"]
@@ -86,19 +58,13 @@ def metrics_start_s(bed):
     return float(told[1]) if told else 0
 
 
-def clean(bed, name):
-    """Of a daemon that was followed: it ended by itself, in order, without a lame duck, and cut nothing."""
-    log = (bed.lab.dir / f"{name}.log").read_text()
-    return "requests_cut=0" in log and 'msg="lame duck"' not in log
-
-
 @pytest.mark.timeout(150 + 10 * N_TAKEOVERS)
 def test_takeovers_in_a_row_lose_nothing(takeover_world):
     """FL-02, FL-03, FL-04, FL-06, FL-07, FL-11, FL-12, FL-70: under load; streams outlive three generations."""
     bed = takeover_world.bed
-    stop_streams = bed.lab.dir / "stop-streams"
-    streams = bed.start_calls("streams", "held_chats", stop_file=str(stop_streams))
-    wait_until(lambda: info(bed)["client_connections"] > 0 and "ready" in streams.output(), WAIT_S, "streams")
+    count_resets(bed.lab, "client")
+    streams = Streams(bed)
+    wait_until(lambda: info(bed)["client_connections"] > 0, WAIT_S, "streams")
     calls, knocks = Calls(bed), Knocks(bed)
     older, gaps, starts = [], [], [metrics_start_s(bed)]
     for number in range(2, N_TAKEOVERS + 2):
@@ -116,32 +82,20 @@ def test_takeovers_in_a_row_lose_nothing(takeover_world):
             assert told["processes_behind"] == 3
             behind = bed.stats_socket.with_name("stats.sock.3")
             assert '"role":"behind"' in bed.shuntctl("--socket", behind, "--json", "show", "info")
-            stop_streams.touch()
+            streams.stop_file.touch()
     assert knocks.finish() > 10 * N_TAKEOVERS
-    assert min(bed.calls_result(streams)["rounds"]) > 0
+    assert streams.finish() > 0
     wait_until(lambda: not any(p.alive() for p in older), WAIT_S, "older processes to end")
     assert calls.finish() > 100 * N_TAKEOVERS
     assert [p.wait(1) for p in older] == [0] * len(older)
     assert all(clean(bed, p.name) for p in older)
+    assert resets(bed.lab, "client") == 0
     told = info(bed)
     assert told["processes_behind"] == 0 and told["older"] is None
     assert [p.name for p in bed.lab.dir.glob("stats.sock*")] == ["stats.sock"]
     gaps.sort()
     p50, p99 = (gaps[min(len(gaps) - 1, len(gaps) * p // 100)] for p in (50, 99))
     print(f"gap in ms: p50 {p50}, p99 {p99}, max {gaps[-1]}, of {len(gaps)}")
-
-
-class Impostor:
-    """A newer process that says only what the test says."""
-
-    def __init__(self, lab):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(WAIT_S)
-        self.socket.connect(str(lab.dir / "takeover.sock"))
-
-    def say(self, kind):
-        self.socket.send(b"SHTO" + struct.pack(">HH", 1, kind))
-        return struct.unpack(">H", self.socket.recv(600)[6:8])[0]
 
 
 def test_newer_processes_that_come_to_nothing_change_nothing(takeover_world, lab):
@@ -258,8 +212,8 @@ def test_one_that_is_not_af_packet_is_refused_before_anybody_hears_of_it(takeove
     """FL-15."""
     bed = takeover_world.bed
     serving = bed.daemon
-    bed.device = "af_xdp"
-    bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-xdp")
+    bed.device = "tap"
+    bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-tap")
     assert bed.daemon.wait(WAIT_S) == 1
     assert "ports[0].device" in bed.daemon.output() and "taken over" in bed.daemon.output()
     bed.device, bed.daemon = "af_packet", serving

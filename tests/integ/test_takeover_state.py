@@ -12,7 +12,7 @@ from balance_session_cases import COOKIE, cookie_of
 from balance_world import BalanceWorld
 from lab import wait_until
 from test_balancing import endpoints_of
-from test_takeover import WAIT_S, follow
+from takeover_world import WAIT_S, follow
 from testbed import EXIT_TIMEOUT_S
 
 CALLS = 80

@@ -45,6 +45,9 @@ DEVICES = {
     "tap": "net_tap{n},iface=tap-{interface}",
     # No interface at all: the far ends are shunt-load's.
     "memif": "net_memif{n},role=server,socket={folder}/{interface}.sock,socket-abstract=no",
+    # A virtual switch between memif and interface (memif_world.py).
+    "memif_client": "net_memif{n},role=client,secret=known,socket={folder}/{interface}.sock,socket-abstract=no",
+    "memif_stranger": "net_memif{n},role=client,secret=other,socket={folder}/{interface}.sock,socket-abstract=no",
 }
 
 

@@ -135,8 +135,32 @@ static void a_name_too_long_is_an_error(void **state)
 static void a_device_without_an_interface_is_nobodys(void **state)
 {
 	struct port_claim none;
-	assert_int_equal(claim("net_memif0,role=client,socket=/run/a", &none), -ENODEV);
+	assert_int_equal(claim("net_memif0,role=server,socket=/run/a", &none), -ENODEV);
 	assert_int_equal(claim("net_ring0", &none), -ENODEV);
+}
+
+static void fl_119_a_memif_has_one_client_by_socket_and_id(void **state)
+{
+	char first[64], second[64], third[64];
+	struct port_claim one, two, other;
+	snprintf(first, sizeof(first), "net_memif0,role=client,socket=t%d", (int)getpid());
+	snprintf(second, sizeof(second), "net_memif5,socket=t%d,id=0", (int)getpid());
+	snprintf(third, sizeof(third), "net_memif0,socket=t%d,id=1", (int)getpid());
+	assert_int_equal(claim(first, &one), 0);
+	assert_int_equal(claim(second, &two), -EADDRINUSE);
+	assert_int_equal(claim(third, &other), 0);
+	port_claim_drop(&other);
+	port_claim_drop(&one);
+	assert_int_equal(claim(second, &two), 0);
+	port_claim_drop(&two);
+}
+
+static void a_memif_whose_name_is_too_long_is_opened_without_a_claim(void **state)
+{
+	char name[160];
+	struct port_claim none;
+	snprintf(name, sizeof(name), "net_memif0,role=client,socket=/%0100d", 1);
+	assert_int_equal(claim(name, &none), -ENODEV);
 }
 
 int main(void)
@@ -148,6 +172,8 @@ int main(void)
 		cmocka_unit_test(where_nothing_can_be_locked_nothing_is_claimed),
 		cmocka_unit_test(a_name_too_long_is_an_error),
 		cmocka_unit_test(a_device_without_an_interface_is_nobodys),
+		cmocka_unit_test(fl_119_a_memif_has_one_client_by_socket_and_id),
+		cmocka_unit_test(a_memif_whose_name_is_too_long_is_opened_without_a_claim),
 	};
 	return cmocka_run_group_tests_name("dataplane/port_claim", tests, setup, teardown);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bonds in shunt.yaml: ports of several devices.
 #include "ctrl/conf/config.h"
+#include "ctrl/conf/config_bond.h"
 #include "tests/support/check.h"
 
 #include <stdio.h>
@@ -112,14 +113,58 @@ static void what_is_wrong_with_a_bond_is_named(void **state)
 	}
 }
 
-// FL-97
-static void a_bond_cannot_be_taken_over(void **state)
+// FL-97: that is refused to a process that is to follow another one.
+static void one_that_nobody_can_take_over_may_have_a_socket_for_it(void **state)
 {
 	struct lb_err err = {.text = ""};
-	assert_null(load_with("bond: {mode: 802.3ad, " CARDS "}",
-		"takeover_socket: /run/shunt/takeover.sock\n", &err));
-	assert_non_null(
-		strstr(err.text, "ports[0].bond: cannot be taken over: leave out takeover_socket"));
+	struct config *c = load_with("bond: {mode: 802.3ad, " CARDS "}",
+		"takeover_socket: /run/shunt/takeover.sock\n", &err);
+	assert_string_equal(err.text, "");
+	config_free(c);
+}
+
+static void fl_114_a_bond_of_the_older_process_is_one_of_the_same_members_here(void **state)
+{
+	static const char other[] =
+		"ports: eth3 carries a bond of the older process, and is no member of one here";
+	static const struct {
+		struct lb_cables older;
+		const char *error;
+	} rows[] = {
+		{{0}, ""},
+		{{1, {{"eth2", {2}, true}}}, ""}, // of a version that does not say more
+		{{1, {{"eth2", {2}, true, 2, {"eth1", "eth2"}}}}, ""},
+		{{1, {{"eth2", {2}, true, 2, {"eth2", "eth1"}}}}, ""},
+		{{1, {{"eth3", {2}, true}}}, other},
+		{{1, {{"eth3", {2}, true, 2, {"eth1", "eth3"}}}}, other},
+		{{1, {{"eth", {2}, true}}},
+			"ports: eth carries a bond of the older process, and is no member of one "
+			"here"},
+		{{1, {{"eth1", {2}, true, 2, {"eth1", "eth3"}}}},
+			"ports: eth3 is in the older process's bond of eth1, and not here: both "
+			"must have the same"},
+		{{1, {{"eth1", {2}, true, 1, {"eth1"}}}},
+			"ports: net_af_packet1,iface=eth2,qpairs=1 is in the bond of eth1, and not "
+			"in the older process's: both must have the same"},
+		{{1, {{"eth3", {2}, false}}}, ""}, // no bond's: it may be gone
+		{{1, {{"eth1", {2}, false}}},
+			"ports: eth1 is a port of the older process by itself, and a bond's member "
+			"here"},
+		{{2, {{"eth1", {2}, true}, {"eth3", {2}, true}}}, other},
+	};
+	struct lb_err err = {.text = ""};
+	struct config *c =
+		load_with("bond: {mode: active-backup, members: ['net_af_packet0,iface=eth1', "
+			  "'net_af_packet1,iface=eth2,qpairs=1']}",
+			"", &err);
+	assert_string_equal(err.text, "");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		err.text[0] = '\0';
+		assert_int_equal(config_check_cables(c, &rows[i].older, &err) != 0,
+			rows[i].error[0] != '\0');
+		assert_string_equal(err.text, rows[i].error);
+	}
+	config_free(c);
 }
 
 // FL-91: DPDK has room for so many.
@@ -147,5 +192,6 @@ RUN_SUITE("ctrl/conf/config_bond",
 	cmocka_unit_test(members_of_active_backup_may_be_interfaces_of_the_kernel),
 	cmocka_unit_test(lacp_may_have_one_member),
 	cmocka_unit_test(what_is_wrong_with_a_bond_is_named),
-	cmocka_unit_test(a_bond_cannot_be_taken_over),
+	cmocka_unit_test(one_that_nobody_can_take_over_may_have_a_socket_for_it),
+	cmocka_unit_test(fl_114_a_bond_of_the_older_process_is_one_of_the_same_members_here),
 	cmocka_unit_test(all_ports_together_have_so_many_devices_at_most))

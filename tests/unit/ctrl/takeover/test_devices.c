@@ -23,11 +23,13 @@ static struct {
 	uint64_t now_ns;
 	struct takeover *takeover;
 	enum lb_company company;
-	bool could_serve;
+	bool could_serve, steps;
 	// Devices.
-	bool is_lent, is_passed_on, is_closed, has_older, cannot_open;
+	bool is_lent, must_stay, is_passed_on, is_closed, has_older, cannot_open;
 	uint32_t n_workers; // of the newer one
 	int n_taken, n_taken_back, n_follows, n_free_to_go;
+	struct lb_cables cables, followed;
+	bool follows; // it was told to, and not to choose by itself since
 	char given_up[128];
 } w;
 
@@ -43,7 +45,7 @@ static void set_company(void *ctx, enum lb_company company)
 
 static bool has_company(void *ctx, enum lb_company company)
 {
-	return w.company == company;
+	return w.company == company && !w.steps;
 }
 
 static void share(void *ctx, bool opens)
@@ -108,6 +110,12 @@ static bool are_lent(const void *ctx)
 	return w.is_lent;
 }
 
+static int may_leave(const void *ctx, struct lb_err *err)
+{
+	assert_true(w.is_lent);
+	return w.must_stay ? lb_err_set(err, "a card is gone") : 0;
+}
+
 static void pass_on(void *ctx)
 {
 	w.is_passed_on = true;
@@ -138,8 +146,20 @@ static bool have_older(const void *ctx)
 	return w.has_older;
 }
 
-static const struct takeover_device_ops devices = {
-	lend, are_lent, pass_on, are_passed_on, take, drop, have_older, nothing};
+static void cables(const void *ctx, struct lb_cables *ret)
+{
+	*ret = w.cables;
+}
+
+static void follow_cables(void *ctx, const struct lb_cables *to)
+{
+	w.follows = to != NULL;
+	if (to)
+		w.followed = *to;
+}
+
+static const struct takeover_device_ops devices = {lend, are_lent, may_leave, pass_on,
+	are_passed_on, take, drop, have_older, cables, follow_cables, nothing};
 
 static void pass(uint64_t ns)
 {
@@ -269,6 +289,39 @@ static void fl_105_it_comes_back_from_one_that_takes_too_long(void **state)
 	close(fd);
 }
 
+static void expect_refusal(int fd, const char *why)
+{
+	struct takeover_message m;
+	assert_int_equal(takeover_peer_hear(fd, 1, &m), 0);
+	assert_int_equal(m.kind, TAKEOVER_REFUSED);
+	assert_string_equal(m.text, why);
+	assert_true(takeover_is_in_front(w.takeover));
+	assert_false(w.is_lent || w.is_passed_on);
+	close(fd);
+	pass(10 * NS_PER_MS);
+	assert_int_equal(w.company, LB_ALONE);
+}
+
+// The newer one may take minutes until it asks, and closing may take seconds.
+static void fl_115_a_device_that_has_to_stay_since_it_was_lent_is_not_closed_and_the_newer_refused(
+	void **state)
+{
+	begin((struct takeover_seat){.fd = -1, .generation = 1});
+	int fd = come();
+	w.must_stay = true;
+	say(fd, (struct takeover_message){.kind = TAKEOVER_TAKE});
+	assert_int_equal(w.n_taken_back, 0); // nothing was closed
+	expect_refusal(fd, "a card is gone");
+	w.must_stay = false;
+	fd = come();
+	say(fd, (struct takeover_message){.kind = TAKEOVER_TAKE});
+	assert_true(w.is_passed_on);
+	w.must_stay = true;
+	pass(10 * NS_PER_MS);
+	assert_int_equal(w.n_taken_back, 1);
+	expect_refusal(fd, "a card is gone");
+}
+
 static void fl_106_one_whose_frames_went_through_the_newer_process_ends_with_it(void **state)
 {
 	begin((struct takeover_seat){.fd = -1, .generation = 1});
@@ -376,13 +429,115 @@ static void fl_105_one_that_cannot_open_the_card_says_so_and_ends(void **state)
 	close(fd);
 }
 
+static const struct lb_cables first = {1, {{"eth0", {2, 0, 0, 0, 0, 1}, true}}};
+static const struct lb_cables second = {1, {{"eth1", {2, 0, 0, 0, 0, 1}, true}}};
+
+static void expect_told(int fd, const struct lb_cables *wanted)
+{
+	struct takeover_message m;
+	assert_int_equal(takeover_peer_hear(fd, 1, &m), 0);
+	assert_int_equal(m.kind, TAKEOVER_CABLES);
+	assert_memory_equal(&m.cables, wanted, sizeof(*wanted));
+	assert_int_equal(takeover_peer_hear(fd, 1, &m), -EAGAIN); // once
+}
+
+static void fl_112_the_one_in_front_tells_the_newer_one_its_cables(void **state)
+{
+	struct lb_err err = {""};
+	struct takeover_message m;
+	w.cables = first;
+	begin((struct takeover_seat){.fd = -1, .generation = 1});
+	pass(10 * NS_PER_MS);
+	int given, fd = takeover_peer_connect(w.path, 1, &err);
+	say(fd, (struct takeover_message){.kind = TAKEOVER_HELLO, .n_workers = 3});
+	assert_int_equal(takeover_peer_hear_with(fd, 1, &m, &given), 0);
+	assert_int_equal(m.kind, TAKEOVER_WELCOME);
+	assert_memory_equal(&m.cables, &first, sizeof(first));
+	close(given);
+	w.cables = second;
+	pass(10 * NS_PER_MS);
+	expect_told(fd, &second);
+	assert_false(w.follows); // nobody, itself
+	close(fd);
+}
+
+static void fl_112_the_older_one_follows_once_it_is_behind_and_no_more_when_it_is_alone(
+	void **state)
+{
+	begin((struct takeover_seat){.fd = -1, .generation = 1});
+	int fd = come();
+	w.is_closed = true;
+	say(fd, (struct takeover_message){.kind = TAKEOVER_TAKE});
+	say(fd, (struct takeover_message){.kind = TAKEOVER_OPENED});
+	say(fd, (struct takeover_message){.kind = TAKEOVER_SERVING});
+	assert_false(w.follows);
+	say(fd, (struct takeover_message){.kind = TAKEOVER_CABLES, .cables = second});
+	assert_true(w.follows);
+	assert_memory_equal(&w.followed, &second, sizeof(second));
+	w.is_lent = false; // it needs no device of the newer one
+	close(fd);
+	pass(10 * NS_PER_MS);
+	assert_int_equal(w.company, LB_LAST);
+	assert_false(w.follows);
+}
+
+static void fl_112_cables_that_are_told_out_of_turn_end_the_talk(void **state)
+{
+	begin((struct takeover_seat){.fd = -1, .generation = 1});
+	int fd = come();
+	say(fd, (struct takeover_message){.kind = TAKEOVER_CABLES, .cables = second});
+	assert_true(hears(fd, TAKEOVER_REFUSED));
+	assert_false(w.follows);
+	close(fd);
+}
+
+// And tells it what it does itself from then on, whatever it was told before.
+static void fl_112_the_newer_one_follows_until_it_is_in_front(void **state)
+{
+	w.cables = first;
+	int fd = follow();
+	say(fd, (struct takeover_message){.kind = TAKEOVER_CABLES, .cables = second});
+	assert_true(w.follows);
+	assert_memory_equal(&w.followed, &second, sizeof(second));
+	say(fd, (struct takeover_message){.kind = TAKEOVER_GIVEN});
+	assert_true(hears(fd, TAKEOVER_OPENED));
+	w.steps = true; // its workers take a while
+	say(fd, (struct takeover_message){.kind = TAKEOVER_FREE});
+	assert_false(w.follows);
+	say(fd, (struct takeover_message){.kind = TAKEOVER_CABLES, .cables = second});
+	assert_false(w.follows); // it chooses already
+	assert_string_equal(w.given_up, "");
+	w.steps = false;
+	pass(10 * NS_PER_MS);
+	assert_true(hears(fd, TAKEOVER_SERVING));
+	expect_told(fd, &first);
+	w.cables = second;
+	pass(10 * NS_PER_MS);
+	expect_told(fd, &second);
+	say(fd, (struct takeover_message){.kind = TAKEOVER_CABLES, .cables = first});
+	assert_false(w.follows); // it is in front
+	close(fd);
+}
+
 RUN_SUITE("takeover/devices",
+	cmocka_unit_test_setup_teardown(
+		fl_112_the_one_in_front_tells_the_newer_one_its_cables, setup, teardown),
+	cmocka_unit_test_setup_teardown(
+		fl_112_the_older_one_follows_once_it_is_behind_and_no_more_when_it_is_alone, setup,
+		teardown),
+	cmocka_unit_test_setup_teardown(
+		fl_112_cables_that_are_told_out_of_turn_end_the_talk, setup, teardown),
+	cmocka_unit_test_setup_teardown(
+		fl_112_the_newer_one_follows_until_it_is_in_front, setup, teardown),
 	cmocka_unit_test_setup_teardown(
 		fl_101_a_card_is_closed_before_the_newer_process_has_the_place, setup, teardown),
 	cmocka_unit_test_setup_teardown(
 		fl_105_the_card_comes_back_wherever_the_newer_process_ends, setup, teardown),
 	cmocka_unit_test_setup_teardown(
 		fl_105_it_comes_back_from_one_that_takes_too_long, setup, teardown),
+	cmocka_unit_test_setup_teardown(
+		fl_115_a_device_that_has_to_stay_since_it_was_lent_is_not_closed_and_the_newer_refused,
+		setup, teardown),
 	cmocka_unit_test_setup_teardown(
 		fl_106_one_whose_frames_went_through_the_newer_process_ends_with_it, setup,
 		teardown),

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takeovers of memifs whose client shuntd is, under load: the device moves, what is the older process's is relayed
+(docs/takeover.md). Cards are in test_pci_takeover.py."""
+
+import os
+import re
+import signal
+import time
+
+import pytest
+
+from lab import wait_until
+from memif_world import Switch
+from takeover_world import (GIVEN, HELLO, ONE_WORKER, TAKE, WAIT_S, WELCOME, Calls, Impostor, Streams, clean,
+                            count_resets, follow, info, resets)
+from testbed import VIP
+
+# As many as may be behind one another; more in the long form (docs/testing.md).
+N_TAKEOVERS = int(os.environ.get("SHUNT_TAKEOVERS", "3"))
+PING_S = 0.005  # between two of them: how well a gap is told
+
+
+@pytest.fixture(name="bed")
+def fixture_bed(make_world, lab):
+    world = make_world(device="memif_client")
+    bed = world.bed
+    bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 60\nlame_duck_s: 1\n"
+    switch = Switch(bed)
+    world.start()
+    count_resets(lab, "client")
+    bed.switch = switch
+    return bed
+
+
+def finish(bed, *load):
+    """Nothing failed, and no client was reset."""
+    assert all(part.finish() > 20 for part in load), bed.daemon.output()
+    assert resets(bed.lab, "client") == 0
+
+
+class Pings:
+    """Echo requests at a pace: the longest time without an answer is the gap of frames."""
+
+    def __init__(self, bed, name):
+        self.process = bed.lab.start("client", f"pings-{name}", ["ping", "-D", "-i", str(PING_S), VIP])
+
+    def longest_gap_ms(self):
+        self.process.signal(signal.SIGINT)
+        self.process.wait(WAIT_S)
+        times = [float(t) for t in re.findall(r"^\[(\d+\.\d+)\].* bytes from", self.process.output(), re.M)]
+        assert len(times) > 10
+        return round(1000 * max(b - a for a, b in zip(times, times[1:])))
+
+
+def quartiles(figures):
+    figures = sorted(figures)
+    return "p50 %d, p90 %d, max %d, of %d" % (figures[len(figures) // 2], figures[len(figures) * 9 // 10], figures[-1],
+                                              len(figures))
+
+
+def before_it_served(bed, number):
+    """What that process logged until then."""
+    return (bed.lab.dir / f"shuntd-{number}.log").read_text().partition('msg="took over"')[0]
+
+
+@pytest.mark.timeout(150 + 12 * N_TAKEOVERS)
+def test_fl_116_takeovers_of_memifs_in_a_row_lose_nothing(bed):
+    """Streams outlive three generations, whose frames go through each process before."""
+    streams, calls = Streams(bed), Calls(bed)
+    macs = [port["mac"] for port in bed.show("ports")]
+    older, gaps, silences = [], [], []
+    for number in range(2, N_TAKEOVERS + 2):
+        # At most three are behind: those of a long run wait for the oldest.
+        wait_until(lambda: info(bed)["processes_behind"] < 3, 120, "a process to end")
+        pings = Pings(bed, number)
+        time.sleep(0.3)
+        older.append(follow(bed, number))
+        told = info(bed)
+        assert told["generation"] == number and told["role"] == "front"
+        gaps.append(told["takeover_gap_ms"])
+        time.sleep(0.5)
+        silences.append(pings.longest_gap_ms())
+        assert [port["mac"] for port in bed.show("ports")] == macs
+        if number == 4:  # the first process is there for the streams
+            assert told["processes_behind"] == 3
+            relay = bed.show_workers()[0]["relay"]
+            assert relay["given"] > 0 and relay["taken"] > 0 and relay["malformed"] == 0, relay
+            finish(bed, streams)
+    finish(bed, calls, *([streams] if N_TAKEOVERS < 3 else []))
+    wait_until(lambda: not any(p.alive() for p in older), WAIT_S, "older processes to end")
+    assert [p.wait(1) for p in older] == [0] * len(older)
+    assert all(clean(bed, p.name) for p in older)
+    # What they need to serve came to them through the processes before.
+    assert any("endpoint connected" in before_it_served(bed, number) for number in range(2, N_TAKEOVERS + 2))
+    print(f"takeover_gap_ms: {quartiles(gaps)}; ms without an answer: {quartiles(silences)}; "
+          f"the longest call: {calls.longest_ms} ms")
+    print(f"the switch: {bed.switch.stop()}")
+
+
+@pytest.mark.timeout(150)
+def test_fl_119_a_process_that_comes_to_nothing_gives_the_memifs_back(bed, lab):
+    """A bad configuration, a crash with the place in its hands, and one that the memif's server does not let in."""
+    streams, calls, serving = Streams(bed), Calls(bed), bed.daemon
+    good = bed.settings
+    bed.settings = good + "no_such_option: 1\n"
+    bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-bad")
+    assert bed.daemon.wait(WAIT_S) == 1
+    bed.settings = good
+
+    crashes = Impostor(lab)
+    assert crashes.say(HELLO, ONE_WORKER) == WELCOME
+    pings = Pings(bed, "crash")
+    time.sleep(0.3)
+    assert crashes.say(TAKE) == GIVEN
+    crashes.socket.close()
+    bed.daemon = serving
+    wait_until(lambda: serving.output().count('msg="device back"') == 2, WAIT_S, "the memifs to be taken back")
+    time.sleep(1)
+    print(f"ms without an answer, after a crash: {pings.longest_gap_ms()}")
+
+    pings = Pings(bed, "refused")
+    bed.device = "memif_stranger"
+    bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-stranger")
+    assert bed.daemon.wait(WAIT_S) == 1
+    assert "the memif's server does not let it in" in bed.daemon.output()
+    bed.device, bed.daemon = "memif_client", serving
+    wait_until(lambda: serving.output().count('msg="device back"') == 4, WAIT_S, "the memifs to be taken back")
+    time.sleep(1)
+    print(f"ms without an answer, when it was not let in: {pings.longest_gap_ms()}")
+    finish(bed, streams, calls)
+    told = info(bed)
+    assert told["role"] == "front" and told["pid"] == serving.pid and told["takeovers_failed"] == 2
+    assert bed.run_h2load(requests=500).perfect
+
+
+def test_fl_117_a_memif_whose_server_shuntd_is_is_refused_before_anybody_hears_of_it(bed):
+    serving = bed.daemon
+    bed.device = "memif"
+    bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-server")
+    assert bed.daemon.wait(WAIT_S) == 1
+    assert "ports[0].device" in bed.daemon.output() and "role=client can be" in bed.daemon.output()
+    bed.device, bed.daemon = "memif_client", serving
+    assert info(bed)["takeovers_failed"] == info(bed)["takeovers_refused"] == 0
+    assert bed.run_h2load(requests=500).perfect
+
+
+def links(bed):
+    return [port["link"] for port in bed.show("ports")]
+
+
+def test_fl_118_a_memif_is_opened_anew_when_its_server_is_there_again(bed):
+    assert bed.run_h2load(requests=500).perfect
+    for _ in range(2):
+        bed.switch.stop()
+        wait_until(lambda: links(bed) == ["gone", "gone"], WAIT_S, "the memifs to be missed")
+        bed.switch.start()
+        wait_until(lambda: links(bed) == ["up", "up"], WAIT_S, "the memifs to be back")
+        assert bed.run_h2load(requests=500).perfect
