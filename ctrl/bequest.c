@@ -4,15 +4,22 @@
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/assemble/overrides.h"
 #include "ctrl/bequest_wire.h"
+#include "ctrl/certs/credentials.h"
+#include "ctrl/certs/material.h"
 #include "lb/base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+_Static_assert((int)BEQUEST_SECRET == CERT_TICKET_SECRET, "a secret of a process's own is told");
 
 // Writing
 
@@ -53,8 +60,8 @@ static bool write_all(int fd, const uint8_t *bytes, size_t len)
 
 static int file_of(const struct bequest_writer *w)
 {
-	int fd = memfd_create("shunt-bequest", MFD_CLOEXEC);
-	if (fd >= 0 && write_all(fd, w->bytes, w->len))
+	int fd = memfd_create("shunt-bequest", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd >= 0 && write_all(fd, w->bytes, w->len) && fcntl(fd, F_ADD_SEALS, SEALS) == 0)
 		return fd;
 	log_warn("nothing left to the newer process", "error=%s", log_quote(strerror(errno)));
 	if (fd >= 0)
@@ -62,7 +69,7 @@ static int file_of(const struct bequest_writer *w)
 	return -1;
 }
 
-int bequest_make(const struct assembler *a)
+int bequest_make(const struct assembler *a, const struct credentials *c)
 {
 	struct making m = {.cluster = NULL};
 	if (!bequest_wire_begin(&m.writer)) {
@@ -70,11 +77,14 @@ int bequest_make(const struct assembler *a)
 		return -1;
 	}
 	overrides_each(assembler_overrides(a), add_override, &m);
+	struct str secret = credentials_own_tickets(c);
+	if (secret.len)
+		bequest_wire_secret(&m.writer, (const uint8_t *)secret.p);
 	assembler_bequeath(a, add_endpoint, &m);
 	if (m.writer.n_left_out)
 		log_warn("not all left to the newer process", "records=%u", m.writer.n_left_out);
 	int fd = file_of(&m.writer);
-	free(m.writer.bytes);
+	bequest_wire_fini(&m.writer);
 	return fd;
 }
 
@@ -83,6 +93,7 @@ int bequest_make(const struct assembler *a)
 struct taking {
 	struct assembler *assembler;
 	uint32_t n_ejections, n_weights, n_verdicts, n_overrides, n_unused; // endpoints; overrides
+	const uint8_t *secret; // borrowed; NULL = none
 };
 
 static void take_endpoint(void *ctx, const struct assembler_bequest *b)
@@ -106,6 +117,18 @@ static void take_override(
 	t->n_unused += !took;
 }
 
+static void take_secret(void *ctx, const uint8_t secret[BEQUEST_SECRET])
+{
+	((struct taking *)ctx)->secret = secret;
+}
+
+static void text_free(uint8_t *bytes, size_t len)
+{
+	if (bytes)
+		explicit_bzero(bytes, len);
+	free(bytes);
+}
+
 // What the other process may change under way is not mapped. Returns 0, or -errno.
 static int read_file(int fd, uint8_t **ret, size_t *ret_len)
 {
@@ -121,8 +144,9 @@ static int read_file(int fd, uint8_t **ret, size_t *ret_len)
 	for (size_t at = 0; at < len;) {
 		ssize_t n = pread(fd, bytes + at, len - at, (off_t)at);
 		if (n <= 0) {
-			free(bytes);
-			return n < 0 ? -errno : -EIO;
+			int rc = n < 0 ? -errno : -EIO;
+			text_free(bytes, at);
+			return rc;
 		}
 		at += (size_t)n;
 	}
@@ -131,15 +155,21 @@ static int read_file(int fd, uint8_t **ret, size_t *ret_len)
 	return 0;
 }
 
-void bequest_take(struct assembler *a, int fd)
+static bool take_tickets(struct credentials *c, const uint8_t secret[BEQUEST_SECRET])
 {
-	static const struct bequest_events events = {take_endpoint, take_override};
+	return credentials_inherit_tickets(c, (struct str){(const char *)secret, BEQUEST_SECRET});
+}
+
+void bequest_take(struct assembler *a, struct credentials *c, int fd)
+{
+	static const struct bequest_events events = {take_endpoint, take_override, take_secret};
 	struct taking t = {.assembler = a};
 	uint8_t *bytes = NULL;
 	size_t len = 0;
 	int rc = read_file(fd, &bytes, &len);
 	rc = rc ? rc : bequest_wire_read(bytes, len, &events, &t);
-	free(bytes);
+	bool has_secret = rc == 0 && t.secret && take_tickets(c, t.secret);
+	text_free(bytes, len);
 	if (rc) {
 		log_warn("nothing taken from the older process", "error=%s",
 			log_quote(strerror(-rc)));
@@ -147,6 +177,6 @@ void bequest_take(struct assembler *a, int fd)
 	}
 	assembler_settle_bequests(a);
 	log_info("taken from the older process",
-		"ejections=%u weights=%u verdicts=%u overrides=%u unused=%u", t.n_ejections,
-		t.n_weights, t.n_verdicts, t.n_overrides, t.n_unused);
+		"ejections=%u weights=%u verdicts=%u overrides=%u tickets=%d unused=%u",
+		t.n_ejections, t.n_weights, t.n_verdicts, t.n_overrides, has_secret, t.n_unused);
 }

@@ -13,7 +13,7 @@
 #define ADDRESS_LEN 18
 #define NAME_MAX_LEN 4096 // of a cluster
 
-enum record { RECORD_LEAF = 1, RECORD_ENDPOINT, RECORD_OVERRIDE };
+enum record { RECORD_LEAF = 1, RECORD_ENDPOINT, RECORD_OVERRIDE, RECORD_TICKETS };
 
 enum field { // ids are of all records
 	FIELD_CLUSTER = 1, // text
@@ -26,6 +26,7 @@ enum field { // ids are of all records
 	FIELD_SERIES_AGO, // ns, 64 bit
 	FIELD_HEALTH, // 32 bit, as in EDS
 	FIELD_WEIGHT, // 32 bit
+	FIELD_SECRET, // BEQUEST_SECRET bytes
 };
 #define REPORT_LEN 20
 
@@ -65,18 +66,37 @@ static float get_float(const uint8_t *at)
 
 // Writing
 
+void bequest_wire_fini(struct bequest_writer *w)
+{
+	if (w->bytes)
+		explicit_bzero(w->bytes, w->len);
+	free(w->bytes);
+	*w = (struct bequest_writer){.bytes = NULL};
+}
+
+// Not by realloc(), which may leave what was there.
+static bool grow(struct bequest_writer *w, size_t len)
+{
+	size_t room = w->room ? w->room : 4096;
+	while (room - w->len < len)
+		room *= 2;
+	uint8_t *bytes = room <= BEQUEST_MAX_LEN ? malloc(room) : NULL;
+	if (!bytes)
+		return false;
+	if (w->bytes) {
+		memcpy(bytes, w->bytes, w->len);
+		explicit_bzero(w->bytes, w->len);
+	}
+	free(w->bytes);
+	w->bytes = bytes;
+	w->room = room;
+	return true;
+}
+
 static uint8_t *claim(struct bequest_writer *w, size_t len)
 {
-	if (len > w->room - w->len) {
-		size_t room = w->room ? w->room : 4096;
-		while (room - w->len < len)
-			room *= 2;
-		uint8_t *bytes = room <= BEQUEST_MAX_LEN ? realloc(w->bytes, room) : NULL;
-		if (!bytes)
-			return NULL;
-		w->bytes = bytes;
-		w->room = room;
-	}
+	if (len > w->room - w->len && !grow(w, len))
+		return NULL;
 	uint8_t *at = w->bytes + w->len;
 	w->len += len;
 	return at;
@@ -199,6 +219,13 @@ void bequest_wire_override(struct bequest_writer *w, const char *cluster,
 	(void)end(&d);
 }
 
+void bequest_wire_secret(struct bequest_writer *w, const uint8_t secret[BEQUEST_SECRET])
+{
+	struct draft d = begin(w, RECORD_TICKETS);
+	add(&d, FIELD_SECRET, secret, BEQUEST_SECRET);
+	(void)end(&d);
+}
+
 // Reading
 
 struct reading {
@@ -210,6 +237,7 @@ struct reading {
 	char name[NAME_MAX_LEN + 1]; // of an override's cluster
 	struct assembler_bequest endpoint;
 	struct override override;
+	const uint8_t *secret; // NULL = none
 };
 
 static int read_text(const uint8_t *bytes, size_t len, char ret[NAME_MAX_LEN + 1])
@@ -288,6 +316,9 @@ static int read_field(
 		return read_addresses(r, bytes, len);
 	case FIELD_REPORT:
 		return read_report(&r->endpoint.of.orca, bytes, len);
+	case FIELD_SECRET:
+		r->secret = bytes;
+		return len == BEQUEST_SECRET ? 0 : -EPROTO;
 	case FIELD_EJECTED_AGO:
 	case FIELD_SERIES_AGO:
 		if (len != 8)
@@ -307,8 +338,19 @@ static int read_field(
 	return 0;
 }
 
+// A later version may have another one than this.
+static void tell_secret(struct reading *r)
+{
+	if (r->events && r->secret)
+		r->events->on_secret(r->ctx, r->secret);
+}
+
 static int tell(struct reading *r, enum record kind)
 {
+	if (kind == RECORD_TICKETS) {
+		tell_secret(r);
+		return 0;
+	}
 	if (kind == RECORD_LEAF)
 		return r->cluster[0] && r->leaf[0] ? 0 : -EPROTO;
 	if (!r->endpoint.n_addresses || !(kind == RECORD_ENDPOINT ? r->leaf : r->name)[0])
@@ -323,13 +365,14 @@ static int tell(struct reading *r, enum record kind)
 // One that is not known is skipped.
 static int read_record(struct reading *r, uint32_t kind, const uint8_t *bytes, size_t len)
 {
-	if (kind < RECORD_LEAF || kind > RECORD_OVERRIDE)
+	if (kind < RECORD_LEAF || kind > RECORD_TICKETS)
 		return 0;
 	if (kind == RECORD_LEAF)
 		r->cluster[0] = r->leaf[0] = 0;
 	r->name[0] = 0;
 	r->endpoint = (struct assembler_bequest){.cluster = r->cluster, .leaf = r->leaf};
 	r->override = (struct override){.has_health = false};
+	r->secret = NULL;
 	for (size_t at = 0; at < len;) {
 		if (len - at < FIELD_HEAD || len - at - FIELD_HEAD < get(bytes + at + 2, 2))
 			return -EPROTO;

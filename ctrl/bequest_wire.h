@@ -15,9 +15,10 @@
 
 #define BEQUEST_MAX_LEN ((size_t)32 << 20)
 #define BEQUEST_MAX_ADDRESSES 64 // of one endpoint
+#define BEQUEST_SECRET 32 // bytes
 
 struct bequest_writer {
-	uint8_t *bytes; // from malloc, the caller's to free
+	uint8_t *bytes;
 	size_t len, room;
 	bool has_leaf; // the endpoints that come have their leaf's record before them
 	uint32_t n_left_out; // for which there was no room
@@ -28,11 +29,15 @@ void bequest_wire_leaf(struct bequest_writer *, const char *cluster, const char 
 void bequest_wire_endpoint(struct bequest_writer *, const struct assembler_bequest *);
 void bequest_wire_override(struct bequest_writer *, const char *cluster, const struct ip_port *,
 	const struct override *);
+// Of session tickets. No memory keeps it that the writer gives back (TLS-220).
+void bequest_wire_secret(struct bequest_writer *, const uint8_t secret[BEQUEST_SECRET]);
+void bequest_wire_fini(struct bequest_writer *);
 
 struct bequest_events { // all is borrowed for the call
 	void (*on_endpoint)(void *ctx, const struct assembler_bequest *);
 	void (*on_override)(
 		void *ctx, const char *cluster, const struct ip_port *, struct override);
+	void (*on_secret)(void *ctx, const uint8_t secret[BEQUEST_SECRET]); // in `bytes`
 };
 // Tells what is in it, or nothing at all if anything is malformed. Returns 0, or -EPROTO.
 [[nodiscard]] int bequest_wire_read(

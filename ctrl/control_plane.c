@@ -403,6 +403,7 @@ static int start_succession(struct control_plane *p, struct lb_err *err)
 		.loop = p->loop,
 		.workers = p->workers,
 		.assembler = p->assembler,
+		.credentials = trust_credentials(p->trust),
 		.reach = &p->reach,
 		.service = &p->service,
 		.shutdown = &p->shutdown,
@@ -412,8 +413,6 @@ static int start_succession(struct control_plane *p, struct lb_err *err)
 	};
 	return succession_new(&conf, &p->succession, err);
 }
-
-// The owner's side
 
 struct control_plane *control_plane_new(const struct control_plane_conf *conf)
 {

@@ -4,6 +4,7 @@
 #include "ctrl/assemble/drains.h"
 #include "ctrl/assemble/workers.h"
 #include "ctrl/bequest.h"
+#include "ctrl/certs/credentials.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/loop.h"
 #include "ctrl/reach.h"
@@ -26,6 +27,7 @@ struct succession {
 	struct takeover *takeover;
 	bool lacks; // names or ports that another process has still
 	uint64_t reopen_ns; // when to try again
+	bool has_inherited; // and opens ports next
 	uint64_t connects_ns; // since when; 0 = there was no configuration yet
 	uint64_t away_ns; // when who is left at our ports is sent away; 0 = nobody is
 	char error[sizeof(struct lb_err)]; // of the takeover
@@ -77,6 +79,9 @@ static int open_ports(void *ctx, struct lb_err *err)
 	bool is_beside = s->conf.seat.fd >= 0 && !s->conf.seat.passes_listeners;
 	int rc = reach_open_ports(s->conf.reach, is_beside, err);
 	s->conf.reopened(s->conf.ctx);
+	if (s->has_inherited) // so that the first client's ticket is good; devices came meanwhile
+		credentials_await(s->conf.credentials);
+	s->has_inherited = false;
 	return lack(s, rc);
 }
 
@@ -119,12 +124,15 @@ static void inherit_listener(void *ctx, int fd)
 
 static int bequeath(void *ctx)
 {
-	return bequest_make(((struct succession *)ctx)->conf.assembler);
+	const struct succession *s = ctx;
+	return bequest_make(s->conf.assembler, s->conf.credentials);
 }
 
 static void inherit(void *ctx, int fd)
 {
-	bequest_take(((struct succession *)ctx)->conf.assembler, fd);
+	struct succession *s = ctx;
+	bequest_take(s->conf.assembler, s->conf.credentials, fd);
+	s->has_inherited = true;
 }
 
 static void leave(void *ctx)

@@ -13,6 +13,7 @@
 
 struct assembler;
 struct config;
+struct credentials;
 struct loop;
 struct reach;
 struct service;
@@ -26,6 +27,7 @@ struct succession_conf { // all borrowed, outlives it
 	struct loop *loop;
 	struct workers *workers;
 	struct assembler *assembler;
+	struct credentials *credentials;
 	struct reach *reach;
 	struct service *service;
 	struct shutdown *shutdown;

@@ -260,6 +260,11 @@ struct cert_material *certs_find_tickets(const struct certs *c)
 	return NULL;
 }
 
+bool certs_has_ticket_secret(const struct certs *c)
+{
+	return c->conf.ticket_secret;
+}
+
 void certs_each(const struct certs *c, void (*fn)(void *, const struct certs_info *), void *fn_ctx)
 {
 	for (uint32_t i = 0; i < c->n; i++) {

@@ -47,6 +47,7 @@ struct cert_material *certs_find(const struct certs *, const char *provider);
 struct cert_material *certs_find_crls(const struct certs *);
 bool certs_has_crl_directory(const struct certs *); // one is configured
 struct cert_material *certs_find_tickets(const struct certs *); // NULL = none is configured, or yet
+bool certs_has_ticket_secret(const struct certs *); // one is configured
 
 struct certs_info {
 	const struct cert_source *source;

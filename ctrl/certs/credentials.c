@@ -14,11 +14,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #define REST_NS (60 * NS_PER_SECOND)
+#define AWAIT_TURNS 50
+#define AWAIT_TURN_MS 5
 
 struct entry {
 	struct credentials *owner;
@@ -49,7 +52,7 @@ struct credentials {
 	uint32_t last_id;
 	const char *refusal; // static: why the last want got no id
 	struct rand rand; // of backoffs
-	char ticket_secret[CERT_TICKET_SECRET]; // of this process
+	struct cert_material *own_tickets; // counted; what there is without a file
 };
 
 static uint64_t now_ns(const struct credentials *c)
@@ -91,6 +94,11 @@ static void let_go(struct entry *e)
 	}
 }
 
+static struct str secret_of(const struct cert_material *tickets)
+{
+	return (struct str){tickets->ticket_secret.p, tickets->ticket_secret.len};
+}
+
 static bool judges_peers(const struct credential_want *w)
 {
 	return w->ca || w->system_roots;
@@ -112,10 +120,7 @@ static void make(struct credentials *c, struct entry *e)
 	p->crls = hold(e, 2, judges_peers(w) ? certs_find_crls(certs) : NULL);
 	p->awaits_crls = judges_peers(w) && certs_has_crl_directory(certs) && !p->crls;
 	struct cert_material *tickets = certs_find_tickets(certs);
-	hold(e, 3, tickets);
-	p->ticket_secret =
-		tickets ? (struct str){tickets->ticket_secret.p, tickets->ticket_secret.len}
-			: (struct str){c->ticket_secret, sizeof(c->ticket_secret)};
+	p->ticket_secret = secret_of(hold(e, 3, tickets ? tickets : c->own_tickets));
 	e->job.id = e->id;
 	e->job.want = w;
 	e->is_making = true;
@@ -215,6 +220,56 @@ void credentials_renew(struct credentials *c, const char *source)
 		if (is_same(w->identity, source) || is_same(w->ca, source) ||
 			(crls && judges_peers(w)) || (tickets && w->role == TLSHS_SERVER))
 			make(c, e);
+	}
+}
+
+// The secret of tickets that is of this process.
+
+static struct cert_material *make_tickets(void)
+{
+	char bytes[CERT_TICKET_SECRET];
+	struct cert_material *m = NULL;
+	if (getrandom(bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes))
+		m = cert_material_of_tickets((struct str){bytes, sizeof(bytes)});
+	explicit_bzero(bytes, sizeof(bytes));
+	return m;
+}
+
+struct str credentials_own_tickets(const struct credentials *c)
+{
+	return certs_has_ticket_secret(c->conf.certs) ? STR("") : secret_of(c->own_tickets);
+}
+
+// Jobs under way hold the one before.
+bool credentials_inherit_tickets(struct credentials *c, struct str secret)
+{
+	struct cert_material *m = NULL;
+	if (!certs_has_ticket_secret(c->conf.certs))
+		m = cert_material_of_tickets(secret);
+	if (!m)
+		return false;
+	cert_material_put(c->own_tickets);
+	c->own_tickets = m;
+	credentials_renew(c, CERTS_TICKETS);
+	return true;
+}
+
+static bool is_making_servers(const struct credentials *c)
+{
+	bool is = false;
+	for (uint32_t id = 0; !is && id < LB_MAX_CREDENTIALS; id++) {
+		const struct entry *e = c->entries[id];
+		is = e && e->is_making && e->want.role == TLSHS_SERVER;
+	}
+	return is;
+}
+
+void credentials_await(struct credentials *c)
+{
+	struct pollfd p = {.fd = credentials_fd(c), .events = POLLIN};
+	for (int i = 0; i < AWAIT_TURNS && is_making_servers(c); i++) {
+		(void)poll(&p, 1, AWAIT_TURN_MS);
+		credentials_dispatch(c);
 	}
 }
 
@@ -353,9 +408,9 @@ struct credentials *credentials_new(const struct credentials_conf *conf)
 	c->refusal = "";
 	c->maker = credential_maker_new();
 	uint64_t seed;
-	ssize_t n = getrandom(c->ticket_secret, sizeof(c->ticket_secret), 0);
 	ssize_t n_seed = getrandom(&seed, sizeof(seed), 0);
-	if (c->maker && n == (ssize_t)sizeof(c->ticket_secret) && n_seed == (ssize_t)sizeof(seed)) {
+	c->own_tickets = make_tickets();
+	if (c->maker && c->own_tickets && n_seed == (ssize_t)sizeof(seed)) {
 		rand_init(&c->rand, seed);
 		return c;
 	}
@@ -376,6 +431,6 @@ void credentials_free(struct credentials *c)
 			entry_free(c->entries[id]);
 	strmap_fini(&c->by_key);
 	credential_maker_free(c->maker);
-	explicit_bzero(c->ticket_secret, sizeof(c->ticket_secret));
+	cert_material_put(c->own_tickets);
 	free(c);
 }

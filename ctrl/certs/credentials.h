@@ -32,6 +32,16 @@ void credentials_dispatch(struct credentials *);
 // A provider, or CERTS_CRLS or CERTS_TICKETS, has other material.
 void credentials_renew(struct credentials *, const char *source);
 
+// The secret of tickets that this process, or one before it, has made; borrowed. Empty = it counts
+// for nothing, as one is configured.
+struct str credentials_own_tickets(const struct credentials *);
+// Another process's own takes the place of ours, and contexts of servers are made anew (TLS-219).
+// Copies it. False = one is configured, or out of memory: nothing has changed.
+bool credentials_inherit_tickets(struct credentials *, struct str secret);
+// Waits for contexts of servers that are being made, a quarter of a second at most; what is left
+// comes by dispatch().
+void credentials_await(struct credentials *);
+
 // The id of what is wanted, counted; LB_NO_CREDENTIAL = out of memory or of ids.
 uint32_t credentials_take(struct credentials *, const struct credential_want *);
 // The id means nothing else for a minute, while connections may still begin by it.

@@ -2,7 +2,6 @@
 #include "ctrl/certs/material.h"
 
 #include "ctrl/xds/bootstrap/cert_files.h"
-#include "lb/base/str.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -95,6 +94,21 @@ int cert_material_load(const struct cert_source *s, struct cert_material **ret, 
 	else
 		cert_material_put(m);
 	return rc;
+}
+
+struct cert_material *cert_material_of_tickets(struct str secret)
+{
+	struct cert_material *m = calloc(1, sizeof(*m));
+	char *bytes = calloc(secret.len + 1, 1);
+	if (!m || !bytes) {
+		free(m);
+		free(bytes);
+		return NULL;
+	}
+	memcpy(bytes, secret.p, secret.len);
+	m->n_refs = 1;
+	m->ticket_secret = (struct cert_file){bytes, secret.len};
+	return m;
 }
 
 static bool file_eq(const struct cert_file *a, const struct cert_file *b)

@@ -10,6 +10,7 @@
 #include "ctrl/certs/pem.h"
 #include "ctrl/certs/spiffe.h"
 #include "lb/base/err.h"
+#include "lb/base/str.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,7 +43,9 @@ struct cert_material {
 // bad beside good ones.
 [[nodiscard]] int cert_material_load(
 	const struct cert_source *, struct cert_material **ret, struct lb_err *reterr);
+// Of a secret of tickets that is in no file: a copy, with count 1. NULL = out of memory.
+struct cert_material *cert_material_of_tickets(struct str secret);
 // True if all bytes are the same.
 bool cert_material_eq(const struct cert_material *, const struct cert_material *);
 struct cert_material *cert_material_get(struct cert_material *);
-void cert_material_put(struct cert_material *); // NULL is fine; overwrites the key
+void cert_material_put(struct cert_material *); // NULL is fine; overwrites secrets

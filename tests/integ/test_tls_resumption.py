@@ -13,7 +13,7 @@ import pytest
 
 from lab import Lab, NS_ROOT, wait_until
 from pki import replace
-from test_takeover import WAIT_S, follow
+from takeover_world import WAIT_S, follow
 from test_tls import TlsWorld
 from testbed import PORT, VIP
 
@@ -68,18 +68,24 @@ class Clients:
         self.sessions = [session for _, session in heard]
         assert all(session.has_ticket for session in self.sessions)
 
-    def resumed(self, lab):
-        """How many of RETURNS clients resume; all are served."""
-        heard = self._run(lab, [self.sessions[n % SESSIONS] for n in range(RETURNS)])
+    def resumed(self, lab, returns=RETURNS):
+        """How many of so many clients resume; all are served."""
+        heard = self._run(lab, [self.sessions[n % SESSIONS] for n in range(returns)])
         return sum(resumed for resumed, _ in heard)
 
 
 class ReturningWorld(TlsWorld):
-    """Two workers, certificates demanded of clients, and a secret that may be shared."""
+    """Two workers, certificates demanded of clients, and a secret that may be shared. secret: a path, or None."""
 
     def __init__(self, lab, folder, secret):
         super().__init__(lab, folder, mutual=True, bed={"workers": (0, 1)})
-        self.bed.settings = f"tls: {{ticket_secret: {secret}, crl_refresh_s: 1}}\n"
+        self.set_secret(secret)
+
+    def set_secret(self, secret, takeover_socket=None):
+        """For the next process."""
+        self.bed.settings = f"tls: {{ticket_secret: {secret}, crl_refresh_s: 1}}\n" if secret else ""
+        if takeover_socket:
+            self.bed.settings += f"takeover_socket: {takeover_socket}\n"
 
     def counted(self):
         """Handshakes with clients that resumed a session, of each worker."""
@@ -88,6 +94,9 @@ class ReturningWorld(TlsWorld):
     def restart(self):
         self.bed.daemon.stop(30)
         self.bed.start_daemon(env={"GRPC_XDS_BOOTSTRAP": str(self.folder / "bootstrap.json")})
+
+    def follow(self, number):
+        return follow(self.bed, number, env={"GRPC_XDS_BOOTSTRAP": str(self.folder / "bootstrap.json")})
 
     def versions(self):
         """Of the contexts of servers, by id."""
@@ -128,15 +137,49 @@ def test_clients_resume_across_workers_and_a_restart_until_the_cas_change(lab, t
 def test_clients_resume_at_the_process_that_takes_over(lab, tmp_path, secret):
     """FL-18."""
     w = ReturningWorld(lab, tmp_path, secret)
-    w.bed.settings += f"takeover_socket: {lab.dir}/takeover.sock\n"
+    w.set_secret(secret, lab.dir / "takeover.sock")
     w.start()
     clients = [Clients(w.pki, version) for version in VERSIONS]
     for c in clients:
         c.visit(lab)
-    older = follow(w.bed, 2, env={"GRPC_XDS_BOOTSTRAP": str(w.folder / "bootstrap.json")})
+    older = w.follow(2)
     assert older.wait(WAIT_S) == 0
     for c in clients:
         assert c.resumed(lab) >= LEAST
+
+
+def test_clients_resume_through_three_takeovers_without_a_configured_secret(lab, tmp_path):
+    """FL-121, TLS-219: those who came to the first process, and those who have come since."""
+    w = ReturningWorld(lab, tmp_path, None)
+    w.set_secret(None, lab.dir / "takeover.sock")
+    w.start()
+    clients, older = [], []
+    for number in range(2, 5):
+        clients += [Clients(w.pki, version) for version in VERSIONS]
+        for c in clients[-2:]:
+            c.visit(lab)
+        older.append(w.follow(number))
+        for c in clients:
+            assert c.resumed(lab, SESSIONS) == SESSIONS, number
+    assert [process.wait(WAIT_S) for process in older] == [0] * len(older)
+    w.restart()  # which keeps no secret
+    for c in clients[-2:]:
+        assert c.resumed(lab, SESSIONS) == 0
+
+
+def test_where_one_of_two_processes_has_a_configured_secret_sessions_end_once(lab, tmp_path, secret):
+    """FL-122."""
+    w = ReturningWorld(lab, tmp_path, None)
+    w.set_secret(None, lab.dir / "takeover.sock")
+    w.start()
+    for number, newer_secret in ((2, secret), (3, None)):
+        clients = [Clients(w.pki, version) for version in VERSIONS]
+        for c in clients:
+            c.visit(lab)
+        w.set_secret(newer_secret, lab.dir / "takeover.sock")
+        w.follow(number)
+        for c in clients:
+            assert c.resumed(lab, SESSIONS) == 0, number
 
 
 def test_two_daemons_with_one_secret_resume_each_others_sessions(lab, tmp_path, secret):

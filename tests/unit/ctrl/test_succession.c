@@ -35,7 +35,7 @@ int __wrap_stats_share_names(struct stats_sockets *, const struct config_stats *
 	uint32_t generation, struct lb_err *reterr);
 void __wrap_stats_leave_names(struct stats_sockets *, const struct config_stats *);
 const struct scrape_conf *__wrap_show_scrape_conf(const struct show *);
-int __wrap_bequest_make(const struct assembler *);
+int __wrap_bequest_make(const struct assembler *, const struct credentials *);
 
 int __wrap_stats_take_names(
 	struct stats_sockets *s, const struct config_stats *c, struct lb_err *reterr)
@@ -58,7 +58,7 @@ const struct scrape_conf *__wrap_show_scrape_conf(const struct show *s)
 	return NULL;
 }
 
-int __wrap_bequest_make(const struct assembler *a)
+int __wrap_bequest_make(const struct assembler *a, const struct credentials *c)
 {
 	return -1;
 }

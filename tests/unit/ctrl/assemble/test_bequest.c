@@ -2,6 +2,9 @@
 // What one assembler leaves to another, through the file between them.
 #include "ctrl/bequest.h"
 #include "ctrl/bequest_wire.h"
+#include "ctrl/certs/certs.h"
+#include "ctrl/certs/credentials.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "lb/base/log.h"
 #include "lb/leaf/outlier.h"
 #include "lb/pick/check.h"
@@ -13,6 +16,8 @@
 #include "tests/unit/ctrl/assembler_world.h"
 #include "tests/unit/ctrl/routes_by_hand.h"
 
+#include <fcntl.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -39,6 +44,85 @@ static const struct lb_outlier_conf outlier = {.interval_ns = 10 * S,
 	.failure_percentage = {true, 100, 5, 50}};
 
 static struct world *older, *newer;
+
+// What a process has of TLS.
+struct keeper {
+	struct certs *certs;
+	struct credentials *credentials;
+};
+static struct keeper older_keeper, newer_keeper;
+
+static uint64_t wall_ns(void)
+{
+	return 1800000000 * S;
+}
+
+static void on_credential(void *ctx, uint32_t id, struct lb_credential *c)
+{
+}
+
+static struct keeper keeper_of(struct world *w, const char *ticket_secret)
+{
+	static const struct xds_bootstrap none;
+	struct keeper k;
+	k.certs = certs_new(&(struct certs_conf){.bootstrap = &none,
+		.ticket_secret = ticket_secret,
+		.wheel = w->wheel,
+		.wall_ns = wall_ns});
+	assert_non_null(k.certs);
+	k.credentials = credentials_new(&(struct credentials_conf){
+		.certs = k.certs, .wheel = w->wheel, .changed = on_credential});
+	assert_non_null(k.credentials);
+	return k;
+}
+
+static void keeper_fini(struct keeper *k)
+{
+	credentials_free(k->credentials);
+	certs_free(k->certs);
+}
+
+// Blocks that are given back with these bytes in them are counted.
+static char watched[BEQUEST_SECRET];
+static bool watches;
+static unsigned n_leaks;
+void __real_free(void *);
+void __wrap_free(void *);
+void *__real_realloc(void *, size_t);
+void *__wrap_realloc(void *, size_t);
+
+static void look(void *block)
+{
+	if (block && __atomic_load_n(&watches, __ATOMIC_ACQUIRE) &&
+		memmem(block, malloc_usable_size(block), watched, sizeof(watched)))
+		__atomic_fetch_add(&n_leaks, 1, __ATOMIC_RELAXED);
+}
+
+void __wrap_free(void *block)
+{
+	look(block);
+	__real_free(block);
+}
+
+void *__wrap_realloc(void *block, size_t len)
+{
+	look(block);
+	return __real_realloc(block, len);
+}
+
+static void watch(struct str secret)
+{
+	assert_int_equal(secret.len, sizeof(watched));
+	memcpy(watched, secret.p, sizeof(watched));
+	n_leaks = 0;
+	__atomic_store_n(&watches, true, __ATOMIC_RELEASE);
+}
+
+static unsigned leaks(void)
+{
+	__atomic_store_n(&watches, false, __ATOMIC_RELEASE);
+	return __atomic_load_n(&n_leaks, __ATOMIC_RELAXED);
+}
 
 // Endpoints that the worker is to connect are connected.
 static void obey(struct world *w)
@@ -79,11 +163,15 @@ static int set_up(void **state)
 	turns(newer, 1);
 	give(older, all_of_them);
 	obey(older);
+	older_keeper = keeper_of(older, NULL);
+	newer_keeper = keeper_of(newer, NULL);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
+	keeper_fini(&older_keeper);
+	keeper_fini(&newer_keeper);
 	(void)world_tear_down((void *[]){older});
 	return world_tear_down((void *[]){newer});
 }
@@ -100,9 +188,9 @@ static void know(struct world *w, uint8_t last, struct lb_bequest what)
 
 static void pass_on(void)
 {
-	int fd = bequest_make(older->assembler);
+	int fd = bequest_make(older->assembler, older_keeper.credentials);
 	assert_true(fd >= 0);
-	bequest_take(newer->assembler, fd);
+	bequest_take(newer->assembler, newer_keeper.credentials, fd);
 	close(fd);
 	turns(newer, 1);
 }
@@ -232,20 +320,101 @@ static void a_file_that_is_none_is_not_taken(void **state)
 		assert_int_equal(write(fd, rows[i].bytes, rows[i].len), rows[i].len);
 		if (rows[i].size)
 			assert_int_equal(ftruncate(fd, rows[i].size), 0);
-		bequest_take(newer->assembler, fd);
+		bequest_take(newer->assembler, newer_keeper.credentials, fd);
 		close(fd);
 	}
 	int pipe_fds[2];
 	assert_int_equal(pipe(pipe_fds), 0);
-	bequest_take(newer->assembler, pipe_fds[0]);
+	bequest_take(newer->assembler, newer_keeper.credentials, pipe_fds[0]);
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
 	pick(newer, 40, picks);
 	assert_true(picks[1] && picks[2] && picks[3] && picks[4]);
 }
 
+static bool has_secret_of(const struct keeper *a, const struct keeper *b)
+{
+	return str_eq(
+		credentials_own_tickets(a->credentials), credentials_own_tickets(b->credentials));
+}
+
+// FL-121
+static void a_secret_of_tickets_goes_from_process_to_process(void **state)
+{
+	struct keeper third = keeper_of(newer, NULL);
+	assert_false(has_secret_of(&newer_keeper, &older_keeper));
+	pass_on();
+	assert_true(has_secret_of(&newer_keeper, &older_keeper));
+	int fd = bequest_make(newer->assembler, newer_keeper.credentials);
+	bequest_take(older->assembler, third.credentials, fd);
+	close(fd);
+	assert_true(has_secret_of(&third, &older_keeper));
+	keeper_fini(&third);
+}
+
+// FL-122
+static void where_one_has_a_secret_of_tickets_configured_none_is_handed_over(void **state)
+{
+	char own[BEQUEST_SECRET];
+	struct str theirs = credentials_own_tickets(newer_keeper.credentials);
+	memcpy(own, theirs.p, sizeof(own));
+	keeper_fini(&older_keeper);
+	older_keeper = keeper_of(older, "/nowhere/secret");
+	pass_on();
+	theirs = credentials_own_tickets(newer_keeper.credentials);
+	assert_true(str_eq(theirs, (struct str){own, sizeof(own)}));
+	struct keeper k = newer_keeper;
+	newer_keeper = older_keeper;
+	older_keeper = k;
+	pass_on();
+	assert_int_equal(credentials_own_tickets(newer_keeper.credentials).len, 0);
+}
+
+// TLS-220
+static void no_memory_is_given_back_with_the_secret_of_tickets_in_it(void **state)
+{
+	static const struct str another = {"another of thirty-two bytes, too", 32};
+	struct bequest_writer w;
+	struct str secret = credentials_own_tickets(older_keeper.credentials);
+	watch(secret);
+	pass_on();
+	assert_true(bequest_wire_begin(&w));
+	bequest_wire_secret(&w, (const uint8_t *)secret.p);
+	for (int i = 0; i < 1000; i++) // it grows
+		bequest_wire_leaf(&w, "cluster", "leaf");
+	int fd = memfd_create("test", 0);
+	assert_int_equal(write(fd, w.bytes, w.len - 1), w.len - 1); // malformed
+	bequest_wire_fini(&w);
+	bequest_take(newer->assembler, newer_keeper.credentials, fd);
+	close(fd);
+	// Another takes its place.
+	assert_true(credentials_inherit_tickets(older_keeper.credentials, another));
+	assert_true(credentials_inherit_tickets(newer_keeper.credentials, another));
+	assert_int_equal(leaks(), 0);
+	// What is looked for would be found; volatile, or compilers leave out what nobody reads.
+	char *volatile block = malloc(100);
+	memcpy(block + 50, watched, sizeof(watched));
+	__atomic_store_n(&watches, true, __ATOMIC_RELEASE);
+	free(block);
+	assert_int_equal(leaks(), 1);
+}
+
+// TLS-220
+static void the_file_between_the_two_is_sealed(void **state)
+{
+	int fd = bequest_make(older->assembler, older_keeper.credentials);
+	assert_int_equal(
+		fcntl(fd, F_GET_SEALS), F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	close(fd);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 RUN_SUITE("ctrl/bequest", CASE(one_that_is_ejected_is_so_for_the_newer_process_and_for_no_longer),
 	CASE(weights_hold_at_once), CASE(one_that_is_still_being_connected_has_no_blackout),
 	CASE(what_operators_say_holds), CASE(what_the_newer_process_has_not_is_left_out),
-	CASE(a_file_that_is_none_is_not_taken))
+	CASE(a_file_that_is_none_is_not_taken),
+	CASE(a_secret_of_tickets_goes_from_process_to_process),
+	CASE(where_one_has_a_secret_of_tickets_configured_none_is_handed_over),
+	CASE(no_memory_is_given_back_with_the_secret_of_tickets_in_it),
+	CASE(the_file_between_the_two_is_sealed))

@@ -26,6 +26,7 @@ static struct certs *certs;
 static struct credentials *all;
 static struct lb_credential *stands[LB_MAX_CREDENTIALS]; // as was told
 static uint32_t n_told;
+static const char *tickets; // the file of their secret; NULL = none
 
 static uint64_t wall_ns(void)
 {
@@ -76,6 +77,7 @@ static void start_with_crls(const char *crl_directory)
 		p[i].files.refresh_ns = 600 * NS_PER_SECOND;
 	struct certs_conf conf = {.bootstrap = &b,
 		.crl_directory = crl_directory,
+		.ticket_secret = tickets,
 		.crl_refresh_ns = 600 * NS_PER_SECOND,
 		.wheel = wheel,
 		.wall_ns = wall_ns,
@@ -108,14 +110,20 @@ static int begin(void **state)
 	wheel = twheel_new(NS_PER_SECOND);
 	memset(stands, 0, sizeof(stands));
 	n_told = 0;
+	tickets = NULL;
 	return 0;
 }
 
-static int end(void **state)
+static void stop(void)
 {
 	credentials_free(all);
 	all = NULL;
 	certs_free(certs);
+}
+
+static int end(void **state)
+{
+	stop();
 	twheel_free(wheel);
 	pki_end();
 	return 0;
@@ -330,6 +338,59 @@ static void a_new_file_is_a_new_context_under_the_same_id(void **state)
 	wait_told();
 	assert_ptr_not_equal(stands[s], good);
 	assert_int_equal(meet(c, s, "").client, TLSHS_ok);
+}
+
+static const char secret[] = "thirty-two bytes that are secret";
+
+// TLS-219
+static void another_process_s_secret_of_tickets_makes_contexts_of_servers_anew(void **state)
+{
+	start();
+	uint32_t s = take(&plain_server), m = take(&mutual_server), c = take(&plain_client);
+	const struct lb_credential *before[] = {stands[s], stands[m], stands[c]};
+	assert_int_equal(credentials_own_tickets(all).len, 32);
+	assert_false(str_eq(credentials_own_tickets(all), str_from(secret)));
+	assert_true(credentials_inherit_tickets(all, str_from(secret)));
+	credentials_await(all);
+	while (stands[s] == before[0] || stands[m] == before[1]) // a busy machine
+		wait_told();
+	assert_ptr_equal(stands[c], before[2]);
+	assert_int_equal(meet(c, s, "").client, TLSHS_ok);
+	assert_true(str_eq(credentials_own_tickets(all), str_from(secret))); // for the next one
+	credentials_await(all); // for nothing: returns at once
+}
+
+// TLS-219: the one that is being made goes by the secret before, and is made again.
+static void a_secret_of_tickets_may_come_while_contexts_are_made(void **state)
+{
+	start();
+	uint32_t ids[] = {
+		credentials_take(all, &plain_server), credentials_take(all, &mutual_server)};
+	for (int i = 0; i < 100; i++)
+		assert_true(credentials_inherit_tickets(all, str_from(secret)));
+	for (int i = 0; i < 2; i++) {
+		wait_made(ids[i]);
+		assert_non_null(stands[ids[i]]);
+	}
+}
+
+// TLS-219: also before the file was ever good.
+static void a_secret_of_tickets_that_is_configured_is_not_handed_over(void **state)
+{
+	tickets = pki_path("tickets");
+	for (int has_file = 0; has_file < 2; has_file++) {
+		if (has_file)
+			pki_write("tickets", "another thirty-two secret bytes!");
+		start();
+		uint32_t s = take(&plain_server);
+		const struct lb_credential *before = stands[s];
+		assert_int_equal(credentials_own_tickets(all).len, 0);
+		assert_false(credentials_inherit_tickets(all, str_from(secret)));
+		credentials_await(all);
+		assert_ptr_equal(stands[s], before);
+		if (!has_file)
+			stop();
+	}
 }
 
 // TLS-160
@@ -586,6 +647,9 @@ RUN_SUITE("ctrl/credentials", TEST(the_same_want_is_the_same_id),
 	TEST(an_id_rests_before_it_means_something_else), TEST(both_sides_judge_each_other),
 	TEST(names_of_the_server_are_compared_with_what_is_asked_for),
 	TEST(a_new_file_is_a_new_context_under_the_same_id),
+	TEST(another_process_s_secret_of_tickets_makes_contexts_of_servers_anew),
+	TEST(a_secret_of_tickets_may_come_while_contexts_are_made),
+	TEST(a_secret_of_tickets_that_is_configured_is_not_handed_over),
 	TEST(without_files_there_is_no_context_but_a_reason),
 	TEST(an_empty_map_of_trust_domains_ends_trust), TEST(the_systems_roots_are_trusted),
 	TEST(what_is_given_back_while_it_is_made_goes), TEST(wrong_files_leave_what_was_good),
