@@ -17,8 +17,7 @@ struct heap_trim {
 };
 
 // Call before the process has threads: blocks of 64 KiB and more come from the system and return to
-// it at once. By default malloc keeps them in the heap after one was freed.
-// back to it at once. malloc would begin so, but leave them in the heap as soon as one was freed.
+// it at once. malloc would begin so, but keep them in the heap as soon as one was freed.
 void heap_trim_begin(void);
 void heap_trim_heard(struct heap_trim *, size_t len); // from a server
 // Call every second. True = trim now.

@@ -7,6 +7,7 @@
 #include "lb/base/time.h"
 #include "tlshs/queue.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,6 +18,9 @@
 #define FIRST_SLEEP_NS (20 * NS_PER_US)
 #define LAST_SLEEP_NS NS_PER_MS
 #define TIMEOUT_NS (10 * NS_PER_SECOND)
+// Handshakes at a time that are a storm, and how seldom the memory of one is given back.
+#define STORM 128
+#define TRIM_INTERVAL_NS (10 * NS_PER_SECOND)
 #define N_SLOTS 64
 
 struct end { // of a link
@@ -33,6 +37,8 @@ struct thread {
 	struct list_link open; // seats
 	struct tlshs_queue queue;
 	uint64_t now_ns;
+	uint32_t peak; // most handshakes at a time since memory was given back, of all threads
+	uint64_t trim_ns; // not before then
 	_Alignas(CACHELINE_SIZE) uint64_t counts[TLSHS_N_OUTCOMES]; // w: thread, r: any
 };
 
@@ -94,6 +100,8 @@ static void obey(struct thread *t, struct end *e, const struct tlshs_order *o)
 		tlshs_seat_start(s, o, &t->all->census, t->now_ns + t->all->conf.timeout_ns);
 		if (s->handshake)
 			list_append(&t->open, &s->open);
+		uint32_t n = tlshs_threads_open(t->all);
+		t->peak = n > t->peak ? n : t->peak;
 		answer(t, e, s);
 	} else if (known && o->kind == TLSHS_BYTES) {
 		take_bytes(t, e, s, o);
@@ -154,9 +162,22 @@ static bool run_next(struct thread *t)
 	return s != NULL;
 }
 
-// Returns for how long, for the next time.
-static uint64_t rest(uint32_t n_empty, uint64_t sleep_ns)
+// The allocator keeps what as many handshakes took as were open at a time (TLS-218). Trimming it
+// stops others who allocate for some milliseconds.
+static void give_back(struct thread *t)
 {
+	uint32_t n = tlshs_threads_open(t->all);
+	if (t->peak < STORM || n > t->peak / 4 || t->now_ns < t->trim_ns)
+		return;
+	malloc_trim(0);
+	t->peak = n;
+	t->trim_ns = t->now_ns + TRIM_INTERVAL_NS;
+}
+
+// Returns for how long, for the next time.
+static uint64_t rest(struct thread *t, uint32_t n_empty, uint64_t sleep_ns)
+{
+	give_back(t);
 	if (n_empty < EMPTY_TURNS) {
 		sched_yield();
 		return FIRST_SLEEP_NS;
@@ -180,7 +201,7 @@ static void *run(void *arg)
 		busy |= run_next(t);
 		n_empty = busy ? 0 : n_empty + 1;
 		if (!busy)
-			sleep_ns = rest(n_empty, sleep_ns);
+			sleep_ns = rest(t, n_empty, sleep_ns);
 	}
 	return NULL;
 }

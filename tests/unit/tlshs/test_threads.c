@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workers and handshake threads: what one asks for comes back to it, whatever the others do.
 #include "lb/base/time.h"
+#include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/tlshs/meeting.h"
 #include "tlshs/threads.h"
@@ -8,7 +9,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #define N_WORKERS 2
 #define N_THREADS 2
@@ -300,6 +303,47 @@ static void tls_66_a_handshake_that_takes_too_long_ends(void **state)
 	meeting_fini(&c.m);
 }
 
+#define N_AT_A_TIME 256
+
+static size_t resident(void)
+{
+	unsigned long size, pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lu %lu", &size, &pages), 2);
+	fclose(f);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+// As many open at a time as a storm has, of which none says anything.
+static void tls_218_an_idle_thread_gives_back_what_handshakes_took(void **state)
+{
+	if (!alloc_fail_works()) // sanitizers' allocators keep what was freed
+		skip();
+	struct tlshs_threads *t = tlshs_threads_new(&(struct tlshs_threads_conf){
+		1, 1, .max_handshakes = N_AT_A_TIME, .max_open_of_source = N_AT_A_TIME});
+	assert_non_null(t);
+	struct conn *conns = calloc(N_AT_A_TIME, sizeof(*conns));
+	for (unsigned i = 0; i < N_AT_A_TIME; i++)
+		conns[i] = (struct conn){.link = tlshs_threads_link(t, 0, 0), .id = i};
+	size_t before = resident();
+	for (unsigned i = 0; i < N_AT_A_TIME; i++)
+		conn_start(&conns[i], i);
+	wait_until_open(t, N_AT_A_TIME);
+	size_t took = resident() - before;
+	usleep(100000); // while they are open nothing is given back
+	assert_true(resident() > before + took / 2);
+	for (unsigned i = 0; i < N_AT_A_TIME; i++)
+		conn_stop(&conns[i]);
+	wait_until_open(t, 0);
+	for (time_t until = now_s() + PATIENCE_S;
+		resident() > before + took / 2 && now_s() < until;)
+		usleep(10000);
+	assert_in_range(resident(), 0, before + took / 2);
+	tlshs_threads_free(t);
+	free(conns);
+}
+
 static void tls_53_bytes_that_cross_the_end_come_back(void **state)
 {
 	static const uint8_t rubbish[] = "GET / HTTP/1.1\r\n\r\n", late[] = "late";
@@ -355,6 +399,7 @@ int main(void)
 		cmocka_unit_test(tls_65_too_many_handshakes_at_a_time_are_refused),
 		cmocka_unit_test(th_111_a_source_leaves_some_of_all_for_others),
 		cmocka_unit_test(tls_66_a_handshake_that_takes_too_long_ends),
+		cmocka_unit_test(tls_218_an_idle_thread_gives_back_what_handshakes_took),
 		cmocka_unit_test(tls_53_bytes_that_cross_the_end_come_back),
 		cmocka_unit_test(contexts_are_given_back_whatever_threads_were_at),
 	};
