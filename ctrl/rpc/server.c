@@ -2,6 +2,7 @@
 #include "ctrl/rpc/server.h"
 
 #include "ctrl/rpc/queue.h"
+#include "ctrl/rpc/server_creds.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
 #include "lb/base/err.h"
@@ -30,7 +31,6 @@
 #define KEEPALIVE_MS 30000 // after this silence a client is asked whether it lives,
 #define KEEPALIVE_TIMEOUT_MS 10000 // and must answer within this
 #define CLIENT_PING_INTERVAL_MS 5000 // how often clients may ask the same
-#define REREAD_S 1 // between looks at the files of TLS
 #define LINGER_MS 200 // how long the end waits for clients to read
 
 enum op { OP_ACCEPT, OP_HEADERS, OP_CLOSE, OP_RECEIVE, OP_SEND, OP_STATUS, OP_SHUTDOWN, N_OPS };
@@ -63,6 +63,7 @@ struct rpc_server {
 	void *ctx;
 	uint32_t n_calls_max;
 	grpc_server *server;
+	struct rpc_server_creds *creds; // NULL = in the clear
 	struct rpc_queue queue;
 	int port;
 	LIST_HEAD(, rpc_call) calls; // all but `next_call`
@@ -290,46 +291,22 @@ void rpc_server_dispatch(struct rpc_server *s)
 	}
 }
 
-static int check_readable(const char *path, struct lb_err *reterr)
-{
-	if (!path || access(path, R_OK) == 0)
-		return 0;
-	return lb_err_set(reterr, "%s: %s", path, strerror(errno));
-}
-
-static grpc_server_credentials *tls_creds(const struct rpc_server_tls *tls)
-{
-	grpc_tls_credentials_options *options = grpc_tls_credentials_options_create();
-	grpc_tls_certificate_provider *files = grpc_tls_certificate_provider_file_watcher_create(
-		tls->key, tls->cert, tls->client_ca ? tls->client_ca : "", REREAD_S);
-	grpc_tls_credentials_options_set_certificate_provider(options, files);
-	grpc_tls_certificate_provider_release(files);
-	grpc_tls_credentials_options_watch_identity_key_cert_pairs(options);
-	if (tls->client_ca) {
-		grpc_tls_credentials_options_watch_root_certs(options);
-		grpc_tls_credentials_options_set_cert_request_type(
-			options, GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-	}
-	return grpc_tls_server_credentials_create(options); // takes the options
-}
-
 static int bind_address(
 	struct rpc_server *s, const struct rpc_server_conf *conf, struct lb_err *reterr)
 {
 	const struct rpc_server_tls *tls = conf->tls;
-	const char *address = conf->address;
-	if (tls && (check_readable(tls->cert, reterr) || check_readable(tls->key, reterr) ||
-			   check_readable(tls->client_ca, reterr)))
-		return -EINVAL;
+	s->creds = tls ? rpc_server_creds_new(tls) : NULL;
+	if (tls && !s->creds)
+		return lb_err_set(reterr, "out of memory");
 	grpc_server_credentials *creds =
-		tls ? tls_creds(tls) : grpc_insecure_server_credentials_create();
-	s->port = grpc_server_add_http2_port(s->server, address, creds);
+		tls ? rpc_server_creds_get(s->creds) : grpc_insecure_server_credentials_create();
+	s->port = grpc_server_add_http2_port(s->server, conf->address, creds);
 	grpc_server_credentials_release(creds);
 	if (s->port > 0)
 		return 0;
 	return lb_err_set(reterr,
-		"cannot listen on %s: it is not an address of this host, or its port is taken",
-		address);
+		"cannot listen on %s: it is not an address of this host, or its port is taken%s",
+		conf->address, tls ? ", or the files of TLS are no good" : "");
 }
 
 static grpc_server *create_server(const struct rpc_server_conf *conf)
@@ -412,6 +389,7 @@ void rpc_server_free(struct rpc_server *s)
 		rpc_server_dispatch(s);
 	}
 	grpc_server_destroy(s->server);
+	rpc_server_creds_free(s->creds);
 	rpc_queue_stop(&s->queue);
 	rpc_queue_fini(&s->queue);
 	free(s);

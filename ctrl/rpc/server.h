@@ -40,22 +40,22 @@ struct rpc_events {
 	void (*on_half_close)(void *call_ctx);
 };
 
-// Files in PEM, which libgrpc reads again by itself every second; what is bad it leaves unused.
+// Files in PEM, which are read again when they have changed; what is bad leaves what was good.
 struct rpc_server_tls {
 	const char *cert, *key;
 	const char *client_ca; // NULL = clients need no certificate
 };
 
 struct rpc_server_conf {
-	// "127.0.0.1:18000", "[::1]:18000"; NULL = connections come by rpc_server_connect(),
-	// and are in the clear
+	// "127.0.0.1:18000", "[::1]:18000", "unix-abstract:NAME"; NULL = connections come by
+	// rpc_server_connect(), and are in the clear
 	const char *address;
 	uint32_t n_calls_max; // further calls end with RESOURCE_EXHAUSTED
 	uint32_t message_len_max; // from clients; a longer message ends its call
 	const struct rpc_server_tls *tls; // borrowed for the call; NULL = in the clear
 };
 
-// 0, -EINVAL with the reason (the address is malformed or taken, a file cannot be read), or -errno.
+// 0, -EINVAL with the reason (the address is malformed or taken, a file is bad), or -errno.
 [[nodiscard]] int rpc_server_new(const struct rpc_server_conf *, const struct rpc_events *,
 	void *ctx, struct rpc_server **ret, struct lb_err *reterr);
 // Ends all calls with UNAVAILABLE, each with its on_closed; waits a bounded part of a second for

@@ -63,6 +63,19 @@ def test_the_server_is_reached_by_tls_and_another_authority_needs_no_restart(mak
     assert bed.show("xds")["server"]["error"] == ""
 
 
+def test_a_bad_certificate_of_the_server_leaves_what_was_good(make_world, made, tmp_path):
+    """TLS-223: clients connect with the one before."""
+    world = make_world()
+    bed = world.bed
+    bed.start_xds(server_argv(bed, made))
+    replace(made.folder / "server.pem", "garbage")
+    bed.start_daemon(env=bootstrap(tmp_path, made))
+    replace(made.folder / "server.pem", made.pem("ca"))  # which is another key's
+    bed.daemon.stop(30)
+    bed.start_daemon(env=bootstrap(tmp_path, made), name="again")
+    assert bed.show("xds")["server"]["error"] == ""
+
+
 @pytest.mark.parametrize("ca, name, texts", (
     ("alien", "client", ("UNAVAILABLE", "certificate verify failed")),
     ("ca", "stranger", ("UNAVAILABLE",)),

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <unistd.h>
 
 #define N_CLIENTS_MAX 10000
 #define REQUEST_LEN_MAX (16 << 20) // some 200,000 names
@@ -232,6 +233,21 @@ static void on_closed(void *call_ctx)
 	client_free(c);
 }
 
+static int check_readable(const char *path, struct lb_err *reterr)
+{
+	if (!path || access(path, R_OK) == 0)
+		return 0;
+	return lb_err_set(reterr, "%s: %s", path, strerror(errno));
+}
+
+// Later on a file may be missing for a while; at the start it is misspelt.
+static int check_files(const struct rpc_server_tls *tls, struct lb_err *reterr)
+{
+	bool bad = tls && (check_readable(tls->cert, reterr) || check_readable(tls->key, reterr) ||
+				  check_readable(tls->client_ca, reterr));
+	return bad ? -EINVAL : 0;
+}
+
 int ads_service_new(const char *address, const struct rpc_server_tls *tls, struct catalog *catalog,
 	struct ads_service **ret, struct lb_err *reterr)
 {
@@ -245,7 +261,9 @@ int ads_service_new(const char *address, const struct rpc_server_tls *tls, struc
 	if (!s)
 		return -ENOMEM;
 	const struct rpc_server_conf conf = {address, N_CLIENTS_MAX, REQUEST_LEN_MAX, tls};
-	int r = rpc_server_new(&conf, &events, s, &s->server, reterr);
+	int r = check_files(tls, reterr);
+	if (r == 0)
+		r = rpc_server_new(&conf, &events, s, &s->server, reterr);
 	if (r < 0) {
 		free(s);
 		return r;
