@@ -7,6 +7,7 @@
 #include "ctrl/doctor/host.h"
 #include "ctrl/frontends.h"
 #include "ctrl/loop.h"
+#include "ctrl/status_start.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "lb/base/time.h"
 
@@ -46,7 +47,8 @@ static void look_at_configuration(const struct config *c, const char *path,
 	if (data_plane_check_eal(c, &err))
 		tell(report, path, &err);
 	if (bootstrap && (frontends_name_listeners(c, bootstrap, &names, &err) ||
-				 frontends_check_providers(c, bootstrap, &err)))
+				 frontends_check_providers(c, bootstrap, &err) ||
+				 status_check_providers(c, bootstrap, &err)))
 		tell(report, path, &err);
 	frontends_free_names(c, names);
 }

@@ -386,6 +386,7 @@ static int start_reach(struct control_plane *p, struct lb_err *err)
 		.config = p->conf.config,
 		.bootstrap = p->conf.bootstrap,
 		.xds = p->xds,
+		.credentials = trust_credentials(p->trust),
 		.show = p->show,
 		.loop = p->loop,
 		.slice = {.clock_ns = loop_clock_ns, .len_ns = SLICE_NS},

@@ -18,6 +18,7 @@
 #include "ctrl/heap_trim.h"
 #include "ctrl/signals.h"
 #include "ctrl/stats/show.h"
+#include "ctrl/status_start.h"
 #include "ctrl/takeover/spawn.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "dataplane/eal.h"
@@ -456,6 +457,8 @@ int main(int argc, char **argv)
 		ret = frontends_name_listeners(d.config, d.bootstrap, &d.listener_names, &err);
 		if (ret == 0)
 			ret = frontends_check_providers(d.config, d.bootstrap, &err);
+		if (ret == 0)
+			ret = status_check_providers(d.config, d.bootstrap, &err);
 		if (ret == 0)
 			ret = args.check ? check_print(d.config, d.bootstrap, args.config, &err)
 			                 : join(&d, args.takeover, &err);

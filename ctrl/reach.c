@@ -36,9 +36,15 @@ static int open_status(struct reach *r, bool beside, struct lb_err *err)
 	if (r->status || !c->config->csds)
 		return 0;
 	int fd = listener_at(r, c->config->csds->listen, beside, "csds.listen", err);
-	return fd < 0 ? -EINVAL
-	              : status_start(fd, c->bootstrap, c->xds, c->loop, show_status_port(c->show),
-				&r->status, err);
+	const struct status_start_conf conf = {
+		.config = c->config->csds,
+		.bootstrap = c->bootstrap,
+		.xds = c->xds,
+		.credentials = c->credentials,
+		.loop = c->loop,
+		.counts = show_status_port(c->show),
+	};
+	return fd < 0 ? -EINVAL : status_start(fd, &conf, &r->status, err);
 }
 
 static int open_metrics(struct reach *r, bool beside, struct lb_err *err)

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 struct config;
+struct credentials;
 struct loop;
 struct metrics_port;
 struct show;
@@ -29,6 +30,7 @@ struct reach_conf { // all borrowed, outlives it
 	const struct config *config;
 	const struct xds_bootstrap *bootstrap;
 	struct xds_federation *xds;
+	struct credentials *credentials;
 	struct show *show;
 	struct loop *loop;
 	struct slice slice; // of long answers

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/status_start.h"
 
+#include "ctrl/certs/credentials.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/loop.h"
 #include "ctrl/status/status_connections.h"
+#include "ctrl/status/status_relay.h"
 #include "ctrl/status/status_server.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/federation.h"
 
 #include <event2/event.h>
@@ -16,11 +19,15 @@
 #define MAX_UNREAD_LEN ((size_t)64 << 20)
 #define MAX_CONNECTIONS 64
 #define PAUSE_US 100000 // until it accepts again, when the process has no descriptor left
+#define FIRST_US 2000 // until it looks again whether there is a first context
 
 struct status_port {
 	struct loop *loop;
+	struct credentials *credentials;
+	uint32_t credential; // counted; LB_PLAIN_TEXT = in the clear
 	struct status_server *server; // owned, as all that follows
 	struct status_connections *connections;
+	struct status_relay *relay; // NULL = in the clear
 	struct evconnlistener *listener; // NULL = another process has it
 	struct event *pause;
 };
@@ -40,22 +47,47 @@ static void on_connection(
 	struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *at, int len, void *arg)
 {
 	struct status_port *p = arg;
-	if (status_connections_add(p->connections, fd))
-		status_server_connect(p->server, fd);
-	else
+	if (!status_connections_add(p->connections, fd))
 		close(fd);
+	else if (p->relay)
+		status_relay_add(p->relay, fd);
+	else
+		status_server_connect(p->server, fd);
+}
+
+static void on_let_in(void *arg, int client, int fd)
+{
+	struct status_port *p = arg;
+	status_connections_let_in(p->connections, client);
+	status_server_connect(p->server, fd);
+}
+
+static struct tlshs_context *context(void *arg)
+{
+	const struct status_port *p = arg;
+	const struct lb_credential *now = credentials_at(p->credentials, p->credential);
+	return now ? now->tls : NULL;
+}
+
+static void carry_on(void *arg, int fd, int timeout_ms)
+{
+	status_relay_wait(((struct status_port *)arg)->relay, fd, timeout_ms);
 }
 
 static void on_pause_over(evutil_socket_t fd, short what, void *arg)
 {
-	evconnlistener_enable(((struct status_port *)arg)->listener);
+	status_begin(arg);
+}
+
+static bool pause_for(struct status_port *p, long us)
+{
+	const struct timeval pause = {.tv_usec = us};
+	return event_add(p->pause, &pause) == 0;
 }
 
 static void on_accept_failed(struct evconnlistener *l, void *arg)
 {
-	struct status_port *p = arg;
-	const struct timeval pause = {.tv_usec = PAUSE_US};
-	if (event_add(p->pause, &pause) == 0)
+	if (pause_for(arg, PAUSE_US))
 		evconnlistener_disable(l);
 }
 
@@ -76,17 +108,43 @@ static bool make_listener(struct status_port *p, int fd, struct socket_counts *c
 	return true;
 }
 
-static bool make_server(
-	struct status_port *p, const struct xds_bootstrap *bootstrap, struct xds_federation *xds)
+static bool make_relay(struct status_port *p, const struct status_start_conf *c)
+{
+	const struct config_csds_tls *tls = c->config->tls;
+	const struct status_relay_conf conf = {
+		.base = loop_base(p->loop),
+		.wheel = loop_wheel(p->loop),
+		.clock_ns = loop_clock_ns,
+		.counts = c->counts,
+		.context = context,
+		.connect = on_let_in,
+		.ctx = p,
+	};
+	if (!tls)
+		return true;
+	p->credential =
+		credentials_take(p->credentials, &(struct credential_want){
+							 .role = TLSHS_SERVER,
+							 .identity = tls->certificate,
+							 .ca = tls->ca,
+							 .require_peer_certificate = tls->ca,
+						 });
+	p->relay = status_relay_new(&conf);
+	return p->relay;
+}
+
+static bool make_server(struct status_port *p, const struct status_start_conf *c)
 {
 	struct status_server_conf conf = {
-		.bootstrap = bootstrap,
+		.bootstrap = c->bootstrap,
 		.user_agent_version = SHUNT_VERSION,
 		.wheel = loop_wheel(p->loop),
 		.max_unread_len = MAX_UNREAD_LEN,
 		.wall_ns = loop_wall_ns,
 		.each = each_resource,
-		.ctx = xds,
+		.ctx = c->xds,
+		.wait = p->relay ? carry_on : NULL,
+		.wait_ctx = p,
 	};
 	if (status_server_new(&conf, &p->server) != 0)
 		return false;
@@ -97,16 +155,45 @@ static bool make_server(
 	return false;
 }
 
-int status_start(int listener, const struct xds_bootstrap *bootstrap, struct xds_federation *xds,
-	struct loop *loop, struct socket_counts *counts, struct status_port **ret,
+static int check_provider(const struct xds_bootstrap *bootstrap, const char *field,
+	const char *name, bool wants_ca, struct lb_err *err)
+{
+	const struct xds_cert_provider_conf *p =
+		name ? xds_bootstrap_find_provider(bootstrap, name) : NULL;
+	if (!name)
+		return 0;
+	if (!p)
+		lb_err_set(err, "no certificate provider \"%.128s\" in the bootstrap", name);
+	else if (wants_ca && !p->files.ca && !p->files.spiffe)
+		lb_err_set(err, "certificate provider \"%.128s\" has no ca_certificate_file", name);
+	else if (!wants_ca && !p->files.cert)
+		lb_err_set(err, "certificate provider \"%.128s\" has no certificate_file", name);
+	else
+		return 0;
+	return lb_err_within(err, "csds.tls.%s", field);
+}
+
+int status_check_providers(
+	const struct config *config, const struct xds_bootstrap *bootstrap, struct lb_err *err)
+{
+	const struct config_csds_tls *t = config->csds ? config->csds->tls : NULL;
+	if (!t)
+		return 0;
+	int r = check_provider(bootstrap, "certificate", t->certificate, false, err);
+	return r ? r : check_provider(bootstrap, "ca", t->ca, true, err);
+}
+
+int status_start(int listener, const struct status_start_conf *c, struct status_port **ret,
 	struct lb_err *err)
 {
 	struct status_port *p = calloc(1, sizeof(*p));
-	if (p)
-		p->loop = loop;
-	if (!p || !make_server(p, bootstrap, xds)) {
+	if (p) {
+		p->loop = c->loop;
+		p->credentials = c->credentials;
+	}
+	if (!p || !make_relay(p, c) || !make_server(p, c)) {
 		close(listener);
-	} else if (make_listener(p, listener, counts)) {
+	} else if (make_listener(p, listener, c->counts)) {
 		*ret = p;
 		return 0;
 	}
@@ -117,7 +204,9 @@ int status_start(int listener, const struct xds_bootstrap *bootstrap, struct xds
 
 void status_begin(struct status_port *p)
 {
-	evconnlistener_enable(p->listener);
+	bool waits = p->relay && credentials_is_new(p->credentials, p->credential);
+	if (!waits || !pause_for(p, FIRST_US))
+		evconnlistener_enable(p->listener);
 }
 
 int status_listener(const struct status_port *p)
@@ -150,6 +239,9 @@ void status_stop(struct status_port *p)
 	if (p->server)
 		loop_unwatch_fd(p->loop, status_server_fd(p->server));
 	status_server_free(p->server);
+	status_relay_free(p->relay);
 	status_connections_free(p->connections);
+	if (p->credential != LB_PLAIN_TEXT)
+		credentials_give(p->credentials, p->credential);
 	free(p);
 }

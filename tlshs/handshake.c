@@ -12,13 +12,23 @@
 // What a ClientHello may be on the wire: it may lie in more than one record.
 #define MAX_HELLO_WIRE (TLSHS_MAX_HELLO + 64)
 
+// The type of 1.2's is in the head; that of 1.3's is within, and the head says data.
+static void on_read(struct tlshs_handshake *h, int type, const uint8_t *p)
+{
+	bool has_type = type == SSL3_RT_HEADER || type == SSL3_RT_INNER_CONTENT_TYPE;
+	if (h->ended && has_type && *p != SSL3_RT_APPLICATION_DATA)
+		tlshs_records_count(h);
+}
+
 // Counts the records behind our Finished, which are under the keys that we hand on: tickets.
 static void on_message(
 	int writes, int version, int type, const void *p, size_t len, SSL *ssl, void *handshake)
 {
 	struct tlshs_handshake *h = handshake;
-	if (!writes)
+	if (!writes) {
+		on_read(h, type, p);
 		return;
+	}
 	if (type == SSL3_RT_HEADER) {
 		h->n_written++;
 	} else if (type == SSL3_RT_HANDSHAKE && len && *(const uint8_t *)p == SSL3_MT_FINISHED) {

@@ -54,6 +54,7 @@ struct tlshs_handshake {
 	bool is_logged; // 1.2: the key log was told
 	enum tlshs_outcome outcome, refused; // refused: what a callback found; ok = nothing
 	uint32_t n_written; // records behind our Finished
+	uint64_t n_idle, n_text; // of records.c: records without text that were read, bytes of text
 	uint32_t secret_len;
 	uint8_t secrets[2][TLS_MAX_SECRET]; // 1.3: of the server, of the client
 	char why[TLSHS_MAX_WHY];
@@ -83,6 +84,9 @@ const char *tlshs_library_error(void);
 // NULL with err, as above. Any thread but workers.
 struct tlshs_cas *tlshs_cas_take(struct str pem, struct lb_err *);
 void tlshs_cas_put(struct tlshs_cas *); // NULL is fine
+
+// records.c: a record without text was read, behind the handshake.
+void tlshs_records_count(struct tlshs_handshake *);
 
 // hello.c: what a server looks at in a ClientHello: name and protocols.
 void tlshs_hello_setup(struct tlshs_context *);

@@ -9,4 +9,5 @@
 struct socket_counts { // zero = none yet
 	uint32_t n_open; // connections now
 	uint64_t n_cut; // connections that were closed since a newcomer found all places taken
+	uint64_t n_refused; // of the status port: that ended without a handshake of TLS
 };

@@ -205,9 +205,16 @@ struct config_xds {
 	char *subset_seed; // NULL = by chance (A68-04)
 };
 
+// Certificates of the status port; providers of the bootstrap.
+struct config_csds_tls {
+	char *certificate;
+	char *ca; // clients must have a certificate of these; NULL = they need none
+};
+
 struct config_csds {
 	char *listen; // "127.0.0.1:50052", "[::1]:50052"
 	bool allow_remote; // the address may be reachable from other hosts
+	struct config_csds_tls *tls; // NULL = in the clear
 };
 
 struct config_metrics {

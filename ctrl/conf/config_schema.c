@@ -220,9 +220,16 @@ static const cyaml_schema_field_t xds_fields[] = {
 		"subset_seed", OPTIONAL_POINTER, struct config_xds, subset_seed, 1, 256),
 	CYAML_FIELD_END,
 };
+static const cyaml_schema_field_t csds_tls_fields[] = {
+	CYAML_FIELD_STRING_PTR(
+		"certificate", CYAML_FLAG_POINTER, struct config_csds_tls, certificate, 1, 1024),
+	CYAML_FIELD_STRING_PTR("ca", OPTIONAL_POINTER, struct config_csds_tls, ca, 1, 1024),
+	CYAML_FIELD_END,
+};
 static const cyaml_schema_field_t csds_fields[] = {
 	CYAML_FIELD_STRING_PTR("listen", CYAML_FLAG_POINTER, struct config_csds, listen, 1, 64),
 	CYAML_FIELD_BOOL("allow_remote", CYAML_FLAG_OPTIONAL, struct config_csds, allow_remote),
+	CYAML_FIELD_MAPPING_PTR("tls", OPTIONAL_POINTER, struct config_csds, tls, csds_tls_fields),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_field_t metrics_fields[] = {

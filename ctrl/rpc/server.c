@@ -65,6 +65,8 @@ struct rpc_server {
 	grpc_server *server;
 	struct rpc_server_creds *creds; // NULL = in the clear
 	struct rpc_queue queue;
+	void (*wait)(void *ctx, int fd, int timeout_ms);
+	void *wait_ctx;
 	int port;
 	LIST_HEAD(, rpc_call) calls; // all but `next_call`
 	struct rpc_call *next_call; // waits for a client
@@ -328,6 +330,12 @@ static grpc_server *create_server(const struct rpc_server_conf *conf)
 	return grpc_server_create(&args, NULL);
 }
 
+static void wait_alone(void *ctx, int fd, int timeout_ms)
+{
+	struct pollfd wait = {.fd = fd, .events = POLLIN};
+	(void)poll(&wait, 1, timeout_ms);
+}
+
 int rpc_server_new(const struct rpc_server_conf *conf, const struct rpc_events *events, void *ctx,
 	struct rpc_server **ret, struct lb_err *reterr)
 {
@@ -337,6 +345,8 @@ int rpc_server_new(const struct rpc_server_conf *conf, const struct rpc_events *
 	*s = (struct rpc_server){.events = events,
 		.ctx = ctx,
 		.n_calls_max = conf->n_calls_max,
+		.wait = conf->wait ? conf->wait : wait_alone,
+		.wait_ctx = conf->wait_ctx,
 		.shutdown = {.op = OP_SHUTDOWN}};
 	int r = rpc_queue_init(&s->queue);
 	if (r < 0) {
@@ -384,8 +394,7 @@ void rpc_server_free(struct rpc_server *s)
 			grpc_server_cancel_all_calls(s->server);
 			cancelled = true;
 		}
-		struct pollfd wait = {.fd = s->queue.fd, .events = POLLIN};
-		poll(&wait, 1, cancelled ? -1 : (int)(until - now));
+		s->wait(s->wait_ctx, s->queue.fd, cancelled ? -1 : (int)(until - now));
 		rpc_server_dispatch(s);
 	}
 	grpc_server_destroy(s->server);

@@ -53,6 +53,10 @@ struct rpc_server_conf {
 	uint32_t n_calls_max; // further calls end with RESOURCE_EXHAUSTED
 	uint32_t message_len_max; // from clients; a longer message ends its call
 	const struct rpc_server_tls *tls; // borrowed for the call; NULL = in the clear
+	// What rpc_server_free() waits by, of whoever carries clients' bytes and has to go on with
+	// it meanwhile; NULL = poll().
+	void (*wait)(void *ctx, int fd, int timeout_ms);
+	void *wait_ctx;
 };
 
 // 0, -EINVAL with the reason (the address is malformed or taken, a file is bad), or -errno.

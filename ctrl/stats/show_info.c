@@ -165,6 +165,7 @@ json_t *show_info(const struct show *s, struct show_args *args)
 	show_set_u64(o, "stats_connections_cut", s->sockets.n_cut);
 	show_set_u64(o, "status_connections", s->status_port.n_open);
 	show_set_u64(o, "status_connections_cut", s->status_port.n_cut);
+	show_set_u64(o, "status_connections_refused", s->status_port.n_refused);
 	show_set_text(o, "xds_server", server.uri);
 	show_set_text(o, "xds_state", xds_server_state_name(server.state));
 	show_set_text(o, "xds_error", server.error);

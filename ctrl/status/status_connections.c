@@ -14,27 +14,34 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+struct place {
+	struct event *over; // with a descriptor of its own
+	int fd; // as it was added; no descriptor of ours
+	bool is_let_in;
+};
+
 struct status_connections {
 	struct event_base *base; // borrowed
 	uint32_t n, max;
 	struct socket_counts *counts; // borrowed
-	struct event *over[]; // [max], the oldest first; each with a descriptor of its own
+	struct place places[]; // [max], the oldest first
 };
 
 static void forget(struct status_connections *c, uint32_t i)
 {
-	int fd = event_get_fd(c->over[i]);
-	event_free(c->over[i]);
+	struct place *p = &c->places[i];
+	int fd = event_get_fd(p->over);
+	event_free(p->over);
 	close(fd);
 	c->n--;
 	c->counts->n_open--;
-	memmove(&c->over[i], &c->over[i + 1], (c->n - i) * sizeof(struct event *));
+	memmove(p, p + 1, (c->n - i) * sizeof(*p));
 }
 
 // libgrpc, which has the other descriptor, and the client see the end.
 static void end(struct status_connections *c, uint32_t i)
 {
-	(void)shutdown(event_get_fd(c->over[i]), SHUT_RDWR);
+	(void)shutdown(event_get_fd(c->places[i].over), SHUT_RDWR);
 	forget(c, i);
 }
 
@@ -48,7 +55,7 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
 	uint32_t i = 0;
 	if (poll(&now, 1, 0) != 1)
 		return;
-	while (event_get_fd(c->over[i]) != fd)
+	while (event_get_fd(c->places[i].over) != fd)
 		i++;
 	end(c, i);
 }
@@ -62,13 +69,16 @@ static void end_oldest(struct status_connections *c)
 			"connections_cut=%" PRIu64
 			" text=\"all %u places are taken: the oldest connection gave way\"",
 			n, c->max);
-	end(c, 0);
+	uint32_t i = 0;
+	while (i < c->n && c->places[i].is_let_in)
+		i++;
+	end(c, i < c->n ? i : 0);
 }
 
 struct status_connections *status_connections_new(
 	struct event_base *base, uint32_t max, struct socket_counts *counts)
 {
-	struct status_connections *c = calloc(1, sizeof(*c) + max * sizeof(struct event *));
+	struct status_connections *c = calloc(1, sizeof(*c) + max * sizeof(struct place));
 	if (c)
 		*c = (struct status_connections){.base = base, .max = max, .counts = counts};
 	return c;
@@ -82,7 +92,7 @@ bool status_connections_add(struct status_connections *c, int fd)
 	short events = EV_CLOSED | EV_WRITE | EV_ET | EV_PERSIST;
 	struct event *over = own < 0 ? NULL : event_new(c->base, own, events, on_event, c);
 	if (over && event_add(over, NULL) == 0) {
-		c->over[c->n++] = over;
+		c->places[c->n++] = (struct place){over, fd, false};
 		c->counts->n_open++;
 		return true;
 	}
@@ -91,6 +101,15 @@ bool status_connections_add(struct status_connections *c, int fd)
 	if (own >= 0)
 		close(own);
 	return false;
+}
+
+void status_connections_let_in(struct status_connections *c, int fd)
+{
+	uint32_t i = c->n;
+	while (i > 0 && c->places[i - 1].fd != fd)
+		i--;
+	if (i > 0)
+		c->places[i - 1].is_let_in = true;
 }
 
 void status_connections_free(struct status_connections *c)

@@ -142,7 +142,11 @@ int status_server_new(const struct status_server_conf *conf, struct status_serve
 	if (!s)
 		return -ENOMEM;
 	const struct rpc_server_conf rpc = {
-		.n_calls_max = N_CALLS_MAX, .message_len_max = REQUEST_LEN_MAX};
+		.n_calls_max = N_CALLS_MAX,
+		.message_len_max = REQUEST_LEN_MAX,
+		.wait = conf->wait,
+		.wait_ctx = conf->wait_ctx,
+	};
 	int r = make_services(s, conf);
 	if (r == 0)
 		r = rpc_server_new(&rpc, &events, s, &s->rpc, NULL); // it binds nothing

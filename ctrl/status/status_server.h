@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gRPC port for operators' tools: the xDS client's resources (CSDS), health, and reflection.
-// Anyone who can reach it is trusted.
+// Anyone whose connection it is given is trusted.
 // Thread: ctrl.
 #pragma once
 
@@ -22,6 +22,9 @@ struct status_server_conf {
 	// Calls fn once for every watched resource (xds_client_each).
 	void (*each)(void *ctx, void (*fn)(void *, const struct xds_entry_info *), void *fn_ctx);
 	void *ctx;
+	// As struct rpc_server_conf has it.
+	void (*wait)(void *ctx, int fd, int timeout_ms);
+	void *wait_ctx;
 };
 
 // Returns 0 or -errno. Reports NOT_SERVING at first.

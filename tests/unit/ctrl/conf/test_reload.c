@@ -129,6 +129,7 @@ static void differences_are_named_as_the_file_names_them(void **state)
 		{"level: info", "level: warn", "log.level "},
 		{"csds: {listen: 127.0.0.1:5}\n", "", "csds "},
 		{"127.0.0.1:5}", "127.0.0.1:5, allow_remote: true}", "csds.allow_remote "},
+		{"127.0.0.1:5}", "127.0.0.1:5, tls: {certificate: a}}", "csds.tls "},
 		{"drain_s: 30", "drain_s: 31", "drain_s "},
 		{"drain_s: 30", "limits: {requests: 100}\ndrain_s: 30", "limits "},
 		{"drain_s: 30", "lame_duck_s: 5\ndrain_s: 30", "lame_duck_s "},

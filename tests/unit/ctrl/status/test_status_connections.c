@@ -91,6 +91,27 @@ static void the_oldest_connection_gives_its_place_to_the_newest(void **state)
 		end(pairs[i]);
 }
 
+// OPS-285, TH-62
+static void who_is_let_in_keeps_the_place_while_another_is_not(void **state)
+{
+	struct pair pairs[2 * MAX];
+	for (int i = 0; i < MAX; i++)
+		pairs[i] = connect_one();
+	for (int i = 0; i < MAX - 1; i++)
+		status_connections_let_in(connections, pairs[i].server);
+	for (int i = MAX; i < 2 * MAX; i++)
+		pairs[i] = connect_one();
+	for (int i = 0; i < 2 * MAX; i++)
+		assert_int_equal(is_ended(pairs[i].client), i >= MAX - 1 && i < 2 * MAX - 1);
+	status_connections_let_in(connections, pairs[2 * MAX - 1].server);
+	struct pair last = connect_one(); // all of them are let in
+	assert_true(is_ended(pairs[0].client));
+	assert_false(is_ended(pairs[1].client));
+	for (int i = 0; i < 2 * MAX; i++)
+		end(pairs[i]);
+	end(last);
+}
+
 static void who_has_gone_has_no_place(void **state)
 {
 	struct pair kept = connect_one();
@@ -173,7 +194,8 @@ static void those_that_are_open_outlive_the_count(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 RUN_SUITE("ctrl/status/status_connections",
-	TEST(the_oldest_connection_gives_its_place_to_the_newest), TEST(who_has_gone_has_no_place),
+	TEST(the_oldest_connection_gives_its_place_to_the_newest),
+	TEST(who_is_let_in_keeps_the_place_while_another_is_not), TEST(who_has_gone_has_no_place),
 	TEST(a_reset_ends_one_whoever_reads_the_error),
 	TEST(a_client_that_closes_its_side_has_ended_it),
 	TEST(those_that_are_open_outlive_the_count))
