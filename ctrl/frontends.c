@@ -128,7 +128,7 @@ static void check(void *ctx, const struct res_listener *l, struct lb_err *ret)
 	else if (!res_socket_has(l->socket, &(struct ip_port){f->address_ip, f->port}))
 		lb_err_set(ret, "listener \"%s\" has another address: %s, port %u", l->base.name,
 			l->socket->host, l->socket->address.port);
-	else if (l->socket->filters.proxy_protocol.on && !f->proxy_protocol) // PP-09
+	else if (l->socket->filters.proxy_protocol && !f->proxy_protocol) // PP-09
 		lb_err_set(ret,
 			"listener \"%s\" wants PROXY headers: proxy_protocol of the frontend has "
 			"to say whom from",

@@ -189,7 +189,7 @@ static void check(void *ctx, const struct res_listener *r, struct lb_err *ret)
 	else if (!n_inside)
 		lb_err_set(ret, "its address is in no prefix of vips: %s, port %u", s->host,
 			s->address.port);
-	else if (s->filters.proxy_protocol.on) // PP-09
+	else if (s->filters.proxy_protocol) // PP-09
 		lb_err_set(ret, "it wants PROXY headers: only a frontend with proxy_protocol says "
 				"whom from");
 	else

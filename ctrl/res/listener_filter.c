@@ -11,27 +11,12 @@
 	(&envoy__extensions__filters__listener__proxy_protocol__v3__proxy_protocol__descriptor)
 #define INSPECTOR_TYPE                                                                             \
 	(&envoy__extensions__filters__listener__tls_inspector__v3__tls_inspector__descriptor)
-#define VERSION(x) ENVOY__CONFIG__CORE__V3__PROXY_PROTOCOL_CONFIG__VERSION__##x
 typedef Envoy__Extensions__Filters__Listener__ProxyProtocol__V3__ProxyProtocol Proxy;
 typedef Envoy__Extensions__Filters__Listener__TlsInspector__V3__TlsInspector Inspector;
 
-static int read_versions(struct res_reader *rd, const Proxy *m, struct res_proxy_protocol *ret)
+static int read_proxy(struct res_reader *rd, const Proxy *m, bool *ret)
 {
-	ret->v1 = ret->v2 = !m->n_allowed_versions;
-	for (size_t i = 0; i < m->n_allowed_versions; i++) {
-		int version = (int)m->allowed_versions[i];
-		if (version != (int)VERSION(V1) && version != (int)VERSION(V2))
-			return lb_err_set(
-				rd->err, "allowed_versions[%zu]: unknown value %d", i, version);
-		ret->v1 |= version == (int)VERSION(V1);
-		ret->v2 |= version == (int)VERSION(V2);
-	}
-	return 0;
-}
-
-static int read_proxy(struct res_reader *rd, const Proxy *m, struct res_proxy_protocol *ret)
-{
-	if (ret->on)
+	if (*ret)
 		return lb_err_set(rd->err, "a second proxy_protocol");
 	// PROXY protocol 2: a receiver must not guess whether there is a header.
 	if (m->allow_requests_without_proxy_protocol)
@@ -40,12 +25,13 @@ static int read_proxy(struct res_reader *rd, const Proxy *m, struct res_proxy_pr
 			"could then name any address");
 	if (m->n_rules || m->pass_through_tlvs)
 		res_warn(rd, "proxy_protocol: rules and pass_through_tlvs are ignored");
-	ret->on = true;
-	return read_versions(rd, m, ret);
+	if (m->n_disallowed_versions)
+		res_warn(rd, "proxy_protocol: disallowed_versions: the frontend's versions count");
+	*ret = true;
+	return 0;
 }
 
-static int unpack_proxy(
-	struct res_reader *rd, const Google__Protobuf__Any *any, struct res_proxy_protocol *ret)
+static int unpack_proxy(struct res_reader *rd, const Google__Protobuf__Any *any, bool *ret)
 {
 	Proxy *m = res_any_unpack(any, PROXY_TYPE, "proxy_protocol", rd->err);
 	if (!m)
@@ -82,7 +68,7 @@ static int read_filter(
 int res_listener_filters_read(struct res_reader *rd, const Envoy__Config__Listener__V3__Listener *m,
 	struct res_listener_filters *ret)
 {
-	*ret = (struct res_listener_filters){.tls_inspector = false};
+	*ret = (struct res_listener_filters){.proxy_protocol = false};
 	for (size_t i = 0; i < m->n_listener_filters; i++) {
 		const Envoy__Config__Listener__V3__ListenerFilter *f = m->listener_filters[i];
 		bool typed = f->config_type_case ==

@@ -10,13 +10,8 @@
 
 struct res_reader;
 
-struct res_proxy_protocol {
-	bool on; // connections begin with a header, whoever they come from
-	bool v1, v2; // versions that are taken
-};
-
 struct res_listener_filters {
-	struct res_proxy_protocol proxy_protocol;
+	bool proxy_protocol; // connections begin with a header, whoever they come from
 	bool tls_inspector; // what clients say first may decide upon their chain
 };
 

@@ -79,11 +79,11 @@ static void listeners(void **state)
 #define INSPECTOR(fields) "{'name':'t','typedConfig':" ANY(INSPECTOR_TYPE, fields) "}"
 #define PROXY(fields) "{'name':'p','typedConfig':" ANY(PROXY_TYPE, fields) "}"
 
-static struct res_proxy_protocol proxy_protocol_of(const char *json)
+static bool proxy_protocol_of(const char *json)
 {
 	struct xds_res *r = res_decode(&res_type_listener, json);
 	assert_non_null(r);
-	struct res_proxy_protocol p = res_listener_from(r)->socket->filters.proxy_protocol;
+	bool p = res_listener_from(r)->socket->filters.proxy_protocol;
 	xds_res_put(r);
 	return p;
 }
@@ -98,8 +98,8 @@ static void a_socket_listener_may_want_proxy_headers(void **state)
 		{"without", SOCKET_WITH(PROXY(",'allowRequestsWithoutProxyProtocol':true")),
 			"=listener_filters[0]: allow_requests_without_proxy_protocol: is not "
 			"supported, since clients could then name any address"},
-		{"another version", SOCKET_WITH(PROXY(",'allowedVersions':['V1',2]")),
-			"=listener_filters[0]: allowed_versions[1]: unknown value 2"},
+		{"a version less", SOCKET_WITH(PROXY(",'disallowedVersions':['V1']")), NULL,
+			"proxy_protocol: disallowed_versions: the frontend's versions count"},
 		{"two of them", SOCKET_WITH(PROXY("") "," PROXY("")),
 			"=listener_filters[1]: a second proxy_protocol"},
 		{"A36-38 the inspector", SOCKET_WITH(INSPECTOR("")), NULL},
@@ -109,12 +109,8 @@ static void a_socket_listener_may_want_proxy_headers(void **state)
 			NULL},
 	};
 	RUN_ROWS(&res_type_listener, rows);
-	struct res_proxy_protocol p = proxy_protocol_of(SOCKET_WITH("{}"));
-	assert_false(p.on);
-	p = proxy_protocol_of(SOCKET_WITH("{}," PROXY("")));
-	assert_true(p.on && p.v1 && p.v2);
-	p = proxy_protocol_of(SOCKET_WITH(PROXY(",'allowedVersions':['V2']")));
-	assert_true(p.on && !p.v1 && p.v2);
+	assert_false(proxy_protocol_of(SOCKET_WITH("{}")));
+	assert_true(proxy_protocol_of(SOCKET_WITH("{}," PROXY(""))));
 }
 
 static struct lb_forwarding forwarding_of(const char *json)
