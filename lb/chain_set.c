@@ -41,9 +41,9 @@ void lb_chain_set_put(struct lb_chain_set *s)
 	free(s);
 }
 
-bool lb_chain_set_wants_hello(const struct lb_chain_set *s)
+const struct lb_inspector *lb_chain_set_inspector(const struct lb_chain_set *s)
 {
-	return s->match && lb_chain_match_wants_hello(s->match);
+	return s->match ? lb_chain_match_inspector(s->match) : NULL;
 }
 
 uint32_t lb_chain_set_find(const struct lb_chain_set *s, const struct ip_addr *local,

@@ -11,6 +11,7 @@
 
 struct lb_chain_hello;
 struct lb_chain_match;
+struct lb_inspector;
 
 // In place of a chain: the connection is refused.
 #define LB_NO_PLACE UINT32_MAX
@@ -30,7 +31,8 @@ struct lb_chain_set *lb_chain_set_new(struct lb_chain_match *, uint32_t n, const
 struct lb_chain_set *lb_chain_set_of_none(void);
 struct lb_chain_set *lb_chain_set_get(struct lb_chain_set *); // NULL stays NULL
 void lb_chain_set_put(struct lb_chain_set *); // NULL is fine
-// What a connection gets may depend on what its client says first.
-bool lb_chain_set_wants_hello(const struct lb_chain_set *);
+// By which it is looked at what a client says first, since what it gets may depend on that.
+// Borrowed; NULL = it does not.
+const struct lb_inspector *lb_chain_set_inspector(const struct lb_chain_set *);
 uint32_t lb_chain_set_find(const struct lb_chain_set *, const struct ip_addr *local,
 	const struct ip_port *remote, const struct lb_chain_hello *);

@@ -192,7 +192,7 @@ static int read_chains(struct res_reader *rd, struct xds_decoding *d, struct res
 	int rc = 0;
 	for (size_t i = 0; !rc && i < d->n_chains; i++) {
 		rc = res_chain_match_read(rd, chain_at(m, i)->filter_chain_match,
-			s->filters.tls_inspector, &matches[i]);
+			s->filters.tls_inspector.on, &matches[i]);
 		if (!rc)
 			rc = read_chain(rd, m, chain_at(m, i), &d->chains[i], &s->chains[i]);
 		if (rc == -EINVAL && i < m->n_filter_chains)
@@ -202,7 +202,7 @@ static int read_chains(struct res_reader *rd, struct xds_decoding *d, struct res
 	}
 	if (rc)
 		return rc;
-	s->match = lb_chain_match_new(matches, s->n_chains, s->filters.tls_inspector, rd->err);
+	s->match = lb_chain_match_new(matches, s->n_chains, &s->filters.tls_inspector, rd->err);
 	return s->match ? 0 : *rd->err->text ? -EINVAL : -ENOMEM;
 }
 

@@ -4,6 +4,7 @@
 #include "ctrl/res/common.h"
 #include "envoy/extensions/filters/listener/proxy_protocol/v3/proxy_protocol.pb-c.h"
 #include "envoy/extensions/filters/listener/tls_inspector/v3/tls_inspector.pb-c.h"
+#include "lb/base/min.h"
 
 #include <errno.h>
 
@@ -11,6 +12,8 @@
 	(&envoy__extensions__filters__listener__proxy_protocol__v3__proxy_protocol__descriptor)
 #define INSPECTOR_TYPE                                                                             \
 	(&envoy__extensions__filters__listener__tls_inspector__v3__tls_inspector__descriptor)
+#define MIN_MAX_HELLO 256
+#define MAX_MAX_HELLO 16384
 typedef Envoy__Extensions__Filters__Listener__ProxyProtocol__V3__ProxyProtocol Proxy;
 typedef Envoy__Extensions__Filters__Listener__TlsInspector__V3__TlsInspector Inspector;
 
@@ -41,18 +44,39 @@ static int unpack_proxy(struct res_reader *rd, const Google__Protobuf__Any *any,
 	return rc;
 }
 
-static int unpack_inspector(struct res_reader *rd, const Google__Protobuf__Any *any, bool *ret)
+// Envoy's validation, and its own bound.
+static int read_max_hello(struct res_reader *rd, uint32_t max, struct lb_inspector *ret)
+{
+	if (max < MIN_MAX_HELLO || max > MAX_MAX_HELLO)
+		return lb_err_set(rd->err, "max_client_hello_size: must be in [%d, %d]",
+			MIN_MAX_HELLO, MAX_MAX_HELLO);
+	ret->max_hello = ret->max_hello ? min_u32(ret->max_hello, max) : max;
+	return 0;
+}
+
+// Of several each counts, as in Envoy.
+static int read_inspector(struct res_reader *rd, const Inspector *m, struct lb_inspector *ret)
+{
+	ret->on = true;
+	ret->closes |= m->close_connection_on_client_hello_parsing_errors;
+	// initial_read_buffer_size says how, and not what.
+	if (m->enable_ja3_fingerprinting)
+		res_warn(rd, "tls_inspector: enable_ja3_fingerprinting is ignored");
+	if (m->enable_ja4_fingerprinting)
+		res_warn(rd, "tls_inspector: enable_ja4_fingerprinting is ignored");
+	const Google__Protobuf__UInt32Value *max = m->max_client_hello_size;
+	return max ? read_max_hello(rd, max->value, ret) : 0;
+}
+
+static int unpack_inspector(
+	struct res_reader *rd, const Google__Protobuf__Any *any, struct lb_inspector *ret)
 {
 	Inspector *m = res_any_unpack(any, INSPECTOR_TYPE, "tls_inspector", rd->err);
 	if (!m)
 		return *rd->err->text ? -EINVAL : -ENOMEM;
-	if (m->close_connection_on_client_hello_parsing_errors || m->enable_ja3_fingerprinting ||
-		m->enable_ja4_fingerprinting || m->initial_read_buffer_size ||
-		m->max_client_hello_size)
-		res_warn(rd, "tls_inspector: its fields are ignored");
+	int rc = read_inspector(rd, m, ret);
 	proto_free(m);
-	*ret = true;
-	return 0;
+	return rc;
 }
 
 static int read_filter(

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "envoy/config/listener/v3/listener.pb-c.h"
+#include "lb/route/chain_match.h"
 
 #include <stdbool.h>
 
@@ -12,7 +13,7 @@ struct res_reader;
 
 struct res_listener_filters {
 	bool proxy_protocol; // connections begin with a header, whoever they come from
-	bool tls_inspector; // what clients say first may decide upon their chain
+	struct lb_inspector tls_inspector;
 };
 
 // Of a listener; other filters are passed over. 0, -EINVAL or -ENOMEM.

@@ -65,18 +65,19 @@ uint32_t proxy_admit_by(const struct proxy_listener *l, const struct tcp_conn *t
 }
 
 uint32_t proxy_admit(const struct proxy_listener *l, const struct tcp_conn *tcp,
-	const struct proxy_source *source, bool *ret_asks)
+	const struct proxy_source *source, const struct lb_inspector **ret_asks)
 {
 	struct proxy *p = l->proxy;
 	const struct lb_chain_hello silent = {.tls = false};
-	*ret_asks = false;
+	*ret_asks = NULL;
 	if (l->wants_header && !proxy_client_header_allows(l, tcp))
 		return LB_NO_PLACE;
 	const struct lb_chain_set *chains = chains_of(l);
 	uint32_t ret = l->is_vip ? LB_NO_PLACE : l->frontend;
-	*ret_asks = chains && lb_chain_set_wants_hello(chains);
-	if (chains)
+	if (chains) {
+		*ret_asks = lb_chain_set_inspector(chains);
 		ret = *ret_asks ? l->frontend : find(chains, tcp, &silent);
+	}
 	if (ret == LB_NO_PLACE)
 		proxy_count(p, PROXY_clients_unmatched);
 	return ret != LB_NO_PLACE && may_come(p, source) ? ret : LB_NO_PLACE;

@@ -7,16 +7,18 @@
 #include <stdint.h>
 
 struct lb_chain_hello;
+struct lb_inspector;
 struct proxy;
 struct proxy_listener;
 struct proxy_source;
 struct tcp_conn;
 
 // The index of the snapshot's frontend whose routes the connection has from now on. LB_NO_PLACE =
-// it is not to come, which is counted. source: NULL = it has no entry. *ret_asks: that is not known
-// before the client has said something (client_hello.h); until then it has its frontend's.
+// it is not to come, which is counted. source: NULL = it has no entry. *ret_asks: NULL, or that is
+// not known before the client has said something (client_hello.h), at which one looks by this, of
+// the turn's own snapshot; until then it has its frontend's.
 uint32_t proxy_admit(const struct proxy_listener *, const struct tcp_conn *,
-	const struct proxy_source *, bool *ret_asks);
+	const struct proxy_source *, const struct lb_inspector **ret_asks);
 // Likewise, of one that has said it, in the turn's own snapshot. Counts nothing.
 uint32_t proxy_admit_by(
 	const struct proxy_listener *, const struct tcp_conn *, const struct lb_chain_hello *);

@@ -402,7 +402,7 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 	struct proxy_listener *l = arg;
 	struct proxy *p = l->proxy;
 	struct proxy_source *source = proxy_source_find(&p->sources, &tcp_conn_flow(tcp)->remote);
-	bool asks;
+	const struct lb_inspector *asks;
 	uint32_t chain = proxy_admit(l, tcp, source, &asks);
 	if (chain == LB_NO_PLACE)
 		return NULL;
@@ -441,7 +441,7 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 		proxy_conn_arm(&c->conn, silent_fire, SETTINGS_TIMEOUT_NS);
 	*ret_user = c;
 	if (asks)
-		proxy_client_hello_begin(c, l, &hello_ops);
+		proxy_client_hello_begin(c, l, asks, &hello_ops);
 	const struct tcp_conn_ops *ops = asks ? &asked_ops : &tcp_ops;
 	return l->wants_header ? proxy_client_header_begin(c, ops) : ops;
 }

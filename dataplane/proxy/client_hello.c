@@ -6,7 +6,6 @@
 #include "dataplane/tls/hello.h"
 #include "lb/base/check.h"
 #include "lb/chain_set.h"
-#include "lb/route/chain_match.h"
 
 #include <string.h>
 
@@ -55,7 +54,8 @@ static enum tls_hello_state look(
 	size_t more = len < TLS_HELLO_STREAM_MAX - n ? len : TLS_HELLO_STREAM_MAX - n;
 	memcpy(bytes + n, data, more);
 	c->conn.proxy->work.allowance -= (int64_t)(n + more) / BYTES_PER_INSTRUCTION;
-	enum tls_hello_state state = tls_hello_read(bytes, n + more, &read);
+	enum tls_hello_state state =
+		tls_hello_read(bytes, n + more, c->hello->inspector.max_hello, &read);
 	c->hello->need = read.need;
 	*ret = (struct lb_chain_hello){.tls = state == TLS_HELLO_DONE,
 		.server_name = read.server_name,
@@ -70,6 +70,10 @@ static bool choose(struct proxy_client *c, const uint8_t *data, size_t len)
 	enum tls_hello_state state = look(c, data, len, &hello);
 	if (state == TLS_HELLO_TOO_LARGE) {
 		refuse(c, PROXY_hellos_too_large);
+		return false;
+	}
+	if (state == TLS_HELLO_NONE && c->hello->inspector.closes) {
+		refuse(c, PROXY_hellos_malformed);
 		return false;
 	}
 	if (state == TLS_HELLO_MORE)
@@ -126,9 +130,9 @@ size_t proxy_client_hello_feed(
 }
 
 void proxy_client_hello_begin(struct proxy_client *c, const struct proxy_listener *l,
-	const struct proxy_client_hello_ops *ops)
+	const struct lb_inspector *inspector, const struct proxy_client_hello_ops *ops)
 {
 	c->hello = pool_take(&c->conn.proxy->client_hellos);
 	CHECK(c->hello); // there are as many as clients
-	*c->hello = (struct proxy_client_hello){.listener = l, .ops = ops};
+	*c->hello = (struct proxy_client_hello){.listener = l, .ops = ops, .inspector = *inspector};
 }

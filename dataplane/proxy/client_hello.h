@@ -9,6 +9,7 @@
 #include "dataplane/buf/buf.h"
 #include "dataplane/proxy/client.h"
 #include "dataplane/tcp/tcp.h"
+#include "lb/route/chain_match.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,6 +28,7 @@ struct proxy_client_hello_ops {
 struct proxy_client_hello {
 	const struct proxy_listener *listener;
 	const struct proxy_client_hello_ops *ops;
+	struct lb_inspector inspector; // as it was when the connection began
 	struct buf bytes; // what has come before the bytes that TCP shows
 	size_t need; // no use to look before there are so many
 	bool known; // there is a chain, and the bytes are yet to go there
@@ -36,7 +38,7 @@ struct proxy_client_hello {
 [[nodiscard]] int proxy_client_hellos_init(struct proxy *);
 // A client's connection begins.
 void proxy_client_hello_begin(struct proxy_client *, const struct proxy_listener *,
-	const struct proxy_client_hello_ops *);
+	const struct lb_inspector *, const struct proxy_client_hello_ops *);
 // Input while there is a hello, as tcp_conn_ops.on_data.
 size_t proxy_client_hello_feed(
 	struct proxy_client *, struct tcp_conn *, const uint8_t *data, size_t len);

@@ -26,6 +26,7 @@
 	X(headers_too_long)                                                                        \
 	X(headers_late)                                                                            \
 	X(hellos_too_large) /* a client's first message, upon which its chain depends */           \
+	X(hellos_malformed) /* no good one, where the Listener demands one */                      \
 	X(clients_drained) /* their listener was replaced, or their frontend left */               \
 	X(clients_stalled) /* did not take a byte of output in time */                             \
 	X(streams_stalled) /* got no window from the client in time */                             \

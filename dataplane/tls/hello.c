@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/tls/hello.h"
 
+#include "lb/base/min.h"
+
 #include <string.h>
 
 #define RECORD_HEAD 5
@@ -155,9 +157,11 @@ static bool may_be_record(const uint8_t *bytes, size_t len)
 	return (len < 1 || bytes[0] == HANDSHAKE) && (len < 2 || bytes[1] == MAJOR_VERSION);
 }
 
-enum tls_hello_state tls_hello_read(uint8_t *bytes, size_t len, struct tls_hello *ret)
+enum tls_hello_state tls_hello_read(uint8_t *bytes, size_t len, size_t max, struct tls_hello *ret)
 {
+	size_t most = max ? min_size(max, TLS_HELLO_STREAM_MAX) : TLS_HELLO_STREAM_MAX;
 	*ret = (struct tls_hello){.need = 0};
+	len = min_size(len, most);
 	if (!may_be_record(bytes, len))
 		return TLS_HELLO_NONE;
 	struct records records = join_records(bytes, len);
@@ -173,6 +177,6 @@ enum tls_hello_state tls_hello_read(uint8_t *bytes, size_t len, struct tls_hello
 		ret->need = need_of(&records, n_message);
 	struct reader message = read_bytes(&r, n_message);
 	if (r.bad && ret->need)
-		return ret->need > TLS_HELLO_STREAM_MAX ? TLS_HELLO_TOO_LARGE : TLS_HELLO_MORE;
+		return ret->need > most ? TLS_HELLO_TOO_LARGE : TLS_HELLO_MORE;
 	return !r.bad && read_message(&message, ret) ? TLS_HELLO_DONE : TLS_HELLO_NONE;
 }

@@ -27,5 +27,6 @@ struct tls_hello {
 	size_t need; // of MORE: look again when there are so many bytes
 };
 
-// Reads a connection's first bytes, which it changes: copies of what has come.
-enum tls_hello_state tls_hello_read(uint8_t *bytes, size_t len, struct tls_hello *ret);
+// Reads a connection's first bytes, which it changes: copies of what has come. max: so many of them
+// a hello may take, and no more are looked at; 0, or more than that = TLS_HELLO_STREAM_MAX.
+enum tls_hello_state tls_hello_read(uint8_t *bytes, size_t len, size_t max, struct tls_hello *ret);

@@ -28,6 +28,7 @@ struct entry {
 struct lb_chain_match {
 	uint32_t n_refs;
 	uint32_t n;
+	struct lb_inspector inspector;
 	bool wants_hello;
 	char *texts; // owned
 	struct entry entries[]; // sorted
@@ -265,8 +266,8 @@ static bool any_asks(const struct lb_chain_match *m)
 	return false;
 }
 
-struct lb_chain_match *lb_chain_match_new(
-	const struct lb_chain_conf *chains, uint32_t n, bool inspects, struct lb_err *reterr)
+struct lb_chain_match *lb_chain_match_new(const struct lb_chain_conf *chains, uint32_t n,
+	const struct lb_inspector *inspector, struct lb_err *reterr)
 {
 	uint32_t n_entries = count(chains, n, reterr);
 	if (n_entries == UINT32_MAX)
@@ -284,16 +285,18 @@ struct lb_chain_match *lb_chain_match_new(
 	m->n_refs = 1;
 	fill(m, chains, n);
 	DCHECK(m->n == n_entries);
-	if (!inspects) {
+	if (!inspector->on) {
 		mark_behind(m);
 		drop_behind(m);
 	}
 	qsort(m->entries, m->n, sizeof(m->entries[0]), by_match);
-	if (!check(m, inspects, reterr)) {
+	if (!check(m, inspector->on, reterr)) {
 		lb_chain_match_put(m);
 		return NULL;
 	}
-	m->wants_hello = inspects && any_asks(m);
+	m->inspector = *inspector;
+	m->wants_hello =
+		inspector->on && (inspector->closes || inspector->max_hello || any_asks(m));
 	return m;
 }
 
@@ -311,9 +314,9 @@ void lb_chain_match_put(struct lb_chain_match *m)
 	free(m);
 }
 
-bool lb_chain_match_wants_hello(const struct lb_chain_match *m)
+const struct lb_inspector *lb_chain_match_inspector(const struct lb_chain_match *m)
 {
-	return m->wants_hello;
+	return m->wants_hello ? &m->inspector : NULL;
 }
 
 // Finding

@@ -40,22 +40,28 @@ struct lb_chain_hello {
 	struct str protocols; // of ALPN, as on the wire: each behind a byte with its length
 };
 
+// Envoy's tls_inspector, as a Listener has it. All zero = it has none.
+struct lb_inspector {
+	bool on;
+	bool closes; // what begins with no good ClientHello is not served (A36-40)
+	uint32_t max_hello; // bytes, with its records' heads (TLS-221); 0 = any that is read
+};
+
 #define LB_NO_CHAIN UINT32_MAX
 // Of a Listener: what its chains ask for, multiplied by field, over all of them.
 #define LB_MAX_CHAIN_MATCHES 65536
 
 struct lb_chain_match;
 
-// Copies everything. inspects: the Listener has the tls_inspector; without it chains with names,
-// protocols or TLS match no connection (A36-25), and are not looked at for duplicates. Count 1.
-// NULL = reterr has the reason ("" = out of memory): two chains match the same (A36-12), or there
-// are too many matches.
-struct lb_chain_match *lb_chain_match_new(
-	const struct lb_chain_conf *, uint32_t n, bool inspects, struct lb_err *reterr);
+// Copies everything. Without an inspector chains with names, protocols or TLS match no connection
+// (A36-25), and are not looked at for duplicates. Count 1. NULL = reterr has the reason ("" = out
+// of memory): two chains match the same (A36-12), or there are too many matches.
+struct lb_chain_match *lb_chain_match_new(const struct lb_chain_conf *, uint32_t n,
+	const struct lb_inspector *, struct lb_err *reterr);
 struct lb_chain_match *lb_chain_match_get(struct lb_chain_match *);
 void lb_chain_match_put(struct lb_chain_match *); // NULL is fine
-// The chain may depend on what the client says first.
-bool lb_chain_match_wants_hello(const struct lb_chain_match *);
+// Borrowed. NULL = neither the chain nor the inspector cares what a client says first.
+const struct lb_inspector *lb_chain_match_inspector(const struct lb_chain_match *);
 // Returns the index of the chain, or LB_NO_CHAIN.
 uint32_t lb_chain_match_find(const struct lb_chain_match *, const struct ip_addr *local,
 	const struct ip_port *remote, const struct lb_chain_hello *);

@@ -22,6 +22,11 @@ from world import SIZES
 AGENT = pathlib.Path(__file__).with_name("hello_agent.py")
 INSPECTOR = {"name": "tls", "typed_config": {
     "@type": "type.googleapis.com/envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector"}}
+
+def inspector(**fields):
+    return {**INSPECTOR, "typed_config": INSPECTOR["typed_config"] | fields}
+
+
 CERTIFICATES = {"front": "DNS:front.test", "one": "DNS:one.test", "wild": "DNS:*.wild.test",
                 **{f"of-{n}": f"DNS:of-{n}.test" for n in range(8)}}
 NAMES = ["a.test", "b.a.test", "*.test", "*.a.test", "*.b.a.test", "test", "B.TEST"]
@@ -114,6 +119,31 @@ def test_who_says_half_a_hello_goes_and_leaves_nothing(inspected):
     assert inspected.count("hellos_too_large") == before["hellos_too_large"] + 1
     used = {pool["pool"]: pool["used"] for pool in inspected.bed.show("pools")}
     assert used["client_hellos"] == 0
+
+
+def test_plain_text_is_hung_up_on_where_the_listener_demands_a_hello(inspected):
+    """A36-40: and served again once it does not, be it by a chain of the same bytes."""
+    assert inspected.size("10.81.0.1") == SIZES["blue"]
+    inspected.put_all(inspector(close_connection_on_client_hello_parsing_errors=True))
+    inspected.wait_for("plain text refused", lambda: inspected.size("10.81.0.1") == 0)
+    before = inspected.count("hellos_malformed")
+    assert inspected.size("10.81.0.1") == 0
+    assert inspected.count("hellos_malformed") == before + 1
+    assert inspected.secure_size("one.test") == SIZES["green"]
+    inspected.put_all(INSPECTOR)
+    inspected.wait_for("plain text again", lambda: inspected.size("10.81.0.1") == SIZES["blue"])
+
+
+def test_a_hello_above_its_listeners_bound_is_hung_up_on(inspected):
+    """TLS-221: plain text goes on."""
+    inspected.put_all(inspector(max_client_hello_size=256))
+    inspected.wait_for("the hello refused", lambda: inspected.secure_size("one.test") == 0)
+    before = inspected.count("hellos_too_large")
+    assert inspected.secure_size("one.test") == 0
+    assert inspected.count("hellos_too_large") == before + 1
+    assert inspected.size("10.81.0.1") == SIZES["blue"]
+    inspected.put_all(inspector(max_client_hello_size=16384))
+    inspected.wait_for("the hello taken", lambda: inspected.secure_size("one.test") == SIZES["green"])
 
 
 def some_matches(draw):

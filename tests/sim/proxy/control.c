@@ -172,6 +172,13 @@ void control_set_filters(struct control *c, uint32_t frontend, const struct lb_f
 	publish(c, next);
 }
 
+void control_set_chains(struct control *c, uint32_t frontend, struct lb_chain_set *chains)
+{
+	struct lb_snapshot *next = draft(c);
+	CHECK(lb_snapshot_set_chains(next, frontend, chains) == 0);
+	publish(c, next);
+}
+
 void control_set_logs(struct control *c, uint32_t frontend, struct lb_access_set *logs)
 {
 	struct lb_snapshot *next = draft(c);

@@ -33,6 +33,7 @@ enum control_route { ROUTE_ONE, ROUTE_TWO, ROUTE_DOWN, ROUTE_PINNED, N_ROUTES };
 
 struct lb_access_set;
 struct lb_breakers;
+struct lb_chain_set;
 struct lb_cluster;
 struct lb_connectivity;
 struct lb_filter;
@@ -139,6 +140,8 @@ void control_count_vhosts(struct control *);
 void control_set_policy(struct control *, enum control_route, const struct lb_route_policy *);
 // The access logs of a frontend's listener (lb/pick/access_set.h). NULL = none.
 void control_set_logs(struct control *, uint32_t frontend, struct lb_access_set *);
+// The filter chains of a frontend (lb/chain_set.h), whose places are frontends.
+void control_set_chains(struct control *, uint32_t frontend, struct lb_chain_set *);
 // The filters of a frontend's listener, and its limit (lb/route/filter.h).
 void control_set_filters(struct control *, uint32_t frontend, const struct lb_filter *, uint32_t n,
 	uint64_t max_stream_duration_ns, uint64_t generation);

@@ -136,10 +136,11 @@ static void chains_are_shared_until_others_come(void **state)
 	const struct ip_prefix from = {ip_from_v4(UINT32_C(0x0a000000)), IP_V4_BITS + 8};
 	const struct lb_chain_conf conf = {.sources = &from, .n_sources = 1};
 	const struct lb_chain_hello silent = {.tls = false};
+	const struct lb_inspector none = {.on = false};
 	const uint32_t places[] = {7, LB_NO_PLACE};
 	const struct ip_addr local = ip_from_v4(1);
 	const struct ip_port ours = {ip_from_v4(UINT32_C(0x0a000001)), 1}, other = {local, 1};
-	struct lb_chain_match *match = lb_chain_match_new(&conf, 1, false, NULL);
+	struct lb_chain_match *match = lb_chain_match_new(&conf, 1, &none, NULL);
 	struct lb_chain_set *set = lb_chain_set_new(match, 1, places);
 	lb_chain_match_put(match);
 	struct lb_snapshot *a = lb_snapshot_new(8, "");

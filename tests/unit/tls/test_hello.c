@@ -63,7 +63,7 @@ static enum tls_hello_state read_copy(
 	const struct bytes *b, size_t len, struct bytes *copy, struct tls_hello *ret)
 {
 	memcpy(copy->p, b->p, len);
-	return tls_hello_read(copy->p, len, ret);
+	return tls_hello_read(copy->p, len, 0, ret);
 }
 
 static void check_text(struct str got, const char *wanted, size_t len)
@@ -153,7 +153,7 @@ static void what_is_no_hello_is_known_by_its_first_bytes(void **state)
 		struct tls_hello hello;
 		for (size_t len = 0; len <= others[i].len; len++) {
 			memcpy(copy, others[i].p, len);
-			enum tls_hello_state is = tls_hello_read(copy, len, &hello);
+			enum tls_hello_state is = tls_hello_read(copy, len, 0, &hello);
 			assert_int_equal(
 				is, len < others[i].known_by ? TLS_HELLO_MORE : TLS_HELLO_NONE);
 		}
@@ -183,6 +183,45 @@ static void a_hello_beyond_its_bound_is_too_large(void **state)
 	assert_int_equal(state_of(TLS_HELLO_MAX + 1, 16384), TLS_HELLO_TOO_LARGE);
 	assert_int_equal(state_of(0xffff, 4), TLS_HELLO_TOO_LARGE); // as soon as it says so
 	assert_int_equal(state_of(TLS_HELLO_MAX, 8), TLS_HELLO_TOO_LARGE); // by its records' heads
+}
+
+// A whole hello of `len` bytes with its records' heads, of which this many have come.
+static enum tls_hello_state state_within(size_t max, size_t len, size_t n_come, size_t *ret_need)
+{
+	static struct bytes message, stream;
+	static char padding[2000] = "\0\x15"; // an extension as long as it takes
+	size_t n = len - 5 - 4 - 2 - 32 - 1 - 4 - 2 - 4 - 1 - 1 - 2;
+	struct tls_hello hello;
+	padding[2] = (char)((n - 4) >> 8);
+	padding[3] = (char)(n - 4);
+	message.len = stream.len = 0;
+	put_message(&message, padding, n);
+	put_records(&stream, &message, 16384);
+	assert_int_equal(stream.len, len);
+	enum tls_hello_state state = tls_hello_read(stream.p, n_come, max, &hello);
+	*ret_need = hello.need;
+	return state;
+}
+
+static void tls_221_a_hello_is_bounded_by_its_listener(void **state)
+{
+	size_t need;
+	assert_int_equal(state_within(1000, 1000, 1000, &need), TLS_HELLO_DONE);
+	assert_int_equal(state_within(1000, 1000, 999, &need), TLS_HELLO_MORE);
+	assert_int_equal(need, 1000);
+	// As soon as it says so, and also if all of it is there.
+	assert_int_equal(state_within(1000, 1001, 4, &need), TLS_HELLO_MORE);
+	assert_int_equal(state_within(1000, 1001, 5, &need), TLS_HELLO_TOO_LARGE);
+	assert_int_equal(state_within(1000, 1001, 1001, &need), TLS_HELLO_TOO_LARGE);
+	assert_int_equal(state_within(0, 1001, 1001, &need), TLS_HELLO_DONE);
+	assert_int_equal(state_within(SIZE_MAX, 1001, 1001, &need), TLS_HELLO_DONE);
+}
+
+static void tls_221_what_is_no_hello_may_be_of_any_length(void **state)
+{
+	static uint8_t text[2000] = "GET / HTTP/1.1\r\n";
+	struct tls_hello hello;
+	assert_int_equal(tls_hello_read(text, sizeof(text), 256, &hello), TLS_HELLO_NONE);
 }
 
 // How often a message of so many bytes in records of `each` is looked at, coming byte by byte.
@@ -220,4 +259,6 @@ static void small_records_are_not_looked_at_one_by_one(void **state)
 RUN_SUITE("tls/hello", cmocka_unit_test(a_hello_tells_its_name_and_protocols_in_any_records),
 	cmocka_unit_test(what_is_no_hello_is_known_by_its_first_bytes),
 	cmocka_unit_test(a_hello_beyond_its_bound_is_too_large),
+	cmocka_unit_test(tls_221_a_hello_is_bounded_by_its_listener),
+	cmocka_unit_test(tls_221_what_is_no_hello_may_be_of_any_length),
 	cmocka_unit_test(small_records_are_not_looked_at_one_by_one))

@@ -102,15 +102,53 @@ static void a_socket_listener_may_want_proxy_headers(void **state)
 			"proxy_protocol: disallowed_versions: the frontend's versions count"},
 		{"two of them", SOCKET_WITH(PROXY("") "," PROXY("")),
 			"=listener_filters[1]: a second proxy_protocol"},
-		{"A36-38 the inspector", SOCKET_WITH(INSPECTOR("")), NULL},
-		{"A36-38 its fields", SOCKET_WITH(INSPECTOR(",'maxClientHelloSize':1000")), NULL,
-			"tls_inspector: its fields are ignored"},
 		{"others", SOCKET_WITH("{},{'name':'x','typedConfig':" ANY(ROUTER_TYPE, "") "}"),
 			NULL},
 	};
 	RUN_ROWS(&res_type_listener, rows);
 	assert_false(proxy_protocol_of(SOCKET_WITH("{}")));
 	assert_true(proxy_protocol_of(SOCKET_WITH("{}," PROXY(""))));
+}
+
+static struct lb_inspector inspector_of(const char *json)
+{
+	struct xds_res *r = res_decode(&res_type_listener, json);
+	assert_non_null(r);
+	struct lb_inspector i = res_listener_from(r)->socket->filters.tls_inspector;
+	xds_res_put(r);
+	return i;
+}
+
+#define OUT_OF_RANGE "max_client_hello_size: must be in [256, 16384]"
+#define MAX(value) ",'maxClientHelloSize':" value
+#define CLOSES ",'closeConnectionOnClientHelloParsingErrors':true"
+
+static void a_socket_listener_may_have_an_inspector(void **state)
+{
+	static const struct res_row rows[] = {
+		{"A36-38 the inspector", SOCKET_WITH(INSPECTOR("")), NULL},
+		{"A36-38 how it reads", SOCKET_WITH(INSPECTOR(",'initialReadBufferSize':1000")),
+			NULL},
+		{"A36-38 fingerprints", SOCKET_WITH(INSPECTOR(",'enableJa4Fingerprinting':true")),
+			NULL, "tls_inspector: enable_ja4_fingerprinting is ignored"},
+		{"A36-40 a good hello is demanded", SOCKET_WITH(INSPECTOR(CLOSES)), NULL},
+		{"TLS-221 the largest bound", SOCKET_WITH(INSPECTOR(MAX("16384"))), NULL},
+		{"TLS-221 the smallest one", SOCKET_WITH(INSPECTOR(MAX("256"))), NULL},
+		{"TLS-221 a larger one", SOCKET_WITH("{}," INSPECTOR(MAX("16385"))),
+			"=listener_filters[1]: " OUT_OF_RANGE},
+		{"TLS-221 a smaller one", SOCKET_WITH(INSPECTOR(MAX("255"))),
+			"=listener_filters[0]: " OUT_OF_RANGE},
+		{"TLS-221 none is allowed", SOCKET_WITH(INSPECTOR(MAX("0"))),
+			"=listener_filters[0]: " OUT_OF_RANGE},
+	};
+	RUN_ROWS(&res_type_listener, rows);
+	assert_false(inspector_of(SOCKET_WITH("{}")).on);
+	struct lb_inspector i = inspector_of(SOCKET_WITH("{}," INSPECTOR("")));
+	assert_true(i.on && !i.closes && !i.max_hello);
+	i = inspector_of(SOCKET_WITH(
+		INSPECTOR(CLOSES MAX("1000")) "," INSPECTOR(MAX("999")) "," INSPECTOR("")));
+	assert_true(i.on && i.closes);
+	assert_int_equal(i.max_hello, 999);
 }
 
 static struct lb_forwarding forwarding_of(const char *json)
@@ -203,6 +241,7 @@ static void inline_routes_in_pieces_are_one(void **state)
 
 RUN_SUITE("res/listener", cmocka_unit_test(listeners),
 	cmocka_unit_test(a_socket_listener_may_want_proxy_headers),
+	cmocka_unit_test(a_socket_listener_may_have_an_inspector),
 	cmocka_unit_test(who_the_client_is_matters_where_the_listener_says_so),
 	cmocka_unit_test(inline_routes_know_who_sent_them),
 	cmocka_unit_test(inline_routes_in_pieces_are_one))

@@ -92,13 +92,15 @@ static int find(const struct lb_chain_match *m, const struct ask *a)
 	return chain == LB_NO_CHAIN ? NONE : (int)chain;
 }
 
-static void check_all(const struct chain *chains, uint32_t n, bool inspects, const struct ask *asks,
-	size_t n_asks)
+static const struct lb_inspector without, with = {.on = true};
+
+static void check_all(const struct chain *chains, uint32_t n, const struct lb_inspector *inspector,
+	const struct ask *asks, size_t n_asks)
 {
 	struct confs c;
 	struct lb_err err = {""};
 	read_chains(&c, chains);
-	struct lb_chain_match *m = lb_chain_match_new(c.list, n, inspects, &err);
+	struct lb_chain_match *m = lb_chain_match_new(c.list, n, inspector, &err);
 	if (!m)
 		fail_msg("%s", err.text);
 	for (size_t i = 0; i < n_asks; i++) {
@@ -109,8 +111,8 @@ static void check_all(const struct chain *chains, uint32_t n, bool inspects, con
 	}
 	lb_chain_match_put(m);
 }
-#define CHECK_ALL(n) check_all(chains, n, false, asks, sizeof(asks) / sizeof(asks[0]))
-#define CHECK_INSPECTED(n) check_all(chains, n, true, asks, sizeof(asks) / sizeof(asks[0]))
+#define CHECK_ALL(n) check_all(chains, n, &without, asks, sizeof(asks) / sizeof(asks[0]))
+#define CHECK_INSPECTED(n) check_all(chains, n, &with, asks, sizeof(asks) / sizeof(asks[0]))
 
 // A36-20
 static void the_destination_is_looked_at_first(void **state)
@@ -308,16 +310,16 @@ static void protocols_are_looked_at_behind_the_name(void **state)
 	CHECK_INSPECTED(8);
 }
 
-static bool wants_hello(const struct chain *chain, bool inspects)
+static bool wants_hello(const struct chain *chain, const struct lb_inspector *inspector)
 {
 	static struct chain chains[MAX_CHAINS];
 	struct confs c;
 	struct lb_err err = {""};
 	chains[0] = *chain;
 	read_chains(&c, chains);
-	struct lb_chain_match *m = lb_chain_match_new(c.list, 1, inspects, &err);
+	struct lb_chain_match *m = lb_chain_match_new(c.list, 1, inspector, &err);
 	assert_non_null(m);
-	bool wants = lb_chain_match_wants_hello(m);
+	bool wants = lb_chain_match_inspector(m) != NULL;
 	lb_chain_match_put(m);
 	return wants;
 }
@@ -327,11 +329,20 @@ static void a_hello_is_wanted_where_it_decides(void **state)
 {
 	const struct chain rows[] = {{.names = {"a"}}, {.alpn = {"h2"}},
 		{.transport = LB_TRANSPORT_TLS}, {.transport = LB_TRANSPORT_RAW}};
-	assert_false(wants_hello(&(struct chain){.to = {"10.0.0.0/8"}, .ports = {1}}, true));
+	assert_false(wants_hello(&(struct chain){.to = {"10.0.0.0/8"}, .ports = {1}}, &with));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		assert_true(wants_hello(&rows[i], true));
-		assert_false(wants_hello(&rows[i], false));
+		assert_true(wants_hello(&rows[i], &with));
+		assert_false(wants_hello(&rows[i], &without));
 	}
+}
+
+// A36-40, TLS-221: where no chain asks, too.
+static void a_hello_is_wanted_where_the_inspector_says_who_is_served(void **state)
+{
+	const struct chain any = {.ports = {1}};
+	assert_true(wants_hello(&any, &(struct lb_inspector){.on = true, .closes = true}));
+	assert_true(wants_hello(&any, &(struct lb_inspector){.on = true, .max_hello = 256}));
+	assert_false(wants_hello(&any, &(struct lb_inspector){.closes = true}));
 }
 
 // A36-25: without the inspector a hello says nothing.
@@ -402,8 +413,8 @@ static void chains_for_the_same_connections_are_refused(void **state)
 		struct confs c;
 		struct lb_err err = {""};
 		read_chains(&c, rows[i].chains);
-		struct lb_chain_match *m =
-			lb_chain_match_new(c.list, rows[i].n, rows[i].inspects, &err);
+		struct lb_chain_match *m = lb_chain_match_new(
+			c.list, rows[i].n, rows[i].inspects ? &with : &without, &err);
 		if (strcmp(err.text, rows[i].text) != 0 || !m != (rows[i].text[0] != 0))
 			fail_msg("row %zu: \"%s\"", i, err.text);
 		lb_chain_match_put(m);
@@ -423,7 +434,7 @@ static void a_listener_has_so_many_matches_at_most(void **state)
 		sources[i] = (struct ip_prefix){ip_from_v4(i << 24), IP_V4_BITS + 8};
 	struct lb_chain_conf c = {
 		.sources = sources, .n_sources = 256, .source_ports = ports, .n_source_ports = 256};
-	struct lb_chain_match *m = lb_chain_match_new(&c, 1, false, &err);
+	struct lb_chain_match *m = lb_chain_match_new(&c, 1, &without, &err);
 	assert_non_null(m);
 	struct ip_addr local = {{0}};
 	const struct lb_chain_hello silent = {.tls = false};
@@ -435,7 +446,7 @@ static void a_listener_has_so_many_matches_at_most(void **state)
 	lb_chain_match_put(m);
 	c.source_ports = more;
 	c.n_source_ports = 257;
-	assert_null(lb_chain_match_new(&c, 1, false, &err));
+	assert_null(lb_chain_match_new(&c, 1, &without, &err));
 	assert_string_equal(
 		err.text, "more than 65536 prefixes, names, protocols and ports, multiplied");
 }
@@ -449,6 +460,7 @@ RUN_SUITE("lb/chain_match", cmocka_unit_test(the_destination_is_looked_at_first)
 	cmocka_unit_test(a_server_name_is_looked_at_behind_the_destination),
 	cmocka_unit_test(protocols_are_looked_at_behind_the_name),
 	cmocka_unit_test(a_hello_is_wanted_where_it_decides),
+	cmocka_unit_test(a_hello_is_wanted_where_the_inspector_says_who_is_served),
 	cmocka_unit_test(a_hello_nobody_asked_for_does_not_count),
 	cmocka_unit_test(chains_for_the_same_connections_are_refused),
 	cmocka_unit_test(a_listener_has_so_many_matches_at_most))

@@ -314,7 +314,8 @@ static void random_chains_are_chosen_as_a_naive_twin_chooses_them(void **state)
 	while (n < n_connections) {
 		struct lb_err err = {""};
 		random_chains(&r, &c);
-		struct lb_chain_match *m = lb_chain_match_new(c.confs, c.n, c.inspects, &err);
+		const struct lb_inspector inspector = {.on = c.inspects};
+		struct lb_chain_match *m = lb_chain_match_new(c.confs, c.n, &inspector, &err);
 		if (c.inspects) // else not every duplicate is looked at (A36-25)
 			assert_int_equal(!m, twin_has_duplicates(&c));
 		n_refused += !m;

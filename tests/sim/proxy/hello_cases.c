@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients whose first bytes a Listener's inspector looks at (A36-40, TLS-221).
+#include "dataplane/proxy/state.h"
+#include "lb/chain_set.h"
+#include "lb/route/chain_match.h"
+#include "tests/sim/proxy/cases.h"
+#include "tests/support/check.h"
+
+// Of clients that get the routes of frontend 0, whether or not they begin TLS.
+static struct world *inspected_world(const struct lb_inspector *inspector, bool asks)
+{
+	static const struct lb_chain_conf confs[] = {
+		{.transport = LB_TRANSPORT_TLS}, {.transport = LB_TRANSPORT_ANY}};
+	static const uint32_t places[] = {0, 0, LB_NO_PLACE};
+	uint32_t n = asks ? 2 : 1;
+	struct world *w = a_world();
+	struct lb_chain_match *match = lb_chain_match_new(confs + 2 - n, n, inspector, NULL);
+	assert_non_null(match);
+	struct lb_chain_set *chains = lb_chain_set_new(match, n, places + 2 - n);
+	assert_non_null(chains);
+	control_set_chains(&w->control, 0, chains);
+	lb_chain_set_put(chains);
+	lb_chain_match_put(match);
+	use_backends(w, 0x3);
+	return w;
+}
+
+static void a36_40_plain_text_is_hung_up_on_only_where_the_listener_says_so(void **state)
+{
+	static const struct {
+		struct lb_inspector inspector;
+		bool asks, looks, is_closed;
+	} rows[] = {
+		{{.on = false}, true, false, false},
+		{{.on = true}, false, false, false},
+		{{.on = true}, true, true, false},
+		{{.on = true, .closes = true}, false, true, true},
+		{{.on = true, .closes = true}, true, true, true},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world *w = inspected_world(&rows[i].inspector, rows[i].asks);
+		w->clients[0].silent = true;
+		open_client(w);
+		world_run(w, 100 * MS);
+		assert_int_equal(w->proxy->client_hellos.n_used, rows[i].looks);
+		struct ask *a = ask(w, KIND_ECHO, 100);
+		finish(w);
+		assert_int_equal(a->conn_lost, rows[i].is_closed);
+		if (!rows[i].is_closed)
+			assert_ok(w, a);
+		assert_int_equal(world_counter(w, "hellos_malformed"), rows[i].is_closed);
+		assert_int_equal(world_counter(w, "hellos_too_large"), 0);
+		assert_int_equal(w->proxy->client_hellos.n_used, 0);
+		world_free(w);
+	}
+}
+
+static void tls_221_a_hello_beyond_the_listeners_bound_is_hung_up_on(void **state)
+{
+	static const struct {
+		struct lb_inspector inspector;
+		bool is_closed;
+	} rows[] = {
+		{{.on = true, .max_hello = 516}, true},
+		{{.on = true, .max_hello = 516, .closes = true}, true},
+		{{.on = true, .max_hello = 517}, false},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world *w = inspected_world(&rows[i].inspector, false);
+		w->clients[0].header = STR("\x16\3\1\2\0\1\0\1\xfc"); // of 512 bytes, and a head
+		open_client(w);
+		world_run(w, 100 * MS);
+		assert_int_equal(world_counter(w, "hellos_too_large"), rows[i].is_closed);
+		assert_int_equal(w->clients[0].over, rows[i].is_closed);
+		assert_int_equal(w->proxy->client_hellos.n_used, !rows[i].is_closed);
+		assert_int_equal(world_counter(w, "hellos_malformed"), 0);
+		world_free(w);
+	}
+}
+
+RUN_SUITE("proxy/hello_cases",
+	cmocka_unit_test(a36_40_plain_text_is_hung_up_on_only_where_the_listener_says_so),
+	cmocka_unit_test(tls_221_a_hello_beyond_the_listeners_bound_is_hung_up_on))
