@@ -8,13 +8,13 @@
 #include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
+#include "lb/base/grpc_status.h"
 #include "lb/base/time.h"
 #include "lb/cluster.h"
 #include "lb/pick/leaf_picker.h"
 #include "lb/pick/link.h"
 #include "lb/snapshot.h"
 
-#define GRPC_DEADLINE_EXCEEDED 4
 #define USED_STEP_NS NS_PER_SECOND // MC-16
 
 static bool enter_breaker(struct proxy_request *r, const struct lb_leaf_layer *layer)

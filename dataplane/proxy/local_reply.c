@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/local_reply.h"
 
+#include "lb/base/grpc_status.h"
+
 #include <stdint.h>
 #include <stdio.h>
-
-// gRPC status codes that no cause has.
-enum {
-	GRPC_CANCELLED = 1,
-	GRPC_UNKNOWN = 2,
-	GRPC_PERMISSION_DENIED = 7,
-	GRPC_RESOURCE_EXHAUSTED = 8,
-	GRPC_UNIMPLEMENTED = 12,
-	GRPC_INTERNAL = 13,
-	GRPC_UNAVAILABLE = 14,
-	GRPC_UNAUTHENTICATED = 16,
-};
 
 struct proxy_reply proxy_reply_for(enum lb_cause cause, struct str text)
 {

@@ -7,9 +7,9 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
+#include "lb/base/grpc_status.h"
 #include "lb/base/time.h"
 
-#define GRPC_UNKNOWN 2
 // A backend that wants more wants no retry: what it parks here takes memory.
 #define LONGEST_TOLD_MS UINT64_C(3600000)
 

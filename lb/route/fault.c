@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/route/fault.h"
 
+#include "lb/base/grpc_status.h"
 #include "lb/base/time.h"
 
-#define MAX_GRPC_STATUS 16
-#define GRPC_UNKNOWN 2
 // What a client may ask for; the configuration itself may want more.
 #define MAX_DELAY_MS UINT64_C(3600000)
 
@@ -69,7 +68,7 @@ static void draw_abort(const struct lb_fault *f, const struct lb_req *req, struc
 	}
 	if (kind == LB_ABORT_NONE || !hits(rand, numerator, f->abort_denominator))
 		return;
-	if (kind == LB_ABORT_GRPC && status > MAX_GRPC_STATUS)
+	if (kind == LB_ABORT_GRPC && status > GRPC_UNAUTHENTICATED)
 		status = GRPC_UNKNOWN; // FI-05
 	d->abort = kind;
 	d->status = status;

@@ -2,6 +2,7 @@
 #include "tools/shunt-load/echo.h"
 
 #include "lb/base/container_of.h"
+#include "lb/base/grpc_status.h"
 #include "lb/base/pool.h"
 #include "tools/shunt-load/body.h"
 #include "tools/shunt-load/conn_h2.h"
@@ -14,9 +15,6 @@
 #include <sys/queue.h>
 
 #define MAX_REQUESTS 65536
-#define GRPC_INTERNAL 13
-#define GRPC_UNAVAILABLE 14
-#define GRPC_DATA_LOSS 15
 
 struct echo_conn {
 	struct conn conn; // first
