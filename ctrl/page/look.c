@@ -14,8 +14,9 @@ static int write_step(struct look *l)
 {
 	static void (*const parts[])(struct look *) = {look_write_top, look_write_findings,
 		look_write_frontends, look_write_clusters, look_write_endpoints,
-		look_write_failures, look_write_events, look_write_servers, look_write_resources,
-		look_write_workers, look_write_pools, look_write_certificates, look_write_end};
+		look_write_failures, look_write_failed_answers, look_write_events,
+		look_write_servers, look_write_resources, look_write_workers, look_write_pools,
+		look_write_certificates, look_write_end};
 	if (!l->out && !(l->out = open_memstream(&l->text, &l->len)))
 		return -ENOMEM;
 	parts[l->at++](l);

@@ -91,6 +91,7 @@ void look_write_frontends(struct look *);
 void look_write_clusters(struct look *);
 void look_write_endpoints(struct look *);
 void look_write_failures(struct look *);
+void look_write_failed_answers(struct look *);
 void look_write_events(struct look *);
 void look_write_servers(struct look *);
 void look_write_resources(struct look *);

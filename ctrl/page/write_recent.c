@@ -2,6 +2,7 @@
 // What happened last: requests that failed, and events.
 #include "ctrl/base/printout.h"
 #include "ctrl/page/look_inside.h"
+#include "ctrl/stats/failure_walk.h"
 #include "ctrl/stats/show.h"
 
 #include <jansson.h>
@@ -18,11 +19,12 @@ static const char *text_of(const json_t *row, const char *key)
 	return text ? text : "";
 }
 
-static void write_failure(struct html_table *t, const json_t *row)
+static void write_failure(struct html_table *t, const json_t *row, bool with_cause)
 {
 	html_row_begin(t, HTML_PLAIN);
 	html_cell_ago(t, json_number_value(json_object_get(row, "age_s")));
-	html_cell_text(t, text_of(row, "cause"));
+	if (with_cause)
+		html_cell_text(t, text_of(row, "cause"));
 	html_cell_text(t, text_of(row, "frontend"));
 	html_cell_text(t, text_of(row, "cluster"));
 	html_cell_text(t, text_of(row, "endpoint"));
@@ -35,38 +37,61 @@ static void write_failure(struct html_table *t, const json_t *row)
 	html_row_end(t);
 }
 
-static json_t *failures(struct look *l)
+static json_t *failures(struct look *l, bool of_backends)
 {
+	char ours[] = "cause!=" FAILURE_ANSWERED, backends[] = "cause=" FAILURE_ANSWERED;
 	char *of = NULL;
 	if (l->cluster && asprintf(&of, "cluster=%s", l->cluster) < 0)
 		return NULL;
-	char *words[] = {"show", "failures", TEXT_OF(LOOK_FAILURES), of};
-	json_t *rows = show_data(l->show, words, of ? 4 : 3);
+	char *words[] = {
+		"show", "failures", TEXT_OF(LOOK_FAILURES), of_backends ? backends : ours, of};
+	json_t *rows = show_data(l->show, words, of ? 5 : 4);
 	free(of);
 	return rows;
 }
 
-void look_write_failures(struct look *l)
+static void write_rows(struct look *l, const json_t *rows, bool of_backends)
 {
-	static const struct html_column columns[] = {{"When", false}, {"Cause", false},
+	static const struct html_column ours[] = {{"When", false}, {"Cause", false},
 		{"Frontend", false}, {"Cluster", false}, {"Endpoint", false}, {"Text", false},
 		{"Request id", false}};
-	json_t *rows = failures(l), *row;
-	size_t i;
+	static const struct html_column backends[] = {{"When", false}, {"Frontend", false},
+		{"Cluster", false}, {"Endpoint", false}, {"Text", false}, {"Request id", false}};
 	struct html_table t;
+	size_t i;
+	const json_t *row;
+	if (of_backends)
+		LOOK_TABLE(&t, l, "Answers of backends that failed, the newest first", backends);
+	else
+		LOOK_TABLE(&t, l, "Failed requests, the newest first", ours);
+	json_array_foreach(rows, i, row) write_failure(&t, row, !of_backends);
+	html_table_end(&t);
+}
+
+static void write_failures(struct look *l, const char *id, const char *title, bool of_backends)
+{
+	json_t *rows = failures(l, of_backends);
 	l->failed = l->failed || !rows;
-	look_section_begin(l, "failures", "Requests that failed here last");
+	look_section_begin(l, id, title);
 	if (!json_array_size(rows)) {
 		look_note(l, "There are none.");
 	} else {
 		fputs("<p><code>shuntctl why ID</code> tells all that is known of one.</p>",
 			l->out);
-		LOOK_TABLE(&t, l, "Failed requests, the newest first", columns);
-		json_array_foreach(rows, i, row) write_failure(&t, row);
-		html_table_end(&t);
+		write_rows(l, rows, of_backends);
 	}
 	look_section_end(l, 0, "");
 	json_decref(rows);
+}
+
+void look_write_failures(struct look *l)
+{
+	write_failures(l, "failures", "Requests that failed here last", false);
+}
+
+void look_write_failed_answers(struct look *l)
+{
+	write_failures(l, "answers", "Requests that backends failed last", true);
 }
 
 static void write_event(struct html_table *t, const json_t *row)

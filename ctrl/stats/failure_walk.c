@@ -6,7 +6,9 @@
 
 #include <stdlib.h>
 
-// Goes back through one worker's.
+#define RINGS 2 // of each worker
+
+// Goes back through one ring.
 struct reader {
 	const struct lb_failures *of;
 	uint64_t next; // number + 1 of what is read next
@@ -17,7 +19,7 @@ struct reader {
 struct failure_walk {
 	struct lb_failure told;
 	uint32_t n;
-	struct reader readers[]; // by worker
+	struct reader readers[]; // [RINGS * worker]
 };
 
 static void step(struct reader *r)
@@ -25,17 +27,26 @@ static void step(struct reader *r)
 	r->has = r->next > 0 && lb_failures_read(r->of, --r->next, &r->now);
 }
 
-struct failure_walk *failure_walk_new(const struct workers *workers)
+static void begin(struct reader *r, const struct lb_failures *of)
+{
+	r->of = of;
+	r->next = lb_failures_count(of);
+	step(r);
+}
+
+struct failure_walk *failure_walk_new(const struct workers *workers, enum failure_whose whose)
 {
 	uint32_t n = workers_count(workers);
-	struct failure_walk *w = calloc(1, sizeof(*w) + n * sizeof(w->readers[0]));
+	struct failure_walk *w = calloc(1, sizeof(*w) + RINGS * n * sizeof(w->readers[0]));
 	if (!w)
 		return NULL;
-	w->n = n;
+	w->n = RINGS * n;
 	for (uint32_t i = 0; i < n; i++) {
-		w->readers[i].of = workers_link(workers, i)->failures;
-		w->readers[i].next = lb_failures_count(w->readers[i].of);
-		step(&w->readers[i]);
+		const struct lb_link *link = workers_link(workers, i);
+		if (whose != FAILURE_BACKENDS)
+			begin(&w->readers[RINGS * i], link->failures);
+		if (whose != FAILURE_OURS)
+			begin(&w->readers[RINGS * i + 1], link->failed_answers);
 	}
 	return w;
 }
@@ -55,8 +66,14 @@ const struct lb_failure *failure_walk_next(struct failure_walk *w, uint32_t *ret
 	}
 	if (!last)
 		return NULL;
-	*ret_worker = (uint32_t)(last - w->readers);
+	*ret_worker = (uint32_t)(last - w->readers) / RINGS;
 	w->told = last->now;
 	step(last);
 	return &w->told;
+}
+
+const char *failure_cause(const struct lb_failure *f)
+{
+	return f->cause == LB_CAUSE_OK ? FAILURE_ANSWERED
+	                               : lb_cause_info((enum lb_cause)f->cause)->name;
 }

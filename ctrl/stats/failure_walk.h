@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last failures of all workers (lb/pick/failures.h) as one list, the newest first.
+// The last failures of all workers (lb/pick/failures.h), their own and those of backends, as one
+// list, the newest first.
 // Thread: ctrl.
 #pragma once
 
@@ -11,7 +12,14 @@
 struct failure_walk;
 struct workers;
 
-struct failure_walk *failure_walk_new(const struct workers *); // NULL = out of memory
+enum failure_whose { FAILURE_ALL, FAILURE_OURS, FAILURE_BACKENDS };
+
+struct failure_walk *failure_walk_new(
+	const struct workers *, enum failure_whose); // NULL = out of memory
 void failure_walk_free(struct failure_walk *); // NULL is fine
 // The next older one, valid until the next call; NULL = there is none.
 const struct lb_failure *failure_walk_next(struct failure_walk *, uint32_t *ret_worker);
+
+// Its cause's name; FAILURE_ANSWERED for one that is a backend's. Static.
+#define FAILURE_ANSWERED "answered"
+const char *failure_cause(const struct lb_failure *);

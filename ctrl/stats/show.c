@@ -171,11 +171,10 @@ static const struct command commands[] = {
 		"the same connections as TCP sees them: state, queues, window, round trip, "
 		"timeout, retransmissions",
 		show_tcp, NULL, NULL, true},
-	{"show failures", "[N] [cause=C] [cluster=C] [frontend=F]",
-		"the last requests that shuntd answered or cut itself, and why", show_failures,
-		NULL, NULL, true},
-	{"show errors", "[N] [cause=C] [cluster=C] [frontend=F]", "the same", show_failures, NULL,
-		NULL, true},
+	{"show failures", "[N] [cause=C] [cause!=C] [cluster=C] [frontend=F]",
+		"the last requests that failed, and why", show_failures, NULL, NULL, true},
+	{"show errors", "[N] [cause=C] [cause!=C] [cluster=C] [frontend=F]", "the same",
+		show_failures, NULL, NULL, true},
 	{"why", "ID",
 		"all that is known of a request that failed, by its x-request-id: route, "
 		"attempts, times, cause",

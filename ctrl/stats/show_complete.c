@@ -5,6 +5,7 @@
 #include "ctrl/base/printout.h"
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/conf/config.h"
+#include "ctrl/stats/failure_walk.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_inside.h"
 #include "lb/base/ip.h"
@@ -20,6 +21,7 @@
 struct completer {
 	const struct show *show;
 	const char *prefix; // of the last word
+	bool of_failures; // none of which is `ok`, as a request in a log may be
 	json_t *words; // texts
 };
 
@@ -95,7 +97,9 @@ static void add_frontends(struct completer *c, const char *before)
 
 static void add_causes(struct completer *c, const char *before)
 {
-	for (int i = 0; i < LB_N_CAUSES; i++)
+	if (c->of_failures)
+		add(c, before, FAILURE_ANSWERED, "");
+	for (int i = c->of_failures ? LB_CAUSE_OK + 1 : 0; i < LB_N_CAUSES; i++)
 		add(c, before, lb_cause_info((enum lb_cause)i)->name, "");
 }
 
@@ -187,6 +191,7 @@ static void look_at(struct completer *c, const struct show_usage *u, const struc
 		if (strcmp(args->words[n], w) != 0)
 			return;
 	}
+	c->of_failures = strstr(u->usage, "[cause!=") != NULL;
 	add_arguments(c, u, n_before > n ? args->words[n_before - 1] : "");
 }
 
@@ -198,7 +203,7 @@ json_t *show_complete(const struct show *s, struct show_args *args)
 			&args->err, "the words of a command must follow, the last of them begun");
 		return NULL;
 	}
-	struct completer c = {s, args->words[args->n - 1], json_array()};
+	struct completer c = {.show = s, .prefix = args->words[args->n - 1], .words = json_array()};
 	struct show_usage u;
 	for (size_t i = 0; c.words && show_usage_at(i, &u); i++)
 		look_at(&c, &u, args);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// show failures: the last requests that workers answered or cut themselves, the newest first.
+// show failures: the last requests that failed, whoever answered them, the newest first.
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/failure_walk.h"
 #include "ctrl/stats/show_inside.h"
@@ -7,6 +7,7 @@
 #include "lb/base/str.h"
 #include "lb/base/twheel.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,39 +25,74 @@ static const char *frontend_of(const struct show *s, const struct lb_failure *f)
 	return s->conf.config->frontends[f->frontend].name;
 }
 
+// Of a backend's answer its statuses, and what it says.
+static void set_text(json_t *row, const struct lb_failure *f)
+{
+	char text[sizeof(f->text) + 48] = "";
+	size_t len = 0, size = sizeof(text);
+	bool is_grpc = f->grpc_status != LB_FAILURE_NO_GRPC;
+	if (f->cause == LB_CAUSE_OK && (!is_grpc || (f->http_status && f->http_status != 200)))
+		len += (size_t)snprintf(text, size, "HTTP status %u", f->http_status);
+	if (f->cause == LB_CAUSE_OK && is_grpc)
+		len += (size_t)snprintf(text + len, size - len, "%sgRPC status %u", len ? ", " : "",
+			f->grpc_status);
+	snprintf(text + len, size - len, "%s%s", len && f->text[0] ? ": " : "", f->text);
+	show_set_text(row, "text", text);
+}
+
 static json_t *row_of(const struct show *s, uint32_t worker, const struct lb_failure *f)
 {
 	json_t *row = json_object();
 	json_object_set_new(row, "age_s", json_real(age_s(s, f)));
 	show_set_u64(row, "worker", worker);
 	show_set_text(row, "frontend", frontend_of(s, f));
-	show_set_text(row, "cause", lb_cause_info((enum lb_cause)f->cause)->name);
+	show_set_text(row, "cause", failure_cause(f));
 	show_set_text(row, "cluster", f->cluster);
 	show_set_address(row, "endpoint", f->has_backend ? &f->backend : NULL);
 	show_set_text(row, "id", f->id);
-	show_set_text(row, "text", f->text);
+	set_text(row, f);
 	return row;
 }
 
-// What rows have to be; NULL = anything.
+// What rows have to be, and what not; NULL = anything.
 struct wanted {
-	const char *cause, *cluster, *frontend;
+	const char *cause, *not_cause, *cluster, *frontend;
 	uint64_t n_rows;
 };
 
 static bool is_wanted(const struct show *s, const struct wanted *w, const struct lb_failure *f)
 {
-	return (!w->cause || strcmp(w->cause, lb_cause_info((enum lb_cause)f->cause)->name) == 0) &&
+	return (!w->cause || strcmp(w->cause, failure_cause(f)) == 0) &&
+	       (!w->not_cause || strcmp(w->not_cause, failure_cause(f)) != 0) &&
 	       (!w->cluster || strcmp(w->cluster, f->cluster) == 0) &&
 	       (!w->frontend || strcmp(w->frontend, frontend_of(s, f)) == 0);
 }
 
 static bool is_cause(const char *name)
 {
-	for (int i = 0; i < LB_N_CAUSES; i++)
+	if (strcmp(name, FAILURE_ANSWERED) == 0)
+		return true;
+	for (int i = LB_CAUSE_OK + 1; i < LB_N_CAUSES; i++)
 		if (strcmp(lb_cause_info((enum lb_cause)i)->name, name) == 0)
 			return true;
 	return false;
+}
+
+static bool check_cause(const char *cause, struct lb_err *err)
+{
+	if (!cause || is_cause(cause))
+		return true;
+	lb_err_set(err, "'%s' is not the name of a cause", cause);
+	return false;
+}
+
+// Whom to ask at all: either may have many that the other's are behind.
+static enum failure_whose whose(const struct wanted *w)
+{
+	if (w->cause)
+		return strcmp(w->cause, FAILURE_ANSWERED) == 0 ? FAILURE_BACKENDS : FAILURE_OURS;
+	bool not_theirs = w->not_cause && strcmp(w->not_cause, FAILURE_ANSWERED) == 0;
+	return not_theirs ? FAILURE_OURS : FAILURE_ALL;
 }
 
 // False = it is none of these.
@@ -65,8 +101,8 @@ static bool read_word(const char *word, struct wanted *ret)
 	const struct {
 		const char *key;
 		const char **to;
-	} keys[] = {{"cause=", &ret->cause}, {"cluster=", &ret->cluster},
-		{"frontend=", &ret->frontend}};
+	} keys[] = {{"cause=", &ret->cause}, {"cause!=", &ret->not_cause},
+		{"cluster=", &ret->cluster}, {"frontend=", &ret->frontend}};
 	const unsigned n_keys = sizeof(keys) / sizeof(keys[0]);
 	unsigned i = 0;
 	while (i < n_keys && strncmp(word, keys[i].key, strlen(keys[i].key)) != 0)
@@ -85,7 +121,7 @@ static void take_json(struct show_args *args)
 	}
 }
 
-// `[N] [cause=C] [cluster=C] [frontend=F] [json]`, each at most once.
+// `[N] [cause=C] [cause!=C] [cluster=C] [frontend=F] [json]`, each at most once.
 json_t *show_failures(const struct show *s, struct show_args *args)
 {
 	struct wanted wanted = {.n_rows = FALLBACK};
@@ -99,11 +135,9 @@ json_t *show_failures(const struct show *s, struct show_args *args)
 			return NULL;
 		}
 	}
-	if (wanted.cause && !is_cause(wanted.cause)) {
-		lb_err_set(&args->err, "'%s' is not the name of a cause", wanted.cause);
+	if (!check_cause(wanted.cause, &args->err) || !check_cause(wanted.not_cause, &args->err))
 		return NULL;
-	}
-	struct failure_walk *walk = failure_walk_new(s->conf.workers);
+	struct failure_walk *walk = failure_walk_new(s->conf.workers, whose(&wanted));
 	json_t *rows = walk ? json_array() : NULL;
 	const struct lb_failure *f;
 	uint32_t worker;

@@ -11,6 +11,12 @@
 
 #define MS_PER_US 1e-3
 
+// Null = it has none.
+static void set_status(json_t *o, const char *key, bool has, uint32_t status)
+{
+	json_object_set_new(o, key, has ? json_integer(status) : json_null());
+}
+
 static json_t *attempts_of(const struct lb_failure *f)
 {
 	json_t *rows = json_array();
@@ -22,8 +28,9 @@ static json_t *attempts_of(const struct lb_failure *f)
 		show_set_address(row, "endpoint", a->has_backend ? &a->backend : NULL);
 		json_object_set_new(row, "after_ms", json_real(a->after_us * MS_PER_US));
 		json_object_set_new(row, "took_ms", json_real(a->took_us * MS_PER_US));
-		show_set_text(row, "result", a->cause == LB_CAUSE_OK ? "answered" : cause);
-		show_set_u64(row, "grpc_status", a->grpc_status);
+		show_set_text(row, "result", a->cause == LB_CAUSE_OK ? FAILURE_ANSWERED : cause);
+		set_status(
+			row, "grpc_status", a->grpc_status != LB_FAILURE_NO_GRPC, a->grpc_status);
 		json_array_append_new(rows, row);
 	}
 	return rows;
@@ -48,9 +55,12 @@ static json_t *tell(const struct show *s, const struct lb_failure *f, uint32_t w
 		f->route_index == UINT32_MAX ? json_null() : json_integer(f->route_index));
 	show_set_text(o, "cluster", f->cluster);
 	show_set_address(o, "endpoint", f->has_backend ? &f->backend : NULL);
-	show_set_text(o, "cause", cause->name);
+	show_set_text(o, "cause", failure_cause(f));
 	show_set_text(o, "flag", cause->flag);
 	show_set_text(o, "text", f->text);
+	bool is_answered = f->cause == LB_CAUSE_OK, is_grpc = f->grpc_status != LB_FAILURE_NO_GRPC;
+	set_status(o, "http_status", is_answered && f->http_status, f->http_status);
+	set_status(o, "grpc_status", is_answered && is_grpc, f->grpc_status);
 	json_object_set_new(o, "took_ms",
 		json_real((double)((f->at_ns - f->began_ns) / NS_PER_US) * MS_PER_US));
 	show_set_u64(o, "n_attempts", f->n_attempts);
@@ -94,12 +104,12 @@ json_t *show_why(const struct show *s, struct show_args *args)
 		lb_err_set(&args->err, "expected one x-request-id, try help");
 		return NULL;
 	}
-	struct failure_walk *walk = failure_walk_new(s->conf.workers);
+	struct failure_walk *walk = failure_walk_new(s->conf.workers, FAILURE_ALL);
 	json_t *told = walk ? find(s, args->words[0], walk) : NULL;
 	if (walk && !told)
 		lb_err_set(&args->err,
 			"no request '%s': each worker keeps the last %d that it answered or cut "
-			"itself",
+			"itself, and as many that backends answered with a status of failure",
 			args->words[0], LB_FAILURES);
 	failure_walk_free(walk);
 	return told;

@@ -3,6 +3,7 @@
 
 #include "lb/base/arena.h"
 #include "lb/base/time.h"
+#include "lb/pick/answer.h"
 #include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 #include "proto/wire.h"
 
@@ -26,10 +27,6 @@ typedef Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceRequest Re
 
 #define MAX_ATTRIBUTES (32 + LB_TRACE_TAGS)
 #define SAMPLED 1 // flag of W3C Trace Context
-#define GRPC(code) (1u << (code))
-// What a server answers for: UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE and
-// DATA_LOSS, as the conventions for RPC have it.
-#define GRPC_SERVER_ERRORS (GRPC(2) | GRPC(4) | GRPC(12) | GRPC(13) | GRPC(14) | GRPC(15))
 
 struct attributes {
 	struct lb_arena *arena;
@@ -152,7 +149,7 @@ static struct outcome outcome_of(const struct lb_trace_record *r, uint16_t statu
 	if (cause != LB_CAUSE_OK && (is_client || !status))
 		o.is_error = true;
 	else if (r->is_grpc && grpc != LB_ACCESS_NO_GRPC)
-		o.is_error = is_client ? grpc != 0 : grpc < 32 && GRPC_SERVER_ERRORS >> grpc & 1;
+		o.is_error = is_client ? grpc != 0 : grpc < 32 && LB_GRPC_SERVER_ERRORS >> grpc & 1;
 	else
 		o.is_error = status >= (is_client ? 400 : 500);
 	return o;

@@ -3,6 +3,7 @@
 
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/leaf.h"
+#include "dataplane/proxy/local_reply.h"
 #include "dataplane/proxy/place.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/retry.h"
@@ -167,7 +168,8 @@ static bool is_time_the_clients(const struct proxy_request *r)
 static enum proxy_verdict judge_status(struct proxy_request *r, const struct h2_message *m)
 {
 	int status = proxy_retry_status_of(m);
-	r->answer = lb_answer_grpc(status);
+	if (r->answer == LB_ANSWER_NONE || proxy_retry_has_status(m)) // else the head's counts
+		r->answer = lb_answer_grpc(status);
 	if (status == GRPC_DEADLINE_EXCEEDED && is_time_the_clients(r))
 		return PROXY_UNJUDGED;
 	return status ? PROXY_BAD : PROXY_GOOD;
@@ -178,6 +180,8 @@ void proxy_accounting_answer(struct proxy_request *r, const struct h2_message *m
 	struct proxy_accounting *b = &r->accounting;
 	if (!r->is_grpc)
 		r->answer = lb_answer_http(m->status);
+	else if (m->status != 200) // a proxy's, say: trailers may know better
+		r->answer = lb_answer_grpc(proxy_grpc_of_http(m->status));
 	if (!r->is_grpc && m->status >= 500)
 		b->verdict = PROXY_BAD; // whatever comes
 	else if (m->end_stream)
@@ -191,6 +195,8 @@ void proxy_accounting_answer_data_end(struct proxy_request *r)
 	struct proxy_accounting *b = &r->accounting;
 	if (b->verdict == PROXY_UNJUDGED)
 		b->verdict = r->is_grpc ? PROXY_BAD : PROXY_GOOD; // gRPC's has a status
+	if (r->is_grpc && r->answer == LB_ANSWER_NONE)
+		r->answer = lb_answer_grpc(GRPC_UNKNOWN); // as its client has it
 }
 
 void proxy_accounting_answer_trailers(struct proxy_request *r, const struct h2_message *m)

@@ -150,10 +150,9 @@ static void send_fresh(struct proxy_request *r, const struct lb_leaf_layer *laye
 	if (!send_head(r, layer, u, head))
 		return;
 	// Without the copy it is as good, only never sent again.
-	if (!proxy_client_buffer_may_copy(&r->owner->buffer))
-		return;
-	bool kept = proxy_replay_put_head(r->proxy, &r->replay, head);
-	(void)kept;
+	if (!proxy_client_buffer_may_copy(&r->owner->buffer) ||
+		!proxy_replay_put_head(r->proxy, &r->replay, head))
+		proxy_replay_note(&r->replay, head);
 }
 
 static void send_stored(

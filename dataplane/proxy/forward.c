@@ -8,6 +8,7 @@
 #include "dataplane/proxy/reclaim.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
+#include "lb/pick/answer.h"
 
 // What comes in such pieces needs no larger window.
 #define NO_LARGE_PIECE 512
@@ -198,19 +199,23 @@ static bool try_again(struct proxy_request *r, const struct h2_message *m)
 // From here on there is no other attempt (RT-06).
 static void forward_answer(struct proxy_request *r, const struct h2_message *m)
 {
+	char room[PROXY_ID_MAX];
+	struct str id = {0};
 	if (!may_send_fields(r))
 		return;
 	proxy_leaf_end_retries(r);
+	if (lb_answer_is_failure(r->answer))
+		id = proxy_trail_answer(r, m, room);
 	if (!r->access.is_on || !proxy_access_answer(r, m->status))
 		proxy_replay_drop(r->proxy, &r->replay);
 	touch(r->client);
-	struct h2_message with_cookie;
-	if (r->session.set_cookie.len) {
-		if (!proxy_head_to_client(r, m, &with_cookie)) {
+	struct h2_message longer;
+	if (r->session.set_cookie.len || id.len) {
+		if (!proxy_head_to_client(r, m, id, &longer)) {
 			proxy_request_fail_overload(r);
 			return;
 		}
-		m = &with_cookie;
+		m = &longer;
 	}
 	if (!h2_stream_send_message(r->client, m)) {
 		proxy_request_fail_overload(r);
@@ -238,6 +243,16 @@ void proxy_forward_response_head(struct proxy_request *r, const struct h2_messag
 	proxy_request_leave(r);
 }
 
+// A call whose answer ends without trailers (gRPC over HTTP/2, "Responses"): nothing is left that
+// could carry an id.
+static __attribute__((noinline)) void note_no_trailers(struct proxy_request *r)
+{
+	char room[PROXY_ID_MAX];
+	const struct h2_message none = {.kind = H2_TRAILERS};
+	if (lb_answer_is_failure(r->answer))
+		(void)proxy_trail_answer(r, &none, room);
+}
+
 void proxy_forward_response_data(
 	struct h2_conn *h2, struct h2_stream *s, const uint8_t *data, size_t len, bool end_stream)
 {
@@ -259,6 +274,8 @@ void proxy_forward_response_data(
 	r->bodies.out += len;
 	if (end_stream) {
 		proxy_accounting_answer_data_end(r);
+		if (r->is_grpc)
+			note_no_trailers(r);
 		proxy_request_answered_all(r);
 	} else if (len > NO_LARGE_PIECE && h2_stream_is_short(s)) {
 		proxy_backend_answers_long(&r->proxy->backends[r->endpoint_id]);
@@ -270,10 +287,15 @@ void proxy_forward_response_data(
 
 void proxy_forward_response_trailers(struct proxy_request *r, const struct h2_message *m)
 {
+	char room[PROXY_ID_MAX];
+	struct h2_message longer;
 	proxy_request_enter(r);
 	touch(r->client);
 	proxy_accounting_answer_trailers(r, m);
 	if (may_send_fields(r)) {
+		if (r->is_grpc && lb_answer_is_failure(r->answer) &&
+			proxy_head_to_client(r, m, proxy_trail_answer(r, m, room), &longer))
+			m = &longer;
 		if (!h2_stream_send_message(r->client, m))
 			proxy_request_fail_overload(r);
 		else

@@ -162,14 +162,6 @@ static bool takes(struct writer *w, const struct field *f)
 		       (IS_ONE_OF(f->name, edge_names) || str_eq(f->name, EXTERNAL)));
 }
 
-static bool has(const struct h2_message *m, struct str name)
-{
-	for (size_t i = 0; i < m->n_fields; i++)
-		if (str_eq(m->fields[i].name, name))
-			return true;
-	return false;
-}
-
 static struct str address_text(struct writer *w, const struct ip_addr *ip)
 {
 	char text[IP_PORT_TEXT_MAX];
@@ -210,7 +202,7 @@ bool proxy_forwarded_write(const struct lb_forwarding *conf,
 	const struct proxy_forwarded_from *from, const struct h2_message *m,
 	const struct proxy_forwarded_room *room, struct h2_message *ret, struct ip_addr *ret_client)
 {
-	bool has_xfp = has(m, XFP);
+	bool has_xfp = field_find(m->fields, m->n_fields, XFP);
 	bool edge = conf->use_remote_address;
 	struct writer w = {.conf = conf,
 		.from = from,

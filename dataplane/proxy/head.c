@@ -113,20 +113,25 @@ bool proxy_head_to_backend(struct proxy_request *r, const struct h2_message *m,
 	return true;
 }
 
-bool proxy_head_to_client(
-	struct proxy_request *r, const struct h2_message *m, struct h2_message *ret)
+bool proxy_head_to_client(struct proxy_request *r, const struct h2_message *m,
+	struct str request_id, struct h2_message *ret)
 {
 	struct proxy *p = r->proxy;
 	const struct buf *set_cookie = &r->session.set_cookie;
 	*ret = *m;
 	if (m->n_fields > p->scratch.max_fields)
-		return false;
-	buf_copy_out(set_cookie, 0, p->scratch.bytes, set_cookie->len);
+		return !set_cookie->len;
+	struct field *out = p->scratch.fields;
 	for (size_t i = 0; i < m->n_fields; i++)
-		p->scratch.fields[i] = m->fields[i];
-	p->scratch.fields[m->n_fields] = (struct field){.name = STR("set-cookie"),
-		.value = {(const char *)p->scratch.bytes, set_cookie->len}};
+		*out++ = m->fields[i];
+	if (set_cookie->len) {
+		buf_copy_out(set_cookie, 0, p->scratch.bytes, set_cookie->len);
+		*out++ = (struct field){.name = STR("set-cookie"),
+			.value = {(const char *)p->scratch.bytes, set_cookie->len}};
+	}
+	if (request_id.len)
+		*out++ = (struct field){.name = STR("x-request-id"), .value = request_id};
 	ret->fields = p->scratch.fields;
-	ret->n_fields = m->n_fields + 1;
+	ret->n_fields = (size_t)(out - p->scratch.fields);
 	return true;
 }

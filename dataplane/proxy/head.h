@@ -23,6 +23,7 @@ uint64_t proxy_head_read(struct proxy_request *, const struct h2_message *);
 // proxy's scratch space until the next call here. Returns false if there are too many fields.
 [[nodiscard]] bool proxy_head_to_backend(struct proxy_request *, const struct h2_message *,
 	const struct lb_affinity_host *to, uint64_t left_ns, struct h2_message *ret);
-// Builds the answer of a request whose session sets a cookie (SA-18); likewise.
-[[nodiscard]] bool proxy_head_to_client(
-	struct proxy_request *, const struct h2_message *m, struct h2_message *ret);
+// Builds the answer or trailers with the cookie that the request's session sets (SA-18), and this
+// x-request-id (empty = none; left out if there are too many fields); likewise.
+[[nodiscard]] bool proxy_head_to_client(struct proxy_request *, const struct h2_message *m,
+	struct str request_id, struct h2_message *ret);

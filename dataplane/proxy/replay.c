@@ -114,9 +114,7 @@ struct str proxy_replay_request_id(const struct h2_message *m)
 	return STR("");
 }
 
-// The head is in chunks, which go before the request does.
-static __attribute__((noinline)) void note_large_head(
-	struct proxy_replay *r, const struct h2_message *m)
+__attribute__((noinline)) void proxy_replay_note(struct proxy_replay *r, const struct h2_message *m)
 {
 	struct h2_message brief = {.method = cut(m->method, NOTE_METHOD),
 		.authority = cut(m->authority, NOTE_AUTHORITY),
@@ -145,7 +143,7 @@ static uint32_t put_block(struct proxy *p, struct proxy_replay *r, const struct 
 		return (uint32_t)len;
 	}
 	if (!r->note_len)
-		note_large_head(r, m);
+		proxy_replay_note(r, m);
 	if (in_place)
 		buf_added(&r->bytes, len);
 	else if (!buf_append(&r->bytes, p->chunks, p->scratch.bytes, len))

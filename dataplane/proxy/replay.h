@@ -60,6 +60,8 @@ static inline size_t proxy_replay_body_len(const struct proxy_replay *r)
 // Returns false if chunks are exhausted; what was stored before stays.
 [[nodiscard]] bool proxy_replay_put_head(
 	struct proxy *, struct proxy_replay *, const struct h2_message *);
+// Keeps where it goes and its x-request-id, of one that is not to be stored.
+void proxy_replay_note(struct proxy_replay *, const struct h2_message *);
 [[nodiscard]] bool proxy_replay_put_body(
 	struct proxy *, struct proxy_replay *, const uint8_t *, size_t len);
 [[nodiscard]] bool proxy_replay_put_trailers(

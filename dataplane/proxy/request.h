@@ -132,7 +132,11 @@ struct proxy_request {
 	bool waits_for_ready : 1; // waits while its cluster fails
 	bool wait_field : 1; // has x-shunt-wait-for-ready fields, which are not forwarded
 	bool pick_failed : 1; // PICKING: the cluster failed at the last pick
+	bool has_id : 1; // id is drawn
+	bool failed_answer : 1; // its answer is kept as one of failure
 	struct proxy_replay replay; // from the end of this on, nothing is set to zero
+	uint64_t id[2]; // random: its x-request-id, where its client gave none and a log has none
+	uint64_t failed_number; // failed_answer: of its entry there
 	struct lb_failure_attempt tries[LB_FAILURE_ATTEMPTS]; // trail.n_tries, by turns
 	struct proxy_trace trace; // only if access.is_traced
 };

@@ -93,10 +93,12 @@ bool proxy_retry_must_rest(
 
 static const struct field *find(const struct h2_message *m, struct str name)
 {
-	for (size_t i = 0; i < m->n_fields; i++)
-		if (str_eq(m->fields[i].name, name))
-			return &m->fields[i];
-	return NULL;
+	return field_find(m->fields, m->n_fields, name);
+}
+
+bool proxy_retry_has_status(const struct h2_message *answer)
+{
+	return find(answer, STR("grpc-status"));
 }
 
 int proxy_retry_status_of(const struct h2_message *answer)

@@ -42,6 +42,7 @@ bool proxy_retry_must_rest(
 // the policy wants another attempt after *ret_delay_ns; the call has then counted it.
 bool proxy_retry_status(struct proxy_request *, int grpc_status, const struct h2_message *answer,
 	uint64_t *ret_delay_ns);
+bool proxy_retry_has_status(const struct h2_message *answer); // a field says it
 // Returns the gRPC status of an answer of HEADERS alone, as its client would read it; -1 = none.
 int proxy_retry_status_of(const struct h2_message *answer);
 // True if a body of body_len bytes may be kept for another attempt.

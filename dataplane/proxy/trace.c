@@ -51,10 +51,8 @@ static struct str header_of(const struct h2_message *m, struct str name)
 	default:
 		break;
 	}
-	for (size_t i = 0; i < m->n_fields; i++)
-		if (str_eq(m->fields[i].name, name))
-			return m->fields[i].value;
-	return (struct str){NULL, 0};
+	const struct field *f = field_find(m->fields, m->n_fields, name);
+	return f ? f->value : (struct str){NULL, 0};
 }
 
 void proxy_trace_tags(

@@ -30,7 +30,7 @@ void proxy_trail_try(struct proxy_request *, enum lb_cause, int grpc_status);
 // It found nobody to be sent to, and counts as an attempt.
 void proxy_trail_pick_failed(struct proxy_request *, int grpc_status);
 
-// The client's x-request-id, or a new one: borrowed from the request or from room, which has
+// The client's x-request-id, else a new one: borrowed from the request or from room, which has
 // PROXY_ID_MAX bytes.
 struct str proxy_trail_id(struct proxy_request *, char *room);
 // Sets the texts of where it came from and went, but not that of its failure; borrowed until the
@@ -40,6 +40,10 @@ uint32_t proxy_trail_texts(const struct proxy_request *, struct str texts[LB_FAI
 // The proxy ends it, with this reply if there is none yet.
 void proxy_trail_fail(struct proxy_request *, const struct proxy_reply *, struct str id);
 
-// The same for one that is refused before anything is kept of it; returns its id.
+// The backend answers it with a status of failure, in a head or in trailers (OPS-276). Returns the
+// x-request-id that they are to have; empty = they have one.
+struct str proxy_trail_answer(struct proxy_request *, const struct h2_message *, char *room);
+
+// As proxy_trail_fail() for one that is refused before anything is kept of it; returns its id.
 struct str proxy_trail_refuse(
 	struct proxy_client *, const struct h2_message *, const struct proxy_reply *, char *room);

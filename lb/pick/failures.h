@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last requests of a worker that the proxy itself answered or cut, with the details that their
-// clients may not see. A ring: new ones go over the oldest, and whoever reads an entry that is
-// written meanwhile notices.
+// The last requests of a worker that failed, with the details that their clients may not see. A
+// ring: new ones go over the oldest, and whoever reads an entry that is written meanwhile notices.
 // Thread: one writes; any may read.
 #pragma once
 
@@ -14,6 +13,7 @@
 
 #define LB_FAILURES 1024 // that a worker keeps
 #define LB_FAILURE_ID_MAX 64
+#define LB_FAILURE_NO_GRPC 255
 #define LB_FAILURE_ATTEMPTS 5 // that are kept of each, the last ones
 
 // What is kept of each text, with the NUL at its end; longer ones are cut.
@@ -37,7 +37,7 @@ struct lb_failure_attempt {
 	uint32_t after_us; // its begin, from the request's
 	uint32_t took_us;
 	uint8_t cause; // enum lb_cause; OK = the backend answered, with grpc_status
-	uint8_t grpc_status;
+	uint8_t grpc_status; // LB_FAILURE_NO_GRPC = the backend answered in plain HTTP
 	bool has_backend;
 };
 
@@ -45,9 +45,12 @@ struct lb_failure {
 	uint64_t began_ns, at_ns; // of the worker's clock; at its end
 	struct ip_port backend;
 	uint16_t frontend;
-	uint8_t cause; // enum lb_cause
+	uint8_t cause; // enum lb_cause; OK = the backend answered so
 	bool has_backend; // one was chosen
 	uint8_t n_kept; // of attempts[]
+	// Of the backend's answer, if that is the cause.
+	uint8_t grpc_status; // LB_FAILURE_NO_GRPC = plain HTTP
+	uint16_t http_status; // 0 = not known
 	uint32_t n_attempts; // in all
 	uint32_t route_index; // in its virtual host's resource; UINT32_MAX = not known
 	_Alignas(8) struct lb_failure_attempt attempts[LB_FAILURE_ATTEMPTS];

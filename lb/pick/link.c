@@ -45,10 +45,11 @@ struct lb_link *lb_link_new(uint32_t worker, int core, struct lb_shared *shared)
 	l->members = cacheline_alloc(LB_MAX_MEMBERS, sizeof(l->members[0]));
 	l->loads = cacheline_alloc(LB_MAX_LOADS, sizeof(l->loads[0]));
 	l->failures = lb_failures_new();
+	l->failed_answers = lb_failures_new();
 	l->inflight = lb_inflight_new();
 	if (!l->clusters || !l->times || !l->frontends || !l->vhosts || !l->inflight)
 		goto err;
-	if (!l->endpoints || !l->members || !l->loads || !l->failures)
+	if (!l->endpoints || !l->members || !l->loads || !l->failures || !l->failed_answers)
 		goto err;
 	if (spsc_init(&l->commands, sizeof(struct lb_command), LB_LINK_COMMANDS) ||
 		spsc_init(&l->events, sizeof(struct lb_event), LB_LINK_EVENTS))
@@ -73,6 +74,7 @@ void lb_link_free(struct lb_link *l)
 	cacheline_free(l->members);
 	cacheline_free(l->loads);
 	lb_failures_free(l->failures);
+	lb_failures_free(l->failed_answers);
 	lb_inflight_free(l->inflight);
 	lb_access_free(l->access);
 	lb_trace_free(l->trace);

@@ -231,7 +231,9 @@ struct lb_link {
 	struct lb_endpoint_counters *endpoints; // [LB_MAX_ENDPOINTS] w: worker (relaxed), r: ctrl
 	struct lb_member_counters *members; // [LB_MAX_MEMBERS] w: worker (relaxed), r: ctrl
 	struct lb_load_counters *loads; // [LB_MAX_LOADS] likewise; 0 is unused
-	struct lb_failures *failures; // w: worker, r: ctrl
+	// Requests that the proxy itself answered or cut, and those that a backend answered with a
+	// status of failure: apart, so that many of these leave those there. w: worker, r: ctrl
+	struct lb_failures *failures, *failed_answers;
 	struct lb_inflight *inflight; // owned; w: as it says
 	struct lb_ping ping; // w: as it says
 	// owned; NULL = neither access logs nor traces. Set before the worker starts

@@ -2,18 +2,21 @@
 """What operators are told of single requests and of what happens, with the tools that they have."""
 
 import json
+import pathlib
 import re
 import signal
 import sys
 
 import pytest
 
+import resources
 from agent import Agent
 from lab import LabError, wait_until
 from resources import route
 from testbed import PORT, VIP
 from world import RPC_PORT, rpc_address
 
+HERE = pathlib.Path(__file__).resolve().parent
 SLOW_MS = 300
 TIMEOUT_S = 10
 
@@ -71,6 +74,43 @@ def test_ops_50_why_a_request_failed_by_the_id_of_its_answer(failing):
     wait_until(lambda: f'id="{made}"' in failing.bed.daemon.output(), TIMEOUT_S, "the line in the log")
     with pytest.raises(LabError, match="no request 'nobody'"):
         failing.bed.shuntctl("why", "nobody")
+    client.process.stop()
+
+
+def test_ops_276_what_a_backend_answered_can_be_asked_for(make_world, lab):
+    """gRPC's status with and without a head before it, by a real server, and HTTP's 500 in HTTP/1.1 and HTTP/2."""
+    sick, says = rpc_address(2), lab.dir / "says"
+    says.write_text("500")
+    world = make_world(extra_routes=[route("/calls/", "rpc"), route("/healthz", "sick")],
+                       extra=[resources.cluster("sick"), resources.endpoints("sick", (sick, RPC_PORT))])
+    world.bed.add_backend_address(sick)
+    backend = lab.start("backends", "sick", [sys.executable, HERE / "health_backend.py", "http", f"{sick}:{RPC_PORT}",
+                                             says])
+    world.bed.wait_connect("backends", sick, RPC_PORT, backend)
+    world.start()
+    calls = Agent(lab, "client", "calls", "grpc_agent.py")
+    for script, own, http in (("14", "ticket 21", 200), ("13head", "", None)):
+        metadata = [["x-script", script], *([["x-request-id", own]] if own else [])]
+        answer, = calls.ask(target=f"{VIP}:{PORT}", calls=[
+            {"authority": "calls.example", "path": "/calls/any", "metadata": metadata}])
+        told = why(world, dict([*answer["initial"], *answer["trailing"]])["x-request-id"])
+        assert told["id"] == own or len(told["id"]) == 36 and not own, told
+        expected = {"cause": "answered", "flag": "-", "grpc_status": int(script[:2]), "http_status": http,
+                    "text": "attempt 0 at rpc-1", "path": "/calls/any", "cluster": "rpc", "n_attempts": 1}
+        assert {key: told[key] for key in expected} == expected, told
+        assert [row["result"] for row in told["attempts"]] == ["answered"], told
+    calls.process.stop()
+    client = Agent(lab, "client", "client", "h2_agent.py")
+    told = why(world, dict(ask(client, "/healthz")["fields"])["x-request-id"])
+    assert (told["http_status"], told["grpc_status"], told["endpoint"]) == (500, None, f"{sick}:{RPC_PORT}"), told
+    head = lab.exec("client", ["curl", "-sS", "--http1.1", "--max-time", "20", "-D-", "-o", "/dev/null",
+                               f"http://{VIP}:{PORT}/healthz"]).stdout
+    assert head.startswith("HTTP/1.1 500 "), head
+    assert why(world, re.search(r"^x-request-id: (.*?)\r?$", head, re.M)[1])["http_status"] == 500
+    assert "x-request-id" not in dict(ask(client, "/mark")["fields"])
+    rows = json.loads(world.bed.shuntctl("show", "errors", "cause=answered", "json"))["data"]
+    assert [row["text"] for row in rows] == ["HTTP status 500", "HTTP status 500", "gRPC status 13: attempt 0 at rpc-1",
+                                             "gRPC status 14: attempt 0 at rpc-1"], rows
     client.process.stop()
 
 

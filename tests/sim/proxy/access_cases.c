@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What access logs are told of requests, one situation a test (OPS-30..OPS-34, OPS-40).
 #include "lb/pick/access_set.h"
+#include "lb/pick/failures.h"
 #include "lb/pick/link.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
@@ -162,6 +163,33 @@ static void ops_34_replies_of_our_own_carry_an_id(void **state)
 	world_free(w);
 }
 
+// In the line, in the answer and where `why` looks.
+static void ops_276_a_backends_failure_has_one_id_everywhere(void **state)
+{
+	for (int i = 0; i < 3; i++) {
+		struct world *w = logged_world(&errors);
+		struct lb_access_record r;
+		struct lb_failure kept;
+		for (unsigned b = 0; i == 2 && b < w->conf.n_backends; b++)
+			w->backends[b].request_id = "backends";
+		struct ask *a = world_ask(w, "one", KIND_ECHO, 10);
+		if (i == 1)
+			a->extra[0] =
+				(struct field){.name = STR("x-request-id"), .value = STR("mine")};
+		a->fail = "1 status 14";
+		client_ask(&w->clients[0], a);
+		finish(w);
+		next(w, &r);
+		assert_int_equal(r.brief.grpc_status, 14);
+		assert_text(&r, LB_ACCESS_REQUEST_ID, a->request_id);
+		assert_true(lb_failures_read(w->link->failed_answers, 0, &kept));
+		assert_string_equal(kept.id, a->request_id);
+		if (i)
+			assert_string_equal(kept.id, i == 1 ? "mine" : "backends");
+		world_free(w);
+	}
+}
+
 static void requests_above_the_limit_are_told(void **state)
 {
 	struct world_conf conf = world_conf_default(7);
@@ -276,6 +304,7 @@ RUN_SUITE("proxy/access", cmocka_unit_test(ops_30_a_call_is_told_with_all_that_i
 	cmocka_unit_test(ops_31_only_what_fails_is_told),
 	cmocka_unit_test(ops_33_long_heads_and_long_bodies_lose_nothing),
 	cmocka_unit_test(ops_34_replies_of_our_own_carry_an_id),
+	cmocka_unit_test(ops_276_a_backends_failure_has_one_id_everywhere),
 	cmocka_unit_test(requests_above_the_limit_are_told),
 	cmocka_unit_test(ops_40_a_request_is_told_to_the_logs_that_its_listener_has_at_its_end),
 	cmocka_unit_test(ops_40_the_log_of_shunt_yaml_is_told_with_its_own_filter_beside_others),

@@ -136,7 +136,10 @@ static void send_head(struct h2_stream *s, struct job *j, uint16_t status, bool 
 
 static void send_trailers(struct h2_stream *s, struct job *j)
 {
-	struct field fields[3] = {{.name = STR("grpc-status"), .value = STR("0")},
+	char status[8] = "0";
+	if (strcmp(j->fail_how, "trailer") == 0)
+		snprintf(status, sizeof(status), "%d", j->fail_code);
+	struct field fields[3] = {{.name = STR("grpc-status"), .value = str_from(status)},
 		{.name = STR("x-late-bin"), .value = STR("AAECAw==")}};
 	struct h2_message m = {.kind = H2_TRAILERS, .fields = fields, .n_fields = 2};
 	if (j->backend->report)
@@ -186,8 +189,11 @@ static void send_status(struct h2_stream *s, struct job *j, uint16_t http_status
 {
 	char text[8];
 	int len = snprintf(text, sizeof(text), "%d", grpc_status);
-	struct field fields[4] = {{.name = STR("content-type"), .value = STR("application/grpc")}};
+	struct field fields[5] = {{.name = STR("content-type"), .value = STR("application/grpc")}};
 	size_t n = 1;
+	if (j->backend->request_id)
+		fields[n++] = (struct field){
+			.name = STR("x-request-id"), .value = str_from(j->backend->request_id)};
 	if (grpc_status >= 0)
 		fields[n++] =
 			(struct field){.name = STR("grpc-status"), .value = {text, (size_t)len}};
@@ -206,6 +212,28 @@ static void send_status(struct h2_stream *s, struct job *j, uint16_t http_status
 	CHECK(h2_stream_send_message(s, &m));
 }
 
+// As a proxy in front of a server does: a body, and no trailers; `cut`: nor its end; `stall`: nor
+// anything else.
+static void send_page(struct h2_stream *s, struct job *j)
+{
+	struct field fields[2] = {{.name = STR("content-type"), .value = STR("text/html")},
+		{.name = STR("x-request-id")}};
+	static const uint8_t body[] = "<p>not here";
+	const struct h2_message m = {.kind = H2_RESPONSE,
+		.status = (uint16_t)j->fail_code,
+		.content_length = -1,
+		.fields = fields,
+		.n_fields = j->backend->request_id ? 2 : 1};
+	bool is_whole = strcmp(j->fail_how, "page") == 0;
+	if (j->backend->request_id)
+		fields[1].value = str_from(j->backend->request_id);
+	j->is_over = true;
+	CHECK(h2_stream_send_message(s, &m));
+	CHECK(h2_stream_send_data(s, body, sizeof(body) - 1, is_whole));
+	if (strcmp(j->fail_how, "cut") == 0)
+		h2_stream_reset(s, H2_INTERNAL_ERROR);
+}
+
 static bool fails_late(const struct job *j)
 {
 	return j->fail_times && strcmp(j->fail_how, "late") == 0;
@@ -215,7 +243,7 @@ static bool fails_late(const struct job *j)
 static bool fail_as_asked(struct h2_stream *s, struct job *j)
 {
 	struct backend_conn *c = h2_conn_user(h2_stream_conn(s));
-	if (seen(j)->n_failed >= j->fail_times) {
+	if (seen(j)->n_failed >= j->fail_times || strcmp(j->fail_how, "trailer") == 0) {
 		j->fail_times = 0;
 		return false;
 	}
@@ -231,6 +259,9 @@ static bool fail_as_asked(struct h2_stream *s, struct job *j)
 		send_status(s, j, 200, j->fail_code);
 	} else if (strcmp(j->fail_how, "http") == 0) {
 		send_status(s, j, (uint16_t)j->fail_code, -1);
+	} else if (strcmp(j->fail_how, "page") == 0 || strcmp(j->fail_how, "cut") == 0 ||
+		   strcmp(j->fail_how, "stall") == 0) {
+		send_page(s, j);
 	} else if (strcmp(j->fail_how, "reset") == 0) {
 		seen(j)->n_delivered -= j->fail_code == H2_REFUSED_STREAM;
 		h2_stream_reset(s, (enum h2_error)j->fail_code);
@@ -379,6 +410,8 @@ static void on_data(
 static void on_sent(struct h2_conn *h2, struct h2_stream *s, size_t n)
 {
 	struct job *j = h2_stream_user(s);
+	if (j->is_over)
+		return;
 	if (echoes(j))
 		h2_stream_consumed(s, n);
 	else if (is(j, "resetlate") && !h2_stream_queued(s))

@@ -36,7 +36,8 @@ enum kind {
 // and after it perhaps a grpc-retry-pushback-ms, of attempt n alone with "@n". How: `status`
 // (Trailers-Only with this gRPC status), `http` (HEADERS alone with this HTTP status), `reset`
 // (RST_STREAM with this code), `late` (like status, but after the request's last byte), `lose` (the
-// connection breaks), `hint` (the same after an informational response).
+// connection breaks), `hint` (the same after an informational response), `page`, `cut` and `stall`
+// (a body with this HTTP status: whole, reset after it, or nothing after it).
 
 #define ASK_TO_WAIT "x-shunt-wait-for-ready"
 
@@ -123,6 +124,7 @@ struct backend {
 	bool mute; // answers nothing
 	bool deaf; // reads nothing from TCP
 	bool sets_cookies; // BACKENDS_COOKIE in each answer
+	const char *request_id; // x-request-id of its answers that fail as asked; NULL = none
 	uint32_t leaves_after; // requests of a connection, then GOAWAY; 0 = never
 	// Resets of streams that a connection lets pass, and as many a second; then it is closed,
 	// as by nghttpd. 0 = any number.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the status page says of traffic: the worst first, how much is left out, names as text.
 #include "ctrl/base/events.h"
-#include "ctrl/page/look.h"
+#include "ctrl/page/look_inside.h"
 #include "ctrl/stats/show.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/link.h"
@@ -68,6 +68,18 @@ static void fail_one(struct world *w, const char *cluster, const char *id, const
 	lb_failures_add(w->link->failures, &f, texts);
 }
 
+static void answer_one(struct world *w, const char *cluster, const char *id, const char *why)
+{
+	const struct lb_failure f = {.at_ns = twheel_now(w->wheel),
+		.cause = LB_CAUSE_OK,
+		.http_status = 502,
+		.grpc_status = 14};
+	const struct str texts[LB_FAILURE_N_TEXTS] = {[LB_FAILURE_cluster] = str_from(cluster),
+		[LB_FAILURE_text] = str_from(why),
+		[LB_FAILURE_id] = str_from(id)};
+	lb_failures_add(w->link->failed_answers, &f, texts);
+}
+
 // OPS-170
 static void ops_170_hostile_names_are_text_wherever_they_stand(void **state)
 {
@@ -77,12 +89,13 @@ static void ops_170_hostile_names_are_text_wherever_they_stand(void **state)
 	const char *const names[] = {EVIL, "fine"};
 	page_give(w, names, 2);
 	fail_one(w, EVIL, EVIL, EVIL);
+	answer_one(w, EVIL, EVIL, EVIL);
 	events_add(page_events, 1, LOG_LEVEL_WARN, EVIL, EVIL);
 	char *text = look(NULL, &past);
 	assert_null(strstr(text, "<script"));
 	assert_null(strstr(text, "onclick='"));
 	assert_int_equal(
-		count(text, "&lt;script&gt;alert(1)&lt;/script&gt;&quot; onclick=&#39;"), 6);
+		count(text, "&lt;script&gt;alert(1)&lt;/script&gt;&quot; onclick=&#39;"), 9);
 	expect(text, "href=\"/?cluster=%3Cscript%3Ealert%281%29%3C%2Fscript%3E%22%20onclick");
 	free(text);
 	text = look(EVIL, &past);
@@ -182,6 +195,7 @@ static void failures_and_events_are_told_the_newest_first(void **state)
 	const char *failures = section(text, "failures");
 	assert_true(strstr(failures, "id-2") < strstr(failures, "id-1"));
 	expect(failures, "3 s ago");
+	expect(section(text, "answers"), "There are none.");
 	const char *events = section(text, "events");
 	assert_true(strstr(events, ">two<") < strstr(events, ">one<"));
 	free(text);
@@ -189,6 +203,26 @@ static void failures_and_events_are_told_the_newest_first(void **state)
 	failures = section(text, "failures");
 	expect(failures, "id-1");
 	assert_null(strstr(failures, "id-2"));
+	free(text);
+	look_past_free(past);
+}
+
+static void ops_276_what_backends_answered_stands_apart(void **state)
+{
+	struct world *w = *state;
+	struct look_past *past = NULL;
+	page_give_many(w, 1, "");
+	fail_one(w, "c000", "ours", "none is there");
+	for (int i = 0; i < LOOK_FAILURES; i++)
+		answer_one(w, "c000", "theirs", "gone");
+	char *text = look(NULL, &past);
+	const char *failures = section(text, "failures");
+	expect(failures, "ours");
+	assert_null(strstr(failures, "theirs"));
+	const char *answers = section(text, "answers");
+	expect(answers, "HTTP status 502, gRPC status 14: gone");
+	assert_int_equal(count(answers, "theirs"), LOOK_FAILURES);
+	assert_null(strstr(answers, "ours"));
 	free(text);
 	look_past_free(past);
 }
@@ -267,6 +301,7 @@ RUN_SUITE("ctrl/page/look", CASE(ops_170_hostile_names_are_text_wherever_they_st
 	CASE(a_little_more_traffic_moves_no_row),
 	CASE(endpoints_that_fail_are_told_and_of_one_cluster_all),
 	CASE(failures_and_events_are_told_the_newest_first),
+	CASE(ops_276_what_backends_answered_stands_apart),
 	CASE(workers_and_pools_are_told_with_what_is_wrong),
 	CASE(ops_172_clusters_come_and_go_between_the_steps_of_a_look),
 	CASE(ops_172_a_look_has_a_step_for_each_cluster))

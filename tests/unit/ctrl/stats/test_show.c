@@ -448,6 +448,77 @@ static void why_tells_all_of_the_newest_with_the_id(void **state)
 	free(text);
 }
 
+static void answered(struct world *w, const char *id, uint16_t http, uint8_t grpc, const char *text)
+{
+	const struct lb_failure f = {.at_ns = twheel_now(w->wheel),
+		.cause = LB_CAUSE_OK,
+		.http_status = http,
+		.grpc_status = grpc,
+		.n_attempts = 1,
+		.n_kept = 1,
+		.attempts = {{.cause = LB_CAUSE_OK, .grpc_status = grpc}}};
+	const struct str texts[LB_FAILURE_N_TEXTS] = {
+		[LB_FAILURE_text] = str_from(text), [LB_FAILURE_id] = str_from(id)};
+	lb_failures_add(w->link->failed_answers, &f, texts);
+}
+
+static void assert_status(const json_t *told, const char *key, int status)
+{
+	const json_t *value = json_object_get(told, key);
+	assert_true(status ? json_integer_value(value) == status : json_is_null(value));
+}
+
+static const char *nth_text(json_t *rows, size_t i)
+{
+	return text_at(json_array_get(rows, i), "text");
+}
+
+static void ops_276_what_backends_answered_is_told_beside_and_moves_nothing_away(void **state)
+{
+	struct world *w = *state;
+	twheel_advance(w->wheel, 5 * NS_PER_SECOND);
+	fail_as(w, "ours", "ours");
+	for (int i = 0; i < LB_FAILURES; i++)
+		answered(w, "many", 503, LB_FAILURE_NO_GRPC, "");
+	answered(w, "proxied", 502, 14, "");
+	answered(w, "call", 0, 14, "gone");
+	static const struct {
+		const char *command, *cause;
+		int http, grpc;
+	} cases[] = {{"why ours json", "upstream_lost", 0, 0},
+		{"why many json", "answered", 503, 0}, {"why proxied json", "answered", 502, 14},
+		{"why call json", "answered", 0, 14}};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *told = show_world_ask(w, cases[i].command);
+		assert_string_equal(text_at(told, "cause"), cases[i].cause);
+		assert_status(told, "http_status", cases[i].http);
+		assert_status(told, "grpc_status", cases[i].grpc);
+		if (i)
+			assert_status(json_array_get(json_object_get(told, "attempts"), 0),
+				"grpc_status", cases[i].grpc);
+		json_decref(told);
+	}
+	json_t *rows = show_world_ask(w, "show errors 2000 cause=answered json");
+	assert_int_equal(json_array_size(rows), LB_FAILURES);
+	assert_string_equal(nth_text(rows, 0), "gRPC status 14: gone");
+	assert_string_equal(nth_text(rows, 1), "HTTP status 502, gRPC status 14");
+	assert_string_equal(nth_text(rows, 2), "HTTP status 503");
+	json_decref(rows);
+	rows = show_world_ask(w, "show errors 1 cause!=answered json");
+	assert_int_equal(json_array_size(rows), 1);
+	assert_string_equal(nth_text(rows, 0), "ours");
+	json_decref(rows);
+	rows = show_world_ask(w, "show errors 2000 json");
+	assert_int_equal(json_array_size(rows), LB_FAILURES + 1);
+	json_decref(rows);
+	static const char *const wrong[] = {"show errors cause=ok", "show errors cause!=ok"};
+	for (size_t i = 0; i < 2; i++) {
+		char *text = show_answer(w->show, &somebody, wrong[i], &no_follow);
+		assert_int_equal(strncmp(text, "error: 'ok' is not", 18), 0);
+		free(text);
+	}
+}
+
 static void assert_added(struct stats_follow *follow, const char *end)
 {
 	struct evbuffer *out = evbuffer_new();
@@ -550,5 +621,6 @@ RUN_SUITE("ctrl/show", CASE(info_says_what_each_frontend_waits_for),
 	CASE(xds_says_what_is_in_which_state_and_since_when),
 	CASE(pools_are_told_with_what_is_free_in_each), CASE(failures_are_told_the_newest_first),
 	CASE(failures_are_told_by_cause_cluster_and_frontend),
+	CASE(ops_276_what_backends_answered_is_told_beside_and_moves_nothing_away),
 	CASE(why_tells_all_of_the_newest_with_the_id), CASE(events_are_told_with_their_time),
 	CASE(events_are_followed_and_lost_ones_counted))

@@ -102,6 +102,10 @@ static void ops_123_names_are_completed_as_the_daemon_knows_them(void **state)
 	check_answer("complete show requests cluster=g", "cluster=green\n");
 	check_answer("complete show requests frontend=", "frontend=web\nfrontend=api\n");
 	check_answer("complete show failures cause=no_h", "cause=no_healthy\n");
+	check_answer("complete show failures cause=o",
+		"cause=overflow\ncause=over_share\ncause=overload\n");
+	check_answer("complete show failures cause!=a", "cause!=answered\n");
+	check_answer("complete log cause=ok", "cause=ok\n");
 	check_answer("complete show routes --frontend \"\"", "web\napi\n");
 	check_answer("complete drain \"\"", "frontend\nall\n");
 	check_answer("complete drain frontend a", "api\n");
@@ -194,7 +198,7 @@ static void ops_120_errors_say_what_is_wrong_with_a_condition(void **state)
 		"show info state=ready", "error: unexpected argument 'state=ready', try help\n");
 	check_answer("show failures cluster=a cluster=b", "error: cluster is given twice\n");
 	check_answer(
-		"show failures cluster=a cause!=ok json", "{\"schema_version\":1,\"data\":[]}\n");
+		"show failures cluster=a text!=ok json", "{\"schema_version\":1,\"data\":[]}\n");
 }
 
 // Those of a table that does not have the column go.
