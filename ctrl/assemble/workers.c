@@ -196,7 +196,19 @@ void workers_cluster_totals(const struct workers *w, uint32_t id, struct cluster
 		ret->queued += counter_read(&c->queued);
 		for (int cause = 0; cause < LB_N_CAUSES; cause++)
 			ret->ended[cause] += counter_read(&c->ended[cause]);
+		if (counter_read(&c->started)) // else they are not resident
+			ret->bad += counter_read(&w->ends[i].link->times[id].bad);
 	}
+}
+
+uint64_t workers_bad_answers(const struct workers *w, uint32_t worker, uint32_t n_frontends)
+{
+	const struct lb_link *link = w->ends[worker].link;
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < n_frontends; i++)
+		if (counter_read(&link->counters.frontend_requests[i])) // likewise
+			n += counter_read(&link->frontends[i].bad);
+	return n;
 }
 
 static void gather_bodies(struct lb_bodies *sum, const struct lb_bodies *from)
@@ -213,6 +225,7 @@ void workers_cluster_times(const struct workers *w, uint32_t id, struct lb_clust
 		gather_bodies(&ret->bodies, &t->bodies);
 		for (int answer = 0; answer < LB_N_ANSWERS; answer++)
 			ret->answers[answer] += counter_read(&t->answers[answer]);
+		ret->bad += counter_read(&t->bad);
 		histogram_gather(&ret->request, &t->request);
 		histogram_gather(&ret->added, &t->added);
 		histogram_gather(&ret->attempt, &t->attempt);
@@ -225,6 +238,7 @@ void cluster_times_since(struct lb_cluster_times *t, const struct lb_cluster_tim
 	t->bodies.out -= before->bodies.out;
 	for (int answer = 0; answer < LB_N_ANSWERS; answer++)
 		t->answers[answer] -= before->answers[answer];
+	t->bad -= before->bad;
 	histogram_since(&t->request, &before->request);
 	histogram_since(&t->added, &before->added);
 	histogram_since(&t->attempt, &before->attempt);
@@ -241,6 +255,7 @@ void workers_frontend_times(
 			ret->ended[cause] += counter_read(&t->ended[cause]);
 		for (int answer = 0; answer < LB_N_ANSWERS; answer++)
 			ret->answers[answer] += counter_read(&t->answers[answer]);
+		ret->bad += counter_read(&t->bad);
 		histogram_gather(&ret->request, &t->request);
 		histogram_gather(&ret->added, &t->added);
 	}
@@ -251,6 +266,7 @@ void cluster_totals_since(struct cluster_totals *t, const struct cluster_totals 
 	t->started -= before->started;
 	for (int cause = 0; cause < LB_N_CAUSES; cause++)
 		t->ended[cause] -= before->ended[cause];
+	t->bad -= before->bad;
 }
 
 uint64_t workers_cluster_active(const struct workers *w, uint32_t id)

@@ -50,6 +50,7 @@ uint64_t workers_counter(const struct workers *, const char *group, const char *
 struct cluster_totals {
 	uint64_t started, active, queued;
 	uint64_t ended[LB_N_CAUSES];
+	uint64_t bad; // of LB_CAUSE_OK, those that a backend answered that it failed
 };
 void workers_cluster_totals(
 	const struct workers *, uint32_t cluster_id, struct cluster_totals *ret);
@@ -61,6 +62,8 @@ void cluster_times_since(struct lb_cluster_times *, const struct lb_cluster_time
 // Of a frontend.
 void workers_frontend_times(
 	const struct workers *, uint32_t frontend, struct lb_frontend_times *ret);
+// Of a worker's requests at so many frontends: those that backends answered that they failed.
+uint64_t workers_bad_answers(const struct workers *, uint32_t worker, uint32_t n_frontends);
 // Subtracts what was counted before: ids are reused, but the workers' counters only grow.
 void cluster_totals_since(struct cluster_totals *, const struct cluster_totals *before);
 uint64_t workers_cluster_active(const struct workers *, uint32_t cluster_id);

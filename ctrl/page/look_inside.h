@@ -5,9 +5,9 @@
 #pragma once
 
 #include "ctrl/assemble/overrides.h"
+#include "ctrl/doctor/counts.h"
 #include "ctrl/doctor/live.h"
 #include "ctrl/metrics/xds_note.h"
-#include "ctrl/page/counts.h"
 #include "ctrl/page/html.h"
 #include "ctrl/page/look.h"
 #include "ctrl/page/worst.h"
@@ -29,7 +29,7 @@ struct look_load {
 	char *error;
 	const char *state;
 	uint32_t number, n_endpoints, n_ready, n_failing;
-	uint64_t active, queued, connections, n_clients, n_failed;
+	uint64_t active, queued, connections, n_clients, n_failed, n_bad;
 	double busy_share, requests_s, failed_s; // rates: -1 = not known yet
 };
 

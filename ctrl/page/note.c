@@ -134,7 +134,6 @@ static void set_rates(struct look *l, struct look_load *r, enum load_kind kind)
 static void on_load(void *ctx, const struct load *load)
 {
 	struct look *l = ctx;
-	uint64_t n_failed = load_failed(load->ended);
 	struct look_load row = {
 		// Borrowed, until it is known whether the row is kept.
 		.name = (char *)(uintptr_t)load->name,
@@ -148,12 +147,18 @@ static void on_load(void *ctx, const struct load *load)
 		.queued = load->queued,
 		.connections = load->connections,
 		.n_clients = load->n_clients,
-		.n_failed = n_failed,
+		.n_failed = load->failed,
+		.n_bad = load->bad,
 		.busy_share = load->busy_share,
 	};
 	l->is_known = l->is_known || load->kind == LOAD_CLUSTER;
-	if (counts_add(&l->past->counts[load->kind], load->name, twheel_now(l->from->wheel),
-		    load->requests, n_failed)) {
+	const struct counts_row counts = {.name = row.name,
+		.at_ns = twheel_now(l->from->wheel),
+		.requests = load->requests,
+		.ok = load->ended[LB_CAUSE_OK],
+		.failed = load->failed,
+		.bad = load->bad};
+	if (counts_add(&l->past->counts[load->kind], &counts)) {
 		l->failed = true;
 		return;
 	}

@@ -85,6 +85,7 @@ static void write_cluster(struct look *l, struct html_table *t, const struct loo
 	html_cell_count(t, r->active);
 	html_cell_count(t, r->queued);
 	html_cell_count(t, r->n_failed);
+	html_cell_count(t, r->n_bad);
 	html_row_end(t);
 }
 
@@ -92,7 +93,7 @@ void look_write_clusters(struct look *l)
 {
 	static const struct html_column columns[] = {{"Cluster", false}, {"State", false},
 		{"Ready", true}, {"Requests/s", true}, {"Failed/s", true}, {"In flight", true},
-		{"Queued", true}, {"Failed in all", true}};
+		{"Queued", true}, {"Failed in all", true}, {"Bad answers in all", true}};
 	const struct worst *rows = &l->loads[LOAD_CLUSTER];
 	struct html_table t;
 	look_section_begin(l, "clusters", l->cluster ? "Cluster" : "Clusters");

@@ -33,11 +33,6 @@ static uint64_t sum_of(const uint64_t ended[LB_N_CAUSES])
 	return n;
 }
 
-uint64_t load_failed(const uint64_t ended[LB_N_CAUSES])
-{
-	return sum_of(ended) - ended[LB_CAUSE_OK];
-}
-
 static void count_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 {
 	struct load_walk *w = ctx;
@@ -65,7 +60,9 @@ static void tell_cluster(struct load_walk *w)
 		.queued = info.totals.queued,
 		.requests = info.totals.started,
 		.active = info.totals.active,
-		.ended = info.totals.ended};
+		.ended = info.totals.ended,
+		.failed = lb_cause_failures(info.totals.ended),
+		.bad = info.totals.bad};
 	w->reader.load(w->reader.ctx, &load);
 }
 
@@ -110,6 +107,8 @@ static int step_frontend(struct load_walk *w)
 		const struct lb_worker_counters *c = &workers_link(s->conf.workers, k)->counters;
 		load.requests += counter_read(&c->frontend_requests[i]);
 	}
+	load.failed = lb_cause_failures(times.ended);
+	load.bad = times.bad;
 	// One may have begun and ended between the two readings.
 	uint64_t n_ended = sum_of(times.ended);
 	load.active = load.requests > n_ended ? load.requests - n_ended : 0;
@@ -129,6 +128,7 @@ static int step_worker(struct load_walk *w)
 	for (int k = 0; k < LB_N_CAUSES; k++)
 		ended[k] = counter_read(&c->ended[k]);
 	uint64_t requests = counter_read(&c->requests), n_ended = sum_of(ended);
+	uint32_t n_frontends = w->show->conf.config->n_frontends;
 	snprintf(name, sizeof(name), "%u", i);
 	const struct load load = {.kind = LOAD_WORKER,
 		.number = i,
@@ -139,7 +139,9 @@ static int step_worker(struct load_walk *w)
 		.connections = counter_read(&c->client_connections),
 		.requests = requests,
 		.active = requests > n_ended ? requests - n_ended : 0,
-		.ended = ended};
+		.ended = ended,
+		.failed = lb_cause_failures(ended),
+		.bad = workers_bad_answers(all, i, n_frontends)};
 	w->reader.load(w->reader.ctx, &load);
 	return 1;
 }

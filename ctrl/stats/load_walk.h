@@ -27,6 +27,8 @@ struct load { // texts are borrowed for the call
 	uint64_t queued; // of clusters
 	uint64_t requests, active;
 	const uint64_t *ended; // [LB_N_CAUSES]
+	uint64_t failed; // of these, all but LB_CAUSE_OK
+	uint64_t bad; // and of LB_CAUSE_OK, those that a backend answered that it failed
 	const struct histogram *times; // of requests, of frontends alone
 };
 
@@ -43,5 +45,3 @@ struct load_walk *load_walk_new(
 void load_walk_free(struct load_walk *); // NULL is fine
 // 1: there is more to do; 0: all is told; -ENOMEM.
 [[nodiscard]] int load_walk_step(struct load_walk *);
-// Of all endings: those that are no backend's complete answer.
-uint64_t load_failed(const uint64_t ended[LB_N_CAUSES]);

@@ -61,7 +61,8 @@ static json_t *row_of(const struct load *l, const struct histogram *times)
 	show_set_u64(row, "active", l->active);
 	set(row, "queued", is_cluster, l->queued);
 	show_set_u64(row, "ok", l->ended[LB_CAUSE_OK]);
-	show_set_u64(row, "failed", load_failed(l->ended));
+	show_set_u64(row, "failed", l->failed);
+	show_set_u64(row, "bad", l->bad);
 	json_object_set_new(row, "busy_percent",
 		l->kind == LOAD_WORKER ? json_real(100 * l->busy_share) : json_null());
 	json_object_set_new(row, "ended", show_causes(l->ended));

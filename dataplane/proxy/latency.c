@@ -13,6 +13,16 @@ static __attribute__((noinline)) void count_vhost(struct lb_vhost_counters *v,
 	histogram_add(&v->request, place, ns);
 }
 
+// Likewise. What we answered ourselves, or was cut, is told by its cause and no other count.
+static __attribute__((noinline)) void count_failure(
+	struct lb_frontend_times *f, struct lb_cluster_times *c, enum lb_cause cause)
+{
+	if (cause != LB_CAUSE_OK)
+		return;
+	counter_add(&f->bad, 1);
+	counter_add(&c->bad, 1);
+}
+
 // One thing after the other, so that few registers do.
 static inline void count_end(
 	const struct proxy_latency *l, const struct proxy_latency_note *n, uint64_t now_ns)
@@ -22,6 +32,8 @@ static inline void count_end(
 	uint32_t answer = n->whose.answer; // read once: counters may be anywhere
 	counter_add(&f->answers[answer], 1);
 	counter_add(&c->answers[answer], 1);
+	if (__builtin_expect(lb_answer_is_failure((uint8_t)answer), 0))
+		count_failure(f, c, n->whose.cause);
 	uint64_t bytes = n->bodies.in; // likewise
 	counter_add(&f->bodies.in, bytes);
 	counter_add(&c->bodies.in, bytes);

@@ -58,3 +58,11 @@ const struct lb_cause_info *lb_cause_info(enum lb_cause cause)
 	CHECK((unsigned)cause < LB_N_CAUSES);
 	return &causes[cause];
 }
+
+uint64_t lb_cause_failures(const uint64_t ended[LB_N_CAUSES])
+{
+	uint64_t n = 0;
+	for (int i = LB_CAUSE_OK + 1; i < LB_N_CAUSES; i++)
+		n += ended[i];
+	return n;
+}

@@ -4,6 +4,8 @@
 // Thread: any. Pure.
 #pragma once
 
+#include <stdint.h>
+
 enum lb_cause {
 	LB_CAUSE_OK, // the backend's complete answer, whatever its status
 	LB_CAUSE_NO_ROUTE, // NR: no virtual host or no route
@@ -41,3 +43,5 @@ struct lb_cause_info {
 };
 // Static. CHECKs that the cause is in range.
 const struct lb_cause_info *lb_cause_info(enum lb_cause);
+// How many ended otherwise than with LB_CAUSE_OK.
+uint64_t lb_cause_failures(const uint64_t ended[LB_N_CAUSES]);

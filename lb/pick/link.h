@@ -129,6 +129,7 @@ struct lb_bodies {
 struct lb_cluster_times {
 	struct lb_bodies bodies; // of requests that are over
 	uint64_t answers[LB_N_ANSWERS]; // likewise
+	uint64_t bad; // of LB_CAUSE_OK, those whose answer says that the server failed
 	struct histogram request, added; // of requests that are over
 	struct histogram attempt; // of attempts that are over
 };
@@ -138,6 +139,7 @@ struct lb_frontend_times {
 	uint64_t ended[LB_N_CAUSES];
 	struct lb_bodies bodies;
 	uint64_t answers[LB_N_ANSWERS];
+	uint64_t bad;
 	struct histogram request, added;
 };
 // What a virtual host's requests on one worker were like, if they are counted apart.

@@ -84,9 +84,11 @@ static const json_t *row_before(const json_t *index, const json_t *row)
 	char key[512];
 	snprintf(key, sizeof(key), "%s %s", text(row, "kind"), text(row, "name"));
 	const json_t *old = json_object_get(index, key);
-	bool is_anew = number(row, "requests") < number(old, "requests") ||
-	               number(row, "failed") < number(old, "failed");
-	return is_anew ? NULL : old;
+	static const char *const subtracted[] = {"requests", "failed", "bad"};
+	for (size_t i = 0; i < sizeof(subtracted) / sizeof(subtracted[0]); i++)
+		if (number(row, subtracted[i]) < number(old, subtracted[i]))
+			return NULL;
+	return old;
 }
 
 static json_t *index_of(const json_t *rows)
@@ -100,6 +102,11 @@ static json_t *index_of(const json_t *rows)
 		json_object_set(index, key, row);
 	}
 	return index;
+}
+
+static double grown(const json_t *row, const json_t *old, const char *key)
+{
+	return number(row, key) - number(old, key);
 }
 
 static struct rates_row row_of(const json_t *row, const json_t *old, double seconds)
@@ -116,8 +123,8 @@ static struct rates_row row_of(const json_t *row, const json_t *old, double seco
 	};
 	struct times times = {.n = 0};
 	if (old) {
-		r.requests_s = (number(row, "requests") - number(old, "requests")) / seconds;
-		r.errors_s = (number(row, "failed") - number(old, "failed")) / seconds;
+		r.requests_s = grown(row, old, "requests") / seconds;
+		r.errors_s = (grown(row, old, "failed") + grown(row, old, "bad")) / seconds;
 		add_times(&times, row, 1);
 		add_times(&times, old, -1);
 	}
@@ -125,23 +132,28 @@ static struct rates_row row_of(const json_t *row, const json_t *old, double seco
 	return r;
 }
 
+static void add_cause(struct rates *r, const char *cause, double per_s)
+{
+	size_t i = 0;
+	while (i < r->n_causes && strcmp(r->causes[i].name, cause) != 0)
+		i++;
+	if (per_s <= 0 || i == RATES_MAX_CAUSES)
+		return;
+	r->causes[i].name = cause;
+	r->causes[i].per_s += per_s;
+	r->n_causes = i < r->n_causes ? r->n_causes : i + 1;
+}
+
 static void add_causes(struct rates *r, const json_t *row, const json_t *old, double seconds)
 {
 	const char *cause;
 	json_t *n;
+	add_cause(r, "answered", grown(row, old, "bad") / seconds);
 	json_object_foreach(json_object_get(row, "ended"), cause, n)
 	{
 		double more = json_number_value(n) - number(json_object_get(old, "ended"), cause);
-		if (more <= 0 || strcmp(cause, "ok") == 0)
-			continue;
-		size_t i = 0;
-		while (i < r->n_causes && strcmp(r->causes[i].name, cause) != 0)
-			i++;
-		if (i == RATES_MAX_CAUSES)
-			return;
-		r->causes[i].name = cause;
-		r->causes[i].per_s += more / seconds;
-		r->n_causes = i < r->n_causes ? r->n_causes : i + 1;
+		if (strcmp(cause, "ok") != 0)
+			add_cause(r, cause, more / seconds);
 	}
 }
 

@@ -13,7 +13,8 @@
 
 struct rates_row { // texts are borrowed from the newer answer
 	const char *name, *state;
-	double requests_s, errors_s; // a second; errors: each end but `ok`
+	// A second; errors: each end but `ok`, and answers of backends that blame them (OPS-278).
+	double requests_s, errors_s;
 	double p50_us, p99_us; // below 0: nothing ended
 	double busy_percent; // of workers
 	long long connections, active, queued, endpoints, ready;
@@ -28,7 +29,9 @@ struct rates {
 	struct rates_row total; // of all frontends
 	struct rates_row *workers, *clusters; // owned
 	size_t n_workers, n_clusters;
-	struct rates_cause causes[RATES_MAX_CAUSES]; // but `ok`, those that happened
+	// But `ok`, those that happened; of answers of a backend that blame it "answered", as `show
+	// failures` has it.
+	struct rates_cause causes[RATES_MAX_CAUSES];
 	size_t n_causes;
 };
 

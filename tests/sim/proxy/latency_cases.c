@@ -154,6 +154,34 @@ static void ops_05_answers_count_by_status_or_class(void **state)
 	world_free(w);
 }
 
+// OPS-277: our own answers and what is cut have a cause, and are no backend's.
+static void ops_277_bad_is_what_a_backend_answered_to_the_end_and_nothing_else(void **state)
+{
+	struct world *w = ready_world(NULL);
+	ask(w, KIND_ECHO, 10);
+	ask_with(w, KIND_PLAIN, 10, NULL, "1 http 404");
+	ask_with(w, KIND_PLAIN, 10, NULL, "1 http 503");
+	ask_with(w, KIND_ECHO, 10, NULL, "1 status 14");
+	ask_with(w, KIND_HANG, 0, "1S", NULL); // status 4
+	client_ask(&w->clients[0], world_ask(w, "nowhere", KIND_ECHO, 10)); // status 14
+	ask_with(w, KIND_PLAIN, 10, NULL, "1 cut 503");
+	struct ask *left = ask_with(w, KIND_PLAIN, 10, NULL, "1 stall 503");
+	world_run(w, 100 * MS);
+	client_cancel(left);
+	finish(w);
+	world_run(w, SECOND);
+	const struct lb_frontend_times *f = frontend(w);
+	assert_int_equal(f->ended[LB_CAUSE_OK], 4);
+	assert_int_equal(f->ended[LB_CAUSE_UPSTREAM_RESET], 1);
+	assert_int_equal(f->ended[LB_CAUSE_CLIENT_RESET], 1);
+	assert_int_equal(f->answers[LB_ANSWER_HTTP + 4], 3);
+	uint64_t own = f->answers[LB_ANSWER_GRPC + 4] + f->answers[LB_ANSWER_GRPC + 14] - 1;
+	assert_int_equal(own, 2);
+	assert_int_equal(f->bad, 2);
+	assert_int_equal(cluster(w)->bad, 2);
+	world_free(w);
+}
+
 // OPS-270
 static void ops_270_a_virtual_host_counts_its_requests_and_no_others(void **state)
 {
@@ -281,6 +309,7 @@ RUN_SUITE("sim/proxy_latency", CASE(ops_02_time_at_the_backend_is_not_added),
 	CASE(ops_03_waits_between_attempts_are_added),
 	CASE(ops_03_a_client_that_takes_its_time_adds_nothing),
 	CASE(ops_05_answers_count_by_status_or_class),
+	CASE(ops_277_bad_is_what_a_backend_answered_to_the_end_and_nothing_else),
 	CASE(ops_01_each_request_of_a_client_that_leaves_is_counted_once),
 	CASE(ops_270_a_virtual_host_counts_its_requests_and_no_others),
 	CASE(ops_226_bodies_count_once_when_their_request_is_over),

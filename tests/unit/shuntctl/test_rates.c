@@ -52,6 +52,34 @@ static void ops_126_rates_are_what_came_in_between(void **state)
 	json_decref(now);
 }
 
+// {"kind", "name", requests, ok, failed, bad, ended: {ok, no_healthy}}
+static json_t *answered(const char *kind, int ok, int failed, int bad)
+{
+	return json_pack("{ss ss si si si si s{si si}}", "kind", kind, "name", "a", "requests",
+		ok + failed, "ok", ok, "failed", failed, "bad", bad, "ended", "ok", ok,
+		"no_healthy", failed);
+}
+
+static void ops_278_answers_that_blame_the_server_are_errors_and_each_request_is_one(void **state)
+{
+	json_t *before = json_pack(
+		"[o o]", answered("frontend", 1000, 500, 0), answered("cluster", 1000, 500, 0));
+	json_t *now = json_pack(
+		"[o o]", answered("frontend", 1100, 520, 60), answered("cluster", 1100, 520, 0));
+	struct rates r;
+	assert_true(rates_init(&r, before, now, 2));
+	near_to(r.total.errors_s, 40);
+	assert_int_equal(r.n_causes, 2);
+	assert_string_equal(r.causes[0].name, "answered");
+	near_to(r.causes[0].per_s, 30);
+	assert_string_equal(r.causes[1].name, "no_healthy");
+	near_to(r.causes[1].per_s, 10);
+	near_to(r.clusters[0].errors_s, 10);
+	rates_fini(&r);
+	json_decref(before);
+	json_decref(now);
+}
+
 static void ops_126_times_are_of_what_ended_in_between(void **state)
 {
 	// 100 more between 1 and 2 ms, 100 more between 4 and 8 ms; the slow ones were before.
@@ -110,6 +138,14 @@ static void who_begins_anew_has_no_rate_at_first(void **state)
 	rates_fini(&r);
 	json_decref(before);
 	json_decref(now);
+	before = json_pack("[o]", answered("cluster", 1000, 0, 20));
+	now = json_pack("[o]", answered("cluster", 1500, 0, 19));
+	assert_true(rates_init(&r, before, now, 1));
+	near_to(r.clusters[0].requests_s, 0);
+	near_to(r.clusters[0].errors_s, 0);
+	rates_fini(&r);
+	json_decref(before);
+	json_decref(now);
 }
 
 // What is no answer of ours.
@@ -129,6 +165,7 @@ static void other_json_does_no_harm(void **state)
 }
 
 RUN_SUITE("shuntctl/rates", cmocka_unit_test(ops_126_rates_are_what_came_in_between),
+	cmocka_unit_test(ops_278_answers_that_blame_the_server_are_errors_and_each_request_is_one),
 	cmocka_unit_test(ops_126_times_are_of_what_ended_in_between),
 	cmocka_unit_test(what_has_no_bound_is_its_least),
 	cmocka_unit_test(without_an_answer_before_there_is_no_rate),

@@ -534,6 +534,7 @@ static void a_cluster_counts_nothing_of_who_had_its_number_before(void **state)
 	counter_set_to(&counters->ended[LB_CAUSE_OK], 7);
 	struct lb_cluster_times times, *counted = &w->link->times[blue];
 	counter_set_to(&counted->answers[LB_ANSWER_GRPC], 7);
+	counter_set_to(&counted->bad, 5);
 	counter_set_to(&counted->bodies.in, 70);
 	histogram_add(&counted->request, histogram_place(5000), 5000);
 	assert_true(assembler_cluster_times(w->assembler, "blue", &times));
@@ -541,6 +542,7 @@ static void a_cluster_counts_nothing_of_who_had_its_number_before(void **state)
 	assert_int_equal(times.bodies.in, 70);
 	assembler_each_cluster(w->assembler, see_totals, &totals);
 	assert_int_equal(totals.started, 7);
+	assert_int_equal(totals.bad, 5);
 	assembler_fail(w->assembler, 0, "gone");
 	settle(w);
 	turns(w, 60);
@@ -549,13 +551,16 @@ static void a_cluster_counts_nothing_of_who_had_its_number_before(void **state)
 	assert_int_equal(route(w, "/g"), blue);
 	counter_add(&counters->started, 2);
 	counter_add(&counters->ended[LB_CAUSE_OK], 1);
+	counter_add(&counted->bad, 1);
 	assembler_each_cluster(w->assembler, see_totals, &totals);
 	assert_int_equal(totals.started, 2);
 	assert_int_equal(totals.ended[LB_CAUSE_OK], 1);
+	assert_int_equal(totals.bad, 1);
 	histogram_add(&counted->request, histogram_place(600000), 600000);
 	counter_add(&counted->bodies.out, 3);
 	assert_false(assembler_cluster_times(w->assembler, "blue", &times));
 	assert_true(assembler_cluster_times(w->assembler, "green", &times));
+	assert_int_equal(times.bad, 1);
 	assert_int_equal(times.answers[LB_ANSWER_GRPC], 0);
 	assert_int_equal(times.bodies.in, 0);
 	assert_int_equal(times.bodies.out, 3);

@@ -110,6 +110,14 @@ void page_count(struct world *w, const char *cluster, uint64_t requests, uint64_
 	counter_add(&c->ended[LB_CAUSE_NO_HEALTHY], failed);
 }
 
+void page_count_bad(struct world *w, const char *cluster, uint64_t n)
+{
+	struct assembler_cluster_info info;
+	page_count(w, cluster, n, 0);
+	assert_true(assembler_find_cluster(w->assembler, cluster, &info));
+	counter_add(&w->link->times[info.id].bad, n);
+}
+
 void page_pass(struct world *w, unsigned ms)
 {
 	turns(w, (int)ms / 2);

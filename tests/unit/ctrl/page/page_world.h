@@ -19,4 +19,6 @@ void page_give(struct world *, const char *const *names, uint32_t n);
 void page_give_many(struct world *, uint32_t n, const char *end);
 // Requests of a cluster that were begun, and that failed, more than before.
 void page_count(struct world *, const char *cluster, uint64_t requests, uint64_t failed);
+// Requests that its backends answered with a status that blames them, beside these.
+void page_count_bad(struct world *, const char *cluster, uint64_t n);
 void page_pass(struct world *, unsigned ms); // virtual time

@@ -133,6 +133,35 @@ static void ops_171_the_worst_come_first_and_the_rest_is_counted(void **state)
 	look_past_free(past);
 }
 
+// OPS-278
+static void ops_278_who_answers_that_it_fails_fails(void **state)
+{
+	struct world *w = *state;
+	struct look_past *past = NULL;
+	const char *const names[] = {"a", "sick", "z"};
+	page_give(w, names, 3);
+	free(look(NULL, &past));
+	page_pass(w, 2000);
+	page_count(w, "a", 100, 0);
+	page_count(w, "sick", 20, 0);
+	page_count_bad(w, "sick", 80);
+	counter_add(&w->link->counters.frontend_requests[0], 200);
+	counter_add(&w->link->frontends[0].ended[LB_CAUSE_OK], 200);
+	counter_add(&w->link->frontends[0].bad, 80);
+	char *text = look(NULL, &past);
+	expect(text, "<dt>Failed/s</dt><dd>40</dd>");
+	expect(section(text, "frontends"), "data-title=\"Failed/s\" class=\"n\">40</td>");
+	const char *clusters = section(text, "clusters");
+	expect(clusters, "3 in all, 1 with something wrong");
+	const char *row = strstr(clusters, ">sick</a>");
+	assert_true(row && row < strstr(clusters, ">a</a>"));
+	expect(row, "data-title=\"Failed/s\" class=\"n\">40</td>");
+	expect(row, "data-title=\"Failed in all\" class=\"n\">0</td>");
+	expect(row, "data-title=\"Bad answers in all\" class=\"n\">80</td>");
+	free(text);
+	look_past_free(past);
+}
+
 // OPS-171: of a little more or less nobody sees rows change places.
 static void a_little_more_traffic_moves_no_row(void **state)
 {
@@ -298,6 +327,7 @@ static void ops_172_a_look_has_a_step_for_each_cluster(void **state)
 #define CASE(f) cmocka_unit_test_setup_teardown(f, page_set_up, page_tear_down)
 RUN_SUITE("ctrl/page/look", CASE(ops_170_hostile_names_are_text_wherever_they_stand),
 	CASE(ops_171_the_worst_come_first_and_the_rest_is_counted),
+	CASE(ops_278_who_answers_that_it_fails_fails),
 	CASE(a_little_more_traffic_moves_no_row),
 	CASE(endpoints_that_fail_are_told_and_of_one_cluster_all),
 	CASE(failures_and_events_are_told_the_newest_first),

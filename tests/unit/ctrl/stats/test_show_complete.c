@@ -235,6 +235,49 @@ static void load_has_a_row_of_each_worker_frontend_and_cluster(void **state)
 	free(text);
 }
 
+static json_int_t number(const json_t *rows, size_t i, const char *key)
+{
+	return json_integer_value(json_object_get(json_array_get(rows, i), key));
+}
+
+// A backend that answers 5xx, and a cluster whose requests we answer so.
+static void ops_277_load_tells_what_backends_answered_that_they_failed(void **state)
+{
+	struct world *w = *state;
+	struct lb_link *l = w->link;
+	struct assembler_cluster_info blue, green;
+	assert_true(assembler_find_cluster(w->assembler, "blue", &blue));
+	assert_true(assembler_find_cluster(w->assembler, "green", &green));
+	counter_add(&l->clusters[blue.id].started, 4811);
+	counter_add(&l->clusters[blue.id].ended[LB_CAUSE_OK], 4811);
+	counter_add(&l->times[blue.id].bad, 4808);
+	counter_add(&l->clusters[green.id].started, 7);
+	counter_add(&l->clusters[green.id].ended[LB_CAUSE_NO_HEALTHY], 7);
+	counter_add(&l->times[green.id].answers[LB_ANSWER_GRPC + 14], 7);
+	counter_add(&l->counters.frontend_requests[1], 4818);
+	counter_add(&l->frontends[1].ended[LB_CAUSE_OK], 4811);
+	counter_add(&l->frontends[1].ended[LB_CAUSE_NO_HEALTHY], 7);
+	counter_add(&l->frontends[1].bad, 4808);
+	counter_add(&l->frontends[1].answers[LB_ANSWER_GRPC + 14], 7);
+	char *text = ask("show load sort=-bad json");
+	json_t *whole = json_loads(text, 0, NULL), *data = json_object_get(whole, "data");
+	static const struct {
+		const char *name;
+		json_int_t ok, failed, bad;
+	} rows[] = {{"0", 0, 0, 4808}, {"api", 4811, 7, 4808}, {"blue", 4811, 0, 4808},
+		{"web", 0, 0, 0}, {"green", 0, 7, 0}};
+	assert_int_equal(json_array_size(data), 5);
+	for (size_t i = 0; i < 5; i++) {
+		const json_t *row = json_array_get(data, i);
+		assert_string_equal(json_string_value(json_object_get(row, "name")), rows[i].name);
+		assert_int_equal(number(data, i, "ok"), rows[i].ok);
+		assert_int_equal(number(data, i, "failed"), rows[i].failed);
+		assert_int_equal(number(data, i, "bad"), rows[i].bad);
+	}
+	json_decref(whole);
+	free(text);
+}
+
 static void ops_128_human_is_a_word_before_the_command(void **state)
 {
 	char *plain = ask("show pools"), *human = ask("human show pools");
@@ -328,5 +371,6 @@ RUN_SUITE("ctrl/stats/show_complete",
 	IN_WORLD(ops_120_conditions_of_clusters_choose_in_both_tables),
 	IN_WORLD(ops_122_endpoints_told_in_parts_are_all_of_them),
 	IN_WORLD(load_has_a_row_of_each_worker_frontend_and_cluster),
+	IN_WORLD(ops_277_load_tells_what_backends_answered_that_they_failed),
 	IN_WORLD(ops_128_human_is_a_word_before_the_command),
 	IN_WORLD(ops_128_human_stands_there_as_it_is))
