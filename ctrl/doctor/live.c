@@ -266,6 +266,10 @@ const struct doctor_live_check doctor_live_checks[] = {
 		"endpoints of clusters that serve: those that cannot be connected to, are ejected, "
 		"or fail health checks",
 		DOCTOR_WARNING, NULL, live_step_endpoints},
+	{"answers",
+		"clusters of which half or more of the backends' answers within a second blame "
+		"the server, 20 at least",
+		DOCTOR_WARNING, NULL, live_step_answers},
 	{"port", "each port: whether device and link are there", DOCTOR_ERROR, check_ports},
 	{"gateway",
 		"whether a port's gateways answer ARP and neighbor discovery; a warning while "

@@ -15,6 +15,7 @@ struct access_log;
 struct assembler;
 struct certs;
 struct config;
+struct counts;
 struct show_port;
 struct socket_counts;
 struct twheel;
@@ -67,6 +68,7 @@ struct doctor_live { // borrowed, but for the walk: doctor_live_fini()
 	const char *(*refused)(void *ctx, uint32_t frontend);
 	void *ctx;
 	struct doctor_sample before, now; // before: about a second ago
+	struct counts *before_clusters; // of lately; NULL = nobody looked
 	struct doctor_report *report;
 	uint32_t at; // of the checks
 	bool is_begun; // that one
@@ -83,6 +85,9 @@ struct doctor_live_check {
 extern const struct doctor_live_check doctor_live_checks[]; // ended by one without an id
 
 void doctor_live_sample(const struct doctor_live *, struct doctor_sample *ret);
+// Notes what clusters have counted, a step a cluster; its walk begins and ends here. False = all
+// are noted, as far as there is memory.
+bool doctor_live_note_step(struct doctor_live *, struct counts *to);
 // A check, or a part of one, once both samples are taken. False = all are done.
 bool doctor_live_step(struct doctor_live *);
 void doctor_live_fini(struct doctor_live *); // zeroed is fine
@@ -100,4 +105,5 @@ void live_check_socket(const struct doctor_live *);
 // Those of live_clusters.c.
 bool live_step_clusters(struct doctor_live *);
 bool live_step_endpoints(struct doctor_live *);
+bool live_step_answers(struct doctor_live *);
 void doctor_walk_fini(struct doctor_walk *); // and to begin anew

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters whose requests fail at once, and endpoints that those which serve do without. There may
-// be many of both: a step looks at a cluster, or at some endpoints of one. Between steps they may
-// come and go, so that the walk goes on behind a name.
+// Clusters whose requests fail at once, endpoints that those which serve do without, and clusters
+// whose backends answer that they fail. There may be many: a step looks at a cluster, or at some
+// endpoints of one. Between steps they may come and go, so that the walk goes on behind a name.
 #include "ctrl/assemble/assemble.h"
+#include "ctrl/doctor/counts.h"
 #include "ctrl/doctor/live.h"
 #include "lb/base/ip.h"
+#include "lb/base/time.h"
+#include "lb/base/twheel.h"
+#include "lb/pick/cause.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define AT_ONCE 32 // endpoints in a step
+#define MANY_BAD 20 // answers that blame the server: fewer may be an accident
 
 // One that is merely not connected is tried, or not needed.
 static bool is_wrong(const struct assembler_endpoint_info *e)
@@ -152,6 +158,61 @@ bool live_step_clusters(struct doctor_live *l)
 bool live_step_endpoints(struct doctor_live *l)
 {
 	return step(l, false, tell_endpoints);
+}
+
+static bool count_cluster(const struct doctor_live *l, struct counts_row *ret)
+{
+	struct assembler_cluster_info c;
+	if (!l->walk.cluster ||
+		!assembler_find_without_endpoints(l->assembler, l->walk.cluster, &c) || c.leaving)
+		return false;
+	*ret = (struct counts_row){.name = l->walk.cluster,
+		.at_ns = twheel_now(l->wheel),
+		.requests = c.totals.started,
+		.ok = c.totals.ended[LB_CAUSE_OK],
+		.failed = lb_cause_failures(c.totals.ended),
+		.bad = c.totals.bad};
+	return true;
+}
+
+bool doctor_live_note_step(struct doctor_live *l, struct counts *to)
+{
+	struct counts_row row;
+	if (!l->walk.cluster)
+		doctor_report_begin(l->report, "answers"); // go_on() may have to say something
+	if (!count_cluster(l, &row) || counts_add(to, &row) == 0)
+		return go_on(l);
+	doctor_find(l->report, DOCTOR_WARNING,
+		"out of memory; what clusters are answered is not told of all");
+	doctor_walk_fini(&l->walk);
+	return false;
+}
+
+static void tell_answers(const struct doctor_live *l, const struct counts_row *now)
+{
+	const struct counts_row *was = counts_find(l->before_clusters, now);
+	uint64_t n = was ? now->ok - was->ok : 0, n_bad = was ? now->bad - was->bad : 0;
+	if (n_bad > n) // these are counted a turn later, so that some may be of before
+		n_bad = n;
+	if (n_bad < MANY_BAD || n_bad * 2 < n)
+		return;
+	const char *name = name_for_command(now->name);
+	doctor_find(l->report, DOCTOR_WARNING,
+		"cluster %s: %" PRIu64 " of %" PRIu64 " answers of its backends within %.1f s "
+		"blame the server (5xx, or such a status of gRPC); clients hear them as they are",
+		now->name, n_bad, n, (double)(now->at_ns - was->at_ns) / (double)NS_PER_SECOND);
+	doctor_fix(l->report, "shuntctl show failures cause=answered%s%s", name ? " cluster=" : "",
+		name ? name : "");
+}
+
+bool live_step_answers(struct doctor_live *l)
+{
+	struct counts_row now;
+	if (!l->before_clusters)
+		return false;
+	if (count_cluster(l, &now))
+		tell_answers(l, &now);
+	return go_on(l);
 }
 
 void doctor_walk_fini(struct doctor_walk *w)

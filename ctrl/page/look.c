@@ -2,11 +2,15 @@
 #include "ctrl/metrics/scrape.h"
 #include "ctrl/page/look_inside.h"
 #include "ctrl/stats/show.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+// Findings are of lately. A page without JavaScript looks each 10 s.
+#define LATELY_NS (15 * NS_PER_SECOND)
 
 // The steps, one after the other.
 
@@ -44,6 +48,10 @@ static int xds_step(struct look *l)
 	doctor_live_sample(&l->live, &l->live.now);
 	l->live.before = l->before ? l->before->sample : l->live.now;
 	l->past->sample = l->live.now;
+	if (l->before && l->past->at_ns - l->before->at_ns <= LATELY_NS) {
+		l->before->counts[LOAD_CLUSTER].at = 0;
+		l->live.before_clusters = &l->before->counts[LOAD_CLUSTER];
+	}
 	l->step = l->from->xds ? examine_step : write_step;
 	return 1;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `doctor`: what is wrong with this daemon and its host (docs/doctor.md). Counters are looked at
-// twice, a second apart, while a process of its own examines the host; then the daemon is examined,
-// in slices, and the answer comes.
+// twice, a second apart, those of clusters in slices, while a process of its own examines the host;
+// then the daemon is examined, in slices, too, and the answer comes.
+#include "ctrl/doctor/counts.h"
 #include "ctrl/doctor/live.h"
 #include "ctrl/stats/answer.h"
 #include "ctrl/stats/host_look.h"
@@ -22,6 +23,8 @@ struct doctoring {
 	const struct show *show;
 	struct doctor_report report;
 	struct doctor_live live;
+	struct counts clusters; // at the first look
+	uint64_t noted_ns; // when that was over; 0 = it is under way
 	bool host_looks; // the process is at work
 	bool is_sampled; // the second time
 	bool json;
@@ -56,6 +59,23 @@ static char *print(const struct doctoring *d)
 	return text ? text : answer_error("%s", "out of memory");
 }
 
+// A slice of the first look.
+static void note(struct doctoring *d)
+{
+	struct slice slice = d->show->conf.slice;
+	slice_begin(&slice);
+	do
+		if (!doctor_live_note_step(&d->live, &d->clusters))
+			d->noted_ns = twheel_now(d->show->conf.wheel);
+	while (!d->noted_ns && !slice_over(&slice));
+	d->follow.is_soon = !d->noted_ns;
+}
+
+static bool is_time(const struct doctoring *d)
+{
+	return d->noted_ns && twheel_now(d->show->conf.wheel) >= d->noted_ns + NS_PER_SECOND;
+}
+
 // A slice. False = all is done.
 static bool examine(struct doctoring *d)
 {
@@ -73,7 +93,9 @@ static bool more(struct stats_follow *f, struct evbuffer *out)
 	struct doctoring *d = CONTAINER_OF(f, struct doctoring, follow);
 	if (d->host_looks)
 		look_at_host(d);
-	if (d->host_looks || twheel_now(d->show->conf.wheel) < d->live.before.at_ns + NS_PER_SECOND)
+	if (!d->noted_ns)
+		note(d);
+	if (d->host_looks || !is_time(d))
 		return true;
 	if (!d->is_sampled)
 		doctor_live_sample(&d->live, &d->live.now);
@@ -91,6 +113,7 @@ static void doctoring_free(struct stats_follow *f)
 		host_look_end(d->show->host);
 	doctor_live_fini(&d->live);
 	doctor_report_fini(&d->report);
+	counts_fini(&d->clusters);
 	free(d);
 }
 
@@ -135,7 +158,9 @@ json_t *show_doctor(const struct show *s, struct show_args *args)
 	d->json = args->json;
 	d->host_looks = s->host && rc == 0;
 	d->live = show_doctor_live(s, &d->report);
+	d->live.before_clusters = &d->clusters;
 	doctor_live_sample(&d->live, &d->live.before);
+	note(d);
 	if (rc)
 		tell_unexamined(d, strerror(-rc));
 	args->follow = &d->follow;

@@ -509,6 +509,43 @@ def test_ops_272_clusters_that_fail_and_endpoints_that_are_done_without_are_name
                == [SICK], DOCTOR_S, "those that are back are accused no more")
 
 
+def load_of(bed, cluster):
+    return next(row for row in bed.show("load") if (row["kind"], row["name"]) == ("cluster", cluster))
+
+
+def test_ops_279_a_backend_that_answers_5xx_to_everything_is_seen(make_world, lab):
+    """OPS-277, OPS-278: in `show load`, on the status page, and by the doctor, until it is well again."""
+    says = lab.dir / "says"
+    says.write_text("500")
+    address = "10.82.1.9"
+    world = make_world(extra=[resources.cluster(SICK), resources.endpoints(SICK, (address, WEB_PORT))],
+                       extra_routes=[resources.route("/healthz", SICK)])
+    bed = world.bed
+    bed.settings += f"metrics: {{listen: '{METRICS}'}}\n"
+    bed.add_backend_address(address)
+    argv = [sys.executable, HERE / "health_backend.py", "http", f"{address}:{WEB_PORT}", says]
+    bed.wait_connect("backends", address, WEB_PORT, lab.start("backends", "sick", argv))
+    world.start()
+    load = bed.start_h2load("load", path="/healthz", seconds=4 * DOCTOR_S, clients=1, streams=4, rate=100)
+    other = bed.start_h2load("other", seconds=4 * DOCTOR_S, clients=1, streams=4, rate=100)
+    found = wait_for(bed, "answers", f"cluster {SICK}: ", "answers of its backends within")
+    assert found["severity"] == "warning" and found["fix"].endswith(f"cause=answered cluster={SICK}"), found
+    rows = json.loads(command(bed.shuntctl_argv("--json", *found["fix"].split()[1:])).stdout)["data"]
+    assert {(row["cause"], row["text"]) for row in rows} == {("answered", "HTTP status 500")}, rows
+    row = load_of(bed, SICK)
+    assert row["state"] == "READY" and row["failed"] == 0 and row["bad"] >= 20, row
+    assert abs(row["ok"] - row["bad"]) <= 4, f"the two are not read, nor counted, in one moment: {row}"
+    assert load_of(bed, "blue")["bad"] == 0
+    wait_until(lambda: f"cluster {SICK}: " in fetch(bed, "/"), DOCTOR_S, "the page's second look")
+    says.write_text("200")
+    wait_until(lambda: not of_check(doctor(bed)[1], "answers"), DOCTOR_S, "it is accused no more")
+    row = load_of(bed, SICK)
+    wait_until(lambda: load_of(bed, SICK)["ok"] > row["ok"] + 20, DOCTOR_S, "it answers on")
+    assert load_of(bed, SICK)["bad"] == row["bad"], "what is answered well is not bad"
+    load.stop()
+    other.stop()
+
+
 def test_ops_135_a_server_that_refuses_the_node_is_named(make_world):
     world = make_world()
     bed = world.start([sys.executable, HERE / "refusing_xds.py", XDS_ADDRESS], wait=False).bed

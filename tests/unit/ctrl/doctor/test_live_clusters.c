@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the doctor says of clusters that fail, and of endpoints that do.
+#include "ctrl/doctor/counts.h"
 #include "ctrl/doctor/live.h"
 #include "lb/leaf/outlier.h"
 #include "lb/pick/link.h"
@@ -15,6 +16,7 @@
 
 static struct doctor_report report;
 static struct doctor_live live;
+static struct counts noted, *before; // before: NULL, or that
 
 static int set_up(void **state)
 {
@@ -26,6 +28,8 @@ static int tear_down(void **state)
 {
 	doctor_live_fini(&live);
 	doctor_report_fini(&report);
+	counts_fini(&noted);
+	before = NULL;
 	return world_tear_down(state);
 }
 
@@ -88,7 +92,11 @@ static uint32_t look(struct world *w, const char *check, const char **ret_text)
 		at++;
 	doctor_report_fini(&report);
 	assert_true(doctor_report_init(&report));
-	live = (struct doctor_live){.assembler = w->assembler, .report = &report, .at = at};
+	live = (struct doctor_live){.assembler = w->assembler,
+		.wheel = w->wheel,
+		.before_clusters = before,
+		.report = &report,
+		.at = at};
 	for (; live.at == at; n++)
 		assert_true(doctor_live_step(&live));
 	json_t *tree = doctor_report_json(&report);
@@ -217,6 +225,86 @@ static void ops_272_a_name_that_a_shell_would_read_is_not_in_the_command(void **
 	assert_non_null(strstr(text, "; fix: shuntctl show endpoints\n"));
 }
 
+// The first look at answers; returns its steps. The second one is a second later.
+static uint32_t note(struct world *w)
+{
+	uint32_t n = 1;
+	counts_fini(&noted);
+	before = &noted;
+	live = (struct doctor_live){
+		.assembler = w->assembler, .wheel = w->wheel, .report = &report};
+	while (doctor_live_note_step(&live, &noted))
+		n++;
+	assert_null(live.walk.cluster);
+	turns(w, 500);
+	return n;
+}
+
+// What came of a cluster's requests: answers of backends, bad and good, and replies of ours.
+static void answer(
+	struct world *w, const char *cluster, uint64_t n_bad, uint64_t n_good, uint64_t n_own)
+{
+	struct assembler_cluster_info info;
+	assert_true(assembler_find_cluster(w->assembler, cluster, &info));
+	struct lb_cluster_counters *c = &w->link->clusters[info.id];
+	counter_add(&c->started, n_bad + n_good + n_own);
+	counter_add(&c->ended[LB_CAUSE_OK], n_bad + n_good);
+	counter_add(&c->ended[LB_CAUSE_NO_HEALTHY], n_own);
+	counter_add(&w->link->times[info.id].answers[LB_ANSWER_HTTP + 1], n_good);
+	counter_add(&w->link->times[info.id].answers[LB_ANSWER_HTTP + 4], n_bad + n_own);
+	counter_add(&w->link->times[info.id].bad, n_bad);
+}
+
+static void ops_279_a_cluster_whose_backends_answer_that_they_fail_is_a_warning(void **state)
+{
+	struct world *w = *state;
+	give(w, (const char *[]){"a", "b"}, 2, 1);
+	answer(w, "a", 0, 9000, 0); // of before
+	answer(w, "b", 9000, 0, 0);
+	assert_int_equal(note(w), 3);
+	answer(w, "a", 50, 50, 30);
+	answer(w, "b", 100, 900, 0); // some errors are no fault of the set-up
+	expect(w, "answers",
+		"warning  cluster a: 50 of 100 answers of its backends within 1.0 s blame the "
+		"server (5xx, or such a status of gRPC); clients hear them as they are; fix: "
+		"shuntctl show failures cause=answered cluster=a\n0 errors, 1 warning, 0 notes\n");
+}
+
+static void ops_279_a_few_answers_what_we_answer_and_what_was_before_are_no_finding(void **state)
+{
+	struct world *w = *state;
+	give(w, (const char *[]){"a", "b", "c"}, 3, 1);
+	answer(w, "c", 9000, 0, 0);
+	note(w);
+	answer(w, "a", 19, 0, 0);
+	answer(w, "b", 0, 0, 1000);
+	answer(w, "c", 49, 51, 0);
+	expect(w, "answers", NONE);
+	answer(w, "a", 1, 0, 0);
+	const char *text;
+	noted.at = 0; // it is walked once
+	look(w, "answers", &text);
+	assert_non_null(strstr(text, "cluster a: 20 of 20 answers"));
+	before = NULL;
+	expect(w, "answers", NONE); // nobody looked before
+}
+
+static void ops_279_clusters_come_and_go_between_the_looks(void **state)
+{
+	struct world *w = *state;
+	give(w, (const char *[]){"a;reboot", "c"}, 2, 1);
+	note(w);
+	give(w, (const char *[]){"a;reboot", "b", "d"}, 3, 1);
+	answer(w, "a;reboot", 20, 0, 0);
+	answer(w, "b", 20, 0, 0);
+	answer(w, "d", 20, 0, 0);
+	expect(w, "answers",
+		"warning  cluster a;reboot: 20 of 20 answers of its backends within 1.0 s blame "
+		"the "
+		"server (5xx, or such a status of gRPC); clients hear them as they are; fix: "
+		"shuntctl show failures cause=answered\n0 errors, 1 warning, 0 notes\n");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 RUN_SUITE("ctrl/doctor/live_clusters",
@@ -226,4 +314,7 @@ RUN_SUITE("ctrl/doctor/live_clusters",
 	TEST(ops_272_an_ejected_endpoint_is_told_apart),
 	TEST(ops_272_of_many_the_first_are_named_the_rest_counted_and_steps_are_short),
 	TEST(ops_272_clusters_may_go_between_steps),
-	TEST(ops_272_a_name_that_a_shell_would_read_is_not_in_the_command))
+	TEST(ops_272_a_name_that_a_shell_would_read_is_not_in_the_command),
+	TEST(ops_279_a_cluster_whose_backends_answer_that_they_fail_is_a_warning),
+	TEST(ops_279_a_few_answers_what_we_answer_and_what_was_before_are_no_finding),
+	TEST(ops_279_clusters_come_and_go_between_the_looks))

@@ -162,6 +162,28 @@ static void ops_278_who_answers_that_it_fails_fails(void **state)
 	look_past_free(past);
 }
 
+// What came in all the time since is no finding of now. A page without JavaScript looks each 10 s.
+static void ops_279_answers_since_a_look_of_long_ago_are_no_finding(void **state)
+{
+	struct world *w = *state;
+	struct look_past *past = NULL;
+	const char *const names[] = {"a"};
+	page_give(w, names, 1);
+	free(look(NULL, &past));
+	for (unsigned s = 11; s <= 16; s += 5) {
+		page_pass(w, s * 1000);
+		struct look *l = look_new(page_show, NULL, past);
+		assert_non_null(l);
+		while (look_step(l) > 0)
+			;
+		assert_int_equal(l->live.before_clusters != NULL, s == 11);
+		look_past_free(past);
+		past = look_take_past(l);
+		look_free(l);
+	}
+	look_past_free(past);
+}
+
 // OPS-171: of a little more or less nobody sees rows change places.
 static void a_little_more_traffic_moves_no_row(void **state)
 {
@@ -328,6 +350,7 @@ static void ops_172_a_look_has_a_step_for_each_cluster(void **state)
 RUN_SUITE("ctrl/page/look", CASE(ops_170_hostile_names_are_text_wherever_they_stand),
 	CASE(ops_171_the_worst_come_first_and_the_rest_is_counted),
 	CASE(ops_278_who_answers_that_it_fails_fails),
+	CASE(ops_279_answers_since_a_look_of_long_ago_are_no_finding),
 	CASE(a_little_more_traffic_moves_no_row),
 	CASE(endpoints_that_fail_are_told_and_of_one_cluster_all),
 	CASE(failures_and_events_are_told_the_newest_first),
