@@ -36,6 +36,8 @@ struct row_query {
 	bool descends;
 	uint64_t limit;
 	uint32_t seen; // bits: some row has the condition's column
+	uint32_t worded; // bits: above or below what is no number
+	uint32_t unordered; // bits: of these, what some row has in a number's place
 	bool seen_sort;
 	json_t *columns; // owned: the names that rows have, while one that is named was not seen
 };
@@ -108,6 +110,11 @@ static int add_limit(struct row_query *q, const char *value, struct lb_err *err)
 	return lb_err_set(err, "limit: '%s' is not a number from 1 to %" PRIu32, value, UINT32_MAX);
 }
 
+static bool is_order(enum comparison op)
+{
+	return op == AT_MOST || op == AT_LEAST || op == BELOW || op == ABOVE;
+}
+
 int row_query_add(struct row_query *q, const char *word, struct lb_err *err)
 {
 	size_t len = column_len(word);
@@ -129,6 +136,8 @@ int row_query_add(struct row_query *q, const char *word, struct lb_err *err)
 	c->value = strdup(value);
 	c->number = strtod(value, &end);
 	c->has_number = end != value && !*end && isfinite(c->number);
+	if (!c->has_number && is_order(op))
+		q->worded |= UINT32_C(1) << (q->n - 1);
 	return c->column && c->value ? 0 : -ENOMEM;
 }
 
@@ -252,12 +261,22 @@ static void learn(struct row_query *q, const json_t *row)
 	}
 }
 
+// In a column of numbers a row may have none.
+static void learn_order(struct row_query *q, const json_t *row)
+{
+	for (uint32_t i = 0; i < q->n; i++)
+		if ((q->worded >> i & 1) && json_is_number(json_object_get(row, q->list[i].column)))
+			q->unordered |= UINT32_C(1) << i;
+}
+
 bool row_query_matches(struct row_query *q, const json_t *row)
 {
 	if (!q)
 		return true;
 	if (!all_are_seen(q))
 		learn(q, row);
+	if (q->worded)
+		learn_order(q, row);
 	for (uint32_t i = 0; i < q->n; i++) {
 		const json_t *cell = json_object_get(row, q->list[i].column);
 		if (!cell_matches(&q->list[i], is_column(cell) ? cell : NULL))
@@ -268,6 +287,10 @@ bool row_query_matches(struct row_query *q, const json_t *row)
 
 int row_query_check(const struct row_query *q, struct lb_err *err)
 {
+	for (uint32_t i = 0; i < q->n; i++)
+		if (q->unordered >> i & 1)
+			return lb_err_set(err, "%s: '%s' is not a number", q->list[i].column,
+				q->list[i].value);
 	const char *unknown = q->sort && !q->seen_sort ? q->sort : NULL;
 	for (uint32_t i = q->n; i-- > 0;)
 		if (!(q->seen >> i & 1))

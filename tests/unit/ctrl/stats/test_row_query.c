@@ -71,7 +71,6 @@ static void ops_120_conditions_choose_rows(void **state)
 		{"n~0", "1 3"},
 		{"n=nine", ""},
 		{"n=nan", ""},
-		{"n<inf", ""},
 		{"n!=nine", "1 2 3 4"},
 		{"x>1.3", "1 4"},
 		{"x<0", "2"},
@@ -114,6 +113,17 @@ static void ops_120_an_unknown_column_is_an_error_that_lists_them(void **state)
 	// Nothing can be compared with what is nested, and it has no order.
 	assert_non_null(strstr(ids_of("nested=1", ROWS), "no column 'nested'"));
 	assert_string_equal(ids_of("foo=1", "[]"), ""); // nobody knows
+}
+
+static void ops_120_a_number_has_no_order_beside_a_word(void **state)
+{
+	assert_string_equal(ids_of("n<inf", ROWS), "n: 'inf' is not a number");
+	assert_string_equal(ids_of("up=yes x>=10k", ROWS), "x: '10k' is not a number");
+	assert_string_equal(ids_of("n>", ROWS), "n: '' is not a number");
+	// Whatever the first row has, and whether others are there for it.
+	static const char gaps[] = "[{\"id\":1,\"n\":null},{\"id\":2,\"n\":4}]";
+	assert_string_equal(ids_of("n>10k", gaps), "n: '10k' is not a number");
+	assert_string_equal(ids_of("id<2 n>10k", gaps), "n: '10k' is not a number");
 }
 
 static void ops_120_what_is_no_condition_is_refused(void **state)
@@ -205,6 +215,7 @@ static void any_rows_come_in_order_whatever_the_limit(void **state)
 RUN_SUITE("ctrl/stats/row_query", cmocka_unit_test(ops_120_conditions_choose_rows),
 	cmocka_unit_test(ops_121_rows_are_sorted_and_limited),
 	cmocka_unit_test(ops_120_an_unknown_column_is_an_error_that_lists_them),
+	cmocka_unit_test(ops_120_a_number_has_no_order_beside_a_word),
 	cmocka_unit_test(ops_120_what_is_no_condition_is_refused),
 	cmocka_unit_test(sixteen_conditions_are_all_asked),
 	cmocka_unit_test(ops_120_a_table_without_the_column_has_no_rows_left),
