@@ -109,7 +109,7 @@ static void check_resources(const struct doctor_live *l)
 static void count_stale(void *ctx, const struct xds_entry_info *e)
 {
 	unsigned *n = ctx;
-	*n += e->is_stale;
+	*n += e->is_stale && e->res;
 }
 
 static void check_state(const struct doctor_live *l)

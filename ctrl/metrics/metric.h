@@ -207,7 +207,8 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO }
 	X(XDS_SINCE, GAUGE, "shunt_xds_server_state_seconds", "grpc_xds_server state",             \
 		"How long the stream has been in this state.")                                     \
 	X(XDS_STALE, GAUGE, "shunt_xds_stale_resources", "grpc_xds_server",                        \
-		"Resources that serve from disk, until the server says something of them.")        \
+		"Resources that serve from disk, or are absent as there, until the server speaks " \
+		"of them.")                                                                        \
 	X(XDS_KEPT, COUNTER, "shunt_xds_state_writes", "result",                                   \
 		"Attempts to write the file in state_dir.")                                        \
 	X(XDS_KEPT_FAILING, GAUGE, "shunt_xds_state_failing", "",                                  \

@@ -22,10 +22,12 @@ struct xds_cache {
 	bool unsettled; // watchers were told of events since the hooks last ran
 	struct xds_standby *standby; // NULL = nothing was kept of it
 	bool stands_by; // the server has not spoken, and what was kept of it counts
-	size_t n_stale; // entries with a value from there
+	size_t n_stale; // entries with a value from there, or absent as there
 	// Timer callbacks of an entry. No answer came in time (FM-04).
 	void (*on_silence)(struct xds_entry *);
 	void (*on_expiry)(struct xds_entry *); // the TTL of its value has expired (RS-04)
+	// standby's: the server speaks of one that an earlier run kept as absent.
+	void (*on_answered)(const struct xds_entry *);
 };
 
 // The client's, for what belongs to it.

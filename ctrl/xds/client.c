@@ -84,8 +84,10 @@ static void on_silence(struct xds_entry *e)
 	xds_client_begin(c);
 	if (xds_entry_is_wildcard(e))
 		xds_wildcard_answered(e);
-	else if (e->is_stale && c->cache.stands_by)
+	else if ((e->is_stale || xds_entry_may_presume(e)) && c->cache.stands_by)
 		xds_entry_await(e); // silence that began before it ever spoke says nothing
+	else if (xds_entry_may_presume(e))
+		xds_entry_presume_absent(e);
 	else
 		xds_entry_silent(e);
 	xds_news_tell(&c->cache, ++c->cache.n_events);
@@ -143,10 +145,8 @@ int xds_client_watch_locator(struct xds_client *c, const struct xds_type *type, 
 	xds_client_begin(c);
 	struct xds_subs *subs = &c->cache.subs[t];
 	struct xds_entry *e = xds_subs_find(subs, name, params);
-	if (!e) {
-		e = xds_subs_add(subs, &c->cache, t, name, params);
-		xds_standby_watched(c->cache.standby, t);
-	}
+	if (!e && (e = xds_subs_add(subs, &c->cache, t, name, params)))
+		xds_standby_watched(c->cache.standby, e);
 	if (e) {
 		if (!w->by_wildcard && e->n_asking++ == 0)
 			xds_subs_want(subs, e, c->conf.protocol->asks_again);
@@ -254,7 +254,8 @@ static void owner_on_refused(void *ctx, uint32_t type, const char *version, cons
 	uint64_t event = ++c->cache.n_events;
 	for (struct list_link *at = all->next; at != all; at = at->next) {
 		struct xds_entry *e = CONTAINER_OF(at, struct xds_entry, all);
-		if (e->asked && e->status == XDS_STATUS_REQUESTED && !xds_entry_is_wildcard(e))
+		bool waits = e->status == XDS_STATUS_REQUESTED || xds_entry_is_presumed(e);
+		if (e->asked && waits && !xds_entry_is_wildcard(e))
 			xds_entry_refuse_unread(e, version, why);
 	}
 	xds_news_tell(&c->cache, event);
@@ -293,6 +294,7 @@ static void owner_on_lost(void *ctx, const char *why, bool had_response)
 {
 	struct xds_client *c = ctx;
 	c->cache.unsettled = true;
+	xds_standby_failed(c->cache.standby);
 	if (had_response) { // FM-02
 		xds_cache_log(
 			&c->cache, "xDS server %s ended the stream: %s", c->cache.server->uri, why);

@@ -152,7 +152,8 @@ struct xds_entry_info {
 		*refused; // what was rejected, borrowed; NULL = nothing, or it is not kept
 	uint64_t error_ns; // time of the error
 	bool is_kept; // the value was kept by an earlier run
-	bool is_stale; // and its server says nothing of it yet
+	// And its server says nothing of it yet. Without a value: it was absent then (OPS-280).
+	bool is_stale;
 };
 void xds_client_each(
 	const struct xds_client *, void (*fn)(void *ctx, const struct xds_entry_info *), void *ctx);
@@ -202,7 +203,7 @@ struct xds_server_info {
 	// gRFC A78 (CS-09). Nothing has failed since its streams last worked.
 	bool connected;
 	uint64_t n_failures; // times that the server became unreachable
-	size_t n_stale; // resources in use whose value was kept by an earlier run
+	size_t n_stale; // resources whose value an earlier run kept, or that they were absent
 	struct xds_server_updates {
 		uint64_t n_valid, n_invalid; // received resources, changed or not
 	} updates[XDS_MAX_TYPES]; // by index in xds_client_conf.types

@@ -18,6 +18,7 @@
 
 #define ABSENT_NS (15 * NS_PER_SECOND) // FM-04
 #define ABSENT_TRANSIENT_NS (30 * NS_PER_SECOND) // FM-08
+#define PRESUMED_NS (NS_PER_SECOND / 4) // OPS-280: in which a server that is there has answered
 
 static struct twheel *wheel_of(const struct xds_entry *e)
 {
@@ -80,6 +81,9 @@ void xds_entry_answered(struct xds_entry *e)
 {
 	e->seen = e->cache->n_events;
 	e->answered = true;
+	if (e->was_absent)
+		e->cache->on_answered(e);
+	e->was_absent = false;
 	list_remove(&e->in_flight);
 	twheel_cancel(wheel_of(e), &e->absent);
 }
@@ -97,13 +101,32 @@ uint64_t xds_entry_patience_ns(const struct xds_entry *e)
 	return e->cache->server->timer_is_transient_error ? ABSENT_TRANSIENT_NS : ABSENT_NS;
 }
 
+bool xds_entry_may_presume(const struct xds_entry *e)
+{
+	return e->was_absent && !e->value && e->error_code == XDS_OK;
+}
+
+bool xds_entry_is_presumed(const struct xds_entry *e)
+{
+	return e->is_stale && !e->value;
+}
+
 void xds_entry_await(struct xds_entry *e)
 {
+	bool is_told = e->status == XDS_STATUS_DOES_NOT_EXIST && !e->is_stale;
+	uint64_t ns = xds_entry_may_presume(e) ? PRESUMED_NS : xds_entry_patience_ns(e);
 	// What is cached needs no answer (FM-05, DL-13), and "*" is nothing that may be absent.
 	if (is_held(e) || (e->value && !e->is_stale) || e->answered || xds_entry_is_wildcard(e) ||
-		e->status == XDS_STATUS_DOES_NOT_EXIST || twheel_armed(&e->absent))
+		is_told || twheel_armed(&e->absent))
 		return;
-	twheel_arm(wheel_of(e), &e->absent, twheel_now(wheel_of(e)) + xds_entry_patience_ns(e));
+	twheel_arm(wheel_of(e), &e->absent, twheel_now(wheel_of(e)) + ns);
+}
+
+void xds_entry_await_anew(struct xds_entry *e)
+{
+	twheel_cancel(wheel_of(e), &e->absent);
+	if (e->asked)
+		xds_entry_await(e);
 }
 
 void xds_entry_forget(struct xds_entry *e)
@@ -111,7 +134,7 @@ void xds_entry_forget(struct xds_entry *e)
 	xds_entry_drop_value(e);
 	xds_entry_clear_trouble(e);
 	e->error_code = XDS_OK;
-	e->error_is_data = e->ambient = e->ignores_deletion = false;
+	e->error_is_data = e->ambient = e->ignores_deletion = e->was_absent = false;
 	e->status = XDS_STATUS_REQUESTED;
 	e->answered = false;
 	twheel_cancel(wheel_of(e), &e->absent);

@@ -71,9 +71,12 @@ struct xds_entry {
 	bool error_is_data : 1; // a data error, not a transient one (DE-01)
 	bool ignores_deletion : 1; // the value was deleted but stays in use (A53)
 	bool ambient : 1; // the watchers know of a problem besides the value
+	bool has_expired : 1; // there is no value since its TTL ended
 	bool dead : 1; // dropped while its watchers were being told
 	bool is_kept : 1; // the value was kept by an earlier run (standby.h)
-	bool is_stale : 1; // and the server has said nothing of it yet
+	bool is_stale : 1; // and the server has said nothing of it yet; or its absence is presumed
+	// An earlier run kept that the server did not have it, and the server has not spoken of it.
+	bool was_absent : 1;
 	bool is_looked_up : 1; // and there is no other
 	// On this stream:
 	bool asked : 1; // requests sent so far subscribe to it
@@ -101,6 +104,12 @@ bool xds_entry_is_wildcard(const struct xds_entry *);
 void xds_entry_answered(struct xds_entry *);
 // It has been requested: starts the timer for a missing answer (FM-04), if one is needed.
 void xds_entry_await(struct xds_entry *);
+// Likewise, if it has been requested; the time so far does not count.
+void xds_entry_await_anew(struct xds_entry *);
+// It is not there for all that is known: an earlier run kept that, and nothing has been told yet.
+bool xds_entry_may_presume(const struct xds_entry *);
+// Its absence is presumed: who watches it was told so, the server has not spoken of it.
+bool xds_entry_is_presumed(const struct xds_entry *);
 // How long a silence means that there is no such resource, or no server (FM-04, FM-08).
 uint64_t xds_entry_patience_ns(const struct xds_entry *);
 // Resets it to the state before the server's first answer.

@@ -96,7 +96,8 @@ static bool is_wanting(const struct xds_fallback *fb)
 	for (const struct list_link *c = fb->all.next; c != &fb->all; c = c->next) {
 		const struct xds_fallback_entry *e =
 			CONTAINER_OF(c, struct xds_fallback_entry, all);
-		if (!e->error && (!e->value || xds_fallback_entry_is_stale(e)))
+		bool is_open = !e->value || xds_fallback_entry_is_stale(e);
+		if (e->is_presumed || (!e->error && is_open))
 			return true;
 	}
 	return false;

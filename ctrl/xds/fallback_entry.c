@@ -58,7 +58,7 @@ void xds_fallback_entry_leave(struct xds_fallback_entry *e)
 bool xds_fallback_entry_is_stale(const struct xds_fallback_entry *e)
 {
 	if (!e->value)
-		return false;
+		return e->is_presumed;
 	return e->source == XDS_FALLBACK_NO_SOURCE
 	               ? e->left_stale
 	               : xds_watcher_is_stale(&e->inner[e->source].watcher);
@@ -117,6 +117,7 @@ static void take_error(struct xds_fallback_entry *e, const struct xds_entry_info
 	e->error_code = in->error_code;
 	e->error_is_data = in->error_is_data;
 	e->error_ns = in->error_ns;
+	e->is_presumed = in->is_stale && !in->res;
 }
 
 // RS-04: the server was left while the value held.
@@ -175,10 +176,16 @@ static void drop_value(struct xds_fallback_entry *e, const struct xds_entry_info
 }
 
 // What an earlier run kept of a server is better than nothing, and no more. A server behind others
-// was asked last.
+// was asked last, and is heard first if it may yet speak.
 static void take_stale(struct xds_fallback_entry *e)
 {
-	for (uint32_t i = e->fallback->active + 1; i-- > 0;) {
+	struct xds_fallback *fb = e->fallback;
+	if (!e->value && xds_watcher_waits(&e->inner[fb->active].watcher)) {
+		if (!list_linked(&e->dirty))
+			list_append(&fb->later, &e->dirty);
+		return;
+	}
+	for (uint32_t i = fb->active + 1; i-- > 0;) {
 		struct xds_entry_info in = {.res = NULL};
 		if (e->inner[i].watcher.entry)
 			xds_watcher_info(&e->inner[i].watcher, &in);
@@ -188,6 +195,19 @@ static void take_stale(struct xds_fallback_entry *e)
 			take_value(e, i, &in);
 		return;
 	}
+}
+
+// The active server has not spoken yet. That it did not have the resource (OPS-280) counts only if
+// nothing was kept of another one.
+static void take_kept(struct xds_fallback_entry *e, const struct xds_entry_info *in)
+{
+	static const struct xds_entry_info nothing = {
+		.status = XDS_STATUS_REQUESTED, .error = "", .error_version = ""};
+	take_stale(e);
+	if (!e->value && *in->error)
+		take_error(e, in);
+	else if (e->value && e->is_presumed)
+		take_error(e, &nothing);
 }
 
 void xds_fallback_entry_merge(struct xds_fallback_entry *e)
@@ -201,8 +221,8 @@ void xds_fallback_entry_merge(struct xds_fallback_entry *e)
 		return;
 	}
 	xds_watcher_info(&e->inner[fb->active].watcher, &in);
-	if (in.is_stale || (!in.res && !*in.error)) { // it has not spoken yet
-		take_stale(e);
+	if (in.is_stale || (!in.res && !*in.error)) {
+		take_kept(e, &in);
 		return;
 	}
 	if (in.res && !in.is_kept) // what was kept never takes the place of what a server said

@@ -44,6 +44,7 @@ struct xds_fallback_entry {
 	char *error; // the last server's error for it; NULL = none
 	enum xds_code error_code;
 	bool error_is_data;
+	bool is_presumed; // absent, as an earlier run kept it; the server says nothing of it yet
 	char *error_version; // rejected; NULL = none
 	struct xds_refused *refused; // counted; NULL = none
 	uint64_t error_ns;
@@ -97,7 +98,8 @@ void xds_fallback_entry_cancel(struct xds_fallback_entry *, uint32_t server);
 // The server that gave its value is no longer in use. The value stays until its TTL expires
 // (RS-04).
 void xds_fallback_entry_leave(struct xds_fallback_entry *);
-// Its value was kept by an earlier run, and no server has said anything since.
+// Its value, or that it is absent, was kept by an earlier run, and no server has said anything
+// since.
 bool xds_fallback_entry_is_stale(const struct xds_fallback_entry *);
 // Merges what the active server reported.
 void xds_fallback_entry_merge(struct xds_fallback_entry *);

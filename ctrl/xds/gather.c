@@ -21,6 +21,13 @@ struct held {
 	struct xds_constraints *constraints;
 };
 
+// ResourceLocators.
+struct locators {
+	struct str *list; // their bytes are owned
+	size_t n;
+	uint32_t room;
+};
+
 struct xds_gathered_part {
 	const char *server; // the bootstrap's
 	char *type_url; // a copy: a proxy's types change; NULL = the file's sections stay
@@ -28,14 +35,13 @@ struct xds_gathered_part {
 	struct held *held; // as many
 	size_t n;
 	uint32_t room;
-	struct str *wildcards; // their bytes are owned
-	size_t n_wildcards;
-	uint32_t wildcards_room;
+	struct locators wildcards, absent;
 };
 
 struct gathering {
 	struct xds_gathered *into;
 	const struct xds_cache *cache;
+	size_t n_absent, absent_len; // of the server, so far
 };
 
 static struct xds_gathered_part *add_part(struct xds_gathered *g, const char *server)
@@ -93,25 +99,54 @@ static void add_variant(void *ctx, const char *name, const struct xds_variant *v
 	add(g->into, name, v->content, v->version, v->constraints);
 }
 
-static void add_wildcard(struct xds_gathered *g, const struct xds_entry *e)
+// Returns its length.
+static size_t add_locator(struct xds_gathered *g, struct locators *to, const struct xds_entry *e)
 {
-	struct xds_gathered_part *p = &g->parts[g->n_parts - 1];
 	uint8_t *bytes;
 	size_t len;
-	g->failed = g->failed ||
-	            !grow(&p->wildcards, p->n_wildcards, &p->wildcards_room, sizeof(*p->wildcards));
+	g->failed = g->failed || !grow(&to->list, to->n, &to->room, sizeof(*to->list));
 	if (g->failed)
-		return;
+		return 0;
 	g->failed = xds_wire_locator(e->sub->params, e->sub->name, &bytes, &len) != 0;
-	if (!g->failed)
-		p->wildcards[p->n_wildcards++] = (struct str){(const char *)bytes, len};
+	if (g->failed)
+		return 0;
+	to->list[to->n++] = (struct str){(const char *)bytes, len};
+	return len;
+}
+
+// Its server said so, or nothing in all the time that it had. What had a TTL may be back when it is
+// asked for again. A proxy's clients know by themselves.
+static bool is_absent(const struct xds_entry *e)
+{
+	bool is_known = e->error_code == XDS_NOT_FOUND || e->status == XDS_STATUS_TIMEOUT;
+	return is_known && !e->has_expired && !e->value && !TAILQ_EMPTY(&e->watchers) &&
+	       !e->cache->conf->types[e->type]->is_opaque;
+}
+
+// What is above the bounds goes: nobody but the names' own users waits for it.
+static void add_absent(struct gathering *g, struct locators *to, const struct xds_entry *e)
+{
+	if (g->n_absent == XDS_STATE_MAX_ABSENT)
+		return;
+	size_t len = add_locator(g->into, to, e);
+	if (len == 0)
+		return;
+	if (len > XDS_STATE_MAX_ABSENT_LEN - g->absent_len) {
+		free((void *)(uintptr_t)to->list[--to->n].p);
+		return;
+	}
+	g->absent_len += len;
+	g->n_absent++;
 }
 
 // What the server has deleted may serve on (A88), but for a proxy's clients.
 static void add_entry(struct gathering *g, const struct xds_entry *e)
 {
+	struct xds_gathered_part *p = &g->into->parts[g->into->n_parts - 1];
 	if (xds_entry_is_wildcard(e))
-		add_wildcard(g->into, e);
+		(void)add_locator(g->into, &p->wildcards, e);
+	else if (is_absent(e))
+		add_absent(g, &p->absent, e);
 	else if (e->value && !e->sub->variant && !g->cache->conf->types[e->type]->is_opaque)
 		add(g->into, e->sub->name, e->value, e->version, NULL);
 }
@@ -157,7 +192,7 @@ static bool is_whole(struct xds_client *client)
 static void add_client(void *ctx, struct xds_client *client)
 {
 	struct xds_gathered *into = ctx;
-	struct gathering g = {into, xds_client_cache(client)};
+	struct gathering g = {into, xds_client_cache(client), 0, 0};
 	if (!is_whole(client)) {
 		(void)add_part(into, g.cache->server->uri);
 		return;
@@ -186,8 +221,10 @@ struct xds_gathered *xds_gather(
 			.type_url = p->type_url,
 			.items = p->items,
 			.n_items = p->n,
-			.wildcards = p->wildcards,
-			.n_wildcards = p->n_wildcards,
+			.wildcards = p->wildcards.list,
+			.n_wildcards = p->wildcards.n,
+			.absent = p->absent.list,
+			.n_absent = p->absent.n,
 		};
 	}
 	g->job.image = (struct xds_state_image){
@@ -199,6 +236,13 @@ struct xds_gathered *xds_gather(
 	return g;
 }
 
+static void locators_fini(struct locators *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free((void *)(uintptr_t)l->list[i].p);
+	free(l->list);
+}
+
 static void part_fini(struct xds_gathered_part *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
@@ -207,9 +251,8 @@ static void part_fini(struct xds_gathered_part *p)
 		xds_version_put(p->held[i].version);
 		xds_constraints_put(p->held[i].constraints);
 	}
-	for (size_t i = 0; i < p->n_wildcards; i++)
-		free((void *)(uintptr_t)p->wildcards[i].p);
-	free(p->wildcards);
+	locators_fini(&p->wildcards);
+	locators_fini(&p->absent);
 	free(p->items);
 	free(p->held);
 	free(p->type_url);

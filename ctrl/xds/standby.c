@@ -7,6 +7,7 @@
 #include "ctrl/xds/respond.h"
 #include "ctrl/xds/state/state_file.h"
 #include "ctrl/xds/subs.h"
+#include "ctrl/xds/verdict.h"
 #include "ctrl/xds/wire.h"
 #include "lb/base/container_of.h"
 #include "lb/base/twheel.h"
@@ -21,7 +22,10 @@ struct xds_standby {
 	const struct xds_state *state;
 	bool is_asked; // something was asked for: the wait has begun
 	bool is_due; // the wait is over
+	unsigned n_failures; // streams that have ended so far
 	bool is_told; // that it has begun
+	uint64_t absent_until_ns; // once the server has spoken: who was absent counts so long
+	uint8_t *came; // a bit for each of the state's absent names; NULL = there are none
 	bool news[XDS_MAX_TYPES]; // a watch began since the type was last looked up
 	struct twheel_timer timer; // until it is due; then, the next turn
 	struct slice slice;
@@ -50,16 +54,76 @@ static void go_on_later(struct xds_standby *s, uint64_t ns)
 	twheel_arm(wheel, &s->timer, twheel_now(wheel) + ns);
 }
 
-void xds_standby_watched(struct xds_standby *s, uint32_t type)
+typedef const struct str *(*find_fn)(const struct xds_state_section *, struct str locator);
+
+// In the sections of its type. NULL = in none, or out of memory.
+static const struct str *find_locator(
+	const struct xds_standby *s, const struct xds_entry *e, find_fn find)
 {
-	if (!s || !s->cache->stands_by)
+	const struct str *found = NULL;
+	uint8_t *bytes;
+	size_t len;
+	if (xds_wire_locator(e->sub->params, e->sub->name, &bytes, &len))
+		return NULL;
+	for (size_t i = 0; i < s->state->n_sections && !found; i++) {
+		const struct xds_state_section *at = &s->state->sections[i];
+		if (is_own(s, at) && str_eq(at->type_url, str_from(type_of(s, e->type)->url)))
+			found = find(at, (struct str){(const char *)bytes, len});
+	}
+	free(bytes);
+	return found;
+}
+
+static const struct str *find_answered(const struct xds_state_section *section, struct str wildcard)
+{
+	return xds_state_lists_all(section, wildcard) ? &section->all : NULL;
+}
+
+// That a name was absent is told only of the start: whoever asks for it later asks because it is
+// there by now. *ret_at = its place in the state.
+static bool was_absent(const struct xds_standby *s, const struct xds_entry *e, size_t *ret_at)
+{
+	bool is_start =
+		s->cache->stands_by || twheel_now(s->cache->conf->wheel) < s->absent_until_ns;
+	if (!s->came || !s->state->n_absent || !is_start || type_of(s, e->type)->is_opaque)
+		return false;
+	const struct str *found = find_locator(s, e, xds_state_lacks);
+	*ret_at = found ? (size_t)(found - s->state->absent) : 0;
+	return found;
+}
+
+// It is not presumed absent when it is asked for anew either.
+static void on_answered(const struct xds_entry *e)
+{
+	struct xds_standby *s = e->cache->standby;
+	size_t at;
+	if (was_absent(s, e, &at))
+		s->came[at / 8] |= (uint8_t)(1 << at % 8);
+}
+
+void xds_standby_watched(struct xds_standby *s, struct xds_entry *e)
+{
+	size_t at;
+	if (!s)
 		return;
-	s->news[type] = true;
+	e->was_absent = was_absent(s, e, &at) && !(s->came[at / 8] >> at % 8 & 1);
+	if (!s->cache->stands_by)
+		return;
+	s->news[e->type] = true;
 	if (!s->is_asked)
 		go_on_later(s, XDS_STANDBY_NS);
 	else if (s->is_due && !twheel_armed(&s->timer))
 		go_on_later(s, 0);
 	s->is_asked = true;
+}
+
+// One that is started together with us gets a second attempt.
+void xds_standby_failed(struct xds_standby *s)
+{
+	if (!s || !s->cache->stands_by || !s->is_asked || s->is_due)
+		return;
+	if (++s->n_failures == XDS_STANDBY_ATTEMPTS)
+		go_on_later(s, 0);
 }
 
 // A section
@@ -98,7 +162,8 @@ static void say_begun(struct xds_standby *s)
 		(void)strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ", &utc);
 	s->is_told = true;
 	xds_cache_log(s->cache,
-		"xDS server %s does not answer: what it had sent by %s serves, from disk",
+		"xDS server %s does not answer: names serve, or are absent, as it had them by %s, "
+		"from disk",
 		s->cache->server->uri, at);
 }
 
@@ -131,22 +196,6 @@ static bool read_section(struct xds_standby *s)
 
 // What the file had of a type has been told
 
-static bool lists_all(const struct xds_standby *s, uint32_t type, const struct xds_sub *sub)
-{
-	uint8_t *bytes;
-	size_t len;
-	bool found = false;
-	if (xds_wire_locator(sub->params, sub->name, &bytes, &len))
-		return false;
-	for (size_t i = 0; i < s->state->n_sections && !found; i++) {
-		const struct xds_state_section *at = &s->state->sections[i];
-		found = is_own(s, at) && str_eq(at->type_url, str_from(type_of(s, type)->url)) &&
-		        xds_state_lists_all(at, (struct str){(const char *)bytes, len});
-	}
-	free(bytes);
-	return found;
-}
-
 // Whoever got no value hears now why there is none.
 static void end_lookup(struct xds_standby *s, struct xds_entry *e)
 {
@@ -154,10 +203,12 @@ static void end_lookup(struct xds_standby *s, struct xds_entry *e)
 		return;
 	e->is_looked_up = true;
 	if (xds_entry_is_wildcard(e) && e->status == XDS_STATUS_REQUESTED &&
-		lists_all(s, e->type, e->sub)) {
+		find_locator(s, e, find_answered)) {
 		e->status = XDS_STATUS_ACKED;
 		e->is_resumed = true; // the server's own list takes away what is not on it
 		xds_news_add(e, XDS_NEWS_RESOURCE);
+	} else if (xds_entry_may_presume(e)) {
+		xds_entry_presume_absent(e);
 	} else if (!e->value && e->error_code == XDS_OK && s->cache->failure) {
 		xds_news_add(e, XDS_NEWS_ERROR);
 	}
@@ -173,6 +224,7 @@ static void end_type(struct xds_standby *s)
 	for (struct list_link *at = all->next; at != all; at = at->next)
 		end_lookup(s, CONTAINER_OF(at, struct xds_entry, all));
 	xds_news_tell(s->cache, event);
+	s->cache->unsettled = true; // that there is nothing is of use to who has several servers
 }
 
 // False = nothing is left to do.
@@ -209,13 +261,32 @@ static void on_turn(struct twheel_timer *t)
 	xds_client_end(client);
 }
 
+static void stop(struct xds_standby *s)
+{
+	s->cache->stands_by = false;
+	close_section(s);
+	twheel_cancel(s->cache->conf->wheel, &s->timer);
+}
+
+// What the server did not say while it was silent altogether says nothing of a name.
+static void await_anew(struct xds_standby *s, uint32_t type)
+{
+	struct list_link *all = &s->cache->subs[type].all;
+	for (struct list_link *at = all->next; at != all; at = at->next) {
+		struct xds_entry *e = CONTAINER_OF(at, struct xds_entry, all);
+		if (e->is_stale || xds_entry_may_presume(e))
+			xds_entry_await_anew(e);
+	}
+}
+
 void xds_standby_end(struct xds_standby *s)
 {
 	if (!s || !s->cache->stands_by)
 		return;
-	s->cache->stands_by = false;
-	close_section(s);
-	twheel_cancel(s->cache->conf->wheel, &s->timer);
+	stop(s);
+	s->absent_until_ns = twheel_now(s->cache->conf->wheel) + XDS_STANDBY_ABSENT_NS;
+	for (uint32_t t = 0; t < s->cache->conf->n_types; t++)
+		await_anew(s, t);
 }
 
 int xds_standby_new(
@@ -229,16 +300,24 @@ int xds_standby_new(
 		i++;
 	if (!state || i == state->n_sections)
 		return 0;
-	*ret = malloc(sizeof(**ret));
-	if (!*ret)
+	if (state->n_absent && !(of.came = calloc(state->n_absent / 8 + 1, 1)))
 		return -ENOMEM;
+	*ret = malloc(sizeof(**ret));
+	if (!*ret) {
+		free(of.came);
+		return -ENOMEM;
+	}
 	**ret = of;
 	cache->stands_by = true;
+	cache->on_answered = on_answered;
 	return 0;
 }
 
 void xds_standby_free(struct xds_standby *s)
 {
-	xds_standby_end(s);
+	if (!s)
+		return;
+	stop(s);
+	free(s->came);
 	free(s);
 }

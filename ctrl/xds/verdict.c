@@ -21,6 +21,7 @@ void xds_entry_fail(struct xds_entry *e, enum xds_status status, enum xds_code c
 	e->status = status;
 	e->error_code = code;
 	e->error_is_data = is_data;
+	e->has_expired = false;
 	xds_entry_set_stale(e, false); // though the value stays: this is its server's word
 	if (e->trouble)
 		e->trouble->error_ns = twheel_now(e->cache->conf->wheel);
@@ -175,7 +176,7 @@ void xds_entry_end(struct xds_entry *e)
 	struct xds_cache *c = e->cache;
 	bool drops = drops_value(e);
 	xds_entry_answered(e);
-	if (e->error_code == XDS_NOT_FOUND && !drops) // told already (DE-09)
+	if (e->error_code == XDS_NOT_FOUND && !drops && !e->is_stale) // told already (DE-09)
 		return;
 	if (drops && c->server->ignore_resource_deletion) {
 		ignore_deletion(e);
@@ -212,6 +213,31 @@ void xds_entry_report(struct xds_entry *e, const char *version, const struct xds
 		not_found || in->code == CODE_PERMISSION_DENIED);
 }
 
+// There is no answer, and none is waited for.
+static void fail_unanswered(struct xds_entry *e)
+{
+	bool is_known = xds_entry_is_presumed(e); // and was logged as that
+	if (e->cache->server->timer_is_transient_error)
+		xds_entry_fail(e, XDS_STATUS_TIMEOUT, XDS_UNAVAILABLE, false);
+	else
+		xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
+	if (!is_known)
+		xds_cache_log(e->cache, "%s", text_or_empty(xds_entry_trouble(e)->error));
+}
+
+void xds_entry_presume_absent(struct xds_entry *e)
+{
+	const struct xds_cache *c = e->cache;
+	xds_entry_set_error(e,
+		"%s \"%s\" was not on xDS server %s in an earlier run, and the server has said "
+		"nothing of it since (node id \"%s\")",
+		c->conf->types[e->type]->label, e->sub->name, c->server->uri,
+		c->conf->bootstrap->node_id);
+	fail_unanswered(e);
+	xds_entry_set_stale(e, true);
+	xds_entry_await_anew(e); // the whole time
+}
+
 void xds_entry_silent(struct xds_entry *e)
 {
 	const struct xds_cache *c = e->cache;
@@ -222,11 +248,7 @@ void xds_entry_silent(struct xds_entry *e)
 		xds_entry_patience_ns(e) / NS_PER_SECOND, c->conf->bootstrap->node_id);
 	if (!transient && drops_value(e) && !c->server->ignore_resource_deletion) // it is stale
 		xds_entry_drop_value(e);
-	if (transient)
-		xds_entry_fail(e, XDS_STATUS_TIMEOUT, XDS_UNAVAILABLE, false);
-	else
-		xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
-	xds_cache_log(c, "%s", text_or_empty(xds_entry_trouble(e)->error));
+	fail_unanswered(e);
 }
 
 void xds_entry_expired(struct xds_entry *e)
@@ -237,6 +259,7 @@ void xds_entry_expired(struct xds_entry *e)
 		c->conf->bootstrap->node_id);
 	xds_entry_drop_value(e);
 	xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
+	e->has_expired = true;
 	xds_cache_log(c, "%s", text_or_empty(xds_entry_trouble(e)->error));
 }
 

@@ -19,6 +19,9 @@ struct xds_variant;
 void xds_entry_accept(struct xds_entry *, const struct xds_variant *);
 // The same of what an earlier run kept, which is no word of the server's: the value is stale.
 void xds_entry_restore(struct xds_entry *, const struct xds_variant *);
+// It is absent (FM-04, FM-08) as an earlier run kept it, until the server speaks of it, or was
+// silent for the whole time. Requires xds_entry_may_presume().
+void xds_entry_presume_absent(struct xds_entry *);
 // Sets when the value expires; 0 = never. Out of memory (-ENOMEM) the value is forgotten, so that
 // the server sends it again; it would not if it were told that its version is held (DL-13).
 [[nodiscard]] int xds_entry_hold(struct xds_entry *, uint64_t expires_ns);

@@ -87,9 +87,9 @@ int xds_wildcard_sweep(struct xds_cache *c, uint32_t type)
 
 static bool is_open(const struct xds_entry *e)
 {
-	return e->n_asking > 0 && e->asked && !e->answered && !e->value &&
-	       e->status == XDS_STATUS_REQUESTED && !list_linked(&e->in_flight) &&
-	       !xds_entry_is_wildcard(e);
+	bool is_unsaid = e->status == XDS_STATUS_REQUESTED || xds_entry_is_presumed(e);
+	return e->n_asking > 0 && e->asked && !e->answered && !e->value && is_unsaid &&
+	       !list_linked(&e->in_flight) && !xds_entry_is_wildcard(e);
 }
 
 void xds_wildcard_sent(struct xds_cache *c, uint32_t type)

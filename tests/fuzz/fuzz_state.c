@@ -25,6 +25,8 @@ static void read_section(const struct xds_state_section *s)
 	struct lb_err err = {""};
 	struct slice slice = {0};
 	slice_begin(&slice);
+	for (size_t i = 0; i < s->n_absent; i++)
+		CHECK(xds_state_lacks(s, s->absent[i]));
 	xds_response_init(&r, &xds_protocol_delta.response, s->response);
 	struct xds_part part;
 	int rc = xds_response_read_head(&r, &slice, &err);

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """A start without the management server: what served before serves again, from state_dir."""
 
+import datetime
 import fcntl
 import os
 import subprocess
 
 import pytest
 
+import resources
 from lab import command, wait_until
 from test_check_dump import check
 from test_xds import wait_for_split
+from testbed import URL
 from world import ROUTES, split_of
 
 WAIT_S = 30
@@ -167,3 +170,45 @@ def test_routes_that_came_with_the_last_change_are_written_at_the_end(kept_world
     assert {state for (_, name), state in states(bed).items() if name == ROUTES} == {"STALE"}
     _, green = split_of(bed.run_h2load(requests=1000))
     assert green == 0
+
+
+def row_of(bed, name):
+    """The rows of a cluster of this name: one or none."""
+    return [r for r in bed.show("xds")["resources"] if (r["type"], r["name"]) == ("cluster", name)]
+
+
+def answer_of(bed, path):
+    """Status and text."""
+    argv = ["curl", "-sS", "--max-time", "5", "--http2-prior-knowledge", "-w", " %{http_code}", URL + path]
+    return bed.lab.exec("client", argv, timeout=30).stdout
+
+
+def logged_at(bed, text):
+    """When the daemon last logged a line with it."""
+    line = next(line for line in reversed(bed.daemon.output().splitlines()) if text in line)
+    return datetime.datetime.fromisoformat(line.split()[0].removeprefix("ts=").removesuffix("Z"))
+
+
+def test_route_to_a_missing_cluster_costs_a_restart_no_time(kept_world):
+    """OPS-280, OPS-281: the server is there, and silent of the one cluster that it does not have."""
+    world, bed = kept_world, kept_world.bed
+    world.start()
+    world.extra_routes = (resources.route("/nosuch/", "nosuch"),)
+    world.set_weights(100, 0)
+    wait_for_split(bed, 100, timeout=2 * WAIT_S)  # 15 s until it counts as absent
+    assert [(r["state"], r["stale"]) for r in row_of(bed, "nosuch")] == [("DOES_NOT_EXIST", False)]
+    before = answer_of(bed, "/nosuch/x")
+    stop_daemon(bed)
+    bed.start_daemon()
+    _, green = split_of(bed.run_h2load(requests=500))
+    assert green == 0
+    # By the daemon's own clock, since this process may be late: the rest of the 15 s would be 14.75.
+    waited = (logged_at(bed, 'msg="ready"') - logged_at(bed, "was not on xDS server")).total_seconds()
+    assert 0 <= waited < 10, waited
+    assert "from disk" not in bed.daemon.output()
+    after = answer_of(bed, "/nosuch/x")
+    assert before == after and after.endswith(" 503"), (before, after)
+    world.set_routes(resources.cluster("nosuch"), resources.endpoints("nosuch", *world.addresses("blue")),
+                     world.routes(100, 0))
+    wait_until(lambda: answer_of(bed, "/nosuch/x").endswith(" 404"), WAIT_S, "an answer of the cluster's backends")
+    assert [(r["state"], r["stale"]) for r in row_of(bed, "nosuch")] == [("ACKED", False)]

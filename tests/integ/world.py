@@ -88,10 +88,12 @@ class World:
             resources.route("/", {"blue": blue, "green": green}))
         return resources.route_config(ROUTES, everything)
 
+    def addresses(self, cluster):
+        """(ip, port) of each web backend of "blue" or "green"."""
+        return [(ip, WEB_PORT) for of, ip in self.web_backends.values() if of == cluster]
+
     def _clusters(self):
-        members = {"blue": [], "green": []}
-        for cluster, ip in self.web_backends.values():
-            members[cluster].append((ip, WEB_PORT))
+        members = {name: self.addresses(name) for name in ("blue", "green")}
         members["rpc"] = [(self.rpc_address(n), RPC_PORT) for n in range(1, len(self.rpc_names) + 1)]
         for name, addresses in members.items():
             cluster = resources.cluster(name)

@@ -14,7 +14,13 @@ enum { VERSION_AT = 8, ZERO_AT = 12, LEN_AT = 16, SUM_AT = 24, HEAD_LEN = 32 };
 
 // Numbers of fields.
 enum { BODY_NODE = 1, BODY_TIME = 2, BODY_SECTION = 3 };
-enum { SECTION_SERVER = 1, SECTION_TYPE = 2, SECTION_RESPONSE = 3, SECTION_WILDCARD = 4 };
+enum {
+	SECTION_SERVER = 1,
+	SECTION_TYPE = 2,
+	SECTION_RESPONSE = 3,
+	SECTION_WILDCARD = 4,
+	SECTION_ABSENT = 5,
+};
 enum { RESPONSE_RESOURCE = 2, RESPONSE_TYPE = 4 };
 enum { RESOURCE_VERSION = 1, RESOURCE_ANY = 2, RESOURCE_NAME = 3, RESOURCE_LONG_NAME = 8 };
 enum { ANY_TYPE = 1, ANY_VALUE = 2, NAME_NAME = 1, NAME_CONSTRAINTS = 2 };
@@ -76,19 +82,53 @@ static bool read_section(struct str all, struct xds_state_section *ret)
 	return !s.is_malformed && proto_is_text(ret->server) && proto_is_text(ret->type_url);
 }
 
-static size_t count_sections(struct str body)
+static size_t count_fields(struct str message, uint32_t number)
 {
-	struct proto_scan s = proto_scan_of(body);
+	struct proto_scan s = proto_scan_of(message);
 	size_t n = 0;
 	for (struct proto_item f; proto_scan_next(&s, &f);)
-		n += f.tag == PROTO_TAG(BODY_SECTION, PROTO_BYTES);
+		n += f.tag == PROTO_TAG(number, PROTO_BYTES);
 	return n;
+}
+
+static int compare_bytes(const void *a, const void *b)
+{
+	const struct str *x = a, *y = b;
+	size_t len = x->len < y->len ? x->len : y->len;
+	int order = len ? memcmp(x->p, y->p, len) : 0;
+	return order ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+// False = out of memory.
+static bool read_absent(struct xds_state *state)
+{
+	size_t n = 0, n_left;
+	for (size_t i = 0; i < state->n_sections; i++)
+		n += count_fields(state->sections[i].all, SECTION_ABSENT);
+	n_left = n < XDS_STATE_MAX_ABSENT ? n : XDS_STATE_MAX_ABSENT;
+	struct str *at = state->absent = calloc(n_left + 1, sizeof(*at));
+	for (size_t i = 0; at && i < state->n_sections; i++) {
+		struct xds_state_section *section = &state->sections[i];
+		struct proto_scan s = proto_scan_of(section->all);
+		section->absent = at;
+		for (struct proto_item f; n_left && proto_scan_next(&s, &f);) {
+			if (f.tag != PROTO_TAG(SECTION_ABSENT, PROTO_BYTES))
+				continue;
+			at[section->n_absent++] = f.bytes;
+			n_left--;
+		}
+		qsort(at, section->n_absent, sizeof(*at), compare_bytes);
+		at += section->n_absent;
+		state->n_absent += section->n_absent;
+	}
+	return state->absent;
 }
 
 static int read_body(struct xds_state *state, struct str body, struct lb_err *err)
 {
 	struct proto_scan s = proto_scan_of(body);
-	state->sections = calloc(count_sections(body) + 1, sizeof(*state->sections));
+	size_t n_sections = count_fields(body, BODY_SECTION);
+	state->sections = calloc(n_sections + 1, sizeof(*state->sections));
 	if (!state->sections)
 		return -ENOMEM;
 	for (struct proto_item f; proto_scan_next(&s, &f);) {
@@ -102,7 +142,7 @@ static int read_body(struct xds_state *state, struct str body, struct lb_err *er
 	}
 	if (s.is_malformed || !proto_is_text(state->node_id))
 		return lb_err_set(err, "is malformed");
-	return 0;
+	return read_absent(state) ? 0 : -ENOMEM;
 }
 
 int xds_state_parse(uint8_t *bytes, size_t len, struct xds_state *ret, struct lb_err *err)
@@ -121,6 +161,7 @@ void xds_state_fini(struct xds_state *s)
 {
 	free(s->bytes);
 	free(s->sections);
+	free(s->absent);
 	*s = (struct xds_state){.n_sections = 0};
 }
 
@@ -131,6 +172,14 @@ bool xds_state_lists_all(const struct xds_state_section *section, struct str loc
 		if (f.tag == PROTO_TAG(SECTION_WILDCARD, PROTO_BYTES) && str_eq(f.bytes, locator))
 			return true;
 	return false;
+}
+
+const struct str *xds_state_lacks(const struct xds_state_section *section, struct str locator)
+{
+	if (!section->n_absent)
+		return NULL;
+	return bsearch(
+		&locator, section->absent, section->n_absent, sizeof(locator), compare_bytes);
 }
 
 // Writing: everything is put twice, first to be counted.
@@ -215,6 +264,8 @@ static void put_section(struct out *o, const struct xds_state_part *p)
 	put_response(o, p);
 	for (size_t i = 0; i < p->n_wildcards; i++)
 		put_field(o, SECTION_WILDCARD, p->wildcards[i]);
+	for (size_t i = 0; i < p->n_absent; i++)
+		put_field(o, SECTION_ABSENT, p->absent[i]);
 }
 
 static void put_before(struct out *o, const struct xds_state *before, const char *server)

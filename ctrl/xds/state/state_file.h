@@ -6,8 +6,10 @@
 // body is a protobuf message:
 //   1 node id, string; 2 time of writing, seconds since 1970; 3 sections, messages:
 //     1 URI of the server, string; 2 URL of the type, string; 3 its resources, a
-//     DeltaDiscoveryResponse; 4 for each wildcard that was answered, its ResourceLocator.
-// So a section is read as a response of its server is, by the same code.
+//     DeltaDiscoveryResponse; 4 for each wildcard that was answered, its ResourceLocator; 5 for
+//     each name that was asked for and that the server did not have, its ResourceLocator.
+// So a section is read as a response of its server is, by the same code. Fields that are not known
+// are passed over: what a later run adds as one needs no other version.
 // Thread: any, one owner.
 #pragma once
 
@@ -21,10 +23,15 @@
 #define XDS_STATE_VERSION 1
 #define XDS_STATE_MAX_LEN                                                                          \
 	((size_t)256 << 20) // of a file: what is larger is neither written nor read
+#define XDS_STATE_MAX_ABSENT                                                                       \
+	262144 // names: so many of a server are written, and so many of a file read, the first ones
+#define XDS_STATE_MAX_ABSENT_LEN ((size_t)8 << 20) // of a server's, written
 
 struct xds_state_section {
 	struct str server, type_url; // text
 	struct str response; // not looked into
+	const struct str *absent; // ResourceLocators, in order; the state's
+	size_t n_absent;
 	struct str all; // the section itself
 };
 
@@ -35,6 +42,8 @@ struct xds_state {
 	uint64_t written_s; // since 1970
 	struct xds_state_section *sections; // owned
 	size_t n_sections;
+	struct str *absent; // owned: of all sections
+	size_t n_absent;
 };
 
 // Takes the bytes (malloc), even on failure. Returns 0, -ENOMEM, or -EINVAL with what is wrong.
@@ -43,6 +52,9 @@ struct xds_state {
 void xds_state_fini(struct xds_state *); // leaves an empty one
 // The wildcard with this ResourceLocator was answered: the section has all that it stands for.
 bool xds_state_lists_all(const struct xds_state_section *, struct str locator);
+// The server did not have the name with this ResourceLocator, which was asked for: returns the one
+// of state.absent, or NULL.
+const struct str *xds_state_lacks(const struct xds_state_section *, struct str locator);
 
 // One resource to be written. All borrowed.
 struct xds_state_item {
@@ -58,6 +70,8 @@ struct xds_state_part {
 	size_t n_items;
 	const struct str *wildcards; // ResourceLocators
 	size_t n_wildcards;
+	const struct str *absent; // likewise
+	size_t n_absent;
 };
 struct xds_state_image {
 	const char *node_id;

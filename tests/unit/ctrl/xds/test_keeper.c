@@ -246,6 +246,96 @@ static void a_name_that_the_server_no_longer_has_does_not_keep_the_file_as_it_wa
 	xds_state_fini(&kept);
 }
 
+static struct xds_keeper *go_on_from(struct fixture *f, struct xds_state *kept)
+{
+	struct lb_err err;
+	assert_int_equal(xds_state_load(directory, kept, &err), 0);
+	fixture_init_kept(f, NULL, "", kept);
+	return keeper_of(f, 0);
+}
+
+static void ops_280_what_was_asked_for_and_is_absent_is_kept(void **state)
+{
+	struct xds_state kept;
+	struct fixture f;
+	struct ear a, nosuch, later;
+	fixture_init(&f, "");
+	struct xds_keeper *k = keeper_of(&f, 0);
+	listen_to(&f, &toy_cluster, "a", &a);
+	listen_to(&f, &toy_cluster, "nosuch", &nosuch);
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_cluster, "v1", "n1", "a=1", NULL);
+	pass_time(&f, 14 * S);
+	assert_int_equal(info_of(k).n_written, 0);
+	pass_time(&f, 2 * S);
+	assert_string_equal(heard(&nosuch), "!5");
+	wait_written(&f, k, 1);
+	end(&f, k);
+
+	k = go_on_from(&f, &kept);
+	assert_int_equal(kept.n_absent, 1);
+	listen_to(&f, &toy_cluster, "a", &a);
+	listen_to(&f, &toy_cluster, "nosuch", &nosuch);
+	listen_to(&f, &toy_cluster, "later", &later);
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_cluster, "v2", "n1", "a=2", "later=2", NULL);
+	pass_time(&f, S);
+	assert_string_equal(heard(&nosuch), "!5");
+	// OPS-281: that is no word of the server's, and so the file stays as it is.
+	pass_time(&f, 10 * S);
+	assert_int_equal(info_of(k).n_written, 0);
+	assert_true(file_has("a=1"));
+	pass_time(&f, 10 * S);
+	wait_written(&f, k, 1);
+	assert_true(file_has("a=2"));
+	end(&f, k);
+	xds_state_fini(&kept);
+
+	k = go_on_from(&f, &kept);
+	assert_int_equal(kept.n_absent, 1);
+	listen_to(&f, &toy_cluster, "a", &a);
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_cluster, "v2", "n1", "a=2", NULL);
+	wait_written(&f, k, 1);
+	end(&f, k);
+	xds_state_fini(&kept);
+
+	k = go_on_from(&f, &kept);
+	assert_int_equal(kept.n_absent, 0); // nobody asks for it any more
+	end(&f, k);
+	xds_state_fini(&kept);
+}
+
+static void ops_282_long_names_that_are_absent_do_not_fill_the_file(void **state)
+{
+	enum { N = 3 };
+	size_t len = XDS_STATE_MAX_ABSENT_LEN / 2 - 64; // two of them fit
+	struct xds_state kept;
+	struct fixture f;
+	struct ear a, missing[N];
+	struct lb_err err;
+	char *name = malloc(len + 1);
+	assert_non_null(name);
+	fixture_init(&f, "");
+	struct xds_keeper *k = keeper_of(&f, 0);
+	listen_to(&f, &toy_cluster, "a", &a);
+	for (int i = 0; i < N; i++) {
+		memset(name, 'a' + i, len);
+		name[len] = 0;
+		listen_to(&f, &toy_cluster, name, &missing[i]);
+	}
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_cluster, "v1", "n1", "a=1", NULL);
+	pass_time(&f, 16 * S);
+	wait_written(&f, k, 1);
+	end(&f, k);
+	assert_true(file_has("a=1"));
+	assert_int_equal(xds_state_load(directory, &kept, &err), 0);
+	assert_int_equal(kept.n_absent, 2);
+	xds_state_fini(&kept);
+	free(name);
+}
+
 // OPS-91
 static void a_second_keeper_of_a_directory_is_refused_until_the_first_ends(void **state)
 {
@@ -338,6 +428,8 @@ RUN_SUITE("xds/keeper", TEST(ops_91_half_a_configuration_is_not_written),
 	TEST(ops_91_changes_in_a_row_make_one_file_and_the_last_is_written_at_the_end),
 	TEST(ops_99_what_was_read_is_held_for_who_is_not_back_yet),
 	TEST(a_silent_server_changes_nothing_of_the_file),
+	TEST(ops_280_what_was_asked_for_and_is_absent_is_kept),
+	TEST(ops_282_long_names_that_are_absent_do_not_fill_the_file),
 	TEST(a_second_keeper_of_a_directory_is_refused_until_the_first_ends),
 	TEST(fl_14_one_that_waits_reads_at_once_and_writes_when_the_other_has_ended),
 	TEST(a_name_that_the_server_no_longer_has_does_not_keep_the_file_as_it_was),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an earlier run kept stands in for a server that is silent (OPS-94 to OPS-97).
+// What an earlier run kept stands in for a server that is silent (OPS-94 to OPS-97), and says of
+// which names it had nothing (OPS-280 to OPS-283).
 #include "ctrl/xds/protocol.h"
 #include "ctrl/xds/standby.h"
 #include "ctrl/xds/state/state_file.h"
@@ -25,13 +26,16 @@ static const struct xds_state_item ENDPOINTS[] = {
 	{.name = TEXT("a"), .version = TEXT("v8"), .bytes = TEXT("a=there")},
 };
 static const struct str WILDCARDS[] = {TEXT("\x0a\x01*")};
+static const struct str ABSENT[] = {TEXT("\x0a\x06nosuch")};
 static const struct xds_state_part PARTS[] = {
 	{.server = "ads:1",
 		.type_url = CLUSTER_URL,
 		.items = CLUSTERS,
 		.n_items = 3,
 		.wildcards = WILDCARDS,
-		.n_wildcards = 1},
+		.n_wildcards = 1,
+		.absent = ABSENT,
+		.n_absent = 1},
 	{.server = "ads:1", .type_url = ENDPOINTS_URL, .items = ENDPOINTS, .n_items = 1},
 };
 
@@ -132,7 +136,7 @@ static void ops_95_the_failure_of_a_server_is_told_of_what_was_not_kept(void **s
 	f.server.refuse = true;
 	listen_to(&f, &toy_cluster, "a", &a);
 	listen_to(&f, &toy_cluster, "z", &z);
-	wait_ns(&f, S);
+	wait_ns(&f, 700 * NS_PER_MS);
 	assert_string_equal(heard(&a), "");
 	assert_string_equal(heard(&z), "");
 	wait_ns(&f, 2 * S);
@@ -141,6 +145,38 @@ static void ops_95_the_failure_of_a_server_is_told_of_what_was_not_kept(void **s
 	listen_to(&f, &toy_cluster, "y", &y);
 	wait_ns(&f, S);
 	assert_string_equal(heard(&y), "!14");
+	end(&f);
+}
+
+// The second attempt is made after 1 s, 20 % more or less.
+static void ops_283_a_server_that_failed_twice_is_not_waited_for(void **state)
+{
+	struct fixture f;
+	struct ear a;
+	begin(&f, NULL);
+	f.server.refuse = true;
+	listen_to(&f, &toy_cluster, "a", &a);
+	wait_ns(&f, 700 * NS_PER_MS);
+	assert_string_equal(heard(&a), "");
+	wait_ns(&f, 1200 * NS_PER_MS); // in all it is less than the time for a silent one
+	assert_string_equal(heard(&a), "=old ~14");
+	end(&f);
+}
+
+static void ops_283_a_server_that_is_back_at_the_second_attempt_is_believed_alone(void **state)
+{
+	struct fixture f;
+	struct ear a;
+	begin(&f, NULL);
+	f.server.refuse = true;
+	listen_to(&f, &toy_cluster, "a", &a);
+	wait_ns(&f, 700 * NS_PER_MS);
+	f.server.refuse = false;
+	wait_ns(&f, S);
+	respond(&f, &toy_cluster, "v9", "n1", "a=new", NULL);
+	wait_ns(&f, 2 * S);
+	assert_string_equal(heard(&a), "=new");
+	assert_int_equal(n_stale(&f), 0);
 	end(&f);
 }
 
@@ -243,6 +279,271 @@ static void ops_96_a_refused_update_leaves_what_is_stale_in_use(void **state)
 	end(&f);
 }
 
+// What was absent
+
+static void ops_280_who_was_absent_is_waited_for_but_a_moment(void **state)
+{
+	struct fixture f;
+	struct ear a, nosuch, z;
+	begin(&f, NULL);
+	listen_to(&f, &toy_cluster, "a", &a);
+	listen_to(&f, &toy_cluster, "nosuch", &nosuch);
+	listen_to(&f, &toy_cluster, "z", &z);
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_cluster, "v9", "n1", "a=new", NULL);
+	fake_ads_settle(&f.server);
+	wait_ns(&f, 200 * NS_PER_MS);
+	assert_string_equal(heard(&a), "=new");
+	assert_string_equal(heard(&nosuch), "");
+	wait_ns(&f, 200 * NS_PER_MS);
+	assert_string_equal(heard(&nosuch), "!5");
+	assert_non_null(strstr(nosuch.text, "cluster \"nosuch\" was not on xDS server ads:1"));
+	assert_string_equal(state_of(&f, "nosuch"), "DOES_NOT_EXIST  with error");
+	assert_true(is_stale(&nosuch));
+	assert_int_equal(n_stale(&f), 1);
+	wait_ns(&f, 10 * S);
+	assert_string_equal(heard(&z), ""); // nobody knew of that one
+	wait_ns(&f, 6 * S);
+	assert_string_equal(heard(&z), "!5");
+	// OPS-281: nor did the server have it now.
+	assert_string_equal(heard(&nosuch), "!5");
+	assert_non_null(strstr(nosuch.text, "no answer"));
+	assert_int_equal(n_stale(&f), 0);
+	end(&f);
+}
+
+static void ops_280_who_was_absent_is_so_beside_what_stands_in_for_a_silent_server(void **state)
+{
+	struct fixture f;
+	struct ear a, nosuch;
+	begin(&f, NULL);
+	listen_to(&f, &toy_cluster, "a", &a);
+	listen_to(&f, &toy_cluster, "nosuch", &nosuch);
+	fake_ads_settle(&f.server);
+	wait_ns(&f, XDS_STANDBY_NS - MOMENT);
+	assert_string_equal(heard(&nosuch), ""); // the server is to be heard first
+	wait_ns(&f, S);
+	assert_string_equal(heard(&a), "=old");
+	assert_string_equal(heard(&nosuch), "!5");
+	assert_int_equal(n_stale(&f), 2);
+	wait_ns(&f, 60 * S); // silence says nothing before it ever spoke
+	assert_string_equal(heard(&nosuch), "");
+	assert_int_equal(n_stale(&f), 2);
+	respond(&f, &toy_cluster, "v9", "n1", "a=new", "nosuch=new", NULL);
+	assert_string_equal(heard(&nosuch), "=new");
+	assert_int_equal(n_stale(&f), 0);
+	end(&f);
+}
+
+static void ops_281_who_was_absent_and_is_there_is_used_at_once(void **state)
+{
+	struct fixture f;
+	struct ear nosuch;
+	begin(&f, NULL);
+	listen_to(&f, &toy_cluster, "nosuch", &nosuch);
+	fake_ads_settle(&f.server);
+	wait_ns(&f, 100 * NS_PER_MS);
+	respond(&f, &toy_cluster, "v9", "n1", "nosuch=new", NULL);
+	wait_ns(&f, 20 * S);
+	assert_string_equal(heard(&nosuch), "=new"); // and was never absent
+	assert_int_equal(n_stale(&f), 0);
+	end(&f);
+}
+
+static void ops_281_who_comes_late_is_used_and_no_longer_known_as_absent(void **state)
+{
+	struct fixture f;
+	struct ear a, nosuch;
+	begin(&f, NULL);
+	listen_to(&f, &toy_endpoints, "a", &a);
+	listen_to(&f, &toy_cluster, "nosuch", &nosuch);
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_endpoints, "v9", "n1", "a=new", NULL);
+	wait_ns(&f, S);
+	assert_string_equal(heard(&nosuch), "!5");
+	respond(&f, &toy_cluster, "v9", "n1", "nosuch=new", NULL);
+	assert_string_equal(heard(&nosuch), "=new");
+	assert_string_equal(state_of(&f, "nosuch"), "ACKED v9");
+	wait_ns(&f, 20 * S);
+	assert_string_equal(heard(&nosuch), "");
+	assert_false(is_stale(&nosuch));
+	end(&f);
+}
+
+static void ops_281_a_delta_server_says_itself_that_it_is_absent(void **state)
+{
+	struct fixture f;
+	struct ear a, nosuch;
+	begin(&f, &xds_protocol_delta);
+	listen_to(&f, &toy_endpoints, "a", &a);
+	listen_to(&f, &toy_cluster, "nosuch", &nosuch);
+	fake_ads_settle(&f.server);
+	respond_delta(&f, &toy_endpoints, "n1", "a=new@v9", NULL);
+	wait_ns(&f, S);
+	assert_string_equal(heard(&nosuch), "!5");
+	assert_true(is_stale(&nosuch));
+	respond_delta(&f, &toy_cluster, "n2", "-nosuch", NULL);
+	assert_string_equal(heard(&nosuch), "!5");
+	assert_non_null(strstr(nosuch.text, "does not exist on"));
+	assert_false(is_stale(&nosuch));
+	end(&f);
+}
+
+static void ops_281_a_stream_that_is_lost_gives_the_server_its_time_anew(void **state)
+{
+	struct fixture f;
+	struct ear a, nosuch;
+	begin(&f, NULL);
+	listen_to(&f, &toy_endpoints, "a", &a);
+	listen_to(&f, &toy_cluster, "nosuch", &nosuch);
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_endpoints, "v9", "n1", "a=new", NULL);
+	wait_ns(&f, 10 * S);
+	assert_string_equal(heard(&nosuch), "!5");
+	fake_ads_close(&f.server, "restarted");
+	wait_ns(&f, 10 * S);
+	fake_ads_settle(&f.server);
+	assert_string_equal(heard(&nosuch), "");
+	assert_true(is_stale(&nosuch));
+	wait_ns(&f, 16 * S);
+	assert_string_equal(heard(&nosuch), "!5");
+	assert_false(is_stale(&nosuch));
+	assert_null(strstr(f.log_line, "no answer")); // one line a start
+	end(&f);
+}
+
+static void ops_280_the_moment_begins_when_the_server_speaks(void **state)
+{
+	struct fixture f;
+	struct ear a, nosuch;
+	begin(&f, NULL);
+	listen_to(&f, &toy_cluster, "a", &a);
+	listen_to(&f, &toy_cluster, "nosuch", &nosuch);
+	fake_ads_settle(&f.server);
+	wait_ns(&f, 200 * NS_PER_MS);
+	respond(&f, &toy_cluster, "v9", "n1", "a=new", NULL);
+	wait_ns(&f, 200 * NS_PER_MS);
+	assert_string_equal(heard(&nosuch), "");
+	wait_ns(&f, 100 * NS_PER_MS);
+	assert_string_equal(heard(&nosuch), "!5");
+	end(&f);
+}
+
+static void ops_96_a_server_has_its_whole_time_from_when_it_speaks(void **state)
+{
+	struct fixture f;
+	struct ear a, b, nosuch;
+	begin(&f, NULL);
+	listen_to(&f, &toy_cluster, "a", &a);
+	listen_to(&f, &toy_cluster, "b", &b);
+	listen_to(&f, &toy_cluster, "nosuch", &nosuch);
+	fake_ads_settle(&f.server);
+	wait_ns(&f, 14 * S);
+	assert_string_equal(heard(&b), "=old");
+	assert_string_equal(heard(&nosuch), "!5");
+	respond(&f, &toy_endpoints, "v9", "n1", "a=new", NULL);
+	wait_ns(&f, 14 * S);
+	assert_string_equal(heard(&b), "");
+	assert_string_equal(heard(&nosuch), "");
+	assert_int_equal(n_stale(&f), 3);
+	wait_ns(&f, 2 * S);
+	assert_int_equal(n_stale(&f), 0);
+	assert_string_equal(heard(&nosuch), "!5");
+	end(&f);
+}
+
+static void ops_280_who_is_asked_for_long_after_the_start_is_waited_for_like_others(void **state)
+{
+	struct fixture f;
+	struct ear a, nosuch;
+	begin(&f, NULL);
+	listen_to(&f, &toy_cluster, "a", &a);
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_cluster, "v9", "n1", "a=new", NULL);
+	wait_ns(&f, XDS_STANDBY_ABSENT_NS + MOMENT);
+	listen_to(&f, &toy_cluster, "nosuch", &nosuch);
+	fake_ads_settle(&f.server);
+	wait_ns(&f, 14 * S);
+	assert_string_equal(heard(&nosuch), "");
+	wait_ns(&f, 2 * S);
+	assert_string_equal(heard(&nosuch), "!5");
+	assert_int_equal(n_stale(&f), 0);
+	end(&f);
+}
+
+static void ops_280_who_has_come_is_not_presumed_absent_anew(void **state)
+{
+	struct fixture f;
+	struct ear a, nosuch;
+	begin(&f, NULL);
+	listen_to(&f, &toy_cluster, "a", &a);
+	listen_to(&f, &toy_cluster, "nosuch", &nosuch);
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_cluster, "v9", "n1", "a=new", "nosuch=new", NULL);
+	assert_string_equal(heard(&nosuch), "=new");
+	xds_client_cancel(f.client, &nosuch.watcher);
+	fake_ads_settle(&f.server);
+	listen_to(&f, &toy_cluster, "nosuch", &nosuch);
+	fake_ads_settle(&f.server);
+	wait_ns(&f, S);
+	assert_string_equal(heard(&nosuch), "");
+	end(&f);
+}
+
+// TH-57
+static void ops_281_a_response_that_is_not_read_may_have_had_who_was_absent(void **state)
+{
+	static const struct xds_type *const TYPES[] = {&toy_cluster, &toy_endpoints};
+	struct fixture f;
+	struct ear a, nosuch;
+	begin(&f, NULL);
+	xds_client_free(f.client);
+	f.client = xds_client_new(&(struct xds_client_conf){
+		.bootstrap = f.bootstrap,
+		.types = TYPES,
+		.n_types = 2,
+		.transport = fake_ads_factory(&f.server),
+		.wheel = f.wheel,
+		.rand = &f.rand,
+		.user_agent_version = "1",
+		.state = &kept,
+		.limits = {.n_resources = 2},
+	});
+	assert_non_null(f.client);
+	listen_to(&f, &toy_endpoints, "a", &a);
+	listen_to(&f, &toy_cluster, "nosuch", &nosuch);
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_endpoints, "v9", "n1", "a=new", NULL);
+	wait_ns(&f, S);
+	assert_string_equal(heard(&nosuch), "!5");
+	respond(&f, &toy_cluster, "v9", "n2", "nosuch=new", "b=new", "c=new", NULL);
+	assert_string_equal(heard(&nosuch), "!3");
+	assert_non_null(strstr(nosuch.text, "was not read"));
+	assert_int_equal(n_stale(&f), 0);
+	end(&f);
+}
+
+// FM-08
+static void ops_280_what_never_came_is_no_more_than_a_transient_error_where_it_was_one(void **state)
+{
+	struct fixture f;
+	struct ear a, nosuch;
+	keep(PARTS, 2);
+	fixture_init_kept(&f, NULL, "\"resource_timer_is_transient_error\"", &kept);
+	listen_to(&f, &toy_endpoints, "a", &a);
+	listen_to(&f, &toy_cluster, "nosuch", &nosuch);
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_endpoints, "v9", "n1", "a=new", NULL);
+	wait_ns(&f, S);
+	assert_string_equal(heard(&nosuch), "!14");
+	assert_string_equal(state_of(&f, "nosuch"), "TIMEOUT  with error");
+	assert_true(is_stale(&nosuch));
+	wait_ns(&f, 31 * S);
+	assert_string_equal(heard(&nosuch), "!14");
+	assert_false(is_stale(&nosuch));
+	end(&f);
+}
+
 // A wildcard
 
 struct all {
@@ -331,6 +632,21 @@ RUN_SUITE("xds/standby",
 	cmocka_unit_test(ops_96_deletion_is_the_servers_to_say),
 	cmocka_unit_test(ops_96_a_delta_server_is_not_told_that_what_is_stale_is_held),
 	cmocka_unit_test(ops_96_a_refused_update_leaves_what_is_stale_in_use),
+	cmocka_unit_test(ops_283_a_server_that_failed_twice_is_not_waited_for),
+	cmocka_unit_test(ops_283_a_server_that_is_back_at_the_second_attempt_is_believed_alone),
+	cmocka_unit_test(ops_280_who_was_absent_is_waited_for_but_a_moment),
+	cmocka_unit_test(ops_280_who_was_absent_is_so_beside_what_stands_in_for_a_silent_server),
+	cmocka_unit_test(ops_281_who_was_absent_and_is_there_is_used_at_once),
+	cmocka_unit_test(ops_281_who_comes_late_is_used_and_no_longer_known_as_absent),
+	cmocka_unit_test(ops_281_a_delta_server_says_itself_that_it_is_absent),
+	cmocka_unit_test(ops_281_a_stream_that_is_lost_gives_the_server_its_time_anew),
+	cmocka_unit_test(ops_280_the_moment_begins_when_the_server_speaks),
+	cmocka_unit_test(ops_96_a_server_has_its_whole_time_from_when_it_speaks),
+	cmocka_unit_test(ops_280_who_is_asked_for_long_after_the_start_is_waited_for_like_others),
+	cmocka_unit_test(ops_280_who_has_come_is_not_presumed_absent_anew),
+	cmocka_unit_test(ops_281_a_response_that_is_not_read_may_have_had_who_was_absent),
+	cmocka_unit_test(
+		ops_280_what_never_came_is_no_more_than_a_transient_error_where_it_was_one),
 	cmocka_unit_test(ops_97_a_wildcards_list_is_whole_if_it_was),
 	cmocka_unit_test(ops_97_names_alone_make_no_list),
 	cmocka_unit_test(what_another_server_sent_is_not_used))

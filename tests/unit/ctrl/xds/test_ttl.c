@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resources that hold for a time only, and the heartbeats that keep them (RS-*).
+#include "ctrl/xds/gather.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/xds/client_fixture.h"
@@ -103,6 +104,37 @@ static void value_is_dropped_when_its_ttl_is_over(void **state)
 	assert_string_equal(heard(&a), "=1");
 	pass_time(&f, 100 * S);
 	assert_string_equal(heard(&a), "");
+	fixture_fini(&f);
+}
+
+static void each_client(void *of, void (*fn)(void *ctx, struct xds_client *), void *ctx)
+{
+	fn(ctx, of);
+}
+
+static size_t n_kept_as_absent(struct fixture *f)
+{
+	struct xds_gathered *g = xds_gather(each_client, f->client, "me", 1700000000);
+	size_t n = 0;
+	assert_non_null(g);
+	for (size_t i = 0; i < g->n_parts; i++)
+		n += g->list[i].n_absent;
+	xds_gathered_free(g);
+	return n;
+}
+
+static void ops_280_what_has_expired_is_not_kept_as_absent(void **state)
+{
+	struct fixture f;
+	struct ear a, nosuch;
+	with_a(&f, &a);
+	pass_time(&f, 11 * S);
+	assert_string_equal(heard(&a), "!5");
+	assert_int_equal(n_kept_as_absent(&f), 0);
+	listen_to(&f, &toy_cluster, "nosuch", &nosuch);
+	fake_ads_settle(&f.server);
+	respond_delta(&f, &toy_cluster, "n2", "-nosuch", NULL);
+	assert_int_equal(n_kept_as_absent(&f), 1); // that one
 	fixture_fini(&f);
 }
 
@@ -271,6 +303,7 @@ static void value_does_not_outlive_its_ttl_for_want_of_memory(void **state)
 }
 
 RUN_SUITE("xds/ttl", cmocka_unit_test(value_is_dropped_when_its_ttl_is_over),
+	cmocka_unit_test(ops_280_what_has_expired_is_not_kept_as_absent),
 	cmocka_unit_test(heartbeat_of_the_same_version_keeps_the_value),
 	cmocka_unit_test(heartbeat_of_another_version_or_of_nothing_is_invalid),
 	cmocka_unit_test(each_update_arms_disarms_or_changes_the_ttl),

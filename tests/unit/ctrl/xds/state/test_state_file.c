@@ -65,6 +65,74 @@ static void ops_91_what_was_written_is_read_again(void **state)
 	xds_state_fini(&s);
 }
 
+static void ops_282_names_that_were_absent_are_read_again(void **state)
+{
+	const struct str absent[] = {TEXT("\x0a\x02zz"), TEXT("\x0a\x01y"), TEXT("\x0a\x01z")};
+	const struct xds_state_part parts[] = {
+		{.server = "ads:1", .type_url = LISTENER, .absent = absent, .n_absent = 1},
+		{.server = "ads:1", .type_url = CLUSTER, .absent = absent, .n_absent = 3},
+	};
+	struct xds_state_image image = {"me", 1700000000, parts, 2};
+	struct xds_state s, again;
+	struct lb_err err;
+	uint8_t *bytes;
+	size_t len;
+	assert_int_equal(xds_state_encode(&image, &EMPTY, &bytes, &len), 0);
+	assert_int_equal(bytes[8], 1); // who does not know of them reads the rest
+	assert_int_equal(xds_state_parse(bytes, len, &s, &err), 0);
+	assert_int_equal(s.n_absent, 4);
+	for (int i = 0; i < 3; i++)
+		assert_true(xds_state_lacks(&s.sections[1], absent[i]));
+	assert_true(xds_state_lacks(&s.sections[0], absent[0]));
+	assert_false(xds_state_lacks(&s.sections[0], absent[1]));
+	assert_false(xds_state_lacks(&s.sections[1], (struct str)TEXT("\x0a\x01x")));
+	assert_false(xds_state_lacks(&s.sections[1], (struct str)TEXT("")));
+	const struct xds_state_part silent = {.server = "ads:1"};
+	image = (struct xds_state_image){"me", 1700000001, &silent, 1};
+	assert_int_equal(xds_state_encode(&image, &s, &bytes, &len), 0);
+	assert_int_equal(xds_state_parse(bytes, len, &again, &err), 0);
+	assert_true(xds_state_lacks(&again.sections[1], absent[2]));
+	xds_state_fini(&s);
+	xds_state_fini(&again);
+}
+
+static void ops_282_a_file_without_such_names_lacks_nothing(void **state)
+{
+	struct xds_state s;
+	struct lb_err err;
+	size_t len;
+	uint8_t *bytes = encode(&len);
+	assert_int_equal(xds_state_parse(bytes, len, &s, &err), 0);
+	assert_int_equal(s.n_absent, 0);
+	assert_false(xds_state_lacks(&s.sections[0], (struct str)TEXT("\x0a\x01*")));
+	xds_state_fini(&s);
+}
+
+static void ops_282_no_more_names_are_read_than_the_bound(void **state)
+{
+	size_t n = XDS_STATE_MAX_ABSENT + 1, len;
+	struct str *names = calloc(n, sizeof(*names));
+	assert_non_null(names);
+	for (size_t i = 0; i < n; i++)
+		names[i] = (struct str)TEXT("\x0a\x01y");
+	const struct xds_state_part parts[] = {
+		{.server = "ads:1", .type_url = LISTENER, .absent = names, .n_absent = 2},
+		{.server = "ads:1", .type_url = CLUSTER, .absent = names, .n_absent = n},
+		{.server = "ads:2", .type_url = CLUSTER, .absent = names, .n_absent = 1},
+	};
+	struct xds_state_image image = {"me", 1700000000, parts, 3};
+	struct xds_state s;
+	struct lb_err err;
+	uint8_t *bytes;
+	assert_int_equal(xds_state_encode(&image, &EMPTY, &bytes, &len), 0);
+	assert_int_equal(xds_state_parse(bytes, len, &s, &err), 0);
+	assert_int_equal(s.n_absent, XDS_STATE_MAX_ABSENT);
+	assert_int_equal(s.sections[1].n_absent, XDS_STATE_MAX_ABSENT - 2);
+	assert_int_equal(s.sections[2].n_absent, 0);
+	xds_state_fini(&s);
+	free(names);
+}
+
 static void sections_of_a_silent_server_are_taken_over_as_they_are(void **state)
 {
 	struct xds_state before, after;
@@ -153,6 +221,9 @@ static void ops_93_what_is_too_large_is_not_made(void **state)
 }
 
 RUN_SUITE("xds/state_file", cmocka_unit_test(ops_91_what_was_written_is_read_again),
+	cmocka_unit_test(ops_282_names_that_were_absent_are_read_again),
+	cmocka_unit_test(ops_282_a_file_without_such_names_lacks_nothing),
+	cmocka_unit_test(ops_282_no_more_names_are_read_than_the_bound),
 	cmocka_unit_test(sections_of_a_silent_server_are_taken_over_as_they_are),
 	cmocka_unit_test(ops_92_each_truncation_is_refused),
 	cmocka_unit_test(ops_92_each_flipped_bit_is_noticed),
