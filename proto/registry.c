@@ -29,6 +29,7 @@
 #include "envoy/extensions/load_balancing_policies/round_robin/v3/round_robin.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/wrr_locality/v3/wrr_locality.pb-c.h"
 #include "envoy/extensions/transport_sockets/http_11_proxy/v3/upstream_http_11_connect.pb-c.h"
+#include "envoy/extensions/transport_sockets/proxy_protocol/v3/upstream_proxy_protocol.pb-c.h"
 #include "envoy/extensions/transport_sockets/raw_buffer/v3/raw_buffer.pb-c.h"
 #include "envoy/extensions/transport_sockets/tls/v3/tls.pb-c.h"
 #include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb-c.h"
@@ -74,6 +75,7 @@ static const ProtobufCMessageDescriptor *const known[] = {
 	&envoy__extensions__load_balancing_policies__round_robin__v3__round_robin__descriptor,
 	&envoy__extensions__load_balancing_policies__wrr_locality__v3__wrr_locality__descriptor,
 	&envoy__extensions__transport_sockets__http_11_proxy__v3__http11_proxy_upstream_transport__descriptor,
+	&envoy__extensions__transport_sockets__proxy_protocol__v3__proxy_protocol_upstream_transport__descriptor,
 	&envoy__extensions__transport_sockets__raw_buffer__v3__raw_buffer__descriptor,
 	&envoy__extensions__transport_sockets__tls__v3__downstream_tls_context__descriptor,
 	&envoy__extensions__transport_sockets__tls__v3__upstream_tls_context__descriptor,

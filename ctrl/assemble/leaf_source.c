@@ -166,11 +166,14 @@ static void draft_fini(struct draft *d)
 	lb_security_put(d->security);
 }
 
-static int secure(struct draft *d, const struct res_tls *tls, uint32_t credential)
+static int secure(struct draft *d, const struct res_cluster *c, uint32_t credential)
 {
-	if (!tls)
+	const struct lb_security_conf conf = {.credential = c->tls ? credential : LB_PLAIN_TEXT,
+		.server_name = c->tls ? str_from(c->tls->sni) : STR(""),
+		.header = c->header};
+	if (!c->tls && !c->header.version)
 		return 0;
-	d->security = lb_security_new(credential, str_from(tls->sni));
+	d->security = lb_security_new_as(&conf);
 	return d->security ? 0 : -ENOMEM;
 }
 
@@ -180,7 +183,7 @@ static int update(struct leaf_source *s, const struct cluster_tree_env *env, str
 {
 	const struct res_cluster *c = conf->cluster;
 	struct draft d;
-	if (draft_init(&d, s, env->overrides, conf->endpoints) || secure(&d, c->tls, credential)) {
+	if (draft_init(&d, s, env->overrides, conf->endpoints) || secure(&d, c, credential)) {
 		draft_fini(&d);
 		return -ENOMEM;
 	}

@@ -168,6 +168,7 @@ static int read_cluster(struct res_reader *rd, const Cluster *m, struct res_clus
 		rc = res_transport_read(rd, m, &transport);
 	c->tls = transport.tls;
 	c->uses_proxies = transport.uses_proxies;
+	c->header = transport.header;
 	if (!rc && m->outlier_detection) {
 		rc = res_outlier_read(rd, m->outlier_detection, &c->outlier);
 		if (rc == -EINVAL)

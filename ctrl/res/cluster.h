@@ -7,6 +7,7 @@
 #include "ctrl/xds/type.h"
 #include "lb/base/container_of.h"
 #include "lb/pick/breaker.h"
+#include "lb/pick/security.h"
 #include "lb/pick/timers.h"
 #include "lb/policy/policy_spec.h"
 
@@ -40,6 +41,7 @@ struct res_cluster {
 	struct lb_check *check; // of health, counted; NULL = none
 	const struct res_tls *tls; // NULL = plain text
 	bool uses_proxies; // of endpoints that name one (gRFC A86)
+	struct lb_header header; // of PROXY, that connections begin with
 	// lrs_report_endpoint_metrics (gRFC A85): "cpu_utilization", "named_metrics.*", …
 	const char *const *metrics;
 	struct res_warnings warnings; // accepted fields without effect (ENV-04)

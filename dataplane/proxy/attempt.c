@@ -3,6 +3,7 @@
 
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/client.h"
+#include "dataplane/proxy/client_backend.h"
 #include "dataplane/proxy/deadline.h"
 #include "dataplane/proxy/head.h"
 #include "dataplane/proxy/leaf.h"
@@ -53,6 +54,12 @@ static bool may_wait(struct proxy_request *r, const struct h2_message *head)
 		return false;
 	}
 	return store(r, head);
+}
+
+// A31-R12: one that waited for a cluster that nobody names would keep it for ever.
+static bool may_wait_for_ready(const struct proxy_request *r, const struct lb_cluster *c)
+{
+	return r->waits_for_ready && c && !c->is_leaving;
 }
 
 static void wait_for_pick(struct proxy_request *r, const struct h2_message *head)
@@ -212,6 +219,52 @@ static void pick_failed(struct proxy_request *r, const struct h2_message *head, 
 	begin_later(r, NULL, delay_ns);
 }
 
+// How long it waits for the next attempt there; 0 = it has not just been told to go elsewhere.
+static uint64_t rest_ns_of(const struct proxy_request *r, const struct proxy_backend *b)
+{
+	bool is_same = r->resend.elsewhere && r->endpoint_id == b->id;
+	return is_same ? b->retry_at_ns - twheel_now(r->proxy->wheel) : 0;
+}
+
+// PP-18: no connection of its client's own was to be had, or will be for rest_ns.
+static void unconnected(struct proxy_request *r, const struct proxy_backend *b, uint64_t rest_ns,
+	const struct h2_message *head)
+{
+	struct proxy *p = r->proxy;
+	const struct lb_cluster *c = cluster_of(r);
+	uint64_t delay_ns;
+	proxy_request_enter(r);
+	r->endpoint_id = b->id;
+	if (proxy_retry_unconnected(r, may_wait_for_ready(r, c), rest_ns, &delay_ns)) {
+		begin_later(r, head, delay_ns);
+	} else {
+		char address[IP_PORT_TEXT_MAX];
+		snprintf(p->scratch.refusal, sizeof(p->scratch.refusal), "cluster %s: %s: %s",
+			c ? c->name : "?", ip_port_print(&b->addr, address), b->why);
+		pick_failed(r, head, p->scratch.refusal);
+	}
+	proxy_request_leave(r);
+}
+
+// What its client has of this endpoint. NULL = the request does not go there now, and is seen to.
+static __attribute__((noinline)) struct proxy_backend *clients_own(
+	struct proxy_request *r, struct proxy_backend *endpoints, const struct h2_message *head)
+{
+	enum lb_cause why;
+	struct proxy_backend *b = proxy_client_backend_find(endpoints, r->owner, &why);
+	if (!b) {
+		proxy_request_fail_with(r, why,
+			why == LB_CAUSE_OVER_SHARE
+				? STR("too many backends serve this client's connections")
+				: STR("too many backends serve single clients' connections"));
+		return NULL;
+	}
+	if (!proxy_backend_rests(b))
+		return b;
+	unconnected(r, b, rest_ns_of(r, b), head);
+	return NULL;
+}
+
 // Goes to this one, now or when it has room.
 static void use(struct proxy_request *r, const struct lb_leaf_layer *layer,
 	const struct h2_message *head, const struct lb_cell *cell)
@@ -222,6 +275,12 @@ static void use(struct proxy_request *r, const struct lb_leaf_layer *layer,
 		return;
 	}
 	struct proxy_upstream *u = proxy_backend_room(b, r);
+	if (!u && b->is_private) {
+		b = clients_own(r, b, head);
+		if (!b)
+			return;
+		u = proxy_backend_room(b, r);
+	}
 	if (!u)
 		wait_for_room(r, b, head);
 	else if (rests(r, u))
@@ -251,8 +310,7 @@ static void pick(struct proxy_request *r, const struct h2_message *head)
 		wait_for_pick(r, head);
 		return;
 	case PROXY_PICK_FAIL:
-		// A31-R12: one that waited for a cluster that nobody names would keep it for ever.
-		if (r->waits_for_ready && !cluster->is_leaving)
+		if (may_wait_for_ready(r, cluster))
 			wait_for_pick(r, head);
 		else
 			pick_failed(r, head, chosen.text);
@@ -345,6 +403,11 @@ static void name_backend(
 	reply->text = str_from(p->scratch.refusal);
 }
 
+static void on_unconnected(struct proxy_request *r, struct proxy_backend *b)
+{
+	unconnected(r, b, 0, NULL);
+}
+
 static void on_upstream_end(struct proxy_request *r, const struct proxy_upstream_end *end)
 {
 	proxy_request_enter(r);
@@ -378,5 +441,8 @@ static void on_retry(struct proxy_request *r, uint64_t delay_ns)
 
 const struct proxy_attempt_events proxy_attempt_events = {.on_room = on_room,
 	.on_no_room = back_to_queue,
+	.on_unconnected = on_unconnected,
+	.on_rest = proxy_client_backend_rests,
+	.on_over = proxy_client_backend_free,
 	.on_upstream_end = on_upstream_end,
 	.on_retry = on_retry};

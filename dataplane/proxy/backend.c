@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/backend.h"
 
+#include "dataplane/proxy/backend_tell.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
@@ -15,18 +16,21 @@
 static void set_ready_bit(struct proxy_backend *b, bool ready)
 {
 	uint64_t bit = UINT64_C(1) << (b->id % 64);
+	if (b->of)
+		return;
 	if (ready)
 		b->proxy->ready[b->id / 64] |= bit;
 	else
 		b->proxy->ready[b->id / 64] &= ~bit;
 }
 
-static void queue_to_tell(struct proxy_backend *b)
+// A client's is nothing that the control thread knows of.
+static void tell_later(struct proxy_backend *b)
 {
-	if (b->tell_queued)
-		return;
-	b->tell_queued = true;
-	STAILQ_INSERT_TAIL(&b->proxy->tell, b, tell_next);
+	if (b->of)
+		proxy_backend_changed(b);
+	else
+		proxy_backend_tell_later(b);
 }
 
 void proxy_backend_changed(struct proxy_backend *b)
@@ -42,15 +46,27 @@ static struct proxy_upstream *conn_of(struct list_link *l)
 	return CONTAINER_OF(l, struct proxy_upstream, link);
 }
 
+static struct proxy_backend *clients_of(struct list_link *l)
+{
+	return CONTAINER_OF(l, struct proxy_backend, clients);
+}
+
 static struct proxy_upstream *open_of(struct list_link *l)
 {
 	return CONTAINER_OF(l, struct proxy_upstream, open);
 }
 
+// Picks of the endpoint may come out otherwise now.
+static void endpoint_changed(struct proxy_backend *b)
+{
+	if (!b->of)
+		proxy_queues_changed(&b->proxy->queues);
+}
+
 // By age, the oldest first.
 static void add_open(struct proxy_backend *b, struct proxy_upstream *u)
 {
-	if (list_linked(&u->open))
+	if (list_linked(&u->open) || b->is_private)
 		return;
 	struct list_link *at = b->open.prev;
 	while (at != &b->open && (int32_t)(open_of(at)->number - u->number) > 0)
@@ -63,7 +79,7 @@ static void add_open(struct proxy_backend *b, struct proxy_upstream *u)
 static void take_up_again(struct proxy_backend *b)
 {
 	b->releasing = false;
-	queue_to_tell(b); // answers the RELEASE
+	tell_later(b); // answers the RELEASE
 	for (struct list_link *l = b->conns.next; l != &b->conns; l = l->next) {
 		struct proxy_upstream *u = conn_of(l);
 		if (u->state != PROXY_UPSTREAM_READY)
@@ -74,17 +90,35 @@ static void take_up_again(struct proxy_backend *b)
 	}
 }
 
+static void init(struct proxy_backend *b, struct proxy *p, const struct lb_endpoint *ep)
+{
+	*b = (struct proxy_backend){
+		.proxy = p, .endpoint = ep, .id = ep->id, .addr = ep->addr, .n_kept = 1};
+	list_init(&b->conns);
+	list_init(&b->open);
+	list_init(&b->waiting);
+}
+
+void proxy_backend_begin_clients(
+	struct proxy_backend *b, struct proxy_backend *of, const struct proxy_client *client)
+{
+	init(b, of->proxy, of->endpoint);
+	b->n_kept = 0;
+	b->of = of;
+	b->client = client;
+	list_append(&of->clients, &b->clients);
+	proxy_backend_changed(b); // ends it if it is not used after all
+}
+
 static struct proxy_backend *use(struct proxy *p, const struct lb_endpoint *ep)
 {
 	struct proxy_backend *b = &p->backends[ep->id];
 	if (!b->proxy) {
 		uint64_t barred = b->barred;
-		*b = (struct proxy_backend){
-			.proxy = p, .id = ep->id, .addr = ep->addr, .barred = barred};
-		b->endpoint = ep;
-		list_init(&b->conns);
-		list_init(&b->open);
-		list_init(&b->waiting);
+		init(b, p, ep);
+		list_init(&b->clients);
+		b->barred = barred;
+		b->is_private = lb_endpoint_header(ep);
 	}
 	DCHECK(ip_port_eq(&b->addr, &ep->addr)); // an id gets a new address only after RELEASED
 	if (b->releasing)
@@ -115,6 +149,7 @@ bool proxy_backend_is_ready(const struct proxy *p, const struct lb_cell *cell)
 
 static void begin_attempt(struct proxy_backend *b)
 {
+	struct proxy *p = b->proxy;
 	const char *why;
 	struct proxy_upstream *u = proxy_upstream_connect(b, &why);
 	b->n_connecting++;
@@ -123,6 +158,7 @@ static void begin_attempt(struct proxy_backend *b)
 		return;
 	}
 	b->n_conns++;
+	p->client_backends.n_conns += b->of != NULL;
 	list_insert(&b->conns, &u->link);
 }
 
@@ -132,12 +168,20 @@ static void retry_fire(struct twheel_timer *t)
 	proxy_queues_changed(&p->queues);
 }
 
+static bool may_have_another(const struct proxy_backend *b)
+{
+	const struct proxy *p = b->proxy;
+	const struct proxy_client_backends *all = &p->client_backends;
+	bool is_full = b->of && b->n_ready && all->n_conns >= all->pool.n_total; // PP-19
+	return !is_full && b->n_ready < p->conf.max_conns_per_endpoint;
+}
+
 // An attempt of our own, unless one failed lately: then the queues are picked again when it may be
 // repeated.
 static void attempt_if_due(struct proxy_backend *b)
 {
 	struct proxy *p = b->proxy;
-	if (b->n_connecting || b->n_ready >= p->conf.max_conns_per_endpoint || p->freeing)
+	if (b->n_connecting || !may_have_another(b) || p->freeing)
 		return;
 	if (twheel_now(p->wheel) >= b->retry_at_ns) {
 		begin_attempt(b);
@@ -213,6 +257,14 @@ static void give_up_waiting(struct proxy_backend *b)
 		b->proxy->attempts->on_no_room(r);
 }
 
+// The endpoint is down: who waits for a connection of its client's own may go elsewhere (PP-18).
+static void give_up_clients_waiting(struct proxy_backend *b)
+{
+	for (struct list_link *l = b->clients.next; l != &b->clients; l = l->next)
+		if (!clients_of(l)->n_ready)
+			give_up_waiting(clients_of(l));
+}
+
 static __attribute__((noinline)) bool serve(struct proxy_backend *b)
 {
 	struct proxy_request *r;
@@ -235,6 +287,24 @@ static __attribute__((noinline)) bool serve(struct proxy_backend *b)
 	return moved;
 }
 
+bool proxy_backend_rests(const struct proxy_backend *b)
+{
+	return !b->n_ready && !b->n_connecting && twheel_now(b->proxy->wheel) < b->retry_at_ns;
+}
+
+static bool is_over(const struct proxy_backend *b)
+{
+	return !b->n_conns && list_empty(&b->waiting) && !b->serve_queued &&
+	       (b->releasing || !proxy_backend_rests(b));
+}
+
+static void end_clients(struct proxy_backend *b)
+{
+	list_remove(&b->clients);
+	tell_later(b->of); // it may wait to be released
+	b->proxy->attempts->on_over(b);
+}
+
 bool proxy_backend_serve_all(struct proxy *p)
 {
 	bool moved = false;
@@ -244,6 +314,8 @@ bool proxy_backend_serve_all(struct proxy *p)
 		b->serve_queued = false;
 		if (b->proxy)
 			moved |= serve(b);
+		if (b->of && is_over(b))
+			end_clients(b);
 	}
 	return moved;
 }
@@ -253,22 +325,14 @@ void proxy_backend_connect(struct proxy *p, const struct lb_endpoint *ep)
 	struct proxy_backend *b = use(p, ep);
 	b->barred = 0;
 	b->connect_owed = true;
-	queue_to_tell(b);
+	tell_later(b);
 	if (!b->n_ready && !b->n_connecting)
 		begin_attempt(b);
 }
 
-void proxy_backend_release(struct proxy *p, const struct lb_endpoint *ep)
+void proxy_backend_close(struct proxy_backend *b)
 {
-	struct proxy_backend *b = &p->backends[ep->id];
-	if (!b->proxy)
-		use(p, ep);
-	b->n_release_owed++;
 	b->releasing = true;
-	b->barred = p->version;
-	b->told_up = b->connect_owed = b->replaces = false; // nobody asks any more
-	set_ready_bit(b, false);
-	queue_to_tell(b);
 	proxy_backend_changed(b);
 	for (struct list_link *l = b->conns.next, *next; l != &b->conns; l = next) {
 		struct proxy_upstream *u = conn_of(l);
@@ -281,17 +345,41 @@ void proxy_backend_release(struct proxy *p, const struct lb_endpoint *ep)
 	}
 }
 
+void proxy_backend_release(struct proxy *p, const struct lb_endpoint *ep)
+{
+	struct proxy_backend *b = &p->backends[ep->id];
+	if (!b->proxy)
+		use(p, ep);
+	b->n_release_owed++;
+	b->barred = p->version;
+	b->told_up = b->connect_owed = b->replaces = false; // nobody asks any more
+	set_ready_bit(b, false);
+	tell_later(b);
+	proxy_backend_close(b);
+	for (struct list_link *l = b->clients.next; l != &b->clients; l = l->next)
+		proxy_backend_close(clients_of(l));
+}
+
 // Own attempts wait.
 static void rest(struct proxy_backend *b)
 {
 	b->retry_at_ns =
 		twheel_now(b->proxy->wheel) + backoff_next_ns(&b->backoff, &b->proxy->rand);
+	if (b->of)
+		b->proxy->attempts->on_rest(b);
 }
 
 // The text may be that of a connection that goes.
 static void set_why(struct proxy_backend *b, const char *why)
 {
 	snprintf(b->why, sizeof(b->why), "%s", why);
+}
+
+// A client's: they must not be picked for again and again, as the endpoint stays ready.
+static void fail_waiting(struct proxy_backend *b)
+{
+	for (struct proxy_request *r; (r = proxy_line_first(&b->waiting));)
+		b->proxy->attempts->on_unconnected(r, b);
 }
 
 void proxy_backend_attempt_failed(struct proxy_backend *b, const char *why)
@@ -301,13 +389,15 @@ void proxy_backend_attempt_failed(struct proxy_backend *b, const char *why)
 	set_why(b, why);
 	b->was_short_lived |= b->replaces;
 	b->replaces = false;
-	queue_to_tell(b);
+	tell_later(b);
 	proxy_backend_changed(b);
 	if (b->releasing)
 		return; // cut short, not failed
 	rest(b);
 	proxy_count(p, PROXY_connect_failures);
-	proxy_queues_changed(&p->queues);
+	endpoint_changed(b);
+	if (b->of && !b->n_ready)
+		fail_waiting(b);
 }
 
 // The others get what would have gone to one more (max_streams() of upstream.c).
@@ -327,14 +417,14 @@ void proxy_backend_ready(struct proxy_backend *b, struct proxy_upstream *u)
 	b->replaces = false;
 	backoff_reset(&b->backoff);
 	b->retry_at_ns = 0;
-	queue_to_tell(b);
+	tell_later(b);
 	if (b->releasing)
 		return;
 	set_ready_bit(b, true);
 	proxy_backend_opened(b, u);
 	if (b->n_ready == b->proxy->conf.max_conns_per_endpoint)
 		open_all(b);
-	proxy_queues_changed(&b->proxy->queues);
+	endpoint_changed(b);
 }
 
 void proxy_backend_opened(struct proxy_backend *b, struct proxy_upstream *u)
@@ -361,9 +451,11 @@ void proxy_backend_not_ready(struct proxy_backend *b, struct proxy_upstream *u, 
 	set_ready_bit(b, false);
 	// Behind those that this connection leaves to be sent again, who are put there next.
 	give_up_waiting(b);
-	queue_to_tell(b);
+	if (b->is_private)
+		give_up_clients_waiting(b);
+	tell_later(b);
 	proxy_backend_changed(b);
-	proxy_queues_changed(&b->proxy->queues);
+	endpoint_changed(b);
 }
 
 void proxy_backend_replace(struct proxy_backend *b)
@@ -379,70 +471,23 @@ void proxy_backend_replace(struct proxy_backend *b)
 void proxy_backend_is_late(struct proxy_backend *b)
 {
 	b->replaces = false;
-	queue_to_tell(b);
+	tell_later(b);
 }
 
 void proxy_backend_remove(struct proxy_backend *b, struct proxy_upstream *u)
 {
 	list_remove(&u->link);
 	b->n_conns--;
-	queue_to_tell(b);
+	b->proxy->client_backends.n_conns -= b->of != NULL;
+	tell_later(b);
 }
 
 void proxy_backend_abort(struct proxy_backend *b)
 {
 	while (b->proxy && !list_empty(&b->conns))
 		proxy_upstream_abort(conn_of(b->conns.next));
-}
-
-static bool tell(struct proxy_backend *b, enum lb_event_kind kind)
-{
-	struct lb_event e = {.kind = kind, .endpoint_id = b->id};
-	if (kind == LB_EVENT_FAILED || kind == LB_EVENT_LOST || kind == LB_EVENT_SHORT_LIVED)
-		snprintf(e.why, sizeof(e.why), "%s", *b->why ? b->why : "closed");
-	return spsc_write(&b->proxy->link->events, &e);
-}
-
-// Told by comparing what is with what the control thread knows, so that a full ring can delay an
-// event but not lose a state. False = the ring is full.
-static bool tell_one(struct proxy_backend *b)
-{
-	bool ready = b->n_ready > 0 && !b->releasing;
-	while (b->n_release_owed && (!b->releasing || !b->n_conns)) {
-		if (!tell(b, LB_EVENT_RELEASED))
-			return false;
-		b->n_release_owed--;
-	}
-	if (!ready && !b->replaces && b->told_up) {
-		if (!tell(b, b->was_short_lived ? LB_EVENT_SHORT_LIVED : LB_EVENT_LOST))
-			return false;
-		b->told_up = false;
-	}
-	if (ready && (!b->told_up || b->connect_owed)) {
-		if (!tell(b, LB_EVENT_CONNECTED))
-			return false;
-		b->told_up = true;
-		b->connect_owed = false;
-	}
-	if (b->connect_owed && !b->n_connecting) {
-		if (!tell(b, LB_EVENT_FAILED))
-			return false;
-		b->connect_owed = false;
-	}
-	return true;
-}
-
-void proxy_backend_tell_all(struct proxy *p)
-{
-	struct proxy_backend *b;
-	while ((b = STAILQ_FIRST(&p->tell))) {
-		if (!tell_one(b)) {
-			proxy_count(p, PROXY_events_delayed);
-			return;
-		}
-		STAILQ_REMOVE_HEAD(&p->tell, tell_next);
-		b->tell_queued = false;
-		if (b->releasing && !b->n_conns && list_empty(&b->waiting) && !b->serve_queued)
-			*b = (struct proxy_backend){.barred = b->barred};
-	}
+	if (!b->proxy || b->of)
+		return;
+	for (struct list_link *l = b->clients.next; l != &b->clients; l = l->next)
+		proxy_backend_abort(clients_of(l));
 }

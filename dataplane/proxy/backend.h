@@ -2,6 +2,10 @@
 // This worker's connections to one endpoint: made when the control thread or a pick asks for
 // one, handed to requests, and reported to the control thread. Indexed by endpoint id; an id's
 // slot is reused after RELEASED.
+//
+// Where connections begin with a PROXY header, the endpoint's own ones say that it can be reached,
+// and serve nobody; a client that has requests for it has connections of its own, which are another
+// proxy_backend (client_backend.h).
 // Thread: the owning worker.
 #pragma once
 
@@ -17,6 +21,7 @@
 struct lb_cell;
 struct lb_endpoint;
 struct proxy;
+struct proxy_client;
 struct proxy_upstream;
 
 // All zero = not in use.
@@ -37,6 +42,7 @@ struct proxy_backend {
 	const struct lb_endpoint *endpoint; // until it is released
 	uint16_t n_conns, n_connecting, n_ready;
 	uint8_t n_expect_long; // so many requests to come are expected to have long answers
+	uint8_t n_kept; // ready connections of which none is closed for being idle
 	uint8_t n_release_owed; // RELEASED events that are still to be sent
 	bool releasing;
 	// the last connection is being replaced; the control thread is not told yet
@@ -47,6 +53,11 @@ struct proxy_backend {
 	bool connect_owed; // CONNECT is still to be answered
 	bool serve_queued, tell_queued; // in the proxy's queues
 	bool told_up; // the last event told the control thread that the endpoint is up
+	bool is_private; // each client has connections of its own, and these serve nobody
+	// Of a client's: the endpoint's, and whose they are; NULL = it is gone.
+	struct proxy_backend *of;
+	const struct proxy_client *client;
+	struct list_link clients; // all that clients have of it; of a client's: in that list
 	// why the last attempt failed or the last connection was lost
 	char why[sizeof(((struct lb_event *)0)->why)];
 };
@@ -64,6 +75,14 @@ struct proxy_upstream *proxy_backend_room(struct proxy_backend *, const struct p
 // Starts another connection if the limit allows it, even if there is room.
 void proxy_backend_add(struct proxy_backend *);
 void proxy_backend_wait(struct proxy_backend *, struct proxy_request *);
+// A client's, of this endpoint: `b` is not in use yet.
+void proxy_backend_begin_clients(
+	struct proxy_backend *b, struct proxy_backend *of, const struct proxy_client *);
+// It gets no more requests; its connections end with their last streams.
+void proxy_backend_close(struct proxy_backend *);
+// An attempt has failed lately, and no connection gives room or will soon: one that retires does
+// not, however long its streams last.
+bool proxy_backend_rests(const struct proxy_backend *);
 // Marks this backend for proxy_backend_serve_all(): room, waiting requests or connections
 // changed.
 void proxy_backend_changed(struct proxy_backend *);
@@ -73,8 +92,6 @@ bool proxy_backend_serve_all(struct proxy *);
 // Carry out LB_COMMAND_CONNECT and LB_COMMAND_RELEASE.
 void proxy_backend_connect(struct proxy *, const struct lb_endpoint *);
 void proxy_backend_release(struct proxy *, const struct lb_endpoint *);
-// Reports all changes that the ring has room for; the rest stays listed.
-void proxy_backend_tell_all(struct proxy *);
 
 // Aborts all connections.
 void proxy_backend_abort(struct proxy_backend *);
@@ -93,8 +110,9 @@ void proxy_backend_ready(struct proxy_backend *, struct proxy_upstream *);
 // a full connection has room again
 void proxy_backend_opened(struct proxy_backend *, struct proxy_upstream *);
 void proxy_backend_not_ready(struct proxy_backend *, struct proxy_upstream *, const char *why);
-// The last connection is leaving and was in use: makes another one at once. The control thread is
-// told of the loss only if this fails or takes long.
+// The last connection is leaving and was in use, or is one that never is, however much the endpoint
+// is (is_private): makes another one at once. The control thread is told of the loss only if this
+// fails or takes long.
 void proxy_backend_replace(struct proxy_backend *);
 void proxy_backend_is_late(struct proxy_backend *); // the new connection takes long
 // the connection is over

@@ -3,6 +3,7 @@
 
 #include "dataplane/h2/carrier.h"
 #include "dataplane/proxy/admit.h"
+#include "dataplane/proxy/client_backend.h"
 #include "dataplane/proxy/client_cut.h"
 #include "dataplane/proxy/client_header.h"
 #include "dataplane/proxy/client_hello.h"
@@ -134,6 +135,8 @@ static const struct h2_events events = {.on_message = on_message,
 // Out of the books, before its HTTP/2 ends.
 static void leave(struct proxy_client *c)
 {
+	if (!LIST_EMPTY(&c->backends))
+		proxy_client_backends_leave(c);
 	unlink_client(c);
 	proxy_client_header_end(c);
 	proxy_client_hello_end(c);

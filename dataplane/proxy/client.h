@@ -14,7 +14,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
+struct proxy_client_backend;
 struct proxy_client_header;
 struct proxy_client_hello;
 
@@ -30,6 +32,7 @@ struct proxy_client {
 	struct list_link idle; // in a list of proxy_idle while it has no open stream
 	uint64_t idle_since_ns; // while it is there
 	struct list_link answered; // requests answered in full while their body still comes
+	LIST_HEAD(, proxy_client_backend) backends; // connections of its own (client_backend.h)
 	struct twheel_timer window_timer; // fires when a stream has waited too long for window
 	struct twheel_timer block_timer; // fires when a header block has been open for too long
 	struct twheel_timer progress_timer; // fires when a request may have been idle for too long
@@ -41,12 +44,14 @@ struct proxy_client {
 	uint64_t random; // random per connection, for hashing (HP-08)
 	uint32_t block_id; // stream of the open header block; 0 = none
 	uint16_t port; // of `address`
+	struct ip_port target; // where it went, if its PROXY header says so
 	uint16_t frontend; // of shunt.yaml
 	// The snapshot's frontend with its routes, for life: the same, or a chain. While there is a
 	// hello: the same.
 	uint16_t chain;
 	bool held; // its input waits for an answer or for window (h2_conn_holds)
 	bool has_asked; // sent a request, ever
+	bool has_target;
 	bool cut; // closed by a drain's deadline
 	bool broke_protocol; // the connection ended because the client broke the protocol
 	bool drained; // the last GOAWAY is sent: close when no streams are left

@@ -63,6 +63,8 @@ static size_t take(struct proxy_client *c, const uint8_t *data, size_t len)
 		if (h->has_source) { // PP-01
 			c->address = h->source.ip;
 			c->port = h->source.port;
+			c->target = h->target;
+			c->has_target = true;
 		}
 		proxy_client_header_end(c);
 		return used;

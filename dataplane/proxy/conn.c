@@ -59,7 +59,8 @@ void proxy_conn_drop(struct proxy_conn *c)
 	c->secure = NULL;
 }
 
-bool proxy_conn_start(struct proxy_conn *c, struct tcp_conn *tcp, enum h2_role role,
+// Inline where it is called: each connection comes by here, and knows its role.
+inline bool proxy_conn_start(struct proxy_conn *c, struct tcp_conn *tcp, enum h2_role role,
 	const struct h2_events *events, const struct proxy_silence *silence)
 {
 	struct buf *out = tcp_conn_sendq(tcp);

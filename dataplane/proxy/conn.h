@@ -67,7 +67,7 @@ struct proxy_conn {
 	struct proxy_keepalive keepalive;
 	uint64_t began_ns; // when it was accepted, or begun
 	uint64_t written; // total bytes of output in plain text, once h2 is over
-	uint16_t n_before; // bytes of output before all that: through.h's
+	uint16_t n_before; // bytes of output before all that: through.h's and announce.h's
 	// At the last look: bytes of output in total, and those that the peer had acknowledged.
 	uint64_t written_mark, taken_mark;
 	struct gcra resets; // to a backend: RST_STREAMs that we sent it (upstream.h)

@@ -45,6 +45,7 @@
 	X(local_replies) /* local replies */                                                       \
 	X(transparent_retries) /* the backend surely did nothing with the request */               \
 	X(transparent_retries_exhausted) /* likewise, not retried: it was the last attempt */      \
+	X(unconnected_retries) /* never sent: its client's own connection was not to be had */     \
 	X(idempotent_retries) /* lost with its connection, and safe to repeat */                   \
 	X(retries) /* by the route's policy */                                                     \
 	/* Retries that the policy wanted and that were not made: */                               \
@@ -81,6 +82,11 @@
 	X(through_too_long)                                                                        \
 	X(through_closed) /* it ended the connection */                                            \
 	X(through_late) /* it did not answer */                                                    \
+	/* Connections that begin with a PROXY header, and those that single clients have: */      \
+	X(headers_sent)                                                                            \
+	X(client_backends_evicted) /* idle, and closed to make room for others */                  \
+	X(client_backends_refused) /* requests: no place was left for their client's */            \
+	X(client_backends_over_share) /* likewise, of a source that has its share of places */     \
 	X(upstream_goaways)                                                                        \
 	X(upstreams_idled) /* spare connections closed */                                          \
 	X(refused_early_ends) /* requests of sources that ended too many of theirs early */        \

@@ -54,6 +54,12 @@ static bool is_in_any(const struct lb_inflight_query *q)
 
 // Requests.
 
+// Of private ones those that wait for their client's are told as if it had none yet, as most do.
+static bool has_connection(const struct proxy_backend *b)
+{
+	return b->n_ready && !b->is_private;
+}
+
 static enum lb_request_state state_of_request(const struct proxy_request *r)
 {
 	switch ((enum proxy_request_state)r->state) {
@@ -62,8 +68,8 @@ static enum lb_request_state state_of_request(const struct proxy_request *r)
 	case PROXY_REQUEST_PICKING:
 		return LB_REQUEST_picking;
 	case PROXY_REQUEST_ROOM:
-		return r->proxy->backends[r->endpoint_id].n_ready ? LB_REQUEST_queued
-		                                                  : LB_REQUEST_connecting;
+		return has_connection(&r->proxy->backends[r->endpoint_id]) ? LB_REQUEST_queued
+		                                                           : LB_REQUEST_connecting;
 	case PROXY_REQUEST_SENT:
 		return r->request_done ? LB_REQUEST_sent : LB_REQUEST_sending;
 	case PROXY_REQUEST_ANSWERED:

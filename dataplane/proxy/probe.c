@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/probe.h"
 
+#include "dataplane/proxy/announce.h"
 #include "dataplane/proxy/close_reason.h"
 #include "dataplane/proxy/conn.h"
 #include "dataplane/proxy/probe_answer.h"
@@ -292,7 +293,8 @@ static void on_closed_by_tcp(struct tcp_conn *tcp, void *user, enum tcp_close_re
 static void on_established(struct tcp_conn *tcp, void *user)
 {
 	struct proxy_probe *c = user;
-	if (!proxy_conn_start(&c->conn, tcp, H2_CLIENT, &events, &no_questions))
+	const struct lb_header *header = lb_security_header(c->of->security);
+	if (!proxy_announce_and_start(&c->conn, tcp, header, NULL, &events, &no_questions))
 		lose(c, no_memory, true);
 }
 
@@ -312,8 +314,9 @@ static void on_plain_established(struct tcp_conn *tcp, void *user)
 {
 	struct proxy_probe *c = user;
 	const struct lb_check *k = c->of->check;
-	if (k->body.len &&
-		!buf_append(tcp_conn_sendq(tcp), c->conn.proxy->chunks, k->body.p, k->body.len)) {
+	struct pool *chunks = c->conn.proxy->chunks;
+	if (!proxy_announce(&c->conn, tcp, lb_security_header(c->of->security), NULL) ||
+		(k->body.len && !buf_append(tcp_conn_sendq(tcp), chunks, k->body.p, k->body.len))) {
 		lose(c, no_memory, true);
 		return;
 	}

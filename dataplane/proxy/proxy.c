@@ -4,6 +4,7 @@
 #include "dataplane/h1/h1.h"
 #include "dataplane/proxy/attempt.h"
 #include "dataplane/proxy/backend.h"
+#include "dataplane/proxy/backend_tell.h"
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/client_buffer.h"
 #include "dataplane/proxy/client_header.h"
@@ -37,6 +38,7 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 		pool_init(&p->clients, sizeof(struct proxy_client), p->conf.max_clients) ||
 		proxy_client_headers_init(p) || proxy_client_hellos_init(p) ||
 		pool_init(&p->upstreams, sizeof(struct proxy_upstream), h2->max_conns) ||
+		proxy_client_backends_init(&p->client_backends, h2->max_conns) ||
 		proxy_probes_init(p, h2->max_conns))
 		return -1;
 	if (p->link->access && pool_init(&p->access_records, sizeof(struct lb_access_record),
@@ -196,6 +198,7 @@ void proxy_free(struct proxy *p)
 	pool_fini(&p->client_headers);
 	pool_fini(&p->client_hellos);
 	pool_fini(&p->upstreams);
+	proxy_client_backends_fini(&p->client_backends);
 	proxy_probes_fini(p);
 	proxy_sources_fini(&p->sources);
 	proxy_shares_fini(&p->shares);
@@ -361,6 +364,7 @@ void proxy_list_pools(struct proxy *p, struct pool_list *l)
 		pool_list_add(l, "client_headers", &p->client_headers);
 	pool_list_add(l, "client_hellos", &p->client_hellos);
 	pool_list_add(l, "upstreams", &p->upstreams);
+	pool_list_add(l, "client_backends", &p->client_backends.pool);
 	pool_list_add(l, "health_checks", &p->probes.conns);
 	pool_list_add(l, "sources", &p->sources.pool);
 	pool_list_add(l, "shares", &p->shares.pool);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/proxy_header.h"
 
+#include "lb/base/check.h"
 #include "lb/base/min.h"
 #include "lb/base/str.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define V1_BEGIN STR("PROXY ")
@@ -11,7 +13,8 @@
 #define V2_FIXED 16 // signature, version and command, family, length
 #define V2_LOCAL 0x20 // version 2 in the upper half
 #define V2_PROXY 0x21
-#define TLVS_MAX 1024
+#define V2_IP4 0x11 // TCP
+#define V2_IP6 0x21
 
 // Of version 2: how many bytes of addresses a family has, and whether we use them.
 static const struct family {
@@ -20,8 +23,8 @@ static const struct family {
 	bool is_ip;
 } families[] = {
 	{0x00, 0, false}, // UNSPEC
-	{0x11, 12, true}, // TCP over IPv4
-	{0x21, 36, true}, // TCP over IPv6
+	{V2_IP4, 12, true}, // TCP over IPv4
+	{V2_IP6, 36, true}, // TCP over IPv6
 	{0x31, 216, false}, // a Unix socket's stream
 };
 
@@ -72,11 +75,9 @@ static enum proxy_header_state read_v1(struct proxy_header *h, struct str line)
 	if (!is_v6 && !str_eq(family, STR("TCP4")))
 		return fail(h, PROXY_HEADER_MALFORMED);
 	struct str source = take_word(&line), target = take_word(&line), port = take_word(&line);
-	struct ip_addr unused_ip;
-	uint16_t unused_port;
 	if (!read_address(source, is_v6, &h->source.ip) ||
-		!read_address(target, is_v6, &unused_ip) || !read_port(port, &h->source.port) ||
-		!read_port(line, &unused_port))
+		!read_address(target, is_v6, &h->target.ip) || !read_port(port, &h->source.port) ||
+		!read_port(line, &h->target.port))
 		return fail(h, PROXY_HEADER_MALFORMED);
 	h->has_source = true;
 	return done(h);
@@ -126,23 +127,33 @@ static enum proxy_header_state read_v2(struct proxy_header *h)
 		f = &families[0];
 	if (!f || len < f->len)
 		return fail(h, PROXY_HEADER_MALFORMED);
-	if (len > PROXY_HEADER_V2_MAX - V2_FIXED || (f->is_ip && len > f->len + TLVS_MAX))
+	if (len > PROXY_HEADER_V2_MAX - V2_FIXED ||
+		(f->is_ip && len > f->len + PROXY_HEADER_TLVS_MAX))
 		return fail(h, PROXY_HEADER_TOO_LONG);
 	h->has_source = f->is_ip;
 	h->skip = len;
 	return PROXY_HEADER_MORE;
 }
 
-static void read_source(struct proxy_header *h)
+static struct ip_addr load_v4(const uint8_t *p)
+{
+	return ip_from_v4((uint32_t)load16(p) << 16 | load16(p + 2));
+}
+
+static void read_addresses(struct proxy_header *h)
 {
 	const uint8_t *at = h->bytes + V2_FIXED;
-	if (h->bytes[13] == 0x11) {
-		h->source.ip = ip_from_v4((uint32_t)load16(at) << 16 | load16(at + 2));
-		h->source.port = load16(at + 8);
+	bool is_v4 = h->bytes[13] == V2_IP4;
+	size_t len = is_v4 ? 4 : sizeof(h->source.ip.b);
+	if (is_v4) {
+		h->source.ip = load_v4(at);
+		h->target.ip = load_v4(at + len);
 	} else {
-		memcpy(h->source.ip.b, at, sizeof(h->source.ip.b));
-		h->source.port = load16(at + 32);
+		memcpy(h->source.ip.b, at, len);
+		memcpy(h->target.ip.b, at + len, len);
 	}
+	h->source.port = load16(at + 2 * len);
+	h->target.port = load16(at + 2 * len + 2);
 }
 
 // Keeps bytes up to `most` of them in all.
@@ -171,7 +182,7 @@ static enum proxy_header_state feed_v2(
 		h->skip = (uint16_t)(h->skip - (h->n - before));
 		if (!has_all)
 			return PROXY_HEADER_MORE;
-		read_source(h);
+		read_addresses(h);
 	}
 	size_t n = min_size(h->skip, len - *used);
 	h->skip = (uint16_t)(h->skip - n);
@@ -203,4 +214,73 @@ enum proxy_header_state proxy_header_feed(
 		++*ret_used;
 	}
 	return h->state;
+}
+
+// Writing. Both addresses are of one family: IPv4 beside one that is not is in its IPv6 form.
+
+static bool are_v4(const struct proxy_header_text *t)
+{
+	return ip_is_v4(&t->source->ip) && ip_is_v4(&t->target->ip);
+}
+
+// RFC 4291 2.5.5.2, where ip_print() would write an IPv4 address.
+static void print(const struct ip_addr *ip, bool is_v4, char *text)
+{
+	if (!is_v4 && ip_is_v4(ip)) {
+		memcpy(text, "::ffff:", 7);
+		text += 7;
+	}
+	ip_print(ip, text);
+}
+
+static size_t write_v1(const struct proxy_header_text *t, uint8_t *to)
+{
+	char source[IP_PORT_TEXT_MAX], target[IP_PORT_TEXT_MAX];
+	bool is_v4 = are_v4(t);
+	print(&t->source->ip, is_v4, source);
+	print(&t->target->ip, is_v4, target);
+	int n = snprintf((char *)to, PROXY_HEADER_V2_MAX, "PROXY TCP%c %s %s %u %u\r\n",
+		is_v4 ? '4' : '6', source, target, t->source->port, t->target->port);
+	return (size_t)n;
+}
+
+static uint8_t *store16(uint8_t *to, size_t n)
+{
+	to[0] = (uint8_t)(n >> 8);
+	to[1] = (uint8_t)n;
+	return to + 2;
+}
+
+static uint8_t *store_ip(uint8_t *to, const struct ip_addr *ip, bool is_v4)
+{
+	size_t len = is_v4 ? 4 : sizeof(ip->b);
+	memcpy(to, ip->b + sizeof(ip->b) - len, len);
+	return to + len;
+}
+
+static size_t write_v2(const struct proxy_header_text *t, uint8_t *to)
+{
+	uint8_t *at = to + V2_FIXED;
+	memcpy(to, V2_BEGIN.p, V2_BEGIN.len);
+	to[12] = t->source ? V2_PROXY : V2_LOCAL;
+	to[13] = 0;
+	if (t->source) {
+		bool is_v4 = are_v4(t);
+		to[13] = is_v4 ? V2_IP4 : V2_IP6;
+		at = store_ip(at, &t->source->ip, is_v4);
+		at = store_ip(at, &t->target->ip, is_v4);
+		at = store16(at, t->source->port);
+		at = store16(at, t->target->port);
+		if (t->tlvs.len)
+			memcpy(at, t->tlvs.p, t->tlvs.len);
+		at += t->tlvs.len;
+	}
+	store16(to + 14, (size_t)(at - to) - V2_FIXED);
+	return (size_t)(at - to);
+}
+
+size_t proxy_header_write(const struct proxy_header_text *t, uint8_t *to)
+{
+	CHECK(t->tlvs.len <= PROXY_HEADER_TLVS_MAX);
+	return t->version == 1 ? write_v1(t, to) : write_v2(t, to);
 }

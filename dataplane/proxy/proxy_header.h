@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The PROXY protocol's header (PP-02..PP-06), versions 1 and 2: whose connection it is, as a proxy
-// in front of us says before the connection's own bytes. Fed in any pieces; it keeps no more than
-// what it needs.
+// The PROXY protocol's header (PP-02..PP-06, PP-16), versions 1 and 2: whose connection it is, as a
+// proxy in front of us says before the connection's own bytes, and as we say to backends. Fed in
+// any pieces; it keeps no more than what it needs.
 // Thread: any. Pure.
 #pragma once
 
 #include "lb/base/ip.h"
+#include "lb/base/str.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,14 +26,26 @@ enum proxy_header_state {
 
 struct proxy_header {
 	bool v1, v2; // which versions are taken; set by the caller, all else zero
-	bool has_source; // DONE: there is an address
+	bool has_source; // DONE: there are addresses
 	uint8_t state; // enum proxy_header_state
 	uint8_t n; // bytes kept
 	uint16_t skip; // of what is yet to be passed over
-	struct ip_port source;
+	struct ip_port source, target; // whose the connection is, and where it went
 	uint8_t bytes[PROXY_HEADER_V1_MAX];
 };
 
 // Takes bytes of the connection, and sets *ret_used to how many of them are the header's.
 enum proxy_header_state proxy_header_feed(
 	struct proxy_header *, const uint8_t *, size_t len, size_t *ret_used);
+
+// What a header says; it borrows.
+struct proxy_header_text {
+	const struct ip_port *source, *target; // NULL = LOCAL, which version 2 alone has
+	struct str tlvs; // of version 2, encoded; PROXY_HEADER_TLVS_MAX at most
+	uint8_t version; // 1 or 2
+};
+#define PROXY_HEADER_TLVS_MAX 1024
+
+// Writes it to `to`, which has PROXY_HEADER_V2_MAX bytes. Returns how many it has. Both addresses
+// are of one family: an IPv4 one beside one that is not is in its IPv6 form (RFC 4291 2.5.5.2).
+size_t proxy_header_write(const struct proxy_header_text *, uint8_t *to);

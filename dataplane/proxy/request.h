@@ -215,6 +215,12 @@ struct proxy_attempt_events {
 	void (*on_room)(struct proxy_request *, struct proxy_upstream *);
 	// The request waited there, and the backend cannot serve it any more.
 	void (*on_no_room)(struct proxy_request *);
+	// The request waited at what its client has of a backend, and no connection came about.
+	void (*on_unconnected)(struct proxy_request *, struct proxy_backend *);
+	// What a client has of a backend makes no attempt before its retry_at_ns.
+	void (*on_rest)(struct proxy_backend *);
+	// Nothing is left of what a client had of a backend.
+	void (*on_over)(struct proxy_backend *);
 	// The backend's stream ended before the answer was complete.
 	void (*on_upstream_end)(struct proxy_request *, const struct proxy_upstream_end *);
 	// The answer was a status that the route's policy retries after delay_ns. The backend's

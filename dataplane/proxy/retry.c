@@ -13,6 +13,10 @@
 // A backend that wants more wants no retry: what it parks here takes memory.
 #define LONGEST_TOLD_MS UINT64_C(3600000)
 
+// That is waited out: the first one after a failure (lb/base/backoff.h). Meanwhile an endpoint may
+// come, or the cluster go.
+#define LONGEST_REST_NS (NS_PER_SECOND * 5 / 4)
+
 // Between refusals; as for routes that don't say (RT-04).
 static const struct lb_retry rests = {.base_ns = 25 * NS_PER_MS, .max_ns = 250 * NS_PER_MS};
 
@@ -76,6 +80,27 @@ bool proxy_retry_transparent(struct proxy_request *r, const struct proxy_upstrea
 	r->resend.refuser = end->reach == PROXY_REACH_REFUSED ? end->conn_number : 0;
 	r->resend.elsewhere = true;
 	r->resend.has_rested = false;
+	return true;
+}
+
+bool proxy_retry_unconnected(
+	struct proxy_request *r, bool may_wait, uint64_t rest_ns, uint64_t *ret_delay_ns)
+{
+	struct proxy_resend *again = &r->resend;
+	bool rests_out = rest_ns && (may_wait || rest_ns <= LONGEST_REST_NS);
+	if (r->proxy->freeing || (!may_wait && !may_send_once_more(r)))
+		return false;
+	again->elsewhere = true;
+	// Who may wait tries nothing meanwhile. Others are counted in any case: connections may
+	// come about that leave at once.
+	if (!rests_out || !may_wait) {
+		again->n += again->n < UINT8_MAX;
+		proxy_count(r->proxy, PROXY_unconnected_retries);
+	}
+	if (rests_out)
+		*ret_delay_ns = rest_ns < LONGEST_REST_NS ? rest_ns : LONGEST_REST_NS;
+	else
+		*ret_delay_ns = lb_retry_delay_ns(&rests, again->n, &r->proxy->rand);
 	return true;
 }
 

@@ -34,6 +34,12 @@ struct proxy_resend {
 // The attempt's stream ended with this before an answer. Returns true if the request is to be
 // picked for again at once: the backend did nothing with it, or it may be repeated.
 bool proxy_retry_transparent(struct proxy_request *, const struct proxy_upstream_end *);
+// No connection of its client's own came about (PP-18). Returns true if it is to be picked for
+// again after *ret_delay_ns: elsewhere, if there is another endpoint. may_wait: for as long as it
+// takes. rest_ns: it was given the same endpoint once more, where the next attempt is due only
+// then; 0 = one has failed, or rests, and another endpoint may do.
+bool proxy_retry_unconnected(
+	struct proxy_request *, bool may_wait, uint64_t rest_ns, uint64_t *ret_delay_ns);
 // The request was refused, and is about to be sent on this connection. Returns true if it must
 // wait *ret_delay_ns first: it is the same connection, or it was refused more than once.
 bool proxy_retry_must_rest(

@@ -72,6 +72,7 @@ static struct proxy_source *add(struct proxy_sources *all, const struct ip_addr 
 	struct proxy_source **bucket = bucket_of(all, prefix);
 	*s = (struct proxy_source){.next = *bucket, .prefix = {prefix[0], prefix[1]}};
 	list_init(&s->waiting);
+	list_init(&s->backends);
 	*bucket = s;
 	return s;
 }

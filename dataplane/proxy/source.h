@@ -27,6 +27,8 @@ struct proxy_source {
 	uint32_t n_clients; // connections
 	uint32_t n_requests; // live ones
 	uint32_t n_waiting; // of them, for a backend or a time
+	uint32_t n_backends; // that its clients have connections of their own to
+	struct list_link backends; // these (client_backend.h), the longest unused first
 	struct gcra early_ends; // requests that it ended before their answers were complete
 	struct h2_budgets budgets; // of all its connections, past ones too (TH-83, TH-133)
 };

@@ -3,6 +3,7 @@
 // Thread: the owning worker.
 #pragma once
 
+#include "dataplane/proxy/client_backend.h"
 #include "dataplane/proxy/conf.h"
 #include "dataplane/proxy/counters.h"
 #include "dataplane/proxy/drain.h"
@@ -91,6 +92,7 @@ struct proxy {
 	struct proxy_notices notices;
 	struct lb_quota_cache quota_cache; // of breakers
 	struct proxy_backend *backends; // [LB_MAX_ENDPOINTS]
+	struct proxy_client_backends client_backends;
 	uint64_t *ready; // [LB_MAX_ENDPOINTS / 64], lb/pick/picker.h
 	STAILQ_HEAD(, proxy_backend) serve; // backends whose waiting requests may find room
 	STAILQ_HEAD(, proxy_backend) tell; // backends of which the control thread is yet to be told

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/upstream.h"
 
+#include "dataplane/proxy/announce.h"
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/client_buffer.h"
 #include "dataplane/proxy/close_reason.h"
@@ -93,16 +94,17 @@ static void idle_fire(struct twheel_timer *t)
 {
 	struct proxy_upstream *u =
 		CONTAINER_OF(proxy_conn_of_timer(t), struct proxy_upstream, conn);
-	if (!u->conn.h2 || h2_conn_n_streams(u->conn.h2) || u->backend->n_ready < 2)
+	const struct proxy_backend *b = u->backend;
+	if (!u->conn.h2 || h2_conn_n_streams(u->conn.h2) || b->n_ready <= b->n_kept)
 		return;
 	proxy_count(u->conn.proxy, PROXY_upstreams_idled);
 	proxy_upstream_retire(u, "idle");
 }
 
-// Only spare connections are closed for being idle.
+// Only spare connections are closed for being idle, and those of single clients.
 static void watch_idle(struct proxy_upstream *u)
 {
-	if (u->state == PROXY_UPSTREAM_READY && u->backend->n_ready > 1 &&
+	if (u->state == PROXY_UPSTREAM_READY && u->backend->n_ready > u->backend->n_kept &&
 		!h2_conn_n_streams(u->conn.h2) && !twheel_armed(&u->conn.timer))
 		proxy_conn_arm(&u->conn, idle_fire, IDLE_NS);
 }
@@ -223,7 +225,12 @@ static void on_broken(struct proxy_conn *conn, const char *why, bool by_peer)
 
 static void on_eof(struct proxy_conn *conn)
 {
-	over(CONTAINER_OF(conn, struct proxy_upstream, conn), "closed by peer", H2_INTERNAL_ERROR);
+	struct proxy_upstream *u = CONTAINER_OF(conn, struct proxy_upstream, conn);
+	struct proxy_backend *b = u->backend;
+	bool is_idle_one = u->state == PROXY_UPSTREAM_READY && b->is_private;
+	over(u, "closed by peer", H2_INTERNAL_ERROR);
+	if (is_idle_one)
+		proxy_backend_replace(b);
 }
 
 static void on_worn(struct proxy_conn *conn)
@@ -322,7 +329,7 @@ static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
 	u->promises = last_id && h2_conn_n_streams(h2) && !u->backend->broke_promise;
 	proxy_upstream_retire(u, "GOAWAY");
 	bool is_recent = u->last_id && u->conn.proxy->now_ns - u->opened_ns < IN_USE_NS;
-	if (is_recent || h2_conn_n_streams(h2))
+	if (is_recent || h2_conn_n_streams(h2) || u->backend->is_private)
 		proxy_backend_replace(u->backend);
 }
 
@@ -338,9 +345,11 @@ static const struct h2_events events = {.on_message = on_message,
 static void on_established(struct tcp_conn *tcp, void *user)
 {
 	struct proxy_upstream *u = user;
+	const struct proxy_backend *b = u->backend;
 	tcp_conn_set_user_timeout(tcp, u->silence.user_timeout_ns);
 	tcp_conn_set_keepalive(tcp, u->silence.tcp_keepalive_ns);
-	if (!proxy_conn_start(&u->conn, tcp, H2_CLIENT, &events, &u->silence))
+	const struct lb_header *header = lb_endpoint_header(b->endpoint);
+	if (!proxy_announce_and_start(&u->conn, tcp, header, b->client, &events, &u->silence))
 		gone(u, "out of memory", true);
 }
 

@@ -49,7 +49,7 @@ struct lb_leaf_config {
 	uint32_t session_health; // 1 << each enum lb_leaf_health that sessions may use (A55-O02)
 	uint64_t idle_timeout_ns; // for connections that only sessions need
 	struct lb_timers timers; // of the endpoints' connections
-	struct lb_security *security; // likewise; counted by the leaf; NULL = plain text
+	struct lb_security *security; // likewise; counted by the leaf; NULL = plain text, no header
 	bool sni_is_hostname; // of endpoints that have one, in place of the security's name (A101)
 	bool uses_proxies; // endpoints that have one are reached through it (gRFC A86)
 	const char *note; // resolution note; "" = none

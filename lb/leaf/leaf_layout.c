@@ -39,37 +39,32 @@ static const struct ip_port *proxy_of(const struct lb_leaf_layout *l, const stru
 	return at != UINT32_MAX && e->proxies[at].port ? &e->proxies[at] : NULL;
 }
 
-static uint32_t credential(const struct lb_leaf_layout *l)
+static struct lb_security_conf wanted(const struct lb_leaf_layout *l, const struct ip_port *address)
 {
-	return l->security ? l->security->credential : LB_PLAIN_TEXT;
+	const struct lb_security *s = l->security;
+	return (struct lb_security_conf){.credential = s ? s->credential : LB_PLAIN_TEXT,
+		.server_name = server_name(l, address),
+		.proxy = proxy_of(l, address),
+		.header = s ? s->header : (struct lb_header){.version = 0}};
 }
 
 int lb_leaf_layout_security(
 	const struct lb_leaf_layout *l, const struct ip_port *address, struct lb_security **ret)
 {
-	const struct ip_port *proxy = proxy_of(l, address);
+	const struct lb_security_conf conf = wanted(l, address);
 	*ret = NULL;
-	if (!l->security && !proxy)
+	if (!l->security && !conf.proxy)
 		return 0;
-	struct str name = server_name(l, address);
-	if (proxy)
-		*ret = lb_security_new_through(proxy, credential(l), name);
-	else if (name.p == l->security->server_name)
-		*ret = lb_security_get(l->security);
-	else
-		*ret = lb_security_new(l->security->credential, name);
+	bool is_clusters = !conf.proxy && conf.server_name.p == l->security->server_name;
+	*ret = is_clusters ? lb_security_get(l->security) : lb_security_new_as(&conf);
 	return *ret ? 0 : -ENOMEM;
 }
 
 static bool fits(const void *layout, const struct ip_port *address, const struct lb_security *s)
 {
 	const struct lb_leaf_layout *l = layout;
-	const struct ip_port *proxy = proxy_of(l, address), *its = lb_security_proxy(s);
-	if (!s)
-		return !l->security && !proxy;
-	return s->credential == credential(l) && !proxy == !its &&
-	       (!proxy || ip_port_eq(proxy, its)) &&
-	       str_eq(str_from(s->server_name), server_name(l, address));
+	const struct lb_security_conf conf = wanted(l, address);
+	return s ? lb_security_is(s, &conf) : !l->security && !conf.proxy;
 }
 
 bool lb_leaf_layout_fits(const struct lb_leaf_layout *l, const struct lb_member *m)

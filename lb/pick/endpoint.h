@@ -54,6 +54,12 @@ static inline const struct ip_port *lb_endpoint_proxy(const struct lb_endpoint *
 {
 	return lb_security_proxy(e->security);
 }
+// With which connections to it begin, so that each is of one client; NULL = none, and they are
+// everybody's (PP-20).
+static inline const struct lb_header *lb_endpoint_header(const struct lb_endpoint *e)
+{
+	return lb_security_header(e->security);
+}
 
 // The worker that keeps the endpoint connected when a policy wants it
 // (docs/decisions/anchor-worker.md).

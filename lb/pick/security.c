@@ -6,31 +6,31 @@
 
 #include <stdlib.h>
 
-static struct lb_security *make(
-	const struct ip_port *proxy, uint32_t credential, struct str server_name)
+struct lb_security *lb_security_new_as(const struct lb_security_conf *conf)
 {
-	struct lb_security *s = malloc(sizeof(*s) + server_name.len + 1);
+	static const struct ip_port none;
+	struct str name = conf->server_name, tlvs = conf->header.tlvs;
+	struct lb_security *s = malloc(sizeof(*s) + name.len + 1 + tlvs.len);
 	if (!s)
 		return NULL;
-	*s = (struct lb_security){.n_refs = 1, .credential = credential, .proxy = *proxy};
-	if (server_name.len)
-		memcpy(s->server_name, server_name.p, server_name.len);
-	s->server_name[server_name.len] = '\0';
+	*s = (struct lb_security){.n_refs = 1,
+		.credential = conf->credential,
+		.proxy = conf->proxy ? *conf->proxy : none,
+		.header = conf->header};
+	DCHECK(s->credential != LB_PLAIN_TEXT || s->proxy.port || s->header.version);
+	if (name.len)
+		memcpy(s->server_name, name.p, name.len);
+	s->server_name[name.len] = '\0';
+	s->header.tlvs.p = s->server_name + name.len + 1;
+	if (tlvs.len)
+		memcpy(s->server_name + name.len + 1, tlvs.p, tlvs.len);
 	return s;
 }
 
 struct lb_security *lb_security_new(uint32_t credential, struct str server_name)
 {
-	static const struct ip_port none;
-	DCHECK(credential != LB_PLAIN_TEXT);
-	return make(&none, credential, server_name);
-}
-
-struct lb_security *lb_security_new_through(
-	const struct ip_port *proxy, uint32_t credential, struct str server_name)
-{
-	DCHECK(proxy->port);
-	return make(proxy, credential, server_name);
+	const struct lb_security_conf conf = {.credential = credential, .server_name = server_name};
+	return lb_security_new_as(&conf);
 }
 
 struct lb_security *lb_security_get(struct lb_security *s)
@@ -49,10 +49,25 @@ void lb_security_put(struct lb_security *s)
 		free(s);
 }
 
+bool lb_security_is(const struct lb_security *s, const struct lb_security_conf *conf)
+{
+	const struct ip_port *proxy = lb_security_proxy(s);
+	return s->credential == conf->credential && !proxy == !conf->proxy &&
+	       (!proxy || ip_port_eq(proxy, conf->proxy)) &&
+	       str_eq(str_from(s->server_name), conf->server_name) &&
+	       s->header.version == conf->header.version &&
+	       str_eq(s->header.tlvs, conf->header.tlvs);
+}
+
 bool lb_security_eq(const struct lb_security *a, const struct lb_security *b)
 {
 	if (a == b)
 		return true;
-	return a && b && a->credential == b->credential && ip_port_eq(&a->proxy, &b->proxy) &&
-	       strcmp(a->server_name, b->server_name) == 0;
+	if (!a || !b)
+		return false;
+	const struct lb_security_conf conf = {.credential = b->credential,
+		.server_name = str_from(b->server_name),
+		.proxy = lb_security_proxy(b),
+		.header = b->header};
+	return lb_security_is(a, &conf);
 }

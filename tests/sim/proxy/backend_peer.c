@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/proxy_header.h"
 #include "lb/base/check.h"
 #include "lb/base/time.h"
 #include "tests/sim/proxy/peers.h"
@@ -15,8 +16,10 @@ struct backend_conn {
 	struct tcp_conn *tcp;
 	struct h2_conn *h2;
 	struct tls_end secure;
+	struct proxy_header header; // without versions: none is wanted
 	double n_resets; // that are not forgotten yet
 	uint64_t reset_ns; // the last one
+	bool is_shy;
 	uint32_t lose_in; // turns, this one included; 0 = never
 	uint32_t number, n_begun;
 	uint32_t n_delivered;
@@ -56,6 +59,8 @@ static void note(const struct backend_conn *c, struct job *j, const struct h2_me
 	see->attempts[see->n].at_ns = j->backend->host->wire->now_ns;
 	see->attempts[see->n].backend = j->backend->address.b[15];
 	see->attempts[see->n].conn = c->number;
+	see->attempts[see->n].source = c->header.source;
+	see->attempts[see->n].target = c->header.target;
 	keep(see->attempts[see->n].authority, 32, m->authority);
 	keep(see->attempts[see->n].scheme, 8, m->scheme);
 	for (size_t i = 0; i < m->n_fields; i++) {
@@ -491,12 +496,30 @@ static size_t on_plain(void *user, const uint8_t *p, size_t len)
 	return c->h2 ? h2_conn_feed(c->h2, p, len) : len;
 }
 
+// Returns how many bytes it has of these.
+static size_t take_header(struct backend_conn *c, const uint8_t *p, size_t len)
+{
+	struct proxy_header *h = &c->header;
+	size_t used = 0;
+	if (!h->v1 || h->state == PROXY_HEADER_DONE)
+		return 0;
+	enum proxy_header_state state = proxy_header_feed(h, p, len, &used);
+	CHECK(state == PROXY_HEADER_DONE || state == PROXY_HEADER_MORE);
+	c->backend->n_local += state == PROXY_HEADER_DONE && !h->has_source;
+	return used;
+}
+
 static size_t tcp_on_data(struct tcp_conn *tcp, void *user, const uint8_t *p, size_t len)
 {
 	struct backend_conn *c = user;
 	if (c->backend->deaf)
 		return 0;
-	return c->backend->tls ? tls_end_feed(&c->secure, p, len) : on_plain(c, p, len);
+	size_t n = take_header(c, p, len);
+	p += n;
+	len -= n;
+	if (c->is_shy)
+		return n;
+	return n + (c->backend->tls ? tls_end_feed(&c->secure, p, len) : on_plain(c, p, len));
 }
 
 static void tcp_on_send_room(struct tcp_conn *tcp, void *user)
@@ -529,6 +552,8 @@ const struct tcp_conn_ops *backend_accept(void *arg, struct tcp_conn *tcp, void 
 	CHECK(c);
 	c->backend = b;
 	c->tcp = tcp;
+	c->is_shy = b->is_shy;
+	c->header.v1 = c->header.v2 = b->wants_header;
 	struct buf *out = tcp_conn_sendq(tcp);
 	if (b->tls) {
 		tls_end_init(&c->secure, b->tls, tcp, &b->host->chunks, on_plain, c);
@@ -537,6 +562,8 @@ const struct tcp_conn_ops *backend_accept(void *arg, struct tcp_conn *tcp, void 
 	}
 	c->h2 = h2_conn_new(b->ctx, H2_SERVER, &events, out, c);
 	CHECK(c->h2);
+	if (b->leaves_at_once)
+		h2_conn_drain_end(c->h2, H2_NO_ERROR);
 	c->next = b->conns;
 	b->conns = c;
 	b->n_conns++;
@@ -599,6 +626,48 @@ void backend_goaway(struct backend *b, bool at_once)
 	b->host->due = true;
 }
 
+static bool is_of(const struct backend_conn *c, const struct ip_port *client)
+{
+	const struct proxy_header *h = &c->header;
+	return h->state == PROXY_HEADER_DONE && h->has_source == (client != NULL) &&
+	       (!client || ip_port_eq(&h->source, client));
+}
+
+void backend_goaway_of(struct backend *b, const struct ip_port *client)
+{
+	for (struct backend_conn *c = b->conns; c; c = c->next)
+		if (c->h2 && is_of(c, client))
+			h2_conn_drain_end(c->h2, H2_NO_ERROR);
+	b->host->due = true;
+}
+
+void backend_shut_of(struct backend *b, const struct ip_port *client)
+{
+	for (struct backend_conn *c = b->conns; c; c = c->next) {
+		if (!c->h2 || !is_of(c, client))
+			continue;
+		h2_conn_pump(c->h2, tcp_conn_send_room(c->tcp));
+		h2_conn_free(c->h2, H2_NO_ERROR);
+		c->h2 = NULL;
+		tcp_conn_shutdown(c->tcp);
+	}
+	b->host->due = true;
+}
+
+void backend_abort_of(struct backend *b, const struct ip_port *client)
+{
+	struct backend_conn *next;
+	for (struct backend_conn *c = b->conns; c; c = next) {
+		struct tcp_conn *tcp = c->tcp;
+		next = c->next;
+		if (!is_of(c, client))
+			continue;
+		forget(c);
+		tcp_conn_abort(tcp);
+	}
+	b->host->due = true;
+}
+
 void backend_listen(struct backend *b)
 {
 	b->deaf = false;
@@ -619,6 +688,8 @@ void backend_pump(struct backend *b)
 			tcp_conn_abort(tcp);
 			continue;
 		}
+		if (c->is_shy)
+			continue;
 		if (b->tls) {
 			if (c->h2 && c->secure.plain.len < SECURE_ROOM)
 				h2_conn_pump(c->h2, SECURE_ROOM - c->secure.plain.len);

@@ -79,6 +79,27 @@ struct world *world_of_hanging(uint32_t n)
 	return w;
 }
 
+struct world_conf headed(const struct lb_header *h, uint32_t n_clients)
+{
+	struct world_conf conf = world_conf_default(7);
+	conf.n_clients = n_clients;
+	conf.n_backends = 2;
+	conf.to_backends = h;
+	return conf;
+}
+
+struct world *headed_world(const struct lb_header *h, uint32_t n_clients)
+{
+	struct world_conf conf = headed(h, n_clients);
+	struct world *w = ready_world(&conf);
+	for (uint32_t i = 1; i < n_clients; i++)
+		world_open_client(w, i, 0);
+	use_backends(w, 0x1);
+	world_run(w, 100 * MS);
+	assert_int_equal(w->backends[0].n_conns, 1);
+	return w;
+}
+
 struct ask *ask(struct world *w, enum kind kind, uint32_t size)
 {
 	struct ask *a = world_ask(w, "one", kind, size);

@@ -16,6 +16,10 @@ void use_backends(struct world *, uint32_t mask);
 struct world *ready_world(const struct world_conf *conf);
 // Of 20 clients, with n requests under way at two backends that never answer.
 struct world *world_of_hanging(uint32_t n);
+// Of two backends whose connections begin with this header. In the world one backend is used, and
+// all clients are connected.
+struct world_conf headed(const struct lb_header *, uint32_t n_clients);
+struct world *headed_world(const struct lb_header *, uint32_t n_clients);
 // Every second, with a path (not copied) that says what the backends do (peers.h). The caller's
 // (lb_check_put).
 struct lb_check *a_check(enum lb_check_kind, const char *path);

@@ -265,6 +265,13 @@ bool client_has_room(const struct client *c)
 	return c->h2 && h2_conn_stream_room(c->h2) > 0;
 }
 
+// Where its PROXY header does not say otherwise.
+static struct ip_port address_of(const struct client *c)
+{
+	const struct tcp_flow *flow = tcp_conn_flow(c->tcp);
+	return (struct ip_port){flow->local, flow->local_port};
+}
+
 void client_ask(struct client *c, struct ask *a)
 {
 	char path[96], authority[] = "calls.test";
@@ -310,6 +317,7 @@ void client_ask(struct client *c, struct ask *a)
 	a->client = c;
 	a->begun = true;
 	a->begun_ns = c->host->wire->now_ns;
+	a->from = address_of(c);
 	a->http_status = a->grpc_status = -1;
 	if (!body)
 		a->sent = a->size;

@@ -56,6 +56,7 @@ struct seen {
 		char authority[32], scheme[8];
 		bool was_asked_to_wait;
 		char forwarded_for[64]; // all values, one behind the other
+		struct ip_port source, target; // as its connection's PROXY header says
 	} attempts[MAX_SEEN];
 	enum h2_error end_code; // of the last stream that ended
 	bool ended_by_peer;
@@ -86,6 +87,7 @@ struct ask {
 	const char *method; // NULL = the kind's
 	bool has_body; // of `size` bytes, though its kind has none
 	struct field extra[ASK_EXTRA]; // any more; without a name: none
+	struct ip_port from; // its client's address
 	uint64_t begun_ns, closed_ns;
 	enum h2_error code;
 	char message[128]; // grpc-message, or the body of a plain local reply
@@ -125,6 +127,10 @@ struct backend {
 	bool deaf; // reads nothing from TCP
 	bool sets_cookies; // BACKENDS_COOKIE in each answer
 	const char *request_id; // x-request-id of its answers that fail as asked; NULL = none
+	bool wants_header; // of PROXY, before all else
+	uint32_t n_local; // connections whose header says that they are nobody's
+	bool is_shy; // says nothing over connections that come now, not even SETTINGS
+	bool leaves_at_once; // GOAWAY behind SETTINGS
 	uint32_t leaves_after; // requests of a connection, then GOAWAY; 0 = never
 	// Resets of streams that a connection lets pass, and as many a second; then it is closed,
 	// as by nghttpd. 0 = any number.
@@ -164,6 +170,10 @@ const struct tcp_conn_ops *backend_accept(void *backend, struct tcp_conn *, void
 void backend_close(struct backend *); // listens no more and drops its connections
 void backend_unlisten(struct backend *);
 void backend_goaway(struct backend *, bool at_once); // every connection; at once: last id as of now
+// Those of this client, or NULL = those whose PROXY header says that they are nobody's.
+void backend_goaway_of(struct backend *, const struct ip_port *client);
+void backend_shut_of(struct backend *, const struct ip_port *client); // FIN
+void backend_abort_of(struct backend *, const struct ip_port *client);
 void backend_abort_conns(struct backend *);
 void backend_fini(struct backend *);
 void backend_listen(struct backend *); // no longer deaf

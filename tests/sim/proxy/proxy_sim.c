@@ -21,6 +21,7 @@
 
 static uint64_t n_kept, n_set; // sessions, in all calm lives
 static uint64_t n_refused, n_lost; // and sent again, in all
+static uint64_t n_headed; // attempts over connections with a PROXY header, in all
 
 static int grpc_of_reset(uint32_t code)
 {
@@ -311,11 +312,32 @@ static void open_clients(struct world *w)
 		world_run(w, MS);
 }
 
+// PP-13: half of the worlds, of one worker and of two, have connections that begin with a PROXY
+// header.
+static const struct lb_header *header_of(uint64_t seed)
+{
+	static const struct lb_header v1 = {.version = 1}, v2 = {STR("\xe0\0\1a"), 2};
+	uint64_t which = seed / 2 % 4;
+	return which == 0 ? &v1 : which == 2 ? &v2 : NULL;
+}
+
+// … and each request came over its own client's.
+static void check_headers(const struct world *w)
+{
+	for (uint32_t i = 0; w->conf.to_backends && i < w->n_asks; i++) {
+		const struct seen *s = &w->seen[i];
+		for (uint32_t k = 0; k < s->n; k++)
+			CHECK(ip_port_eq(&s->attempts[k].source, &w->asks[i].from));
+		n_headed += s->n;
+	}
+}
+
 // Requests before the first backend connection wait and none fails; then every kind, with loss.
 static void calm(uint64_t seed)
 {
 	struct world_conf conf = world_conf_default(seed);
 	conf.n_workers = 1 + seed % 2;
+	conf.to_backends = header_of(seed);
 	struct world *w = world_new(&conf);
 	w->wire.loss = (double)rand_below(world_rand(w), 3) * 0.01;
 	set_policies(w);
@@ -340,6 +362,7 @@ static void calm(uint64_t seed)
 	}
 	world_finish(w, 120 * SECOND);
 	check_owed(w);
+	check_headers(w);
 	n_kept += world_counter(w, "sessions_kept");
 	n_set += world_counter(w, "sessions_set");
 	world_free(w);
@@ -360,6 +383,7 @@ static void chaos(uint64_t seed)
 	struct world_conf conf = world_conf_default(seed);
 	conf.backend_streams = seed % 3 ? 5 : 1;
 	conf.n_workers = 1 + seed % 2;
+	conf.to_backends = header_of(seed);
 	conf.n_events = 2; // full all the time
 	conf.max_queued = 60;
 	if (seed % 5 == 0)
@@ -433,6 +457,7 @@ static void chaos(uint64_t seed)
 			world_show(w, a);
 		CHECK(!bad);
 	}
+	check_headers(w);
 	n_refused += world_counter(w, "transparent_retries");
 	n_lost += world_counter(w, "idempotent_retries");
 	world_free(w);
@@ -452,6 +477,7 @@ int main(int argc, char **argv)
 		calm(seed + i);
 		chaos(seed + i);
 	}
-	CHECK(i < 10 || (n_kept > 100 && n_set > 100 && n_refused > 100 && n_lost > 10));
+	CHECK(i < 10 ||
+		(n_kept > 100 && n_set > 100 && n_refused > 100 && n_lost > 10 && n_headed > 1000));
 	return 0;
 }

@@ -43,7 +43,7 @@ struct rig_conf {
 	bool front, back; // speak TLS
 	const char *name; // that clients ask for; NULL = front.test
 	bool hangs_up; // both peers, once a handshake has failed
-	uint32_t piece, n_slots, n_chunks;
+	uint32_t piece, n_slots, n_chunks, header; // that of PROXY, to backends: its version
 	struct side client, server; // peer and proxy at the front
 	struct side upstream, backend; // proxy and peer at the back
 	const char *sni;
@@ -57,9 +57,7 @@ static struct tlshs_context *context(
 	const struct pki_cert *own = s->cert ? s->cert : cert, *trust = s->ca ? s->ca : &ca;
 	struct tlshs_context_conf conf = {.role = role,
 		.alpn = alpn,
-		.n_alpn = s->no_alpn             ? 0
-	                  : role == TLSHS_SERVER ? 2
-	                                         : 1,
+		.n_alpn = s->no_alpn ? 0 : 1 + (role == TLSHS_SERVER),
 		.require_peer_certificate = s->require_peer,
 		.min_version = s->version,
 		.max_version = s->version};
@@ -111,13 +109,14 @@ static void rig_init(struct rig *r, const struct rig_conf *conf)
 	r->credentials[BACK] = credential(TLSHS_CLIENT, &conf->upstream, &client_cert);
 	memcpy(c->credentials, r->credentials, sizeof(r->credentials));
 	c->frontend_credential = conf->front ? FRONT : LB_PLAIN_TEXT;
-	r->security =
-		conf->back ? lb_security_new(BACK, str_from(conf->sni ? conf->sni : "")) : NULL;
-	c->security = r->security;
+	const struct lb_security_conf back = {BACK, str_from(conf->sni ? conf->sni : ""), NULL,
+		{.version = (uint8_t)conf->header}};
+	c->security = r->security = conf->back ? lb_security_new_as(&back) : NULL;
 	control_set_credentials(c);
 	for (unsigned i = 0; i < 2; i++) {
 		r->w->clients[i].tls = conf->front ? &r->client_end : NULL;
 		r->w->backends[i].tls = conf->back ? &r->backend_end : NULL;
+		r->w->backends[i].wants_header = conf->header;
 	}
 }
 
@@ -183,6 +182,20 @@ static void tls_140_clients_and_backends_speak_tls(void **state)
 				     .client.version = versions[v],
 				     .backend.version = versions[v]},
 				300000);
+}
+
+static void pp_13_a_client_may_go_while_its_connection_shakes_hands(void **state)
+{
+	struct rig r;
+	rig_begin(&r, &(struct rig_conf){.back = true, .header = 2});
+	r.w->backends[0].is_shy = r.w->backends[1].is_shy = true;
+	ask(r.w, KIND_ECHO, 1000);
+	world_run(r.w, 100 * MS);
+	assert_int_equal(r.w->proxy->client_backends.n_conns, 1);
+	client_abort(&r.w->clients[0]);
+	world_run(r.w, 100 * MS);
+	assert_int_equal(r.w->proxy->client_backends.n_conns, 0);
+	rig_fini(&r);
 }
 
 static void bodies_of_megabytes_go_both_ways(void **state)
@@ -754,6 +767,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tls_140_clients_and_backends_speak_tls),
+		cmocka_unit_test(pp_13_a_client_may_go_while_its_connection_shakes_hands),
 		cmocka_unit_test(bodies_of_megabytes_go_both_ways),
 		cmocka_unit_test(bytes_may_be_cut_anywhere),
 		cmocka_unit_test(segments_may_be_lost_and_rings_be_full),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Backends behind an HTTP proxy (gRFC A86): what the proxy is asked, and what becomes of requests
 // and health checks when it does not open the way.
+#include "dataplane/proxy/state.h"
 #include "lb/pick/check.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
@@ -45,6 +46,8 @@ static void open_way(struct way *y)
 	struct backend *b = &y->proxy->w->backends[number - 1];
 	y->behind = backend_accept(b, y->tcp, &y->user);
 	y->proxy->n_opened++;
+	if (b->wants_header)
+		return; // it speaks once it has that
 	// Ours greets who has greeted; others speak first.
 	y->n_known = strlen(PREFACE);
 	y->behind->on_data(y->tcp, y->user, (const uint8_t *)PREFACE, y->n_known);
@@ -338,6 +341,38 @@ static void checked(enum lb_check_kind kind, const char *answer, const char *why
 	world_free(w);
 }
 
+// PP-15: of a client's own connection, whose way the proxy does not open before it has gone.
+static void pp_13_a_client_may_go_while_the_proxy_is_asked(void **state)
+{
+	static const struct lb_header v2 = {.version = 2};
+	struct world_conf conf = headed(&v2, 1);
+	struct world *w = world_new(&conf);
+	const struct proxy_client_backends *all = &w->proxy->client_backends;
+	listen_at(&first, w, FIRST, OPENS);
+	use_proxy(w, FIRST, true);
+	use_backends(w, 0x1);
+	open_client(w);
+	world_run(w, 100 * MS);
+	struct ask *a = ask(w, KIND_ECHO, 1000);
+	finish(w);
+	assert_ok(w, a);
+	assert_true(ip_port_eq(&w->seen[a->id].attempts[0].source, &a->from));
+	client_abort(&w->clients[0]);
+	open_client(w);
+	uint32_t n = first.n_asked;
+	first.answer = NULL;
+	ask(w, KIND_ECHO, 1000);
+	world_run(w, 100 * MS);
+	assert_int_equal(first.n_asked, n + 1);
+	assert_int_equal(all->n_conns, 1);
+	client_abort(&w->clients[0]);
+	world_run(w, 100 * MS);
+	assert_int_equal(all->n_conns, 0);
+	assert_int_equal(all->pool.n_used, 0);
+	assert_int_equal(world_counter(w, "upstreams"), 1);
+	world_free(w);
+}
+
 static void hc_14_health_checks_go_through_the_proxy(void **state)
 {
 	checked(LB_CHECK_HTTP, OPENS, "");
@@ -353,4 +388,5 @@ RUN_SUITE("proxy/through", cmocka_unit_test(hc_08_a_proxy_is_asked_for_the_endpo
 	cmocka_unit_test(hc_13_what_a_proxy_does_instead_has_a_name_and_a_counter),
 	cmocka_unit_test(hc_13_a_proxy_that_is_away_is_not_the_endpoint),
 	cmocka_unit_test(hc_07_another_proxy_takes_over_when_it_is_connected),
+	cmocka_unit_test(pp_13_a_client_may_go_while_the_proxy_is_asked),
 	cmocka_unit_test(hc_14_health_checks_go_through_the_proxy))

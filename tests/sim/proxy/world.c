@@ -220,12 +220,18 @@ struct world *world_new(const struct world_conf *conf)
 			.seen = w->seen,
 			.n_ids = MAX_ASKS,
 			.served = w->served,
-			.n_all_served = &w->n_served};
+			.n_all_served = &w->n_served,
+			.wants_header = conf->to_backends};
 		backend_open(b, backends, wire_address(HOST_BACKENDS, i + 1), &w->backend_conf);
 	}
 	enter_control(w, true);
 	control_init(&w->control, &w->wire, w->link, conf->n_workers);
 	enter_control(w, false);
+	if (conf->to_backends) {
+		const struct lb_security_conf headed = {.header = *conf->to_backends};
+		w->headed = w->control.security = lb_security_new_as(&headed);
+		CHECK(w->headed);
+	}
 	return w;
 }
 
@@ -318,7 +324,8 @@ static void check_nothing_left(struct world *w)
 	struct pool_list pools = {0};
 	proxy_list_pools(w->proxy, &pools);
 	for (uint32_t i = 0; i < pools.n; i++)
-		if (strncmp(pools.views[i].name, "tls_", 4) == 0)
+		if (strncmp(pools.views[i].name, "tls_", 4) == 0 ||
+			strcmp(pools.views[i].name, "client_backends") == 0)
 			CHECK(*pools.views[i].n_used == 0);
 	CHECK(!proxy_is_shaking(w->proxy));
 }
@@ -343,6 +350,7 @@ void world_free(struct world *w)
 		desk_fini(&w->desk);
 	h2_context_free(w->client_ctx);
 	control_fini(&w->control);
+	lb_security_put(w->headed);
 	lb_link_free(w->link);
 	lb_shared_free(w->shared);
 	wire_fini(&w->wire);

@@ -34,6 +34,8 @@ struct world_conf {
 	uint32_t max_attempts;
 	struct proxy_header_conf header; // of frontend 0
 	bool no_idempotent_retry;
+	// Clusters' connections begin with it, and backends want one; NULL = without.
+	const struct lb_header *to_backends;
 	const struct lb_access_filter *log; // of an access log; NULL = there is none
 	bool listeners_log; // listeners may have logs, too
 	bool traces; // there is a ring for them; which are traced is the control's `tracing`
@@ -44,6 +46,7 @@ struct world_conf {
 
 struct world {
 	struct world_conf conf;
+	struct lb_security *headed; // of conf.to_backends
 	struct wire wire;
 	struct control control;
 	struct desk desk;

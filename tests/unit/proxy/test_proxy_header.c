@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/proxy_header.h"
+#include "lb/base/rand.h"
 #include "lb/base/str.h"
 #include "tests/support/check.h"
 
@@ -225,9 +226,104 @@ static void a_version_that_is_not_taken_is_no_header(void **state)
 	CHECK_ROWS(new, &v1);
 }
 
+// What is written.
+
+static struct ip_port at(const char *text)
+{
+	struct ip_port p;
+	assert_true(ip_port_parse(str_from(text), &p));
+	return p;
+}
+
+// To the letter, from the document that defines it; PP-16.
+static void what_is_written_is_to_the_letter(void **state)
+{
+	static const struct {
+		const char *source, *target; // NULL = LOCAL
+		struct str tlvs;
+		uint8_t version;
+		struct str bytes;
+	} rows[] = {
+		{"1.2.3.4:9", "5.6.7.8:10", {0}, 1, STR("PROXY TCP4 1.2.3.4 5.6.7.8 9 10\r\n")},
+		{"255.255.255.255:65535", "255.255.255.255:65535", {0}, 1,
+			STR("PROXY TCP4 255.255.255.255 255.255.255.255 65535 65535\r\n")},
+		{"[2001:db8::1]:0", "[::1]:1", {0}, 1, STR("PROXY TCP6 2001:db8::1 ::1 0 1\r\n")},
+		{"[ffff:ffff:ffff:ffff:ffff:ffff:ffff:fff1]:65535",
+			"[ffff:ffff:ffff:ffff:ffff:ffff:ffff:fff2]:65534", {0}, 1,
+			STR("PROXY TCP6 ffff:ffff:ffff:ffff:ffff:ffff:ffff:fff1 "
+			    "ffff:ffff:ffff:ffff:ffff:ffff:ffff:fff2 65535 65534\r\n")},
+		{"1.2.3.4:1", "[::1]:2", {0}, 1, STR("PROXY TCP6 ::ffff:1.2.3.4 ::1 1 2\r\n")},
+		{"[::1]:2", "1.2.3.4:1", {0}, 1, STR("PROXY TCP6 ::1 ::ffff:1.2.3.4 2 1\r\n")},
+		{"1.2.3.4:1000", "5.6.7.8:80", {0}, 2, STR(SIG "\x21\x11\0\x0c" IP4)},
+		{"[2001:db8::7]:65535", "[::1]:80", {0}, 2, STR(SIG "\x21\x21\0\x24" IP6)},
+		{"1.2.3.4:1000", "5.6.7.8:80",
+			STR("\xe0\0\4"
+			    "abcd"),
+			2,
+			STR(SIG "\x21\x11\0\x13" IP4 "\xe0\0\4"
+				"abcd")},
+		{"[2001:db8::7]:65535", "[::1]:80", STR("\xe0\0\1z"), 2,
+			STR(SIG "\x21\x21\0\x28" IP6 "\xe0\0\1z")},
+		{"1.2.3.4:1", "[::1]:2", {0}, 2,
+			STR(SIG "\x21\x21\0\x24\0\0\0\0\0\0\0\0\0\0\xff\xff\1\2\3\4"
+				"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\1\0\2")},
+		{NULL, NULL, STR("\xe0\0\1z"), 2, STR(SIG "\x20\0\0\0")},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool is_local = !rows[i].source;
+		const struct ip_port from = is_local ? (struct ip_port){0} : at(rows[i].source),
+				     to = is_local ? (struct ip_port){0} : at(rows[i].target);
+		const struct proxy_header_text text = {.source = is_local ? NULL : &from,
+			.target = is_local ? NULL : &to,
+			.tlvs = rows[i].tlvs,
+			.version = rows[i].version};
+		uint8_t *bytes = malloc(PROXY_HEADER_V2_MAX);
+		size_t n = proxy_header_write(&text, bytes);
+		if (!str_eq((struct str){(const char *)bytes, n}, rows[i].bytes))
+			fail_msg("row %zu", i);
+		free(bytes);
+	}
+}
+
+// Of any addresses and any length of TLVs: the two are each other's twins.
+static void what_is_written_is_read_again(void **state)
+{
+	static const char tlvs[PROXY_HEADER_TLVS_MAX];
+	struct rand rand;
+	rand_init(&rand, 11);
+	for (size_t i = 0; i < 2 * (PROXY_HEADER_TLVS_MAX + 1); i++) {
+		struct ip_port ends[2] = {0};
+		bool is_v4 = rand_below(&rand, 2);
+		for (int k = 0; k < 2; k++) {
+			for (int b = 0; b < 16; b++)
+				ends[k].ip.b[b] = (uint8_t)rand_u64(&rand);
+			if (is_v4)
+				ends[k].ip = ip_from_v4((uint32_t)rand_u64(&rand));
+			ends[k].port = (uint16_t)rand_u64(&rand);
+		}
+		const struct proxy_header_text text = {.source = &ends[0],
+			.target = &ends[1],
+			.tlvs = {tlvs, i % 2 ? i / 2 : 0},
+			.version = i % 2 ? 2 : 1};
+		uint8_t bytes[PROXY_HEADER_V2_MAX];
+		size_t n = proxy_header_write(&text, bytes), used;
+		size_t most = i % 2 ? PROXY_HEADER_V2_MAX : PROXY_HEADER_V1_MAX;
+		assert_in_range(n, 28, most);
+		const struct proxy_header h =
+			feed(&both, (struct str){(const char *)bytes, n}, 1 + i % 60, &used);
+		assert_int_equal(h.state, DONE);
+		assert_int_equal(used, n);
+		assert_true(h.has_source);
+		assert_true(ip_port_eq(&h.source, &ends[0]));
+		assert_true(ip_port_eq(&h.target, &ends[1]));
+	}
+}
+
 RUN_SUITE("proxy/proxy_header", cmocka_unit_test(a_line_of_version_1_names_the_source),
 	cmocka_unit_test(a_line_that_is_not_to_the_letter_is_malformed),
 	cmocka_unit_test(a_header_of_version_2_names_the_source),
 	cmocka_unit_test(what_version_2_does_not_know_is_malformed),
 	cmocka_unit_test(the_longest_headers_are_taken),
-	cmocka_unit_test(a_version_that_is_not_taken_is_no_header))
+	cmocka_unit_test(a_version_that_is_not_taken_is_no_header),
+	cmocka_unit_test(what_is_written_is_to_the_letter),
+	cmocka_unit_test(what_is_written_is_read_again))

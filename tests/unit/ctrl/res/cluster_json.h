@@ -18,6 +18,7 @@
 #define SOCKET(fields) "'address':{'socketAddress':{" fields "}}"
 #define DNS(fields) DNS_AT("'endpoint':{" SOCKET(fields) "}")
 
+#define SOCKETS "envoy.extensions.transport_sockets."
 #define LB "envoy.extensions.load_balancing_policies."
 #define ENTRY(any) "{'typedExtensionConfig':{'name':'x','typedConfig':" any "}}"
 #define LIST(entries) "{'policies':[" entries "]}"

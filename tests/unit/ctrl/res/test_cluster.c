@@ -203,7 +203,6 @@ static void connections(void **state)
 #define TIMEOUT "common_http_protocol_options.idle_timeout: "
 #define OPTION(key, any) EDS_AND("'typedExtensionProtocolOptions':{'" key "':" any "}")
 #define TRANSPORT(any) EDS_AND("'transportSocket':{'name':'t','typedConfig':" any "}")
-#define SOCKETS "envoy.extensions.transport_sockets."
 #define PLAIN ANY(SOCKETS "raw_buffer.v3.RawBuffer", "")
 #define TLS ANY(SOCKETS "tls.v3.UpstreamTlsContext", "," ROOTS)
 #define ROOTS "'commonTlsContext':{'validationContext':{'systemRootCerts':{}}}"
@@ -213,7 +212,6 @@ static void connections(void **state)
 #define PROXY_TYPE SOCKETS "http_11_proxy.v3.Http11ProxyUpstreamTransport"
 #define PROXY ANY(PROXY_TYPE, "")
 #define PROXY_OF(any) ANY(PROXY_TYPE, ",'transportSocket':{'name':'t','typedConfig':" any "}")
-#define PROXY_HEADER SOCKETS "proxy_protocol.v3.ProxyProtocolUpstreamTransport"
 #define MATCHES(list) EDS_AND("'transportSocketMatches':[" list "]")
 #define BY_MATCH(any) "{'name':'m','match':{},'transportSocket':{'name':'t','typedConfig':" any "}}"
 	static const struct res_row rows[] = {
@@ -269,9 +267,6 @@ static void connections(void **state)
 				"},'transportSocketMatches':[" BY_MATCH(PLAIN) "]"),
 			"=transport_socket_matches: are not supported beside "
 			"Http11ProxyUpstreamTransport"},
-		{"PP-11 PROXY headers to backends",
-			TRANSPORT(STRUCT_ANY(TYPED_STRUCT, PROXY_HEADER, "")),
-			"=transport_socket: \"" URL PROXY_HEADER "\" is not supported"},
 		{"a transport without config", EDS_AND("'transportSocket':{'name':'tls'}"),
 			"=transport_socket: no typed_config"},
 		{"plain transports by match", MATCHES(BY_MATCH(PLAIN) "," BY_MATCH(PLAIN)), NULL},
@@ -289,6 +284,99 @@ static void connections(void **state)
 			"=transport_socket_matches[0]: no transport_socket"},
 	};
 	RUN_ROWS(&res_type_cluster, rows);
+}
+
+static void proxy_headers_to_backends(void **state)
+{
+#define HEADER_TYPE SOCKETS "proxy_protocol.v3.ProxyProtocolUpstreamTransport"
+#define SOCKET_OF(any) "'transportSocket':{'name':'t','typedConfig':" any "}"
+#define WITH_HEADER(fields) ANY(HEADER_TYPE, "," fields "," SOCKET_OF(PLAIN))
+#define HEADED(config) TRANSPORT(WITH_HEADER("'config':{" config "}"))
+#define TLVS(list) HEADED("'version':'V2','addedTlvs':[" list "]")
+#define CONFIG "=transport_socket: config: "
+#define Y12 "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFh"
+#define OF_252 Y12 Y12 Y12 Y12 Y12 Y12 Y12 // bytes
+#define TLV(type, value) "{'type':" type ",'value':'" value "'}"
+#define OF_256(type) TLV(type, OF_252 "YQ==")
+	static const struct res_row rows[] = {
+		{"PP-20 version 1", HEADED("'version':'V1'"), NULL},
+		{"PP-20 version 2", HEADED("'version':'V2'"), NULL},
+		{"PP-20 no config", TRANSPORT(ANY(HEADER_TYPE, "," SOCKET_OF(PLAIN))), NULL},
+		{"PP-20 in a TypedStruct",
+			TRANSPORT(STRUCT_ANY(TYPED_STRUCT, HEADER_TYPE, SOCKET_OF(PLAIN))), NULL},
+		{"PP-20 in front of TLS", TRANSPORT(ANY(HEADER_TYPE, "," SOCKET_OF(TLS))), NULL,
+			ANYBODY},
+		{"PP-15 behind a proxy",
+			TRANSPORT(PROXY_OF(WITH_HEADER("'config':{'version':'V2'}"))), NULL},
+		{"PP-15 in front of a proxy", TRANSPORT(ANY(HEADER_TYPE, "," SOCKET_OF(PROXY))),
+			"=transport_socket: transport_socket: \"" URL PROXY_TYPE
+			"\" is not supported"},
+		{"PP-15 one in front of another",
+			TRANSPORT(ANY(HEADER_TYPE, "," SOCKET_OF(WITH_HEADER("'config':{}")))),
+			"=transport_socket: transport_socket: \"" URL HEADER_TYPE
+			"\" is not supported"},
+		{"PP-15 nothing inside", TRANSPORT(ANY(HEADER_TYPE, "")),
+			"=transport_socket: no transport_socket"},
+		{"PP-15 nothing inside, behind a proxy", TRANSPORT(PROXY_OF(ANY(HEADER_TYPE, ""))),
+			"=transport_socket: transport_socket: no transport_socket"},
+		{"PP-15 TLS that is wrong",
+			TRANSPORT(ANY(HEADER_TYPE,
+				"," SOCKET_OF(ANY(SOCKETS "tls.v3.UpstreamTlsContext", "")))),
+			"=transport_socket: transport_socket: common_tls_context: no CA "
+			"certificates configured"},
+		{"PP-15 by match", MATCHES(BY_MATCH(WITH_HEADER("'config':{}"))),
+			"=transport_socket_matches[0]: transport_socket: \"" URL HEADER_TYPE
+			"\" is not supported"},
+		{"PP-15 matches beside it",
+			EDS_AND("'transportSocket':{'typedConfig':" WITH_HEADER(
+				"'config':{}") "},'transportSocketMatches':[" BY_MATCH(PLAIN) "]"),
+			"=transport_socket_matches: are not supported beside "
+			"ProxyProtocolUpstreamTransport"},
+		{"PP-16 another version", HEADED("'version':2"), CONFIG "version: 2 is not known"},
+		{"PP-16 TLVs", TLVS(TLV("224", "YQ==") "," TLV("225", "YQ==")), NULL},
+		{"PP-16 TLVs of 1024 bytes",
+			TLVS(OF_256("1") "," OF_256("2") "," OF_256("3") "," OF_256("4")), NULL},
+		{"PP-16 TLVs of 1025 bytes",
+			TLVS(OF_256("1") "," OF_256("2") "," OF_256("3") "," TLV(
+				"4", OF_252 "YWE=")),
+			CONFIG "added_tlvs: have more than 1024 bytes"},
+		{"PP-16 TLVs of far more",
+			TLVS(OF_256("1") "," TLV("2", OF_252 OF_252 OF_252 OF_252 OF_252)),
+			CONFIG "added_tlvs: have more than 1024 bytes"},
+		{"PP-16 no type of a TLV", TLVS(TLV("256", "YQ==")),
+			CONFIG "added_tlvs[0]: type: must be below 256"},
+		{"PP-16 a TLV without value", TLVS(TLV("1", "YQ==") ",{'type':5}"),
+			CONFIG "added_tlvs[1]: value: must not be empty"},
+		{"PP-17 a TLV of a request", TLVS("{'type':1,'formatString':{'textFormat':'x'}}"),
+			CONFIG "added_tlvs[0]: format_string: is not supported"},
+		{"PP-17 clients' TLVs", HEADED("'version':'V2','passThroughTlvs':{}"),
+			CONFIG "pass_through_tlvs: is not supported"},
+		{"PP-16 a type twice", TLVS(TLV("9", "YQ==") "," TLV("9", "Yg==")), NULL,
+			"added_tlvs: the second one of a type is ignored"},
+		{"PP-16 TLVs of version 1", HEADED("'addedTlvs':[" TLV("9", "YQ==") "]"), NULL,
+			"added_tlvs are ignored: version 1 has none"},
+		{"PP-17 fields that Envoy does nothing with",
+			TRANSPORT(WITH_HEADER("'allowUnspecifiedAddress':true")), NULL,
+			"allow_unspecified_address and tlv_as_pool_key are ignored"},
+	};
+	RUN_ROWS(&res_type_cluster, rows);
+}
+
+static void a_proxy_header_is_what_its_cluster_says(void **state)
+{
+	struct xds_res *r = res_decode(&res_type_cluster, CLUSTER(FROM_EDS));
+	assert_int_equal(res_cluster_from(r)->header.version, 0);
+	xds_res_put(r);
+	r = res_decode(&res_type_cluster, HEADED(""));
+	assert_int_equal(res_cluster_from(r)->header.version, 1);
+	xds_res_put(r);
+	r = res_decode(&res_type_cluster,
+		TLVS(TLV("224", "YWI=") "," TLV("5", "Yw==") "," TLV("224", "eA==")));
+	const struct res_cluster *c = res_cluster_from(r);
+	assert_int_equal(c->header.version, 2);
+	assert_null(c->tls);
+	assert_true(str_eq(c->header.tlvs, STR("\xe0\0\2ab\5\0\1c")));
+	xds_res_put(r);
 }
 
 // ENV-02, ENV-04, A32-I05.
@@ -497,8 +585,9 @@ static void everything_ignored_is_told_once(void **state)
 RUN_SUITE("res/cluster", cmocka_unit_test(where_endpoints_come_from),
 	cmocka_unit_test(names_in_dns), cmocka_unit_test(aggregates),
 	cmocka_unit_test(load_reports), cmocka_unit_test(times_of_connections),
-	cmocka_unit_test(connections), cmocka_unit_test(what_is_ignored),
-	cmocka_unit_test(the_kind_says_where_endpoints_are),
+	cmocka_unit_test(connections), cmocka_unit_test(proxy_headers_to_backends),
+	cmocka_unit_test(a_proxy_header_is_what_its_cluster_says),
+	cmocka_unit_test(what_is_ignored), cmocka_unit_test(the_kind_says_where_endpoints_are),
 	cmocka_unit_test(an_aggregate_may_leave_balancing_to_its_leaves),
 	cmocka_unit_test(load_is_reported_where_a_server_asks_for_it),
 	cmocka_unit_test(the_first_default_threshold_limits_requests),

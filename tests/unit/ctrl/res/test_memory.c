@@ -119,9 +119,15 @@ static void each_allocation_of_each_kind_of_cluster_may_fail(void **state)
 		EDS_AND("'lrsServer':{'self':{}},'lrsReportEndpointMetrics':['a','b'],"
 			"'outlierDetection':{'interval':'0s','consecutive5xx':1},"
 			"'circuitBreakers':{'thresholds':[{'maxRetries':1}]},'transportSocket'"
-			":{'typedConfig':" ANY("envoy.extensions.transport_sockets.raw_buffer.v3."
-					       "RawBuffer",
-				"") "}"),
+			":{'typedConfig':" ANY(SOCKETS "raw_buffer.v3.RawBuffer", "") "}"),
+		EDS_AND("'transportSocket':{'typedConfig':" ANY(SOCKETS
+			"http_11_proxy.v3.Http11ProxyUpstreamTransport",
+			",'transportSocket':{'typedConfig':" ANY(SOCKETS
+				"proxy_protocol.v3.ProxyProtocolUpstreamTransport",
+				",'allowUnspecifiedAddress':true,'config':{'version':'V2',"
+				"'addedTlvs':[{'type':1,'value':'YQ=='}]},"
+				"'transportSocket':{'typedConfig':" ANY(
+					SOCKETS "raw_buffer.v3.RawBuffer", "") "}") "}") "}"),
 		CHECKED("'tcpHealthCheck':{'send':{'text':'00'},'receive':[{'text':'01'}]}"),
 		CHECKED("'grpcHealthCheck':{'serviceName':'a','initialMetadata':[{'header':"
 			"{'key':'k','value':'v'}}]}"),

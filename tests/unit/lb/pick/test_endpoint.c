@@ -32,7 +32,9 @@ static void one_address_is_one_endpoint(void **state)
 	lb_endpoint_table_free(t);
 }
 
-// TLS-161, HC-07
+#define N_SECURITIES 12
+
+// TLS-161, HC-07, PP-13
 static void other_security_is_another_endpoint(void **state)
 {
 	(void)state;
@@ -42,12 +44,25 @@ static void other_security_is_another_endpoint(void **state)
 	struct lb_security *same = lb_security_new(3, STR("a.example"));
 	struct lb_security *name = lb_security_new(3, STR("")), *id = lb_security_new(4, STR(""));
 	const struct ip_port proxy = world_addr(7), other = world_addr(8);
-	struct lb_security *all[] = {NULL, a, name, id,
-		lb_security_new_through(&proxy, LB_PLAIN_TEXT, STR("")),
-		lb_security_new_through(&other, LB_PLAIN_TEXT, STR("")),
-		lb_security_new_through(&proxy, 3, STR("a.example"))};
-	struct lb_endpoint *e[7];
-	for (uint32_t i = 0; i < 7; i++) {
+	const struct lb_header v1 = {.version = 1}, v2 = {.version = 2},
+			       tlv = {STR("\xe0\0\1a"), 2};
+	const struct lb_security_conf more[] = {
+		{.proxy = &proxy},
+		{.proxy = &other},
+		{.proxy = &proxy, .credential = 3, .server_name = STR("a.example")},
+		{.header = v1},
+		{.header = v2},
+		{.header = tlv},
+		{.header = tlv, .credential = 3, .server_name = STR("a.example")},
+		{.header = tlv, .proxy = &proxy},
+	};
+	struct lb_security *all[N_SECURITIES] = {NULL, a, name, id};
+	struct lb_endpoint *e[N_SECURITIES];
+	for (uint32_t i = 4; i < N_SECURITIES; i++) {
+		all[i] = lb_security_new_as(&more[i - 4]);
+		assert_true(lb_security_is(all[i], &more[i - 4]));
+	}
+	for (uint32_t i = 0; i < N_SECURITIES; i++) {
 		assert_false(lb_endpoint_has(t, &addr, all[i]));
 		e[i] = lb_endpoint_get(t, &addr, all[i], NULL);
 		assert_true(lb_endpoint_has(t, &addr, all[i]));
@@ -64,12 +79,16 @@ static void other_security_is_another_endpoint(void **state)
 	assert_null(lb_endpoint_proxy(e[0]));
 	assert_null(lb_endpoint_proxy(e[1]));
 	assert_true(ip_port_eq(lb_endpoint_proxy(e[5]), &other));
+	assert_null(lb_endpoint_header(e[0]));
+	assert_null(lb_endpoint_header(e[6]));
+	assert_int_equal(lb_endpoint_header(e[7])->version, 1);
+	assert_true(str_eq(lb_endpoint_header(e[10])->tlvs, tlv.tlvs));
 	assert_ptr_equal(lb_endpoint_get(t, &addr, same, NULL), e[1]);
 	lb_security_put(same);
 	uint32_t n = 0;
 	for (const struct lb_endpoint *i = NULL; (i = lb_endpoint_next_of(t, &addr, i)); n++)
 		assert_ptr_equal(i, e[n]);
-	assert_int_equal(n, 7);
+	assert_int_equal(n, N_SECURITIES);
 	assert_true(lb_endpoint_put(t, e[0]));
 	assert_ptr_equal(lb_endpoint_next_of(t, &addr, NULL), e[1]);
 	lb_endpoint_free_released(t, e[0]);

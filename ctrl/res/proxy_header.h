@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The PROXY header that a cluster's connections begin with (PP-16, PP-17).
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/res/common.h"
+#include "lb/pick/security.h"
+
+struct Envoy__Config__Core__V3__ProxyProtocolConfig;
+
+// NULL is a config without fields. TLVs are in the resource's arena. Returns 0, -ENOMEM, or -EINVAL
+// with field and reason.
+[[nodiscard]] int res_proxy_header_read(struct res_reader *,
+	const struct Envoy__Config__Core__V3__ProxyProtocolConfig *, struct lb_header *ret);
