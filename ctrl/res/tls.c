@@ -258,6 +258,17 @@ static int read_upstream(struct res_reader *rd, const void *message, struct res_
 	return keep(rd, m->sni, &t->sni);
 }
 
+// A29: whether a context says how clients are validated.
+static bool validates(const Common *m)
+{
+	if (!m)
+		return false;
+	if (m->validation_context_type_case == VALIDATION_CASE(VALIDATION_CONTEXT))
+		return true;
+	return m->validation_context_type_case == VALIDATION_CASE(COMBINED_VALIDATION_CONTEXT) &&
+	       m->combined_validation_context->default_validation_context;
+}
+
 static int read_downstream(struct res_reader *rd, const void *message, struct res_tls *t)
 {
 	const Downstream *m = message;
@@ -270,6 +281,9 @@ static int read_downstream(struct res_reader *rd, const void *message, struct re
 	if (t->n_sans)
 		return lb_err_set(
 			rd->err, "common_tls_context: match_subject_alt_names: not for servers");
+	if (!t->ca && validates(m->common_tls_context))
+		return lb_err_set(rd->err, "common_tls_context: validation context: no "
+					   "ca_certificate_provider_instance");
 	if (!t->identity)
 		return lb_err_set(
 			rd->err, "common_tls_context: no tls_certificate_provider_instance");

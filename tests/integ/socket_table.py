@@ -6,7 +6,7 @@ from listener_table import ROUTER_FILTER, session_filter
 from policy_cases import FAULT, FAULTS, FILTER_CONFIG
 from resources import route, route_config, virtual_host
 from routing_cases import ALPHA
-from tls_table import DOWNSTREAM, OWN, SOCKETS
+from tls_table import DOWNSTREAM, SOCKETS, STRANGE
 from validation_table import ACK, BUFFER, ROUTES, XDS_STRUCT, Row
 
 RAW = {"transport_protocol": "raw_buffer"}
@@ -146,7 +146,8 @@ def filter_rows():
     yield bad("a transport_socket of a cluster (A36-10)", listener(chain(transport_socket={
         "name": "t", "typed_config": {"@type": SOCKETS + "tls.v3.UpstreamTlsContext"}})), where, "transport_socket")
     yield bad("a provider that there is not (A36-10)", listener(chain(transport_socket={
-        "name": "t", "typed_config": {"@type": DOWNSTREAM, "common_tls_context": OWN}})), where, "transport_socket")
+        "name": "t", "typed_config": {"@type": DOWNSTREAM, "common_tls_context": {
+            "tls_certificate_provider_instance": STRANGE}}})), where, "transport_socket")
 
 
 def range_rows():

@@ -236,7 +236,7 @@ static void connections(void **state)
 			"=upstream_config: is not an HttpProtocolOptions"},
 		{"plain transport", TRANSPORT(PLAIN), NULL},
 		{"TLS", TRANSPORT(TLS), NULL, ANYBODY},
-		{"TLS in a TypedStruct",
+		{"TLS-217 TLS in a TypedStruct",
 			TRANSPORT(STRUCT_ANY(
 				TYPED_STRUCT, SOCKETS "tls.v3.UpstreamTlsContext", ROOTS)),
 			NULL, ANYBODY},

@@ -210,6 +210,7 @@ static void tls_129_sni_has_a_length(void **state)
 	SOCKET_LISTENER(",'filterChains':[{" CHAIN_FILTERS                                         \
 			",'filterChainMatch':{'sourcePorts':[1]}}," CHAIN(fields) "]")
 #define FC "=filter_chains[1]: transport_socket: "
+#define NO_CLIENT_CA "common_tls_context: validation context: no ca_certificate_provider_instance"
 
 static void what_listeners_have(void **state)
 {
@@ -224,6 +225,24 @@ static void what_listeners_have(void **state)
 		{"TLS-128 clients must have one, of nobody",
 			LISTENER_TLS(COMMON(OWN) ",'requireClientCertificate':true"),
 			FC "require_client_certificate: no certificate provider for validation"},
+		{"TLS-128 and validates them by nobody's CAs",
+			LISTENER_TLS(COMMON(OWN ",'validationContext':{}")), FC NO_CLIENT_CA},
+		{"TLS-128 and by a file's, which it cannot",
+			LISTENER_TLS(COMMON(
+				OWN ",'validationContext':{'trustedCa':{'filename':'/ca'}}")),
+			FC NO_CLIENT_CA},
+		{"TLS-128 likewise, combined",
+			LISTENER_TLS(COMMON(OWN
+				",'combinedValidationContext':{'defaultValidationContext':{}}")),
+			FC NO_CLIENT_CA},
+		{"TLS-128 by the older field's, combined",
+			LISTENER_TLS(COMMON(
+				OWN ",'combinedValidationContext':{'defaultValidationContext':{},"
+				    "'validationContextCertificateProviderInstance':" INSTANCE(
+					    "p") "}")),
+			NULL},
+		{"TLS-128 combined of nothing",
+			LISTENER_TLS(COMMON(OWN ",'combinedValidationContext':{}")), NULL},
 		{"TLS-128 they need not",
 			LISTENER_TLS(COMMON(OWN) ",'requireClientCertificate':false"), NULL},
 		{"TLS-128 no context", LISTENER_TLS(""),
