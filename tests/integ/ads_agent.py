@@ -99,15 +99,25 @@ class Server:
         return self.put(url, name, message.SerializeToString())
 
     def wait(self, is_so, seconds, what):
+        """what(): what was waited for, by the state at the end."""
         if not self.lock.wait_for(is_so, seconds):
-            raise TimeoutError(what)
+            raise TimeoutError(what())
+
+    @staticmethod
+    def silent(waiting):
+        """The clients that have not said anything to the last response of a type."""
+        return sorted({stream.client for stream, url in waiting if stream.verdict(url) is None})
+
+    def ignorant(self, url, name):
+        """The clients that have not asked for a resource."""
+        return sorted(stream.client for stream in self.streams if not stream.knows(url, name))
 
     def publish(self, request):
         wait_s = request.get("wait_s", 5)
         with self.lock:
             for url, name in request.get("wanted", []):
                 self.wait(lambda u=url, n=name: self.streams and all(stream.knows(u, n) for stream in self.streams),
-                          wait_s, f"a client did not ask for {name}")
+                          wait_s, lambda u=url, n=name: f"{n} was not asked for by {self.ignorant(u, n)}")
             self.copies = request.get("copies", 1)
             patches = request.get("patch", [])
             changed = {self.put_json(resource, [p[1:] for p in patches if p[0] == number])
@@ -118,8 +128,7 @@ class Server:
             for url in changed:
                 self.versions[url] += 1
                 waiting += [(stream, url) for stream in self.streams if stream.send(url)]
-            self.wait(lambda: all(stream.verdict(url) is not None for stream, url in waiting), wait_s,
-                      "a client did not answer to the new version")
+            self.wait(lambda: not self.silent(waiting), wait_s, lambda: f"no answer of {self.silent(waiting)}")
             return {stream.client: stream.verdict(url) for stream, url in waiting}
 
     def handle(self, requests, context):

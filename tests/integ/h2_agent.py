@@ -5,14 +5,16 @@ connection, and tells every answer.
 
 usage: h2_agent.py SOCKET
 
-Asked for {ip, port, requests, timeout}; a request is {fields, body, trailers, open, alone}: all
+Asked for {ip, port, requests, timeout, source}; a request is {fields, body, trailers, open, alone}: all
 fields in order, pseudo-headers too; `open` leaves the request without an end, `alone` gives it a
-connection of its own, for what a server may take amiss. An answer is {status, fields, trailers,
-body, reset, seconds}; what has no end after `timeout` has "reset": "none".
+connection of its own, for what a server may take amiss. `source` is the address and the port that
+connections are from. An answer is {status, fields, trailers, body, reset, seconds}; what has no end
+after `timeout` has "reset": "none".
 """
 
 import contextlib
 import socket
+import struct
 import sys
 import time
 
@@ -28,11 +30,22 @@ BATCH = 90  # streams at once; a peer that allows fewer than 100 is none of ours
 CONNECTIONS = {}
 
 
+def connected(ip, port, source):
+    if not source:
+        return socket.create_connection((ip, port), 10)
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # several may be from one port
+    made.settimeout(10)
+    made.bind(source)
+    made.connect((ip, port))
+    return made
+
+
 class Session:
     """One connection; run() gives every request of a batch its answer."""
 
-    def __init__(self, ip, port):
-        self.socket = socket.create_connection((ip, port), 10)
+    def __init__(self, ip, port, source=None):
+        self.socket = connected(ip, port, source)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.h2 = h2.connection.H2Connection(h2.config.H2Configuration(
             header_encoding="latin-1", validate_outbound_headers=False,
@@ -43,6 +56,11 @@ class Session:
         self.lost = False
         self.unread = b""
         self._flush()
+
+    def abort(self):
+        """Ends it at once, and leaves no TIME_WAIT."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.socket.close()
 
     def _flush(self):
         data = self.h2.data_to_send()
@@ -145,7 +163,9 @@ class Session:
 
 
 def shared_session(key):
-    if key not in CONNECTIONS or CONNECTIONS[key].gone:
+    if key in CONNECTIONS and CONNECTIONS[key].gone:
+        CONNECTIONS.pop(key).abort()  # else its port, if it was chosen, is taken
+    if key not in CONNECTIONS:
         CONNECTIONS[key] = Session(*key)
     return CONNECTIONS[key]
 
@@ -159,7 +179,8 @@ def run_alone(key, request, timeout):
 
 
 def run(asked):
-    key, timeout = (asked["ip"], asked["port"]), asked.get("timeout", 20)
+    source = tuple(asked["source"]) if "source" in asked else None
+    key, timeout = (asked["ip"], asked["port"], source), asked.get("timeout", 20)
     requests = asked["requests"]
     answers = [run_alone(key, r, timeout) if r.get("alone") else None for r in requests]
     together = [n for n, r in enumerate(requests) if not r.get("alone")]

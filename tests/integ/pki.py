@@ -54,6 +54,14 @@ class Pki:
                  "-CAkey", f"{authority}.key", "-CAcreateserial", "-out", f"{name}.pem", "-extfile", f"{name}.ext")
         return name
 
+    def unnamed(self, name, authority, subject):
+        """One with a subject's common name and no other names."""
+        self.run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={subject}",
+                 "-keyout", f"{name}.key", "-out", f"{name}.csr")
+        self.run("x509", "-req", "-days", DAYS, "-in", f"{name}.csr", "-CA", f"{authority}.pem",
+                 "-CAkey", f"{authority}.key", "-CAcreateserial", "-out", f"{name}.pem")
+        return name
+
     def issue(self, name, authority, sans="IP:127.0.0.1", usage=None, dates=(-1, 2)):
         """As leaf(), for a use of openssl's extendedKeyUsage and from one day to another, counted from now."""
         self.run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",

@@ -100,17 +100,17 @@ def nested(rule, depth):
 
 
 def depth_rows():
-    for rule in nested(ANY, 16):
-        yield permission("16 deep (A41-04)", rule, answers=DENIED)
-    for rule in nested(ANY, 17):
-        yield policy("17 deep (A41-04)", (*WHERE, "policies[p]", "16 deep"), {
+    for kind, rule in zip(("lists", "negations"), nested(ANY, 16)):
+        yield permission(f"16 {kind} deep (A41-04)", rule, answers=DENIED)
+    for kind, rule in zip(("lists", "negations"), nested(ANY, 17)):
+        yield policy(f"17 {kind} deep (A41-04)", (*WHERE, "policies[p]", "16 deep"), {
             "permissions": [rule], "principals": [ANY]})
     deep = ANY
     for _ in range(17):
         deep = {"not_id": deep}
-    yield policy("17 deep (A41-04)", (*WHERE, "policies[p]", "16 deep"), {
+    yield policy("17 principals deep (A41-04)", (*WHERE, "policies[p]", "16 deep"), {
         "permissions": [ANY], "principals": [deep]})
-    yield policy("16 deep (A41-04)", ACK, {"permissions": [ANY], "principals": [deep["not_id"]]}, DENIED)
+    yield policy("16 principals deep (A41-04)", ACK, {"permissions": [ANY], "principals": [deep["not_id"]]}, DENIED)
 
 
 def rbac_rows():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Access control (A41-*): the rows of tests/support/rbac_rows.json as virtual hosts' overrides, given to
-Envoy or a server of gRPC C-core and to shuntd, which must let the same requests through; and what operators are told.
+Envoy, or to servers of gRPC C-core and grpc-go, and to shuntd, which must let the same requests through; and what
+operators are told.
 
 Rows that ask for addresses or TLS are for the unit test alone; those that Envoy or gRPC judges otherwise
 say so, and shuntd is asked them alone.
@@ -17,11 +18,12 @@ import rbac_server
 import resources
 from agent import Agent
 from differential import add_oracle
+from go_build import go_build
 from http_cases import BACKENDS, PORT, Http, fields_of, outcome
 from lab import wait_until
 from resources import TYPES, Folder, route, route_config, virtual_host
 from routing_cases import ALPHA
-from testbed import EXIT_TIMEOUT_S, HERE, ROOT, VIP, Testbed
+from testbed import EXAMPLE, EXIT_TIMEOUT_S, HERE, ROOT, VIP, Testbed
 from testbed import PORT as FRONTEND_PORT
 
 RBAC = TYPES + "extensions.filters.http.rbac.v3.RBAC"
@@ -31,9 +33,10 @@ FILTER = {"name": "rbac", "typed_config": {"@type": RBAC}}  # of the listener: d
 OF_A_CONNECTION = {"direct", "source", "remote", "destination", "port", "tls"}
 REFUSED = ("403", "grpc 7")
 MIN_ROWS = 60
-GRPC_PORT = 50051
+GRPC_PORT, GO_PORT = 50051, 50052
 TIMEOUT_S = 10
 SILENCE_S = 5  # of calls that were let in
+START_S = 45
 ANY = [{"any": True}]
 
 
@@ -121,15 +124,15 @@ def test_same_verdict_as_envoy(lab):
     assert bed.daemon.stop(EXIT_TIMEOUT_S) == 0
 
 
-def grpc_listener(rows):
+def grpc_listener(rows, port=GRPC_PORT):
     """Of a gRPC server with the rows as virtual hosts."""
     hosts = list(hosts_of(rows))
     for host in hosts:
         host["routes"] = [{"match": {"prefix": ""}, "non_forwarding_action": {}}]
     manager = {"@type": resources.HTTP_MANAGER, "route_config": {"name": "routes", "virtual_hosts": hosts},
                "http_filters": [FILTER, {"name": "router", "typed_config": {"@type": resources.ROUTER}}]}
-    return {"@type": resources.LISTENER, "name": rbac_server.LISTENER.format(f"127.0.0.1:{GRPC_PORT}"),
-            "address": envoy_proxy.address_of("127.0.0.1", GRPC_PORT),
+    return {"@type": resources.LISTENER, "name": rbac_server.LISTENER.format(f"127.0.0.1:{port}"),
+            "address": envoy_proxy.address_of("127.0.0.1", port),
             "filter_chains": [{"filters": [{"name": "http", "typed_config": manager}]}]}
 
 
@@ -138,28 +141,56 @@ def as_grpc(call):
     names = {name for name, _ in call.metadata}
     mine = [[name, value] for name, value in (("content-type", "application/grpc"), ("te", "trailers"))
             if name not in names]
-    return dataclasses.replace(call, method="POST", metadata=[*mine, *call.metadata])
+    path = "/x.T/M" if call.path == "/" else call.path  # grpc-go looks at nothing else of a call without a method
+    return dataclasses.replace(call, path=path, method="POST", metadata=[*mine, *call.metadata])
 
 
-@pytest.mark.timeout(120)
-def test_same_verdict_as_a_grpc_server(lab):
+class GrpcServers:
+    """C-core's and grpc-go's, of one namespace with shuntd."""
+
+    def __init__(self, bed, rows, program):
+        self.bed = bed
+        (bed.lab.dir / "server.json").write_text(json.dumps(grpc_listener(rows)))
+        Folder(bed.xds_folder).set(listener(), route_config("routes", *hosts_of(rows)), *alpha(),
+                                   grpc_listener(rows, GO_PORT))
+        bed.start_xds()
+        made = json.loads((EXAMPLE / "bootstrap.json").read_text())
+        made["server_listener_resource_name_template"] = rbac_server.LISTENER.format("%s")
+        path = bed.lab.dir / "go.json"
+        path.write_text(json.dumps(made))
+        servers = {GRPC_PORT: bed.lab.start("lb", "core", [sys.executable, HERE / "rbac_server.py", bed.lab.dir,
+                                                           GRPC_PORT]),
+                   GO_PORT: bed.lab.start("lb", "go", [program, "serve", f"127.0.0.1:{GO_PORT}"],
+                                          env={"GRPC_XDS_BOOTSTRAP": str(path)})}
+        bed.start_daemon()
+        for port, server in servers.items():
+            bed.wait_connect("lb", "127.0.0.1", port, server)
+        self.client = Agent(bed.lab, "lb", "theirs", "h2_agent.py")
+
+    def wait_ready(self, denied):
+        """grpc-go hangs up on clients until it has its listener."""
+        wait_until(lambda: self.ask(GO_PORT, [denied], 1) == ["grpc 7"], START_S, "the server of grpc-go")
+
+    def ask(self, port, calls, silence_s=SILENCE_S):
+        """Calls never end, since C-core's server dies of one that has ended when it is refused: what was let in waits
+        for its message."""
+        endless = [dataclasses.replace(call, open=True) for call in calls]
+        answers = ask(self.client, "127.0.0.1", port, endless, silence_s)
+        return [ALPHA if answer == "reset none" else answer for answer in answers]
+
+
+@pytest.mark.timeout(500)  # grpc-go is built once, of many packages
+def test_same_verdict_as_grpc_servers(lab, tmp_path):
+    program = go_build("grpcgo", ".", tmp_path / "bin" / "grpcgo", timeout=380)
     bed = Testbed(lab)
     start_backends(bed)
     rows = [each for each in rows_for(envoy=False) if "grpc" not in each[0]]
-    (lab.dir / "server.json").write_text(json.dumps(grpc_listener(rows)))
-    server = lab.start("lb", "server", [sys.executable, HERE / "rbac_server.py", lab.dir, GRPC_PORT])
-    Folder(bed.xds_folder).set(listener(), route_config("routes", *hosts_of(rows)), *alpha())
-    bed.start_xds()
-    bed.start_daemon()
-    bed.wait_connect("lb", "127.0.0.1", GRPC_PORT, server)
     calls = [as_grpc(call_of(row, host)) for row, _, host in rows]
-    # Calls that never end, since C-core's server dies of one that has ended when it is refused.
-    endless = [dataclasses.replace(call, open=True) for call in calls]
-    theirs = ask(Agent(lab, "lb", "theirs", "h2_agent.py"), "127.0.0.1", GRPC_PORT, endless, SILENCE_S)
+    servers = GrpcServers(bed, rows, program)
+    servers.wait_ready(next(call for (row, action, _), call in zip(rows, calls) if row["hit"] and action == "DENY"))
     ours = ask(Agent(lab, "client", "ours", "h2_agent.py"), VIP, FRONTEND_PORT, calls)
-    passed = {"reset none": ALPHA}  # the call was let in and waits for its message
-    wrong = [*differences(rows, "gRPC", [passed.get(answer, answer) for answer in theirs]),
-             *differences(rows, "shuntd", ours)]
+    wrong = [*differences(rows, "C-core", servers.ask(GRPC_PORT, calls)),
+             *differences(rows, "grpc-go", servers.ask(GO_PORT, calls)), *differences(rows, "shuntd", ours)]
     assert not wrong, "\n".join(wrong)
     assert len(rows) >= 2 * MIN_ROWS
     assert bed.daemon.stop(EXIT_TIMEOUT_S) == 0

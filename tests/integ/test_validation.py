@@ -41,9 +41,10 @@ PLAIN = Row("the good listener again", ACK, answers={"/x.T/M": ALPHA})
 
 
 class World:
-    """shuntd and a gRPC client of one management server, and a client that asks shuntd."""
+    """shuntd and a gRPC client of one management server, and a client that asks shuntd. switches: what experiments of
+    the gRPC client are on beside those of all tests."""
 
-    def __init__(self, bed, bootstrap=EXAMPLE / "bootstrap.json"):
+    def __init__(self, bed, bootstrap=EXAMPLE / "bootstrap.json", switches=None):
         self.bed = bed
         self.version = 0
         self.live = None  # the version that serves
@@ -60,7 +61,7 @@ class World:
         env = {"GRPC_XDS_BOOTSTRAP": str(bootstrap)}
         bed.start_daemon(env=env)
         env = {**env, "GRPC_EXPERIMENTAL_XDS_HTTP_CONNECT": "true",
-               "GRPC_EXPERIMENTAL_XDS_DUALSTACK_ENDPOINTS": "true"}
+               "GRPC_EXPERIMENTAL_XDS_DUALSTACK_ENDPOINTS": "true", **(switches or {})}
         self.core = Agent(bed.lab, "lb", "core", "grpc_agent.py", env=env)
         self.core.ask(target="xds:///{}", calls=[
             {"authority": "web", "path": "/x/y", "metadata": [], "timeout": 5}])
