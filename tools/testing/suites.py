@@ -21,6 +21,7 @@ LONG = [
     ["tests/unit/lb/route/test_lb_chain_random", "10000000"],
     ["tests/unit/lb/regex/test_lb_regex", "2000000"],
     ["tests/unit/lb/test_lb_swaps", "10000"],
+    ["tests/unit/h1/test_h1_llhttp", "tests/unit/h1/smuggling.rows", "10000000"],
     ["tests/sim/proxy/proxy_sim", "1000", "1000"],
     ["tests/sim/proxy/proxy_sim", "2000", "1000"],
     ["tests/sim/tcp/tcp_linux_peer", "1", "200"],
@@ -109,6 +110,8 @@ def in_time(argv, env=()):
                               stderr=subprocess.STDOUT, timeout=LONG_TIMEOUT_S, check=False,
                               env={**os.environ, **dict(env)})
         return done.returncode == 0, done.stdout
+    except FileNotFoundError:
+        return False, "it was not built: tools/setup, and configure the build anew"
     except subprocess.TimeoutExpired as e:
         return False, f"{e.stdout}\nmore than {LONG_TIMEOUT_S} s"
 
