@@ -28,18 +28,26 @@ void tcp_recv_ack_late(struct tcp_conn *c)
 }
 
 // A peer that begins, or that has lost something, may have a window of one segment, and nothing to
-// send until that is acknowledged. But at the start, once an answer took an ACK along, others will.
-static __attribute__((noinline)) uint64_t quick_delay_ns(struct tcp_conn *c)
+// send until that is acknowledged. Who repairs a loss is told at once: on a short path a
+// millisecond is many round trips. At the start an answer may take the ACK along, and once one did
+// others will.
+static __attribute__((noinline)) void ack_quickly(struct tcp_conn *c)
 {
 	uint8_t left = c->quick_acks - 1u;
-	if (left & QUICK_OUT) {
-		c->quick_acks = 0;
-		return TCP_DELAYED_ACK;
+	uint64_t delay = TCP_QUICK_ACK;
+	if (!(c->quick_acks & TCP_QUICK_START)) {
+		c->quick_acks = left;
+		ack_soon(c);
+		return;
 	}
-	if (left & TCP_QUICK_START)
+	if (left & QUICK_OUT) {
+		left = 0;
+		delay = TCP_DELAYED_ACK;
+	} else {
 		left = left != TCP_QUICK_START ? left | QUICK_OUT : 0;
+	}
 	c->quick_acks = left;
-	return TCP_QUICK_ACK;
+	tcp_timer_set(c, TCP_TIMER_ACK, tcp_now(c->stack) + delay);
 }
 
 // Returns what the owner consumed; the connection may be dead after it.
@@ -100,8 +108,10 @@ void tcp_recv_in_order(struct tcp_conn *c, const uint8_t *data, uint32_t len)
 	} else if (++c->n_unacked >= 2) {
 		ack_soon(c);
 	} else if (!c->deadlines[TCP_TIMER_ACK]) {
-		tcp_timer_set(c, TCP_TIMER_ACK,
-			tcp_now(s) + (c->quick_acks ? quick_delay_ns(c) : TCP_DELAYED_ACK));
+		if (c->quick_acks)
+			ack_quickly(c);
+		else
+			tcp_timer_set(c, TCP_TIMER_ACK, tcp_now(s) + TCP_DELAYED_ACK);
 	}
 }
 

@@ -22,7 +22,7 @@
 #define TCP_RTO_MIN (200 * NS_PER_MS) // RFC 6298 2.4 says 1 s; docs/tcp.md says why not
 #define TCP_RTO_MAX (60 * NS_PER_SECOND)
 #define TCP_DELAYED_ACK (40 * NS_PER_MS)
-#define TCP_QUICK_ACK NS_PER_MS // at the start, and while the peer repairs a loss
+#define TCP_QUICK_ACK NS_PER_MS // at the start
 #define TCP_QUICK_ACKS 16 // of quick_acks; at the start with a flag
 #define TCP_QUICK_START 0x80
 #define TCP_MAX_ACK_DELAY (50 * NS_PER_MS) // longer than peers delay an ACK
@@ -165,7 +165,7 @@ struct tcp_conn {
 	uint16_t flow_sum; // tcp_csum_flow() of its addresses
 	uint16_t mss; // payload of a full segment, options accounted for
 	uint16_t our_mss; // the one that we offered
-	uint8_t quick_acks; // so many of our next ACKs are delayed for TCP_QUICK_ACK alone (recv.c)
+	uint8_t quick_acks; // so many of our next ACKs are not delayed, or less (recv.c)
 	uint8_t haste; // > 0: a lone segment's tail probe waits for no delayed ACK (ack.c)
 
 	uint32_t rcv_nxt;
