@@ -6,6 +6,7 @@
     tools/badnet --seeds 1 --only 'RTT 20 ms, client down'      some of them, once
     tools/badnet --family both            each over IPv4 and over IPv6
     tools/badnet --calls                  how long 10,000 small calls take where packets are lost
+    tools/badnet --table FILE …           the ratios in what --json wrote, a condition a row
 
 A cell is a condition (loss, bursts, reordering, a short queue, a small path MTU, a blackout, …), the side of the
 balancer that has it, the way that bodies go, and over how many connections (tests/integ/badnet_table.py). For each cell
@@ -20,6 +21,11 @@ us`.
 
 A goodput is that of the bodies that arrived whole, until the last one did; a ratio is the median over the seeds. Ends
 with 1 if a transfer through shuntd failed where HAProxy's did not, or if one was altered.
+
+The worker polls, as one does that has its core, and so does HAProxy, on the same core: else the others would have two
+cores beside it, and one beside shuntd. With `--idle backoff` several of these can run side by side, and a
+round trip of 0.2 ms becomes one of 0.3. `chrt -r 20 tools/badnet …` keeps what else the machine does out of the
+figures.
 
 Needs root and haproxy (`tools/setup compare`), and makes a release build in build-rel-eal, unless SHUNT_BUILD names
 another build, which is taken as it is. --json FILE writes {"machine", "cells": [{"cell", "condition", "side", "way",
@@ -82,7 +88,7 @@ def is_bad(results):
     return any(r.altered for r in results["shunt"]) or any(r.failed for r in results["shunt"]) and not spared
 
 
-def run(cell, subjects, seeds):
+def run(cell, subjects, seeds, idle):
     """{subject: [a result for each seed]}"""
     from badnet_world import Bed  # pylint: disable=import-outside-toplevel
     from lab import Lab  # pylint: disable=import-outside-toplevel
@@ -90,7 +96,7 @@ def run(cell, subjects, seeds):
     for seed in seeds:
         for subject in subjects:
             with Lab("shunt-badnet") as lab:
-                results[subject].append(Bed(lab, subject, cell.family, cell).run(cell, seed))
+                results[subject].append(Bed(lab, subject, cell.family, cell, idle).run(cell, seed))
     return results
 
 
@@ -101,6 +107,18 @@ def as_json(cell, results):
             **{name: [dataclasses.asdict(r) for r in of] for name, of in results.items()}}
 
 
+def table_of(cells):
+    """Markdown: for each family and condition the ratios of its cells; - where HAProxy got nothing through."""
+    columns = list(dict.fromkeys(f"{c['side']} {c['way']} x{c['connections']}" for c in cells))
+    rows = {}
+    for c in cells:
+        name = c["condition"]["name"] + ", IPv6" * (c["family"] == 6)
+        rows.setdefault(name, {})[f"{c['side']} {c['way']} x{c['connections']}"] = c["ratio"]
+    lines = [["", *columns], ["---"] * (1 + len(columns))]
+    lines += [[name, *("-" if row.get(c) is None else f"{row[c]:.2f}" for c in columns)] for name, row in rows.items()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="how many, from 1 on")
@@ -108,12 +126,17 @@ def arguments():
     parser.add_argument("--calls", action="store_true", help="latencies of calls instead of goodputs")
     parser.add_argument("--family", choices=["4", "6", "both"], default="4", help="IPv4 or IPv6, on both sides")
     parser.add_argument("--alone", action="store_true", help="without HAProxy")
+    parser.add_argument("--idle", choices=["poll", "backoff"], default="poll", help="of shuntd's worker")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--table", type=pathlib.Path, nargs="+", metavar="FILE", help="measure nothing")
     return parser.parse_args()
 
 
 def main():
     args = arguments()
+    if args.table:
+        print(table_of([cell for file in args.table for cell in json.loads(file.read_text())["cells"]]))
+        return 0
     if os.geteuid() != 0:
         sys.exit("tools/badnet makes network namespaces: run it as root")
     if not args.alone and not shutil.which("haproxy"):
@@ -136,7 +159,7 @@ def main():
     else:
         print(f"{'Mbit/s':56}{'shunt':>10}{'haproxy':>10}{'ratio':>8}", flush=True)
     for cell in cells:
-        results = run(cell, subjects, range(1, args.seeds + 1))
+        results = run(cell, subjects, range(1, args.seeds + 1), args.idle)
         print((calls_line_of if args.calls else line_of)(cell, results), flush=True)
         told.append(as_json(cell, results))
         n_bad += is_bad(results)

@@ -13,7 +13,7 @@ import haproxy
 import load_agent
 from badnet_table import SIDES
 from faultlink import Faultlink
-from testbed import HERE, PORT, VIP, VIP6, Testbed
+from testbed import HERE, PORT, VIP, VIP6, WORKERS, Testbed
 
 CONGESTION = "cubic"
 AGENT = [sys.executable, HERE / "transfer_agent.py"]
@@ -59,8 +59,10 @@ def start_haproxy(bed, family):
         bed.lab.ip(ns, "addr", "add", addresses[family], "dev", interface, *nodad)
         use_congestion_control(bed.lab, ns, interface, addresses[family])
     path = bed.lab.dir / "haproxy.cfg"
-    path.write_text(haproxy.configuration(VIPS[family], PORT, BACKENDS[family]))
-    process = bed.lab.start("lb", "haproxy", ["haproxy", "-db", "-f", path], cpu=None, files=FILES)
+    polls = bed.idle == "poll"  # then it has a core, too, and as little is left to the others
+    path.write_text(haproxy.configuration(VIPS[family], PORT, BACKENDS[family], polls=polls))
+    process = bed.lab.start("lb", "haproxy", ["haproxy", "-db", "-f", path], cpu=WORKERS[0] if polls else None,
+                            files=FILES)
     bed.wait_connect("client", VIPS[family], PORT, process)
 
 
@@ -87,12 +89,15 @@ class Bed:
     """One subject that serves, ready for cells of this family: client and backend have no other. Who knows the cell
     tells it: a connection to the backend that is there before the first request then begins on the cell's path. On a
     path that has become a thousand times longer since, a kernel leaves slow start with its first flight, and RACK takes
-    what is late for lost."""
+    what is late for lost. idle: of shunt.yaml; a worker that backs off wakes as late as the kernel wakes a process,
+    which is much of the shortest round trips."""
 
-    def __init__(self, lab, subject, family, cell=None):
+    def __init__(self, lab, subject, family, cell=None, idle="backoff"):
         self.lab = lab
         self.vip = VIPS[family]
         self.bed = Testbed(lab, faultlinks=tuple(SIDES.values()), ip6=family == 6)
+        self.bed.idle = idle
+        self.bed.connect_s = math.ceil(1 + 2e-3 * cell.condition.rtt_ms) if cell else 1
         for ns, interface, addresses in ENDS:
             use_congestion_control(lab, ns, interface, addresses[family])
         backend = lab.start("backends", "backend", [*AGENT, "serve", *map(str, BACKENDS[family])])

@@ -67,6 +67,7 @@ class Testbed:
         self.xds_folder = lab.dir / "xds"
         self.xds_folder.mkdir()
         self.idle = "backoff"  # what a worker without work does
+        self.connect_s = 1  # in which a connection is made, or tried again
         self.settings = ""  # more of shunt.yaml
         self.frontend_settings = ""  # the same of the frontend: "tls: {...}"
         self.more_frontends = ()  # the same of others: "{name: ...}"
@@ -256,7 +257,7 @@ class Testbed:
 
     def wait_connect(self, ns, ip, port, process=None):
         """Until something accepts on ip:port; LabError with its log if the process ends."""
-        probe = ["timeout", "1", "bash", "-c", f": </dev/tcp/{ip}/{port}"]
+        probe = ["timeout", str(self.connect_s), "bash", "-c", f": </dev/tcp/{ip}/{port}"]
 
         def accepts():
             if process and not process.alive():
