@@ -9,6 +9,7 @@
     tools/bench workers [--json]
     tools/bench clusters [--json] [CLUSTERS]
     tools/bench updates [--json]
+    tools/bench floods [--json] [--seconds S] [--repeats N] [--only FLOOD]
 
 route: how long a route is looked for, in tables of so many routes (10, 1000, 10000, 100000), by
 shunt, a linear scan, RE2::Set and Hyperscan, all on the same table and requests (route_find); and how
@@ -45,6 +46,11 @@ from its static configuration and from the same server, where the tests' Python 
 updates: 1000 EDS responses a second for a minute, each of which replaces one of 2000 connected endpoints
 of 1000 clusters, beside a minute without: CPU of the control thread, snapshots, and the worker's turns
 above 1 ms. Needs root, for network namespaces.
+
+floods: how long requests on established TLS connections wait at half of the daemon's highest rate, open loop, without a
+flood and with each: of handshakes, hellos, halves of them, slow ones, records of one byte, KeyUpdates, empty records.
+`elsewhere` is the same attack on another server of this machine, so that it tells what is not the daemon's. Six
+minutes; needs root (docs/attacks.md).
 
 Makes a release build in build-rel, of shuntd in build-rel-eal. With --json one object a line goes to the
 standard output, else a table with ratios. What is left out is said on the standard error.
@@ -438,15 +444,46 @@ def updates(args):
                             (f"snapshots an update, {r['case']}", r["snapshots"] / r["sent"], 0.2, False))])
 
 
+FLOODS_TARGETS = ("ctrl/shuntd", "tools/shuntctl", "tools/shunt-xds/shunt-xds", "tools/shunt-load/shunt-load")
+
+
+def floods(args):
+    if not PYTHON.exists():
+        sys.exit("the tests' Python is not there: tools/setup makes it")
+    make(BUILD_EAL, [], FLOODS_TARGETS)
+    command = [str(PYTHON), str(ROOT / "tests/bench/floods.py"), str(BUILD_EAL)]
+    for name in ("seconds", "repeats", "only"):
+        value = getattr(args, name)
+        command += [] if value is None else [f"--{name}", str(value)]
+    highest, *rows = run_command(command, shower(args))
+    if args.json:
+        return
+    asked, most, half = (number(highest[what]) for what in ("asked", "highest", "half"))
+    print(f"{asked} requests a second took {highest['busy']:.0%} of the worker: it could do {most}; below are {half}\n")
+    figures = [f"{what}_{way}" for what in ("p50_us", "p99_us") for way in ("quiet", "flood", "elsewhere")]
+    table(["flood of", "a second", *(f.replace("_", " ", 1).replace("_", ", ") for f in figures),
+           "p99 times", "elsewhere", "busy % quiet", "flood", "failed", "pools KiB", "flood", "process + KiB"],
+          [[r["flood"], number(r["attack_rate"]), *(number(r[f]) for f in figures),
+            f"{r['times']:.2f}", f"{r['times_elsewhere']:.2f}",
+            *(f"{100 * r[f'busy_{way}']:.0f}" for way in ("quiet", "flood")), str(r["failed"]),
+            *(number(r[what] / 1024) for what in ("pools_quiet", "pools_flood", "process_grown"))] for r in rows])
+    for r in (highest, *rows):
+        if r["failed"]:
+            print(f"{r['failed']} requests FAILED, {r['flood'] or 'at the highest rate'}: {r['why']}")
+
+
 def main():
+    benches = {"route": route, "pick": pick, "update": update, **dict.fromkeys(WAYS, ways), "workers": workers,
+               "clusters": clusters, "updates": updates, "floods": floods}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bench", choices=["route", "pick", "update", *WAYS, "workers", "clusters", "updates"])
+    parser.add_argument("bench", choices=benches)
     parser.add_argument("--json", action="store_true", help="one object a line")
     parser.add_argument("--instructions", action="store_true", help="of an operation too, by callgrind")
+    parser.add_argument("--seconds", type=float, help="of each load of floods (3)")
+    parser.add_argument("--repeats", type=int, help="of each flood (3), as far as six minutes have room")
+    parser.add_argument("--only", help="one of the floods, as key-updates")
     parser.add_argument("sizes", nargs="*", type=int, metavar="SIZE")
     args = parser.parse_intermixed_args()
-    benches = {"route": route, "pick": pick, "update": update, **dict.fromkeys(WAYS, ways), "workers": workers,
-               "clusters": clusters, "updates": updates}
     benches[args.bench](args)
 
 

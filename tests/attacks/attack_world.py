@@ -67,8 +67,11 @@ class Ground:
         self.bed.config_text = self._with_gateway(self.bed.config_text())
         self.bed.start_daemon(env=env)
         self.pid = self.bed.daemon.pid
+        self.start_victim()
+
+    def start_victim(self):
         trust = [str(self.pki.folder / "ca.pem")] if self.pki else []
-        self.victim = Agent(lab, "client", "victim", str(row.TOPICS / "victim_agent.py"), *trust,
+        self.victim = Agent(self.lab, "client", "victim", str(row.TOPICS / "victim_agent.py"), *trust,
                             env={"PYTHONPATH": str(HERE)})
         wait_until(lambda: self.samples() and True, 10, "the victim's first requests")
         as_on_another_host(self.victim.process.pid)
@@ -156,15 +159,19 @@ class Ground:
 
     # -- the attack
 
-    def attack(self, name, a_row, seconds, **arguments):
-        """The attacker's process; judge.py reads its report."""
+    def victim_ports(self):
+        """Of its connections that stay."""
+        return self.victim.ask()["ports"]
+
+    def attack(self, name, a_row, seconds, ns="client", **arguments):
+        """The attacker's process; judge.py reads its report. ns: where it runs."""
         # What the sources of one attack have spent is not the next one's.
         self.n_attacks += 1
-        arguments |= {"net": self.n_attacks % 256, "victim_ports": self.victim.ask()["ports"],
+        arguments |= {"net": self.n_attacks % 256, "victim_ports": self.victim_ports(),
                       "stats_socket": str(self.bed.stats_socket),
                       "pki": str(self.pki.folder) if self.pki else None}
         argv = [sys.executable, row.TOPICS / "attacker.py", a_row.topic, a_row.name, seconds, json.dumps(arguments)]
-        return self.lab.start("client", name, argv, cpu=SUPPORT_CPU, files=4096, nice=NICE,
+        return self.lab.start(ns, name, argv, cpu=SUPPORT_CPU, files=4096, nice=NICE,
                               env={"PYTHONPATH": str(HERE)})
 
 

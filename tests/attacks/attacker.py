@@ -317,11 +317,21 @@ class Attack:
                 "told": self.told}
 
 
+def run(row, attack):
+    """again: once more whenever the balancer has ended all of it, until the time is up."""
+    while True:
+        with contextlib.suppress(Cut):
+            row(attack)
+        if not attack.arguments.get("again"):
+            return
+        attack.left()
+
+
 def main(topic, name, seconds, arguments):
     attack = Attack(float(seconds), json.loads(arguments))
     try:
-        getattr(importlib.import_module(topic), name)(attack)
-    except (Over, Cut):
+        run(getattr(importlib.import_module(topic), name), attack)
+    except Over:
         pass
     except Exception:  # the row is to see it
         print(json.dumps({"error": traceback.format_exc()}), flush=True)

@@ -83,11 +83,12 @@ def hellos_alone_in_number_disturb_nobody(a):
 @row(world=WORLD, counter="tls_clients.over_limit", seconds=(3, 25), held=32 * KIB, check=resident_is_bounded)
 def half_handshakes_of_few_sources_leave_places_for_others(a):
     """TH-111, TH-112: of four sources, twice as many as there are places."""
-    a.crowd(CROWD, hello_records())
+    held = a.crowd(CROWD, hello_records())
     while a.going():
-        a.crowd(8, hello_records())
-        a.most -= 8
+        late = a.crowd(8, hello_records())
+        a.most -= len(late)
         a.sleep(0.05)
+    assert len(held) == CROWD
 
 
 @row(world=WORLD, counter="tls_clients.over_limit", seconds=(4, 25), held=32 * KIB, check=resident_is_bounded)
@@ -95,9 +96,10 @@ def half_handshakes_of_many_sources_leave_places_for_others(a):
     """TH-111: of 250 sources."""
     numbers = iter(range(10 ** 9))
     a.source = lambda number=None: f"10.66.{a.net}.{1 + next(numbers) % 250}"
-    a.crowd(CROWD, hello_records())
+    held = a.crowd(CROWD, hello_records())
     while a.going():
         a.sleep(0.05)
+    assert len(held) == CROWD
 
 
 @row(world=WORLD, long=True, seconds=(0, 20), cut_s=15, counter="tls_clients.timeout", held=32 * KIB)
