@@ -12,6 +12,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import time
 
 import compare_closing
 import compare_ways
@@ -29,6 +30,7 @@ LABEL = "shunt-compare"
 RUN_TIMEOUT_S = 120
 WARM_UP = 4000  # requests
 CHURN = 200  # connections
+IDLE_S = 3  # in which what making so many connections took may be given back
 IDLE, IDLE_RATE = 2000, 2000  # connections, requests a second when they are opened
 MANY = 10_000  # routes
 CHURN_FIGURE = "CPU per connection with one request"
@@ -253,9 +255,11 @@ class Subject:
 
     def idle_figures(self):
         """Connections that have had one request each, and wait."""
+        time.sleep(IDLE_S)  # what was before leaves nothing, either
         before, slab_before = memory(self.pid()), slab()
         process = self.hold_idle()
         wait_until(lambda: not process.alive() or "holding " in process.output(), RUN_TIMEOUT_S, "idle connections")
+        time.sleep(IDLE_S)
         took, slab_took = memory(self.pid()) - before, slab() - slab_before
         process.signal(signal.SIGINT)
         process.wait(RUN_TIMEOUT_S)

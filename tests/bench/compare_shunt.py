@@ -6,13 +6,17 @@ A worker that polls is always on the CPU: its cost is its CPU time times its bus
 is worth shows at saturation: there the cost must say how many requests a second one gets.
 """
 
+import collections
+import json
 import statistics
+import time
 
 import load_agent
 import resources
 from compare_bed import (ANSWER, BACKEND, BACKEND_PORT, BODY, CHURN, CHURN_FIGURE, RUN_TIMEOUT_S, SHAPES, OnVeth,
                          Sample, Subject, cores, cpu_added, cpu_per_request, cpu_s, first, latency_words, path, prefer,
                          prefixes, report_of, said, why_of)
+from lab import LabError
 from testbed import BUILD, Testbed
 
 WORKER = "rte-worker"
@@ -22,6 +26,8 @@ FULL = (512, 1)
 FEW, MANY = "few.test", "all.test"  # authorities: with one route, and with all there are
 LARGE_MTU = 9000
 PART_S = 0.6  # of a load without many routes, and then of one with them
+LOOK_S = 0.05  # between two looks at a worker
+Look = collections.namedtuple("Look", "busy_s long_turns requests")  # so far
 
 
 class ShuntOnVeth(OnVeth):
@@ -119,10 +125,35 @@ class ShuntOnMemif(Subject):
         return self._run_beside_others(*latency_words(seconds, rate))
 
     def churn(self, seconds):
+        words = ["-c", CHURN, "--requests-per-connection", 1]
         if self.way.front:  # shunt-load makes its handshakes itself: in a short time there might be none
-            return self._run_beside_others("-c", CHURN, "--requests-per-connection", 1,
-                                           "-n", round(CHURN + 600 * seconds), "-T", 60)
-        return self._run("-c", CHURN, "--requests-per-connection", 1, "-D", seconds)
+            return self._watched(*words, "-n", round(CHURN + 600 * seconds), "-T", 60)
+        return self._run(*words, "-D", seconds)
+
+    def _watched(self, *words):
+        """shunt-load shares its core with the threads that make our handshakes, and has no priority there. The worker
+        has, and is held off its own core for 50 ms of each second: a turn that finds what came meanwhile seems to have
+        lasted as long. Beside a worker that does little this is most of its busy time. So it is looked at often, and
+        only what passed between two looks without a turn of more than a millisecond counts."""
+        process = self.lab.start("lb", f"watched-{len(self.lab.processes)}", self._shunt_load(*words))
+        looks = [self._look()]
+        while process.alive():
+            time.sleep(LOOK_S)
+            looks.append(self._look())
+        process.wait(RUN_TIMEOUT_S)
+        report = json.loads(process.output().splitlines()[-1])
+        pairs = [(b.busy_s - a.busy_s, b.requests - a.requests) for a, b in zip(looks, looks[1:])
+                 if a.long_turns == b.long_turns]
+        if not sum(n for _, n in pairs):
+            raise LabError(f"{self.name}: a turn of more than a millisecond between any two of {len(looks)} looks")
+        busy_s, counted = (sum(column) for column in zip(*pairs))
+        requests = looks[-1].requests - looks[0].requests
+        return Sample(requests, busy_s * requests / counted, 0.0, report["per_second"], report["failed"],
+                      why=why_of(report))
+
+    def _look(self):
+        workers = self.bed.show_workers()
+        return Look(*(sum(w[what] for w in workers) for what in Look._fields))
 
     def churn_figures(self, seconds):
         """With TLS all threads count, but it is the worker's part that requests wait for."""
