@@ -194,7 +194,7 @@ def kill(host, how):
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize("how", ["shuntd", "host", "link"])
 @pytest.mark.parametrize("router, speakers", [(Bird, (Bird, Bird)), (Bird, (Bird, Bird, Bird)), (Frr, (Frr, Frr)),
-                                              (Frr, (Bird, Frr)), (Bird, (Frr, Bird))])
+                                              (Frr, (Bird, Frr, Exabgp)), (Bird, (Frr, Bird))])
 def test_fl_73_a_host_that_dies_under_full_load_costs_its_own_connections_alone(make_fleet, router, speakers, how):
     """Whether shuntd is killed, all of the host's programs are (BFD tells), or its port has no link."""
     fleet = make_fleet(speakers, router=router, full=True)
@@ -218,13 +218,14 @@ def test_fl_73_a_host_that_dies_under_full_load_costs_its_own_connections_alone(
 
 @whole
 @pytest.mark.timeout(200)
+@pytest.mark.parametrize("router", [Bird, Frr])
 @pytest.mark.parametrize("resilient", [False, True])
-def test_fl_73_more_and_fewer_hosts_under_full_load_cut_what_is_hashed_elsewhere(make_fleet, resilient):
+def test_fl_73_more_and_fewer_hosts_under_full_load_cut_what_is_hashed_elsewhere(make_fleet, router, resilient):
     """2 -> 3 -> 2. Whose call fails had to connect anew, as the router took him elsewhere."""
-    fleet = make_fleet(resilient=resilient, full=True)
+    fleet = make_fleet((router, router), router=router, resilient=resilient, full=True)
     load = FullLoad(fleet)
     before = time.monotonic()
-    fleet.add(Bird)
+    fleet.add(router)
     time.sleep(3)
     fleet.hosts[2].daemon.kill()
     fleet.wait_for(1, 2)
