@@ -120,7 +120,7 @@ def cancellation(channel, calls=10):
 
 def big_message(channel, mib=10):
     payload = random.randbytes(mib * MIB)
-    assert channel.unary_unary(ECHO + "Unary")(payload, timeout=CALL_TIMEOUT_S) == payload
+    assert channel.unary_unary(ECHO + "Unary")(payload, timeout=CALL_TIMEOUT_S + mib) == payload
     return {"bytes": len(payload)}
 
 

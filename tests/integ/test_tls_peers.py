@@ -2,6 +2,7 @@
 """Both protocols over TLS with clients of others: curl, h2load, gnutls-cli and openssl's s_client. Bodies of megabytes
 are compared byte for byte; the backend has TLS as well."""
 
+import os
 import random
 import re
 
@@ -11,10 +12,10 @@ from conftest import check_end
 from test_tls import SIZE, URL, TlsWorld
 from testbed import PORT, VIP
 
-MEGABYTES = 30
+MEGABYTES = int(os.environ.get("SHUNT_TLS_MEGABYTES", "30"))
 VERSIONS = ("1.2", "1.3")
 REQUESTS = 20_000
-TRANSFER_S = 120
+TRANSFER_S = 60 + 2 * MEGABYTES
 MARK = b"#" * SIZE
 GET = "GET /tls/mark HTTP/1.1\r\nHost: a\r\n"
 
@@ -89,6 +90,26 @@ def test_gnutls_cli_changes_keys_between_two_requests(secured):
     assert len(answers) == 3 and all(a.startswith(b"200 ") and MARK in a for a in answers[1:]), said.read_text()
     for name in ("key_updates_in", "key_updates_out"):
         assert sum(worker["tls"][name] for worker in w.bed.show_workers()) == 1, name
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_s_client_and_gnutls_cli_resume_their_sessions(secured, version):
+    """TLS-58."""
+    w = secured
+    asked = w.folder / "asked"
+    asked.write_text(GET + "Connection: close\r\n\r\n")
+    common = ["openssl", "s_client", "-connect", f"{VIP}:{PORT}", "-CAfile", w.pki.folder / "ca.pem", "-ign_eof",
+              "-alpn", "http/1.1", f"-tls{version.replace('.', '_')}"]
+
+    def run(argv):
+        line = f"{' '.join(map(str, argv))} < {asked}"
+        return w.bed.lab.exec("client", ["timeout", "20", "sh", "-c", line], check=False).stdout
+    first, again = (run([*common, f"-sess_{way}", w.folder / "session"]) for way in ("out", "in"))
+    assert "New, TLSv" in first and f"Reused, TLSv{version}" in again, again
+    said = run(["gnutls-cli", "--port", PORT, "--x509cafile", w.pki.folder / "ca.pem", "--priority",
+                f"NORMAL:-VERS-ALL:+VERS-TLS{version}", "--alpn", "http/1.1", "--resume", "--waitresumption", VIP])
+    assert "*** This is a resumed session" in said, said
+    assert sum(worker["tls_clients"]["resumed"] for worker in w.bed.show_workers()) == 2
 
 
 def test_servers_prefer_http2_and_know_no_other_protocol(secured):

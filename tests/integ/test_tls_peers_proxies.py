@@ -101,8 +101,11 @@ def envoy_configuration(world, role):
                 DOWNSTREAM, tls_of(world, "back", version), require_client_certificate=True)))
         else:
             listeners.append(envoy_listener(name, "127.0.0.1", FRONTS[name], name))
+            each_its_own = {"common_http_protocol_options": {"max_requests_per_connection": 1}}
             names = [{"san_type": "DNS", "matcher": {"exact": "front.example"}}]
-            clusters.append({**envoy_proxy.cluster(name, [(VIP, PORT)]), "transport_socket": socket_of(
+            made = envoy_proxy.cluster(name, [(VIP, PORT)])
+            next(iter(made["typed_extension_protocol_options"].values())).update(each_its_own)
+            clusters.append({**made, "transport_socket": socket_of(
                 UPSTREAM, tls_of(world, "client", version, match_typed_subject_alt_names=names), sni="front.example")})
     return {"node": {"id": role, "cluster": role}, "static_resources": {"listeners": listeners, "clusters": clusters}}
 
@@ -152,8 +155,14 @@ def test_proxies_behind_us_echo_megabytes(proxies, name):
     assert shown["tls"] == "mtls" and shown["failed"] == 0, shown
 
 
+def resumed(world):
+    return sum(worker["tls_clients"]["resumed"] for worker in world.bed.show_workers())
+
+
 @pytest.mark.parametrize("name", FRONTS)
-def test_proxies_before_us_echo_megabytes(proxies, name):
-    """TLS-51."""
-    for size in (SIZE, 1):  # the second on the same connection, or by a session that is resumed
+def test_proxies_before_us_echo_megabytes_and_resume_their_sessions(proxies, name):
+    """TLS-51, TLS-58: each request comes on a connection of its own."""
+    before = resumed(proxies)
+    for size in (SIZE, 1):
         assert echo(proxies, size, f"http://127.0.0.1:{FRONTS[name]}/tls/mark", "--http2-prior-knowledge") == "200 2"
+    assert resumed(proxies) > before

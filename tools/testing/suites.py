@@ -21,6 +21,7 @@ LONG = [
     ["tests/unit/lb/route/test_lb_chain_random", "10000000"],
     ["tests/unit/lb/regex/test_lb_regex", "2000000"],
     ["tests/unit/lb/test_lb_swaps", "10000"],
+    ["tests/unit/tls/test_tls_openssl", "100000000"],
     ["tests/unit/h1/test_h1_llhttp", "tests/unit/h1/smuggling.rows", "10000000"],
     ["tests/sim/proxy/proxy_sim", "1000", "1000"],
     ["tests/sim/proxy/proxy_sim", "2000", "1000"],
@@ -35,8 +36,8 @@ LONG_INTEG = [("test_gocp_churn.py", {"SHUNT_GOCP_CHURN": "60 20"}),
               ("test_soak.py", {"SHUNT_SOAK": "20000 2000 60 600"}),
               ("test_soak_tls.py", {"SHUNT_SOAK_TLS": "600"}),
               ("test_tls_rotation.py", {"SHUNT_ROTATIONS": "60"}),
-              *((f"test_tls_peers_{peers}.py", {"SHUNT_TLS_MEGABYTES": "100"})
-                for peers in ("go", "proxies", "relays")),
+              *((f"test_tls_peers{peers}.py", {"SHUNT_TLS_MEGABYTES": "100"})
+                for peers in ("", "_go", "_grpc", "_proxies", "_relays")),
               ("test_tls_scanners.py", {"SHUNT_TESTSSL": "1"})]
 LONG_TIMEOUT_S = 1200 + int(TCP_SEEDS[1]) // 50  # of these one takes six milliseconds alone on a CPU
 CASES = re.compile(r"\[  (PASSED|FAILED)  \] (\d+) test\(s\)")
