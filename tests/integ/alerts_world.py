@@ -42,7 +42,7 @@ LOSS = """
 table netdev faults {
   chain near {
     type filter hook ingress device "near" priority 0;
-    numgen random mod 100 < 25 drop
+    meta protocol ip ip protocol tcp numgen random mod 100 < 25 drop
   }
 }
 """

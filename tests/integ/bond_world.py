@@ -32,7 +32,7 @@ NS = "far"
 BACKEND = ("10.81.0.1", 8080)
 MARK_SIZE = 3000
 HUGEPAGES = "hugepages=220"
-READY_TIMEOUT_S = 120
+READY_TIMEOUT_S = 300
 START_S = 30
 # Both ends say how fast they are: LACP is for links of full duplex.
 CABLED = "virtio-net-pci,id={id},netdev={id},bus=pcie.0,addr={addr},mac=52:54:00:81:00:{mac},speed=10000,duplex=full"

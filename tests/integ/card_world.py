@@ -20,7 +20,7 @@ from vm import CARD, INTEL_IOMMU, NS, SLOT, SYS, TAP, UIO, VFIO, VIRTIO_IOMMU, G
 SOCKET = "/run/shunt.sock"  # the guest's own; a folder of the host cannot have a Unix socket of it
 IP_AND_ICMP_LEN = 28
 HUGEPAGES = "hugepages=200"  # of 2 MiB, on the kernel's command line
-READY_TIMEOUT_S = 120  # 4 s on an idle machine
+READY_TIMEOUT_S = 300  # 4 s on an idle machine
 MTU = 1900  # the most with buffers of the usual size
 # name: (the driver that the kernel has for it, the one it is given to, `eal`, the guest)
 CARDS = {

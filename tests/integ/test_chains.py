@@ -94,6 +94,7 @@ def test_a_change_of_one_chain_leaves_the_others_alone_and_fails_nothing(chains)
     chains.world.start()
     stop = chains.bed.lab.dir / "stop"
     load = chains.bed.start_calls("steady", "steady", stop_file=str(stop), options=SENDS_AGAIN)
+    chains.wait_for("the first client", lambda: chains.count("clients") > 0)
     for number in range(10):
         color = ("green", "blue")[number % 2]
         chains.put(chains.own(), chains.chain("10.81.0.2/31", color))

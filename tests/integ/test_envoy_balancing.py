@@ -125,12 +125,23 @@ class HealthPair(HealthWorld):
                 for heard in self.pair.ask([call("/any.Thing/Method", "x")] * 10)]
 
     def settle(self, theirs, ours, spotless=False):
-        """Until these answer. spotless: meanwhile no call may fail."""
+        """Until these answer. spotless: meanwhile no call may fail. For each (Envoy, shuntd), what the second backend
+        had printed of it before the last round with another answer, and after the first round with this one: however
+        slow rounds are, the change was between the two."""
+        before, after = {}, {}
+
         def settled():
+            began = {peer: self.lines(peer) for peer in (THEIRS, OURS)}
             heard = self.ask()
             assert not spotless or -1 not in heard[0] | heard[1], heard
+            for peer, got, wanted in zip((THEIRS, OURS), heard, (theirs, ours)):
+                if got == wanted:
+                    after.setdefault(peer, self.lines(peer))
+                else:
+                    before[peer] = began[peer]
             return heard == [theirs, ours]
         wait_until(settled, LIMIT_S, f"{theirs} through Envoy and {ours} through shuntd")
+        return [(before.get(peer, []), after[peer]) for peer in (THEIRS, OURS)]
 
     def lines(self, peer):
         """What the second backend printed of checks and calls that came from there."""
@@ -151,16 +162,13 @@ CHECKS = {
 
 
 def checks_that_failed(lines, said):
-    """Before the last call."""
-    last = max(i for i, line in enumerate(lines) if line.startswith("call"))
-    return sum(line.startswith("check") and line.endswith(f"says={said}") for line in lines[:last])
+    return sum(line.startswith("check") and line.endswith(f"says={said}") for line in lines)
 
 
 def checks_that_passed(lines, said):
-    """Between the last that failed and the first call behind it."""
+    """Behind the last that failed."""
     last = max(i for i, line in enumerate(lines) if line.startswith("check") and line.endswith(f"says={said}"))
-    first = min(i for i, line in enumerate(lines) if line.startswith("call") and i > last)
-    return sum(line.startswith("check") for line in lines[last:first]) - 1
+    return sum(line.startswith("check") for line in lines[last + 1:])
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -171,16 +179,18 @@ def test_ahc_11_endpoints_leave_and_come_back_as_with_envoy(lab, name):
     world = HealthPair(lab, kind, asked, {"common_lb_config": {**AT_ONCE, **({} if panics else NEVER)}})
     world.settle({0, 1}, {0, 1})
     world.say(1, sick)
-    world.settle({0}, {0}, spotless=True)
-    told = [checks_that_failed(world.lines(peer), sick) for peer in (THEIRS, OURS)]
-    assert all(n_failed - 1 <= n <= n_failed + 1 for n in told), (told, world.backends[1].output())
+    told = [[checks_that_failed(lines, sick) for lines in when] for when in world.settle({0}, {0}, spotless=True)]
+    # A busy backend may never see a check that times out. Envoy says its deadline to gRPC's servers: if theirs ends
+    # first, it has an answer, DEADLINE_EXCEEDED, which counts at once.
+    least = (1, n_failed - 1 or 1)
+    assert all(before <= n_failed + 1 and after >= n for (before, after), n in zip(told, least)), (
+        told, world.backends[1].output())
     world.say(0, sick)
     world.settle({0, 1} if panics else {-1}, {-1})  # ENV-02
     world.say(0, WELL[kind])
     world.settle({0}, {0})
     world.say(1, WELL[kind])
-    world.settle({0, 1}, {0, 1}, spotless=True)
-    told = [checks_that_passed(world.lines(peer), sick) for peer in (THEIRS, OURS)]
-    assert all(3 <= n <= 4 for n in told), (told, world.backends[1].output())
+    told = [[checks_that_passed(lines, sick) for lines in when] for when in world.settle({0, 1}, {0, 1}, spotless=True)]
+    assert all(before <= 4 and after >= 3 for before, after in told), (told, world.backends[1].output())
     world.pair.stop()
     check_end(world.bed)

@@ -43,7 +43,7 @@ def test_a_stream_whose_backend_dies_ends_unavailable(world):
 
 
 def test_many_calls_at_once_come_back_unaltered(make_world):
-    make_world(n_rpc=2).start().bed.run_calls("many", count=20_000)
+    make_world(n_rpc=2).start().bed.run_calls("many", timeout=120, count=20_000)
 
 
 def test_tcp_210_a_process_that_stood_still_loses_neither_call_nor_connection(make_world, tmp_path):

@@ -14,7 +14,9 @@
 
 #define N_SEEDS 300
 #define MANY 1000 // seeds, of which not each is named
-#define END_NS (900 * NS_PER_SECOND) // every run must be over by then
+// Every run must be over by then: tiny segments on a bad path take their hour, what stands still
+// never ends.
+#define END_NS (36000 * NS_PER_SECOND)
 
 // What befell all seeds together, those with SACK and those without: so one sees what they hold.
 static struct tally {
@@ -66,12 +68,10 @@ static struct world_sizes go_far(struct world *w)
 	w->greedy = world_chance(w, 700);
 	w->byte_ns = world_chance(w, 500) ? 0 : 8 + rand_below(&w->rand, 72); // 100 to 1000 Mbit/s
 	w->queue = 10 + (unsigned)rand_below(&w->rand, 300);
-	return (struct world_sizes){
-		.window = UINT32_C(65536) << rand_below(&w->rand, 3),
-		.window_max = 4 << 20,
-		.n_chunks = world_chance(w, 200) ? 1024 : 8192,
-		.max_bytes = 4000000,
-	};
+	// A draw a statement: the order within an initializer is the compiler's.
+	uint32_t window = UINT32_C(65536) << rand_below(&w->rand, 3);
+	uint32_t n_chunks = world_chance(w, 200) ? 1024 : 8192;
+	return (struct world_sizes){window, 4 << 20, n_chunks, 4000000};
 }
 
 static void one_seed(uint64_t seed, struct twin *twin, bool second)
