@@ -56,7 +56,7 @@ def test_each_command_of_the_page_does_what_it_says(make_world, lab):
     bed.run_calls("unary", count=1)
     world.backends["rpc-1"].signal(signal.SIGSTOP)
     words = {"ID": id_of_a_failure(bed), "CLUSTER": "blue", "ENDPOINT": f"10.82.1.1:{WEB_PORT}", "FILE": "slow.pcapng",
-             "AUTHORITY": "web.example", "PATH": "/", "PORT": str(PORT), "VERSION": version_of(bed),
+             "FRONTEND": "web", "AUTHORITY": "web.example", "PATH": "/", "PORT": str(PORT), "VERSION": version_of(bed),
              CONFIG: str(lab.dir / "shunt.yaml")}
     shell = ["env", f"GRPC_XDS_BOOTSTRAP={EXAMPLE / 'bootstrap.json'}", f"SHUNT_SOCKET={bed.stats_socket}",
              f"PATH={BUILD / 'tools'}:{BUILD / 'ctrl'}:{os.environ['PATH']}", "sh", "-c"]
