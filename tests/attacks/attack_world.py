@@ -163,7 +163,7 @@ class Ground:
         """Of its connections that stay."""
         return self.victim.ask()["ports"]
 
-    def attack(self, name, a_row, seconds, ns="client", **arguments):
+    def attack(self, name, a_row, seconds, ns="client", nice=NICE, **arguments):
         """The attacker's process; judge.py reads its report. ns: where it runs."""
         # What the sources of one attack have spent is not the next one's.
         self.n_attacks += 1
@@ -171,7 +171,7 @@ class Ground:
                       "stats_socket": str(self.bed.stats_socket),
                       "pki": str(self.pki.folder) if self.pki else None}
         argv = [sys.executable, row.TOPICS / "attacker.py", a_row.topic, a_row.name, seconds, json.dumps(arguments)]
-        return self.lab.start(ns, name, argv, cpu=SUPPORT_CPU, files=4096, nice=NICE,
+        return self.lab.start(ns, name, argv, cpu=SUPPORT_CPU, files=4096, nice=nice,
                               env={"PYTHONPATH": str(HERE)})
 
 

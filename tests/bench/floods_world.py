@@ -19,13 +19,10 @@ from compare_shunt import WORKER
 from lab import LabError, SUPPORT_CPU, wait_until
 from testbed import PORT, VIP
 
-CONNECTIONS, STREAMS = 64, 4
-NICE_FIRST, NICE_VICTIM = -20, -15  # of the worker and the backend, and of the victim; attackers have 19
+STREAMS = 4
 WARM_UP_S = 1.5  # until an attack is what it is to be
 MOST = 0.6  # of what the other core can ask for: attackers need room there
 LOOK_S = 0.25
-TIMEOUT_S = 5  # of a request; so much longer may a load last
-PATIENCE_S = 20
 NOTHING = {"units": 0, "seconds": 1}  # of an attack
 # attack_rate: units a second; busy: share of the worker's time; pools: bytes held at most; grown: of the process.
 Sample = collections.namedtuple("Sample", "p50_us p99_us failed why busy attack_rate pools grown")
@@ -33,6 +30,10 @@ Sample = collections.namedtuple("Sample", "p50_us p99_us failed why busy attack_
 
 class FloodsWorld(Ground):
     least = 1  # units of an attack, for which a slow machine gets more time
+    connections = 64
+    timeout_s = 5  # of a request; so much longer may a load last
+    patience_s = 20  # with all that has no time of its own
+    nice_first, nice_victim, nice_attacker = -20, -15, 19  # the first: the worker and the backend
 
     def __init__(self, lab):
         if SUPPORT_CPU not in cores():
@@ -46,7 +47,7 @@ class FloodsWorld(Ground):
         core for 50 ms of each second, which would be all that a p99 tells."""
         web = next(process for process in self.lab.processes if process.name == "web")
         for task in (*tasks(self.pid, WORKER), *tasks(web.pid)):
-            os.setpriority(os.PRIO_PROCESS, int(task.name), NICE_FIRST)
+            os.setpriority(os.PRIO_PROCESS, int(task.name), self.nice_first)
         self.lab.link(("elsewhere", "e0"), ("sink", "e1"))
         self.lab.address("elsewhere", "e0", f"{GATEWAY}/24")
         self.lab.address("sink", "e1", f"{VIP}/24")
@@ -64,6 +65,8 @@ class FloodsWorld(Ground):
         """The highest rate, half of which is `half`. Two cores are not enough to load one of them fully if every
         request passes two kernels on the other: what the worker could do follows from its busy share."""
         sample, per_second = self._load(["-D", max(1.0, seconds), "-w", WARM_UP_S], None)
+        if not per_second:
+            raise LabError(f"no request was answered: {sample.why or 'no connection came about'}")
         by_busy = per_second / min(1.0, sample.busy)
         return {"asked": round(per_second), "busy": round(sample.busy, 3), "highest": round(by_busy),
                 "half": max(1, round(min(by_busy / 2, per_second * MOST))), "failed": sample.failed, "why": sample.why}
@@ -78,11 +81,12 @@ class FloodsWorld(Ground):
         """(Sample, answers a second)"""
         self.n_loads += 1
         pools, resident, asked = self._pools(), self.resident(), self.counters()["requests"]
-        load = self.lab.start("client", f"load-{self.n_loads}", ["nice", "-n", str(NICE_VICTIM), *load_agent.argv(
-            "run", *load_agent.client_words(), "--tls", "--nap", "--check", "same", "-p", "/mark", "-c", CONNECTIONS,
-            "-m", STREAMS, "-T", TIMEOUT_S, *words)])
-        wait_until(lambda: self.counters()["requests"] > asked or not load.alive(), PATIENCE_S, "the first requests")
-        attacker = attack and self.attack(f"attack-{self.n_loads}", again=True, least=self.least, **attack)
+        load = self.lab.start("client", f"load-{self.n_loads}", ["nice", "-n", str(self.nice_victim), *load_agent.argv(
+            "run", *load_agent.client_words(), "--tls", "--nap", "--check", "same", "-p", "/mark", "-c",
+            self.connections, "-m", STREAMS, "-T", self.timeout_s, *words)])
+        wait_until(lambda: self.counters()["requests"] > asked or not load.alive(), self.patience_s, "first requests")
+        attacker = attack and self.attack(f"attack-{self.n_loads}", again=True, least=self.least,
+                                          nice=self.nice_attacker, **attack)
         looks, grown = [self.counters()], 0
         while load.alive():
             pools, grown = max(pools, self._pools()), max(grown, self.resident() - resident)
@@ -90,18 +94,17 @@ class FloodsWorld(Ground):
             looks.append(self.counters())
         report = judge.report_of(load)
         attacked = self._ended(attacker) if attacker else NOTHING
-        wait_until(lambda: not self.counters()["proxy.clients"], PATIENCE_S, "the last client's end")
+        wait_until(lambda: not self.counters()["proxy.clients"], self.patience_s, "the last client's end")
         latency = report["latency_ns"]
         return Sample(latency["p50"] / 1e3, latency["p99"] / 1e3, report["failed"],
                       why_of(report) if report["failed"] else {},
                       busy_share(looks), attacked["units"] / attacked["seconds"],
                       pools, grown), report["per_second"]
 
-    @staticmethod
-    def _ended(attacker):
+    def _ended(self, attacker):
         """Its report."""
         try:
-            attacker.wait(PATIENCE_S)
+            attacker.wait(self.patience_s)
         except TimeoutError as e:
             print(f"{e}, for want of a core: nothing is known of it", file=sys.stderr, flush=True)
             attacker.kill()

