@@ -76,13 +76,14 @@ void frontends_free_names(const struct config *config, char **names)
 	free(names);
 }
 
-static int check_provider(const struct xds_bootstrap *bootstrap, const char *field,
-	const char *name, struct lb_err *err)
+static int check_tls(const struct config_frontend_tls *t, const struct xds_bootstrap *bootstrap,
+	struct lb_err *err)
 {
-	if (!name || xds_bootstrap_find_provider(bootstrap, name))
-		return 0;
-	return lb_err_set(
-		err, "%s: no certificate provider \"%.128s\" in the bootstrap", field, name);
+	if (xds_bootstrap_check_provider(bootstrap, t->certificate, XDS_CERT_OWN, err))
+		return lb_err_within(err, "tls.certificate");
+	if (t->ca && xds_bootstrap_check_provider(bootstrap, t->ca, XDS_CERT_CA, err))
+		return lb_err_within(err, "tls.ca");
+	return 0;
 }
 
 int frontends_check_providers(
@@ -90,8 +91,7 @@ int frontends_check_providers(
 {
 	for (uint32_t i = 0; i < config->n_frontends; i++) {
 		const struct config_frontend_tls *t = config->frontends[i].tls;
-		if (t && (check_provider(bootstrap, "tls.certificate", t->certificate, err) ||
-				 check_provider(bootstrap, "tls.ca", t->ca, err)))
+		if (t && check_tls(t, bootstrap, err))
 			return lb_err_within(err, "frontends[%u]", i);
 	}
 	return 0;

@@ -155,32 +155,17 @@ static bool make_server(struct status_port *p, const struct status_start_conf *c
 	return false;
 }
 
-static int check_provider(const struct xds_bootstrap *bootstrap, const char *field,
-	const char *name, bool wants_ca, struct lb_err *err)
-{
-	const struct xds_cert_provider_conf *p =
-		name ? xds_bootstrap_find_provider(bootstrap, name) : NULL;
-	if (!name)
-		return 0;
-	if (!p)
-		lb_err_set(err, "no certificate provider \"%.128s\" in the bootstrap", name);
-	else if (wants_ca && !p->files.ca && !p->files.spiffe)
-		lb_err_set(err, "certificate provider \"%.128s\" has no ca_certificate_file", name);
-	else if (!wants_ca && !p->files.cert)
-		lb_err_set(err, "certificate provider \"%.128s\" has no certificate_file", name);
-	else
-		return 0;
-	return lb_err_within(err, "csds.tls.%s", field);
-}
-
 int status_check_providers(
 	const struct config *config, const struct xds_bootstrap *bootstrap, struct lb_err *err)
 {
 	const struct config_csds_tls *t = config->csds ? config->csds->tls : NULL;
 	if (!t)
 		return 0;
-	int r = check_provider(bootstrap, "certificate", t->certificate, false, err);
-	return r ? r : check_provider(bootstrap, "ca", t->ca, true, err);
+	if (xds_bootstrap_check_provider(bootstrap, t->certificate, XDS_CERT_OWN, err))
+		return lb_err_within(err, "csds.tls.certificate");
+	if (t->ca && xds_bootstrap_check_provider(bootstrap, t->ca, XDS_CERT_CA, err))
+		return lb_err_within(err, "csds.tls.ca");
+	return 0;
 }
 
 int status_start(int listener, const struct status_start_conf *c, struct status_port **ret,

@@ -302,6 +302,21 @@ const struct xds_cert_provider_conf *xds_bootstrap_find_provider(
 	return NULL;
 }
 
+int xds_bootstrap_check_provider(const struct xds_bootstrap *b, const char *name,
+	enum xds_cert_part part, struct lb_err *err)
+{
+	const struct xds_cert_provider_conf *p = xds_bootstrap_find_provider(b, name);
+	if (!p)
+		return lb_err_set(err, "no certificate provider \"%.128s\" in the bootstrap", name);
+	if (part == XDS_CERT_CA && !p->files.ca && !p->files.spiffe)
+		return lb_err_set(
+			err, "certificate provider \"%.128s\" has no ca_certificate_file", name);
+	if (part == XDS_CERT_OWN && !p->files.cert)
+		return lb_err_set(
+			err, "certificate provider \"%.128s\" has no certificate_file", name);
+	return 0;
+}
+
 static int read_top(json_t *o, struct xds_bootstrap *b, struct lb_err *err)
 {
 	if (!json_is_object(o))

@@ -70,6 +70,14 @@ void xds_bootstrap_free(struct xds_bootstrap *); // NULL is fine
 // NULL = there is none of that name.
 const struct xds_cert_provider_conf *xds_bootstrap_find_provider(
 	const struct xds_bootstrap *, const char *name);
+enum xds_cert_part {
+	XDS_CERT_OWN, // certificate and key
+	XDS_CERT_CA, // CAs, or a map of SPIFFE's
+};
+// Whether there is a provider of this name with files of this part. Returns 0 or -EINVAL with the
+// name and what is missing.
+[[nodiscard]] int xds_bootstrap_check_provider(
+	const struct xds_bootstrap *, const char *name, enum xds_cert_part, struct lb_err *reterr);
 
 // Returns the listener resource for a target like "web" (xds:///web) or "xds://authority/web" (A47,
 // FE-05, FE-06). The caller frees *ret. Returns 0, -ENOMEM or -EINVAL with the reason.

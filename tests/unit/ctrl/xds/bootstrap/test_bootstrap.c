@@ -135,6 +135,28 @@ static void certificate_providers_have_their_files(void **state)
 	xds_bootstrap_free(b);
 }
 
+// TLS-162, TLS-224
+static void a_provider_without_what_is_wanted_is_named_with_it(void **state)
+{
+	struct xds_bootstrap *b =
+		parse("{" SERVERS ",'certificate_providers':{'own':{'plugin_name':'file_watcher',"
+		      "'config':{'certificate_file':'/c','private_key_file':'/k'}},"
+		      "'ca':{'plugin_name':'file_watcher','config':{'ca_certificate_file':'/a'}},"
+		      "'map':{'plugin_name':'file_watcher','config':{"
+		      "'spiffe_trust_bundle_map_file':'/m'}}}}");
+	struct lb_err err = {};
+	assert_int_equal(xds_bootstrap_check_provider(b, "own", XDS_CERT_OWN, &err), 0);
+	assert_int_equal(xds_bootstrap_check_provider(b, "ca", XDS_CERT_CA, &err), 0);
+	assert_int_equal(xds_bootstrap_check_provider(b, "map", XDS_CERT_CA, &err), 0);
+	assert_int_equal(xds_bootstrap_check_provider(b, "own", XDS_CERT_CA, &err), -EINVAL);
+	assert_string_equal(err.text, "certificate provider \"own\" has no ca_certificate_file");
+	assert_int_equal(xds_bootstrap_check_provider(b, "ca", XDS_CERT_OWN, &err), -EINVAL);
+	assert_string_equal(err.text, "certificate provider \"ca\" has no certificate_file");
+	assert_int_equal(xds_bootstrap_check_provider(b, "x", XDS_CERT_OWN, &err), -EINVAL);
+	assert_string_equal(err.text, "no certificate provider \"x\" in the bootstrap");
+	xds_bootstrap_free(b);
+}
+
 static void tp2_b01_parameters_are_of_their_authority_alone(void **state)
 {
 	struct xds_bootstrap *b = parse("{" SERVERS ",'dynamic_parameters':{'v':'v1','env':'prod'},"
@@ -339,6 +361,7 @@ RUN_SUITE("xds/bootstrap", cmocka_unit_test(bt_10_plain_bootstrap_has_defaults),
 	cmocka_unit_test(bt_05_empty_tls_config_is_legal),
 	cmocka_unit_test(bt_11_call_creds_are_skipped),
 	cmocka_unit_test(certificate_providers_have_their_files),
+	cmocka_unit_test(a_provider_without_what_is_wanted_is_named_with_it),
 	cmocka_unit_test(tp2_b01_parameters_are_of_their_authority_alone),
 	cmocka_unit_test(tp2_b03_no_parameters_and_empty_ones_are_the_same),
 	cmocka_unit_test(tp2_b02_metadata_becomes_parameters_if_asked_for),
