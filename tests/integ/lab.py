@@ -93,12 +93,28 @@ class Process:
             self.popen.wait(STOP_TIMEOUT_S)
 
     def stop(self, timeout=STOP_TIMEOUT_S):
-        """SIGTERM, then SIGKILL when it does not go; returns the exit status."""
+        """SIGTERM, then SIGKILL when it does not go, after saying where it stands if it had longer than is usual;
+        returns the exit status."""
         self.signal(signal.SIGTERM)
-        with contextlib.suppress(TimeoutError):
+        try:
             self.wait(timeout)
+        except TimeoutError as e:
+            if timeout > STOP_TIMEOUT_S:
+                print(f"{e}:\n{self.stacks()}", file=sys.stderr, flush=True)
         self.kill()
         return self.popen.returncode
+
+    def stacks(self):
+        """Of its threads: names, and where each is in the kernel; in the program, too, where there is a gdb."""
+        told = []
+        for task in sorted(pathlib.Path(f"/proc/{self.pid}/task").glob("*")):
+            with contextlib.suppress(OSError):  # one that just ended
+                told.append(f"{(task / 'comm').read_text().strip()}:\n{(task / 'stack').read_text()}")
+        if shutil.which("gdb"):
+            argv = ["gdb", "-p", str(self.pid), "-batch", "-ex", "thread apply all bt"]
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                told.append(command(argv, check=False).stdout)
+        return "\n".join(told)
 
     def status_kib(self, field):
         """A memory field of /proc/PID/status, e.g. VmRSS."""
