@@ -123,8 +123,11 @@ bool tlshs_seat_answer(
 	struct tlshs_seat *s, struct tlshs_link *l, struct tlshs_census *c, uint64_t *counts)
 {
 	struct tlshs_answer *a;
-	while ((a = spsc_place(&l->answers)) && next_answer(s, a, counts))
-		spsc_placed(&l->answers);
+	uint32_t n = 0;
+	for (; (a = spsc_place(&l->answers)) && next_answer(s, a, counts); n++)
+		spsc_stage_placed(&l->answers);
+	if (n) // all at once: a worker that polls would find them one by one (TLS-225)
+		spsc_publish(&l->answers);
 	if (a && s->told)
 		drop_handshake(s, c);
 	return a != NULL;

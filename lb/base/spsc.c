@@ -38,9 +38,14 @@ void *spsc_place(struct spsc *r)
 	return r->items + (size_t)(at & r->mask) * r->item_size;
 }
 
-void spsc_placed(struct spsc *r)
+void spsc_stage_placed(struct spsc *r)
 {
 	r->staged++;
+}
+
+void spsc_placed(struct spsc *r)
+{
+	spsc_stage_placed(r);
 	spsc_publish(r);
 }
 

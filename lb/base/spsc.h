@@ -29,9 +29,10 @@ void spsc_fini(struct spsc *);
 [[nodiscard]] bool spsc_stage(struct spsc *, const void *item);
 void spsc_publish(struct spsc *);
 // The same without a copy: where the next item is to be written (NULL = the ring is full), and that
-// it is there, which publishes it.
+// it is there, which publishes it or stages it.
 void *spsc_place(struct spsc *);
 void spsc_placed(struct spsc *);
+void spsc_stage_placed(struct spsc *);
 // For the writer: a lower bound of how many more items fit.
 uint32_t spsc_room(const struct spsc *);
 // Copies the oldest item out; false when the ring is empty.

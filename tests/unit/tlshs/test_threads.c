@@ -365,6 +365,40 @@ static void tls_53_bytes_that_cross_the_end_come_back(void **state)
 	meeting_fini(&c.m);
 }
 
+// Here a client's request, which came with its Finished.
+static void tls_225_what_comes_back_is_there_with_the_end(void **state)
+{
+	struct tlshs_threads *t = one_thread((struct tlshs_threads_conf){0});
+	struct tlshs_link *link = tlshs_threads_link(t, 0, 0);
+	for (uint64_t i = 1; i <= 200; i++) {
+		const struct tlshs_answer *a;
+		uint8_t bytes[1024];
+		struct conn c;
+		conn_init(&c, link, i << 32, 0);
+		conn_start(&c, 1);
+		for (speak(&c); !SSL_is_init_finished(c.m.far); meeting_far_step(&c.m))
+			listen(link, &c, 1);
+		int n = BIO_read(c.m.far_out, bytes, 1000);
+		assert_in_range(n, 1, 999);
+		memcpy(bytes + n, "more", 4);
+		size_t len = (size_t)n + 4;
+		assert_int_equal(tlshs_link_send(link, c.id, bytes, len), len);
+		while (!(a = tlshs_link_peek(link)))
+			;
+		assert_int_equal(a->kind, TLSHS_END);
+		assert_int_equal(a->outcome, TLSHS_ok);
+		tlshs_link_pass(link);
+		a = tlshs_link_peek(link);
+		assert_non_null(a);
+		assert_int_equal(a->kind, TLSHS_REST);
+		assert_int_equal(a->len, 4);
+		tlshs_link_pass(link);
+		conn_stop(&c);
+		meeting_fini(&c.m);
+	}
+	tlshs_threads_free(t);
+}
+
 static void note_free(void *arg)
 {
 	atomic_fetch_add((atomic_uint *)arg, 1);
@@ -400,6 +434,7 @@ int main(void)
 		cmocka_unit_test(th_111_a_source_leaves_some_of_all_for_others),
 		cmocka_unit_test(tls_66_a_handshake_that_takes_too_long_ends),
 		cmocka_unit_test(tls_218_an_idle_thread_gives_back_what_handshakes_took),
+		cmocka_unit_test(tls_225_what_comes_back_is_there_with_the_end),
 		cmocka_unit_test(tls_53_bytes_that_cross_the_end_come_back),
 		cmocka_unit_test(contexts_are_given_back_whatever_threads_were_at),
 	};
