@@ -377,21 +377,22 @@ static void silent_fire(struct twheel_timer *t)
 }
 
 // With TLS if its chain has a credential, ready or not. False = the pool is exhausted.
-static bool secure(struct proxy_client *c, const struct tcp_conn *tcp)
+static bool secure(struct proxy_client *c, uint64_t source_hash)
 {
 	const struct proxy *p = c->conn.proxy;
 	uint32_t id = lb_snapshot_frontend(p->snapshot, c->chain)->credential;
-	const struct ip_addr *from = &tcp_conn_flow(tcp)->remote;
-	return id == LB_PLAIN_TEXT || proxy_conn_secure(&c->conn, TLS_SERVER, id, NULL,
-					      proxy_source_hash(&p->sources, from));
+	return id == LB_PLAIN_TEXT ||
+	       proxy_conn_secure(&c->conn, TLS_SERVER, id, NULL, source_hash);
 }
 
 // It was asked for its hello.
 static bool settle(struct proxy_client *c, uint32_t place)
 {
+	const struct proxy *p = c->conn.proxy;
 	c->chain = (uint16_t)place;
-	c->generation = c->conn.proxy->drain.generations[place];
-	bool ok = secure(c, c->conn.tcp);
+	c->generation = p->drain.generations[place];
+	const struct ip_addr *from = &tcp_conn_flow(c->conn.tcp)->remote;
+	bool ok = secure(c, proxy_source_hash(&p->sources, from));
 	if (c->conn.secure) {
 		not_silent(c);
 		proxy_conn_begin_secure(&c->conn);
@@ -404,7 +405,9 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 {
 	struct proxy_listener *l = arg;
 	struct proxy *p = l->proxy;
-	struct proxy_source *source = proxy_source_find(&p->sources, &tcp_conn_flow(tcp)->remote);
+	const struct ip_addr *from = &tcp_conn_flow(tcp)->remote;
+	uint64_t hash = proxy_source_hash(&p->sources, from);
+	struct proxy_source *source = proxy_source_find(&p->sources, from, hash);
 	const struct lb_inspector *asks;
 	uint32_t chain = proxy_admit(l, tcp, source, &asks);
 	if (chain == LB_NO_PLACE)
@@ -421,12 +424,12 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 		.chain = (uint16_t)chain,
 		.generation = asks ? 0 : p->drain.generations[chain],
 		.random = rand_u64(&p->rand),
-		.address = tcp_conn_flow(tcp)->remote,
+		.address = *from,
 		.port = tcp_conn_flow(tcp)->remote_port,
 		.buffer.bound = p->conf.client_buffer};
 	list_init(&c->answered);
 	proxy_conn_init(&c->conn, p, &conn_ops, &p->clients);
-	if ((!asks && !secure(c, tcp)) ||
+	if ((!asks && !secure(c, hash)) ||
 		!proxy_conn_start(&c->conn, tcp, H2_SERVER, &events, &p->conf.client_silence)) {
 		proxy_conn_drop(&c->conn);
 		proxy_count(p, PROXY_clients_refused);

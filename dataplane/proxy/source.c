@@ -78,11 +78,11 @@ static struct proxy_source *add(struct proxy_sources *all, const struct ip_addr 
 }
 
 struct proxy_source *proxy_source_find(
-	const struct proxy_sources *all, const struct ip_addr *address)
+	const struct proxy_sources *all, const struct ip_addr *address, uint64_t hash)
 {
 	uint64_t prefix[2];
 	prefix_of(address, prefix);
-	struct proxy_source *s = *bucket_of(all, prefix);
+	struct proxy_source *s = all->buckets[hash & all->mask];
 	while (s && (s->prefix[0] != prefix[0] || s->prefix[1] != prefix[1]))
 		s = s->next;
 	return s;

@@ -50,8 +50,9 @@ void proxy_sources_fini(struct proxy_sources *); // all zero is fine
 
 // Of the address, or of what of it makes a source; nobody can choose addresses of one hash.
 uint64_t proxy_source_hash(const struct proxy_sources *, const struct ip_addr *);
-// NULL = it is not remembered, so it has no connection.
-struct proxy_source *proxy_source_find(const struct proxy_sources *, const struct ip_addr *);
+// By the address and its hash. NULL = it is not remembered, so it has no connection.
+struct proxy_source *proxy_source_find(
+	const struct proxy_sources *, const struct ip_addr *, uint64_t hash);
 // One more connection from this address, of which find() said `known`. Never NULL.
 struct proxy_source *proxy_source_join(
 	struct proxy_sources *, struct proxy_source *known, const struct ip_addr *);

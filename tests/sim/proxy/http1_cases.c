@@ -450,7 +450,9 @@ static void what_is_malformed_behind_its_head_is_ended_early(void **state)
 	struct world *w = ready_world(NULL);
 	struct ip_addr address = wire_address(HOST_CLIENTS, 9);
 	open_raw(w, 2000);
-	const struct proxy_source *source = proxy_source_find(&w->proxy->sources, &address);
+	const struct proxy_sources *sources = &w->proxy->sources;
+	uint64_t hash = proxy_source_hash(sources, &address);
+	const struct proxy_source *source = proxy_source_find(sources, &address, hash);
 	assert_non_null(source);
 	say_all(w, "POST /one/hang/1/1 HTTP/1.1\r\n" HOST CHUNKED "\r\n");
 	assert_int_equal(source->early_ends.full_at_ns, 0);

@@ -22,7 +22,8 @@ static struct proxy_source *join(const char *address)
 {
 	struct ip_addr ip;
 	assert_true(ip_parse(address, &ip));
-	return proxy_source_join(&sources, proxy_source_find(&sources, &ip), &ip);
+	uint64_t hash = proxy_source_hash(&sources, &ip);
+	return proxy_source_join(&sources, proxy_source_find(&sources, &ip, hash), &ip);
 }
 
 static void connections_of_one_address_share_a_source(void **state)
