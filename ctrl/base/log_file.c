@@ -28,7 +28,8 @@ void log_file_begin(void)
 // 0 or an errno.
 static int reopen(void)
 {
-	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, mode);
+	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY;
+	int fd = open(path, flags | O_NONBLOCK, mode); // a FIFO has no reader
 	int error = fd < 0 || dup2(fd, STDERR_FILENO) < 0 ? errno : 0;
 	if (fd >= 0)
 		close(fd);

@@ -141,16 +141,18 @@ static void complaint_tell(
 		c->reason[0] ? c->reason : cyaml_strerror(err));
 }
 
-// Returns the text of a file, which the caller frees, or NULL.
+// Returns the text of a file, which the caller frees, or NULL. A pipe (`-c <(…)`) has no length, so
+// the bound is one of what is read.
 static char *read_file(const char *path, size_t *retlen, struct lb_err *reterr)
 {
 	char *text = NULL, chunk[4096];
 	size_t n;
 	FILE *f = fopen(path, "re"), *memory = open_memstream(&text, retlen);
-	while (f && memory && (n = fread(chunk, 1, sizeof(chunk), f)) > 0)
-		fwrite(chunk, 1, n, memory);
-	bool ok = f && memory && !ferror(f) && !ferror(memory);
-	int reason = errno;
+	size_t len = 0;
+	while (f && memory && len <= CONFIG_MAX_LEN && (n = fread(chunk, 1, sizeof(chunk), f)) > 0)
+		len += fwrite(chunk, 1, n, memory);
+	bool ok = f && memory && !ferror(f) && !ferror(memory) && len <= CONFIG_MAX_LEN;
+	int reason = len > CONFIG_MAX_LEN ? EFBIG : errno;
 	if (f)
 		fclose(f);
 	if (memory)

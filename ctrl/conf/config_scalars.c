@@ -10,6 +10,8 @@
 #include <string.h>
 #include <yaml.h>
 
+#define MAX_DEPTH 16 // options have five; libyaml's time grows with the square of it
+
 struct walk {
 	yaml_document_t *document;
 	const char *path; // of the file
@@ -124,10 +126,36 @@ static int check(struct walk *w, const cyaml_schema_value_t *value, const yaml_n
 	return 0;
 }
 
+// The line of what is deeper than any option, 0 = nothing is. What is wrong otherwise others say.
+static size_t find_too_deep(const char *text, size_t len)
+{
+	yaml_parser_t parser;
+	yaml_event_t e = {.type = YAML_NO_EVENT};
+	size_t line = 0;
+	if (!yaml_parser_initialize(&parser))
+		return 0;
+	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+	for (int depth = 0; !line && yaml_parser_parse(&parser, &e);) {
+		yaml_event_type_t type = e.type;
+		size_t at = e.start_mark.line + 1;
+		yaml_event_delete(&e);
+		if (type == YAML_STREAM_END_EVENT)
+			break;
+		depth += type == YAML_MAPPING_START_EVENT || type == YAML_SEQUENCE_START_EVENT;
+		depth -= type == YAML_MAPPING_END_EVENT || type == YAML_SEQUENCE_END_EVENT;
+		line = depth > MAX_DEPTH ? at : 0;
+	}
+	yaml_parser_delete(&parser);
+	return line;
+}
+
 int config_scalars_check(const char *path, const char *text, size_t len, struct lb_err *reterr)
 {
 	yaml_parser_t parser;
 	yaml_document_t document;
+	size_t line = find_too_deep(text, len);
+	if (line)
+		return lb_err_set(reterr, "%s:%zu: no option is so deep", path, line);
 	if (!yaml_parser_initialize(&parser))
 		return lb_err_set(reterr, "%s: out of memory", path);
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);

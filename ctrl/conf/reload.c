@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 bool reload_applies(const char *field)
 {
@@ -40,10 +41,20 @@ static void apply(struct config *running, const struct config *new)
 	running->lame_duck_s = new->lame_duck_s;
 }
 
+// A FIFO would have the control thread wait for a writer.
+static struct config *load(const char *path, struct lb_err *reterr)
+{
+	struct stat s;
+	if (stat(path, &s) != 0 || S_ISREG(s.st_mode) || S_ISDIR(s.st_mode))
+		return config_load(path, reterr); // which says what is wrong
+	lb_err_set(reterr, "%s: is not a regular file", path);
+	return NULL;
+}
+
 void reload(struct config *running, const char *path, struct reload_report *ret)
 {
 	*ret = (struct reload_report){.applied = false};
-	struct config *new = config_load(path, &ret->err);
+	struct config *new = load(path, &ret->err);
 	if (!new) {
 		if (!ret->err.text[0])
 			lb_err_set(&ret->err, "out of memory");

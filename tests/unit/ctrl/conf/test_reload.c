@@ -203,6 +203,50 @@ static void of_a_wrong_file_nothing_is_taken(void **state)
 	config_free(c);
 }
 
+// OPS-287: a FIFO that nobody writes to, a device without an end, and a file that is too long.
+static void a_reload_waits_for_no_file(void **state)
+{
+	struct files *f = *state;
+	write_file(f->config, whole);
+	struct config *c = load(f);
+	unlink(f->config);
+	assert_int_equal(mkfifo(f->config, 0600), 0);
+	reload(c, f->config, &report);
+	assert_non_null(strstr(report.err.text, "/shunt.yaml: is not a regular file"));
+	unlink(f->config);
+	assert_int_equal(symlink("/dev/zero", f->config), 0);
+	reload(c, f->config, &report);
+	assert_non_null(strstr(report.err.text, "/shunt.yaml: is not a regular file"));
+	unlink(f->config);
+	write_file(f->config, whole);
+	assert_int_equal(truncate(f->config, CONFIG_MAX_LEN + 1), 0);
+	reload(c, f->config, &report);
+	assert_non_null(strstr(report.err.text, "/shunt.yaml: File too large"));
+	assert_int_equal(c->drain_s, 30);
+	config_free(c);
+}
+
+// OPS-289: a hundred thousand brackets took libyaml minutes.
+static void a_reload_takes_no_time_for_what_is_too_deep(void **state)
+{
+	struct files *f = *state;
+	enum { DEPTH = 100000 };
+	static char deep[2 * DEPTH + 16];
+	write_file(f->config, whole);
+	struct config *c = load(f);
+	int n = snprintf(deep, sizeof(deep), "workers:\n  ");
+	memset(deep + n, '[', DEPTH);
+	write_file(f->config, deep);
+	reload(c, f->config, &report);
+	assert_non_null(strstr(report.err.text, "/shunt.yaml:2: no option is so deep"));
+	for (int i = 0; i < DEPTH; i++)
+		memcpy(deep + n + 2 * (size_t)i, "- ", 2);
+	write_file(f->config, deep);
+	reload(c, f->config, &report);
+	assert_non_null(strstr(report.err.text, "/shunt.yaml:2: no option is so deep"));
+	config_free(c);
+}
+
 static void the_logs_file_is_opened_again_by_its_name(void **state)
 {
 	struct files *f = *state;
@@ -243,6 +287,22 @@ static void a_log_that_cannot_be_opened_again_is_tried_until_it_can(void **state
 	assert_non_null(strstr(read_file(f->log), "msg=\"after\""));
 }
 
+// OPS-287: a path that has become a FIFO which nobody reads.
+static void a_rotation_waits_for_no_reader(void **state)
+{
+	struct files *f = *state;
+	log_file_begin();
+	assert_int_equal(rename(f->log, f->moved), 0);
+	assert_int_equal(mkfifo(f->log, 0600), 0);
+	assert_false(log_file_reopen());
+	assert_int_equal(log_file_numbers().error, ENXIO);
+	log_info("meanwhile", "n=1");
+	assert_non_null(strstr(read_file(f->moved), "msg=\"meanwhile\""));
+	assert_int_equal(unlink(f->log), 0);
+	log_file_look();
+	assert_int_equal(log_file_numbers().error, 0);
+}
+
 static void a_log_that_is_no_file_stays(void **state)
 {
 	int pipes[2], before = dup(STDERR_FILENO);
@@ -265,6 +325,7 @@ static void a_log_that_is_no_file_stays(void **state)
 RUN_SUITE("ctrl/reload", CASE(differences_are_named_as_the_file_names_them),
 	CASE(nothing_different_is_nothing_to_do),
 	CASE(level_and_drain_follow_and_all_else_is_named), CASE(of_a_wrong_file_nothing_is_taken),
+	CASE(a_reload_waits_for_no_file), CASE(a_reload_takes_no_time_for_what_is_too_deep),
 	CASE(the_logs_file_is_opened_again_by_its_name),
 	CASE(a_log_that_cannot_be_opened_again_is_tried_until_it_can),
-	CASE(a_log_that_is_no_file_stays))
+	CASE(a_rotation_waits_for_no_reader), CASE(a_log_that_is_no_file_stays))
