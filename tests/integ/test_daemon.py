@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon as an operator meets it: checking a configuration, and leaving in order."""
 
+import os
 import signal
 import subprocess
 import time
@@ -195,6 +196,17 @@ def test_signals_at_the_start_are_kept_until_it_runs(make_world):
     said = ("nothing to do", "reopened", "name=SIGUSR2")
     wait_until(lambda: all(text in daemon.output() for text in said), 5, "a line for each")
     assert bed.run_h2load(requests=200).perfect
+
+
+def test_nothing_takes_the_place_of_a_closed_standard_stream(make_world):
+    """OPS-288: libgrpc opens a descriptor of its own before main()."""
+    bed = make_world().start().bed
+    bed.daemon.kill()
+    argv = ["bash", "-c", 'exec "$0" -c "$1" <&- >&-', SHUNTD, bed.lab.dir / "shunt.yaml"]
+    env = {"GRPC_XDS_BOOTSTRAP": str(EXAMPLE / "bootstrap.json")}
+    bed.daemon = bed.lab.start("lb", "closed", argv, env=env, cpu=None)
+    bed.wait_for_daemon()
+    assert {os.readlink(f"/proc/{bed.daemon.pid}/fd/{n}") for n in (0, 1)} == {"/dev/null"}
 
 
 @pytest.mark.ends_daemon
