@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -13,6 +14,15 @@ static void set_timeout(int fd, int which, int seconds)
 {
 	struct timeval timeout = {.tv_sec = seconds}; // 0 = for ever
 	setsockopt(fd, SOL_SOCKET, which, &timeout, sizeof(timeout));
+}
+
+// Who connects to what is no socket is refused, too, as is the empty path.
+static int why_refused(const char *path)
+{
+	struct stat s;
+	if (stat(path, &s) != 0)
+		return errno;
+	return S_ISSOCK(s.st_mode) ? ECONNREFUSED : ENOTSOCK;
 }
 
 static int dial(const char *path)
@@ -30,7 +40,7 @@ static int dial(const char *path)
 	set_timeout(fd, SO_SNDTIMEO, ASK_TIMEOUT_S);
 	if (connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0)
 		return fd;
-	int err = errno;
+	int err = errno == ECONNREFUSED ? why_refused(path) : errno;
 	close(fd);
 	errno = err;
 	return -1;
@@ -136,6 +146,8 @@ const char *ask_error(int error)
 		return "No such file or directory; does shuntd run? --socket names another one";
 	case ECONNREFUSED:
 		return "Connection refused; the shuntd that made it has ended";
+	case ENOTSOCK:
+		return "Not a socket; --socket names another one";
 	case EACCES:
 		return "Permission denied; it is for root, and for its group (stats.mode)";
 	default:

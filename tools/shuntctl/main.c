@@ -82,11 +82,14 @@ const char *argp_program_version = "shuntctl " SHUNT_VERSION;
 
 int main(int argc, char **argv)
 {
-	struct args args = {.command = {.socket = getenv("SHUNT_SOCKET")}};
+	struct args args = {.command = {.socket = NULL}};
 	std_out_watch("shuntctl", 2);
 	setlocale(LC_ALL, "");
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args);
+	const char *named = getenv("SHUNT_SOCKET");
+	if (!args.command.socket && named && named[0])
+		args.command.socket = named;
 	if (!args.command.socket)
 		args.command.socket = STATS_DEFAULT_SOCKET;
 	if (args.is_top)

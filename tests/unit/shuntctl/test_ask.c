@@ -79,6 +79,17 @@ static void nobody_at_all_is_an_error_that_says_what_to_look_at(void **state)
 		"No such file or directory; does shuntd run? --socket names another one");
 }
 
+// OPS-261: an empty path is what a script has whose variable is not set.
+static void what_is_no_socket_is_not_said_to_be_left_over(void **state)
+{
+	assert_null(ask_all("/dev/null", "show info"));
+	assert_string_equal(ask_error(errno), "Not a socket; --socket names another one");
+	assert_null(ask_all("/tmp", "show info"));
+	assert_int_equal(errno, ENOTSOCK);
+	assert_null(ask_all("", "show info"));
+	assert_int_equal(errno, ENOENT);
+}
+
 // OPS-261: a socket that a killed daemon has left.
 static void a_socket_without_a_listener_is_said_to_be_left_over(void **state)
 {
@@ -101,4 +112,5 @@ static void a_socket_without_a_listener_is_said_to_be_left_over(void **state)
 RUN_SUITE("shuntctl/ask", cmocka_unit_test(an_answer_comes_without_the_line_that_ends_it),
 	cmocka_unit_test(who_is_cut_for_a_newcomer_hears_why),
 	cmocka_unit_test(nobody_at_all_is_an_error_that_says_what_to_look_at),
+	cmocka_unit_test(what_is_no_socket_is_not_said_to_be_left_over),
 	cmocka_unit_test(a_socket_without_a_listener_is_said_to_be_left_over))
