@@ -214,6 +214,22 @@ static void look_at_state(const struct doctor_host *h, const char *folder)
 	}
 }
 
+// One with something in it stays, whoever serves, since it is somebody else's.
+static void look_at_ready(const struct doctor_host *h, const char *file)
+{
+	char path[PATH_MAX], folder[PATH_MAX];
+	struct stat st;
+	look_at_folder(h, "ready_file", look_folder(file, folder), false);
+	if (lstat(path_under(h->root, path, "%s", file), &st) != 0 ||
+		(S_ISREG(st.st_mode) && st.st_size == 0))
+		return;
+	doctor_find(h->report, DOCTOR_ERROR,
+		"ready_file: %s is there and no empty file; it stays, and scripts that look for it "
+		"take this host for ready",
+		file);
+	doctor_fix(h->report, "mv %s elsewhere, or another path", file);
+}
+
 void check_directory(const struct doctor_host *h)
 {
 	const struct config *c = h->config;
@@ -223,7 +239,6 @@ void check_directory(const struct doctor_host *h)
 	}
 	if (c->capture && c->capture->directory && c->capture->directory[0] == '/')
 		look_at_folder(h, "capture.directory", c->capture->directory, false);
-	char folder[PATH_MAX];
 	if (c->ready_file)
-		look_at_folder(h, "ready_file", look_folder(c->ready_file, folder), false);
+		look_at_ready(h, c->ready_file);
 }

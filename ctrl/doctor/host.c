@@ -74,8 +74,8 @@ const struct doctor_check doctor_checks[] = {
 	{"log-file", "`access_log.path`: whether what is there takes lines from this user",
 		DOCTOR_ERROR, check_log_file, false},
 	{"directory",
-		"`state_dir`, `capture.directory`: whether it is there and open to this user, and "
-		"the state a file",
+		"`state_dir`, `capture.directory`, `ready_file`: whether folders are open to "
+		"this user, and what is there ours",
 		DOCTOR_ERROR, check_directory, false},
 	{"clock-source", "whether the kernel's clock is a fast one", DOCTOR_WARNING,
 		check_clock_source, false},

@@ -321,6 +321,13 @@ static void state_is_a_folder(struct fixture *f)
 	fixture_make_folder(f, "/run/shunt/xds-state");
 }
 
+static void ready_file_is_anothers(struct fixture *f)
+{
+	static char file[] = "/run/shunt/ready";
+	f->config.ready_file = file;
+	fixture_write(f, file, "mine\n");
+}
+
 static void state_is_anothers(struct fixture *f)
 {
 	static char folder[] = "/run/shunt";
@@ -489,6 +496,8 @@ static const struct row rows[] = {
 		NULL, state_is_a_folder},
 	{"directory", WARN, "this user may not read /run/shunt/xds-state", "chown USER", NULL, NULL,
 		state_is_anothers},
+	{"directory", ERROR_, "/run/shunt/ready is there and no empty file", "mv /run/shunt/ready",
+		NULL, NULL, ready_file_is_anothers},
 	{"socket", ERROR_, "takeover_socket: there is no directory /run/nowhere/near", "mkdir -p",
 		NULL, NULL, no_folder_for_a_takeover},
 	{"clock-source", WARN, "the kernel's clock is hpet", "tsc",
@@ -525,7 +534,7 @@ static void expect(const struct row *r, const json_t *findings)
 	free(told);
 }
 
-// OPS-131, OPS-246, OPS-247
+// OPS-131, OPS-246, OPS-247, OPS-290
 static void each_planted_fault_is_named_with_its_fix_and_nothing_else_is(void **state)
 {
 	bool is_root = geteuid() == 0;
