@@ -32,7 +32,8 @@ void host_relay_give(struct host *h, uint32_t port, const struct rte_mbuf *m,
 		return;
 	if (cause->layer == LB_CAPTURE_TCP && cause->counter == TCP_drop_company)
 		give(h, port, false, m);
-	else if (cause->layer != LB_CAPTURE_TCP && net_foreign_is_for_all(frame, len))
+	else if ((cause->layer == LB_CAPTURE_NET && net_foreign_is_left(cause->counter)) ||
+		 (cause->layer != LB_CAPTURE_TCP && net_foreign_is_for_all(frame, len)))
 		give(h, port, true, m);
 }
 
@@ -41,7 +42,7 @@ static uint32_t send_from(struct host *h, enum relay_side side, uint32_t port)
 	uint8_t frame[MAX_FRAME];
 	enum relay_way way;
 	uint32_t n = 0;
-	for (; n < MAX_SENT; n++) {
+	for (; n < MAX_SENT && !port_queue_yield(h->queues[port]); n++) {
 		uint32_t len =
 			relay_end_take(h->relay, side, port, true, frame, sizeof(frame), &way);
 		if (!len)

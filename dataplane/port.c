@@ -4,6 +4,7 @@
 #include "dataplane/net/steer.h"
 #include "dataplane/port_bond.h"
 #include "dataplane/port_impl.h"
+#include "dataplane/port_stopgap.h"
 #include "dataplane/port_trunk.h"
 #include "dataplane/unplug.h"
 #include "lb/base/cacheline.h"
@@ -142,6 +143,7 @@ void port_free(struct port *port)
 	port_close(port, false);
 	if (was_open)
 		eal_settle();
+	port_stopgap_close(port);
 	port_claim_drop(&port->claim);
 	port_bond_free(port->bond);
 	port_trunk_leave(port);
@@ -235,6 +237,7 @@ static enum port_event lose(struct port *port, enum port_event event, uint64_t n
 {
 	if (port->bond)
 		(void)port_bond_watch(port, now_ns); // which of its members it was
+	port_stopgap_close(port);
 	become(port, PORT_GONE, now_ns);
 	port->status.mbps = 0;
 	port->stopping = true;
@@ -262,14 +265,18 @@ static void retry_later(struct port *port, uint64_t now_ns)
 // Workers let go first, then the kernel lets the device go: not opened again at once.
 static enum port_event let_go(struct port *port, uint64_t now_ns)
 {
-	if (!all_are(port, QUEUE_RESTS))
+	bool rests = all_are(port, QUEUE_RESTS);
+	if (!rests && !port->closing && !(port->leaves && port_stopgap_has_begun(port)))
 		return PORT_EVENT_NONE;
 	if (!port->closing)
 		begin_closing(port);
-	if (!is_closed(port))
+	// One that is to be opened again has no use for what stood in for it.
+	if (!is_closed(port) || (!rests && !port->leaves))
 		return PORT_EVENT_NONE;
 	end_closing(port);
 	port->stopping = false;
+	if (!port->leaves)
+		port_stopgap_close(port);
 	if (port->leaves && !port_why_stays(port))
 		port_relay_leave(port);
 	else if (port->leaves)
@@ -292,6 +299,9 @@ static void begin_to_leave(struct port *port)
 	} else if (all_are(port, QUEUE_RUNS)) {
 		port->stopping = true;
 		distrust(port);
+		if (port_stopgap_begin(port))
+			return;
+		port_stopgap_close(port);
 		port_pass_queues(port, QUEUE_STOPPING);
 	}
 }
@@ -424,6 +434,11 @@ enum port_event port_watch(struct port *port, uint64_t now_ns)
 	return event == PORT_EVENT_NONE ? watch_running(port, now_ns) : lose(port, event, now_ns);
 }
 
+void port_get_ready(struct port *port)
+{
+	port_stopgap_open(port);
+}
+
 void port_pass_on(struct port *port)
 {
 	port->leaves = !port->is_carried && !port->relayed;
@@ -438,8 +453,15 @@ bool port_is_passed_on(struct port *port, uint64_t now_ns)
 
 void port_take_back(struct port *port, uint64_t now_ns)
 {
+	bool has_begun = port->relayed || (port->leaves && port->stopping);
+	if (!has_begun)
+		port_stopgap_close(port);
 	if (!port->leaves && !port->relayed)
 		return;
+	if (port->stopgap) {
+		port->stopping = true;
+		port_pass_queues(port, QUEUE_STOPPING);
+	}
 	// One that is being closed is opened when it is.
 	if (port->relayed || port->stopping)
 		become(port, PORT_GONE, now_ns);

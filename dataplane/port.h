@@ -125,6 +125,9 @@ bool port_relay_name(const struct port_conf *, char ret[RELAY_MAX_NAME]);
 // card: one of a bond is gone, and the rest can't be closed, say. Static. Ask before each step:
 // while it is being closed, or is, it is NULL, since then nobody knows better.
 const char *port_why_stays(const struct port *);
+// The newer process has come, and may want the device: takes some milliseconds, so that less is to
+// do then. Undone by port_take_back().
+void port_get_ready(struct port *);
 // The newer process is to have the device: workers let go of it, it is closed, and they have what
 // the relay to that process brings from then on. Several devices at a time are closed side by side.
 // A trunk goes as one: what is said here is done to its carrier, and of the others to nobody.
@@ -188,6 +191,9 @@ bool port_queue_settle(struct port_queue *);
 
 // Where the worker's relays end, and the port's number there. Before the worker runs; borrowed.
 void port_queue_set_relay(struct port_queue *, struct relay_end *, uint32_t port);
+// Before a frame to send is taken from the newer process: true = that has the device by now, and
+// the queue, on which something stood in for it, is far from here on. Not so twice.
+bool port_queue_yield(struct port_queue *);
 // The relay through which the queue has its device; RELAY_NONE = it has one of its own, or none.
 enum relay_side port_queue_far(const struct port_queue *);
 // port_queue_rx() of a queue that is far, which is not live.

@@ -62,6 +62,7 @@ enum queue_phase {
 	QUEUE_STOPPING, // owned by the worker, which must release it
 	QUEUE_RESTS, // owned by ctrl
 	QUEUE_STARTING, // owned by the worker, which may start using it
+	QUEUE_SWAPPING, // owned by the worker, which is to take another device (port_stopgap.h)
 	// The device's end is ctrl's, and the worker uses a relay in its place (port_relay.c).
 	QUEUE_FAR,
 };
@@ -94,7 +95,12 @@ struct port_queue {
 	uint16_t unsent_len[PORT_MAX_UNSENT];
 	struct port_bond *bond; // the port's; NULL = none
 	bool is_lacp; // of that: its frames leave with ours, so there must be some
-	enum relay_side far; // while QUEUE_FAR
+	enum relay_side far; // while QUEUE_FAR, or once it yields
+	bool swaps; // takes what the device has left, and goes over to spare
+	bool yields; // to the relay, once the other process has the device (port_stopgap.h)
+	// Borrowed; has another device for it. w: ctrl (release), and the worker, once it has gone
+	// over (NULL, release); r: both (acquire).
+	const struct port_queue *spare;
 	uint32_t relay_port; // the port's number there
 	struct relay_end *relay; // borrowed; NULL = none
 	struct net_tap *tap; // borrowed; NULL = nobody copies what is sent
@@ -111,6 +117,7 @@ enum port_kind {
 
 struct port_bond;
 struct port_ring;
+struct port_stopgap;
 struct port_trunk;
 
 // Or a member of a bond, which is claimed, probed and closed likewise, and has no queues.
@@ -143,6 +150,8 @@ struct port {
 	uint32_t n_queues;
 	struct port_queue *queues; // owned
 	struct wait_fd_search search;
+	uint32_t xsk_map; // of AF_XDP, by which its sockets are found (xsk_map.h); 0 = not known
+	uint32_t first_queue; // of the interface, of ours
 	struct gso gso;
 	// The watch.
 	struct port_status status;
@@ -153,6 +162,7 @@ struct port {
 	bool stopping; // workers are releasing it, or it is being closed
 	bool leaves; // to the newer process, once it is closed
 	bool relayed; // another process has the device, or may take it
+	struct port_stopgap *stopgap; // owned; in place of the device; NULL = none
 	bool closing; // in a separate thread
 	pthread_t closer; // while closing
 	bool closed; // closing is complete; w: closer (release), r: ctrl (acquire)

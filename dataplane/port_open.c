@@ -10,6 +10,7 @@
 #include "dataplane/remedy.h"
 #include "dataplane/telemetry_socket.h"
 #include "dataplane/unplug.h"
+#include "dataplane/xsk_map.h"
 #include "lb/base/check.h"
 
 #include <rte_dev.h>
@@ -249,9 +250,16 @@ static int start(struct port *port, const struct port_conf *conf, struct lb_err 
 int port_open(struct port *port, struct lb_err *reterr)
 {
 	const struct port_conf *conf = &port->conf;
+	const char *first = strstr(conf->device, "start_queue=");
+	struct xsk_maps before;
+	bool is_xdp = port_is_driver(conf->device, "net_af_xdp");
+	if (is_xdp)
+		xsk_maps_list(&before);
 	int rc = port->bond ? port_bond_open(port, reterr) : port_probe(port, reterr);
 	if (rc == 0)
 		rc = configure(port, conf, reterr);
+	port->xsk_map = rc == 0 && is_xdp ? xsk_maps_find_new(&before) : 0;
+	port->first_queue = first ? (uint32_t)strtoul(first + strlen("start_queue="), NULL, 10) : 0;
 	if (rc == 0 && !port->bond)
 		port_reset_listen(port);
 	if (rc == 0)
@@ -265,7 +273,7 @@ static void close_devices(struct port *port, bool forget)
 		unplug_ignore(port->name, &port->asked_away);
 	port->listens = false;
 	port_reset_ignore(port);
-	for (uint32_t i = 0; i < port->n_queues; i++)
+	for (uint32_t i = 0; i < port->n_queues && !port->stopgap; i++)
 		ring_marks_close(&port->queues[i].marks); // a mapping would keep the socket
 	gso_release(&port->gso);
 	port->merged[0] = '\0';

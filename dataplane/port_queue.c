@@ -75,9 +75,16 @@ static void drop_unsent(struct port_queue *q)
 
 bool port_queue_settle(struct port_queue *q)
 {
-	enum queue_phase phase = phase_of(q);
+	uint32_t phase = phase_of(q);
 	if (phase == QUEUE_FAR) {
 		q->vlan = 0;
+		return false;
+	}
+	if (phase == QUEUE_SWAPPING) {
+		// Unless ctrl wants the queue back by now.
+		q->swaps = q->reads_apart = true;
+		(void)__atomic_compare_exchange_n(
+			&q->phase, &phase, QUEUE_RUNS, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 		return false;
 	}
 	drop_unsent(q);
@@ -147,6 +154,21 @@ static inline void count_received(struct port_queue *q, struct rte_mbuf *const *
 	counter_add(&q->counters[PORT_rx_bytes], bytes);
 }
 
+// Nothing is left in the device, to which nothing comes any more.
+static void go_over(struct port_queue *q)
+{
+	const struct port_queue *to = q->spare;
+	q->port_id = to->port_id;
+	q->wait_fd = to->wait_fd;
+	q->marks = to->marks;
+	q->reads_apart = to->reads_apart;
+	q->n_missed_before = q->counters[PORT_rx_missed];
+	q->n_socket_drops = 0;
+	q->swaps = false;
+	q->yields = true;
+	__atomic_store_n(&q->spare, NULL, __ATOMIC_RELEASE);
+}
+
 // A call of its own, so that a port of a network card without VLANs pays for none of it.
 static __attribute__((noinline)) uint32_t rx_apart(
 	struct port_queue *q, struct rte_mbuf **ret_frames)
@@ -155,6 +177,8 @@ static __attribute__((noinline)) uint32_t rx_apart(
 		return port_trunk_take(q, ret_frames);
 	uint16_t n = q->marks.map ? rx_marked(q, ret_frames)
 	                          : rte_eth_rx_burst(q->port_id, q->index, ret_frames, PORT_BURST);
+	if (n == 0 && q->swaps)
+		go_over(q);
 	if (n == 0)
 		return 0;
 	if (q->trunk)
@@ -177,6 +201,18 @@ void port_queue_set_relay(struct port_queue *q, struct relay_end *end, uint32_t 
 {
 	q->relay = end;
 	q->relay_port = port;
+}
+
+// Ctrl may want the queue back just then: its word stands.
+bool port_queue_yield(struct port_queue *q)
+{
+	uint32_t runs = QUEUE_RUNS;
+	if (!q->yields || !relay_end_has(q->relay, q->far, q->relay_port) ||
+		!relay_end_has_received(q->relay, q->far, q->relay_port))
+		return false;
+	q->yields = false;
+	return __atomic_compare_exchange_n(
+		&q->phase, &runs, QUEUE_FAR, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 enum relay_side port_queue_far(const struct port_queue *q)

@@ -223,7 +223,12 @@ void port_relay_leave(struct port *port)
 {
 	port_drop_claims(port);
 	port->status.state = PORT_UP; // as far as is known
-	go_far(port, RELAY_TO_NEWER);
+	if (!port->stopgap) {
+		go_far(port, RELAY_TO_NEWER);
+		return;
+	}
+	port->relayed = true; // its queues go far when they see that the newer one has it
+	port->leaves = false;
 }
 
 // Whether its queues are in use still. The driver does not tell that from other failures.

@@ -262,6 +262,19 @@ uint32_t relay_end_take(struct relay_end *e, enum relay_side side, uint32_t port
 	return 0;
 }
 
+bool relay_end_has_received(const struct relay_end *e, enum relay_side side, uint32_t port)
+{
+	const struct seen *s = &e->sides[side];
+	DCHECK(relay_end_has(e, side, port));
+	for (uint32_t w = e->worker; w < s->n_from; w += e->all->n_workers) {
+		enum relay_way way;
+		if (relay_cursor_peek(&s->in[port * LB_MAX_WORKERS + w], &way) &&
+			way != RELAY_TO_SEND)
+			return true;
+	}
+	return false;
+}
+
 void relay_end_count_unsent(struct relay_end *e)
 {
 	counter_add(&e->counters[RELAY_unsent], 1);

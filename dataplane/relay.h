@@ -47,6 +47,8 @@ bool relay_end_give(struct relay_end *, enum relay_side, uint32_t port, enum rel
 // way before it are dropped. Returns its length, 0 = there is none for now.
 uint32_t relay_end_take(struct relay_end *, enum relay_side, uint32_t port, bool to_send,
 	uint8_t *to, size_t room, enum relay_way *ret_way);
+// True if the next frame of one of its workers was received: that process has the device.
+bool relay_end_has_received(const struct relay_end *, enum relay_side, uint32_t port);
 // A frame that was taken could not be sent.
 void relay_end_count_unsent(struct relay_end *);
 struct counter_set relay_end_counters(const struct relay_end *);

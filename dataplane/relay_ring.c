@@ -91,3 +91,12 @@ int relay_cursor_take(struct relay_cursor *c, enum relay_way *ret_way, uint8_t *
 	__atomic_store_n(&head_of(c)->read, c->at, __ATOMIC_RELEASE);
 	return ok ? (int)len : -EPROTO;
 }
+
+bool relay_cursor_peek(const struct relay_cursor *c, enum relay_way *ret_way)
+{
+	uint32_t written = __atomic_load_n(&head_of(c)->written, __ATOMIC_ACQUIRE);
+	if (written == c->at)
+		return false;
+	*ret_way = (enum relay_way)__atomic_load_n(&slot_of(c)->way, __ATOMIC_RELAXED);
+	return true;
+}

@@ -47,3 +47,5 @@ uint32_t relay_cursor_room(struct relay_cursor *);
 // there is none; or -EPROTO: one was passed that is malformed, or too long for `to`.
 [[nodiscard]] int relay_cursor_take(
 	struct relay_cursor *, enum relay_way *ret_way, uint8_t *to, size_t room);
+// The way of the oldest frame, as the other end says, which stays. False = there is none.
+[[nodiscard]] bool relay_cursor_peek(const struct relay_cursor *, enum relay_way *ret_way);

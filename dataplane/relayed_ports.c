@@ -211,6 +211,9 @@ int relayed_ports_lend(void *relayed, uint32_t n_workers, int *ret_fd, struct lb
 			close(fd);
 		return lb_err_set(reterr, "out of memory for a relay");
 	}
+	for (uint32_t p = 0; p < r->n_ports; p++)
+		if (is_relayed(r, p))
+			port_get_ready(r->ports[p]);
 	*ret_fd = fd;
 	return 0;
 }

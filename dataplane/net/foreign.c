@@ -191,6 +191,11 @@ bool net_foreign_is_for_all(const uint8_t *frame, size_t len)
 	                              : l.payload[0] <= ICMP6_LAST_ERROR;
 }
 
+bool net_foreign_is_left(uint8_t dropped)
+{
+	return dropped == NET_icmp_ignored || dropped == NET_icmp6_ignored;
+}
+
 bool net_foreign_is_near(const uint8_t *frame, size_t len)
 {
 	if (len < ETH_HEADER)

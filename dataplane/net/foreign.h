@@ -34,6 +34,9 @@ bool net_foreign_is_near(const uint8_t *frame, size_t len);
 // the first: ARP, neighbor discovery and advertisements of routers, and errors of ICMP, which may
 // quote what it has sent.
 bool net_foreign_is_for_all(const uint8_t *frame, size_t len);
+// True if what was dropped so may be answered by that host: echo requests, while this one is
+// silent, and other messages of ICMP. dropped: a number in net_counters().
+bool net_foreign_is_left(uint8_t dropped);
 // Makes the checksum of a TCP segment or UDP datagram whose sender left it to hardware: its field
 // has the sum of the pseudo-header. Frames that have none stay as they are.
 void net_foreign_make_checksum(uint8_t *frame, size_t len);

@@ -175,7 +175,155 @@ static void a_queue_that_is_in_use_costs_mbufs_once_however_often_it_is_tried(vo
 	port_free(port);
 }
 
+static uint32_t n_sent, n_came; // frames of the peer's
+
+static void peer_sends(void)
+{
+	uint8_t frame[FRAME];
+	memset(frame, 0xfd, sizeof(frame));
+	assert_int_equal(send(peer, frame, sizeof(frame), 0), FRAME);
+	n_sent++;
+}
+
+// As a worker would.
+static void take_a_turn(struct port_queue *q)
+{
+	struct rte_mbuf *got[PORT_BURST];
+	if (!port_queue_is_live(q)) {
+		(void)port_queue_settle(q);
+		return;
+	}
+	uint32_t n = port_queue_rx(q, got);
+	for (uint32_t i = 0; i < n; i++)
+		n_came += rte_pktmbuf_mtod(got[i], uint8_t *)[0] == 0xfd;
+	port_queue_done(q, got, n);
+}
+
+// Frames come all the time: 50 wait when it begins.
+static void pass_on_under_load(struct port *port, struct port_queue *q)
+{
+	n_sent = n_came = 0;
+	for (int i = 0; i < 50; i++)
+		peer_sends();
+	port_pass_on(port);
+	for (int i = 0; !port_is_passed_on(port, now) && i < 10000; i++) {
+		peer_sends();
+		take_a_turn(q);
+		assert_int_not_equal(q->phase, QUEUE_RESTS);
+		usleep(1000);
+	}
+	assert_true(port_is_passed_on(port, now));
+	for (int i = 0; i < 50; i++) {
+		peer_sends();
+		take_a_turn(q);
+		usleep(1000);
+	}
+}
+
+static bool has_stopgap(void)
+{
+	uint16_t id;
+	return rte_eth_dev_get_port_by_name("net_af_packet_gap0", &id) == 0;
+}
+
+static const int same[NET_MAX_PORTS] = {0, -1, -1, -1, -1, -1, -1, -1};
+
+struct pair {
+	struct relays *ours, *its;
+	struct relay_end *end, *far;
+};
+
+static struct pair join(struct port_queue *q)
+{
+	static const struct relay_port there = {"net_af_xdp,iface=xdpa", {2}, 1500, 0};
+	struct pair p = {.ours = relays_new(1), .its = relays_new(1)};
+	struct relay_memory a, b;
+	struct lb_err err = {""};
+	p.end = relays_end(p.ours, 0);
+	p.far = relays_end(p.its, 0);
+	assert_int_equal(relay_memory_make(&a, &there, 1, 1, 1, &err), 0);
+	assert_int_equal(relay_memory_map(&b, a.fd, &err), 0);
+	assert_int_equal(relays_set(p.ours, RELAY_TO_NEWER, &a, same), 0);
+	assert_int_equal(relays_set(p.its, RELAY_TO_OLDER, &b, same), 0);
+	relay_end_follow(p.end);
+	relay_end_follow(p.far);
+	port_queue_set_relay(q, p.end, 0);
+	return p;
+}
+
+static void fl_124_frames_come_and_go_while_an_interface_changes_hands(void **state)
+{
+	struct port *port = open_port("net_af_xdp3,iface=xdpa");
+	struct port_queue *q = port_queue_of(port, 0);
+	take_a_turn(q);
+	port_get_ready(port);
+	assert_true(has_stopgap());
+	pass_on_under_load(port, q);
+	// The veth itself loses some when its XDP program goes.
+	assert_in_range(n_came, n_sent - n_sent / 10, n_sent);
+	expect_sends(q);
+	assert_int_equal(port_queue_far(q), RELAY_NONE);
+	port_free(port);
+	assert_false(has_stopgap());
+}
+
+static void fl_125_a_queue_goes_far_as_soon_as_the_newer_process_has_received(void **state)
+{
+	uint8_t frame[2048] = {0};
+	enum relay_way way;
+	struct port *port = open_port("net_af_xdp4,iface=xdpa");
+	struct port_queue *q = port_queue_of(port, 0);
+	struct pair p = join(q);
+	port_get_ready(port);
+	assert_true(relay_end_give(p.far, RELAY_TO_OLDER, 0, RELAY_RECEIVED, false, frame, FRAME));
+	assert_false(port_queue_yield(q)); // it has the interface
+	assert_int_equal(
+		relay_end_take(p.end, RELAY_TO_NEWER, 0, false, frame, sizeof(frame), &way), FRAME);
+	pass_on_under_load(port, q);
+	assert_true(relay_end_give(p.far, RELAY_TO_OLDER, 0, RELAY_TO_SEND, false, frame, FRAME));
+	assert_false(port_queue_yield(q));
+	assert_int_equal(
+		relay_end_take(p.end, RELAY_TO_NEWER, 0, true, frame, sizeof(frame), &way), FRAME);
+	assert_true(relay_end_give(p.far, RELAY_TO_OLDER, 0, RELAY_RECEIVED, false, frame, FRAME));
+	assert_true(port_queue_yield(q));
+	assert_int_equal(port_queue_far(q), RELAY_TO_NEWER);
+	struct rte_mbuf *got[PORT_BURST];
+	assert_int_equal(port_queue_rx_far(q, got), 1); // nothing is lost
+	rte_pktmbuf_free(got[0]);
+	port_free(port);
+	relays_free(p.ours);
+	relays_free(p.its);
+}
+
+static void fl_126_an_interface_comes_back_from_what_stood_in_for_it(void **state)
+{
+	struct port *port = open_port("net_af_xdp5,iface=xdpa");
+	struct port_queue *q = port_queue_of(port, 0);
+	port_get_ready(port);
+	port_take_back(port, now); // before anything else
+	assert_false(has_stopgap());
+	expect_sends(q);
+	port_get_ready(port);
+	pass_on_under_load(port, q);
+	port_take_back(port, now);
+	enum port_event event = PORT_EVENT_NONE;
+	for (int i = 0; event != PORT_EVENT_BACK && i < 1000; i++) {
+		take_a_turn(q);
+		event = port_watch(port, now += S / 100);
+		usleep(10000);
+	}
+	assert_int_equal(event, PORT_EVENT_BACK);
+	assert_false(has_stopgap());
+	assert_true(port_queue_settle(q));
+	expect_sends(q);
+	rte_pktmbuf_free(expect_receives(q));
+	port_free(port);
+}
+
 RUN_SUITE("dataplane/port_xdp",
 	cmocka_unit_test_setup(
 		an_interface_that_is_opened_many_times_has_mbufs_and_those_of_before_go, setup),
-	cmocka_unit_test(a_queue_that_is_in_use_costs_mbufs_once_however_often_it_is_tried))
+	cmocka_unit_test(a_queue_that_is_in_use_costs_mbufs_once_however_often_it_is_tried),
+	cmocka_unit_test(fl_124_frames_come_and_go_while_an_interface_changes_hands),
+	cmocka_unit_test(fl_125_a_queue_goes_far_as_soon_as_the_newer_process_has_received),
+	cmocka_unit_test(fl_126_an_interface_comes_back_from_what_stood_in_for_it))

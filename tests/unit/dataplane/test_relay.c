@@ -251,6 +251,23 @@ static void fl_103_what_was_received_is_not_sent_when_the_device_has_changed_han
 	disconnect();
 }
 
+static void fl_125_that_the_newer_process_has_the_device_shows_by_what_it_received(void **state)
+{
+	connect(1, 2);
+	struct relay_end *o = relays_end(older, 0), *n = relays_end(newer, 1);
+	assert_false(relay_end_has_received(o, RELAY_TO_NEWER, 0));
+	assert_true(give(n, RELAY_TO_OLDER, 1, RELAY_TO_SEND));
+	assert_true(give(n, RELAY_TO_OLDER, 1, RELAY_RECEIVED));
+	assert_false(relay_end_has_received(o, RELAY_TO_NEWER, 0)); // one to send is before it
+	assert_int_equal(take(o, RELAY_TO_NEWER, 0, true), FRAME);
+	assert_true(relay_end_has_received(o, RELAY_TO_NEWER, 0));
+	assert_true(relay_end_has_received(o, RELAY_TO_NEWER, 0)); // it stays
+	assert_int_equal(take(o, RELAY_TO_NEWER, 0, false), FRAME);
+	assert_false(relay_end_has_received(o, RELAY_TO_NEWER, 0));
+	assert_int_equal(count(o, "stale"), 0);
+	disconnect();
+}
+
 static void fl_104_what_finds_no_room_is_counted_and_copies_leave_half(void **state)
 {
 	connect(1, 1);
@@ -347,5 +364,6 @@ RUN_SUITE("dataplane/relay",
 	cmocka_unit_test(fl_104_all_workers_frames_are_taken_whatever_their_numbers),
 	cmocka_unit_test(fl_103_what_was_received_is_not_sent_when_the_device_has_changed_hands),
 	cmocka_unit_test(fl_104_what_finds_no_room_is_counted_and_copies_leave_half),
+	cmocka_unit_test(fl_125_that_the_newer_process_has_the_device_shows_by_what_it_received),
 	cmocka_unit_test(the_memory_goes_when_each_worker_has_left_it),
 	cmocka_unit_test(fl_108_memory_of_another_format_or_that_may_shrink_is_refused))

@@ -290,6 +290,25 @@ static void fl_103_neighbors_routers_and_errors_are_for_all(void **state)
 	assert_false(net_foreign_is_for_all(arp, 0));
 }
 
+static int drop_of(struct world *w, uint8_t type, uint8_t sum)
+{
+	uint8_t f[256], message[40] = {type, 0, sum, 0xff};
+	size_t n = make_ip(f, PEER, OURS, 1, message, sizeof(message));
+	(void)net_take_drop(w->net);
+	world_in(w, 0, f, n);
+	return net_take_drop(w->net);
+}
+
+static void fl_127_echo_requests_that_a_silent_host_leaves_are_anothers(void **state)
+{
+	struct world *w = *state;
+	assert_true(drop_of(w, 8, 0xf7) < 0); // it answers
+	net_set_silent(w->net, true);
+	int left = drop_of(w, 8, 0xf7), bad = drop_of(w, 8, 0xf6);
+	assert_true(left >= 0 && net_foreign_is_left((uint8_t)left));
+	assert_true(bad >= 0 && !net_foreign_is_left((uint8_t)bad));
+}
+
 // FL-24
 static void the_kernels_frames_leave_as_they_are(void **state)
 {
@@ -315,6 +334,7 @@ RUN_SUITE("net/foreign", IN_WORLD(what_we_serve_is_not_the_kernels, setup),
 	IN_WORLD(it_is_the_same_with_ip6, setup6),
 	IN_WORLD(a_checksum_that_was_left_to_hardware_is_made, setup),
 	cmocka_unit_test(fl_103_neighbors_routers_and_errors_are_for_all),
+	IN_WORLD(fl_127_echo_requests_that_a_silent_host_leaves_are_anothers, setup),
 	cmocka_unit_test(what_no_router_passes_on_is_of_the_link),
 	cmocka_unit_test(it_is_the_same_of_ip6_and_of_tagged_frames),
 	IN_WORLD(the_kernels_frames_leave_as_they_are, setup))
