@@ -55,10 +55,10 @@ static uint32_t send_from(struct host *h, enum relay_side side, uint32_t port)
 
 bool host_relay_send(struct host *h, uint32_t port)
 {
-	enum relay_side far = port_queue_far(h->queues[port]);
 	uint32_t n = 0;
+	// It may go far on the way.
 	for (enum relay_side s = 0; s < RELAY_N_SIDES; s++)
-		if (s != far && relay_end_has(h->relay, s, port))
+		if (s != port_queue_far(h->queues[port]) && relay_end_has(h->relay, s, port))
 			n += send_from(h, s, port);
 	return n > 0;
 }
