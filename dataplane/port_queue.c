@@ -321,6 +321,8 @@ uint32_t port_queue_flush_far(struct port_queue *q)
 	enum relay_side side = port_queue_far(q);
 	uint32_t sent = 0;
 	uint64_t bytes = 0;
+	if (phase_of(q) == QUEUE_SWAPPING)
+		return 0; // they leave in the next turn
 	// What has a tag yet was meant for the device.
 	for (; !q->vlan && sent < q->n_unsent && relay_end_has(q->relay, side, q->relay_port);
 		sent++) {

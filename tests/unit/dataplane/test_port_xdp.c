@@ -320,10 +320,31 @@ static void fl_126_an_interface_comes_back_from_what_stood_in_for_it(void **stat
 	port_free(port);
 }
 
+// FL-124
+static void a_batch_that_waits_when_an_interface_changes_hands_is_sent(void **state)
+{
+	struct port *port = open_port("net_af_xdp6,iface=xdpa");
+	struct port_queue *q = port_queue_of(port, 0);
+	struct net_device device = port_queue_device(q);
+	port_get_ready(port);
+	for (int i = 0; i < 10; i++) {
+		assert_non_null(device.reserve(device.ctx, FRAME));
+		device.send(device.ctx, FRAME);
+	}
+	port_pass_on(port);
+	assert_false(port_is_passed_on(port, now));
+	(void)port_queue_flush(q); // the turn ends
+	assert_int_equal(q->counters[PORT_tx_dropped], 0);
+	take_a_turn(q);
+	assert_int_equal(port_queue_flush(q), 10);
+	port_free(port);
+}
+
 RUN_SUITE("dataplane/port_xdp",
 	cmocka_unit_test_setup(
 		an_interface_that_is_opened_many_times_has_mbufs_and_those_of_before_go, setup),
 	cmocka_unit_test(a_queue_that_is_in_use_costs_mbufs_once_however_often_it_is_tried),
 	cmocka_unit_test(fl_124_frames_come_and_go_while_an_interface_changes_hands),
 	cmocka_unit_test(fl_125_a_queue_goes_far_as_soon_as_the_newer_process_has_received),
-	cmocka_unit_test(fl_126_an_interface_comes_back_from_what_stood_in_for_it))
+	cmocka_unit_test(fl_126_an_interface_comes_back_from_what_stood_in_for_it),
+	cmocka_unit_test(a_batch_that_waits_when_an_interface_changes_hands_is_sent))
