@@ -191,8 +191,9 @@ bool port_queue_settle(struct port_queue *);
 
 // Where the worker's relays end, and the port's number there. Before the worker runs; borrowed.
 void port_queue_set_relay(struct port_queue *, struct relay_end *, uint32_t port);
-// Before a frame to send is taken from the newer process: true = that has the device by now, and
-// the queue, on which something stood in for it, is far from here on. Not so twice.
+// Before a frame to send is taken from another process: true = none is to be taken, since the newer
+// one has the device by now. The queue, on which something stood in for it, is far from here on, or
+// soon: when it has taken what has come to that.
 bool port_queue_yield(struct port_queue *);
 // The relay through which the queue has its device; RELAY_NONE = it has one of its own, or none.
 enum relay_side port_queue_far(const struct port_queue *);

@@ -97,7 +97,9 @@ struct port_queue {
 	bool is_lacp; // of that: its frames leave with ours, so there must be some
 	enum relay_side far; // while QUEUE_FAR, or once it yields
 	bool swaps; // takes what the device has left, and goes over to spare
-	bool yields; // to the relay, once the other process has the device (port_stopgap.h)
+	// To the relay, once the other process has the device (port_stopgap.h): in so many turns
+	// at most; 0 = it does not.
+	uint32_t yields;
 	// Borrowed; has another device for it. w: ctrl (release), and the worker, once it has gone
 	// over (NULL, release); r: both (acquire).
 	const struct port_queue *spare;

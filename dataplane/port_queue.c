@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define N_TAKEN 16 // mbufs that a queue takes out of its pool at once
+// In which a stand-in's ring of 4096 frames has been read twice, whatever comes into it meanwhile.
+#define LAST_TURNS 64
 
 void port_drop_frame(void *frame)
 {
@@ -165,7 +167,7 @@ static void go_over(struct port_queue *q)
 	q->n_missed_before = q->counters[PORT_rx_missed];
 	q->n_socket_drops = 0;
 	q->swaps = false;
-	q->yields = true;
+	q->yields = LAST_TURNS;
 	__atomic_store_n(&q->spare, NULL, __ATOMIC_RELEASE);
 }
 
@@ -203,6 +205,11 @@ void port_queue_set_relay(struct port_queue *q, struct relay_end *end, uint32_t 
 	q->relay_port = port;
 }
 
+static bool has_frames(const struct port_queue *q)
+{
+	return q->marks.map && ring_marks_look(&q->marks, 1).n > 0;
+}
+
 // Ctrl may want the queue back just then: its word stands.
 bool port_queue_yield(struct port_queue *q)
 {
@@ -210,9 +217,13 @@ bool port_queue_yield(struct port_queue *q)
 	if (!q->yields || !relay_end_has(q->relay, q->far, q->relay_port) ||
 		!relay_end_has_received(q->relay, q->far, q->relay_port))
 		return false;
-	q->yields = false;
-	return __atomic_compare_exchange_n(
+	if (--q->yields && has_frames(q))
+		return true;
+	port_queue_flush(q); // with its tag, which the relay does not take
+	q->yields = 0;
+	(void)__atomic_compare_exchange_n(
 		&q->phase, &runs, QUEUE_FAR, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	return true;
 }
 
 enum relay_side port_queue_far(const struct port_queue *q)

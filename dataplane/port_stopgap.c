@@ -101,7 +101,8 @@ void port_stopgap_close(struct port *port)
 		return;
 	for (uint32_t i = 0; i < port->n_queues && s->begun; i++) {
 		struct port_queue *q = &port->queues[i];
-		q->yields = q->swaps = false;
+		q->yields = 0;
+		q->swaps = false;
 		q->wait_fd = -1;
 		q->spare = NULL;
 		q->reads_apart = q->wire_vlan;

@@ -340,6 +340,63 @@ static void a_batch_that_waits_when_an_interface_changes_hands_is_sent(void **st
 	port_free(port);
 }
 
+// FL-125
+static void a_queue_takes_what_came_to_its_stand_in_before_it_goes_far(void **state)
+{
+	uint8_t frame[FRAME] = {0};
+	struct port *port = open_port("net_af_xdp7,iface=xdpa");
+	struct port_queue *q = port_queue_of(port, 0);
+	struct net_device device = port_queue_device(q);
+	struct pair p = join(q);
+	port_get_ready(port);
+	pass_on_under_load(port, q);
+	while (ring_marks_look(&q->marks, 1).n)
+		take_a_turn(q);
+	assert_true(relay_end_give(p.far, RELAY_TO_OLDER, 0, RELAY_RECEIVED, false, frame, FRAME));
+	n_came = 0;
+	for (int i = 0; i < PORT_BURST; i++)
+		peer_sends();
+	usleep(10000);
+	q->vlan = 7;
+	assert_non_null(device.reserve(device.ctx, FRAME));
+	device.send(device.ctx, FRAME);
+	assert_true(port_queue_yield(q)); // not a frame to send is taken
+	assert_int_equal(port_queue_far(q), RELAY_NONE);
+	q->vlan = 0;
+	while (ring_marks_look(&q->marks, 1).n)
+		take_a_turn(q);
+	assert_int_equal(n_came, PORT_BURST);
+	assert_true(port_queue_yield(q));
+	assert_int_equal(port_queue_far(q), RELAY_TO_NEWER);
+	assert_int_equal(port_queue_unsent(q), 0); // it has a tag, which the relay does not take
+	assert_int_equal(q->counters[PORT_tx_dropped], 0);
+	port_free(port);
+	relays_free(p.ours);
+	relays_free(p.its);
+}
+
+// FL-125
+static void a_queue_that_is_never_empty_goes_far_all_the_same(void **state)
+{
+	uint8_t frame[FRAME] = {0};
+	struct port *port = open_port("net_af_xdp8,iface=xdpa");
+	struct port_queue *q = port_queue_of(port, 0);
+	struct pair p = join(q);
+	port_get_ready(port);
+	pass_on_under_load(port, q);
+	assert_true(relay_end_give(p.far, RELAY_TO_OLDER, 0, RELAY_RECEIVED, false, frame, FRAME));
+	uint32_t n_turns = 0;
+	for (; port_queue_far(q) == RELAY_NONE; n_turns++) {
+		peer_sends();
+		usleep(100);
+		assert_true(port_queue_yield(q));
+	}
+	assert_in_range(n_turns, 2, 100);
+	port_free(port);
+	relays_free(p.ours);
+	relays_free(p.its);
+}
+
 RUN_SUITE("dataplane/port_xdp",
 	cmocka_unit_test_setup(
 		an_interface_that_is_opened_many_times_has_mbufs_and_those_of_before_go, setup),
@@ -347,4 +404,6 @@ RUN_SUITE("dataplane/port_xdp",
 	cmocka_unit_test(fl_124_frames_come_and_go_while_an_interface_changes_hands),
 	cmocka_unit_test(fl_125_a_queue_goes_far_as_soon_as_the_newer_process_has_received),
 	cmocka_unit_test(fl_126_an_interface_comes_back_from_what_stood_in_for_it),
-	cmocka_unit_test(a_batch_that_waits_when_an_interface_changes_hands_is_sent))
+	cmocka_unit_test(a_batch_that_waits_when_an_interface_changes_hands_is_sent),
+	cmocka_unit_test(a_queue_takes_what_came_to_its_stand_in_before_it_goes_far),
+	cmocka_unit_test(a_queue_that_is_never_empty_goes_far_all_the_same))
