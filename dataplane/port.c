@@ -265,17 +265,17 @@ static void retry_later(struct port *port, uint64_t now_ns)
 // Workers let go first, then the kernel lets the device go: not opened again at once.
 static enum port_event let_go(struct port *port, uint64_t now_ns)
 {
-	bool rests = all_are(port, QUEUE_RESTS);
-	if (!rests && !port->closing && !(port->leaves && port_stopgap_has_begun(port)))
+	bool rests = all_are(port, QUEUE_RESTS), stands_in = port_stopgap_stands_in(port);
+	if (!rests && !port->closing && !stands_in)
 		return PORT_EVENT_NONE;
 	if (!port->closing)
 		begin_closing(port);
-	// One that is to be opened again has no use for what stood in for it.
-	if (!is_closed(port) || (!rests && !port->leaves))
+	// They may have been told to let go of what stands in when it was being closed already.
+	if (!is_closed(port) || (!rests && !stands_in))
 		return PORT_EVENT_NONE;
 	end_closing(port);
 	port->stopping = false;
-	if (!port->leaves)
+	if (!stands_in)
 		port_stopgap_close(port);
 	if (port->leaves && !port_why_stays(port))
 		port_relay_leave(port);
@@ -453,15 +453,9 @@ bool port_is_passed_on(struct port *port, uint64_t now_ns)
 
 void port_take_back(struct port *port, uint64_t now_ns)
 {
-	bool has_begun = port->relayed || (port->leaves && port->stopping);
-	if (!has_begun)
-		port_stopgap_close(port);
+	port_stopgap_end(port);
 	if (!port->leaves && !port->relayed)
 		return;
-	if (port->stopgap) {
-		port->stopping = true;
-		port_pass_queues(port, QUEUE_STOPPING);
-	}
 	// One that is being closed is opened when it is.
 	if (port->relayed || port->stopping)
 		become(port, PORT_GONE, now_ns);

@@ -13,13 +13,13 @@
 struct port_stopgap {
 	struct port port; // whose queues lend the others what they need of a device
 	char device[PORT_MAX_DEVICE];
-	bool begun;
+	bool begun, ended;
 };
 
 // Of a trunk the carrier sorts the frames of all: not worth it for a moment.
 static bool is_fit(const struct port *port)
 {
-	return port->opened && !port->stopgap && port->xsk_map && !port->trunk;
+	return !port->stopping && port->opened && !port->stopgap && port->xsk_map && !port->trunk;
 }
 
 static void free_stopgap(struct port_stopgap *s)
@@ -86,12 +86,26 @@ bool port_stopgap_begin(struct port *port)
 	return true;
 }
 
-bool port_stopgap_has_begun(const struct port *port)
+bool port_stopgap_stands_in(const struct port *port)
 {
 	for (uint32_t i = 0; i < port->n_queues; i++)
 		if (__atomic_load_n(&port->queues[i].spare, __ATOMIC_ACQUIRE))
 			return false;
-	return port->stopgap && port->stopgap->begun;
+	return port->stopgap && port->stopgap->begun && !port->stopgap->ended;
+}
+
+void port_stopgap_end(struct port *port)
+{
+	struct port_stopgap *s = port->stopgap;
+	if (!s || s->ended)
+		return;
+	if (!s->begun) {
+		port_stopgap_close(port);
+		return;
+	}
+	s->ended = true;
+	port->stopping = true;
+	port_pass_queues(port, QUEUE_STOPPING);
 }
 
 void port_stopgap_close(struct port *port)

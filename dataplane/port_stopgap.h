@@ -17,8 +17,11 @@ void port_stopgap_open(struct port *);
 // From now on frames come to it: workers take what has come to the device, and go over. False = it
 // is not there, and they have to let go of the device.
 bool port_stopgap_begin(struct port *);
-// True when all have gone over, so that the device can be closed.
-bool port_stopgap_has_begun(const struct port *);
+// True when all have gone over, so that the device can be closed, until it ends.
+bool port_stopgap_stands_in(const struct port *);
+// The device comes back: workers let go of what they have, and it can be closed then. Closes one
+// that has not begun.
+void port_stopgap_end(struct port *);
 // When workers have let go of it, or it has not begun. Takes some milliseconds. Without one
 // nothing.
 void port_stopgap_close(struct port *);

@@ -397,6 +397,53 @@ static void a_queue_that_is_never_empty_goes_far_all_the_same(void **state)
 	relays_free(p.its);
 }
 
+// While it is being closed. Returns when it is passed on.
+static void pass_on_again(struct port *port, struct port_queue *q)
+{
+	port_pass_on(port);
+	for (int i = 0; !port_is_passed_on(port, now) && i < 10000; i++) {
+		take_a_turn(q);
+		usleep(1000);
+	}
+	assert_true(port_is_passed_on(port, now));
+}
+
+static void fl_126_a_newer_process_may_fail_twice_while_an_interface_is_being_closed(void **state)
+{
+	struct port *port = open_port("net_af_xdp9,iface=xdpa");
+	struct port_queue *q = port_queue_of(port, 0);
+	port_get_ready(port);
+	port_pass_on(port);
+	for (int i = 0; !port->closing && i < 10000; i++) {
+		(void)port_is_passed_on(port, now);
+		take_a_turn(q);
+	}
+	assert_true(port->closing && port_queue_is_live(q));
+	port_take_back(port, now);
+	port_get_ready(port); // for another one
+	port_take_back(port, now);
+	assert_true(has_stopgap()); // the worker has it
+	port_get_ready(port);
+	pass_on_again(port, q);
+	assert_false(has_stopgap());
+	assert_int_equal(port_queue_far(q), RELAY_TO_NEWER);
+	port_free(port);
+}
+
+static void fl_126_an_interface_that_is_being_closed_gets_no_stand_in(void **state)
+{
+	struct port *port = open_port("net_af_xdp10,iface=xdpa");
+	struct port_queue *q = port_queue_of(port, 0);
+	port_pass_on(port);
+	assert_false(port_is_passed_on(port, now));
+	port_take_back(port, now);
+	port_get_ready(port);
+	assert_false(has_stopgap());
+	pass_on_again(port, q);
+	assert_int_equal(port_queue_far(q), RELAY_TO_NEWER);
+	port_free(port);
+}
+
 RUN_SUITE("dataplane/port_xdp",
 	cmocka_unit_test_setup(
 		an_interface_that_is_opened_many_times_has_mbufs_and_those_of_before_go, setup),
@@ -406,4 +453,6 @@ RUN_SUITE("dataplane/port_xdp",
 	cmocka_unit_test(fl_126_an_interface_comes_back_from_what_stood_in_for_it),
 	cmocka_unit_test(a_batch_that_waits_when_an_interface_changes_hands_is_sent),
 	cmocka_unit_test(a_queue_takes_what_came_to_its_stand_in_before_it_goes_far),
-	cmocka_unit_test(a_queue_that_is_never_empty_goes_far_all_the_same))
+	cmocka_unit_test(a_queue_that_is_never_empty_goes_far_all_the_same),
+	cmocka_unit_test(fl_126_a_newer_process_may_fail_twice_while_an_interface_is_being_closed),
+	cmocka_unit_test(fl_126_an_interface_that_is_being_closed_gets_no_stand_in))
