@@ -247,24 +247,53 @@ static int start(struct port *port, const struct port_conf *conf, struct lb_err 
 	return rc < 0 ? port_blame(reterr, port, "does not take its VLANs", rc) : 0;
 }
 
+static void know_map(struct port *port, const struct xsk_maps *before)
+{
+	const char *first = strstr(port->conf.device, "start_queue=");
+	port->xsk_map = xsk_maps_find_new(before);
+	port->first_queue = first ? (uint32_t)strtoul(first + strlen("start_queue="), NULL, 10) : 0;
+}
+
+// To start a device waits for the kernel's lock of all interfaces, which others may hold for long,
+// and no worker reads the sockets before: meanwhile the older process goes on with the frames
+// (port_stopgap.h). True = they have to be let in.
+static bool keep_frames_out(const struct port *port)
+{
+	for (uint16_t i = 0; i < port->n_queues; i++)
+		if (wait_fd_find(&port->search, port->id, i) < 0)
+			return false;
+	// Where it cannot be done, they wait.
+	return port->relayed && port->xsk_map &&
+	       xsk_map_empty(port->xsk_map, port->first_queue, port->n_queues) == 0;
+}
+
+static int let_frames_in(const struct port *port, struct lb_err *reterr)
+{
+	int rc = 0;
+	for (uint32_t i = 0; rc == 0 && i < port->n_queues; i++)
+		rc = xsk_map_put(port->xsk_map, port->first_queue + i, port->queues[i].wait_fd);
+	return rc < 0 ? port_blame(reterr, port, "cannot be given its frames", rc) : 0;
+}
+
 int port_open(struct port *port, struct lb_err *reterr)
 {
 	const struct port_conf *conf = &port->conf;
-	const char *first = strstr(conf->device, "start_queue=");
 	struct xsk_maps before;
 	bool is_xdp = port_is_driver(conf->device, "net_af_xdp");
 	if (is_xdp)
 		xsk_maps_list(&before);
+	port->xsk_map = 0;
 	int rc = port->bond ? port_bond_open(port, reterr) : port_probe(port, reterr);
 	if (rc == 0)
 		rc = configure(port, conf, reterr);
-	port->xsk_map = rc == 0 && is_xdp ? xsk_maps_find_new(&before) : 0;
-	port->first_queue = first ? (uint32_t)strtoul(first + strlen("start_queue="), NULL, 10) : 0;
+	if (rc == 0 && is_xdp)
+		know_map(port, &before);
+	bool are_out = rc == 0 && is_xdp && keep_frames_out(port);
 	if (rc == 0 && !port->bond)
 		port_reset_listen(port);
 	if (rc == 0)
 		rc = start(port, conf, reterr);
-	return rc;
+	return rc == 0 && are_out ? let_frames_in(port, reterr) : rc;
 }
 
 static void close_devices(struct port *port, bool forget)

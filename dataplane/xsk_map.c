@@ -77,6 +77,14 @@ static int find_fd(uint32_t id)
 	return found;
 }
 
+int xsk_map_put(uint32_t id, uint32_t queue, int socket)
+{
+	int fd = id ? find_fd(id) : -1;
+	union bpf_attr attr = {
+		.map_fd = (uint32_t)fd, .key = (uintptr_t)&queue, .value = (uintptr_t)&socket};
+	return fd < 0 ? -ENOENT : bpf(BPF_MAP_UPDATE_ELEM, &attr);
+}
+
 int xsk_map_empty(uint32_t id, uint32_t first_queue, uint32_t n)
 {
 	int fd = id ? find_fd(id) : -1, rc = fd < 0 ? -ENOENT : 0;

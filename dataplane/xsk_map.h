@@ -20,3 +20,5 @@ uint32_t xsk_maps_find_new(const struct xsk_maps *before);
 // Of n queues, from the first of all: their frames go on to the kernel's stack. Returns 0 or
 // -errno; -ENOENT: the process has no such map.
 [[nodiscard]] int xsk_map_empty(uint32_t id, uint32_t first_queue, uint32_t n);
+// Of a queue: from now on they come to that socket, which has it. Errors as above.
+[[nodiscard]] int xsk_map_put(uint32_t id, uint32_t queue, int socket);

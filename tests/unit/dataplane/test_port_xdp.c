@@ -226,6 +226,29 @@ static bool has_stopgap(void)
 	return rte_eth_dev_get_port_by_name("net_af_packet_gap0", &id) == 0;
 }
 
+static int heard = -1; // a packet socket of the interface, while a device is started
+static int n_heard;
+
+int __real_rte_eth_dev_start(uint16_t id);
+int __wrap_rte_eth_dev_start(uint16_t id);
+
+int __wrap_rte_eth_dev_start(uint16_t id)
+{
+	uint8_t frame[FRAME];
+	int rc = __real_rte_eth_dev_start(id);
+	if (heard < 0)
+		return rc;
+	while (recv(heard, frame, sizeof(frame), MSG_DONTWAIT) > 0)
+		;
+	peer_sends();
+	for (int i = 0; i < 100 && !n_heard; i++) {
+		usleep(1000);
+		n_heard += recv(heard, frame, sizeof(frame), MSG_DONTWAIT) == FRAME &&
+		           frame[0] == 0xfd;
+	}
+	return rc;
+}
+
 static const int same[NET_MAX_PORTS] = {0, -1, -1, -1, -1, -1, -1, -1};
 
 struct pair {
@@ -444,6 +467,32 @@ static void fl_126_an_interface_that_is_being_closed_gets_no_stand_in(void **sta
 	port_free(port);
 }
 
+static void fl_128_a_newer_process_has_frames_when_its_workers_can_read_them(void **state)
+{
+	static const struct relay_port there = {"net_af_xdp,iface=xdpa", {2}, 1500, 0};
+	struct port_conf conf = {.device = "net_af_xdp11,iface=xdpa",
+		.n_queues = 1,
+		.n_mbufs = N_MBUFS,
+		.relayed = &there};
+	struct sockaddr_ll address = {.sll_family = AF_PACKET,
+		.sll_protocol = htons(ETH_P_ALL),
+		.sll_ifindex = (int)interface_find("xdpa")};
+	struct lb_err err = {""};
+	if (peer < 0)
+		skip();
+	struct port *port = port_new(&conf, &err);
+	assert_non_null(port);
+	heard = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
+	assert_int_equal(bind(heard, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(port_take(port, &err), 0);
+	close(heard);
+	heard = -1;
+	assert_int_equal(n_heard, 1); // the older one's, if it had a socket there
+	assert_true(port_queue_settle(port_queue_of(port, 0)));
+	rte_pktmbuf_free(expect_receives(port_queue_of(port, 0)));
+	port_free(port);
+}
+
 RUN_SUITE("dataplane/port_xdp",
 	cmocka_unit_test_setup(
 		an_interface_that_is_opened_many_times_has_mbufs_and_those_of_before_go, setup),
@@ -455,4 +504,5 @@ RUN_SUITE("dataplane/port_xdp",
 	cmocka_unit_test(a_queue_takes_what_came_to_its_stand_in_before_it_goes_far),
 	cmocka_unit_test(a_queue_that_is_never_empty_goes_far_all_the_same),
 	cmocka_unit_test(fl_126_a_newer_process_may_fail_twice_while_an_interface_is_being_closed),
-	cmocka_unit_test(fl_126_an_interface_that_is_being_closed_gets_no_stand_in))
+	cmocka_unit_test(fl_126_an_interface_that_is_being_closed_gets_no_stand_in),
+	cmocka_unit_test(fl_128_a_newer_process_has_frames_when_its_workers_can_read_them))
