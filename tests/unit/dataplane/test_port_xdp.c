@@ -19,6 +19,7 @@
 #define FRAME 100
 #define N_MBUFS 4096
 #define N_OPENINGS 5
+#define N_TRIES 400 // in all, 20 ms apart
 
 static uint64_t now;
 static int peer = -1;
@@ -49,16 +50,26 @@ static int setup(void **state)
 	return 0;
 }
 
-// A name of its own each time: DPDK keeps those of devices that a process has had.
-static struct port *open_port(const char *device)
+// A name of its own each time: DPDK keeps those of devices that a process has had. Again while the
+// kernel has not freed the queue that was closed last.
+static struct port *open_port(const char *interface)
 {
-	struct port_conf conf = {.device = device, .n_queues = 1, .n_mbufs = N_MBUFS};
+	static char names[N_TRIES][32]; // borrowed by ports
+	static unsigned n_names;
+	struct port *port = NULL;
 	struct lb_err err = {""};
 	if (peer < 0)
 		skip();
-	struct port *port = port_new(&conf, &err);
-	assert_string_equal(err.text, "");
-	assert_non_null(port);
+	while (!port && n_names < N_TRIES) {
+		char *name = names[n_names++];
+		snprintf(name, sizeof(names[0]), "net_af_xdp%u,iface=%s", 100 + n_names, interface);
+		struct port_conf conf = {.device = name, .n_queues = 1, .n_mbufs = N_MBUFS};
+		port = port_new(&conf, &err);
+		if (!port)
+			usleep(20000);
+	}
+	if (!port)
+		fail_msg("%s", err.text);
 	return port;
 }
 
@@ -126,7 +137,7 @@ static void pass_on_and_take_back(struct port *port, struct port_queue *q)
 // FL-120
 static void an_interface_that_is_opened_many_times_has_mbufs_and_those_of_before_go(void **state)
 {
-	struct port *port = open_port("net_af_xdp0,iface=xdpa");
+	struct port *port = open_port("xdpa");
 	struct port_queue *q = port_queue_of(port, 0);
 	struct rte_mbuf *held[N_OPENINGS];
 	for (int i = 0; i < N_OPENINGS; i++) {
@@ -154,7 +165,7 @@ static void an_interface_that_is_opened_many_times_has_mbufs_and_those_of_before
 // FL-120
 static void a_queue_that_is_in_use_costs_mbufs_once_however_often_it_is_tried(void **state)
 {
-	struct port *port = open_port("net_af_xdp1,iface=xdpc");
+	struct port *port = open_port("xdpc");
 	static struct port_queue queue;
 	struct port other = {
 		.conf = {.device = "net_af_xdp2,iface=xdpc", .n_queues = 1, .n_mbufs = N_MBUFS},
@@ -276,7 +287,7 @@ static struct pair join(struct port_queue *q)
 
 static void fl_124_frames_come_and_go_while_an_interface_changes_hands(void **state)
 {
-	struct port *port = open_port("net_af_xdp3,iface=xdpa");
+	struct port *port = open_port("xdpa");
 	struct port_queue *q = port_queue_of(port, 0);
 	take_a_turn(q);
 	port_get_ready(port);
@@ -294,7 +305,7 @@ static void fl_125_a_queue_goes_far_as_soon_as_the_newer_process_has_received(vo
 {
 	uint8_t frame[2048] = {0};
 	enum relay_way way;
-	struct port *port = open_port("net_af_xdp4,iface=xdpa");
+	struct port *port = open_port("xdpa");
 	struct port_queue *q = port_queue_of(port, 0);
 	struct pair p = join(q);
 	port_get_ready(port);
@@ -320,7 +331,7 @@ static void fl_125_a_queue_goes_far_as_soon_as_the_newer_process_has_received(vo
 
 static void fl_126_an_interface_comes_back_from_what_stood_in_for_it(void **state)
 {
-	struct port *port = open_port("net_af_xdp5,iface=xdpa");
+	struct port *port = open_port("xdpa");
 	struct port_queue *q = port_queue_of(port, 0);
 	port_get_ready(port);
 	port_take_back(port, now); // before anything else
@@ -346,7 +357,7 @@ static void fl_126_an_interface_comes_back_from_what_stood_in_for_it(void **stat
 // FL-124
 static void a_batch_that_waits_when_an_interface_changes_hands_is_sent(void **state)
 {
-	struct port *port = open_port("net_af_xdp6,iface=xdpa");
+	struct port *port = open_port("xdpa");
 	struct port_queue *q = port_queue_of(port, 0);
 	struct net_device device = port_queue_device(q);
 	port_get_ready(port);
@@ -367,7 +378,7 @@ static void a_batch_that_waits_when_an_interface_changes_hands_is_sent(void **st
 static void a_queue_takes_what_came_to_its_stand_in_before_it_goes_far(void **state)
 {
 	uint8_t frame[FRAME] = {0};
-	struct port *port = open_port("net_af_xdp7,iface=xdpa");
+	struct port *port = open_port("xdpa");
 	struct port_queue *q = port_queue_of(port, 0);
 	struct net_device device = port_queue_device(q);
 	struct pair p = join(q);
@@ -402,7 +413,7 @@ static void a_queue_takes_what_came_to_its_stand_in_before_it_goes_far(void **st
 static void a_queue_that_is_never_empty_goes_far_all_the_same(void **state)
 {
 	uint8_t frame[FRAME] = {0};
-	struct port *port = open_port("net_af_xdp8,iface=xdpa");
+	struct port *port = open_port("xdpa");
 	struct port_queue *q = port_queue_of(port, 0);
 	struct pair p = join(q);
 	port_get_ready(port);
@@ -433,7 +444,7 @@ static void pass_on_again(struct port *port, struct port_queue *q)
 
 static void fl_126_a_newer_process_may_fail_twice_while_an_interface_is_being_closed(void **state)
 {
-	struct port *port = open_port("net_af_xdp9,iface=xdpa");
+	struct port *port = open_port("xdpa");
 	struct port_queue *q = port_queue_of(port, 0);
 	port_get_ready(port);
 	port_pass_on(port);
@@ -455,7 +466,7 @@ static void fl_126_a_newer_process_may_fail_twice_while_an_interface_is_being_cl
 
 static void fl_126_an_interface_that_is_being_closed_gets_no_stand_in(void **state)
 {
-	struct port *port = open_port("net_af_xdp10,iface=xdpa");
+	struct port *port = open_port("xdpa");
 	struct port_queue *q = port_queue_of(port, 0);
 	port_pass_on(port);
 	assert_false(port_is_passed_on(port, now));
