@@ -138,8 +138,10 @@ class Answer:
     label: str
     text: bytes
     opens: bool  # for us
-    core: str = ""  # why gRPC C-core sees it differently; "" = it does not
-    go: str | None = ""  # None: it depends, since it takes bytes from behind for a body, if they are there already
+    # Why gRPC C-core and Go see it differently; "" = they do not. None: it depends, since they take bytes from behind
+    # for a body, if they are there already.
+    core: str | None = ""
+    go: str | None = ""
     envoy: str = ""
     behind: bool = False  # what the backend says first is sent with the answer, in one piece
 
@@ -156,7 +158,7 @@ ANSWERS = (
     Answer("HTTP/1.0", b"HTTP/1.0 200 OK\r\nProxy-agent: x\r\n\r\n", True),
     Answer("the backend's first bytes in one piece with it", b"HTTP/1.1 200 OK\r\n\r\n", True, behind=True),
     status(b"200 a length", b"Content-Length: 5\r\n", opens=True, go=None),
-    status(b"200 chunks", b"Transfer-Encoding: chunked\r\n", opens=True, go=None),
+    status(b"200 chunks", b"Transfer-Encoding: chunked\r\n", opens=True, core=None, go=None),
     status(b"200 long", b"X-Long: " + b"a" * 4000 + b"\r\n", opens=True, envoy="2000 bytes are too many"),
     status(b"204 No Content", opens=True, go=ONLY_200, envoy=ONLY_200),
     status(b"299 x", opens=True, go=ONLY_200, envoy=ONLY_200),
