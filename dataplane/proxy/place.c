@@ -27,6 +27,10 @@
 // Whoever asks for a place has its source's part of the turn charged with the looks (work.h).
 #define LOOKS 32
 #define LOOK_COST 64
+// Who has next to nothing is looked for longer: places that were just taken lie side by side, and
+// none of those gives way yet.
+#define FEW 8
+#define LOOKS_OF_FEW 512
 
 // Its input is taken as it comes, but for what it does not take itself.
 static bool may_send(const struct proxy_client *c)
@@ -175,8 +179,9 @@ static struct proxy_request *choose(
 	struct proxy_request *chosen = NULL;
 	uint32_t n_looks = 0;
 	// Nobody comes in beyond a limit that has been lowered.
+	uint32_t most = n_own < FEW ? LOOKS_OF_FEW : LOOKS;
 	bool is_over = list_empty(list) || lb_breaker_in_flight(b) > layer->max_requests;
-	for (; !is_over && n_looks < LOOKS; n_looks++) {
+	for (; !is_over && n_looks < most && !(chosen && n_looks >= LOOKS); n_looks++) {
 		struct list_link *l = next;
 		struct proxy_request *r = request_of(l);
 		next = l->next;

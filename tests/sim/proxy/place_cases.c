@@ -248,6 +248,21 @@ static void th_131_sources_of_one_size_take_nothing_from_each_other(void **state
 	abandon(w);
 }
 
+// TH-132: places that were just taken lie side by side, and refusals bring them to the front.
+static void th_132_who_has_nothing_is_looked_for_beyond_places_just_taken(void **state)
+{
+	for (uint32_t n_refused = 1; n_refused <= 10; n_refused++) {
+		struct world *w = world_of(30);
+		fill(w, 22);
+		world_run(w, SECOND);
+		for (uint32_t i = 22; i < 30; i++)
+			grab(w, i, EACH);
+		grab(w, 0, n_refused); // nobody has more than it
+		check_victim(w, LAST);
+		abandon(w);
+	}
+}
+
 // Half of the places are held by requests that may never give way, the others by those that might.
 static struct world *full_world(struct ask *honest[4])
 {
@@ -588,6 +603,7 @@ RUN_SUITE("proxy/place", CASE(th_129_a_body_that_pauses_for_long_is_judged_anew)
 	CASE(th_130_nor_do_bodies_that_trickle), CASE(th_130_whoever_holds_most_gives_way),
 	CASE(th_130_nobody_comes_in_beyond_the_limit),
 	CASE(th_131_sources_of_one_size_take_nothing_from_each_other),
+	CASE(th_132_who_has_nothing_is_looked_for_beyond_places_just_taken),
 	CASE(th_130_honest_requests_at_a_full_breaker_live),
 	CASE(th_130_nothing_gives_way_that_waits_for_its_backend),
 	CASE(th_130_nor_a_body_that_its_backend_does_not_take),
