@@ -181,7 +181,7 @@ static struct proxy_request *choose(
 	// Nobody comes in beyond a limit that has been lowered.
 	uint32_t most = n_own < FEW ? LOOKS_OF_FEW : LOOKS;
 	bool is_over = list_empty(list) || lb_breaker_in_flight(b) > layer->max_requests;
-	for (; !is_over && n_looks < most && !(chosen && n_looks >= LOOKS); n_looks++) {
+	for (; !is_over && n_looks < (chosen ? LOOKS : most); n_looks++) {
 		struct list_link *l = next;
 		struct proxy_request *r = request_of(l);
 		next = l->next;
