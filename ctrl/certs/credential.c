@@ -138,7 +138,7 @@ static int set_matcher(
 
 // What a call borrows of this is owned here.
 struct loan {
-	struct cert_file roots;
+	struct whole_file roots;
 	char *crls;
 	struct tlshs_bundle *bundles;
 	struct str *names;
@@ -146,15 +146,10 @@ struct loan {
 
 static void loan_fini(struct loan *l)
 {
-	cert_file_fini(&l->roots);
+	whole_file_fini(&l->roots);
 	free(l->crls);
 	free(l->bundles);
 	free(l->names);
-}
-
-static struct str bytes_of(const struct cert_file *f)
-{
-	return (struct str){f->p, f->len};
 }
 
 // One without CAs trusts nobody, as one that is not there.
@@ -183,7 +178,7 @@ static int lend_trust(const struct credential_want *w, const struct credential_p
 	if (w->ca && p->ca->has_bundles)
 		return lend_bundles(&p->ca->bundles, l, conf, err);
 	if (w->ca) {
-		conf->ca_pem = bytes_of(&p->ca->ca);
+		conf->ca_pem = whole_file_bytes(&p->ca->ca);
 		return conf->ca_pem.len
 		               ? 0
 		               : lb_err_set(
@@ -191,8 +186,8 @@ static int lend_trust(const struct credential_want *w, const struct credential_p
 	}
 	if (!w->system_roots)
 		return 0;
-	int rc = cert_file_read(p->system_roots, false, &l->roots, err);
-	conf->ca_pem = bytes_of(&l->roots);
+	int rc = whole_file_read(p->system_roots, false, &l->roots, err);
+	conf->ca_pem = whole_file_bytes(&l->roots);
 	if (rc == -ENOMEM)
 		return no_memory(err);
 	if (rc)
@@ -241,8 +236,8 @@ static int lend_identity(const struct credential_want *w, const struct credentia
 	if (!p->identity)
 		return lb_err_set(
 			err, "certificate provider \"%.64s\": has nothing yet", w->identity);
-	conf->certificate_pem = bytes_of(&p->identity->cert);
-	conf->key_pem = bytes_of(&p->identity->key);
+	conf->certificate_pem = whole_file_bytes(&p->identity->cert);
+	conf->key_pem = whole_file_bytes(&p->identity->key);
 	return conf->certificate_pem.len
 	               ? 0
 	               : lb_err_set(err, "certificate provider \"%.64s\": has no certificate",

@@ -16,13 +16,13 @@ static void file_fini(struct cert_crl_file *f)
 {
 	free(f->name);
 	free(f->issuers);
-	cert_file_fini(&f->pem);
+	whole_file_fini(&f->pem);
 }
 
 static int load_file(
 	const char *path, const char *name, struct cert_crl_file *f, struct lb_err *err)
 {
-	int rc = cert_file_read(path, false, &f->pem, err);
+	int rc = whole_file_read(path, false, &f->pem, err);
 	if (rc)
 		return rc;
 	int n = cert_crls_read(

@@ -3,14 +3,14 @@
 // Thread: any; it waits for the file system.
 #pragma once
 
-#include "ctrl/certs/file.h"
+#include "ctrl/base/whole_file.h"
 #include "lb/base/err.h"
 
 #include <stdint.h>
 
 struct cert_crl_file {
 	char *name; // in the directory
-	struct cert_file pem;
+	struct whole_file pem;
 	char *issuers;
 	int64_t next_update_s; // the first of them; 0 = none says
 	uint32_t n_crls;

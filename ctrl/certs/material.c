@@ -7,11 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct str bytes_of(const struct cert_file *f)
-{
-	return (struct str){f->p, f->len};
-}
-
 // Names the field and its path in an error.
 static int at_file(int rc, const char *field, const char *path, struct lb_err *err)
 {
@@ -20,36 +15,36 @@ static int at_file(int rc, const char *field, const char *path, struct lb_err *e
 
 static int load_cert(const char *path, struct cert_material *m, struct lb_err *err)
 {
-	int rc = cert_file_read(path, false, &m->cert, err);
+	int rc = whole_file_read(path, false, &m->cert, err);
 	if (!rc)
-		rc = cert_list_read(bytes_of(&m->cert), &m->chain, err);
+		rc = cert_list_read(whole_file_bytes(&m->cert), &m->chain, err);
 	return at_file(rc, "certificate_file", path, err);
 }
 
 static int load_key(const char *path, struct cert_material *m, struct lb_err *err)
 {
-	int rc = cert_file_read(path, true, &m->key, err);
+	int rc = whole_file_read(path, true, &m->key, err);
 	if (!rc)
-		rc = cert_key_check(bytes_of(&m->key), err);
+		rc = cert_key_check(whole_file_bytes(&m->key), err);
 	if (!rc)
-		rc = cert_key_match(bytes_of(&m->key), bytes_of(&m->cert), err);
+		rc = cert_key_match(whole_file_bytes(&m->key), whole_file_bytes(&m->cert), err);
 	return at_file(rc, "private_key_file", path, err);
 }
 
 static int load_ca(const char *path, struct cert_material *m, struct lb_err *err)
 {
-	int rc = cert_file_read(path, false, &m->ca, err);
+	int rc = whole_file_read(path, false, &m->ca, err);
 	if (!rc)
-		rc = cert_list_read(bytes_of(&m->ca), &m->cas, err);
+		rc = cert_list_read(whole_file_bytes(&m->ca), &m->cas, err);
 	return at_file(rc, "ca_certificate_file", path, err);
 }
 
 static int load_spiffe(const char *path, struct cert_material *m, struct lb_err *err)
 {
 	m->has_bundles = true;
-	int rc = cert_file_read(path, false, &m->spiffe, err);
+	int rc = whole_file_read(path, false, &m->spiffe, err);
 	if (!rc)
-		rc = cert_bundles_read(bytes_of(&m->spiffe), &m->bundles, &m->cas, err);
+		rc = cert_bundles_read(whole_file_bytes(&m->spiffe), &m->bundles, &m->cas, err);
 	return at_file(rc, "spiffe_trust_bundle_map_file", path, err);
 }
 
@@ -67,7 +62,7 @@ static int load_files(const struct xds_cert_files *f, struct cert_material *m, s
 
 static int load_ticket_secret(const char *path, struct cert_material *m, struct lb_err *err)
 {
-	int rc = cert_file_read(path, true, &m->ticket_secret, err);
+	int rc = whole_file_read(path, true, &m->ticket_secret, err);
 	if (!rc && m->ticket_secret.len < CERT_TICKET_SECRET)
 		rc = lb_err_set(err, "has %zu bytes; %d or more are needed", m->ticket_secret.len,
 			CERT_TICKET_SECRET);
@@ -107,13 +102,13 @@ struct cert_material *cert_material_of_tickets(struct str secret)
 	}
 	memcpy(bytes, secret.p, secret.len);
 	m->n_refs = 1;
-	m->ticket_secret = (struct cert_file){bytes, secret.len};
+	m->ticket_secret = (struct whole_file){bytes, secret.len};
 	return m;
 }
 
-static bool file_eq(const struct cert_file *a, const struct cert_file *b)
+static bool file_eq(const struct whole_file *a, const struct whole_file *b)
 {
-	return str_eq(bytes_of(a), bytes_of(b));
+	return str_eq(whole_file_bytes(a), whole_file_bytes(b));
 }
 
 static bool crls_eq(const struct cert_crls *a, const struct cert_crls *b)
@@ -142,11 +137,11 @@ void cert_material_put(struct cert_material *m)
 {
 	if (!m || --m->n_refs > 0)
 		return;
-	cert_file_fini(&m->cert);
-	cert_file_fini(&m->key);
-	cert_file_fini(&m->ca);
-	cert_file_fini(&m->spiffe);
-	cert_file_fini(&m->ticket_secret);
+	whole_file_fini(&m->cert);
+	whole_file_fini(&m->key);
+	whole_file_fini(&m->ca);
+	whole_file_fini(&m->spiffe);
+	whole_file_fini(&m->ticket_secret);
 	cert_bundles_fini(&m->bundles);
 	cert_crls_fini(&m->crls);
 	cert_list_fini(&m->chain);

@@ -5,8 +5,8 @@
 // Thread: load on any; get and put on ctrl.
 #pragma once
 
+#include "ctrl/base/whole_file.h"
 #include "ctrl/certs/crls.h"
-#include "ctrl/certs/file.h"
 #include "ctrl/certs/pem.h"
 #include "ctrl/certs/spiffe.h"
 #include "lb/base/err.h"
@@ -29,12 +29,12 @@ struct cert_source {
 
 struct cert_material {
 	uint32_t n_refs;
-	struct cert_file cert, key, ca; // PEM; p NULL = not configured
-	struct cert_file spiffe; // the map as it was read
+	struct whole_file cert, key, ca; // PEM; p NULL = not configured
+	struct whole_file spiffe; // the map as it was read
 	bool has_bundles; // they count in place of `ca`, however many there are (A87)
 	struct cert_bundles bundles;
 	struct cert_crls crls; // of a directory
-	struct cert_file ticket_secret; // as it was read
+	struct whole_file ticket_secret; // as it was read
 	struct cert_list chain, cas; // for display: ours; whom we trust
 };
 

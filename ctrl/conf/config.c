@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/conf/config.h"
 
+#include "ctrl/base/whole_file.h"
 #include "ctrl/conf/config_check.h"
 #include "ctrl/conf/config_numbers.h"
 #include "ctrl/conf/config_scalars.h"
@@ -141,29 +142,6 @@ static void complaint_tell(
 		c->reason[0] ? c->reason : cyaml_strerror(err));
 }
 
-// Returns the text of a file, which the caller frees, or NULL. A pipe (`-c <(…)`) has no length, so
-// the bound is one of what is read.
-static char *read_file(const char *path, size_t *retlen, struct lb_err *reterr)
-{
-	char *text = NULL, chunk[4096];
-	size_t n;
-	FILE *f = fopen(path, "re"), *memory = open_memstream(&text, retlen);
-	size_t len = 0;
-	while (f && memory && len <= CONFIG_MAX_LEN && (n = fread(chunk, 1, sizeof(chunk), f)) > 0)
-		len += fwrite(chunk, 1, n, memory);
-	bool ok = f && memory && !ferror(f) && !ferror(memory) && len <= CONFIG_MAX_LEN;
-	int reason = len > CONFIG_MAX_LEN ? EFBIG : errno;
-	if (f)
-		fclose(f);
-	if (memory)
-		ok = fclose(memory) == 0 && ok;
-	if (ok)
-		return text;
-	free(text);
-	lb_err_set(reterr, "%s: %s", path, strerror(reason));
-	return NULL;
-}
-
 static struct config *parse(const char *path, const char *text, size_t len, struct lb_err *reterr)
 {
 	struct complaint complaint = {.line = 0};
@@ -183,10 +161,13 @@ static struct config *parse(const char *path, const char *text, size_t len, stru
 
 struct config *config_load(const char *path, struct lb_err *reterr)
 {
-	size_t len;
-	char *text = read_file(path, &len, reterr);
-	struct config *c = text ? parse(path, text, len, reterr) : NULL;
-	free(text);
+	struct whole_file file;
+	if (whole_file_read_stream(path, &file, reterr)) {
+		lb_err_within(reterr, "%s", path);
+		return NULL;
+	}
+	struct config *c = parse(path, file.p, file.len, reterr);
+	whole_file_fini(&file);
 	if (c && config_check(c, reterr)) {
 		lb_err_within(reterr, "%s", path);
 		config_free(c);

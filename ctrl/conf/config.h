@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CONFIG_MAX_LEN (16u << 20) // bytes of a file; 4,096 frontends take 0.3 MB
 #define CONFIG_MAX_PORTS LB_MAX_PORTS
 #define CONFIG_MAX_ADDRESSES 16 // of one port
 #define CONFIG_MAX_MEMBERS 8 // of one bond

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the configuration comes from: the bootstrap, its servers, and files with certificates.
+#include "ctrl/base/whole_file.h"
 #include "ctrl/certs/certs.h"
-#include "ctrl/certs/file.h"
 #include "ctrl/certs/pem.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/doctor/dates.h"
@@ -152,16 +152,16 @@ static void judge_dates(const struct doctor_host *h, const char *path, const str
 // Of many CAs some may be old, and others count. What cannot be read check_certificates() tells.
 static void look_at_dates(const struct doctor_host *h, const char *path, bool are_cas)
 {
-	struct cert_file file;
+	struct whole_file file;
 	struct cert_list list;
 	struct lb_err err;
-	if (!path || cert_file_read(path, false, &file, &err))
+	if (!path || whole_file_read(path, false, &file, &err))
 		return;
 	if (cert_list_read((struct str){file.p, file.len}, &list, &err) == 0 &&
 		(list.n == 1 || !are_cas))
 		judge_dates(h, path, &list);
 	cert_list_fini(&list);
-	cert_file_fini(&file);
+	whole_file_fini(&file);
 }
 
 void check_certificate_dates(const struct doctor_host *h)

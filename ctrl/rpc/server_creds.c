@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/rpc/server_creds.h"
 
+#include "ctrl/base/whole_file.h"
 #include "ctrl/rpc/server.h"
 
 #include <grpc/grpc_security.h>
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define MAX_FILE_LEN ((size_t)16 << 20)
 
 enum file { CERT, KEY, CLIENT_CA, N_FILES };
 
@@ -46,44 +44,24 @@ static bool is_same(const struct look *a, const struct look *b)
 	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
-// The whole file as text, the caller's. NULL = it can't be had.
-static char *read_file(const char *path)
-{
-	FILE *f = path ? fopen(path, "re") : NULL;
-	char *text = NULL;
-	struct stat st;
-	if (!f)
-		return NULL;
-	if (fstat(fileno(f), &st) == 0 && st.st_size >= 0 && (size_t)st.st_size <= MAX_FILE_LEN)
-		text = malloc((size_t)st.st_size + 1);
-	size_t n = text ? fread(text, 1, (size_t)st.st_size, f) : 0;
-	fclose(f);
-	if (text && n == (size_t)st.st_size) {
-		text[n] = '\0';
-		return text;
-	}
-	free(text);
-	return NULL;
-}
-
 // ret_whole: nothing was missing, so that looking again brings nothing else.
 static grpc_ssl_server_certificate_config *read_all(
 	const struct rpc_server_creds *c, bool *ret_whole)
 {
-	char *texts[N_FILES];
+	struct whole_file files[N_FILES] = {0};
+	struct lb_err why; // libgrpc has nobody to tell it to
 	*ret_whole = true;
-	for (size_t i = 0; i < N_FILES; i++) {
-		texts[i] = read_file(c->paths[i]);
-		*ret_whole &= texts[i] || !c->paths[i];
-	}
+	for (size_t i = 0; i < N_FILES; i++)
+		if (c->paths[i] && whole_file_read(c->paths[i], i == KEY, &files[i], &why))
+			*ret_whole = false;
 	grpc_ssl_server_certificate_config *config = NULL;
-	const grpc_ssl_pem_key_cert_pair pair = {texts[KEY], texts[CERT]};
+	const grpc_ssl_pem_key_cert_pair pair = {files[KEY].p, files[CERT].p};
 	// libgrpc insists on some, even where it asks no client for a certificate.
-	const char *roots = c->paths[CLIENT_CA] ? texts[CLIENT_CA] : texts[CERT];
-	if (texts[KEY] && texts[CERT] && roots)
+	const char *roots = files[c->paths[CLIENT_CA] ? CLIENT_CA : CERT].p;
+	if (pair.private_key && pair.cert_chain && roots)
 		config = grpc_ssl_server_certificate_config_create(roots, &pair, 1);
 	for (size_t i = 0; i < N_FILES; i++)
-		free(texts[i]);
+		whole_file_fini(&files[i]);
 	return config;
 }
 

@@ -2,6 +2,7 @@
 """TLS between shuntd and its management server, both with certificates (gRFC A65)."""
 
 import json
+import os
 
 import pytest
 
@@ -73,6 +74,17 @@ def test_a_bad_certificate_of_the_server_leaves_what_was_good(make_world, made, 
     replace(made.folder / "server.pem", made.pem("ca"))  # which is another key's
     bed.daemon.stop(30)
     bed.start_daemon(env=bootstrap(tmp_path, made), name="again")
+    assert bed.show("xds")["server"]["error"] == ""
+
+
+def test_a_key_of_the_server_that_becomes_a_fifo_leaves_what_was_good(make_world, made, tmp_path):
+    """TLS-223: nobody waits for who would write into it."""
+    world = make_world()
+    bed = world.bed
+    bed.start_xds(server_argv(bed, made))
+    (made.folder / "server.key").unlink()
+    os.mkfifo(made.folder / "server.key")
+    bed.start_daemon(env=bootstrap(tmp_path, made))
     assert bed.show("xds")["server"]["error"] == ""
 
 

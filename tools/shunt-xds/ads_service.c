@@ -3,6 +3,7 @@
 // next.
 #include "tools/shunt-xds/ads_service.h"
 
+#include "ctrl/base/whole_file.h"
 #include "ctrl/rpc/server.h"
 #include "lb/base/err.h"
 #include "lb/base/log.h"
@@ -16,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <unistd.h>
 
 #define N_CLIENTS_MAX 10000
 #define REQUEST_LEN_MAX (16 << 20) // some 200,000 names
@@ -233,19 +233,23 @@ static void on_closed(void *call_ctx)
 	client_free(c);
 }
 
-static int check_readable(const char *path, struct lb_err *reterr)
+static int check_file(const char *path, bool is_secret, struct lb_err *reterr)
 {
-	if (!path || access(path, R_OK) == 0)
-		return 0;
-	return lb_err_set(reterr, "%s: %s", path, strerror(errno));
+	struct whole_file file = {NULL, 0};
+	int r = path ? whole_file_read(path, is_secret, &file, reterr) : 0;
+	whole_file_fini(&file);
+	return r == -EINVAL ? lb_err_within(reterr, "%s", path) : r;
 }
 
 // Later on a file may be missing for a while; at the start it is misspelt.
 static int check_files(const struct rpc_server_tls *tls, struct lb_err *reterr)
 {
-	bool bad = tls && (check_readable(tls->cert, reterr) || check_readable(tls->key, reterr) ||
-				  check_readable(tls->client_ca, reterr));
-	return bad ? -EINVAL : 0;
+	int r = tls ? check_file(tls->cert, false, reterr) : 0;
+	if (tls && r == 0)
+		r = check_file(tls->key, true, reterr);
+	if (tls && r == 0)
+		r = check_file(tls->client_ca, false, reterr);
+	return r;
 }
 
 int ads_service_new(const char *address, const struct rpc_server_tls *tls, struct catalog *catalog,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/bootstrap/bootstrap.h"
 
+#include "ctrl/base/whole_file.h"
 #include "ctrl/xds/bootstrap/fields.h"
 #include "ctrl/xds/variants/params.h"
 
@@ -370,26 +371,14 @@ int xds_bootstrap_parse(const char *text, size_t len, const char *source,
 
 int xds_bootstrap_load_file(const char *path, struct xds_bootstrap **ret, struct lb_err *err)
 {
-	FILE *f = fopen(path, "re");
-	if (!f)
-		return lb_err_set(err, "bootstrap %s: %s", path, strerror(errno));
-	char *text = NULL;
-	size_t len = 0;
-	FILE *memory = open_memstream(&text, &len);
-	int rc = memory ? 0 : -ENOMEM;
-	char chunk[4096];
-	size_t n;
-	while (!rc && (n = fread(chunk, 1, sizeof(chunk), f)) > 0)
-		if (fwrite(chunk, 1, n, memory) != n)
-			rc = -ENOMEM;
-	if (!rc && ferror(f))
-		rc = lb_err_set(err, "bootstrap %s: %s", path, strerror(errno));
-	fclose(f);
-	if (memory && fclose(memory) != 0 && !rc)
-		rc = -ENOMEM;
-	if (!rc)
-		rc = xds_bootstrap_parse(text, len, path, ret, err);
-	free(text);
+	struct whole_file file;
+	int rc = whole_file_read_stream(path, &file, err);
+	if (rc) {
+		lb_err_within(err, "bootstrap %s", path);
+		return rc;
+	}
+	rc = xds_bootstrap_parse(file.p, file.len, path, ret, err);
+	whole_file_fini(&file);
 	return rc;
 }
 

@@ -139,7 +139,7 @@ static void tls_105_files_that_cannot_be_read_are_named(void **state)
 	f.ca = path("fifo");
 	expect_bad(&f, CA, "fifo", "is not a regular file");
 	pki_write("huge", "");
-	assert_int_equal(truncate(pki_path("huge"), (off_t)CERT_FILE_MAX + 1), 0);
+	assert_int_equal(truncate(pki_path("huge"), (off_t)WHOLE_FILE_MAX + 1), 0);
 	f.ca = path("huge");
 	expect_bad(&f, CA, "huge", "is larger than 16 MiB");
 	pki_write("open", pki_key_pem(leaf.key));

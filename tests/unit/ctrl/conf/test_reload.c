@@ -2,6 +2,7 @@
 // SIGHUP: what of a changed shunt.yaml takes effect, what is said to need a restart; SIGUSR1: the
 // log's file is opened again.
 #include "ctrl/base/log_file.h"
+#include "ctrl/base/whole_file.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/conf/config_diff.h"
 #include "ctrl/conf/reload.h"
@@ -219,7 +220,7 @@ static void a_reload_waits_for_no_file(void **state)
 	assert_non_null(strstr(report.err.text, "/shunt.yaml: is not a regular file"));
 	unlink(f->config);
 	write_file(f->config, whole);
-	assert_int_equal(truncate(f->config, CONFIG_MAX_LEN + 1), 0);
+	assert_int_equal(truncate(f->config, WHOLE_FILE_MAX + 1), 0);
 	reload(c, f->config, &report);
 	assert_non_null(strstr(report.err.text, "/shunt.yaml: File too large"));
 	assert_int_equal(c->drain_s, 30);

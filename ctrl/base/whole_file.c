@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ctrl/certs/file.h"
+#include "ctrl/base/whole_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,14 +21,14 @@ static int check(int fd, bool is_secret, size_t *ret_len, struct lb_err *err)
 		return lb_err_set(err, "is not a regular file");
 	if (is_secret && (st.st_mode & S_IWOTH))
 		return lb_err_set(err, "is writable by everybody (mode %04o)", st.st_mode & 07777);
-	if (st.st_size < 0 || (uint64_t)st.st_size > CERT_FILE_MAX)
-		return lb_err_set(err, "is larger than %zu MiB", CERT_FILE_MAX >> 20);
+	if (st.st_size < 0 || (uint64_t)st.st_size > WHOLE_FILE_MAX)
+		return lb_err_set(err, "is larger than %zu MiB", WHOLE_FILE_MAX >> 20);
 	*ret_len = (size_t)st.st_size;
 	return 0;
 }
 
 // Reads what it has become meanwhile, too, but no more than was looked for and one byte.
-static int read_all(int fd, struct cert_file *f, size_t len, struct lb_err *err)
+static int read_all(int fd, struct whole_file *f, size_t len, struct lb_err *err)
 {
 	f->p = malloc(len + 1);
 	if (!f->p)
@@ -48,9 +49,9 @@ static int read_all(int fd, struct cert_file *f, size_t len, struct lb_err *err)
 	return 0;
 }
 
-int cert_file_read(const char *path, bool is_secret, struct cert_file *ret, struct lb_err *err)
+int whole_file_read(const char *path, bool is_secret, struct whole_file *ret, struct lb_err *err)
 {
-	struct cert_file f = {NULL, 0};
+	struct whole_file f = {NULL, 0};
 	size_t len = 0;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO has no writer
 	if (fd < 0)
@@ -60,16 +61,38 @@ int cert_file_read(const char *path, bool is_secret, struct cert_file *ret, stru
 		rc = read_all(fd, &f, len, err);
 	close(fd);
 	if (rc)
-		cert_file_fini(&f);
+		whole_file_fini(&f);
 	else
 		*ret = f;
 	return rc;
 }
 
-void cert_file_fini(struct cert_file *f)
+int whole_file_read_stream(const char *path, struct whole_file *ret, struct lb_err *err)
+{
+	struct whole_file f = {NULL, 0};
+	char chunk[4096];
+	size_t n, len = 0;
+	FILE *in = fopen(path, "re"), *memory = in ? open_memstream(&f.p, &f.len) : NULL;
+	while (memory && len <= WHOLE_FILE_MAX && (n = fread(chunk, 1, sizeof(chunk), in)) > 0)
+		len += fwrite(chunk, 1, n, memory);
+	bool ok = memory && !ferror(in) && !ferror(memory) && len <= WHOLE_FILE_MAX;
+	int reason = len > WHOLE_FILE_MAX ? EFBIG : errno;
+	if (in)
+		fclose(in);
+	if (memory)
+		ok = fclose(memory) == 0 && ok;
+	if (!ok) {
+		whole_file_fini(&f);
+		return lb_err_set(err, "%s", strerror(reason));
+	}
+	*ret = f;
+	return 0;
+}
+
+void whole_file_fini(struct whole_file *f)
 {
 	if (f->p)
 		explicit_bzero(f->p, f->len);
 	free(f->p);
-	*f = (struct cert_file){NULL, 0};
+	*f = (struct whole_file){NULL, 0};
 }
