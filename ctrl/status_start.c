@@ -74,6 +74,11 @@ static void carry_on(void *arg, int fd, int timeout_ms)
 	status_relay_wait(((struct status_port *)arg)->relay, fd, timeout_ms);
 }
 
+static void cut_all(void *arg)
+{
+	status_connections_cut(((struct status_port *)arg)->connections);
+}
+
 static void on_pause_over(evutil_socket_t fd, short what, void *arg)
 {
 	status_begin(arg);
@@ -144,7 +149,8 @@ static bool make_server(struct status_port *p, const struct status_start_conf *c
 		.each = each_resource,
 		.ctx = c->xds,
 		.wait = p->relay ? carry_on : NULL,
-		.wait_ctx = p,
+		.cut = cut_all,
+		.end_ctx = p,
 	};
 	if (status_server_new(&conf, &p->server) != 0)
 		return false;

@@ -66,7 +66,8 @@ struct rpc_server {
 	struct rpc_server_creds *creds; // NULL = in the clear
 	struct rpc_queue queue;
 	void (*wait)(void *ctx, int fd, int timeout_ms);
-	void *wait_ctx;
+	void (*cut)(void *ctx);
+	void *end_ctx;
 	int port;
 	LIST_HEAD(, rpc_call) calls; // all but `next_call`
 	struct rpc_call *next_call; // waits for a client
@@ -346,7 +347,8 @@ int rpc_server_new(const struct rpc_server_conf *conf, const struct rpc_events *
 		.ctx = ctx,
 		.n_calls_max = conf->n_calls_max,
 		.wait = conf->wait ? conf->wait : wait_alone,
-		.wait_ctx = conf->wait_ctx,
+		.cut = conf->cut,
+		.end_ctx = conf->end_ctx,
 		.shutdown = {.op = OP_SHUTDOWN}};
 	int r = rpc_queue_init(&s->queue);
 	if (r < 0) {
@@ -377,7 +379,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / NS_PER_MS;
 }
 
-// libgrpc promises the end of every operation once the calls are cancelled.
+// libgrpc promises the end of every operation once the calls are cancelled and nothing is written.
 void rpc_server_free(struct rpc_server *s)
 {
 	if (!s)
@@ -392,9 +394,11 @@ void rpc_server_free(struct rpc_server *s)
 		uint64_t now = now_ms();
 		if (!cancelled && now >= until) {
 			grpc_server_cancel_all_calls(s->server);
+			if (s->cut)
+				s->cut(s->end_ctx);
 			cancelled = true;
 		}
-		s->wait(s->wait_ctx, s->queue.fd, cancelled ? -1 : (int)(until - now));
+		s->wait(s->end_ctx, s->queue.fd, cancelled ? -1 : (int)(until - now));
 		rpc_server_dispatch(s);
 	}
 	grpc_server_destroy(s->server);

@@ -56,7 +56,11 @@ struct rpc_server_conf {
 	// What rpc_server_free() waits by, of whoever carries clients' bytes and has to go on with
 	// it meanwhile; NULL = poll().
 	void (*wait)(void *ctx, int fd, int timeout_ms);
-	void *wait_ctx;
+	// Shuts down the sockets of all that came by rpc_server_connect(), when they have had their
+	// time: libgrpc ends no connection while it writes to it, and a client that does not read
+	// would have rpc_server_free() wait for as long as it likes. NULL = none came.
+	void (*cut)(void *ctx);
+	void *end_ctx; // of both
 };
 
 // 0, -EINVAL with the reason (the address is malformed or taken, a file is bad), or -errno.

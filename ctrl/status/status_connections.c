@@ -112,6 +112,12 @@ void status_connections_let_in(struct status_connections *c, int fd)
 		c->places[i - 1].is_let_in = true;
 }
 
+void status_connections_cut(struct status_connections *c)
+{
+	while (c && c->n)
+		end(c, c->n - 1);
+}
+
 void status_connections_free(struct status_connections *c)
 {
 	while (c && c->n)

@@ -22,5 +22,7 @@ struct status_connections *status_connections_new(
 [[nodiscard]] bool status_connections_add(struct status_connections *, int fd);
 // Of one that was added last with this descriptor: it keeps its place while another is not let in.
 void status_connections_let_in(struct status_connections *, int fd);
+// Ends all, as a client that does not read may have to be. NULL is fine.
+void status_connections_cut(struct status_connections *);
 // Those that are open stay so. NULL is fine.
 void status_connections_free(struct status_connections *);

@@ -145,7 +145,8 @@ int status_server_new(const struct status_server_conf *conf, struct status_serve
 		.n_calls_max = N_CALLS_MAX,
 		.message_len_max = REQUEST_LEN_MAX,
 		.wait = conf->wait,
-		.wait_ctx = conf->wait_ctx,
+		.cut = conf->cut,
+		.end_ctx = conf->end_ctx,
 	};
 	int r = make_services(s, conf);
 	if (r == 0)

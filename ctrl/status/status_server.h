@@ -24,7 +24,8 @@ struct status_server_conf {
 	void *ctx;
 	// As struct rpc_server_conf has it.
 	void (*wait)(void *ctx, int fd, int timeout_ms);
-	void *wait_ctx;
+	void (*cut)(void *ctx);
+	void *end_ctx;
 };
 
 // Returns 0 or -errno. Reports NOT_SERVING at first.

@@ -6,9 +6,11 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
+import resources
 from lab import wait_until
 from pki import Pki, replace
 from takeover_world import follow
@@ -16,6 +18,7 @@ from test_certs import CA, CERT, KEY
 from test_daemon import check
 from test_tls import provider
 from testbed import EXAMPLE, EXIT_TIMEOUT_S
+from world import ROUTES
 
 HOST, PORT = "127.0.0.1", "50052"
 ADDRESS = f"{HOST}:{PORT}"
@@ -24,6 +27,8 @@ CONNECTIONS = 64  # of the status port, at most
 # Of one connection: its own descriptor, that which tells of its end, and two of a pair of sockets.
 EACH = 4
 SLACK = 40
+N_ROUTES = 1000  # a hundred answers with so many are more than sockets hold
+FULL = 10_000  # bytes
 
 # usage: ADDRESS CA [CERTIFICATE KEY]; "" = in the clear
 CLIENT = """
@@ -60,6 +65,34 @@ import socket, sys, time
 held = [socket.create_connection((sys.argv[1], int(sys.argv[2])), 5) for i in range(int(sys.argv[3]))]
 print("held", flush=True)
 time.sleep(60)
+"""
+
+
+# usage: HOST PORT tls|clear. Asks for the configuration a hundred times, in windows without an end, and reads nothing
+# then. Its segments are small, and so is what sockets hold.
+DEAF = """
+import socket, ssl, sys, time, h2.connection, h2.settings
+PATH = "/envoy.service.status.v3.ClientStatusDiscoveryService/FetchClientStatus"
+client = socket.socket()
+client.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+client.connect((sys.argv[1], int(sys.argv[2])))
+if sys.argv[3] == "tls":
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    client = context.wrap_socket(client)
+peer = h2.connection.H2Connection()
+peer.initiate_connection()
+peer.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 2**31 - 1})
+peer.increment_flow_control_window(2**31 - 1 - 65535)
+for stream in range(1, 200, 2):
+    peer.send_headers(stream, [(":method", "POST"), (":scheme", "http"), (":authority", "x"), (":path", PATH),
+                               ("te", "trailers"), ("content-type", "application/grpc")])
+    peer.send_data(stream, bytes(5), end_stream=True)
+client.sendall(peer.data_to_send())
+print("asked", flush=True)
+time.sleep(120)
 """
 
 
@@ -108,10 +141,17 @@ def start(make_world, made, tls, settings=""):
 
 
 def start_in(bed, made, tls, settings=""):
-    bed.settings = f"csds: {{listen: '{ADDRESS}', tls: {tls}}}\n{settings}"
+    tls = f", tls: {tls}" if tls else ""
+    bed.settings = f"csds: {{listen: '{ADDRESS}'{tls}}}\n{settings}"
     bed.start_xds()
     bed.start_daemon(env=bootstrap(made))
     return bed
+
+
+def unread(bed):
+    """Bytes that wait in sockets of the status port's side."""
+    lines = bed.lab.exec("lb", ["ss", "-Htn", "sport", "=", f":{PORT}"]).stdout.splitlines()
+    return max((int(line.split()[2]) for line in lines), default=0)
 
 
 def own(made, name=None):
@@ -240,6 +280,24 @@ def test_watchers_hear_by_tls_why_the_daemon_ends(make_world, made):
     watcher = watch(bed, own(made))
     assert bed.daemon.stop(EXIT_TIMEOUT_S) == 0
     assert heard_last(watcher) == ["0802", "UNAVAILABLE the server ends"]
+
+
+@pytest.mark.ends_daemon
+@pytest.mark.parametrize("how", ("clear", "tls"))
+def test_a_client_that_reads_nothing_does_not_hold_up_the_end(make_world, made, how):
+    """OPS-292."""
+    world = make_world()
+    routes = [resources.route(f"/{n}.Service/", "rpc") for n in range(N_ROUTES)]
+    world.set_routes(resources.route_config(ROUTES, resources.virtual_host("all", ["*"], *routes)))
+    bed = start_in(world.bed, made, "{certificate: own}" if how == "tls" else None)
+    deaf = bed.lab.start("lb", "deaf", [sys.executable, "-c", DEAF, HOST, PORT, how])
+    wait_until(lambda: "asked" in deaf.output(), WAIT_S, deaf.name)
+    wait_until(lambda: unread(bed) > FULL, WAIT_S, "answers that wait for their reader")
+    time.sleep(1)  # nothing changes any more
+    began = time.monotonic()
+    assert bed.daemon.stop(EXIT_TIMEOUT_S) == 0
+    assert "waiting_for" not in bed.daemon.output(), bed.daemon.output()
+    assert time.monotonic() - began < EXIT_TIMEOUT_S / 2 and deaf.alive()
 
 
 def test_watchers_of_a_process_that_is_followed_hear_it_and_the_newer_one_answers(make_world, made, lab):
