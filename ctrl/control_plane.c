@@ -12,9 +12,11 @@
 #include "ctrl/dns/lookup.h"
 #include "ctrl/dns/resolver.h"
 #include "ctrl/dns_start.h"
+#include "ctrl/ending.h"
 #include "ctrl/failure_log.h"
 #include "ctrl/frontends.h"
 #include "ctrl/heap_trim.h"
+#include "ctrl/hearsay.h"
 #include "ctrl/loop.h"
 #include "ctrl/reach.h"
 #include "ctrl/service.h"
@@ -34,8 +36,6 @@
 #include "lb/base/log.h"
 #include "lb/base/rand.h"
 #include "lb/base/time.h"
-
-#include <grpc/support/log.h>
 
 #include <errno.h>
 #include <malloc.h>
@@ -185,18 +185,6 @@ static void on_reresolve(void *ctx)
 		frontends_reresolve(p->frontends);
 }
 
-static void on_xds_log(void *ctx, const char *line)
-{
-	log_warn("xds", "text=%s", log_quote(line));
-}
-
-// On any thread of libgrpc.
-static void on_grpc_log(gpr_log_func_args *args)
-{
-	log_write(args->severity == GPR_LOG_SEVERITY_ERROR ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG,
-		"grpc", "said=%s", log_quote(args->message));
-}
-
 static void on_grpc_ready(void *arg)
 {
 	struct control_plane *p = arg;
@@ -270,7 +258,7 @@ static int start_trust(struct control_plane *p, struct lb_err *err)
 
 static int start_transport(struct control_plane *p, struct lb_err *err)
 {
-	gpr_set_log_function(on_grpc_log);
+	hearsay_begin();
 	p->grpc = xds_grpc_new();
 	if (!p->grpc || loop_watch_fd(p->loop, xds_grpc_fd(p->grpc), on_grpc_ready, p))
 		return lb_err_set(err, "out of memory");
@@ -284,7 +272,7 @@ static int start_transport(struct control_plane *p, struct lb_err *err)
 		.wheel = loop_wheel(p->loop),
 		.rand = &p->rand,
 		.user_agent_version = SHUNT_VERSION,
-		.log = on_xds_log,
+		.log = hearsay_xds,
 	};
 	p->loads = load_report_new(&conf);
 	return p->loads ? 0 : lb_err_set(err, "out of memory");
@@ -324,7 +312,7 @@ static int start_xds(struct control_plane *p, struct lb_err *err)
 		.rand = &p->rand,
 		.state_waits = p->conf.seat.fd >= 0,
 		.slice_ns = SLICE_NS,
-		.log = on_xds_log,
+		.log = hearsay_xds,
 	};
 	if (xds_start(&conf, &p->xds, &p->keeper, err))
 		return -1;
@@ -461,8 +449,11 @@ void control_plane_stop(struct control_plane *p)
 {
 	if (!p)
 		return;
+	ending_part("the file in state_dir");
 	xds_keeper_finish(p->keeper); // while all are watched still
+	ending_part("the ports of status and metrics");
 	reach_stop(&p->reach);
+	ending_part("streams of xDS, and names");
 	show_free(p->show);
 	struct frontends *frontends = p->frontends;
 	p->frontends = NULL; // a tree that asks for addresses while they go finds none
@@ -480,15 +471,20 @@ void control_plane_free(struct control_plane *p)
 {
 	if (!p)
 		return;
+	ending_part("access logs and captures");
 	succession_free(p->succession);
 	access_log_free(p->signals.access_log);
 	capture_free(p->capture);
+	ending_part("the collector of traces");
 	traces_free(p->traces);
+	ending_part("the configuration");
 	struct assembler *assembler = p->assembler;
 	p->assembler = NULL;
 	assembler_free(assembler);
 	load_report_free(p->loads);
+	ending_part("certificates");
 	trust_free(p->trust);
+	ending_part("the connections of xDS");
 	if (p->grpc)
 		xds_grpc_free(p->grpc);
 	failure_log_free(p->failure_log);

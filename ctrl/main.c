@@ -13,6 +13,7 @@
 #include "ctrl/conf/config_bond.h"
 #include "ctrl/control_plane.h"
 #include "ctrl/data_plane.h"
+#include "ctrl/ending.h"
 #include "ctrl/frontends.h"
 #include "ctrl/gateway_watch.h"
 #include "ctrl/heap_trim.h"
@@ -317,21 +318,26 @@ static int start_data_plane(struct daemon *d, struct lb_err *err)
 
 static void stop_data_plane(struct daemon *d)
 {
+	ending_part("workers");
 	for (unsigned i = 0; i < d->config->n_workers; i++)
 		if (d->threads[i])
 			worker_stop(d->threads[i]);
 	for (unsigned i = 0; i < d->config->n_workers; i++)
 		if (d->threads[i])
 			worker_join(d->threads[i]);
+	ending_part("DPDK's telemetry");
 	telemetry_stop();
+	ending_part("handshakes of TLS");
 	for (unsigned i = 0; i < d->config->n_workers; i++)
 		worker_free(d->threads[i]);
 	tlshs_threads_free(d->handshakes);
+	ending_part("ports");
 	exception_free(d->exception);
 	relayed_ports_fini(&d->relayed);
 	handover_free(d->handover, port_drop_frame);
 	for (unsigned i = d->config->n_ports; i > 0; i--) // carriers after what they carry
 		port_free(d->ports[i - 1]);
+	ending_part("EAL");
 	if (d->eal_started)
 		eal_stop();
 	free(d->proxy_frontends);
@@ -400,6 +406,7 @@ static int run(struct daemon *d, struct lb_err *err)
 			d->config->n_frontends, d->bootstrap->servers[0].uri);
 		control_plane_run(d->control);
 		signals_block(); // nothing hastens the end
+		ending_begin(ENDING_LOOK_MS);
 		drained = control_plane_drained(d->control, &n_cut);
 		if (control_plane_error(d->control)[0])
 			ret = lb_err_set(
@@ -407,6 +414,7 @@ static int run(struct daemon *d, struct lb_err *err)
 	}
 	control_plane_stop(d->control);
 	stop_data_plane(d);
+	ending_part("grace periods");
 	if (d->slot) // nobody reads a snapshot any more
 		lb_slot_free(d->slot);
 	control_plane_free(d->control);
@@ -471,6 +479,7 @@ int main(int argc, char **argv)
 	}
 	if (ret != 0)
 		fprintf(stderr, "shuntd: %s\n", err.text[0] ? err.text : strerror(-ret));
+	ending_part("what is left of libraries");
 	frontends_free_names(d.config, d.listener_names);
 	xds_bootstrap_free(d.bootstrap);
 	config_free(d.config);

@@ -26,6 +26,8 @@ OFFLOADS = ("tx", "gso", "tso", "gro")
 SUPPORT_CPU = 0  # the balancer's worker has the other core to itself
 COMMAND_TIMEOUT_S = 30
 STOP_TIMEOUT_S = 3
+STOP_LOOK_S = 0.5
+STILL_WAITING = 'reason="still waiting"'  # shuntd, of what does not end
 
 
 class LabError(RuntimeError):
@@ -93,14 +95,18 @@ class Process:
             self.popen.wait(STOP_TIMEOUT_S)
 
     def stop(self, timeout=STOP_TIMEOUT_S):
-        """SIGTERM, then SIGKILL when it does not go, after saying where it stands if it had longer than is usual;
-        returns the exit status."""
+        """SIGTERM, then SIGKILL when it does not go; returns the exit status. If it had longer than is usual, or says
+        itself that it waits for something, where it stands is told."""
         self.signal(signal.SIGTERM)
-        try:
-            self.wait(timeout)
-        except TimeoutError as e:
-            if timeout > STOP_TIMEOUT_S:
-                print(f"{e}:\n{self.stacks()}", file=sys.stderr, flush=True)
+        deadline, told = time.monotonic() + timeout, timeout <= STOP_TIMEOUT_S
+        while self.alive() and time.monotonic() < deadline:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.popen.wait(STOP_LOOK_S)
+            if not told and STILL_WAITING in self.output():
+                print(f"{self.name} waits:\n{self.stacks()}", file=sys.stderr, flush=True)
+                told = True
+        if not told and self.alive():
+            print(f"{self.name}: still running after {timeout} s:\n{self.stacks()}", file=sys.stderr, flush=True)
         self.kill()
         return self.popen.returncode
 

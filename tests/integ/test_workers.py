@@ -126,6 +126,21 @@ def held(thread):
         ptrace(PTRACE_DETACH)
 
 
+@pytest.mark.ends_daemon
+def test_a_worker_for_which_the_end_waits_is_named(make_world):
+    """OPS-291: the drain is over without it."""
+    bed = make_world(workers=BOTH).bed
+    bed.settings = "drain_s: 1\n"
+    bed.start_xds()
+    bed.start_daemon()
+    with held(worker_thread(bed, 1)):
+        bed.daemon.popen.terminate()
+        wait_until(lambda: 'reason="still waiting" waiting_for="workers"' in bed.daemon.output(), START_TIMEOUT_S,
+                   "its name in the log")
+    assert bed.daemon.wait(EXIT_TIMEOUT_S) == 0
+    assert 'msg="stopped" requests_cut=unknown' in bed.daemon.output(), bed.daemon.output()
+
+
 def test_a_worker_that_stands_still_is_told_and_holds_up_nobody_else(world):
     """TH-72, MC-18: the other one follows the configuration, and this one does when it turns again."""
     bed = world.bed

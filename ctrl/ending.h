@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks on while the process ends, after its drain. Its parts end in the control thread, one after
+// the other, each within bounds of its own. What nevertheless waits for something that never comes
+// is named in the log; and since nothing can be lost any more, the process then ends without it.
+// Thread: ctrl; it has one of its own, which goes with the process.
+#pragma once
+
+#include <stdint.h>
+
+#define ENDING_LOOK_MS 1000
+#define ENDING_LATE                                                                                \
+	3 // looks at a part before it is named, and again after twice as many, and so on
+#define ENDING_MOST 25 // before it is given up: service managers wait for longer than that
+
+// Without a thread for it nobody looks on.
+void ending_begin(uint32_t look_ms);
+// From here on it is this part that is waited for: a few words that stay.
+void ending_part(const char *name);
