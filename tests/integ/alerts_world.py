@@ -24,7 +24,7 @@ from pki import Pki, replace
 from prometheus import Prometheus
 from test_certs import CA, CERT, KEY
 from test_tls import BACKEND as SEALED, TLS_PORT as SEALED_PORT, UPSTREAM, provider
-from testbed import EXAMPLE, HERE, PORT, VIP
+from testbed import EXAMPLE, EXIT_TIMEOUT_S, HERE, PORT, VIP
 from world import RPC_PORT, SIZES, WEB_PORT, World
 
 TLS_PORT, SPARE_PORT = 8443, 8081
@@ -211,7 +211,7 @@ class AlertsWorld:
         self.bed.start_daemon(wait=wait, env={"GRPC_XDS_BOOTSTRAP": str(self.bootstrap)})
 
     def stop_daemon(self):
-        if self.bed.daemon.stop(LIMIT_S) != 0:
+        if self.bed.daemon.stop(EXIT_TIMEOUT_S) != 0:
             raise LabError(f"shuntd ended badly: {self.bed.daemon.output()[-3000:]}")
 
     def revive(self, name):

@@ -30,7 +30,7 @@ VIP6 = "fd81::10"
 URL6 = f"http://[{VIP6}]:{PORT}"
 XDS_ADDRESS = "127.0.0.1:18000"
 START_TIMEOUT_S = 45  # generous: other suites may keep the machine busy
-EXIT_TIMEOUT_S = 30
+EXIT_TIMEOUT_S = 60  # a whole drain (drain_s) and what follows: what takes longer does not end
 # What a client needs to which GOAWAY may come: gRPC then sends what its transport had not begun to send once more, and
 # nothing else. Without, such a call fails, before gRPC's own server as well.
 SENDS_AGAIN = [["grpc.enable_retries", 1]]
