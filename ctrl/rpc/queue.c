@@ -6,7 +6,10 @@
 #include <errno.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
+
+#define END_S 2 // for operations that were cancelled
 
 static void *queue_main(void *arg)
 {
@@ -59,10 +62,16 @@ struct rpc_tag *rpc_queue_take(struct rpc_queue *q)
 	return t;
 }
 
-void rpc_queue_stop(struct rpc_queue *q)
+bool rpc_queue_stop(struct rpc_queue *q)
 {
+	struct timespec until;
 	grpc_completion_queue_shutdown(q->queue);
-	pthread_join(q->thread, NULL);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += END_S;
+	bool is_over = pthread_timedjoin_np(q->thread, NULL, &until) == 0;
+	if (!is_over)
+		pthread_detach(q->thread);
+	return is_over;
 }
 
 void rpc_queue_fini(struct rpc_queue *q)

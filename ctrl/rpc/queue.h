@@ -31,6 +31,9 @@ struct rpc_queue {
 // Takes the completed operations, oldest first; each may be reused once its next pointer is read.
 // NULL = none.
 struct rpc_tag *rpc_queue_take(struct rpc_queue *);
-// Returns when all operations under way have ended; completed ones can still be taken.
-void rpc_queue_stop(struct rpc_queue *);
-void rpc_queue_fini(struct rpc_queue *); // call after stop
+// True: all operations under way have ended; completed ones can still be taken. False: one has not
+// within two seconds, since libgrpc ends none whose message it is writing, and a peer that does not
+// read has that last until TCP gives up. Then all that has to do with the queue is to be left as it
+// is, and nothing called: it goes with the process.
+[[nodiscard]] bool rpc_queue_stop(struct rpc_queue *);
+void rpc_queue_fini(struct rpc_queue *); // call after a stop that was true

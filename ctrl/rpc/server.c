@@ -403,7 +403,8 @@ void rpc_server_free(struct rpc_server *s)
 	}
 	grpc_server_destroy(s->server);
 	rpc_server_creds_free(s->creds);
-	rpc_queue_stop(&s->queue);
+	if (!rpc_queue_stop(&s->queue))
+		return;
 	rpc_queue_fini(&s->queue);
 	free(s);
 }

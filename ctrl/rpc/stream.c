@@ -142,7 +142,8 @@ void rpc_stream_free(struct rpc_stream *s)
 		return;
 	if (s->call)
 		grpc_call_cancel(s->call, NULL);
-	rpc_queue_stop(&s->queue);
+	if (!rpc_queue_stop(&s->queue))
+		return;
 	if (s->call)
 		end_call(s);
 	grpc_channel_destroy(s->channel);

@@ -123,7 +123,8 @@ void rpc_unary_free(struct rpc_unary *c)
 		return;
 	if (c->call)
 		grpc_call_cancel(c->call, NULL);
-	rpc_queue_stop(&c->queue);
+	if (!rpc_queue_stop(&c->queue))
+		return;
 	if (c->call)
 		end_call(c);
 	grpc_channel_destroy(c->channel);

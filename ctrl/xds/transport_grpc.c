@@ -394,7 +394,8 @@ void xds_grpc_free(struct xds_grpc *g)
 {
 	if (!g)
 		return;
-	rpc_queue_stop(&g->queue); // all streams are cancelled
+	if (!rpc_queue_stop(&g->queue)) // all streams are cancelled
+		return;
 	xds_grpc_dispatch(g); // frees the detached streams
 	rpc_queue_fini(&g->queue);
 	free(g);

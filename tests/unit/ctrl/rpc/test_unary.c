@@ -6,12 +6,21 @@
 #include "lb/base/time.h"
 #include "tests/support/check.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
 
 #define TIMEOUT_NS (10 * NS_PER_SECOND)
 #define PATIENCE_MS 30000
+#define LARGE (8u << 20) // more than sockets hold
+#define WHILE_MS 500 // for what fits to be written
+#define MOST_S 8 // TCP would give the peer 20
 
 static struct rpc_server *server;
 static struct rpc_call *asked; // the newest; NULL = it is over
@@ -122,6 +131,61 @@ static void of_a_call_that_is_given_up_nothing_is_told(void **state)
 	rpc_server_free(server);
 }
 
+static int listen_somewhere(char target[static 32])
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), little = 4096;
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little)), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, len), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+	snprintf(target, 32, "127.0.0.1:%d", ntohs(at.sin_port));
+	return fd;
+}
+
+// RFC 9113: as if it would read as much as there can be.
+static int accept_and_promise(int listener)
+{
+	static const char bytes[] =
+		"\0\0\6\4\0\0\0\0\0\0\4\x7f\xff\xff\xff" // SETTINGS_INITIAL_WINDOW_SIZE
+		"\0\0\4\x8\0\0\0\0\0\x7f\xff\0\0"; // WINDOW_UPDATE
+	struct pollfd wait = {.fd = listener, .events = POLLIN};
+	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+	int fd = accept(listener, NULL, NULL);
+	assert_int_equal(write(fd, bytes, sizeof(bytes) - 1), sizeof(bytes) - 1);
+	return fd;
+}
+
+static time_t now_s(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
+
+// OPS-293: libgrpc ends no call whose message it is writing.
+static void a_peer_that_does_not_read_is_waited_for_a_moment_only(void **state)
+{
+	static struct rpc_unary *left; // what is left as it is
+	char target[32];
+	int listener = listen_somewhere(target);
+	uint8_t *message = calloc(1, LARGE);
+	left = rpc_unary_new(target, on_done, NULL);
+	n_done = 0;
+	rpc_unary_call(left, "/toy.Toy/Ask", message, LARGE, TIMEOUT_NS);
+	free(message);
+	int peer = accept_and_promise(listener);
+	assert_int_equal(usleep(WHILE_MS * 1000), 0);
+	time_t began_s = now_s();
+	rpc_unary_free(left);
+	assert_true(now_s() - began_s < MOST_S);
+	assert_int_equal(n_done, 0);
+	close(peer);
+	close(listener);
+}
+
 RUN_SUITE("rpc/unary", cmocka_unit_test(a_call_after_another_has_its_answer_or_its_status),
 	cmocka_unit_test(without_a_server_a_call_is_unavailable),
-	cmocka_unit_test(of_a_call_that_is_given_up_nothing_is_told))
+	cmocka_unit_test(of_a_call_that_is_given_up_nothing_is_told),
+	cmocka_unit_test(a_peer_that_does_not_read_is_waited_for_a_moment_only))
