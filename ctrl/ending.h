@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #define ENDING_LOOK_MS 1000
-#define ENDING_LATE                                                                                \
-	3 // looks at a part before it is named, and again after twice as many, and so on
+// Looks at a part before it is named, and again after twice as many, and so on.
+#define ENDING_LATE 3
 #define ENDING_MOST 25 // before it is given up: service managers wait for longer than that
 
 // Without a thread for it nobody looks on.
