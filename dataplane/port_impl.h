@@ -6,6 +6,7 @@
 // Thread: ctrl; a running queue is its worker's.
 #pragma once
 
+#include "dataplane/bpf_fds.h"
 #include "dataplane/gso.h"
 #include "dataplane/pci_addr.h"
 #include "dataplane/port.h"
@@ -152,6 +153,7 @@ struct port {
 	uint32_t n_queues;
 	struct port_queue *queues; // owned
 	struct wait_fd_search search;
+	struct bpf_fds bpf; // that came with it
 	uint32_t xsk_map; // of AF_XDP, by which its sockets are found (xsk_map.h); 0 = not known
 	uint32_t first_queue; // of the interface, of ours
 	struct gso gso;

@@ -247,10 +247,12 @@ static int start(struct port *port, const struct port_conf *conf, struct lb_err 
 	return rc < 0 ? port_blame(reterr, port, "does not take its VLANs", rc) : 0;
 }
 
-static void know_map(struct port *port, const struct xsk_maps *before)
+static void know_bpf(struct port *port, const struct bpf_fds *before)
 {
 	const char *first = strstr(port->conf.device, "start_queue=");
-	port->xsk_map = xsk_maps_find_new(before);
+	bpf_fds_list(&port->bpf);
+	bpf_fds_keep_new(&port->bpf, before);
+	port->xsk_map = xsk_map_find(&port->bpf);
 	port->first_queue = first ? (uint32_t)strtoul(first + strlen("start_queue="), NULL, 10) : 0;
 }
 
@@ -278,16 +280,16 @@ static int let_frames_in(const struct port *port, struct lb_err *reterr)
 int port_open(struct port *port, struct lb_err *reterr)
 {
 	const struct port_conf *conf = &port->conf;
-	struct xsk_maps before;
+	struct bpf_fds before;
 	bool is_xdp = port_is_driver(conf->device, "net_af_xdp");
 	if (is_xdp)
-		xsk_maps_list(&before);
+		bpf_fds_list(&before);
 	port->xsk_map = 0;
 	int rc = port->bond ? port_bond_open(port, reterr) : port_probe(port, reterr);
 	if (rc == 0)
 		rc = configure(port, conf, reterr);
-	if (rc == 0 && is_xdp)
-		know_map(port, &before);
+	if (is_xdp)
+		know_bpf(port, &before);
 	bool are_out = rc == 0 && is_xdp && keep_frames_out(port);
 	if (rc == 0 && !port->bond)
 		port_reset_listen(port);
@@ -318,6 +320,7 @@ static void close_devices(struct port *port, bool forget)
 	(void)rte_eth_dev_stop(port->id);
 	(void)rte_eth_dev_close(port->id);
 	wait_fd_close_left(&port->search);
+	bpf_fds_close(&port->bpf);
 	port_rings_closed(port);
 	if (forget && port->device)
 		(void)rte_dev_remove(port->device);

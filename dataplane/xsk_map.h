@@ -4,19 +4,10 @@
 // Thread: ctrl.
 #pragma once
 
-#include <stdint.h>
+#include "dataplane/bpf_fds.h"
 
-#define XSK_MAP_MAX 256 // of a process
-
-struct xsk_maps {
-	uint32_t ids[XSK_MAP_MAX]; // the kernel's
-	uint32_t n;
-};
-
-// The process's, as of now.
-void xsk_maps_list(struct xsk_maps *);
-// The one that has come since; 0 = none has, or several.
-uint32_t xsk_maps_find_new(const struct xsk_maps *before);
+// The kernel's id of the only one among those; 0 = there is none, or several.
+uint32_t xsk_map_find(const struct bpf_fds *);
 // Of n queues, from the first of all: their frames go on to the kernel's stack. Returns 0 or
 // -errno; -ENOENT: the process has no such map.
 [[nodiscard]] int xsk_map_empty(uint32_t id, uint32_t first_queue, uint32_t n);

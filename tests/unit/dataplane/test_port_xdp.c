@@ -7,6 +7,7 @@
 #include "lb/base/time.h"
 #include "tests/support/check.h"
 
+#include <dirent.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <sched.h>
@@ -354,6 +355,37 @@ static void fl_126_an_interface_comes_back_from_what_stood_in_for_it(void **stat
 	port_free(port);
 }
 
+static uint32_t n_bpf_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	uint32_t n = 0;
+	char path[64], is[64];
+	assert_non_null(dir);
+	for (struct dirent *e; (e = readdir(dir));) {
+		memset(is, 0, sizeof(is));
+		snprintf(path, sizeof(path), "/proc/self/fd/%.20s", e->d_name);
+		n += readlink(path, is, sizeof(is) - 1) > 0 &&
+		     strncmp(is, "anon_inode:bpf-", strlen("anon_inode:bpf-")) == 0;
+	}
+	closedir(dir);
+	return n;
+}
+
+static void fl_132_an_interface_leaves_no_descriptors_of_bpf_however_often_it_is_opened(
+	void **state)
+{
+	uint32_t n_before = n_bpf_fds();
+	struct port *port = open_port("xdpa");
+	uint32_t n = n_bpf_fds();
+	assert_true(n > n_before);
+	for (int i = 0; i < N_OPENINGS; i++) {
+		pass_on_and_take_back(port, port_queue_of(port, 0));
+		assert_true(n_bpf_fds() <= n);
+	}
+	port_free(port);
+	assert_int_equal(n_bpf_fds(), n_before);
+}
+
 // FL-124
 static void a_batch_that_waits_when_an_interface_changes_hands_is_sent(void **state)
 {
@@ -511,6 +543,8 @@ RUN_SUITE("dataplane/port_xdp",
 	cmocka_unit_test(fl_124_frames_come_and_go_while_an_interface_changes_hands),
 	cmocka_unit_test(fl_125_a_queue_goes_far_as_soon_as_the_newer_process_has_received),
 	cmocka_unit_test(fl_126_an_interface_comes_back_from_what_stood_in_for_it),
+	cmocka_unit_test(
+		fl_132_an_interface_leaves_no_descriptors_of_bpf_however_often_it_is_opened),
 	cmocka_unit_test(a_batch_that_waits_when_an_interface_changes_hands_is_sent),
 	cmocka_unit_test(a_queue_takes_what_came_to_its_stand_in_before_it_goes_far),
 	cmocka_unit_test(a_queue_that_is_never_empty_goes_far_all_the_same),
