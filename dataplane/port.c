@@ -20,6 +20,7 @@
 #define RETRY_NS NS_PER_SECOND // of opening a device again
 #define MAX_RETRY_NS (16 * RETRY_NS)
 #define HURRY_NS NS_PER_SECOND // in which whoever had the device before has let it go
+#define HURRIED_NS (NS_PER_SECOND / 20) // twice that is the first wait behind it
 #define SPLIT_NS (5 * NS_PER_SECOND) // until the last frame that was sent too long has come
 
 static int blame(struct lb_err *reterr, const struct port *port, const char *doing, int rc)
@@ -184,15 +185,6 @@ bool port_verifies_checksums(const struct port *port)
 // The watch. A device that is gone: workers let go of its queues (port_queue_settle), it is closed,
 // then opened again as soon as it is back, for the same queues.
 
-// Of the whole trunk, if it is one.
-void port_pass_queues(struct port *port, enum queue_phase phase)
-{
-	const struct port *p;
-	for (uint32_t k = 0; (p = port_trunk_port(port, k)); k++)
-		for (uint32_t i = 0; i < p->n_queues; i++)
-			__atomic_store_n(&p->queues[i].phase, phase, __ATOMIC_RELEASE);
-}
-
 static bool all_are(struct port *port, enum queue_phase phase)
 {
 	const struct port *p;
@@ -237,7 +229,8 @@ static enum port_event lose(struct port *port, enum port_event event, uint64_t n
 {
 	if (port->bond)
 		(void)port_bond_watch(port, now_ns); // which of its members it was
-	port_stopgap_close(port);
+	port_stopgap_end(port);
+	port->returns = false;
 	become(port, PORT_GONE, now_ns);
 	port->status.mbps = 0;
 	port->stopping = true;
@@ -245,6 +238,7 @@ static enum port_event lose(struct port *port, enum port_event event, uint64_t n
 	port_pass_queues(port, QUEUE_STOPPING);
 	if (port->awaits_server)
 		return refuse_server(port, now_ns);
+	port->hurry_ns = 0;
 	port->status.n_losses++;
 	port->error[0] = '\0';
 	return event;
@@ -256,9 +250,16 @@ static void retry_in(struct port *port, uint64_t now_ns, uint64_t wait_ns)
 	port->retry_ns = now_ns < port->hurry_ns ? now_ns : now_ns + wait_ns;
 }
 
+// It comes back from another process, and may be opened from now on.
+static void hurry(struct port *port, uint64_t now_ns)
+{
+	port->hurry_ns = now_ns + HURRY_NS;
+	retry_in(port, now_ns, HURRIED_NS);
+}
+
 static void retry_later(struct port *port, uint64_t now_ns)
 {
-	uint64_t wait_ns = now_ns < port->hurry_ns ? RETRY_NS : port->retry_wait_ns * 2;
+	uint64_t wait_ns = port->retry_wait_ns * (now_ns < port->hurry_ns ? 1 : 2);
 	retry_in(port, now_ns, wait_ns < MAX_RETRY_NS ? wait_ns : MAX_RETRY_NS);
 }
 
@@ -283,6 +284,8 @@ static enum port_event let_go(struct port *port, uint64_t now_ns)
 		become(port, PORT_GONE, now_ns); // the newer one could not open it
 	if (port->awaits_server)
 		retry_later(port, now_ns);
+	else if (port->hurry_ns)
+		hurry(port, now_ns);
 	else
 		retry_in(port, now_ns, RETRY_NS);
 	port->awaits_server = false;
@@ -294,7 +297,9 @@ static void begin_to_leave(struct port *port)
 {
 	if (port_why_stays(port))
 		return;
-	if (port->status.state == PORT_GONE) {
+	if (port->returns && port->opened)
+		return; // workers are about to have it
+	if (port->status.state == PORT_GONE || port->returns) {
 		port_relay_leave(port);
 	} else if (all_are(port, QUEUE_RUNS)) {
 		port->stopping = true;
@@ -304,22 +309,6 @@ static void begin_to_leave(struct port *port)
 		port_stopgap_close(port);
 		port_pass_queues(port, QUEUE_STOPPING);
 	}
-}
-
-int port_reopen(struct port *port, bool waits, struct lb_err *reterr)
-{
-	int rc = port_claim_devices(port, reterr);
-	if (rc == 0)
-		rc = port_open(port, reterr);
-	if (rc == 0 && waits)
-		rc = port_await_server(port, reterr);
-	if (rc == 0) {
-		become(port, PORT_DOWN, port->status.since_ns);
-		port_pass_queues(port, QUEUE_STARTING);
-		return 0;
-	}
-	port_close(port, true);
-	return rc;
 }
 
 static enum port_event take_again(struct port *port, uint64_t now_ns)
@@ -332,7 +321,10 @@ static enum port_event take_again(struct port *port, uint64_t now_ns)
 	}
 	if (now_ns < port->retry_ns)
 		return PORT_EVENT_NONE;
-	if (port_reopen(port, false, &err) == 0) {
+	int rc = port->returns ? port_stopgap_return(port, &err) : port_reopen(port, false, &err);
+	if (rc == -EAGAIN)
+		return PORT_EVENT_NONE;
+	if (rc == 0) {
 		port->status.since_ns = now_ns;
 		port->awaits_server = port->kind == PORT_MEMIF;
 		if (port->awaits_server)
@@ -341,7 +333,10 @@ static enum port_event take_again(struct port *port, uint64_t now_ns)
 		return PORT_EVENT_BACK;
 	}
 	retry_later(port, now_ns);
-	return refuse(port, &err, now_ns);
+	enum port_event event = refuse(port, &err, now_ns);
+	if (event == PORT_EVENT_REFUSED && port->returns) // somebody may have its frames
+		become(port, PORT_GONE, now_ns);
+	return event;
 }
 
 static void tell_ups(struct port *port)
@@ -419,7 +414,9 @@ enum port_event port_watch(struct port *port, uint64_t now_ns)
 	port_rings_watch(port, now_ns);
 	if (port->relayed)
 		return PORT_EVENT_NONE;
-	if (port->status.state == PORT_GONE)
+	if (port->returns && !port_is_there(port))
+		return lose(port, PORT_EVENT_LOST, now_ns);
+	if (port->status.state == PORT_GONE || port->returns)
 		return take_again(port, now_ns);
 	bool is_there = port_is_there(port);
 	// Workers that have not begun again yet must do so first: the phase is theirs.
@@ -434,16 +431,6 @@ enum port_event port_watch(struct port *port, uint64_t now_ns)
 	return event == PORT_EVENT_NONE ? watch_running(port, now_ns) : lose(port, event, now_ns);
 }
 
-void port_get_ready(struct port *port)
-{
-	port_stopgap_open(port);
-}
-
-void port_pass_on(struct port *port)
-{
-	port->leaves = !port->is_carried && !port->relayed;
-}
-
 bool port_is_passed_on(struct port *port, uint64_t now_ns)
 {
 	if (!port_carrier(port)->relayed)
@@ -453,20 +440,22 @@ bool port_is_passed_on(struct port *port, uint64_t now_ns)
 
 void port_take_back(struct port *port, uint64_t now_ns)
 {
-	port_stopgap_end(port);
+	bool stands_in = port_stopgap_remain(port);
+	if (!stands_in)
+		port_stopgap_end(port);
 	if (!port->leaves && !port->relayed)
 		return;
 	// One that is being closed is opened when it is.
-	if (port->relayed || port->stopping)
+	port->returns = stands_in;
+	if (!stands_in && (port->relayed || port->stopping))
 		become(port, PORT_GONE, now_ns);
 	port->leaves = port->relayed = false;
-	port->hurry_ns = now_ns + HURRY_NS;
-	retry_in(port, now_ns, RETRY_NS);
+	hurry(port, now_ns);
 }
 
 bool port_is_urgent(const struct port *port, uint64_t now_ns)
 {
-	return now_ns < port->hurry_ns && port->status.state != PORT_UP;
+	return now_ns < port->hurry_ns && (port->returns || port->status.state != PORT_UP);
 }
 
 const struct port_status *port_status(const struct port *port)

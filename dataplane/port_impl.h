@@ -35,6 +35,8 @@ _Static_assert(PORT_MAX_MTU + 256 <= PORT_LARGE_ROOM, "with what af_packet puts 
 #define PORT_DESCRIPTORS 1024 // of a device's queue, each way
 #define PORT_MAX_UNSENT 512 // frames a device may leave behind before we drop
 #define PORT_MAX_READY (2 * PORT_BURST)
+// In which a stand-in's ring of 4096 frames has been read twice, whatever comes into it meanwhile.
+#define PORT_YIELD_TURNS 64
 
 // clang-format off
 #define PORT_COUNTERS(X)                                                                           \
@@ -166,13 +168,16 @@ struct port {
 	bool stopping; // workers are releasing it, or it is being closed
 	bool leaves; // to the newer process, once it is closed
 	bool relayed; // another process has the device, or may take it
+	bool returns; // ours again, and not open yet, or not used: the stopgap stands in
 	struct port_stopgap *stopgap; // owned; in place of the device; NULL = none
 	bool closing; // in a separate thread
 	pthread_t closer; // while closing
 	bool closed; // closing is complete; w: closer (release), r: ctrl (acquire)
 	uint64_t retry_ns, retry_wait_ns;
 	bool awaits_server; // a memif that was opened again and has not been let in yet
-	uint64_t hurry_ns; // until then each look tries: it comes back from another process
+	// Until then each look tries: it comes back from another process. 0 = it does not, or was
+	// lost since.
+	uint64_t hurry_ns;
 	char error[384]; // why it could not be opened again
 };
 
@@ -243,6 +248,7 @@ void port_rings_free(struct port_queue *);
 // Opens the device again, as it was, and claims it before, if it isn't ours: 0, or negative with
 // reterr, and it is closed. waits: up to a second, until a memif has its server, or fails.
 [[nodiscard]] int port_reopen(struct port *, bool waits, struct lb_err *reterr);
+// Those of the whole trunk, if it is one.
 void port_pass_queues(struct port *, enum queue_phase);
 // The port begins behind the relay to the older process: 0, or negative with reterr.
 [[nodiscard]] int port_relay_new(struct port *, const struct relay_port *, struct lb_err *reterr);

@@ -257,15 +257,15 @@ static void know_bpf(struct port *port, const struct bpf_fds *before)
 }
 
 // To start a device waits for the kernel's lock of all interfaces, which others may hold for long,
-// and no worker reads the sockets before: meanwhile the older process goes on with the frames
-// (port_stopgap.h). True = they have to be let in.
+// and no worker reads the sockets before: meanwhile the older process, or what stands in for it
+// here, goes on with the frames (port_stopgap.h). True = they have to be let in.
 static bool keep_frames_out(const struct port *port)
 {
 	for (uint16_t i = 0; i < port->n_queues; i++)
 		if (wait_fd_find(&port->search, port->id, i) < 0)
 			return false;
 	// Where it cannot be done, they wait.
-	return port->relayed && port->xsk_map &&
+	return (port->relayed || port->stopgap) && port->xsk_map &&
 	       xsk_map_empty(port->xsk_map, port->first_queue, port->n_queues) == 0;
 }
 
@@ -333,4 +333,20 @@ void port_close(struct port *port, bool forget)
 	telemetry_socket_hide();
 	close_devices(port, forget);
 	telemetry_socket_show();
+}
+
+int port_reopen(struct port *port, bool waits, struct lb_err *reterr)
+{
+	int rc = port_claim_devices(port, reterr);
+	if (rc == 0)
+		rc = port_open(port, reterr);
+	if (rc == 0 && waits)
+		rc = port_await_server(port, reterr);
+	if (rc == 0) {
+		port->status.state = PORT_DOWN;
+		port_pass_queues(port, QUEUE_STARTING);
+		return 0;
+	}
+	port_close(port, true);
+	return rc;
 }

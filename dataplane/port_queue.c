@@ -11,8 +11,6 @@
 #include <string.h>
 
 #define N_TAKEN 16 // mbufs that a queue takes out of its pool at once
-// In which a stand-in's ring of 4096 frames has been read twice, whatever comes into it meanwhile.
-#define LAST_TURNS 64
 
 void port_drop_frame(void *frame)
 {
@@ -167,7 +165,7 @@ static void go_over(struct port_queue *q)
 	q->n_missed_before = q->counters[PORT_rx_missed];
 	q->n_socket_drops = 0;
 	q->swaps = false;
-	q->yields = LAST_TURNS;
+	q->yields = to->yields;
 	__atomic_store_n(&q->spare, NULL, __ATOMIC_RELEASE);
 }
 
@@ -214,7 +212,8 @@ static bool has_frames(const struct port_queue *q)
 bool port_queue_yield(struct port_queue *q)
 {
 	uint32_t runs = QUEUE_RUNS;
-	if (!q->yields || !relay_end_has(q->relay, q->far, q->relay_port) ||
+	if (!port_queue_is_live(q) || !q->yields ||
+		!relay_end_has(q->relay, q->far, q->relay_port) ||
 		!relay_end_has_received(q->relay, q->far, q->relay_port))
 		return false;
 	if (--q->yields && has_frames(q))

@@ -219,6 +219,11 @@ int port_relay_new(struct port *port, const struct relay_port *is, struct lb_err
 	return 0;
 }
 
+void port_pass_on(struct port *port)
+{
+	port->leaves = !port->is_carried && !port->relayed;
+}
+
 void port_relay_leave(struct port *port)
 {
 	port_drop_claims(port);
@@ -228,7 +233,7 @@ void port_relay_leave(struct port *port)
 		return;
 	}
 	port->relayed = true; // its queues go far when they see that the newer one has it
-	port->leaves = false;
+	port->leaves = port->returns = false;
 }
 
 // Whether its queues are in use still. The driver does not tell that from other failures.

@@ -193,3 +193,11 @@ uint32_t port_trunk_ready(const struct port_queue *q)
 		n += queue_of(q, i)->n_ready;
 	return n;
 }
+
+void port_pass_queues(struct port *port, enum queue_phase phase)
+{
+	const struct port *p;
+	for (uint32_t k = 0; (p = port_trunk_port(port, k)); k++)
+		for (uint32_t i = 0; i < p->n_queues; i++)
+			__atomic_store_n(&p->queues[i].phase, phase, __ATOMIC_RELEASE);
+}

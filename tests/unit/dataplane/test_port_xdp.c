@@ -8,6 +8,7 @@
 #include "tests/support/check.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <sched.h>
@@ -21,6 +22,9 @@
 #define N_MBUFS 4096
 #define N_OPENINGS 5
 #define N_TRIES 400 // in all, 20 ms apart
+
+#define MAKE_XDPE                                                                                  \
+	"ip link add xdpe type veth peer name xdpf && ip link set xdpf up && ip link set xdpe up"
 
 static uint64_t now;
 static int peer = -1;
@@ -40,7 +44,7 @@ static int setup(void **state)
 		return 0; // not root
 	assert_int_equal(system("ip link add xdpa type veth peer name xdpb &&"
 				"ip link set xdpa up && ip link set xdpb up &&"
-				"ip link add xdpc up type veth peer name xdpd"),
+				"ip link add xdpc up type veth peer name xdpd && " MAKE_XDPE),
 		0);
 	struct sockaddr_ll address = {.sll_family = AF_PACKET,
 		.sll_protocol = htons(ETH_P_ALL),
@@ -244,10 +248,29 @@ static int n_heard;
 int __real_rte_eth_dev_start(uint16_t id);
 int __wrap_rte_eth_dev_start(uint16_t id);
 
+static bool start_fails;
+
+static void begin_to_hear(void)
+{
+	struct sockaddr_ll address = {.sll_family = AF_PACKET,
+		.sll_protocol = htons(ETH_P_ALL),
+		.sll_ifindex = (int)interface_find("xdpa")};
+	n_heard = 0;
+	heard = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
+	assert_int_equal(bind(heard, (struct sockaddr *)&address, sizeof(address)), 0);
+}
+
+static void expect_heard(void)
+{
+	close(heard);
+	heard = -1;
+	assert_int_equal(n_heard, 1);
+}
+
 int __wrap_rte_eth_dev_start(uint16_t id)
 {
 	uint8_t frame[FRAME];
-	int rc = __real_rte_eth_dev_start(id);
+	int rc = start_fails ? -EBUSY : __real_rte_eth_dev_start(id);
 	if (heard < 0)
 		return rc;
 	while (recv(heard, frame, sizeof(frame), MSG_DONTWAIT) > 0)
@@ -330,7 +353,27 @@ static void fl_125_a_queue_goes_far_as_soon_as_the_newer_process_has_received(vo
 	relays_free(p.its);
 }
 
-static void fl_126_an_interface_comes_back_from_what_stood_in_for_it(void **state)
+// The peer sends all the time, and the worker is never without a device. Returns when it has the
+// interface's again.
+static void come_back_under_load(struct port *port, struct port_queue *q)
+{
+	enum port_event event = PORT_EVENT_NONE;
+	for (int i = 0; event != PORT_EVENT_BACK && i < 2000; i++) {
+		peer_sends();
+		take_a_turn(q);
+		assert_true(port_queue_is_live(q) || q->phase == QUEUE_SWAPPING);
+		event = port_watch(port, now += S / 100);
+		usleep(1000);
+	}
+	assert_int_equal(event, PORT_EVENT_BACK);
+	assert_false(has_stopgap());
+	assert_int_equal(q->port_id, port->id);
+	take_a_turn(q);
+	expect_sends(q);
+	rte_pktmbuf_free(expect_receives(q));
+}
+
+static void fl_129_frames_come_and_go_until_an_interface_is_back(void **state)
 {
 	struct port *port = open_port("xdpa");
 	struct port_queue *q = port_queue_of(port, 0);
@@ -340,18 +383,126 @@ static void fl_126_an_interface_comes_back_from_what_stood_in_for_it(void **stat
 	expect_sends(q);
 	port_get_ready(port);
 	pass_on_under_load(port, q);
+	assert_in_range(n_came, n_sent - n_sent / 10, n_sent);
 	port_take_back(port, now);
-	enum port_event event = PORT_EVENT_NONE;
-	for (int i = 0; event != PORT_EVENT_BACK && i < 1000; i++) {
-		take_a_turn(q);
-		event = port_watch(port, now += S / 100);
-		usleep(10000);
-	}
-	assert_int_equal(event, PORT_EVENT_BACK);
+	assert_int_equal(port_status(port)->state, PORT_UP);
+	port_get_ready(port); // another one comes, and goes
+	port_take_back(port, now);
+	expect_sends(q);
+	n_sent = n_came = 0;
+	begin_to_hear();
+	come_back_under_load(port, q);
+	expect_heard(); // before the worker could read the device
+	assert_in_range(n_came, n_sent - n_sent / 10 - 2, n_sent);
+	port_get_ready(port);
+	assert_true(has_stopgap()); // the next time as well
+	pass_on_under_load(port, q);
+	port_free(port);
 	assert_false(has_stopgap());
-	assert_true(port_queue_settle(q));
+}
+
+static void fl_129_a_queue_behind_the_relay_has_frames_before_the_interface_is_back(void **state)
+{
+	uint8_t frame[FRAME] = {0};
+	struct port *port = open_port("xdpa");
+	struct port_queue *q = port_queue_of(port, 0);
+	struct pair p = join(q);
+	port_get_ready(port);
+	for (int i = 0; i < 2; i++) { // as often as one likes
+		pass_on_under_load(port, q);
+		assert_true(relay_end_give(
+			p.far, RELAY_TO_OLDER, 0, RELAY_RECEIVED, false, frame, FRAME));
+		while (port_queue_far(q) == RELAY_NONE)
+			assert_true(port_queue_yield(q));
+		port_take_back(port, now);
+		assert_true(port_queue_settle(q));
+		assert_false(port->opened);
+		expect_sends(q);
+		rte_pktmbuf_free(expect_receives(q));
+	}
+	relays_drop(p.ours, RELAY_TO_NEWER);
+	relay_end_follow(p.end);
+	come_back_under_load(port, q);
+	port_free(port);
+	relays_free(p.ours);
+	relays_free(p.its);
+}
+
+static void fl_129_frames_come_and_go_however_long_an_interface_cannot_be_had(void **state)
+{
+	struct port *port = open_port("xdpa");
+	struct port_queue *q = port_queue_of(port, 0);
+	uint32_t n_refused = 0;
+	port_get_ready(port);
+	pass_on_under_load(port, q);
+	port_take_back(port, now);
+	start_fails = true;
+	for (int i = 0; i < 100; i++) {
+		n_refused += port_watch(port, now += S / 20) == PORT_EVENT_REFUSED;
+		assert_true(port_queue_is_live(q));
+		take_a_turn(q);
+	}
+	start_fails = false;
+	assert_true(n_refused > 0);
+	assert_int_equal(port_status(port)->state, PORT_GONE); // for who looks
 	expect_sends(q);
 	rte_pktmbuf_free(expect_receives(q));
+	now += 20 * S;
+	come_back_under_load(port, q);
+	port_free(port);
+}
+
+static void fl_105_what_another_process_had_is_tried_soon_again_also_behind_the_first_second(
+	void **state)
+{
+	struct port *port = open_port("xdpa");
+	port_pass_on(port); // nothing stands in
+	for (int i = 0; !port_is_passed_on(port, now) && i < 10000; i++) {
+		(void)port_queue_settle(port_queue_of(port, 0));
+		usleep(1000);
+	}
+	port_take_back(port, now);
+	start_fails = true;
+	while (now < port->hurry_ns) {
+		(void)port_watch(port, now);
+		assert_true(port->retry_ns <= now);
+		now += S / 4;
+	}
+	for (uint64_t wait_ns = S / 10; wait_ns < 2 * S; wait_ns *= 2) {
+		(void)port_watch(port, now);
+		assert_int_equal(port->retry_ns, now + wait_ns);
+		now = port->retry_ns;
+	}
+	start_fails = false;
+	port_free(port);
+}
+
+static void fl_131_an_interface_that_goes_before_it_is_back_is_lost(void **state)
+{
+	struct port *port = open_port("xdpe");
+	struct port_queue *q = port_queue_of(port, 0);
+	uint64_t n_losses = port_status(port)->n_losses;
+	port_get_ready(port);
+	pass_on_under_load(port, q);
+	port_take_back(port, now);
+	assert_int_equal(system("ip link del xdpe"), 0);
+	assert_int_equal(port_watch(port, now), PORT_EVENT_LOST);
+	assert_int_equal(port_status(port)->n_losses, n_losses + 1);
+	for (int i = 0; has_stopgap() && i < 1000; i++) {
+		take_a_turn(q);
+		(void)port_watch(port, now += S / 1000);
+		usleep(1000);
+	}
+	assert_false(has_stopgap() || port_queue_is_live(q));
+	assert_int_equal(system(MAKE_XDPE), 0);
+	enum port_event event = PORT_EVENT_NONE;
+	for (int i = 0; event != PORT_EVENT_BACK && i < 1000; i++) {
+		event = port_watch(port, now += S / 10);
+		usleep(1000);
+	}
+	assert_int_equal(event, PORT_EVENT_BACK);
+	assert_true(port_queue_settle(q));
+	expect_sends(q);
 	port_free(port);
 }
 
@@ -474,7 +625,7 @@ static void pass_on_again(struct port *port, struct port_queue *q)
 	assert_true(port_is_passed_on(port, now));
 }
 
-static void fl_126_a_newer_process_may_fail_twice_while_an_interface_is_being_closed(void **state)
+static void fl_130_a_newer_process_may_fail_twice_while_an_interface_is_being_closed(void **state)
 {
 	struct port *port = open_port("xdpa");
 	struct port_queue *q = port_queue_of(port, 0);
@@ -491,9 +642,34 @@ static void fl_126_a_newer_process_may_fail_twice_while_an_interface_is_being_cl
 	assert_true(has_stopgap()); // the worker has it
 	port_get_ready(port);
 	pass_on_again(port, q);
-	assert_false(has_stopgap());
-	assert_int_equal(port_queue_far(q), RELAY_TO_NEWER);
+	assert_true(has_stopgap() && port_queue_is_live(q)); // until the newer one has it
+	expect_sends(q);
+	rte_pktmbuf_free(expect_receives(q));
 	port_free(port);
+}
+
+static void fl_130_a_newer_process_that_comes_before_an_interface_is_back_finds_a_stand_in(
+	void **state)
+{
+	struct port *port = open_port("xdpa");
+	struct port_queue *q = port_queue_of(port, 0);
+	enum port_event event = PORT_EVENT_NONE;
+	port_get_ready(port);
+	pass_on_under_load(port, q);
+	port_take_back(port, now);
+	port_get_ready(port);
+	for (int i = 0; event != PORT_EVENT_BACK && i < 2000; i++) {
+		take_a_turn(q);
+		event = port_watch(port, now += S / 100);
+		usleep(1000);
+	}
+	assert_int_equal(event, PORT_EVENT_BACK);
+	assert_true(has_stopgap());
+	pass_on_under_load(port, q);
+	assert_true(port_queue_is_live(q));
+	expect_sends(q);
+	port_free(port);
+	assert_false(has_stopgap());
 }
 
 static void fl_126_an_interface_that_is_being_closed_gets_no_stand_in(void **state)
@@ -517,20 +693,14 @@ static void fl_128_a_newer_process_has_frames_when_its_workers_can_read_them(voi
 		.n_queues = 1,
 		.n_mbufs = N_MBUFS,
 		.relayed = &there};
-	struct sockaddr_ll address = {.sll_family = AF_PACKET,
-		.sll_protocol = htons(ETH_P_ALL),
-		.sll_ifindex = (int)interface_find("xdpa")};
 	struct lb_err err = {""};
 	if (peer < 0)
 		skip();
 	struct port *port = port_new(&conf, &err);
 	assert_non_null(port);
-	heard = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
-	assert_int_equal(bind(heard, (struct sockaddr *)&address, sizeof(address)), 0);
+	begin_to_hear();
 	assert_int_equal(port_take(port, &err), 0);
-	close(heard);
-	heard = -1;
-	assert_int_equal(n_heard, 1); // the older one's, if it had a socket there
+	expect_heard(); // the older one's, if it had a socket there
 	assert_true(port_queue_settle(port_queue_of(port, 0)));
 	rte_pktmbuf_free(expect_receives(port_queue_of(port, 0)));
 	port_free(port);
@@ -542,12 +712,19 @@ RUN_SUITE("dataplane/port_xdp",
 	cmocka_unit_test(a_queue_that_is_in_use_costs_mbufs_once_however_often_it_is_tried),
 	cmocka_unit_test(fl_124_frames_come_and_go_while_an_interface_changes_hands),
 	cmocka_unit_test(fl_125_a_queue_goes_far_as_soon_as_the_newer_process_has_received),
-	cmocka_unit_test(fl_126_an_interface_comes_back_from_what_stood_in_for_it),
+	cmocka_unit_test(fl_129_frames_come_and_go_until_an_interface_is_back),
+	cmocka_unit_test(fl_129_a_queue_behind_the_relay_has_frames_before_the_interface_is_back),
+	cmocka_unit_test(fl_129_frames_come_and_go_however_long_an_interface_cannot_be_had),
+	cmocka_unit_test(
+		fl_105_what_another_process_had_is_tried_soon_again_also_behind_the_first_second),
+	cmocka_unit_test(fl_131_an_interface_that_goes_before_it_is_back_is_lost),
 	cmocka_unit_test(
 		fl_132_an_interface_leaves_no_descriptors_of_bpf_however_often_it_is_opened),
 	cmocka_unit_test(a_batch_that_waits_when_an_interface_changes_hands_is_sent),
 	cmocka_unit_test(a_queue_takes_what_came_to_its_stand_in_before_it_goes_far),
 	cmocka_unit_test(a_queue_that_is_never_empty_goes_far_all_the_same),
-	cmocka_unit_test(fl_126_a_newer_process_may_fail_twice_while_an_interface_is_being_closed),
+	cmocka_unit_test(fl_130_a_newer_process_may_fail_twice_while_an_interface_is_being_closed),
+	cmocka_unit_test(
+		fl_130_a_newer_process_that_comes_before_an_interface_is_back_finds_a_stand_in),
 	cmocka_unit_test(fl_126_an_interface_that_is_being_closed_gets_no_stand_in),
 	cmocka_unit_test(fl_128_a_newer_process_has_frames_when_its_workers_can_read_them))
