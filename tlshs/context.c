@@ -2,6 +2,7 @@
 #include "tlshs/context.h"
 
 #include "tlshs/impl.h"
+#include "tlshs/session.h"
 
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -226,6 +227,9 @@ static int set_tickets(
 	struct str secret = conf->ticket_secret;
 	if (secret.len && conf->role == TLSHS_CLIENT)
 		return lb_err_set(err, "ticket_secret: is a server's");
+	if (conf->max_sessions && conf->role == TLSHS_SERVER)
+		return lb_err_set(err, "max_sessions: are a client's");
+	c->max_sessions = conf->max_sessions;
 	if (secret.len && secret.len < TLSHS_TICKET_SECRET)
 		return lb_err_set(
 			err, "ticket_secret: has fewer than %d bytes", TLSHS_TICKET_SECRET);
@@ -258,6 +262,8 @@ static int set_all(
 
 static void context_free(struct tlshs_context *c)
 {
+	if (c->max_sessions)
+		tlshs_sessions_drop(c);
 	SSL_CTX_free(c->ssl);
 	tlshs_cas_put(c->cas);
 	sk_X509_CRL_pop_free(c->crls, X509_CRL_free);

@@ -70,6 +70,9 @@ struct tlshs_context_conf {
 	// those of this hour and of the one before; hosts and processes with the same
 	// one resume each other's sessions. Empty = no tickets.
 	struct str ticket_secret;
+	// Client: so many sessions are kept for one server's address and one name that was asked
+	// for, each of them for one handshake; 0 = all handshakes are full ones.
+	uint32_t max_sessions;
 	uint16_t min_version, max_version; // enum tls_version; 0 = 1.2, 1.3
 };
 

@@ -2,6 +2,7 @@
 #include "tlshs/handshake.h"
 
 #include "tlshs/impl.h"
+#include "tlshs/session.h"
 
 #include <openssl/err.h>
 
@@ -44,6 +45,8 @@ static void end(struct tlshs_handshake *h, enum tlshs_outcome outcome, const cha
 	if (!h->why[0])
 		snprintf(h->why, sizeof(h->why), "%s", why);
 	tlshs_secrets_log_12(h);
+	if (outcome != TLSHS_ok)
+		tlshs_session_failed(h);
 }
 
 static enum tlshs_outcome outcome_of(int reason)
@@ -121,7 +124,8 @@ static void fail(struct tlshs_handshake *h, int error)
 		end(h, h->refused, tlshs_outcome_name(h->refused));
 	else if (error == SSL_ERROR_ZERO_RETURN)
 		end(h, TLSHS_peer_closed, "close notify");
-	else if (ERR_GET_LIB(e) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET)
+	else if (ERR_GET_LIB(e) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET &&
+		 reason < SSL_AD_REASON_OFFSET + 256) // above: errors without a reason of its own
 		end(h, outcome_of_alert(reason - SSL_AD_REASON_OFFSET),
 			SSL_alert_desc_string_long(reason - SSL_AD_REASON_OFFSET));
 	else
@@ -161,6 +165,8 @@ static void succeed(struct tlshs_handshake *h)
 		end(h, TLSHS_internal, "no secrets");
 	else
 		end(h, TLSHS_ok, "");
+	if (h->outcome == TLSHS_ok && h->context->role == TLSHS_CLIENT)
+		tlshs_session_keep(h);
 }
 
 static void step(struct tlshs_handshake *h)
@@ -179,12 +185,14 @@ static void step(struct tlshs_handshake *h)
 	ERR_clear_error();
 }
 
-struct tlshs_handshake *tlshs_handshake_new(struct tlshs_context *c, struct str server_name)
+struct tlshs_handshake *tlshs_handshake_new(
+	struct tlshs_context *c, struct str server_name, uint64_t peer)
 {
 	struct tlshs_handshake *h = calloc(1, sizeof(*h));
 	if (!h)
 		return NULL;
 	h->context = tlshs_context_get(c);
+	h->peer = peer;
 	h->ssl = SSL_new(c->ssl);
 	h->in = BIO_new(BIO_s_mem());
 	h->out = BIO_new(BIO_s_mem());
@@ -207,6 +215,7 @@ struct tlshs_handshake *tlshs_handshake_new(struct tlshs_context *c, struct str 
 		SSL_set_accept_state(h->ssl);
 	} else {
 		SSL_set_connect_state(h->ssl);
+		tlshs_session_offer(h);
 		step(h);
 	}
 	return h;
@@ -229,6 +238,7 @@ void tlshs_handshake_free(struct tlshs_handshake *h)
 	if (!h)
 		return;
 	SSL_free(h->ssl); // with both BIOs
+	tlshs_promise_free(h->promise);
 	tlshs_context_put(h->context);
 	OPENSSL_cleanse(h, sizeof(*h));
 	free(h);
@@ -285,6 +295,13 @@ static size_t drain(BIO *bio, uint8_t *to, size_t room)
 size_t tlshs_handshake_drain(struct tlshs_handshake *h, uint8_t *to, size_t room)
 {
 	return drain(h->out, to, room);
+}
+
+struct tlshs_promise *tlshs_handshake_take_promise(struct tlshs_handshake *h)
+{
+	struct tlshs_promise *p = h->promise;
+	h->promise = NULL;
+	return p;
 }
 
 size_t tlshs_handshake_n_rest(const struct tlshs_handshake *h)

@@ -16,10 +16,14 @@
 
 struct tlshs_handshake;
 struct tlshs_keylog;
+struct tlshs_promise;
 
 // Takes a reference of its own. server_name: a client's, what it asks for; "" = nothing, as for an
-// address. NULL = out of memory. A client has bytes for the peer at once.
-struct tlshs_handshake *tlshs_handshake_new(struct tlshs_context *, struct str server_name);
+// address. peer: a hash of the address and port of a client's server, with which it resumes a
+// session, and from which it keeps others, if its context allows that; 0 = none. NULL = out of
+// memory. A client has bytes for the peer at once.
+struct tlshs_handshake *tlshs_handshake_new(
+	struct tlshs_context *, struct str server_name, uint64_t peer);
 // Its secrets are told there from now on, for as long as somebody asks for them; borrowed.
 void tlshs_handshake_log_keys(struct tlshs_handshake *, struct tlshs_keylog *);
 void tlshs_handshake_free(struct tlshs_handshake *); // NULL is fine; overwrites secrets
@@ -47,6 +51,9 @@ const char *tlshs_handshake_why(const struct tlshs_handshake *);
 // With TLSHS_ok, once: the caller wipes it. Without a peer's certificate all else of it stays as it
 // was in `ret`.
 void tlshs_handshake_take(struct tlshs_handshake *, struct tlshs_result *);
+// Of a client that has ended with TLSHS_ok, once: what makes a session of the server's tickets, the
+// caller's (session.h). NULL = nothing does.
+struct tlshs_promise *tlshs_handshake_take_promise(struct tlshs_handshake *);
 // How many bytes of the peer lie behind the handshake, and moves up to `room` of them: the first to
 // give to tls_conn_feed().
 size_t tlshs_handshake_n_rest(const struct tlshs_handshake *);

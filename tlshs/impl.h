@@ -12,6 +12,8 @@
 #define TLSHS_MAX_CHAIN 24576 // bytes of a peer's Certificate message: 15 ms of a thread
 #define TLSHS_SERVER_TRAFFIC 0
 #define TLSHS_CLIENT_TRAFFIC 1
+#define TLSHS_RESUMPTION 2
+#define TLSHS_N_SECRETS 3
 
 #define TLSHS_CAS_DIGEST 32
 struct tlshs_cas { // cas.c
@@ -37,6 +39,7 @@ struct tlshs_context {
 	struct tlshs_matcher matcher;
 	uint8_t alpn[TLSHS_MAX_ALPNS * (TLSHS_MAX_ALPN + 1)]; // as RFC 7301 3.1 writes them
 	uint32_t alpn_len;
+	uint32_t max_sessions; // client: that are kept, of one server and name
 	char **server_names;
 	uint32_t n_server_names;
 	uint8_t trust[32]; // digest of all that peers' certificates are judged by
@@ -52,11 +55,15 @@ struct tlshs_handshake {
 	bool hello_seen; // server: a whole ClientHello has come
 	bool ended;
 	bool is_logged; // 1.2: the key log was told
+	bool offered; // client: a session
 	enum tlshs_outcome outcome, refused; // refused: what a callback found; ok = nothing
+	uint64_t peer; // client: a hash of the server's address and port; 0 = not known
+	int64_t judged_until_s; // client: what the server was judged by holds until then
+	struct tlshs_promise *promise; // client, 1.3: owned
 	uint32_t n_written; // records behind our Finished
 	uint64_t n_idle, n_text; // of records.c: records without text that were read, bytes of text
 	uint32_t secret_len;
-	uint8_t secrets[2][TLS_MAX_SECRET]; // 1.3: of the server, of the client
+	uint8_t secrets[TLSHS_N_SECRETS][TLS_MAX_SECRET]; // 1.3: by TLSHS_SERVER_TRAFFIC and others
 	char why[TLSHS_MAX_WHY];
 	struct tlshs_result result;
 };
@@ -95,9 +102,13 @@ void tlshs_hello_setup(struct tlshs_context *);
 void tlshs_verify_setup(struct tlshs_context *, bool require_peer_certificate);
 // Whether a certificate of an earlier handshake is still accepted.
 bool tlshs_verify_again(struct tlshs_handshake *, X509 *);
+// Whether its names are.
+bool tlshs_verify_names(const struct tlshs_handshake *, const struct tlshs_peer *);
 
 // peer.c: names and digest of a certificate.
 void tlshs_peer_read(struct tlshs_peer *, X509 *);
+// So many of its first bytes say something.
+size_t tlshs_peer_size(const struct tlshs_peer *);
 
 // tickets.c: of the conf's secret; "" = no tickets. False = no memory.
 bool tlshs_tickets_setup(struct tlshs_context *, struct str secret);

@@ -83,6 +83,22 @@ bool tlshs_link_stop(struct tlshs_link *l, uint64_t id)
 	return send_alone(l, id, TLSHS_STOP);
 }
 
+bool tlshs_link_ticket(struct tlshs_link *l, uint64_t promise, const uint8_t *p, size_t len)
+{
+	size_t n = (len + TLSHS_SLOT - 1) / TLSHS_SLOT;
+	if (!n || len > TLSHS_MAX_TICKET || spsc_room(&l->orders) < n)
+		return false;
+	for (size_t at = 0; at < len; at += TLSHS_SLOT) {
+		struct tlshs_order *o = place(l, promise, TLSHS_TICKET);
+		CHECK(o);
+		o->n_left = (uint16_t)(len - at);
+		fill(o, p + at, len - at < TLSHS_SLOT ? len - at : TLSHS_SLOT);
+		spsc_stage_placed(&l->orders);
+	}
+	spsc_publish(&l->orders);
+	return true;
+}
+
 const struct tlshs_answer *tlshs_link_peek(struct tlshs_link *l)
 {
 	return spsc_peek(&l->answers);

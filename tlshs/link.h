@@ -23,14 +23,19 @@
 struct tlshs_context;
 
 #define TLSHS_SLOT 2048 // bytes of a peer in one slot
+#define TLSHS_MAX_TICKETS 2 // of one handshake: servers send one, two or four
+#define TLSHS_MAX_TICKET 8192 // bytes of a NewSessionTicket; of a longer one nothing is kept
 
-enum tlshs_order_kind { TLSHS_START, TLSHS_BYTES, TLSHS_EOF, TLSHS_STOP };
+enum tlshs_order_kind { TLSHS_START, TLSHS_BYTES, TLSHS_EOF, TLSHS_STOP, TLSHS_TICKET };
 
 struct tlshs_order {
-	uint64_t id; // below: an index less than the link's max_handshakes; above: any
+	// Below: an index less than the link's max_handshakes; above: any. TICKET: the answer's
+	// promise.
+	uint64_t id;
 	uint8_t kind; // enum tlshs_order_kind
 	uint16_t len; // of bytes
-	uint64_t source; // START: a hash of the peer's address
+	uint16_t n_left; // TICKET: bytes of it from these on
+	uint64_t source; // START: a hash of the peer's address; of a server's with its port
 	struct tlshs_context *context; // START: a reference, the thread's from then on
 	uint8_t bytes[TLSHS_SLOT]; // START: a client's server name
 };
@@ -43,6 +48,7 @@ struct tlshs_answer {
 	uint8_t outcome; // END: enum tlshs_outcome
 	uint16_t len; // of bytes
 	uint64_t n_taken; // END: bytes of the peer that the handshake needed
+	uint64_t promise; // END: the thread's number for the server's tickets; 0 = it wants none
 	union {
 		uint8_t bytes[TLSHS_SLOT];
 		struct tlshs_result result; // END with TLSHS_ok; of `peer` as much as there is
@@ -68,6 +74,10 @@ size_t tlshs_link_send(struct tlshs_link *, uint64_t id, const uint8_t *, size_t
 // The peer sends nothing more: a handshake that its bytes have not ended is lost. False = no room.
 [[nodiscard]] bool tlshs_link_eof(struct tlshs_link *, uint64_t id);
 [[nodiscard]] bool tlshs_link_stop(struct tlshs_link *, uint64_t id);
+// The body of a NewSessionTicket (RFC 8446 4.6.1). False = no room, or it is too long: nothing of
+// it is sent.
+[[nodiscard]] bool tlshs_link_ticket(
+	struct tlshs_link *, uint64_t promise, const uint8_t *, size_t len);
 // The oldest answer, which lies in the ring until the worker passes it, once; NULL = there is none.
 // What is secret in it is overwritten then.
 [[nodiscard]] const struct tlshs_answer *tlshs_link_peek(struct tlshs_link *);

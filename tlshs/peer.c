@@ -51,6 +51,15 @@ static void put_san(struct tlshs_peer *p, size_t *at, const GENERAL_NAME *name)
 	}
 }
 
+size_t tlshs_peer_size(const struct tlshs_peer *p)
+{
+	size_t len = p->subject_len;
+	for (uint32_t i = 0; i < p->n_sans; i++)
+		if (len < (size_t)p->sans[i].at + p->sans[i].len)
+			len = (size_t)p->sans[i].at + p->sans[i].len;
+	return p->present ? offsetof(struct tlshs_peer, text) + len : 0;
+}
+
 void tlshs_peer_read(struct tlshs_peer *p, X509 *x)
 {
 	*p = (struct tlshs_peer){.present = true};

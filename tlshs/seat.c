@@ -44,15 +44,16 @@ static bool admit(struct tlshs_census *c, uint32_t source)
 }
 
 void tlshs_seat_start(struct tlshs_seat *s, const struct tlshs_order *o, struct tlshs_census *c,
-	uint64_t deadline_ns)
+	struct tlshs_promises *promises, uint64_t deadline_ns)
 {
-	*s = (struct tlshs_seat){.taken = true, .id = o->id, .deadline_ns = deadline_ns};
+	*s = (struct tlshs_seat){
+		.taken = true, .id = o->id, .deadline_ns = deadline_ns, .promises = promises};
 	s->source = (uint32_t)(o->source % TLSHS_SOURCES);
 	if (!admit(c, s->source)) {
 		s->refused = TLSHS_over_limit;
 	} else {
 		s->handshake = tlshs_handshake_new(
-			o->context, (struct str){(const char *)o->bytes, o->len});
+			o->context, (struct str){(const char *)o->bytes, o->len}, o->source);
 		if (!s->handshake) {
 			s->refused = TLSHS_no_memory;
 			leave(&c->of_source[s->source]);
@@ -77,10 +78,14 @@ static void fill_end(struct tlshs_seat *s, struct tlshs_answer *a, uint64_t *cou
 		a->n_taken -= tlshs_handshake_n_rest(s->handshake);
 		why = tlshs_handshake_why(s->handshake);
 	}
-	if (a->outcome == TLSHS_ok)
+	a->promise = 0;
+	if (a->outcome == TLSHS_ok) {
 		tlshs_handshake_take(s->handshake, &a->result);
-	else
+		a->promise =
+			tlshs_promises_add(s->promises, tlshs_handshake_take_promise(s->handshake));
+	} else {
 		snprintf(a->why, sizeof(a->why), "%s", why);
+	}
 	counter_add(&counts[a->outcome], 1);
 	s->told = true;
 }

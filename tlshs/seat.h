@@ -6,6 +6,7 @@
 #include "lb/base/list.h"
 #include "tlshs/handshake.h"
 #include "tlshs/link.h"
+#include "tlshs/promises.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,6 +33,7 @@ struct tlshs_seat {
 	uint32_t source; // its place
 	enum tlshs_outcome refused; // with no handshake: why there is none
 	struct tlshs_handshake *handshake; // NULL = none, or all is told
+	struct tlshs_promises *promises; // borrowed: the thread's
 	struct list_link open; // those with a handshake, in order of their deadlines
 	struct list_link ready; // tlshs_queue's
 	struct list_link waiting; // for room in the ring of answers
@@ -39,7 +41,7 @@ struct tlshs_seat {
 
 // Takes the seat and the order's reference.
 void tlshs_seat_start(struct tlshs_seat *, const struct tlshs_order *, struct tlshs_census *,
-	uint64_t deadline_ns);
+	struct tlshs_promises *, uint64_t deadline_ns);
 // Bytes of the peer. True = there is something to run for.
 [[nodiscard]] bool tlshs_seat_feed(
 	struct tlshs_seat *, struct tlshs_link *, const struct tlshs_order *);

@@ -46,6 +46,7 @@ void tlshs_secrets_on_derived(void *handshake, struct str label, const uint8_t *
 	} all[] = {
 		[TLSHS_SERVER_TRAFFIC] = {STR("s ap traffic"), "SERVER_TRAFFIC_SECRET_0"},
 		[TLSHS_CLIENT_TRAFFIC] = {STR("c ap traffic"), "CLIENT_TRAFFIC_SECRET_0"},
+		[TLSHS_RESUMPTION] = {STR("res master"), NULL},
 		{STR("c hs traffic"), "CLIENT_HANDSHAKE_TRAFFIC_SECRET"},
 		{STR("s hs traffic"), "SERVER_HANDSHAKE_TRAFFIC_SECRET"},
 		{STR("exp master"), "EXPORTER_SECRET"},
@@ -53,11 +54,12 @@ void tlshs_secrets_on_derived(void *handshake, struct str label, const uint8_t *
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		if (!str_eq(label, all[i].label))
 			continue;
-		if (i <= TLSHS_CLIENT_TRAFFIC) {
+		if (i < TLSHS_N_SECRETS) {
 			memcpy(h->secrets[i], secret, len);
 			h->secret_len = (uint32_t)len;
 		}
-		log_line(h, all[i].logged, secret, len);
+		if (all[i].logged)
+			log_line(h, all[i].logged, secret, len);
 		return;
 	}
 }

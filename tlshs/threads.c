@@ -36,6 +36,7 @@ struct thread {
 	struct end *ends; // by worker
 	struct list_link open; // seats
 	struct tlshs_queue queue;
+	struct tlshs_promises promises;
 	uint64_t now_ns;
 	uint32_t peak; // most handshakes at a time since memory was given back, of all threads
 	uint64_t trim_ns; // not before then
@@ -89,6 +90,10 @@ static void take_bytes(
 
 static void obey(struct thread *t, struct end *e, const struct tlshs_order *o)
 {
+	if (o->kind == TLSHS_TICKET) {
+		tlshs_promises_feed(&t->promises, o);
+		return;
+	}
 	uint32_t at = (uint32_t)o->id;
 	struct tlshs_seat *s = at < t->all->conf.max_handshakes ? &e->seats[at] : NULL;
 	bool known = s && s->taken && s->id == o->id;
@@ -97,7 +102,8 @@ static void obey(struct thread *t, struct end *e, const struct tlshs_order *o)
 		return;
 	}
 	if (o->kind == TLSHS_START) {
-		tlshs_seat_start(s, o, &t->all->census, t->now_ns + t->all->conf.timeout_ns);
+		tlshs_seat_start(
+			s, o, &t->all->census, &t->promises, t->now_ns + t->all->conf.timeout_ns);
 		if (s->handshake)
 			list_append(&t->open, &s->open);
 		uint32_t n = tlshs_threads_open(t->all);
@@ -198,6 +204,7 @@ static void *run(void *arg)
 		for (uint32_t i = 0; i < t->all->conf.n_workers; i++)
 			busy |= serve(t, &t->ends[i]);
 		expire(t);
+		tlshs_promises_expire(&t->promises, t->now_ns);
 		busy |= run_next(t);
 		n_empty = busy ? 0 : n_empty + 1;
 		if (!busy)
@@ -234,7 +241,7 @@ static bool thread_init(struct thread *t, struct tlshs_threads *all)
 	list_init(&t->open);
 	tlshs_queue_init(&t->queue);
 	t->ends = cacheline_alloc(all->conf.n_workers, sizeof(*t->ends));
-	if (!t->ends)
+	if (!t->ends || tlshs_promises_init(&t->promises))
 		return false;
 	for (uint32_t i = 0; i < all->conf.n_workers; i++)
 		if (!end_init(&t->ends[i], &all->conf))
@@ -290,6 +297,7 @@ void tlshs_threads_free(struct tlshs_threads *all)
 			pthread_join(t->id, NULL);
 		for (uint32_t k = 0; t->ends && k < all->conf.n_workers; k++)
 			end_fini(&t->ends[k], t);
+		tlshs_promises_fini(&t->promises);
 		cacheline_free(t->ends);
 	}
 	cacheline_free(all->threads);

@@ -2,12 +2,14 @@
 // Whether a peer's certificate is to be trusted: its chain, CRLs (gRFC A69), trust domain (gRFC
 // A87) and names. What is found wrong stays with the handshake as its outcome.
 #include "tlshs/impl.h"
+#include "tlshs/sessions.h"
 
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static enum tlshs_outcome outcome_of(int error)
 {
@@ -84,7 +86,7 @@ static struct str asked_name(const struct tlshs_handshake *h)
 	return (struct str){h->result.server_name, h->result.server_name_len};
 }
 
-static bool names_fit(const struct tlshs_handshake *h, const struct tlshs_peer *p)
+bool tlshs_verify_names(const struct tlshs_handshake *h, const struct tlshs_peer *p)
 {
 	const struct tlshs_matcher *m = &h->context->matcher;
 	return !m->accepts || m->accepts(m->arg, p, asked_name(h));
@@ -100,11 +102,27 @@ static int refuse(struct tlshs_handshake *h, X509_STORE_CTX *store, enum tlshs_o
 	return 0;
 }
 
+// The first of them to expire ends what was found out (TLS-228).
+static int64_t end_of(const STACK_OF(X509) * chain, int64_t now_s, int64_t end_s)
+{
+	for (int i = 0; i < sk_X509_num(chain); i++) {
+		const ASN1_TIME *t = X509_get0_notAfter(sk_X509_value(chain, i));
+		int days, seconds;
+		if (!ASN1_TIME_diff(&days, &seconds, NULL, t))
+			return 0;
+		int64_t left_s = days * INT64_C(86400) + seconds;
+		end_s = now_s + left_s < end_s ? now_s + left_s : end_s;
+	}
+	return end_s;
+}
+
 static int on_verify(X509_STORE_CTX *store, void *context)
 {
 	const struct tlshs_context *c = context;
 	SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
 	struct tlshs_handshake *h = tlshs_of(ssl);
+	int64_t now_s = time(NULL);
+	h->judged_until_s = now_s + TLSHS_SESSION_S;
 	if (!tlshs_verifies(c))
 		return 1;
 	struct tlshs_peer peer;
@@ -126,10 +144,11 @@ static int on_verify(X509_STORE_CTX *store, void *context)
 			h, store, outcome_of(error), error, X509_verify_cert_error_string(error));
 	}
 	X509_STORE_CTX_set_error_depth(store, 0);
-	if (!names_fit(h, &peer))
+	if (!tlshs_verify_names(h, &peer))
 		return refuse(h, store, TLSHS_certificate_name, X509_V_ERR_HOSTNAME_MISMATCH,
 			"none of its names is accepted");
 	X509_STORE_CTX_set_error(store, X509_V_OK);
+	h->judged_until_s = end_of(X509_STORE_CTX_get0_chain(store), now_s, h->judged_until_s);
 	h->result.peer = peer;
 	return 1;
 }
@@ -140,7 +159,7 @@ bool tlshs_verify_again(struct tlshs_handshake *h, X509 *x)
 	if (X509_cmp_current_time(X509_get0_notAfter(x)) < 0)
 		return false;
 	tlshs_peer_read(&peer, x);
-	return names_fit(h, &peer);
+	return tlshs_verify_names(h, &peer);
 }
 
 void tlshs_verify_setup(struct tlshs_context *c, bool require_peer_certificate)

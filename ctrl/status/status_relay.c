@@ -372,7 +372,7 @@ void status_relay_add(struct status_relay *r, int fd)
 	list_append(&r->pairs, &p->link);
 	r->n_pairs++;
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-	p->tls = tlshs_handshake_new(context, STR(""));
+	p->tls = tlshs_handshake_new(context, STR(""), 0);
 	p->of_client = event_new(r->conf.base, fd, EV_PERSIST, on_ready, p);
 	if (!p->tls || !p->of_client || !watch(p->of_client, events_of_client(p))) {
 		count_refused(r, "no_memory", "");

@@ -78,8 +78,8 @@ static void shake_hands(struct pipe_tls *t)
 {
 	struct tlshs_context *context =
 		new_context((struct tlshs_context_conf){.role = TLSHS_CLIENT});
-	struct tlshs_handshake *client = tlshs_handshake_new(context, STR("")),
-			       *server = tlshs_handshake_new(t->context, STR(""));
+	struct tlshs_handshake *client = tlshs_handshake_new(context, STR(""), 0),
+			       *server = tlshs_handshake_new(t->context, STR(""), 0);
 	struct tlshs_result result;
 	CHECK(client && server);
 	carry(client, server, &t->hello);

@@ -246,7 +246,8 @@ static void begin(struct world *w)
 		struct end *e = &w->ends[role];
 		e->ok = false;
 		e->n_pipe = e->n_fed = 0;
-		e->h = tlshs_handshake_new(own[role], str_from(role == TLSHS_CLIENT ? name : ""));
+		e->h = tlshs_handshake_new(
+			own[role], str_from(role == TLSHS_CLIENT ? name : ""), 0);
 		CHECK(e->h);
 	}
 	drain(w, &w->ends[TLSHS_CLIENT]);

@@ -34,7 +34,7 @@ static bool drain(struct secure *s, struct tcp_conn *tcp)
 bool secure_begin(struct secure *s, const struct secure_conf *conf, struct tcp_conn *tcp)
 {
 	*s = (struct secure){.conf = conf};
-	s->handshake = tlshs_handshake_new(conf->context, STR(""));
+	s->handshake = tlshs_handshake_new(conf->context, STR(""), 0);
 	return s->handshake && drain(s, tcp);
 }
 

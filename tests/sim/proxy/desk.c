@@ -10,6 +10,7 @@ void desk_init(struct desk *d, uint32_t n_slots)
 	*d = (struct desk){.links = {&d->link}};
 	list_init(&d->waiting);
 	CHECK(tlshs_link_init(&d->link, n_slots) == 0);
+	CHECK(tlshs_promises_init(&d->promises) == 0);
 }
 
 static void answer(struct desk *d, struct tlshs_seat *s)
@@ -21,12 +22,16 @@ static void answer(struct desk *d, struct tlshs_seat *s)
 
 static void obey(struct desk *d, const struct tlshs_order *o)
 {
+	if (o->kind == TLSHS_TICKET) {
+		tlshs_promises_feed(&d->promises, o);
+		return;
+	}
 	uint32_t at = (uint32_t)o->id;
 	CHECK(at < DESK_SEATS);
 	struct tlshs_seat *s = &d->seats[at];
 	CHECK(o->kind == TLSHS_START ? !s->taken : s->taken && s->id == o->id);
 	if (o->kind == TLSHS_START)
-		tlshs_seat_start(s, o, &d->census, 0);
+		tlshs_seat_start(s, o, &d->census, &d->promises, 0);
 	else if (o->kind == TLSHS_BYTES)
 		if (tlshs_seat_feed(s, &d->link, o))
 			tlshs_seat_run(s);
@@ -54,5 +59,6 @@ void desk_fini(struct desk *d)
 	for (uint32_t i = 0; i < DESK_SEATS; i++)
 		CHECK(!d->seats[i].taken);
 	CHECK(d->census.open == 0);
+	tlshs_promises_fini(&d->promises);
 	tlshs_link_fini(&d->link);
 }

@@ -12,6 +12,7 @@ struct desk {
 	struct tlshs_link *links[1];
 	struct tlshs_seat seats[DESK_SEATS];
 	struct tlshs_census census;
+	struct tlshs_promises promises;
 	struct list_link waiting;
 	uint64_t counts[TLSHS_N_OUTCOMES];
 	bool asleep; // reads no orders

@@ -31,7 +31,7 @@ void tls_end_init(struct tls_end *e, const struct tls_end_conf *conf, struct tcp
 	*e = (struct tls_end){
 		.conf = conf, .tcp = tcp, .chunks = chunks, .on_plain = plain, .user = user};
 	e->handshake = tlshs_handshake_new(
-		conf->context, str_from(conf->server_name ? conf->server_name : ""));
+		conf->context, str_from(conf->server_name ? conf->server_name : ""), 0);
 	CHECK(e->handshake);
 	drain(e);
 }

@@ -3,10 +3,14 @@
 
 #include "dataplane/tls/tls.h"
 #include "tests/support/check.h"
+#include "tlshs/link.h"
+#include "tlshs/session.h"
+#include "tlshs/sessions.h"
 
 #include <openssl/err.h>
 
 #include <stdio.h>
+#include <time.h>
 
 #define TEXT 20000 // more than a record
 
@@ -33,7 +37,7 @@ static void far_certify(SSL_CTX *ctx, const struct far_conf *conf)
 	SSL_CTX_set_mode(ctx, SSL_MODE_NO_AUTO_CHAIN);
 }
 
-static SSL_CTX *far_ctx(const struct far_conf *conf)
+SSL_CTX *meeting_far_ctx(const struct far_conf *conf)
 {
 	bool is_server = conf->role == TLSHS_SERVER;
 	SSL_CTX *ctx = SSL_CTX_new(is_server ? TLS_server_method() : TLS_client_method());
@@ -57,7 +61,9 @@ static SSL_CTX *far_ctx(const struct far_conf *conf)
 void meeting_init_far(struct meeting *m, const struct far_conf *conf)
 {
 	*m = (struct meeting){.piece = SIZE_MAX, .room = 4096};
-	m->far_ctx = far_ctx(conf);
+	m->far_ctx = conf->ctx ? conf->ctx : meeting_far_ctx(conf);
+	if (conf->ctx)
+		SSL_CTX_up_ref(conf->ctx);
 	m->far = SSL_new(m->far_ctx);
 	m->far_in = BIO_new(BIO_s_mem());
 	m->far_out = BIO_new(BIO_s_mem());
@@ -79,7 +85,7 @@ void meeting_init(struct meeting *m, struct tlshs_context *c, struct str server_
 	const struct far_conf *conf)
 {
 	meeting_init_far(m, conf);
-	m->h = tlshs_handshake_new(c, server_name);
+	m->h = tlshs_handshake_new(c, server_name, conf->peer);
 	assert_non_null(m->h);
 }
 
@@ -88,6 +94,7 @@ void meeting_fini(struct meeting *m)
 	SSL_free(m->far);
 	SSL_CTX_free(m->far_ctx);
 	tlshs_handshake_free(m->h);
+	tlshs_promise_free(m->promise);
 	tlshs_result_wipe(&m->result);
 }
 
@@ -126,6 +133,7 @@ enum tlshs_outcome meeting_run(struct meeting *m)
 	if (outcome == TLSHS_ok) {
 		assert_string_equal(tlshs_handshake_why(m->h), "");
 		tlshs_handshake_take(m->h, &m->result);
+		m->promise = tlshs_handshake_take_promise(m->h);
 		for (size_t n;
 			(n = tlshs_handshake_drain_rest(m->h, m->rest + m->n_rest, 100)) > 0;)
 			m->n_rest += n;
@@ -136,6 +144,7 @@ enum tlshs_outcome meeting_run(struct meeting *m)
 }
 
 struct heard {
+	struct meeting *m;
 	uint8_t text[2 * TEXT + 64]; // and what came behind the handshake
 	size_t len;
 };
@@ -147,6 +156,20 @@ static size_t on_plain(struct tls_conn *c, void *user, const uint8_t *p, size_t 
 	memcpy(heard->text + heard->len, p, len);
 	heard->len += len;
 	return len;
+}
+
+static void on_ticket(struct tls_conn *c, void *user, const uint8_t *p, size_t len)
+{
+	struct heard *heard = user;
+	heard->m->n_tickets++;
+	heard->m->ticket_len = len;
+	if (heard->m->link)
+		assert_true(tlshs_link_ticket(heard->m->link, heard->m->promised, p, len));
+	if (!heard->m->promise)
+		return;
+	struct tlshs_session *s = tlshs_promise_redeem(heard->m->promise, p, len, time(NULL));
+	assert_non_null(s);
+	tlshs_sessions_put(s);
 }
 
 static void ignore(struct tls_conn *c, void *user)
@@ -190,12 +213,13 @@ static void tell_far(struct meeting *m, struct tls_conn *c, struct pool *chunks)
 
 void meeting_talk(struct meeting *m)
 {
-	static const struct tls_events events = {on_plain, ignore, NULL};
+	static const struct tls_events events = {on_plain, ignore, on_ticket};
 	static struct heard heard;
 	struct pool chunks;
 	struct tls_conf conf = {.max_conns = 1, .n_keys = 2};
 	bool is_client = SSL_is_server(m->far);
 	heard.len = 0;
+	heard.m = m;
 	assert_string_equal(m->far_error, "");
 	assert_int_equal(buf_pool_init(&chunks, 256), 0);
 	struct tls_context *ctx = tls_context_new(&conf, &chunks);

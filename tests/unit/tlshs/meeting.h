@@ -19,7 +19,11 @@ struct far_conf {
 	const char *alpn; // as on the wire; a server takes the first
 	const char *server_name;
 	SSL_SESSION *session;
+	SSL_CTX *ctx; // to share its ticket keys, borrowed; NULL = one by what stands above
+	uint64_t peer; // a server: by which our client knows it; 0 = it resumes nothing
 };
+
+struct tlshs_link;
 
 struct meeting {
 	struct tlshs_handshake *h;
@@ -29,6 +33,11 @@ struct meeting {
 	size_t piece; // bytes that are fed at once
 	size_t room; // that are drained at once
 	struct tlshs_result result;
+	struct tlshs_promise *promise; // of our client; its tickets go to the store as it talks
+	struct tlshs_link *link; // where tickets go instead, for that number; NULL = nowhere
+	uint64_t promised;
+	unsigned n_tickets;
+	size_t ticket_len; // of the last one
 	uint8_t rest[8192];
 	size_t n_rest;
 	char far_error[128]; // "" = it is content
@@ -39,6 +48,7 @@ void meeting_init(
 	struct meeting *, struct tlshs_context *, struct str server_name, const struct far_conf *);
 // The peer alone: the handshake is somewhere else.
 void meeting_init_far(struct meeting *, const struct far_conf *);
+SSL_CTX *meeting_far_ctx(const struct far_conf *); // one to share
 void meeting_far_step(struct meeting *);
 void meeting_fini(struct meeting *);
 // Lets bytes go to and fro until both rest. Returns our outcome, which must be there.

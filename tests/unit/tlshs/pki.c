@@ -72,13 +72,14 @@ static void fill(X509 *x, const struct pki_conf *conf, EVP_PKEY *key)
 	bool is_ca = !conf->issuer || conf->is_ca;
 	int from = conf->from_days || conf->to_days ? conf->from_days : -1;
 	int to = conf->from_days || conf->to_days ? conf->to_days : 30;
+	long to_s = conf->to_seconds ? conf->to_seconds : (long)to * DAY_S;
 	X509_set_version(x, X509_VERSION_3);
 	ASN1_INTEGER_set(X509_get_serialNumber(x), ++serial);
 	X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC,
 		(const unsigned char *)conf->name, -1, -1, 0);
 	X509_set_issuer_name(x, X509_get_subject_name(conf->issuer ? conf->issuer->x : x));
 	X509_gmtime_adj(X509_getm_notBefore(x), (long)from * DAY_S);
-	X509_gmtime_adj(X509_getm_notAfter(x), (long)to * DAY_S);
+	X509_gmtime_adj(X509_getm_notAfter(x), to_s);
 	X509_set_pubkey(x, key);
 	add_extension(x, NID_basic_constraints, is_ca ? "critical,CA:TRUE" : "critical,CA:FALSE");
 	if (conf->sans)

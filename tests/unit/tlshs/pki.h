@@ -19,6 +19,7 @@ struct pki_conf {
 	const char *sans; // "DNS:a,URI:b"; NULL = none
 	const char *usage; // "serverAuth"; NULL = any
 	int from_days, to_days; // from now; both 0 = -1, 30
+	int to_seconds; // in place of to_days; 0 = that counts
 	bool is_ca; // one between
 };
 

@@ -218,7 +218,7 @@ static void a_peer_that_gives_up_is_told_by_its_alert(void **state)
 static struct tlshs_handshake *fed(struct tlshs_context *c, size_t len)
 {
 	static const uint8_t head[] = {22, 3, 1, 0x40, 0, 1, 0, 0xff, 0xff};
-	struct tlshs_handshake *h = tlshs_handshake_new(c, STR(""));
+	struct tlshs_handshake *h = tlshs_handshake_new(c, STR(""), 0);
 	uint8_t *bytes = calloc(1, len);
 	assert_non_null(h);
 	assert_non_null(bytes);
@@ -257,7 +257,7 @@ static void th_128_bytes_cost_their_copy_until_it_is_their_turn(void **state)
 	meeting_far_step(&m);
 	int n = BIO_read(m.far_out, bytes, sizeof(bytes));
 	assert_true(n > 0);
-	struct tlshs_handshake *h = tlshs_handshake_new(c, STR(""));
+	struct tlshs_handshake *h = tlshs_handshake_new(c, STR(""), 0);
 	for (int at = 0; at < n; at++)
 		tlshs_handshake_gather(h, bytes + at, 1);
 	assert_int_equal(tlshs_handshake_drain(h, out, sizeof(out)), 0);
@@ -269,7 +269,7 @@ static void th_128_bytes_cost_their_copy_until_it_is_their_turn(void **state)
 	tlshs_handshake_run(h);
 	assert_int_equal(tlshs_handshake_drain(h, out, sizeof(out)), 7); // the alert alone
 	tlshs_handshake_free(h);
-	h = tlshs_handshake_new(c, STR(""));
+	h = tlshs_handshake_new(c, STR(""), 0);
 	tlshs_handshake_gather(h, bytes, (size_t)n);
 	tlshs_handshake_run(h);
 	assert_true(tlshs_handshake_drain(h, out, sizeof(out)) > 0);
@@ -297,7 +297,7 @@ static void what_is_no_tls_is_malformed(void **state)
 	struct tlshs_context_conf conf = server();
 	struct tlshs_context *c = context_good(&conf);
 	for (unsigned i = 0; i < 2; i++) {
-		struct tlshs_handshake *h = tlshs_handshake_new(c, STR(""));
+		struct tlshs_handshake *h = tlshs_handshake_new(c, STR(""), 0);
 		assert_true(tlshs_handshake_feed(h, (const uint8_t *)texts[i], strlen(texts[i])));
 		assert_int_equal(tlshs_handshake_outcome(h), TLSHS_malformed);
 		tlshs_handshake_free(h);
@@ -309,7 +309,7 @@ static void a_handshake_can_be_stopped_from_outside_once(void **state)
 {
 	struct tlshs_context_conf conf = server();
 	struct tlshs_context *c = context_good(&conf);
-	struct tlshs_handshake *h = tlshs_handshake_new(c, STR(""));
+	struct tlshs_handshake *h = tlshs_handshake_new(c, STR(""), 0);
 	tlshs_handshake_stop(h, TLSHS_timeout);
 	tlshs_handshake_stop(h, TLSHS_lost);
 	assert_int_equal(tlshs_handshake_outcome(h), TLSHS_timeout);

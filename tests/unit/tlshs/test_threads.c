@@ -4,12 +4,14 @@
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/tlshs/meeting.h"
+#include "tlshs/sessions.h"
 #include "tlshs/threads.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -97,6 +99,7 @@ static void hear(struct conn *c, const struct tlshs_answer *a)
 		c->ended = true;
 		c->outcome = a->outcome;
 		c->n_taken = a->n_taken;
+		c->m.promised = a->promise;
 		if (a->outcome == TLSHS_ok)
 			c->m.result = a->result;
 		else
@@ -224,6 +227,61 @@ static void wait_for_end(struct conn *c)
 	for (time_t until = now_s() + PATIENCE_S; !c->ended && now_s() < until; sched_yield())
 		listen(c->link, c, 1);
 	assert_true(c->ended);
+}
+
+static bool meets(struct tlshs_link *link, struct tlshs_context *context,
+	const struct far_conf *far, uint64_t id)
+{
+	struct conn c = {.id = id, .link = link, .role = TLSHS_CLIENT};
+	meeting_init_far(&c.m, far);
+	assert_true(tlshs_link_start(link, id, tlshs_context_get(context), STR("a.test"), 5));
+	for (time_t until = now_s() + PATIENCE_S; !conn_done(&c) && now_s() < until;
+		sched_yield()) {
+		listen(link, &c, 1);
+		speak(&c);
+	}
+	assert_true(conn_done(&c));
+	assert_int_equal(c.outcome, TLSHS_ok);
+	conn_stop(&c); // the seat is free, and the tickets are welcome
+	c.m.link = link;
+	bool resumed = c.m.result.resumed;
+	uint64_t kept = counter_read(&tlshs_sessions_counters().values[TLSHS_SESSIONS_kept]);
+	meeting_talk(&c.m);
+	assert_int_equal(c.m.n_tickets, 1);
+	assert_true(c.m.ticket_len > TLSHS_SLOT); // it takes two orders
+	for (time_t until = now_s() + PATIENCE_S; now_s() < until; sched_yield())
+		if (counter_read(&tlshs_sessions_counters().values[TLSHS_SESSIONS_kept]) > kept)
+			break;
+	meeting_fini(&c.m);
+	return resumed;
+}
+
+// Our certificate is large, and OpenSSL has it in its tickets.
+static void tls_226_tickets_that_a_worker_hands_on_resume_sessions(void **state)
+{
+	char names[2400] = "DNS:a";
+	while (strlen(names) < sizeof(names) - 60)
+		strcat(names, ",DNS:a-name-that-is-long-as-are-many-others.example.test");
+	struct pki_cert large = pki_make((struct pki_conf){"large", &ca, names});
+	struct tlshs_context *c = context_good(&(struct tlshs_context_conf){.role = TLSHS_CLIENT,
+		.ca_pem = ca.pem,
+		.certificate_pem = large.pem,
+		.key_pem = large.key_pem,
+		.max_sessions = 4});
+	struct far_conf far = {
+		.role = TLSHS_SERVER, .cert = &leaf, .ca = &ca, .min_version = TLS_1_3};
+	far.ctx = meeting_far_ctx(&far);
+	SSL_CTX_set_num_tickets(far.ctx, 1);
+	SSL_CTX_set_session_id_context(far.ctx, (const unsigned char *)"x", 1);
+	struct tlshs_threads *t = one_thread((struct tlshs_threads_conf){0});
+	struct tlshs_link *link = tlshs_threads_link(t, 0, 0);
+	for (uint64_t i = 0; i < 4; i++)
+		assert_int_equal(meets(link, c, &far, i << 32), i > 0);
+	assert_int_equal(tlshs_sessions_n(), 1);
+	tlshs_context_put(c); // promises have it still
+	tlshs_threads_free(t);
+	assert_int_equal(tlshs_sessions_n(), 0);
+	SSL_CTX_free(far.ctx);
 }
 
 static void wait_until_open(const struct tlshs_threads *t, uint32_t n)
@@ -430,6 +488,7 @@ int main(void)
 {
 	const struct CMUnitTest suite[] = {
 		cmocka_unit_test(tls_64_two_workers_shake_hands_on_two_threads),
+		cmocka_unit_test(tls_226_tickets_that_a_worker_hands_on_resume_sessions),
 		cmocka_unit_test(tls_65_too_many_handshakes_at_a_time_are_refused),
 		cmocka_unit_test(th_111_a_source_leaves_some_of_all_for_others),
 		cmocka_unit_test(tls_66_a_handshake_that_takes_too_long_ends),

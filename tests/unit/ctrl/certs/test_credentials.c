@@ -196,8 +196,8 @@ struct meeting {
 static struct meeting meet(uint32_t client_id, uint32_t server_id, const char *name)
 {
 	struct meeting m = {0};
-	struct tlshs_handshake *c = tlshs_handshake_new(stands[client_id]->tls, str_from(name));
-	struct tlshs_handshake *s = tlshs_handshake_new(stands[server_id]->tls, STR(""));
+	struct tlshs_handshake *c = tlshs_handshake_new(stands[client_id]->tls, str_from(name), 0);
+	struct tlshs_handshake *s = tlshs_handshake_new(stands[server_id]->tls, STR(""), 0);
 	while (move(c, s) || move(s, c))
 		;
 	m.client = tlshs_handshake_ended(c) ? tlshs_handshake_outcome(c) : TLSHS_lost;
