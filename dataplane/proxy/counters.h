@@ -94,6 +94,7 @@
 	X(upstreams_retired_resets) /* before their backends close them for too many resets */    \
 	X(upstreams_unanswered) /* retired: TCP had no answer for six seconds or more */           \
 	X(windows_grown) /* of HTTP/2: doubled, as half of one was used in a round trip */         \
+	X(tickets_dropped) /* of TLS: backends' that found no room on the way to their thread */   \
 	X(pings_unanswered) /* connections cut: no answer to PING, nor anything else */            \
 	X(events_delayed) /* the ring to the control thread was full */                            \
 	X(reports_bad) /* load reports of backends that cannot be parsed */                        \

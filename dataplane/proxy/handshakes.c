@@ -189,6 +189,23 @@ bool proxy_handshake_eof(struct proxy_handshakes *hs, const struct proxy_handsha
 	return h->begun && !h->waits && tlshs_link_eof(link_of(hs, place), id_of(hs, place));
 }
 
+uint64_t proxy_handshake_tickets(
+	const struct proxy_handshakes *hs, const struct proxy_handshake *h, uint64_t promise)
+{
+	uint32_t link = place_of(hs, h) % hs->conf.n_links;
+	return promise ? promise * hs->conf.n_links + link : 0;
+}
+
+// Those who wait for room with a handshake go first.
+bool proxy_handshakes_ticket(
+	struct proxy_handshakes *hs, uint64_t tickets, const uint8_t *p, size_t len)
+{
+	uint32_t link = (uint32_t)(tickets % hs->conf.n_links);
+	uint64_t promise = tickets / hs->conf.n_links;
+	return !somebody_waits(hs, link) &&
+	       tlshs_link_ticket(hs->conf.links[link], promise, p, len);
+}
+
 void proxy_handshake_stop(struct proxy_handshakes *hs, struct proxy_handshake *h)
 {
 	uint32_t place = place_of(hs, h);

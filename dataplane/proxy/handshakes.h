@@ -100,6 +100,13 @@ size_t proxy_handshake_send(
 // The peer sends nothing more: its end comes as an answer, in which what it sent last counts. False
 // = it has not begun, or there is no room.
 [[nodiscard]] bool proxy_handshake_eof(struct proxy_handshakes *, const struct proxy_handshake *);
+// Where tickets for that promise of its thread go; 0 = 0.
+uint64_t proxy_handshake_tickets(
+	const struct proxy_handshakes *, const struct proxy_handshake *, uint64_t promise);
+// The body of a server's NewSessionTicket, also when its handshake was stopped. False = there is no
+// room for it, or it is too long.
+[[nodiscard]] bool proxy_handshakes_ticket(
+	struct proxy_handshakes *, uint64_t tickets, const uint8_t *, size_t len);
 // Once for each take. Answers that are under way are dropped.
 void proxy_handshake_stop(struct proxy_handshakes *, struct proxy_handshake *);
 // Something is open, waits, or is to be read, be it that nobody wants it any more: secrets may lie

@@ -9,6 +9,7 @@
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
 #include "lb/base/min.h"
+#include "lb/base/siphash.h"
 #include "lb/pick/credential.h"
 #include "lb/snapshot.h"
 
@@ -101,7 +102,27 @@ static void on_eof(struct tls_conn *tls, void *user)
 	s->eof = true;
 }
 
-static const struct tls_events tls_events = {.on_plain = on_plain, .on_eof = on_eof};
+static void on_ticket(struct tls_conn *tls, void *user, const uint8_t *p, size_t len)
+{
+	struct proxy_secure *s = user;
+	if (!s->tickets)
+		return;
+	if (!proxy_handshakes_ticket(&s->proxy->handshakes, s->tickets, p, len))
+		proxy_count(s->proxy, PROXY_tickets_dropped);
+	if (++s->n_tickets == TLSHS_MAX_TICKETS)
+		s->tickets = 0;
+}
+
+static const struct tls_events tls_events = {
+	.on_plain = on_plain, .on_eof = on_eof, .on_ticket = on_ticket};
+
+uint64_t proxy_secure_source(const struct ip_port *a)
+{
+	static const uint8_t key[16]; // all workers have the same
+	uint64_t words[2];
+	memcpy(words, a->ip.b, sizeof(words));
+	return siphash13(sip_init(key), words, 2, UINT64_C(18) << 56 | a->port);
+}
 
 struct proxy_secure *proxy_secure_new(struct proxy *p, const struct proxy_secure_conf *conf)
 {
@@ -334,6 +355,7 @@ static void take_keys(struct proxy_secure *s, const struct tlshs_answer *a)
 		&p->handshakes, side_of(s), a->result.resumed ? TLSHS_resumed : TLSHS_ok);
 	twheel_cancel(p->wheel, &s->timer);
 	s->owed -= a->n_taken;
+	s->tickets = proxy_handshake_tickets(&p->handshakes, s->handshake, a->promise);
 	s->fresh = true;
 	if (!s->owed)
 		stop(s);

@@ -54,7 +54,10 @@ struct proxy_secure {
 	uint64_t n_put; // bytes that TCP's queue was given in total
 	uint64_t
 		owed; // bytes of input that the handshake has; with keys: and that are to come back
-	uint64_t source; // a hash of the peer's address
+	union {
+		uint64_t source; // a hash of the peer's address, until there are keys
+		uint64_t tickets; // then of TLS_CLIENT: where the server's go; 0 = nowhere
+	};
 	const char *server_name; // of TLS_CLIENT, to ask for; borrowed
 	struct proxy_peer *peer; // of TLS_SERVER; owned; NULL = the client has shown no certificate
 	uint32_t credential; // id in the snapshot
@@ -63,6 +66,7 @@ struct proxy_secure {
 	bool fresh; // the handshake has succeeded, and the owner is yet to be told
 	bool eof; // the peer's close_notify came
 	bool fin; // its FIN came during the handshake, whose end is yet to come
+	uint8_t n_tickets; // of TLS_CLIENT: that have gone there
 	uint8_t asked_len; // of TLS_SERVER: of the name that the client asked for; 0 = none
 	bool broken, by_peer; // by_peer: it was the peer that gave up
 	char *long_name; // the name, if it is longer than most; owned; NULL = it stands below
@@ -76,11 +80,13 @@ struct proxy_secure_conf {
 	enum tls_role role;
 	uint32_t credential; // id in the snapshot, not LB_PLAIN_TEXT
 	const char *server_name; // borrowed; for TLS_CLIENT; "" = none
-	uint64_t source;
+	uint64_t source; // a hash of the peer's address
 	const struct proxy_secure_events *events;
 	void *user;
 };
 
+// The source of a server: who has the same resumes its sessions.
+uint64_t proxy_secure_source(const struct ip_port *);
 // NULL = the pool is exhausted.
 struct proxy_secure *proxy_secure_new(struct proxy *, const struct proxy_secure_conf *);
 // With a handshake under way it counts as lost. What waits is dropped.
