@@ -14,6 +14,7 @@ struct credential_want tls_want_of_cluster(const struct res_tls *t)
 		.sans = t->sans,
 		.n_sans = t->n_sans,
 		.sni_is_san = t->auto_sni_san_validation,
+		.max_sessions = t->max_sessions,
 	};
 }
 

@@ -71,8 +71,8 @@ char *credential_want_key(const struct credential_want *w)
 	FILE *f = printout_begin(&p);
 	if (!f)
 		return NULL;
-	fprintf(f, "%d%d%d%d", w->role, w->system_roots, w->require_peer_certificate,
-		w->sni_is_san);
+	fprintf(f, "%d%d%d%d %u", w->role, w->system_roots, w->require_peer_certificate,
+		w->sni_is_san, w->max_sessions);
 	print_text(f, w->identity);
 	print_text(f, w->ca);
 	for (uint32_t i = 0; i < w->n_sans; i++) {
@@ -253,6 +253,7 @@ int credential_make(const struct credential_want *w, const struct credential_par
 	struct tlshs_context_conf conf = {
 		.role = w->role,
 		.require_peer_certificate = w->require_peer_certificate,
+		.max_sessions = w->max_sessions,
 		.alpn = protocols,
 		.n_alpn = w->role == TLSHS_SERVER ? 2 : 1,
 		.ticket_secret = w->role == TLSHS_SERVER ? p->ticket_secret : STR(""),

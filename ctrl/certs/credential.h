@@ -28,6 +28,7 @@ struct credential_want {
 	const struct lb_san_matcher_conf *sans;
 	uint32_t n_sans;
 	bool sni_is_san; // what was sent as SNI, if it was, is compared in place of sans (A101)
+	uint32_t max_sessions; // that are kept of one server and name; 0 = none is resumed
 	// Of servers: "a.example", "*.example"; none = all.
 	const char *const *server_names;
 	uint32_t n_server_names;

@@ -6,6 +6,7 @@
 #include "envoy/config/core/v3/base.pb-c.h"
 #include "envoy/extensions/transport_sockets/raw_buffer/v3/raw_buffer.pb-c.h"
 #include "envoy/extensions/transport_sockets/tls/v3/tls.pb-c.h"
+#include "lb/base/min.h"
 
 #include <errno.h>
 #include <string.h>
@@ -254,6 +255,9 @@ static int read_upstream(struct res_reader *rd, const void *message, struct res_
 		return lb_err_set(rd->err, "sni: is longer than %d bytes", RES_TLS_MAX_SNI);
 	t->auto_host_sni = m->auto_host_sni;
 	t->auto_sni_san_validation = m->auto_sni_san_validation;
+	t->max_sessions =
+		min_u32(m->max_session_keys ? m->max_session_keys->value : RES_TLS_SESSIONS,
+			RES_TLS_MAX_SESSIONS);
 	warn_of_anybody(rd, t);
 	return keep(rd, m->sni, &t->sni);
 }

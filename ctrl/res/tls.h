@@ -24,11 +24,14 @@ struct res_tls {
 	const char *sni; // "" = none
 	bool auto_host_sni; // the endpoint's hostname goes before sni
 	bool auto_sni_san_validation; // what was sent as SNI is compared, not `sans`
+	uint32_t max_sessions; // that are kept of an endpoint; 0 = none is resumed
 	// Of a listener:
 	bool require_client_certificate;
 };
 
 #define RES_TLS_MAX_SNI 255 // A101
+#define RES_TLS_SESSIONS 16 // where nothing is said
+#define RES_TLS_MAX_SESSIONS 256 // whatever is said
 
 // *ret stays NULL for plain text (RawBuffer). Returns 0, -ENOMEM, or -EINVAL with field and reason
 // (TLS-120 to TLS-129); `reader` must know the bootstrap.

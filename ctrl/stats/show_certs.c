@@ -8,6 +8,7 @@
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
 #include "lb/base/twheel.h"
+#include "tlshs/sessions.h"
 
 #include <string.h>
 #include <time.h>
@@ -129,6 +130,23 @@ static void add_handshakes(struct dump *d, const char *with, const char *group)
 	}
 }
 
+// Of handshakes with backends: what is kept of them to resume. No row before there was any.
+static json_t *sessions(void)
+{
+	const struct counter_set set = tlshs_sessions_counters();
+	json_t *row = json_object(), *list = json_array();
+	uint64_t n = 0;
+	show_set_u64(row, "sessions", tlshs_sessions_n());
+	for (uint32_t i = 0; i < set.n; i++) {
+		n += counter_read(&set.values[i]);
+		show_set_u64(row, set.names[i], counter_read(&set.values[i]));
+	}
+	if (n)
+		json_array_append(list, row);
+	json_decref(row);
+	return list;
+}
+
 static int64_t wall_s(const struct show *s)
 {
 	return (int64_t)(s->conf.wall_ns() / NS_PER_SECOND);
@@ -150,6 +168,7 @@ json_t *show_certs(const struct show *s, struct show_args *args)
 		credentials_each(s->conf.credentials, add_context, &d);
 	add_handshakes(&d, "clients", "tls_clients");
 	add_handshakes(&d, "backends", "tls_backends");
-	return json_pack("{so so so so so}", "providers", d.providers, "certificates",
-		d.certificates, "crls", d.crls, "contexts", d.contexts, "handshakes", d.handshakes);
+	return json_pack("{so so so so so so}", "providers", d.providers, "certificates",
+		d.certificates, "crls", d.crls, "contexts", d.contexts, "handshakes", d.handshakes,
+		"sessions", sessions());
 }

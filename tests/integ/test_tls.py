@@ -38,6 +38,7 @@ class TlsWorld:
                 ("client", "ca", "URI:spiffe://a/client"), ("stranger", "strangers", "DNS:stranger")):
             self.pki.leaf(name, authority, names)
         self.folder = folder
+        self.backend = None
         ports = {"tls": TLS_PORT, **dict(peers)}
         self.world = World(lab, extra_routes=[resources.route(f"/{name}/", name) for name in ports], extra=[
             made for name, port in ports.items()
@@ -65,9 +66,12 @@ class TlsWorld:
         root = self.bed.lab.dir / "www-tls"
         (root / "tls").mkdir(parents=True)
         (root / "tls" / "mark").write_bytes(b"#" * SIZE)
-        self.bed.lab.start("backends", "nghttpd-tls", [
-            "nghttpd", "-a", BACKEND, "-d", root, "-m", "1000", "--echo-upload", "--verify-client",
-            str(TLS_PORT), self.pki.folder / "back.key", self.pki.folder / "back.pem"],
+        self.run_backend("nghttpd-tls")
+
+    def run_backend(self, name):
+        self.backend = self.bed.lab.start("backends", name, [
+            "nghttpd", "-a", BACKEND, "-d", self.bed.lab.dir / "www-tls", "-m", "1000", "--echo-upload",
+            "--verify-client", str(TLS_PORT), self.pki.folder / "back.key", self.pki.folder / "back.pem"],
             env={"SSL_CERT_FILE": str(self.pki.folder / "ca.pem")})
 
     def start(self):

@@ -332,6 +332,7 @@ static void the_context_of_a_cluster_is_kept_whole(void **state)
 	assert_string_equal(t->sni, "s.example");
 	assert_true(t->auto_host_sni);
 	assert_true(t->auto_sni_san_validation);
+	assert_int_equal(t->max_sessions, RES_TLS_SESSIONS);
 	assert_int_equal(t->n_sans, 1);
 	assert_int_equal(t->sans[0].kinds, LB_SAN_URI);
 	assert_int_equal(t->sans[0].match, LB_SAN_PREFIX);
@@ -339,6 +340,34 @@ static void the_context_of_a_cluster_is_kept_whole(void **state)
 	assert_true(str_eq(t->sans[0].text, STR("spiffe://a/")));
 	assert_int_equal(n_warnings, 0);
 	lb_arena_fini(&arena);
+}
+
+static uint32_t max_sessions(const char *more)
+{
+	size_t len;
+	uint32_t n_warnings;
+	struct lb_err err = {""};
+	struct lb_arena arena = {0};
+	char json[1024];
+	snprintf(json, sizeof(json), CLUSTER_TLS(VALIDATION(CA) "%s"), more);
+	uint8_t *bytes = res_bytes_from_json(&res_type_cluster, json, &len);
+	Envoy__Config__Cluster__V3__Cluster *m =
+		proto_unpack(&envoy__config__cluster__v3__cluster__descriptor, bytes, len, &err);
+	assert_non_null(m);
+	uint32_t n = read_context(&arena, m->transport_socket, res_tls_read_upstream, &n_warnings)
+	                     ->max_sessions;
+	proto_free(m);
+	free(bytes);
+	lb_arena_fini(&arena);
+	return n;
+}
+
+static void tls_235_a_cluster_says_how_many_sessions_are_kept(void **state)
+{
+	assert_int_equal(max_sessions(""), 16);
+	assert_int_equal(max_sessions(",'maxSessionKeys':0"), 0);
+	assert_int_equal(max_sessions(",'maxSessionKeys':1"), 1);
+	assert_int_equal(max_sessions(",'maxSessionKeys':4294967295"), RES_TLS_MAX_SESSIONS);
 }
 
 static uint32_t n_warnings_of(const char *json)
@@ -373,4 +402,5 @@ RUN_SUITE("res/tls", cmocka_unit_test(what_clusters_trust),
 	cmocka_unit_test(what_names_servers_may_have), cmocka_unit_test(tls_129_sni_has_a_length),
 	cmocka_unit_test(what_listeners_have),
 	cmocka_unit_test(the_context_of_a_cluster_is_kept_whole),
+	cmocka_unit_test(tls_235_a_cluster_says_how_many_sessions_are_kept),
 	cmocka_unit_test(tls_124_system_roots_without_names_are_warned_of))
