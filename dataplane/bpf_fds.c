@@ -36,11 +36,6 @@ static bool look(int fd, struct bpf_fd *ret)
 	return true;
 }
 
-static bool are_same(const struct bpf_fd *a, const struct bpf_fd *b)
-{
-	return a->fd == b->fd && a->id == b->id && a->is_map == b->is_map;
-}
-
 void bpf_fds_list(struct bpf_fds *fds)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -51,10 +46,11 @@ void bpf_fds_list(struct bpf_fds *fds)
 		closedir(dir);
 }
 
+// One of the same map or program.
 static bool has(const struct bpf_fds *fds, const struct bpf_fd *fd)
 {
 	for (uint32_t i = 0; i < fds->n; i++)
-		if (are_same(&fds->list[i], fd))
+		if (fds->list[i].id == fd->id && fds->list[i].is_map == fd->is_map)
 			return true;
 	return false;
 }
@@ -62,18 +58,11 @@ static bool has(const struct bpf_fds *fds, const struct bpf_fd *fd)
 void bpf_fds_keep_new(struct bpf_fds *fds, const struct bpf_fds *before)
 {
 	uint32_t n = 0;
-	for (uint32_t i = 0; i < fds->n; i++)
+	bool all = before->n < BPF_FDS_MAX; // else others may have been there
+	for (uint32_t i = 0; i < fds->n && all; i++)
 		if (!has(before, &fds->list[i]))
 			fds->list[n++] = fds->list[i];
 	fds->n = n;
-}
-
-static bool has_alike(const struct bpf_fds *fds, const struct bpf_fd *fd)
-{
-	for (uint32_t i = 0; i < fds->n; i++)
-		if (fds->list[i].id == fd->id && fds->list[i].is_map == fd->is_map)
-			return true;
-	return false;
 }
 
 void bpf_fds_close(struct bpf_fds *fds)
@@ -82,7 +71,7 @@ void bpf_fds_close(struct bpf_fds *fds)
 	if (fds->n)
 		bpf_fds_list(&now);
 	for (uint32_t i = 0; i < now.n; i++)
-		if (has_alike(fds, &now.list[i]))
+		if (has(fds, &now.list[i]))
 			close(now.list[i].fd);
 	fds->n = 0;
 }

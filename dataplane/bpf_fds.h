@@ -22,7 +22,8 @@ struct bpf_fds {
 
 // The process's, as of now, in no order.
 void bpf_fds_list(struct bpf_fds *);
-// Leaves those that were not there before.
+// Leaves those of maps and programs of which there was none before; nothing if that cannot be told,
+// since there were too many.
 void bpf_fds_keep_new(struct bpf_fds *, const struct bpf_fds *before);
 // All of the process that are of the same maps and programs, also those that came since; the list
 // is empty then.
