@@ -195,6 +195,14 @@ static bool all_are(struct port *port, enum queue_phase phase)
 	return true;
 }
 
+static bool begins(const struct port *port)
+{
+	for (uint32_t i = 0; i < port->n_queues; i++)
+		if (__atomic_load_n(&port->queues[i].phase, __ATOMIC_ACQUIRE) == QUEUE_STARTING)
+			return true;
+	return false;
+}
+
 static void become(struct port *port, enum port_state state, uint64_t now_ns)
 {
 	port->status.state = state;
@@ -414,7 +422,7 @@ enum port_event port_watch(struct port *port, uint64_t now_ns)
 	port_rings_watch(port, now_ns);
 	if (port->relayed)
 		return PORT_EVENT_NONE;
-	if (port->returns && !port_is_there(port))
+	if (port->returns && !begins(port) && !port_is_there(port)) // as below
 		return lose(port, PORT_EVENT_LOST, now_ns);
 	if (port->status.state == PORT_GONE || port->returns)
 		return take_again(port, now_ns);

@@ -477,7 +477,8 @@ static void fl_105_what_another_process_had_is_tried_soon_again_also_behind_the_
 	port_free(port);
 }
 
-static void fl_131_an_interface_that_goes_before_it_is_back_is_lost(void **state)
+// opened: the device is there, and the worker has still what stands in.
+static void lose_what_is_on_its_way_back(bool opened)
 {
 	struct port *port = open_port("xdpe");
 	struct port_queue *q = port_queue_of(port, 0);
@@ -485,6 +486,11 @@ static void fl_131_an_interface_that_goes_before_it_is_back_is_lost(void **state
 	port_get_ready(port);
 	pass_on_under_load(port, q);
 	port_take_back(port, now);
+	for (int i = 0; opened && !port->opened && i < 1000; i++) {
+		(void)port_watch(port, now += S / 100);
+		usleep(1000);
+	}
+	assert_int_equal(port->opened, opened);
 	assert_int_equal(system("ip link del xdpe"), 0);
 	assert_int_equal(port_watch(port, now), PORT_EVENT_LOST);
 	assert_int_equal(port_status(port)->n_losses, n_losses + 1);
@@ -504,6 +510,39 @@ static void fl_131_an_interface_that_goes_before_it_is_back_is_lost(void **state
 	assert_true(port_queue_settle(q));
 	expect_sends(q);
 	port_free(port);
+}
+
+static void fl_131_an_interface_that_goes_before_it_is_back_is_lost(void **state)
+{
+	lose_what_is_on_its_way_back(false);
+}
+
+static void fl_131_an_interface_that_goes_before_workers_use_it_again_is_lost(void **state)
+{
+	lose_what_is_on_its_way_back(true);
+}
+
+// Its worker's next word would take back that it is to let go.
+static void fl_131_an_interface_is_lost_when_its_worker_has_begun_with_what_stands_in(void **state)
+{
+	uint8_t frame[FRAME] = {0};
+	struct port *port = open_port("xdpe");
+	struct port_queue *q = port_queue_of(port, 0);
+	struct pair p = join(q);
+	port_get_ready(port);
+	pass_on_under_load(port, q);
+	assert_true(relay_end_give(p.far, RELAY_TO_OLDER, 0, RELAY_RECEIVED, false, frame, FRAME));
+	while (port_queue_far(q) == RELAY_NONE)
+		assert_true(port_queue_yield(q));
+	port_take_back(port, now);
+	assert_int_equal(system("ip link del xdpe"), 0);
+	assert_int_equal(port_watch(port, now), PORT_EVENT_NONE);
+	assert_true(port_queue_settle(q));
+	assert_int_equal(port_watch(port, now), PORT_EVENT_LOST);
+	port_free(port);
+	relays_free(p.ours);
+	relays_free(p.its);
+	assert_int_equal(system(MAKE_XDPE), 0);
 }
 
 static uint32_t n_bpf_fds(void)
@@ -718,6 +757,8 @@ RUN_SUITE("dataplane/port_xdp",
 	cmocka_unit_test(
 		fl_105_what_another_process_had_is_tried_soon_again_also_behind_the_first_second),
 	cmocka_unit_test(fl_131_an_interface_that_goes_before_it_is_back_is_lost),
+	cmocka_unit_test(fl_131_an_interface_that_goes_before_workers_use_it_again_is_lost),
+	cmocka_unit_test(fl_131_an_interface_is_lost_when_its_worker_has_begun_with_what_stands_in),
 	cmocka_unit_test(
 		fl_132_an_interface_leaves_no_descriptors_of_bpf_however_often_it_is_opened),
 	cmocka_unit_test(a_batch_that_waits_when_an_interface_changes_hands_is_sent),
