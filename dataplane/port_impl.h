@@ -37,6 +37,7 @@ _Static_assert(PORT_MAX_MTU + 256 <= PORT_LARGE_ROOM, "with what af_packet puts 
 #define PORT_MAX_READY (2 * PORT_BURST)
 // In which a stand-in's ring of 4096 frames has been read twice, whatever comes into it meanwhile.
 #define PORT_YIELD_TURNS 64
+#define PORT_SWAP_BURSTS (PORT_YIELD_TURNS * PORT_MAX_BURSTS)
 
 // clang-format off
 #define PORT_COUNTERS(X)                                                                           \
@@ -99,7 +100,9 @@ struct port_queue {
 	struct port_bond *bond; // the port's; NULL = none
 	bool is_lacp; // of that: its frames leave with ours, so there must be some
 	enum relay_side far; // while QUEUE_FAR, or once it yields
-	bool swaps; // takes what the device has left, and goes over to spare
+	// Takes what the device has left, in so many bursts at most, and goes over to spare; 0 = it
+	// does not.
+	uint32_t swaps;
 	// To the relay, once the other process has the device (port_stopgap.h): in so many turns
 	// at most; 0 = it does not.
 	uint32_t yields;

@@ -82,7 +82,8 @@ bool port_queue_settle(struct port_queue *q)
 	}
 	if (phase == QUEUE_SWAPPING) {
 		// Unless ctrl wants the queue back by now.
-		q->swaps = q->reads_apart = true;
+		q->swaps = PORT_SWAP_BURSTS;
+		q->reads_apart = true;
 		(void)__atomic_compare_exchange_n(
 			&q->phase, &phase, QUEUE_RUNS, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 		return false;
@@ -154,7 +155,7 @@ static inline void count_received(struct port_queue *q, struct rte_mbuf *const *
 	counter_add(&q->counters[PORT_rx_bytes], bytes);
 }
 
-// Nothing is left in the device, to which nothing comes any more.
+// Nothing is left in the device, to which nothing of ours comes any more.
 static void go_over(struct port_queue *q)
 {
 	const struct port_queue *to = q->spare;
@@ -164,7 +165,7 @@ static void go_over(struct port_queue *q)
 	q->reads_apart = to->reads_apart;
 	q->n_missed_before = q->counters[PORT_rx_missed];
 	q->n_socket_drops = 0;
-	q->swaps = false;
+	q->swaps = 0;
 	q->yields = to->yields;
 	__atomic_store_n(&q->spare, NULL, __ATOMIC_RELEASE);
 }
@@ -177,7 +178,8 @@ static __attribute__((noinline)) uint32_t rx_apart(
 		return port_trunk_take(q, ret_frames);
 	uint16_t n = q->marks.map ? rx_marked(q, ret_frames)
 	                          : rte_eth_rx_burst(q->port_id, q->index, ret_frames, PORT_BURST);
-	if (n == 0 && q->swaps)
+	// A stand-in also has what comes to other queues of the interface, and may never be empty.
+	if (q->swaps && (n == 0 || --q->swaps == 0))
 		go_over(q);
 	if (n == 0)
 		return 0;

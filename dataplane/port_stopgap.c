@@ -230,7 +230,7 @@ void port_stopgap_close(struct port *port)
 	for (uint32_t i = 0; i < port->n_queues && s->ended; i++) {
 		struct port_queue *q = &port->queues[i];
 		q->yields = 0;
-		q->swaps = false;
+		q->swaps = 0;
 		q->wait_fd = -1;
 		q->spare = NULL;
 		q->reads_apart = q->wire_vlan;

@@ -4,6 +4,7 @@
 #include "dataplane/eal.h"
 #include "dataplane/interface.h"
 #include "dataplane/port_impl.h"
+#include "dataplane/xsk_map.h"
 #include "lb/base/time.h"
 #include "tests/support/check.h"
 
@@ -653,6 +654,33 @@ static void a_queue_that_is_never_empty_goes_far_all_the_same(void **state)
 	relays_free(p.its);
 }
 
+// FL-129: so it would be with frames of the interface's other queues, which the program passes.
+static void a_stand_in_that_is_never_empty_is_left_all_the_same(void **state)
+{
+	struct port *port = open_port("xdpa");
+	struct port_queue *q = port_queue_of(port, 0);
+	port_get_ready(port);
+	pass_on_under_load(port, q);
+	port_take_back(port, now);
+	for (int i = 0; !port->opened && i < 1000; i++) {
+		take_a_turn(q);
+		(void)port_watch(port, now += S / 100);
+		usleep(1000);
+	}
+	assert_true(port->opened && has_stopgap());
+	assert_int_equal(xsk_map_empty(port->xsk_map, 0, 1), 0);
+	for (int i = 0; has_stopgap() && i < 2000; i++) {
+		for (int k = 0; k < 2 * PORT_BURST; k++)
+			peer_sends();
+		take_a_turn(q);
+		(void)port_watch(port, now += S / 1000);
+	}
+	assert_false(has_stopgap());
+	assert_int_equal(q->port_id, port->id);
+	expect_sends(q);
+	port_free(port);
+}
+
 // While it is being closed. Returns when it is passed on.
 static void pass_on_again(struct port *port, struct port_queue *q)
 {
@@ -764,6 +792,7 @@ RUN_SUITE("dataplane/port_xdp",
 	cmocka_unit_test(a_batch_that_waits_when_an_interface_changes_hands_is_sent),
 	cmocka_unit_test(a_queue_takes_what_came_to_its_stand_in_before_it_goes_far),
 	cmocka_unit_test(a_queue_that_is_never_empty_goes_far_all_the_same),
+	cmocka_unit_test(a_stand_in_that_is_never_empty_is_left_all_the_same),
 	cmocka_unit_test(fl_130_a_newer_process_may_fail_twice_while_an_interface_is_being_closed),
 	cmocka_unit_test(
 		fl_130_a_newer_process_that_comes_before_an_interface_is_back_finds_a_stand_in),
