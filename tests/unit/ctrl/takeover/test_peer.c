@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,6 +43,7 @@ static void fl_133_the_end_of_a_process_is_heard_before_its_devices_are_closed(v
 	assert_true(listener >= 0);
 	pid_t child = fork();
 	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); // whatever fails here
 		bool ok = takeover_peer_connect(path, 1, &err) >= 0;
 		for (int i = 0; i < N_SOCKETS; i++)
 			ok &= socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL)) >= 0;
