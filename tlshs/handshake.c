@@ -237,6 +237,8 @@ void tlshs_handshake_free(struct tlshs_handshake *h)
 {
 	if (!h)
 		return;
+	if (!h->ended) // the worker has no use for it any more: its connection was reset, or late
+		tlshs_session_failed(h);
 	SSL_free(h->ssl); // with both BIOs
 	tlshs_promise_free(h->promise);
 	tlshs_context_put(h->context);

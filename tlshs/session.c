@@ -38,18 +38,21 @@ static struct tlshs_session *session_new(const struct tlshs_origin *o, struct st
 	struct str der, const struct tlshs_der_field *fields, size_t n)
 {
 	size_t room = tlshs_der_room(der, fields, n);
-	struct tlshs_session *s = calloc(1, sizeof(*s) + peer.len + room);
-	if (!s)
-		return NULL;
-	s->origin = *o;
-	s->until_s = o->until_s;
-	s->peer_len = peer.len;
-	memcpy(s->bytes, peer.p, peer.len);
-	s->der_len = tlshs_der_set(der, fields, n, s->bytes + peer.len);
-	if (s->der_len)
-		return s;
-	tlshs_session_free(s);
-	return NULL;
+	uint8_t *to = malloc(room); // for a certificate as well, which the session does without
+	size_t len = to ? tlshs_der_set(der, fields, n, to) : 0;
+	struct tlshs_session *s = len ? calloc(1, sizeof(*s) + peer.len + len) : NULL;
+	if (s) {
+		s->origin = *o;
+		s->until_s = o->until_s;
+		s->peer_len = peer.len;
+		s->der_len = len;
+		memcpy(s->bytes, peer.p, peer.len);
+		memcpy(s->bytes + peer.len, to, len);
+	}
+	if (to)
+		OPENSSL_cleanse(to, room);
+	free(to);
+	return s;
 }
 
 void tlshs_session_free(struct tlshs_session *s)
@@ -94,18 +97,16 @@ static void keep_12(struct tlshs_handshake *h)
 	if (SSL_get_extms_support(h->ssl) != 1 || !SSL_SESSION_is_resumable(x))
 		return;
 	struct tlshs_session *s = session_of(h);
-	if (!s)
+	if (!s || s->der_len > MAX_DER) {
+		tlshs_session_free(s);
+		tlshs_sessions_count(TLSHS_SESSIONS_tickets_unfit);
 		return;
+	}
 	unsigned long hint = SSL_SESSION_get_ticket_lifetime_hint(x);
 	int64_t end_s = (int64_t)SSL_SESSION_get_time(x) + (int64_t)hint;
 	if (hint && end_s < s->until_s)
 		s->until_s = end_s;
-	if (s->der_len <= MAX_DER) {
-		tlshs_sessions_put(s);
-		return;
-	}
-	tlshs_session_free(s);
-	tlshs_sessions_count(TLSHS_SESSIONS_tickets_unfit);
+	tlshs_sessions_put(s);
 }
 
 static void promise(struct tlshs_handshake *h)
@@ -140,7 +141,7 @@ void tlshs_session_failed(const struct tlshs_handshake *h)
 	if (!h->offered)
 		return;
 	const struct tlshs_origin o = origin_of(h);
-	tlshs_sessions_forget(&o);
+	tlshs_sessions_forget(&o, time(NULL));
 }
 
 // Who the server is was found out when it showed its certificate; its names are judged once more.

@@ -40,7 +40,7 @@ void tlshs_session_free(struct tlshs_session *); // NULL is fine; overwrites it
 void tlshs_session_offer(struct tlshs_handshake *);
 // A client that has succeeded: a session of 1.2 goes to the store, of 1.3 there is a promise now.
 void tlshs_session_keep(struct tlshs_handshake *);
-// One that has failed: no other session like the one that it offered, if it did, is tried.
+// One that has failed, or is given up: if it offered a session, none is for a while.
 void tlshs_session_failed(const struct tlshs_handshake *);
 
 // What a handshake of 1.3 leaves until the server's tickets come: a reference to its context is
@@ -54,7 +54,7 @@ struct tlshs_session *tlshs_promise_redeem(
 void tlshs_sessions_put(struct tlshs_session *);
 // The newest one that is good for this, the caller's from then on. NULL = there is none.
 struct tlshs_session *tlshs_sessions_take(const struct tlshs_origin *, int64_t now_s);
-// All that take() could find.
-void tlshs_sessions_forget(const struct tlshs_origin *);
+// Ends all that take() could find; for a while it finds none.
+void tlshs_sessions_forget(const struct tlshs_origin *, int64_t now_s);
 void tlshs_sessions_drop(const struct tlshs_context *); // all of a context that ends
 void tlshs_sessions_count(unsigned counter); // enum tlshs_session_counter

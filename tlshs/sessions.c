@@ -13,6 +13,11 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of all that follows
 static struct list_link buckets[N_BUCKETS]; // by origin; the newest first
 static struct list_link by_age; // the oldest first
+// Where handshakes failed, by bucket: others of that context there are let alone as well.
+static struct {
+	const struct tlshs_context *context;
+	int64_t until_s;
+} pauses[N_BUCKETS];
 static uint32_t n_all;
 static size_t n_bytes;
 static uint64_t counts[TLSHS_N_SESSION_COUNTERS]; // r: any
@@ -37,9 +42,20 @@ static void leave(void)
 	pthread_mutex_unlock(&lock);
 }
 
+static unsigned place_of(const struct tlshs_origin *o)
+{
+	return (unsigned)((o->peer ^ (uintptr_t)o->context >> 6) % N_BUCKETS);
+}
+
 static struct list_link *bucket_of(const struct tlshs_origin *o)
 {
-	return &buckets[(o->peer ^ (uintptr_t)o->context >> 6) % N_BUCKETS];
+	return &buckets[place_of(o)];
+}
+
+static bool is_paused(const struct tlshs_origin *o, int64_t now_s)
+{
+	unsigned at = place_of(o);
+	return pauses[at].context == o->context && now_s < pauses[at].until_s;
 }
 
 static bool is_same(const struct tlshs_origin *a, const struct tlshs_origin *b)
@@ -116,15 +132,19 @@ struct tlshs_session *tlshs_sessions_take(const struct tlshs_origin *o, int64_t 
 	enter();
 	while ((s = find(o, bucket_of(o))) && s->until_s <= now_s)
 		end_one(s, TLSHS_SESSIONS_expired);
+	if (s && is_paused(o, now_s))
+		s = NULL;
 	if (s)
 		remove_one(s);
 	leave();
 	return s;
 }
 
-void tlshs_sessions_forget(const struct tlshs_origin *o)
+void tlshs_sessions_forget(const struct tlshs_origin *o, int64_t now_s)
 {
 	enter();
+	pauses[place_of(o)].context = o->context;
+	pauses[place_of(o)].until_s = now_s + TLSHS_PAUSE_S;
 	for (struct tlshs_session *s; (s = find(o, bucket_of(o)));)
 		end_one(s, TLSHS_SESSIONS_dropped);
 	leave();
@@ -139,6 +159,9 @@ void tlshs_sessions_drop(const struct tlshs_context *c)
 		if (s->origin.context == c)
 			end_one(s, TLSHS_SESSIONS_dropped);
 	}
+	for (unsigned i = 0; i < N_BUCKETS; i++)
+		if (pauses[i].context == c) // another one may come to lie there
+			pauses[i].context = NULL;
 	leave();
 }
 

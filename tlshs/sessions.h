@@ -13,6 +13,7 @@
 #define TLSHS_MAX_SESSIONS 8192 // in all
 #define TLSHS_MAX_SESSION_BYTES (16u << 20) // likewise
 #define TLSHS_SESSION_S 3600 // from a full handshake on, whatever the server allows
+#define TLSHS_PAUSE_S 600 // in which none is offered where a handshake with one has failed
 
 #define TLSHS_SESSION_COUNTERS(X)                                                                  \
 	X(kept)                                                                                    \

@@ -9,6 +9,7 @@
 #include "tlshs/session_der.h"
 #include "tlshs/sessions.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -331,8 +332,8 @@ static void tls_229_the_hour_is_that_of_the_full_handshake(void **state)
 static void tls_230_a_server_may_decline(void **state)
 {
 	struct tlshs_context_conf conf = ours();
-	struct tlshs_context *c = context_good(&conf);
 	for (uint16_t version = TLS_1_2; version <= TLS_1_3; version++) {
+		struct tlshs_context *c = context_good(&conf);
 		SSL_CTX *before = server(version, 1), *after = server(version, 1);
 		uint64_t declined = counted(TLSHS_SESSIONS_declined);
 		assert_false(meet(c, before, version));
@@ -341,9 +342,27 @@ static void tls_230_a_server_may_decline(void **state)
 		assert_true(meet(c, after, version));
 		SSL_CTX_free(before);
 		SSL_CTX_free(after);
-		const struct tlshs_origin o = origin(c);
-		tlshs_sessions_forget(&o);
+		tlshs_context_put(c);
 	}
+}
+
+// A session of one version is offered to who then chooses the other.
+static void tls_230_a_server_may_have_another_version_meanwhile(void **state)
+{
+	struct tlshs_context_conf conf = ours();
+	struct tlshs_context *c = context_good(&conf);
+	SSL_CTX *of_12 = server(TLS_1_2, 1), *of_13 = server(TLS_1_3, 1);
+	uint64_t declined = counted(TLSHS_SESSIONS_declined);
+	assert_false(meet(c, of_12, TLS_1_2));
+	for (unsigned i = 1; i <= 3; i++) {
+		assert_false(meet(c, of_13, TLS_1_3));
+		assert_true(meet(c, of_13, TLS_1_3));
+		assert_false(meet(c, of_12, TLS_1_2));
+		assert_true(meet(c, of_12, TLS_1_2));
+		assert_int_equal(counted(TLSHS_SESSIONS_declined), declined + 2 * i);
+	}
+	SSL_CTX_free(of_12);
+	SSL_CTX_free(of_13);
 	tlshs_context_put(c);
 }
 
@@ -381,6 +400,64 @@ static void tls_230_a_handshake_that_fails_with_a_session_is_the_last_with_one(v
 		assert_int_equal(tlshs_sessions_n(), n / 2);
 		assert_false(meet(c, ctx, version));
 		assert_true(meet_as(c, ctx, version, PEER + 1, NAME));
+		SSL_CTX_free(ctx);
+		tlshs_context_put(c);
+	}
+}
+
+// As when its connection is reset, or time is up: no answer came that could end it here.
+static void tls_230_a_handshake_with_a_session_that_is_given_up_has_failed(void **state)
+{
+	struct tlshs_context_conf conf = ours();
+	for (uint16_t version = TLS_1_2; version <= TLS_1_3; version++) {
+		struct tlshs_context *c = context_good(&conf);
+		SSL_CTX *ctx = server(version, 2);
+		struct far_conf far = theirs(version);
+		struct meeting m[2];
+		far.ctx = ctx;
+		for (unsigned i = 0; i < 2; i++)
+			meeting_init(&m[i], c, STR(NAME), &far);
+		for (unsigned i = 0; i < 2; i++) {
+			assert_int_equal(meeting_run(&m[i]), TLSHS_ok);
+			meeting_talk(&m[i]);
+			meeting_fini(&m[i]);
+		}
+		assert_true(tlshs_sessions_n() >= 2);
+		tlshs_handshake_free(tlshs_handshake_new(c, STR(NAME), PEER));
+		assert_int_equal(tlshs_sessions_n(), 0);
+		assert_false(meet(c, ctx, version));
+		SSL_CTX_free(ctx);
+		tlshs_context_put(c);
+	}
+}
+
+// As OpenSSL is that verifies clients and was told no context of sessions: an alert each time.
+static void tls_236_a_server_that_cannot_resume_is_not_asked_again_at_once(void **state)
+{
+	struct tlshs_context_conf conf = ours();
+	for (uint16_t version = TLS_1_2; version <= TLS_1_3; version++) {
+		struct tlshs_context *c = context_good(&conf);
+		SSL_CTX *ctx = server(version, 1);
+		struct far_conf far = theirs(version);
+		struct meeting m;
+		far.ctx = ctx;
+		SSL_CTX_set_session_id_context(ctx, NULL, 0);
+		assert_false(meet(c, ctx, version));
+		meeting_init(&m, c, STR(NAME), &far);
+		assert_int_equal(meeting_run(&m), TLSHS_peer_alert);
+		meeting_fini(&m);
+		for (unsigned i = 0; i < 10; i++)
+			assert_false(meet(c, ctx, version));
+		const struct tlshs_origin o = origin(c);
+		assert_null(tlshs_sessions_take(&o, time(NULL) + TLSHS_PAUSE_S - 60));
+		struct tlshs_session *s = tlshs_sessions_take(&o, time(NULL) + TLSHS_PAUSE_S);
+		assert_non_null(s);
+		tlshs_session_free(s);
+		tlshs_context_put(c);
+		c = context_good(&conf); // wherever it lies
+		SSL_CTX_set_session_id_context(ctx, (const unsigned char *)"x", 1);
+		assert_false(meet(c, ctx, version));
+		assert_true(meet(c, ctx, version));
 		SSL_CTX_free(ctx);
 		tlshs_context_put(c);
 	}
@@ -557,6 +634,25 @@ static void tls_233_random_tickets_make_full_handshakes_at_worst(void **state)
 	tlshs_context_put(c);
 }
 
+// What the library encodes has the server's certificate, which may have 24 KiB.
+static void tls_232_what_is_counted_is_what_is_allocated(void **state)
+{
+	struct tlshs_context_conf conf = ours();
+	for (uint16_t version = TLS_1_2; version <= TLS_1_3; version++) {
+		struct tlshs_context *c = context_good(&conf);
+		SSL_CTX *ctx = server(version, 1);
+		assert_false(meet(c, ctx, version));
+		const struct tlshs_origin o = origin(c);
+		struct tlshs_session *s = tlshs_sessions_take(&o, time(NULL));
+		assert_non_null(s);
+		size_t len = sizeof(*s) + s->peer_len + s->der_len;
+		assert_in_range(malloc_usable_size(s), len, len + 32);
+		tlshs_session_free(s);
+		SSL_CTX_free(ctx);
+		tlshs_context_put(c);
+	}
+}
+
 static void tls_232_the_store_has_its_bounds(void **state)
 {
 	static const struct made tickets[] = {{60, 8, 100}, {60, 8, 8000}};
@@ -661,11 +757,15 @@ int main(void)
 		cmocka_unit_test(tls_229_no_session_outlives_ticket_certificates_or_an_hour),
 		cmocka_unit_test(tls_229_the_hour_is_that_of_the_full_handshake),
 		cmocka_unit_test(tls_230_a_server_may_decline),
+		cmocka_unit_test(tls_230_a_server_may_have_another_version_meanwhile),
 		cmocka_unit_test(tls_226_a_server_may_ask_for_another_group),
 		cmocka_unit_test(
 			tls_230_a_handshake_that_fails_with_a_session_is_the_last_with_one),
+		cmocka_unit_test(tls_230_a_handshake_with_a_session_that_is_given_up_has_failed),
+		cmocka_unit_test(tls_236_a_server_that_cannot_resume_is_not_asked_again_at_once),
 		cmocka_unit_test(tls_231_without_extended_master_secret_nothing_is_kept),
 		cmocka_unit_test(tls_232_so_many_sessions_are_kept_of_a_server),
+		cmocka_unit_test(tls_232_what_is_counted_is_what_is_allocated),
 		cmocka_unit_test(tls_232_the_store_has_its_bounds),
 		cmocka_unit_test(tls_233_a_ticket_that_is_malformed_is_of_no_use),
 		cmocka_unit_test(an_encoding_that_is_cut_is_refused),
