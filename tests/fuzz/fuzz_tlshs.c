@@ -2,20 +2,25 @@
 // Somebody who sits between a client and a server of ours while they shake hands: the input says
 // how many bytes go on, which are changed, left out, sent twice or made up, and where they are cut.
 // Whatever he does, each handshake keeps its promises, bytes behind it come back as they came, and
-// if both succeed they have agreed upon the same. Randomness has a seed, so that an input means the
+// if both succeed they have agreed upon the same. The client may offer a session of an earlier
+// handshake, of 1.3 by a ticket of the input's. Randomness has a seed, so that an input means the
 // same each time.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "lb/base/check.h"
 #include "lb/base/rand.h"
 #include "tests/unit/tlshs/pki.h"
 #include "tlshs/handshake.h"
+#include "tlshs/session.h"
 
 #include <openssl/rand.h>
+#include <openssl/ssl.h>
 
 #include <string.h>
+#include <time.h>
 
 #define MAX_PIPE (192u << 10)
 #define MAX_TURNS 64 // of both, without anybody between
+#define PEER 1 // the server's address, as a hash
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -37,7 +42,7 @@ struct world {
 
 enum { ANY, ONLY_12, ONLY_13, N_VERSIONS };
 static struct tlshs_context *servers[2][N_VERSIONS]; // without and with certificates of clients
-static struct tlshs_context *clients[N_VERSIONS];
+static struct tlshs_context *clients[2][N_VERSIONS]; // that keep no sessions, and that do
 static const char *const names[] = {"", "front.test", "b.a.test", "other.test"};
 static struct rand rng;
 
@@ -90,7 +95,10 @@ static void make_contexts(void)
 	for (unsigned v = 0; v < N_VERSIONS; v++) {
 		servers[0][v] = context(server, v);
 		servers[1][v] = context(mutual, v);
-		clients[v] = context(client, v);
+		client.max_sessions = 0;
+		clients[0][v] = context(client, v);
+		client.max_sessions = 2;
+		clients[1][v] = context(client, v);
 	}
 }
 
@@ -235,22 +243,73 @@ static void check_agreement(const struct end *server, const struct end *client)
 		memcmp(a->server_name, b->server_name, a->server_name_len) == 0);
 }
 
-static void begin(struct world *w)
+static void open_both(struct world *w, struct tlshs_context *const own[2], const char *name)
 {
-	uint8_t kind = next(w);
-	unsigned version = (kind & 3) % N_VERSIONS, theirs = (kind >> 2 & 3) % N_VERSIONS;
-	struct tlshs_context *own[] = {
-		[TLSHS_SERVER] = servers[kind >> 4 & 1][version], [TLSHS_CLIENT] = clients[theirs]};
-	const char *name = names[kind >> 5 & 3];
 	for (unsigned role = 0; role < 2; role++) {
 		struct end *e = &w->ends[role];
 		e->ok = false;
 		e->n_pipe = e->n_fed = 0;
 		e->h = tlshs_handshake_new(
-			own[role], str_from(role == TLSHS_CLIENT ? name : ""), 0);
+			own[role], str_from(role == TLSHS_CLIENT ? name : ""), PEER);
 		CHECK(e->h);
 	}
 	drain(w, &w->ends[TLSHS_CLIENT]);
+}
+
+static void finish_both(struct world *w)
+{
+	for (unsigned i = 0; i < MAX_TURNS; i++)
+		deliver(w, &w->ends[i & 1], MAX_PIPE);
+	if (w->ends[0].ok && w->ends[1].ok)
+		check_agreement(&w->ends[TLSHS_SERVER], &w->ends[TLSHS_CLIENT]);
+}
+
+static void close_both(struct world *w)
+{
+	for (unsigned role = 0; role < 2; role++) {
+		check_rest(&w->ends[role]);
+		tlshs_handshake_free(w->ends[role].h);
+		tlshs_result_wipe(&w->ends[role].result);
+	}
+}
+
+// What of a ticket becomes a session is what the library reads.
+static void keep_session(struct world *w)
+{
+	struct tlshs_promise *p = tlshs_handshake_take_promise(w->ends[TLSHS_CLIENT].h);
+	if (!p)
+		return;
+	size_t len = next_len(w);
+	len = len < w->left ? len : w->left;
+	struct tlshs_session *s = tlshs_promise_redeem(p, w->in, len, time(NULL));
+	w->in += len;
+	w->left -= len;
+	if (s) {
+		const uint8_t *der = s->bytes + s->peer_len;
+		SSL_SESSION *x = d2i_SSL_SESSION(NULL, &der, (long)s->der_len);
+		CHECK(x && der == s->bytes + s->peer_len + s->der_len);
+		SSL_SESSION_free(x);
+		tlshs_sessions_put(s);
+	}
+	tlshs_promise_free(p);
+}
+
+// Returns the client's context, whose sessions are to be dropped.
+static struct tlshs_context *begin(struct world *w)
+{
+	uint8_t kind = next(w);
+	unsigned version = (kind & 3) % N_VERSIONS, theirs = (kind >> 2 & 3) % N_VERSIONS;
+	struct tlshs_context *own[] = {[TLSHS_SERVER] = servers[kind >> 4 & 1][version],
+		[TLSHS_CLIENT] = clients[kind >> 7][theirs]};
+	const char *name = names[kind >> 5 & 3];
+	if (kind >> 7) {
+		open_both(w, own, name);
+		finish_both(w);
+		keep_session(w);
+		close_both(w);
+	}
+	open_both(w, own, name);
+	return own[TLSHS_CLIENT];
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -258,24 +317,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const RAND_METHOD steady = {.bytes = fill, .pseudorand = fill, .status = is_seeded};
 	static struct world w;
 	rand_init(&rng, 1);
-	if (!clients[0]) {
+	if (!clients[0][0]) {
 		RAND_set_rand_method(&steady);
 		make_contexts();
 	}
 	rand_init(&rng, 1);
 	w.in = data;
 	w.left = size;
-	begin(&w);
+	struct tlshs_context *client = begin(&w);
 	while (w.left)
 		step(&w);
-	for (unsigned i = 0; i < MAX_TURNS; i++)
-		deliver(&w, &w.ends[i & 1], MAX_PIPE);
-	if (w.ends[0].ok && w.ends[1].ok)
-		check_agreement(&w.ends[TLSHS_SERVER], &w.ends[TLSHS_CLIENT]);
-	for (unsigned role = 0; role < 2; role++) {
-		check_rest(&w.ends[role]);
-		tlshs_handshake_free(w.ends[role].h);
-		tlshs_result_wipe(&w.ends[role].result);
-	}
+	finish_both(&w);
+	close_both(&w);
+	tlshs_sessions_drop(client);
 	return 0;
 }
