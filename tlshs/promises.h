@@ -25,7 +25,7 @@ struct tlshs_promised {
 };
 
 struct tlshs_promises {
-	// A ring: number n is at n - 1, and those between are there, or were.
+	// A ring: number n is at n modulo its size. From `first` on they are there, or were.
 	struct tlshs_promised *all; // owned
 	uint64_t first, next; // numbers
 	uint64_t now_ns;

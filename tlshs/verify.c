@@ -102,7 +102,7 @@ static int refuse(struct tlshs_handshake *h, X509_STORE_CTX *store, enum tlshs_o
 	return 0;
 }
 
-// The first of them to expire ends what was found out (TLS-228).
+// The first of them to expire ends what was found out (TLS-229).
 static int64_t end_of(const STACK_OF(X509) * chain, int64_t now_s, int64_t end_s)
 {
 	for (int i = 0; i < sk_X509_num(chain); i++) {

@@ -4,6 +4,7 @@
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/tlshs/meeting.h"
+#include "tlshs/session.h"
 #include "tlshs/sessions.h"
 #include "tlshs/threads.h"
 
@@ -462,6 +463,79 @@ static void note_free(void *arg)
 	atomic_fetch_add((atomic_uint *)arg, 1);
 }
 
+struct hand {
+	pthread_t id;
+	const struct tlshs_promise *promise;
+	uint64_t n_taken;
+	bool ok;
+};
+
+static void *use_store(void *arg)
+{
+	static const uint8_t ticket[] = {0, 0, 2, 0, 0, 0, 0, 7, 1, 1, 0, 2, 't', 't', 0, 0};
+	struct hand *hand = arg;
+	hand->ok = true;
+	for (unsigned i = 0; i < 2000; i++) {
+		struct tlshs_session *s =
+			tlshs_promise_redeem(hand->promise, ticket, sizeof(ticket), time(NULL));
+		hand->ok &= s != NULL;
+		if (!s)
+			break;
+		s->origin.peer = i % 7;
+		const struct tlshs_origin o = s->origin;
+		tlshs_sessions_put(s);
+		if (i % 3 == 0 && (s = tlshs_sessions_take(&o, i % 9 ? time(NULL) : INT64_MAX))) {
+			hand->n_taken++;
+			tlshs_session_free(s);
+		}
+		if (i % 31 == 0)
+			tlshs_sessions_forget(&o, 0); // long ago
+		if (i % 301 == 0)
+			tlshs_sessions_drop(o.context);
+	}
+	return NULL;
+}
+
+static uint64_t n_ended(void)
+{
+	static const enum tlshs_session_counter all[] = {
+		TLSHS_SESSIONS_evicted, TLSHS_SESSIONS_dropped, TLSHS_SESSIONS_expired};
+	uint64_t n = 0;
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		n += counter_read(&tlshs_sessions_counters().values[all[i]]);
+	return n;
+}
+
+static void the_store_is_right_whoever_uses_it_at_once(void **state)
+{
+	struct tlshs_context *c = context_good(&(struct tlshs_context_conf){
+		.role = TLSHS_CLIENT, .ca_pem = ca.pem, .max_sessions = 3});
+	struct far_conf far = {
+		.role = TLSHS_SERVER, .cert = &leaf, .min_version = TLS_1_3, .peer = 1};
+	struct meeting m;
+	meeting_init(&m, c, STR("a.test"), &far);
+	assert_int_equal(meeting_run(&m), TLSHS_ok);
+	assert_non_null(m.promise);
+	const uint64_t *kept = &tlshs_sessions_counters().values[TLSHS_SESSIONS_kept];
+	uint64_t kept_before = counter_read(kept), ended_before = n_ended(), n_taken = 0;
+	struct hand hands[4];
+	for (unsigned i = 0; i < 4; i++) {
+		hands[i] = (struct hand){.promise = m.promise};
+		assert_int_equal(pthread_create(&hands[i].id, NULL, use_store, &hands[i]), 0);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		pthread_join(hands[i].id, NULL);
+		assert_true(hands[i].ok);
+		n_taken += hands[i].n_taken;
+	}
+	assert_true(n_taken > 0);
+	assert_int_equal(counter_read(kept) - kept_before, 4 * 2000);
+	assert_int_equal(n_ended() - ended_before + n_taken + tlshs_sessions_n(), 4 * 2000);
+	meeting_fini(&m);
+	tlshs_context_put(c);
+	assert_int_equal(tlshs_sessions_n(), 0);
+}
+
 static bool accept_all(const void *arg, const struct tlshs_peer *p, struct str name)
 {
 	return true;
@@ -489,6 +563,7 @@ int main(void)
 	const struct CMUnitTest suite[] = {
 		cmocka_unit_test(tls_64_two_workers_shake_hands_on_two_threads),
 		cmocka_unit_test(tls_226_tickets_that_a_worker_hands_on_resume_sessions),
+		cmocka_unit_test(the_store_is_right_whoever_uses_it_at_once),
 		cmocka_unit_test(tls_65_too_many_handshakes_at_a_time_are_refused),
 		cmocka_unit_test(th_111_a_source_leaves_some_of_all_for_others),
 		cmocka_unit_test(tls_66_a_handshake_that_takes_too_long_ends),
