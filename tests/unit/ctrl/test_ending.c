@@ -42,7 +42,6 @@ static void late_one(void)
 	ending_part("a quick one");
 	ending_part("a late one");
 	usleep((ENDING_LATE + 9) * LOOK_MS * 1000);
-	ending_part("another quick one");
 }
 
 static void one_for_ever(void)

@@ -47,7 +47,7 @@ static void fl_133_the_end_of_a_process_is_heard_before_its_devices_are_closed(v
 		bool ok = takeover_peer_connect(path, 1, &err) >= 0;
 		for (int i = 0; i < N_SOCKETS; i++)
 			ok &= socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL)) >= 0;
-		for (; ok;)
+		if (ok)
 			pause();
 		_exit(1);
 	}
