@@ -24,6 +24,12 @@ table inet resets {
 """
 
 
+def quantiles(figures):
+    ordered = sorted(figures)
+    p50, p90, p99 = (ordered[int(len(ordered) * share)] for share in (0.5, 0.9, 0.99))
+    return f"p50 {p50}, p90 {p90}, p99 {p99}, max {ordered[-1]}, of {len(ordered)}"
+
+
 def count_resets(lab, ns):
     """From now on, of connections that end in that namespace."""
     lab.nft(ns, COUNT_RESETS)

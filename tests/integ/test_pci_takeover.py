@@ -7,6 +7,7 @@ Likewise a bond of two cards (bond_world.py).
 """
 
 import json
+import os
 import re
 import shlex
 import signal
@@ -22,10 +23,13 @@ from card_world import READY_TIMEOUT_S, SECOND, SECOND_CLIENT, CardWorld
 from guest_world import BACKEND
 from lab import wait_until
 from lab_fixtures import module_lab_of
+from takeover_world import count_resets, quantiles, resets
 from testbed import HERE, SENDS_AGAIN, VIP, Testbed
 
 GRPC_BACKEND = (BACKEND[0], 8090)
 SOON_S = 180  # some seconds on an idle machine
+# As many as may be behind one another.
+N_TAKEOVERS = int(os.environ.get("SHUNT_TAKEOVERS", "3"))
 PING_S = 0.01  # between two of them: how well a gap is told
 CARDS = ("virtio", "virtio-vfio", "vmxnet3", "e1000e")
 TAKEOVER = "/run/takeover.sock"
@@ -153,6 +157,37 @@ def test_fl_101_a_takeover_of_a_card_fails_no_call_and_cuts_no_stream(world):
     assert "requests_cut=0" in older.output()
     load.end_calls()
     assert world.load().perfect
+    world.stop()
+
+
+@pytest.mark.timeout(600 + 60 * N_TAKEOVERS)
+@only("virtio")
+def test_fl_101_takeovers_of_a_card_in_a_row_lose_nothing(world):
+    """Streams outlive three generations; more of them in the long form (docs/testing.md)."""
+    world.begin()
+    count_resets(world.lab, vm.NS)
+    load, older, gaps, silences = Load(world), [], [], []
+    for number in range(2, N_TAKEOVERS + 2):
+        wait_until(lambda: world.info()["processes_behind"] < 3, SOON_S, "a process to end")
+        pings = Pings(world)
+        time.sleep(1)
+        older.append(world.follow())
+        info = world.info()
+        assert info["generation"] == number and info["role"] == "front"
+        gaps.append(info["takeover_gap_ms"])
+        time.sleep(1)
+        silences.append(round(1000 * pings.longest_gap_s()))
+        if number == 4:
+            assert info["processes_behind"] == 3  # the first one is there for the streams
+            load.end_streams()
+    load.end_calls()
+    if N_TAKEOVERS < 3:
+        load.end_streams()
+    for process in older:
+        process.wait(SOON_S)
+        assert "requests_cut=0" in process.output()
+    assert resets(world.lab, vm.NS) == 0
+    print(f"takeover_gap_ms: {quantiles(gaps)}; ms without an answer: {quantiles(silences)}")
     world.stop()
 
 

@@ -12,7 +12,7 @@ import pytest
 from lab import wait_until
 from memif_world import Switch
 from takeover_world import (GIVEN, HELLO, ONE_WORKER, TAKE, WAIT_S, WELCOME, Calls, Impostor, Streams, clean,
-                            count_resets, follow, info, resets)
+                            count_resets, follow, info, quantiles, resets)
 from testbed import VIP
 
 # As many as may be behind one another; more in the long form (docs/testing.md).
@@ -52,12 +52,6 @@ class Pings:
         return round(1000 * max(b - a for a, b in zip(times, times[1:])))
 
 
-def quartiles(figures):
-    figures = sorted(figures)
-    return "p50 %d, p90 %d, max %d, of %d" % (figures[len(figures) // 2], figures[len(figures) * 9 // 10], figures[-1],
-                                              len(figures))
-
-
 def before_it_served(bed, number):
     """What that process logged until then."""
     return (bed.lab.dir / f"shuntd-{number}.log").read_text().partition('msg="took over"')[0]
@@ -92,7 +86,7 @@ def test_fl_116_takeovers_of_memifs_in_a_row_lose_nothing(bed):
     assert all(clean(bed, p.name) for p in older)
     # What they need to serve came to them through the processes before.
     assert any("endpoint connected" in before_it_served(bed, number) for number in range(2, N_TAKEOVERS + 2))
-    print(f"takeover_gap_ms: {quartiles(gaps)}; ms without an answer: {quartiles(silences)}; "
+    print(f"takeover_gap_ms: {quantiles(gaps)}; ms without an answer: {quantiles(silences)}; "
           f"the longest call: {calls.longest_ms} ms")
     print(f"the switch: {bed.switch.stop()}")
 
