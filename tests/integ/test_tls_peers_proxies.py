@@ -14,7 +14,7 @@ from resources import HTTP_MANAGER, ROUTER, TYPES
 from test_tls import BACKEND, UPSTREAM, URL, TlsWorld
 from test_tls_peers_relays import SIZE, echo
 from testbed import PORT, VIP
-from tls_returns import RETURNS, handshakes_of_returns
+from tls_returns import check_returns
 from tls_table import DOWNSTREAM
 
 VERSIONS = ("1.2", "1.3")
@@ -159,10 +159,7 @@ def test_proxies_behind_us_echo_megabytes(proxies, name):
 @pytest.mark.parametrize("name", BACKENDS)
 def test_proxies_behind_us_resume_our_sessions(proxies, name):
     """TLS-226."""
-    def ask():
-        assert proxies.curl(f"/{name}/mark", *proxies.own("client"))[1].startswith("200 ")
-    full, again = handshakes_of_returns(proxies, name, ask)
-    assert full <= 1 and again >= RETURNS, (full, again)
+    check_returns(proxies, name)
 
 
 def resumed(world):

@@ -25,3 +25,11 @@ def handshakes_of_returns(world, name, ask, returns=RETURNS):
         wait_until(lambda: kill()["ended"] == 1, WAIT_S, "a connection that ends")
         ask()
     return tuple(now - then for now, then in zip(ended(world), before))
+
+
+def check_returns(world, name):
+    """All but the first one resume, to the cluster that answers under its name with a client's certificate."""
+    def ask():
+        assert world.curl(f"/{name}/mark", *world.own("client"))[1].startswith("200 ")
+    full, resumed = handshakes_of_returns(world, name, ask)
+    assert full <= 1 and resumed >= RETURNS, (full, resumed)
