@@ -18,7 +18,7 @@ table inet resets {
   counter seen { }
   chain input {
     type filter hook input priority 0;
-    tcp flags & rst == rst counter name seen
+    OF tcp flags & rst == rst counter name seen
   }
 }
 """
@@ -30,9 +30,9 @@ def quantiles(figures):
     return f"p50 {p50}, p90 {p90}, p99 {p99}, max {ordered[-1]}, of {len(ordered)}"
 
 
-def count_resets(lab, ns):
-    """From now on, of connections that end in that namespace."""
-    lab.nft(ns, COUNT_RESETS)
+def count_resets(lab, ns, of=""):
+    """From now on, of connections that end in that namespace; of: nft's words for some of them."""
+    lab.nft(ns, COUNT_RESETS.replace("OF", of))
 
 
 def resets(lab, ns):

@@ -23,7 +23,7 @@ from card_world import READY_TIMEOUT_S, SECOND, SECOND_CLIENT, CardWorld
 from guest_world import BACKEND
 from lab import wait_until
 from lab_fixtures import module_lab_of
-from takeover_world import quantiles
+from takeover_world import count_resets, quantiles, resets
 from testbed import HERE, SENDS_AGAIN, VIP, Testbed
 
 GRPC_BACKEND = (BACKEND[0], 8090)
@@ -165,6 +165,7 @@ def test_fl_101_a_takeover_of_a_card_fails_no_call_and_cuts_no_stream(world):
 def test_fl_101_takeovers_of_a_card_in_a_row_lose_nothing(world):
     """Streams outlive three generations; more of them in the long form (docs/testing.md)."""
     world.begin()
+    count_resets(world.lab, vm.NS, of="tcp sport 8080")  # of clients: backends are there, too
     load, older, gaps, silences = Load(world), [], [], []
     for number in range(2, N_TAKEOVERS + 2):
         wait_until(lambda: world.info()["processes_behind"] < 3, SOON_S, "a process to end")
@@ -185,6 +186,7 @@ def test_fl_101_takeovers_of_a_card_in_a_row_lose_nothing(world):
     for process in older:
         process.wait(SOON_S)
         assert "requests_cut=0" in process.output()
+    assert resets(world.lab, vm.NS) == 0
     print(f"takeover_gap_ms: {quantiles(gaps)}; ms without an answer: {quantiles(silences)}")
     world.stop()
 
