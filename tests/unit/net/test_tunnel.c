@@ -1,132 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an L4 tier brings within its packets, taken out or dropped by its cause.
 #include "dataplane/net/csum.h"
-#include "dataplane/net/tunnel_list.h"
 #include "tests/support/check.h"
-#include "tests/unit/net/world.h"
-#include "tests/unit/net/world6.h"
+#include "tests/unit/net/world_tunnel.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define TIER "10.0.5.7"
-#define TIER6 "fd05::7"
 #define STRANGER "10.0.6.7"
-#define OURS "10.0.0.1"
-#define VIP "10.9.0.7"
-#define VIP6 "2001:db8:9::7"
-#define CLIENT "192.0.2.1"
-#define CLIENT6 "2001:db8:77::1"
-#define HOP IP(10, 0, 0, 40)
-#define GUE_PORT 6080
-#define ACK 0x10
-#define SYN 0x02
-
-static struct ip_prefix prefix(const char *text, uint8_t len)
-{
-	struct ip_addr ip = ip6_of(text);
-	return (struct ip_prefix){ip, (uint8_t)(len + (ip_is_v4(&ip) ? IP_V4_BITS : 0))};
-}
-
-static struct net_tunnels tunnels;
-
-static int setup(void **state)
-{
-	const struct net_vip list[] = {
-		{prefix("10.9.0.0", 24), true}, {prefix("2001:db8:9::", 64), true}};
-	world6_setup(state);
-	struct world *w = *state;
-	assert_int_equal(net_set_vips(w->net, list, 2, 1), 0);
-	tunnels = (struct net_tunnels){.n = 2,
-		.list = {{.kind = NET_TUNNEL_IPIP,
-				 .from = {prefix("10.0.5.0", 24), prefix("fd05::", 64)},
-				 .n_from = 2},
-			{.kind = NET_TUNNEL_GUE,
-				.port = GUE_PORT,
-				.from = {prefix("10.0.5.0", 24), prefix("fd05::", 64)},
-				.n_from = 2,
-				.hops = {prefix("10.0.0.32", 27)},
-				.n_hops = 1}}};
-	net_set_tunnels(w->net, &tunnels);
-	return 0;
-}
-
-// A packet, without a frame around it.
-struct packet {
-	uint8_t bytes[512];
-	size_t len;
-};
 
 static bool is_ip4(const struct packet *p)
 {
 	return p->bytes[0] >> 4 == 4;
 }
 
-static struct packet packet(
-	const char *src, const char *dst, uint8_t protocol, const void *payload, size_t len)
-{
-	uint8_t f[1024];
-	struct packet p;
-	struct ip_addr from = ip6_of(src), to = ip6_of(dst);
-	size_t n = ip_is_v4(&from)
-	                   ? make_ip(f, ip_to_v4(&from), ip_to_v4(&to), protocol, payload, len)
-	                   : make_ip6(f, src, dst, protocol, payload, len);
-	p.len = n - 14;
-	memcpy(p.bytes, f + 14, p.len);
-	return p;
-}
-
-static struct packet segment(const char *src, const char *dst, uint8_t flags)
-{
-	const uint8_t tcp[24] = {0x10, 0, 0, 80, [12] = 0x50, flags, [20] = 'd', 'a', 't', 'a'};
-	return packet(src, dst, 6, tcp, sizeof(tcp));
-}
-
 static struct packet client_segment(void)
 {
-	return segment(CLIENT, VIP, ACK);
+	return make_segment(CLIENT, VIP, ACK);
 }
 
 static struct packet client_segment6(void)
 {
-	return segment(CLIENT6, VIP6, ACK);
-}
-
-static void fix(struct packet *p)
-{
-	uint8_t f[1024];
-	memcpy(f + 14, p->bytes, p->len);
-	fix_ip_checksum(f);
-	memcpy(p->bytes, f + 14, p->len);
-}
-
-static void in(struct world *w, const struct packet *p)
-{
-	uint8_t f[1024] = {0};
-	memcpy(f, world_mac[0], 6);
-	memcpy(f + 6, peer_mac, 6);
-	store16(f + 12, is_ip4(p) ? 0x0800 : 0x86dd);
-	memcpy(f + 14, p->bytes, p->len);
-	world_in(w, 0, f, 14 + p->len);
-}
-
-static struct packet in_ip(const char *src, const struct packet *inner)
-{
-	return packet(src, strchr(src, ':') ? OURS6 : OURS, is_ip4(inner) ? 4 : 41, inner->bytes,
-		inner->len);
-}
-
-// gue: the header and its optional part, n bytes; none for variant 1.
-static struct packet in_gue(
-	const char *src, const uint8_t *gue, size_t n, const struct packet *inner)
-{
-	uint8_t udp[512] = {0x12, 0x34, GUE_PORT >> 8, GUE_PORT & 0xff};
-	size_t len = 8 + n + inner->len;
-	store16(udp + 4, (uint16_t)len);
-	if (n)
-		memcpy(udp + 8, gue, n);
-	memcpy(udp + 8 + n, inner->bytes, inner->len);
-	return packet(src, strchr(src, ':') ? OURS6 : OURS, 17, udp, len);
+	return make_segment(CLIENT6, VIP6, ACK);
 }
 
 static void seal_udp(struct packet *p)
@@ -137,32 +31,6 @@ static void seal_udp(struct packet *p)
 	uint16_t field =
 		csum_fold(csum_add(csum_add(sum, rest, sizeof(rest)), p->bytes + header, len));
 	memcpy(p->bytes + header + 6, &field, sizeof(field));
-}
-
-// Of a packet that is taken: the segment that TCP hears is that of the packet within.
-static void assert_taken(struct world *w, const struct packet *p, const char *src, const char *dst)
-{
-	struct ip_addr remote = ip6_of(src), local = ip6_of(dst);
-	uint32_t before = w->n_segments;
-	uint64_t taken = world_count(w, "tunnel_packets");
-	in(w, p);
-	assert_int_equal(w->n_segments, before + 1);
-	assert_int_equal(world_count(w, "tunnel_packets"), taken + 1);
-	assert_true(ip_eq(&w->segment_remote, &remote) && ip_eq(&w->segment_local, &local));
-	assert_int_equal(w->segment_len, 24);
-	assert_memory_equal(w->segment + 20, "data", 4);
-	assert_int_equal(w->overhead, 0); // told to be over
-}
-
-static void assert_dropped(struct world *w, const struct packet *p, const char *counter)
-{
-	uint64_t before = world_count(w, counter);
-	uint32_t heard = w->n_segments;
-	in(w, p);
-	if (world_count(w, counter) != before + 1)
-		fail_msg("not counted as %s", counter);
-	assert_int_equal(w->n_segments, heard);
-	assert_string_equal(net_counters(w->net).names[net_take_drop(w->net)], counter);
 }
 
 // FL-30, FL-34
@@ -181,7 +49,7 @@ static void either_family_is_taken_out_of_either(void **state)
 		assert_int_equal(w->segment_overhead, rows[i].overhead);
 	}
 	struct packet plain = client_segment();
-	in(w, &plain);
+	world_packet_in(w, &plain);
 	assert_int_equal(w->n_segments, 5);
 	assert_int_equal(w->segment_overhead, 0);
 }
@@ -193,7 +61,7 @@ static void an_outer_packet_may_have_extension_headers(void **state)
 	struct packet inner = client_segment();
 	uint8_t payload[512] = {4, 0, 4, 1, 4, 1, 0};
 	memcpy(payload + 8, inner.bytes, inner.len);
-	struct packet outer = packet(TIER6, OURS6, 60, payload, 8 + inner.len);
+	struct packet outer = make_packet(TIER6, OURS6, 60, payload, 8 + inner.len);
 	assert_taken(*state, &outer, CLIENT, VIP);
 	assert_int_equal(((struct world *)*state)->segment_overhead, 48);
 }
@@ -240,7 +108,7 @@ static void a_source_that_is_not_configured_is_forged(void **state)
 	p = in_gue(TIER6, plain, 4, &inner);
 	store16(p.bytes + 42, GUE_PORT + 1);
 	assert_dropped(w, &p, "ip6_unknown_protocol");
-	tunnels.n = 1; // no GUE any more
+	world_tunnels.n = 1; // no GUE any more
 	p = in_gue(TIER, plain, 4, &inner);
 	assert_dropped(w, &p, "ip_unknown_protocol");
 }
@@ -252,7 +120,7 @@ static void only_what_is_for_vips_is_taken(void **state)
 		{CLIENT, "224.0.0.1"}, {CLIENT6, OURS6}, {CLIENT6, "fd00::1"}, {CLIENT6, "ff02::1"},
 		{CLIENT6, "2001:db8:8::7"}};
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		struct packet inner = segment(others[i][0], others[i][1], ACK);
+		struct packet inner = make_segment(others[i][0], others[i][1], ACK);
 		struct packet p = in_ip(TIER, &inner);
 		assert_dropped(*state, &p, "tunnel_not_vip");
 	}
@@ -263,7 +131,7 @@ static void a_tunnel_within_a_tunnel_is_dropped(void **state)
 {
 	static const uint8_t plain[] = {0, 4, 0, 0};
 	struct packet inner = client_segment();
-	struct packet once = packet(TIER, VIP, 4, inner.bytes, inner.len);
+	struct packet once = make_packet(TIER, VIP, 4, inner.bytes, inner.len);
 	struct packet p = in_ip(TIER, &once);
 	assert_dropped(*state, &p, "tunnel_nested");
 	p = in_gue(TIER6, plain, 4, &once);
@@ -297,11 +165,11 @@ static void what_is_within_is_checked_as_any_packet(void **state)
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		bool v4 = !strchr(rows[i].src, ':');
-		struct packet inner = segment(rows[i].src, v4 ? VIP : VIP6, ACK);
+		struct packet inner = make_segment(rows[i].src, v4 ? VIP : VIP6, ACK);
 		if (rows[i].value)
 			store16(inner.bytes + rows[i].at, rows[i].value);
 		if (rows[i].value && v4 && !rows[i].keep_checksum)
-			fix(&inner);
+			fix_packet(&inner);
 		uint8_t gue[4] = {0, v4 ? 4 : 41};
 		struct packet p = in_gue(TIER, gue, sizeof(gue), &inner);
 		assert_dropped(*state, &p, rows[i].counter);
@@ -316,7 +184,7 @@ static void fragments_of_outer_packets_are_dropped(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		struct packet p = in_ip(TIER, &inner);
 		store16(p.bytes + 6, offsets[i]);
-		fix(&p);
+		fix_packet(&p);
 		assert_dropped(*state, &p, "ip_fragment");
 	}
 }
@@ -369,11 +237,11 @@ static void a_cut_packet_is_dropped_wherever_it_is_cut(void **state)
 			store16(p.bytes + (header == 20 ? 2 : 4),
 				(uint16_t)(header == 20 ? len : len - header));
 			if (header == 20)
-				fix(&p);
+				fix_packet(&p);
 			bool is_udp = p.bytes[header == 20 ? 9 : 6] == 17;
 			if (is_udp && len >= header + 8)
 				store16(p.bytes + header + 4, (uint16_t)(len - header));
-			in(w, &p);
+			world_packet_in(w, &p);
 			assert_true(net_take_drop(w->net) > 0);
 			assert_int_equal(w->n_segments, 0);
 			assert_int_equal(w->overhead, 0);
@@ -385,16 +253,18 @@ static void a_cut_packet_is_dropped_wherever_it_is_cut(void **state)
 static void errors_of_the_way_to_clients_are_taken(void **state)
 {
 	struct world *w = *state;
-	struct packet sent = segment(VIP, CLIENT, ACK), sent6 = segment(VIP6, CLIENT6, ACK);
+	struct packet sent = make_segment(VIP, CLIENT, ACK),
+		      sent6 = make_segment(VIP6, CLIENT6, ACK);
 	store16(sent.bytes + 2, 1500);
-	fix(&sent);
+	fix_packet(&sent);
 	store16(sent6.bytes + 4, 1460);
 	uint8_t message[64] = {3, 4, [6] = 1400 >> 8, 1400 & 0xff};
 	memcpy(message + 8, sent.bytes, 28);
 	uint16_t sum = csum(message, 36);
 	memcpy(message + 2, &sum, 2);
-	struct packet inner = packet("198.51.100.1", VIP, 1, message, 36), p = in_ip(TIER, &inner);
-	in(w, &p);
+	struct packet inner = make_packet("198.51.100.1", VIP, 1, message, 36),
+		      p = in_ip(TIER, &inner);
+	world_packet_in(w, &p);
 	assert_int_equal(w->n_too_big, 1);
 	assert_int_equal(w->too_big_mtu, 1400);
 	uint8_t f[256], message6[64] = {2, 0, [6] = 1400 >> 8, 1400 & 0xff};
@@ -402,7 +272,7 @@ static void errors_of_the_way_to_clients_are_taken(void **state)
 	inner.len = make_icmp6(f, "2001:db8:66::1", VIP6, message6, 64) - 14;
 	memcpy(inner.bytes, f + 14, inner.len);
 	p = in_ip(TIER, &inner);
-	in(w, &p);
+	world_packet_in(w, &p);
 	assert_int_equal(w->n_too_big, 2);
 	struct ip_addr client = ip6_of(CLIENT6);
 	assert_true(ip_eq(&w->too_big.remote, &client));
@@ -429,8 +299,8 @@ static void an_echo_is_answered_without_a_tunnel(void **state)
 	uint8_t message[8] = {8, 0, 0, 0, 1, 2, 3, 4};
 	uint16_t sum = csum(message, 8);
 	memcpy(message + 2, &sum, 2);
-	struct packet inner = packet("10.0.0.7", VIP, 1, message, 8), p = in_ip(TIER, &inner);
-	in(w, &p);
+	struct packet inner = make_packet("10.0.0.7", VIP, 1, message, 8), p = in_ip(TIER, &inner);
+	world_packet_in(w, &p);
 	world_resolve(w, 0, IP(10, 0, 0, 7), peer_mac);
 	const struct world_frame *sent = &w->sent[w->n_sent - 1];
 	assert_int_equal(sent->bytes[23], 1);
@@ -444,15 +314,15 @@ static void a_mark_of_the_outer_packet_is_one_of_what_is_within(void **state)
 	struct world *w = *state;
 	struct packet inner = client_segment(), p = in_ip(TIER, &inner);
 	p.bytes[1] = 3;
-	fix(&p);
+	fix_packet(&p);
 	assert_dropped(w, &p, "tunnel_congested");
 	inner.bytes[1] = 2;
-	fix(&inner);
+	fix_packet(&inner);
 	p = in_ip(TIER, &inner);
 	assert_taken(w, &p, CLIENT, VIP);
 	assert_int_equal(w->n_marked, 0);
 	p.bytes[1] = 3;
-	fix(&p);
+	fix_packet(&p);
 	assert_taken(w, &p, CLIENT, VIP);
 	assert_int_equal(w->n_marked, 1);
 	inner = client_segment6();
@@ -466,64 +336,7 @@ static void a_mark_of_the_outer_packet_is_one_of_what_is_within(void **state)
 	assert_int_equal(w->n_marked, 2);
 }
 
-// A packet of GLB's with two hosts to go on to.
-static struct packet chained(uint8_t next, uint32_t hop, uint8_t flags)
-{
-	uint8_t gue[16] = {3, 4, 0, 0, 0, 0, next, 2};
-	store32(gue + 8 + 4 * (size_t)(next & 1), hop);
-	struct packet inner = segment(CLIENT, VIP, flags);
-	return in_gue(TIER, gue, sizeof(gue), &inner);
-}
-
-// FL-38
-static void a_segment_that_nobody_knows_goes_to_the_next_hop(void **state)
-{
-	struct world *w = *state;
-	struct packet p = chained(0, HOP, ACK);
-	world_resolve(w, 0, HOP, peer_mac);
-	assert_taken(w, &p, CLIENT, VIP); // while there is a connection
-	w->knows_none = true;
-	struct packet syn = chained(0, HOP, SYN);
-	assert_taken(w, &syn, CLIENT, VIP);
-	in(w, &p); // asks for the neighbor, whom nobody was sent to before
-	world_resolve(w, 0, HOP, peer_mac);
-	const uint8_t *f = w->sent[w->n_sent - 1].bytes;
-	assert_int_equal(w->sent[w->n_sent - 1].len, 14 + p.len);
-	assert_int_equal(load32(f + 26), IP(10, 0, 0, 1));
-	assert_int_equal(load32(f + 30), HOP);
-	assert_int_equal(csum(f + 14, 20), 0);
-	p.bytes[20 + 8 + 6]++;
-	assert_memory_equal(f + 34, p.bytes + 20, p.len - 20);
-	assert_int_equal(world_count(w, "tunnel_relayed"), 1);
-	assert_int_equal(w->n_segments, 2);
-}
-
-// FL-38
-static void hops_that_are_none_leave_the_segment_here(void **state)
-{
-	struct world *w = *state;
-	w->knows_none = true;
-	struct packet p = chained(2, HOP, ACK); // none is left
-	assert_taken(w, &p, CLIENT, VIP);
-	p = chained(1, IP(10, 0, 0, 1), ACK); // it is us
-	assert_taken(w, &p, CLIENT, VIP);
-	p = chained(0, IP(10, 0, 0, 64), ACK); // no configured one
-	assert_taken(w, &p, CLIENT, VIP);
-	assert_int_equal(world_count(w, "tunnel_hop_refused"), 2);
-	p = chained(0, HOP, ACK);
-	p.bytes[20 + 8 + 5] = 1; // another type of private data
-	assert_taken(w, &p, CLIENT, VIP);
-	p = chained(0, HOP, ACK);
-	p.bytes[20 + 8 + 7] = 1; // and not as long as it says
-	assert_taken(w, &p, CLIENT, VIP);
-	tunnels.list[1].n_hops = 0;
-	p = chained(0, HOP, ACK);
-	assert_taken(w, &p, CLIENT, VIP);
-	assert_int_equal(world_count(w, "tunnel_relayed"), 0);
-	assert_int_equal(w->n_sent, 0);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, world_teardown)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, world_tunnel_setup, world_teardown)
 
 RUN_SUITE("net/tunnel", CASE(either_family_is_taken_out_of_either),
 	CASE(an_outer_packet_may_have_extension_headers), CASE(gue_is_taken_in_both_variants),
@@ -533,6 +346,4 @@ RUN_SUITE("net/tunnel", CASE(either_family_is_taken_out_of_either),
 	CASE(a_cut_packet_is_dropped_wherever_it_is_cut),
 	CASE(errors_of_the_way_to_clients_are_taken), CASE(nobody_is_a_neighbor_through_a_tunnel),
 	CASE(an_echo_is_answered_without_a_tunnel),
-	CASE(a_mark_of_the_outer_packet_is_one_of_what_is_within),
-	CASE(a_segment_that_nobody_knows_goes_to_the_next_hop),
-	CASE(hops_that_are_none_leave_the_segment_here))
+	CASE(a_mark_of_the_outer_packet_is_one_of_what_is_within))
