@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ICMP (RFC 792): answers echo requests, within a rate, and tells TCP of unreachable destinations
 // and of paths with a smaller MTU, after the checks of RFC 5927, and an operator of what becomes of
-// echo requests of ours (ping.h). Sends no errors of its own.
-#include "dataplane/net/inside.h"
+// echo requests of ours (ping.h). What it hears of packets that went on to another host (relay.h)
+// is for these. Sends no errors of its own.
+#include "dataplane/net/relay_hop.h"
 
 #define ICMP_HEADER 8
 #define TYPE_ECHO_REPLY 0
@@ -11,17 +12,17 @@
 #define TYPE_TIME_EXCEEDED 11
 #define CODE_FRAGMENTATION_NEEDED 4
 
-bool icmp_echo_allowed(struct net *net)
+bool icmp_allowed(struct net *net)
 {
 	uint64_t now = twheel_now(net->wheel);
-	uint64_t full = NET_ECHO_BURST * NET_ECHO_INTERVAL_NS;
-	uint64_t passed = now - net->echo_last_ns;
-	net->echo_last_ns = now;
-	net->echo_tokens_ns =
-		passed >= full - net->echo_tokens_ns ? full : net->echo_tokens_ns + passed;
-	if (net->echo_tokens_ns < NET_ECHO_INTERVAL_NS)
+	uint64_t full = NET_ICMP_BURST * NET_ICMP_INTERVAL_NS;
+	uint64_t passed = now - net->icmp_last_ns;
+	net->icmp_last_ns = now;
+	net->icmp_tokens_ns =
+		passed >= full - net->icmp_tokens_ns ? full : net->icmp_tokens_ns + passed;
+	if (net->icmp_tokens_ns < NET_ICMP_INTERVAL_NS)
 		return false;
-	net->echo_tokens_ns -= NET_ECHO_INTERVAL_NS;
+	net->icmp_tokens_ns -= NET_ICMP_INTERVAL_NS;
 	return true;
 }
 
@@ -30,7 +31,7 @@ static void echo(
 {
 	// It leaves as what TCP sends from that address.
 	struct tcp_flow flow = {.local = ip_from_v4(local), .remote = ip_from_v4(remote)};
-	if (!icmp_echo_allowed(net) || IP4_HEADER + len > ip4_mtu(net, remote, &flow)) {
+	if (!icmp_allowed(net) || IP4_HEADER + len > ip4_mtu(net, remote, &flow)) {
 		net_drop(net, NET_icmp_echo_limited);
 		return;
 	}
@@ -73,6 +74,10 @@ static bool quoted_flow(
 static void unreachable(struct net *net, uint32_t local, const uint8_t *quoted, size_t len)
 {
 	struct tcp_flow flow;
+	if (relay_hop_quoted(net, local, quoted, len)) {
+		net_count(net, NET_tunnel_hop_unreachable);
+		return;
+	}
 	if (!quoted_flow(net, local, quoted, len, &flow))
 		return;
 	net_count(net, NET_icmp_unreachable);
@@ -86,12 +91,18 @@ static void fragmentation_needed(
 	struct net *net, uint32_t local, const uint8_t *message, size_t len)
 {
 	const uint8_t *quoted = message + ICMP_HEADER;
+	uint32_t hop = relay_hop_quoted(net, local, quoted, len - ICMP_HEADER);
 	struct tcp_flow flow;
-	if (!quoted_flow(net, local, quoted, len - ICMP_HEADER, &flow))
+	if (!hop && !quoted_flow(net, local, quoted, len - ICMP_HEADER, &flow))
 		return;
 	uint32_t mtu = load16(message + 6);
 	if (mtu >= load16(quoted + 2)) {
 		net_drop(net, NET_icmp_forged);
+		return;
+	}
+	if (hop) {
+		net_count(net, NET_tunnel_hop_mtu);
+		relay_hop_learn(net, hop, mtu);
 		return;
 	}
 	net_count(net, NET_icmp_fragmentation_needed);
@@ -139,6 +150,21 @@ void icmp_input(
 		fragmentation_needed(net, local, message, len);
 	else if (message[0] == TYPE_UNREACHABLE)
 		unreachable(net, local, message + ICMP_HEADER, len - ICMP_HEADER);
+	else if (message[0] == TYPE_TIME_EXCEEDED &&
+		 relay_hop_quoted(net, local, message + ICMP_HEADER, len - ICMP_HEADER))
+		net_count(net, NET_tunnel_hop_unreachable);
 	else
 		net_drop(net, NET_icmp_ignored);
+}
+
+void icmp_hear(struct net *net, uint32_t local, const uint8_t *message, size_t len)
+{
+	if (len < ICMP_HEADER || message[0] != TYPE_UNREACHABLE ||
+		message[1] != CODE_FRAGMENTATION_NEEDED || csum(message, len) != 0)
+		return;
+	const uint8_t *quoted = message + ICMP_HEADER;
+	uint32_t hop = relay_hop_quoted(net, local, quoted, len - ICMP_HEADER);
+	uint32_t mtu = load16(message + 6);
+	if (hop && mtu < load16(quoted + 2))
+		relay_hop_learn(net, hop, mtu);
 }

@@ -51,7 +51,8 @@
 // packet within. tunnel_checksum: of UDP. tunnel_not_vip: what is within is for no address of vips.
 // tunnel_nested: it is a tunnel's packet again. tunnel_congested: marked, and what is within can't
 // be. tunnel_relayed: to the next hop. tunnel_hop_refused: one that is not configured, so that the
-// packet was taken here. tunnel_hop_too_long: lost on the way there.
+// packet was taken here. tunnel_hop_too_long: lost, as the way there is narrower. tunnel_hop_told:
+// its sender was told so. tunnel_hop_mtu, tunnel_hop_unreachable: routers on that way said so.
 #define NET_COUNTERS(X)                                                                            \
 	X(rx_frames)                                                                               \
 	X(tx_frames)                                                                               \
@@ -141,6 +142,9 @@
 	X(tunnel_relayed)                                                                          \
 	X(tunnel_hop_refused)                                                                      \
 	X(tunnel_hop_too_long)                                                                     \
+	X(tunnel_hop_told)                                                                         \
+	X(tunnel_hop_mtu)                                                                          \
+	X(tunnel_hop_unreachable)                                                                  \
 	X(pings_sent)                                                                              \
 	X(pings_answered)                                                                          \
 	X(tcp_segments)                                                                            \
@@ -154,8 +158,8 @@ enum net_counter { NET_COUNTERS(X) NET_N_COUNTERS };
 #define NET_OWN_SLOTS 512 // power of two, 4 times NET_MAX_OWN
 #define NET_MAX_ROUTES (NET_MAX_OWN + 8 * NET_MAX_PORTS)
 #define NET_DST_SLOTS 1024 // power of two
-#define NET_ECHO_INTERVAL_NS NS_PER_MS // 1000 echo replies a second,
-#define NET_ECHO_BURST 100 // after a silence that many at once
+#define NET_ICMP_INTERVAL_NS NS_PER_MS // 1000 echo replies and errors a second,
+#define NET_ICMP_BURST 100 // after a silence that many at once
 
 // What is to be reported of a port's groups (mld.c).
 struct net_mld {
@@ -279,6 +283,14 @@ struct net_decap {
 	bool taken; // one was taken out since net_take_tunnelled()
 };
 
+// A host that segments go on to, and how long a packet to it may be (relay_hop.h).
+#define NET_RELAY_HOPS 64
+struct net_relay_hop {
+	uint32_t ip; // 0 = free
+	uint16_t mtu;
+	uint64_t until_ns;
+};
+
 // Another host that claims an address of ours.
 #define NET_MAX_RIVALS 16 // of whom operators are told: the last ones
 struct net_rival {
@@ -317,14 +329,15 @@ struct net {
 	uint8_t *lost; // owned; buffer for frames that are discarded
 	size_t max_frame;
 	struct neigh_table neigh;
-	uint64_t echo_tokens_ns; // ICMP rate limit: accumulated time
-	uint64_t echo_last_ns;
+	uint64_t icmp_tokens_ns; // ICMP rate limit: accumulated time
+	uint64_t icmp_last_ns;
 	struct net_vips vips;
 	struct net_hops hops[NET_MAX_HOPS];
 	struct lb_gateways *board; // borrowed, or own_board
 	uint32_t n_gateway_changes; // of it, that were followed
 	struct lb_gateways own_board;
 	struct net_decap decap;
+	struct net_relay_hop relay_hops[NET_RELAY_HOPS];
 	struct net_rival rivals[NET_MAX_RIVALS];
 	struct net_tell tell;
 	struct net_ping ping;
@@ -459,6 +472,8 @@ void nd_announce(struct net *, uint32_t port, const struct ip_addr *);
 
 // ip4.c
 void ip4_input(struct net *, const uint8_t *packet, size_t len, bool broadcast);
+// Only learns from it: another worker has counted it.
+void ip4_hear(struct net *, const uint8_t *packet, size_t len);
 // Reserves a payload of len bytes to dst, behind the headers. NULL = no device buffer, counted.
 // Without a path to dst (no route, no neighbor entry, no room to wait) the packet is counted and
 // discarded, since there may be buffers for other destinations. ip4_emit() must follow before any
@@ -471,6 +486,8 @@ struct neigh *ip4_next_hop(struct net *, uint32_t dst, const struct tcp_flow *);
 uint16_t ip4_mtu(struct net *, uint32_t dst, const struct tcp_flow *);
 
 // icmp.c
-// Takes one of the echo replies that may be sent now, of either family.
-bool icmp_echo_allowed(struct net *);
+// Takes one of the echo replies and errors that may be sent now, of either family.
+bool icmp_allowed(struct net *);
 void icmp_input(struct net *, uint32_t local, uint32_t remote, const uint8_t *message, size_t len);
+// Of a message that another worker has answered.
+void icmp_hear(struct net *, uint32_t local, const uint8_t *message, size_t len);

@@ -140,6 +140,14 @@ void ip4_input(struct net *net, const uint8_t *ip, size_t len, bool broadcast)
 	net_tcp_input(net, &flow, ip[1] & 3, ip + header, payload);
 }
 
+void ip4_hear(struct net *net, const uint8_t *ip, size_t len)
+{
+	if (check(net, ip, len) != NET_N_COUNTERS || ip[9] != IP_PROTO_ICMP)
+		return;
+	size_t header = (size_t)(ip[0] & 0xf) * 4;
+	icmp_hear(net, load32(ip + 16), ip + header, load16(ip + 2) - header);
+}
+
 // From the routes; remembered.
 static APART struct neigh *find_next_hop(struct net *net, uint32_t dst, const struct tcp_flow *flow)
 {

@@ -61,8 +61,8 @@ struct net *net_new(const struct net_port_conf *ports, uint32_t n_ports, uint32_
 	net->board = &net->own_board;
 	net->dropped = &net->own_dropped;
 	net->n_ports = n_ports;
-	net->echo_last_ns = twheel_now(wheel);
-	net->echo_tokens_ns = NET_ECHO_BURST * NET_ECHO_INTERVAL_NS;
+	net->icmp_last_ns = twheel_now(wheel);
+	net->icmp_tokens_ns = NET_ICMP_BURST * NET_ICMP_INTERVAL_NS;
 	uint16_t mtu = 0;
 	for (uint32_t i = 0; i < n_ports; i++) {
 		copy_port(net, &net->ports[i], &ports[i]);
@@ -195,6 +195,8 @@ void net_hear(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
 	struct ip6_origin from = {port, in_group, frame + ETH_ADDRESS};
 	if (type == ETH_TYPE_ARP && (ours || mac_eq(frame, everybody)))
 		arp_hear(net, port, frame + header, len - header);
+	else if (type == ETH_TYPE_IP4 && ours)
+		ip4_hear(net, frame + header, len - header);
 	else if (type == ETH_TYPE_IP6 && (ours || in_group) && net_port_has_ip6(&net->ports[port]))
 		ip6_hear(net, &from, frame + header, len - header);
 }

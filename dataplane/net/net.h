@@ -126,7 +126,8 @@ void net_follow_gateways(struct net *);
 
 // Processes one received frame, borrowed for the call.
 void net_input(struct net *, uint32_t port, const uint8_t *frame, size_t len);
-// Processes a frame that another worker received and answered: only learns neighbors from it.
+// Processes a frame that another worker received and answered: only learns neighbors from it, and
+// what routers say of ways to hosts that a tunnel's segments go on to.
 void net_hear(struct net *, uint32_t port, const uint8_t *frame, size_t len);
 
 // Why the last frame that was dropped since the last call was: the number of one of net_counters();

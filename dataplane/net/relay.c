@@ -2,6 +2,9 @@
 #include "dataplane/net/relay.h"
 
 #include "dataplane/net/ip6.h"
+#include "dataplane/net/relay_hop.h"
+#include "dataplane/net/too_big.h"
+#include "lb/base/min.h"
 
 // The segment in a packet that has one to speak of, and its flow's addresses. NULL = there is none.
 static const uint8_t *find_segment(
@@ -38,19 +41,14 @@ static bool is_known(const struct net *net, const struct tunnel_inner *in)
 	return !segment || !net->tcp.knows || net->tcp.knows(net->tcp.ctx, &flow, segment, len);
 }
 
-static bool is_hop(const struct net_tunnel *t, const struct ip_addr *ip)
-{
-	for (uint32_t i = 0; i < t->n_hops; i++)
-		if (ip_in_prefix(ip, &t->hops[i].ip, t->hops[i].bits))
-			return true;
-	return false;
-}
-
 // The datagram as it came, but for the number of the next hop, and without a checksum.
 static void send(struct net *net, const struct tunnel_packet *p, const struct tunnel_inner *in)
 {
 	size_t len = load16(p->payload + 4);
-	if (IP4_HEADER + len > ip4_mtu(net, in->next_hop, NULL)) {
+	uint32_t mtu = min_u32(ip4_mtu(net, in->next_hop, NULL), relay_hop_mtu(net, in->next_hop));
+	if (IP4_HEADER + len > mtu) {
+		size_t overhead = IP4_HEADER + (size_t)(in->ip - p->payload);
+		too_big_tell(net, in, mtu - (uint32_t)overhead);
 		net_drop(net, NET_tunnel_hop_too_long);
 		return;
 	}
@@ -69,7 +67,7 @@ bool relay_input(struct net *net, const struct tunnel_packet *p, const struct tu
 	struct ip_addr hop = ip_from_v4(in->next_hop);
 	if (!in->tunnel->n_hops || !ip_is_v4(&p->dst) || is_known(net, in))
 		return false;
-	if (!is_hop(in->tunnel, &hop) || net_is_martian(net, &hop)) {
+	if (!relay_hop_allowed(in->tunnel, &hop) || net_is_martian(net, &hop)) {
 		net_count(net, NET_tunnel_hop_refused);
 		return false;
 	}

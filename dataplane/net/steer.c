@@ -164,6 +164,9 @@ static int steer_quoted(const struct steer *s, const uint8_t *ip, size_t len)
 	size_t header = header_of(ip, len, TCP_PORTS);
 	if (header && ip[9] == IP_PROTO_ICMP)
 		return LB_PING_WORKER;
+	// Of a segment that went on to another host: others may go there from any worker.
+	if (header && ip[9] == IP_PROTO_UDP && s->tunnels)
+		return STEER_ALL;
 	if (!header || ip[9] != IP_PROTO_TCP)
 		return STEER_HERE;
 	return (int)owner_of(

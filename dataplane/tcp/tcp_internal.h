@@ -312,11 +312,6 @@ struct tcp_seg {
 	struct tcp_opts opts;
 };
 
-static inline uint32_t max_u32(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
-}
-
 static inline void tcp_count(struct tcp_stack *s, enum tcp_counter what)
 {
 	counter_add(&s->counters[what], 1);

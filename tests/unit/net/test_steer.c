@@ -435,6 +435,23 @@ static void errors_belong_to_the_flow_that_they_quote(void **state)
 		}
 }
 
+// NET-32: what they quote went on to another host, by a way that others take as well.
+static void errors_about_what_a_tunnel_sent_on_are_for_all(void **state)
+{
+	static const struct net_tunnels tunnels = {.n = 1};
+	struct steer s = make_steer();
+	struct frame f;
+	start_frame(&f, 0x0800);
+	add_ip(&f, IP(10, 0, 0, 254), OURS, 1, 0);
+	f.bytes[f.len] = 3;
+	f.len += 8;
+	add_ip(&f, OURS, CLIENT, 17, 0);
+	f.len += 8;
+	assert_int_equal(steer_frame(&s, f.bytes, f.len, true), STEER_HERE);
+	s.tunnels = &tunnels;
+	assert_int_equal(steer_frame(&s, f.bytes, f.len, true), STEER_ALL);
+}
+
 // NET-32
 static void the_rest_stays_and_arp_is_for_all(void **state)
 {
@@ -628,6 +645,7 @@ RUN_SUITE("net/steer", cmocka_unit_test(published_vectors_hold),
 	cmocka_unit_test(only_handshakes_are_looked_at_behind_a_device),
 	cmocka_unit_test(only_sound_segments_speak_against_a_device),
 	cmocka_unit_test(errors_belong_to_the_flow_that_they_quote),
+	cmocka_unit_test(errors_about_what_a_tunnel_sent_on_are_for_all),
 	cmocka_unit_test(the_rest_stays_and_arp_is_for_all), cmocka_unit_test(fragments_stay),
 	cmocka_unit_test(what_a_tunnel_brings_belongs_to_the_flow_within),
 	cmocka_unit_test(any_bytes_get_an_answer))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The world of world.h at the end of tunnels of both kinds, from 10.0.5.0/24 and fd05::/64, with the
-// VIPs 10.9.0.0/24 and 2001:db8:9::/64, and hosts to go on to: 10.0.0.32/27, and 10.1.0.40 beyond a
-// narrower link. Port 0 has 10.0.0.1/24, 2001:db8::1/64 and a gateway of either family; port 1
-// 10.1.0.1/16 and an MTU of 1400.
+// The world of world.h at the end of tunnels of both kinds, from 10.0.5.0/24 and fd05::/64, with
+// the VIPs 10.9.0.0/24 and 2001:db8:9::/64, and hosts to go on to: 10.0.0.32/27, and 10.1.0.40
+// beyond a narrower link. Port 0 has 10.0.0.1/24, 2001:db8::1/64 and a gateway of either family;
+// port 1 10.1.0.1/16 and an MTU of 1400.
 // Thread: the test's.
 #pragma once
 
