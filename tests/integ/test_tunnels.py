@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Behind an L4 tier of our own (l4_world.py), which keeps no state."""
 
+import collections
 import json
 import sys
 
 import pytest
 
+from agent import Agent
 from l4_world import (HOP, LEAST_SHARE, MTU, REQUESTS, SERVED, STRANGER, TIER, TIER6, URL, URL6, WAIT_S, Behind)
 from lab import wait_until
 from testbed import HERE, PORT, VIP, VIP6
@@ -20,6 +22,8 @@ TUNNELS = [
     ("gue1", TIER6, VIP6, URL6),
     ("glb", TIER, VIP, URL),
 ]
+TIMES = 7  # each crafted packet
+CRAFTED_S = 2
 
 
 @pytest.fixture(name="make_behind")
@@ -38,6 +42,7 @@ def test_requests_come_by_each_kind_of_tunnel_up_to_the_mtu(make_behind):
         before = behind.count("tunnel_packets")
         behind.load(url, REQUESTS // len(TUNNELS), body)
         sent = behind.stop(tier)
+        print(kind, source, url, sent)
         assert sent["too_long"] == 0 and sent["longest"] == MTU, (kind, source, url, sent)
         assert behind.count("tunnel_packets") - before >= sent["sent"] * LEAST_SHARE
     for name in ("tunnel_forged", "tunnel_malformed", "tunnel_checksum", "tunnel_not_vip"):
@@ -45,6 +50,38 @@ def test_requests_come_by_each_kind_of_tunnel_up_to_the_mtu(make_behind):
     # A client that has gone answers what comes late by RST, and nobody knows its connection any more.
     assert behind.count("tunnel_relayed") <= behind.count("tunnel_packets") // 100
     assert all(worker["tcp"]["accepted"] for worker in behind.bed.show_workers())
+
+
+def counts(behind):
+    """Of all workers in sum."""
+    return sum((collections.Counter(worker["net"]) for worker in behind.bed.show_workers()), collections.Counter())
+
+
+def of_tunnels(counters):
+    return {name: n for name, n in counters.items() if name.startswith("tunnel_")}
+
+
+def test_whatever_scapy_makes_of_a_tunnel_is_taken_or_dropped_by_its_cause(make_behind):
+    """FL-30 to FL-33, FL-37, FL-39: each packet counts as what it is, and as nothing else that a tunnel's can."""
+    behind = make_behind()
+    (port,) = json.loads(behind.lab.ip("lb", "-j", "link", "show", "lb-c").stdout)
+    crafted = Agent(behind.lab, "l4", "crafted", "l4_crafted.py", port["address"])
+    wrong = {}
+    for name, counters in crafted.ask(op="rows").items():
+        before, wanted = counts(behind), collections.Counter(dict.fromkeys(counters, TIMES))
+        crafted.ask(op="send", name=name, times=TIMES)
+
+        def counted(before=before, wanted=wanted):
+            more = counts(behind) - before
+            return of_tunnels(more) == of_tunnels(wanted) and more >= wanted
+        try:
+            wait_until(counted, CRAFTED_S, name)
+        except TimeoutError:
+            wrong[name] = (dict(counts(behind) - before), dict(wanted))
+    assert not wrong
+    tier = behind.start("ipip", TIER, VIP)
+    assert behind.answers(URL, WAIT_S)
+    behind.stop(tier)
 
 
 def test_forged_sources_are_dropped_and_strays_go_on(make_behind):
