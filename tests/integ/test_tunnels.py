@@ -8,9 +8,10 @@ import sys
 import pytest
 
 from agent import Agent
-from l4_world import (HOP, LEAST_SHARE, MTU, REQUESTS, SERVED, STRANGER, TIER, TIER6, URL, URL6, WAIT_S, Behind)
+from l4_world import (HOP, LEAST_SHARE, MTU, REQUESTS, SECOND, SERVED, STRANGER, TIER, TIER6, URL, URL6, WAIT_S, Behind,
+                      BehindTwo)
 from lab import wait_until
-from testbed import HERE, PORT, VIP, VIP6
+from testbed import EXIT_TIMEOUT_S, HERE, PORT, VIP, VIP6
 
 # Kind, source, target, what is asked for.
 TUNNELS = [
@@ -24,6 +25,9 @@ TUNNELS = [
 ]
 TIMES = 7  # each crafted packet
 CRAFTED_S = 2
+UPLOAD = 2_000_000  # bytes, some seconds of them
+UPLOAD_S = 60
+NARROW_MTU = 1000
 
 
 @pytest.fixture(name="make_behind")
@@ -105,3 +109,25 @@ def test_forged_sources_are_dropped_and_strays_go_on(make_behind):
     argv = [sys.executable, HERE / "l4_agent.py", "stray", TIER, VIP, HOP, "10.81.0.1", SERVED]
     assert json.loads(behind.lab.exec("l4", argv).stdout) == {"from": VIP, "next": 1, "whole": True}
     assert behind.count("tunnel_relayed") == 1
+
+
+def test_a_connection_of_another_host_goes_on_there_by_a_way_that_got_narrow(make_world):
+    """FL-38, FL-140, FL-141: once the tier gives its packets to the first host, that one sends them on to the second
+    until its client, told by it what a router had told it, sends no longer ones than fit."""
+    behind = BehindTwo(make_world(bridges=True, ip6=True, workers=(0, 1)))
+    tier = behind.start("glb", TIER, SECOND, VIP)
+    upload = behind.start_upload(UPLOAD)
+    wait_until(lambda: behind.second_count("tunnel_packets") > 20, WAIT_S, "the second host has the connection")
+    tier.stop()
+    behind.narrow(NARROW_MTU)
+    tier = behind.start("glb", TIER, VIP, SECOND)
+    assert upload.wait(UPLOAD_S) == 0, upload.output()
+    assert upload.output().split() == ["200", str(UPLOAD)]
+    tier.stop()
+    now = counts(behind)
+    print(of_tunnels(now))
+    assert now["tunnel_relayed"] > 100 and now["tunnel_hop_unreachable"] == now["tunnel_hop_refused"] == 0
+    assert min(now[f"tunnel_hop_{what}"] for what in ("mtu", "too_long", "told")) > 0
+    assert behind.second_count("tunnel_forged") == 0
+    assert behind.second_count("accepted", "tcp") == 1
+    assert behind.second.stop(EXIT_TIMEOUT_S) == 0, behind.second.output()
