@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""floods.py BUILD [--seconds S] [--repeats N] [--only NAME]: how long requests on established TLS connections wait at
-half of the daemon's highest rate, without a flood and with each. Prints a JSON object a line; tools/bench runs it.
+"""floods.py BUILD [--seconds S] [--repeats N] [--only NAME] [--rate N]: how long requests on established TLS
+connections wait at half of the daemon's highest rate, without a flood and with each. Prints a JSON object a line;
+tools/bench runs it.
 
 Clients and attackers are in one namespace, behind one veth; attacks are rows of tests/attacks (row.py), begun anew when
 all of their connections are cut. The worker is alone on its core, and sleeps when there is nothing to do, as by
