@@ -58,7 +58,7 @@ struct tlshs_handshake {
 	bool offered; // client: a session
 	enum tlshs_outcome outcome, refused; // refused: what a callback found; ok = nothing
 	uint64_t peer; // client: a hash of the server's address and port; 0 = not known
-	int64_t judged_until_s; // client: what the server was judged by holds until then
+	int64_t judged_until_s; // what the peer was judged by, if it was, holds until then
 	struct tlshs_promise *promise; // client, 1.3: owned
 	uint32_t n_written; // records behind our Finished
 	uint64_t n_idle, n_text; // of records.c: records without text that were read, bytes of text
