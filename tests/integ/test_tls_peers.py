@@ -15,6 +15,7 @@ from testbed import PORT, VIP
 MEGABYTES = int(os.environ.get("SHUNT_TLS_MEGABYTES", "30"))
 VERSIONS = ("1.2", "1.3")
 REQUESTS = 20_000
+RETURNS = 6
 TRANSFER_S = 60 + 2 * MEGABYTES
 MARK = b"#" * SIZE
 GET = "GET /tls/mark HTTP/1.1\r\nHost: a\r\n"
@@ -94,7 +95,7 @@ def test_gnutls_cli_changes_keys_between_two_requests(secured):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_s_client_and_gnutls_cli_resume_their_sessions(secured, version):
-    """TLS-58."""
+    """TLS-58, TLS-237: s_client each ticket of 1.3 once."""
     w = secured
     asked = w.folder / "asked"
     asked.write_text(GET + "Connection: close\r\n\r\n")
@@ -104,12 +105,21 @@ def test_s_client_and_gnutls_cli_resume_their_sessions(secured, version):
     def run(argv):
         line = f"{' '.join(map(str, argv))} < {asked}"
         return w.bed.lab.exec("client", ["timeout", "20", "sh", "-c", line], check=False).stdout
-    first, again = (run([*common, f"-sess_{way}", w.folder / "session"]) for way in ("out", "in"))
-    assert "New, TLSv" in first and f"Reused, TLSv{version}" in again, again
+    tickets = [w.folder / f"session-{n}" for n in range(RETURNS)]
+    first = run([*common, "-sess_out", tickets[0]])
+    assert "New, TLSv" in first, first
+    for used, left in zip(tickets, tickets[1:]):
+        again = run([*common, "-sess_in", used, "-sess_out", left])
+        assert f"Reused, TLSv{version}" in again, again
+        if version == "1.2":  # it leaves none, and goes on with what it has
+            assert not left.exists()
+            used.rename(left)
+    if version == "1.3":
+        assert len({ticket.read_bytes() for ticket in tickets}) == RETURNS
     said = run(["gnutls-cli", "--port", PORT, "--x509cafile", w.pki.folder / "ca.pem", "--priority",
                 f"NORMAL:-VERS-ALL:+VERS-TLS{version}", "--alpn", "http/1.1", "--resume", "--waitresumption", VIP])
     assert "*** This is a resumed session" in said, said
-    assert sum(worker["tls_clients"]["resumed"] for worker in w.bed.show_workers()) == 2
+    assert sum(worker["tls_clients"]["resumed"] for worker in w.bed.show_workers()) == RETURNS
 
 
 def test_servers_prefer_http2_and_know_no_other_protocol(secured):

@@ -19,6 +19,7 @@ from testbed import PORT, VIP
 
 RETURNS = 100  # of each version
 SESSIONS = 10
+CHAIN = 21
 LEAST = 99
 VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
 REQUEST = b"GET /mark HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -55,12 +56,17 @@ class Clients:
             assert answer.startswith(b"HTTP/1.1 200 "), answer[:200]
             return peer.session_reused, peer.session
 
-    def _run(self, lab, sessions):
-        def ask_all():
+    @staticmethod
+    def _within(lab, ask_all):
+        """What it returns, which runs where clients are."""
+        def run():
             enter(lab.ns("client"))
-            return [self._ask(session) for session in sessions]
+            return ask_all()
         with concurrent.futures.ThreadPoolExecutor(1) as thread:
-            return thread.submit(ask_all).result(120)
+            return thread.submit(run).result(120)
+
+    def _run(self, lab, sessions):
+        return self._within(lab, lambda: [self._ask(session) for session in sessions])
 
     def visit(self, lab):
         heard = self._run(lab, [None] * SESSIONS)
@@ -72,6 +78,16 @@ class Clients:
         """How many of so many clients resume; all are served."""
         heard = self._run(lab, [self.sessions[n % SESSIONS] for n in range(returns)])
         return sum(resumed for resumed, _ in heard)
+
+    def chain(self, lab, returns):
+        """Each with the session of the one before: [(whether it resumed, the id of what it left)]."""
+        def ask_all():
+            heard, session = [], None
+            for _ in range(returns):
+                resumed, session = self._ask(session)
+                heard.append((resumed, session.id))
+            return heard
+        return self._within(lab, ask_all)
 
 
 class ReturningWorld(TlsWorld):
@@ -132,6 +148,16 @@ def test_clients_resume_across_workers_and_a_restart_until_the_cas_change(lab, t
     wait_until(lambda: all(version > before[n] for n, version in w.versions().items()), 20, "the other CAs")
     for c in clients:
         assert c.resumed(lab) == 0
+
+
+def test_a_client_that_uses_each_ticket_once_resumes_each_time(lab, tmp_path, secret):
+    """TLS-237."""
+    w = ReturningWorld(lab, tmp_path, secret).start()
+    for version, tickets in zip(VERSIONS, (1, CHAIN)):
+        heard = Clients(w.pki, version).chain(lab, CHAIN)
+        assert [resumed for resumed, _ in heard] == [False] + [True] * (CHAIN - 1), version
+        assert len({made for _, made in heard}) == tickets, version
+    assert min(w.counted()) > 0 and sum(w.counted()) == 2 * (CHAIN - 1), w.counted()
 
 
 def test_clients_resume_at_the_process_that_takes_over(lab, tmp_path, secret):

@@ -6,9 +6,9 @@ usage: tls_relay.py LIBRARY ROLE VERSION LISTEN_IP:PORT TO_IP:PORT PROTOCOL FOLD
 
 LIBRARY is gnutls or tlslite, ROLE server or client (of TLS), VERSION 1.2 or 1.3, PROTOCOL what ALPN is to agree upon.
 FOLDER has ca.pem, and OWN.pem with OWN.key: either side must show a certificate, which GnuTLS verifies. Under 1.3 a
-KeyUpdate that asks for another goes out before some of the pieces that are sent, UPDATES of them at most. When a
-connection has ended, a line of JSON says what was agreed upon, how many KeyUpdates went out, and whether close_notify
-came.
+KeyUpdate that asks for another goes out before some of the pieces that are sent, UPDATES of them at most. A client of
+GnuTLS resumes what its last connection left, and that once. When a connection has ended, a line of JSON says what was
+agreed upon, whether it was resumed, how many KeyUpdates went out, and whether close_notify came.
 """
 
 import ctypes
@@ -35,7 +35,9 @@ class Gnutls:
 
     AGAIN, INTERRUPTED = -28, -52
     VERSIONS = {4: "1.2", 5: "1.3"}
+    HAS_TICKET = 1 << 7  # of session_get_flags(): one has come
     LIBRARY = None
+    left = None  # the session of the last client that has ended
 
     def __init__(self, sock, role, version, protocol, files):
         if Gnutls.LIBRARY is None:
@@ -59,6 +61,9 @@ class Gnutls:
             name = SERVER_NAME.encode()
             self._must("server_name_set", self.session, 1, name, ctypes.c_size_t(len(name)))
             self.lib.gnutls_session_set_verify_cert(self.session, name, 0)
+            used, Gnutls.left = Gnutls.left, None
+            if used:
+                self._must("session_set_data", self.session, used, ctypes.c_size_t(len(used)))
         self.lib.gnutls_transport_set_int2(self.session, sock.fileno(), sock.fileno())
         self.buffer = ctypes.create_string_buffer(PIECE)
 
@@ -81,11 +86,19 @@ class Gnutls:
         self._checked("handshake", code)
 
     def agreed(self):
-        """(version, protocol)."""
+        """(version, protocol, whether it was resumed)."""
         chosen = Datum()
         self._must("alpn_get_selected_protocol", self.session, ctypes.byref(chosen))
         version = self.lib.gnutls_protocol_get_version(self.session)
-        return self.VERSIONS.get(version, version), ctypes.string_at(chosen.data, chosen.size).decode()
+        resumed = self.lib.gnutls_session_is_resumed(self.session) != 0
+        return self.VERSIONS.get(version, version), ctypes.string_at(chosen.data, chosen.size).decode(), resumed
+
+    def leave(self):
+        """For the next client: with 1.3 only a ticket that this connection got."""
+        made = Datum()
+        if self.agreed()[0] == "1.2" or self.lib.gnutls_session_get_flags(self.session) & self.HAS_TICKET:
+            self._must("session_get_data2", self.session, ctypes.byref(made))
+            Gnutls.left = ctypes.string_at(made.data, made.size)
 
     def receive(self):
         """The next bytes; None = nothing yet; b"" = close_notify."""
@@ -136,7 +149,11 @@ class Tlslite:
         self.sock.setblocking(False)
 
     def agreed(self):
-        return {(3, 3): "1.2", (3, 4): "1.3"}[self.connection.version], self.connection.session.appProto.decode()
+        version = {(3, 3): "1.2", (3, 4): "1.3"}[self.connection.version]
+        return version, self.connection.session.appProto.decode(), self.connection.resumed
+
+    def leave(self):
+        pass
 
     def receive(self):
         self.reading = self.reading or self.connection.readAsync(PIECE, 1)
@@ -222,10 +239,11 @@ def serve_one(accepted, library, role, version, to, protocol, files, updates):
         with outer, plain:
             secure = library(outer, role, version, protocol, files)
             secure.handshake()
-            said["version"], said["protocol"] = secure.agreed()
+            said["version"], said["protocol"], said["resumed"] = secure.agreed()
             relay = Relay(secure, plain, updates if version == "1.3" else 0)
             try:
                 relay.run()
+                secure.leave()
             finally:
                 said.update(updates=relay.updated, notified=relay.notified)
     except Exception:  # whatever it was, the test is to see it
