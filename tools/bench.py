@@ -32,8 +32,9 @@ connection opened, used and closed by both (once), and a frame through Ethernet,
 that only receives and sends (and beside dpdk-testpmd, where Debian's dpdk-dev is installed). tls: records of 200 bytes
 and of 16 KiB, sealed, and sealed and opened, beside OpenSSL's SSL_write and SSL_read and its bare cipher; a worker's
 part of a new connection with one request, beside one in plain text; and full handshakes on one and two threads of their
-own, beside OpenSSL alone in as many, with real-time priority, where that is allowed. With --instructions each row also
-tells callgrind's count of instructions an operation, which repeats from run to run where times do not.
+own, beside OpenSSL alone in as many, and such as end with a ticket, full or resumed, with real-time priority, where
+that is allowed. With --instructions each row also tells callgrind's count of instructions an operation, which repeats
+from run to run where times do not.
 
 workers: what two workers do on two cores beside one alone, each a whole proxy fed by its own thread (as in
 proxy): two that share a snapshot and its breaker, and two that share nothing, which is what the machine has for
@@ -311,7 +312,7 @@ def handshakes(args, connections):
     if args.json:
         return
     by = {(r["impl"], r["threads"]): r for r in rows}
-    table(["full handshakes by", "threads", "a second", "times one thread's", "us of CPU each", "times OpenSSL's"],
+    table(["handshakes by", "threads", "a second", "times one thread's", "us of CPU each", "times OpenSSL's"],
           [[impl, str(n), number(r["per_second"]), f"{r['gain']:.2f}", number(r["cpu_ns"] / 1e3),
             f"{r['cpu_ns'] / by['openssl', n]['cpu_ns']:.2f}"] for (impl, n), r in by.items()])
     target_table([

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_handshakes: full handshakes of TLS 1.3 with a certificate on P-256, as handshake threads
 // make them, one and two, and beside them OpenSSL alone on BIOs of memory, likewise: what two
-// threads gain there is what the machine has for two. tools/bench runs it.
+// threads gain there is what the machine has for two. Then ours that end with a ticket, full ones
+// and those that resume a session. tools/bench runs it.
 //
 // What clients do takes as long, and is not measured: they are OpenSSL's, many at a time, and speak
 // while the threads have nothing to do. First all hellos are there, and it is measured how long all
@@ -13,6 +14,7 @@
 #include "tests/bench/measure.h"
 #include "tests/unit/tlshs/pki.h"
 #include "tlshs/context.h"
+#include "tlshs/handshake.h"
 #include "tlshs/threads.h"
 
 #include <openssl/ssl.h>
@@ -32,7 +34,8 @@
 static struct {
 	struct pki_cert cert;
 	SSL_CTX *client, *server; // OpenSSL's
-	struct tlshs_context *ours;
+	struct tlshs_context *ours, *ticketing;
+	SSL_SESSION *session; // of a ticket of that one's
 } ends;
 
 struct client {
@@ -52,6 +55,7 @@ struct server {
 	void *(*start)(const struct server *, uint32_t n);
 	struct took (*answer)(void *, struct client *, uint32_t n, bool last);
 	void (*stop)(void *);
+	bool has_tickets, resumes; // ours
 };
 
 static double wall_ns(void)
@@ -79,35 +83,19 @@ static SSL_CTX *openssl_context(const SSL_METHOD *method)
 	return ctx;
 }
 
-static void ends_init(void)
-{
-	struct lb_err err;
-	ends.cert = pki_make((struct pki_conf){.name = "bench"});
-	ends.client = openssl_context(TLS_client_method());
-	ends.server = openssl_context(TLS_server_method());
-	CHECK(SSL_CTX_use_certificate(ends.server, ends.cert.x) == 1);
-	CHECK(SSL_CTX_use_PrivateKey(ends.server, ends.cert.key) == 1);
-	ends.ours = tlshs_context_new(&(struct tlshs_context_conf){.role = TLSHS_SERVER,
-					      .certificate_pem = ends.cert.pem,
-					      .key_pem = ends.cert.key_pem},
-		&err);
-	CHECK(ends.ours);
-}
-
-static void ends_fini(void)
-{
-	SSL_CTX_free(ends.client);
-	SSL_CTX_free(ends.server);
-	tlshs_context_put(ends.ours);
-	pki_end();
-}
-
 static SSL *openssl_end(SSL_CTX *ctx)
 {
 	SSL *ssl = SSL_new(ctx);
 	CHECK(ssl);
 	SSL_set_bio(ssl, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
 	return ssl;
+}
+
+// Its session, if it has one, can be resumed.
+static void openssl_end_free(SSL *ssl)
+{
+	SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+	SSL_free(ssl);
 }
 
 static size_t drain(SSL *ssl, uint8_t out[MAX_FLIGHT])
@@ -120,6 +108,55 @@ static size_t drain(SSL *ssl, uint8_t out[MAX_FLIGHT])
 static void put(SSL *ssl, const uint8_t *p, size_t len)
 {
 	CHECK(BIO_write(SSL_get_rbio(ssl), p, (int)len) == (int)len);
+}
+
+// Of a handshake of its own.
+static SSL_SESSION *take_session(void)
+{
+	uint8_t bytes[MAX_FLIGHT];
+	struct tlshs_handshake *h = tlshs_handshake_new(ends.ticketing, STR(""), 0);
+	SSL *ssl = openssl_end(ends.client);
+	CHECK(h);
+	SSL_set_connect_state(ssl);
+	while (SSL_do_handshake(ssl) != 1 || !tlshs_handshake_ended(h)) {
+		size_t len = drain(ssl, bytes);
+		tlshs_handshake_feed(h, bytes, len);
+		put(ssl, bytes, tlshs_handshake_drain(h, bytes, sizeof(bytes)));
+	}
+	CHECK(SSL_read(ssl, bytes, sizeof(bytes)) < 0); // the ticket alone
+	SSL_SESSION *session = SSL_get1_session(ssl);
+	CHECK(SSL_SESSION_is_resumable(session));
+	openssl_end_free(ssl);
+	tlshs_handshake_free(h);
+	return session;
+}
+
+static void ends_init(void)
+{
+	struct lb_err err;
+	ends.cert = pki_make((struct pki_conf){.name = "bench"});
+	ends.client = openssl_context(TLS_client_method());
+	ends.server = openssl_context(TLS_server_method());
+	CHECK(SSL_CTX_use_certificate(ends.server, ends.cert.x) == 1);
+	CHECK(SSL_CTX_use_PrivateKey(ends.server, ends.cert.key) == 1);
+	struct tlshs_context_conf conf = {.role = TLSHS_SERVER,
+		.certificate_pem = ends.cert.pem,
+		.key_pem = ends.cert.key_pem};
+	ends.ours = tlshs_context_new(&conf, &err);
+	conf.ticket_secret = STR("thirty-two bytes that are secret");
+	ends.ticketing = tlshs_context_new(&conf, &err);
+	CHECK(ends.ours && ends.ticketing);
+	ends.session = take_session();
+}
+
+static void ends_fini(void)
+{
+	SSL_CTX_free(ends.client);
+	SSL_CTX_free(ends.server);
+	tlshs_context_put(ends.ours);
+	tlshs_context_put(ends.ticketing);
+	SSL_SESSION_free(ends.session);
+	pki_end();
 }
 
 // OpenSSL, in threads that each have a part of the clients.
@@ -187,6 +224,7 @@ static struct took openssl_answer(void *openssl, struct client *clients, uint32_
 
 struct threads {
 	struct tlshs_threads *threads;
+	struct tlshs_context *context;
 	uint32_t n_threads;
 };
 
@@ -195,6 +233,7 @@ static void *threads_start(const struct server *s, uint32_t n)
 	struct threads *t = malloc(sizeof(*t));
 	CHECK(t);
 	t->n_threads = s->n_threads;
+	t->context = s->has_tickets ? ends.ticketing : ends.ours;
 	// Rings with room for a start and a flight of each: nothing ever waits for this thread.
 	t->threads = tlshs_threads_new(&(struct tlshs_threads_conf){
 		.n_threads = s->n_threads, .n_workers = 1, .max_handshakes = n, .n_slots = 2 * n});
@@ -212,26 +251,27 @@ static void threads_stop(void *threads)
 static void order(const struct threads *t, const struct client *c, uint32_t i, bool last)
 {
 	struct tlshs_link *link = tlshs_threads_link(t->threads, 0, i % t->n_threads);
-	struct tlshs_context *context = last ? NULL : tlshs_context_get(ends.ours);
+	struct tlshs_context *context = last ? NULL : tlshs_context_get(t->context);
 	CHECK(last || tlshs_link_start(link, i, context, STR(""), i));
 	CHECK(tlshs_link_send(link, i, c->out, c->out_len) == c->out_len);
 }
 
-// Returns how many answers there were.
+// Returns how many of them had the answer that they wait for: a flight, or the end, which a ticket
+// may come before.
 static uint32_t hear(const struct threads *t, struct client *clients, bool last)
 {
 	const struct tlshs_answer *a;
 	uint32_t n_heard = 0;
 	for (uint32_t k = 0; k < t->n_threads; k++) {
 		struct tlshs_link *link = tlshs_threads_link(t->threads, 0, k);
-		for (; (a = tlshs_link_peek(link)); tlshs_link_pass(link), n_heard++) {
+		for (; (a = tlshs_link_peek(link)); tlshs_link_pass(link)) {
 			struct client *c = &clients[a->id];
-			CHECK(a->kind == (last ? TLSHS_END : TLSHS_TO_PEER));
-			CHECK(!last || a->outcome == TLSHS_ok);
-			c->in_len = last ? 0 : a->len;
+			bool ended = a->kind == TLSHS_END;
+			CHECK(ended ? last && a->outcome == TLSHS_ok : a->kind == TLSHS_TO_PEER);
+			c->in_len = ended ? 0 : a->len;
 			memcpy(c->in, a->bytes, c->in_len);
-			if (last)
-				CHECK(tlshs_link_stop(link, a->id));
+			CHECK(!ended || tlshs_link_stop(link, a->id));
+			n_heard += ended == last;
 		}
 	}
 	return n_heard;
@@ -257,6 +297,7 @@ static struct took measure(const struct server *s, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		clients[i].ssl = openssl_end(ends.client);
 		SSL_set_connect_state(clients[i].ssl);
+		CHECK(!s->resumes || SSL_set_session(clients[i].ssl, ends.session) == 1);
 		CHECK(SSL_do_handshake(clients[i].ssl) != 1);
 		clients[i].out_len = drain(clients[i].ssl, clients[i].out);
 	}
@@ -264,8 +305,9 @@ static struct took measure(const struct server *s, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		put(clients[i].ssl, clients[i].in, clients[i].in_len);
 		CHECK(SSL_do_handshake(clients[i].ssl) == 1);
+		CHECK(SSL_session_reused(clients[i].ssl) == s->resumes);
 		clients[i].out_len = drain(clients[i].ssl, clients[i].out);
-		SSL_free(clients[i].ssl);
+		openssl_end_free(clients[i].ssl);
 	}
 	struct took last = s->answer(state, clients, n, true);
 	s->stop(state);
@@ -274,10 +316,12 @@ static struct took measure(const struct server *s, uint32_t n)
 
 // Each with one thread, and behind that the same with more.
 static const struct server servers[] = {
-	{"openssl", 1, openssl_start, openssl_answer, free},
-	{"openssl", 2, openssl_start, openssl_answer, free},
-	{"shunt", 1, threads_start, threads_answer, threads_stop},
-	{"shunt", 2, threads_start, threads_answer, threads_stop},
+	{"openssl", 1, openssl_start, openssl_answer, free, false, false},
+	{"openssl", 2, openssl_start, openssl_answer, free, false, false},
+	{"shunt", 1, threads_start, threads_answer, threads_stop, false, false},
+	{"shunt", 2, threads_start, threads_answer, threads_stop, false, false},
+	{"shunt, a ticket", 1, threads_start, threads_answer, threads_stop, true, false},
+	{"shunt, resumed", 1, threads_start, threads_answer, threads_stop, true, true},
 };
 #define N_SERVERS (sizeof(servers) / sizeof(servers[0]))
 
