@@ -8,14 +8,13 @@
 #include "lb/base/container_of.h"
 #include "lb/base/log.h"
 #include "lb/base/time.h"
+#include "lb/pick/farewell.h"
 
 #include <inttypes.h>
 
 // After the drain's deadline workers get this long to cut what is left and report.
 #define DRAIN_SLACK_NS NS_PER_SECOND
 #define HALF_OPEN_NS (2 * NS_PER_SECOND) // a handshake takes, with a loss or two
-// The drain behind a farewell: whoever comes meanwhile hears nothing, and must not wait for long.
-#define LAST_S 3
 
 static void arm(struct shutdown *s, struct twheel_timer *t, void (*fire)(struct twheel_timer *),
 	uint64_t deadline_ns)
@@ -84,9 +83,8 @@ static void drain(struct shutdown *s, uint64_t deadline)
 static void on_lame_over(struct twheel_timer *timer)
 {
 	struct shutdown *s = CONTAINER_OF(timer, struct shutdown, lame_timer);
-	uint64_t for_s = s->config->drain_s;
-	if (s->says_farewell && for_s > LAST_S)
-		for_s = LAST_S;
+	uint32_t drain_s = s->config->drain_s;
+	uint64_t for_s = s->says_farewell ? lb_farewell_drain_s(drain_s) : drain_s;
 	drain(s, twheel_now(loop_wheel(s->loop)) + for_s * NS_PER_SECOND);
 }
 

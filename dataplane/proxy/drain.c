@@ -6,14 +6,12 @@
 #include "dataplane/proxy/listen.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/container_of.h"
-#include "lb/base/time.h"
+#include "lb/pick/farewell.h"
 #include "lb/pick/link.h"
 #include "lb/snapshot.h"
 
 // Clients told in one turn.
 #define PER_TURN 256
-// The end of a farewell, in which nobody new is answered: for handshakes that had begun.
-#define HUSH_NS NS_PER_SECOND
 
 static void enter_step(struct proxy *p, enum proxy_drain_step step)
 {
@@ -58,7 +56,7 @@ void proxy_drain_say_farewell(struct proxy *p, uint64_t until_ns)
 	d->farewell_until_ns = until_ns;
 	d->look_at = proxy_client_first(p);
 	d->hush_timer.fire = hush;
-	twheel_arm(p->wheel, &d->hush_timer, until_ns - HUSH_NS);
+	twheel_arm(p->wheel, &d->hush_timer, until_ns - LB_FAREWELL_HUSH_NS);
 }
 
 static void tell_client(struct proxy *p, struct proxy_client *c)

@@ -5,12 +5,9 @@
 #include "dataplane/proxy/age.h"
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/state.h"
+#include "dataplane/proxy/telling.h"
 #include "lb/base/container_of.h"
 #include "lb/base/min.h"
-
-// The share of the time over which clients are told, one by one: all at once they would all come
-// back at once.
-#define TELLING_SHARE 10
 
 void proxy_leave_say_first(struct proxy_client *c)
 {
@@ -134,11 +131,11 @@ void proxy_leave_at_age(struct proxy_client *c)
 }
 
 // Somewhen in this time. Returns when.
-static uint64_t tell_within(struct proxy_client *c, uint64_t ns)
+static uint64_t tell_within(struct proxy_client *c, uint64_t telling_ns)
 {
 	struct proxy *p = c->conn.proxy;
 	struct twheel_timer *t = &c->leave.timer;
-	uint64_t at_ns = twheel_now(p->wheel) + rand_below(&p->rand, ns + 1);
+	uint64_t at_ns = proxy_telling_at(twheel_now(p->wheel), telling_ns, &p->rand);
 	if (t->fire == tell_to_leave && twheel_armed(t) && twheel_expires_ns(t) <= at_ns)
 		return twheel_expires_ns(t); // another reason tells it sooner
 	t->fire = tell_to_leave;
@@ -149,7 +146,7 @@ static uint64_t tell_within(struct proxy_client *c, uint64_t ns)
 // What is left of a listener's time behind that of telling.
 static uint64_t rest_of(const struct proxy *p)
 {
-	return p->conf.listener_drain_ns / TELLING_SHARE * (TELLING_SHARE - 1);
+	return p->conf.listener_drain_ns / PROXY_TELLING_SHARE * (PROXY_TELLING_SHARE - 1);
 }
 
 // One more reason of its own. False = there was an earlier deadline.
@@ -183,8 +180,8 @@ void proxy_leave_listener(struct proxy_client *c)
 		if (bring_forward(l, twheel_now(p->wheel) + rest_of(p)))
 			hurry(c);
 	} else {
-		l->own_by_ns =
-			tell_within(c, p->conf.listener_drain_ns / TELLING_SHARE) + rest_of(p);
+		l->own_by_ns = tell_within(c, p->conf.listener_drain_ns / PROXY_TELLING_SHARE) +
+		               rest_of(p);
 	}
 }
 
@@ -201,13 +198,12 @@ static void stay(struct proxy_client *c)
 void proxy_leave_frontend(struct proxy_client *c, uint64_t by_ns)
 {
 	struct proxy_leave *l = &c->leave;
-	uint64_t now_ns = twheel_now(c->conn.proxy->wheel);
 	bool had_begun = proxy_leave_begun(l);
 	if (by_ns == l->frontend_by_ns)
 		return;
 	l->frontend_by_ns = by_ns;
 	if (!had_begun)
-		tell_within(c, by_ns > now_ns ? (by_ns - now_ns) / TELLING_SHARE : 0);
+		tell_within(c, proxy_telling_ns(twheel_now(c->conn.proxy->wheel), by_ns));
 	else if (proxy_leave_begun(l))
 		hurry(c);
 	else
@@ -217,9 +213,8 @@ void proxy_leave_frontend(struct proxy_client *c, uint64_t by_ns)
 // A newcomer of the last moments is told at once.
 void proxy_leave_farewell(struct proxy_client *c, uint64_t before_ns)
 {
-	uint64_t now_ns = twheel_now(c->conn.proxy->wheel);
 	if (!c->leave.told)
-		tell_within(c, before_ns > now_ns ? (before_ns - now_ns) / TELLING_SHARE : 0);
+		tell_within(c, proxy_telling_ns(twheel_now(c->conn.proxy->wheel), before_ns));
 }
 
 void proxy_leave_forget(struct proxy_client *c)
