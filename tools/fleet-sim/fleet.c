@@ -75,20 +75,6 @@ bool fleet_change(struct fleet *f, struct fleet_cut *ret)
 	return true;
 }
 
-// Every tier has a host that drains in its table until it is gone, so that clients come back to it
-// now and then. One that tracks connections could leave it out sooner; that is not modelled.
-uint64_t fleet_drain(struct fleet *f, const bool *is_leaving)
-{
-	uint64_t n = 0;
-	for (uint32_t i = 0; i < f->conf.n_connections; i++) {
-		while (is_leaving[f->hosts[i]]) {
-			fleet_reconnect(f, i);
-			n++;
-		}
-	}
-	return n;
-}
-
 void fleet_count(const struct fleet *f, uint32_t *counts)
 {
 	memset(counts, 0, f->conf.n_hosts * sizeof(*counts));

@@ -38,9 +38,7 @@ struct fleet *fleet_new(const struct fleet_conf *, const bool *is_up);
 void fleet_free(struct fleet *); // NULL is fine
 // After changes of is_up: whoever is lost or cut connects again. False = out of memory.
 bool fleet_change(struct fleet *, struct fleet_cut *ret);
-// The client connects again, wherever that leads.
+// The client connects again, wherever that leads: every tier has a host that drains in its table
+// until it is gone. One that tracks connections could leave it out sooner; that is not modelled.
 void fleet_reconnect(struct fleet *, uint32_t connection);
-// The clients of these hosts are sent away, and again if they come back to one of them. Returns how
-// often they had to connect.
-uint64_t fleet_drain(struct fleet *, const bool *is_leaving);
 void fleet_count(const struct fleet *, uint32_t *counts); // [n_hosts]: connections of each

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/fleet-sim/options.h"
 
+#include "lb/pick/farewell.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -19,7 +21,11 @@ static const struct number {
 	{"workers", "of each host (8)", offsetof(struct options, workers), 1, 64},
 	{"waves", "of a rolling upgrade (20)", offsetof(struct options, waves), 2, 1000},
 	{"wave-s", "how long a wave takes (600)", offsetof(struct options, wave_s), 1, 86400},
-	{"drain-s", "how long a host drains (300)", offsetof(struct options, drain_s), 1, 86400},
+	{"farewell-s", "farewell_s (300)", offsetof(struct options, farewell_s), 2, 3600},
+	{"drain-s", "drain_s (30)", offsetof(struct options, drain_s), 0, 3600},
+	{"lame-duck-s", "lame_duck_s (2)", offsetof(struct options, lame_duck_s), 0, 3600},
+	{"start-s", "from a host's end until it is announced again (5)",
+		offsetof(struct options, start_s), 0, 3600},
 	{"stream-s", "how long streams last, on the average (60)",
 		offsetof(struct options, stream_s), 1, 86400},
 	{"age-s", "limits.max_connection_age_s (600)", offsetof(struct options, age_s), 10, 86400},
@@ -88,6 +94,16 @@ static bool set_table(struct options *o, const char *name)
 	return false;
 }
 
+// A wave is back before the next one begins.
+static bool waves_fit(const struct options *o)
+{
+	uint32_t takes_s =
+		o->farewell_s + lb_farewell_drain_s(o->drain_s) + o->lame_duck_s + o->start_s;
+	if (takes_s > o->wave_s)
+		fprintf(stderr, "fleet-sim: --wave-s: a wave takes %u s\n", takes_s);
+	return takes_s <= o->wave_s;
+}
+
 bool options_read(int argc, char **argv, struct options *o)
 {
 	bool has_table = false;
@@ -98,7 +114,10 @@ bool options_read(int argc, char **argv, struct options *o)
 		.workers = 8,
 		.waves = 20,
 		.wave_s = 600,
-		.drain_s = 300,
+		.farewell_s = 300,
+		.drain_s = 30,
+		.lame_duck_s = 2,
+		.start_s = 5,
 		.stream_s = 60,
 		.age_s = 600};
 	for (int i = 1; i < argc; i++) {
@@ -115,5 +134,5 @@ bool options_read(int argc, char **argv, struct options *o)
 	}
 	for (size_t i = 0; !has_table && i < N_OF(tables); i++)
 		*(bool *)((char *)o + tables[i].at) = true;
-	return true;
+	return waves_fit(o);
 }

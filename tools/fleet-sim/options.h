@@ -10,8 +10,9 @@ struct options {
 	uint64_t seed;
 	uint32_t hosts, backends, connections, workers;
 	uint32_t waves, wave_s; // of a rolling upgrade; one begins every wave_s
-	uint32_t drain_s, stream_s; // how long a host drains, and streams last on the average
-	uint32_t age_s; // limits.max_connection_age_s
+	uint32_t farewell_s, drain_s, lame_duck_s, age_s; // of shunt.yaml
+	uint32_t start_s; // from a host's end until it is announced again
+	uint32_t stream_s; // how long streams last on the average
 	bool scale, load, subsets, rolling, age; // which tables
 };
 

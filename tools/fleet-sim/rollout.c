@@ -1,71 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/fleet-sim/rollout.h"
 
-#include "tools/fleet-sim/aging.h"
+#include "lb/base/time.h"
+#include "tools/fleet-sim/clients.h"
 
 #include <stdlib.h>
 
-// Host i is in wave i modulo their number: neighbors in the routers' list go at different times.
-static void mark(const struct fleet *f, uint32_t wave, uint32_t n_waves, bool *is_in)
-{
-	for (uint32_t i = 0; i < f->conf.n_hosts; i++)
-		is_in[i] = i % n_waves == wave;
-}
+struct run {
+	const struct rollout_conf *conf;
+	struct fleet *fleet;
+	struct clients *clients;
+	bool *is_in; // [n_hosts], owned: this wave
+	uint32_t *counts; // [n_hosts], owned
+	struct rollout *result;
+};
 
-static void set_up(struct fleet *f, const bool *is_in, bool is_up)
+// Host i is in wave i modulo their number: neighbors in the routers' list go at different times.
+static void mark(struct run *r, uint32_t wave)
 {
-	for (uint32_t i = 0; i < f->conf.n_hosts; i++)
-		if (is_in[i])
-			f->is_up[i] = is_up;
+	for (uint32_t i = 0; i < r->fleet->conf.n_hosts; i++)
+		r->is_in[i] = i % r->conf->n_waves == wave;
 }
 
 // The most that any of them has, over the mean.
-static double share(const struct fleet *f, const uint32_t *counts, const bool *is_in)
+static double share(const struct run *r, const bool *is_in)
 {
+	const struct fleet *f = r->fleet;
 	uint32_t n_up = 0, most = 0;
 	for (uint32_t i = 0; i < f->conf.n_hosts; i++) {
 		n_up += f->is_up[i];
-		if ((!is_in || is_in[i]) && counts[i] > most)
-			most = counts[i];
+		if ((!is_in || is_in[i]) && r->counts[i] > most)
+			most = r->counts[i];
 	}
 	return most / ((double)f->conf.n_connections / n_up);
 }
 
-static bool change(struct fleet *f, struct rollout *r, uint32_t *counts)
+// The wave leaves, or comes back. Who is at a host that has left heard nothing there, since all
+// others were told.
+static bool change(struct run *r, bool is_up)
 {
 	struct fleet_cut cut;
-	if (!fleet_change(f, &cut))
+	for (uint32_t i = 0; i < r->fleet->conf.n_hosts; i++)
+		if (r->is_in[i])
+			r->fleet->is_up[i] = is_up;
+	if (!fleet_change(r->fleet, &cut))
 		return false;
-	r->n_cut += cut.n_cut;
-	r->n_lost += cut.n_lost;
-	fleet_count(f, counts);
-	double most = share(f, counts, NULL);
-	r->most_share = most > r->most_share ? most : r->most_share;
+	r->result->n_cut += cut.n_cut;
+	r->result->n_unheard += cut.n_lost;
+	fleet_count(r->fleet, r->counts);
+	double most = share(r, NULL);
+	if (most > r->result->most_share)
+		r->result->most_share = most;
 	return true;
 }
 
-bool rollout_run(
-	struct fleet *f, uint32_t n_waves, struct aging *aging, uint32_t wave_s, struct rollout *r)
+static bool run_wave(struct run *r, uint32_t wave)
 {
-	*r = (struct rollout){0};
-	bool *is_in = calloc(f->conf.n_hosts, sizeof(*is_in));
-	uint32_t *counts = calloc(f->conf.n_hosts, sizeof(*counts));
-	bool ok = is_in && counts;
-	for (uint32_t wave = 0; ok && wave < n_waves; wave++) {
-		mark(f, wave, n_waves, is_in);
-		r->n_moved += fleet_drain(f, is_in);
-		set_up(f, is_in, false);
-		ok = change(f, r, counts);
-		set_up(f, is_in, true);
-		ok = ok && change(f, r, counts);
-		if (aging)
-			aging_pass(aging, (wave + 1) * wave_s);
-	}
+	const struct rollout_conf *conf = r->conf;
+	uint64_t begin_ns = (uint64_t)wave * conf->wave_s * NS_PER_SECOND;
+	struct farewell f;
+	mark(r, wave);
+	farewell_begin(&f, &conf->farewell, r->is_in, begin_ns);
+	clients_pass(r->clients, &f, f.until_ns);
+	uint64_t left_ns = farewell_ends_at(&f);
+	clients_pass(r->clients, &f, left_ns);
+	r->result->n_moved += f.n_told;
+	r->result->n_streams_cut += f.n_streams_cut;
+	if (!change(r, false))
+		return false;
+	uint64_t away_ns = (conf->lame_duck_s + conf->start_s) * NS_PER_SECOND;
+	clients_pass(r->clients, NULL, left_ns + away_ns);
+	if (!change(r, true))
+		return false;
+	clients_pass(r->clients, NULL, begin_ns + conf->wave_s * NS_PER_SECOND);
+	return true;
+}
+
+bool rollout_run(struct fleet *f, struct clients *clients, const struct rollout_conf *conf,
+	struct rollout *ret)
+{
+	struct run r = {.conf = conf, .fleet = f, .clients = clients, .result = ret};
+	*ret = (struct rollout){0};
+	r.is_in = calloc(f->conf.n_hosts, sizeof(*r.is_in));
+	r.counts = calloc(f->conf.n_hosts, sizeof(*r.counts));
+	bool ok = r.is_in && r.counts;
+	for (uint32_t wave = 0; ok && wave < conf->n_waves; wave++)
+		ok = run_wave(&r, wave);
 	if (ok)
-		fleet_count(f, counts);
+		fleet_count(f, r.counts);
 	if (ok)
-		r->last_share = share(f, counts, is_in);
-	free(is_in);
-	free(counts);
+		ret->last_share = share(&r, r.is_in);
+	free(r.is_in);
+	free(r.counts);
 	return ok;
 }

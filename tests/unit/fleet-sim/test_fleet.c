@@ -45,28 +45,6 @@ static void a_host_that_leaves_loses_its_own(void **state)
 	}
 }
 
-static void who_drains_has_nobody_left(void **state)
-{
-	(void)state;
-	for (int kind = 0; kind < TIER_N; kind++) {
-		uint32_t before[N_HOSTS], after[N_HOSTS];
-		bool is_leaving[N_HOSTS] = {[2] = true, [3] = true};
-		struct fleet_cut cut;
-		struct fleet *f = fleet_of((enum tier_kind)kind, 1);
-		fleet_count(f, before);
-		uint64_t n = fleet_drain(f, is_leaving);
-		assert_int_equal(sum_of(f, after), N_CONNECTIONS);
-		assert_int_equal(after[2] + after[3], 0);
-		// A fifth of them comes back to one of the two, and again.
-		assert_in_range(
-			n, (before[2] + before[3]) * 12 / 10, (before[2] + before[3]) * 13 / 10);
-		f->is_up[2] = f->is_up[3] = false;
-		assert_true(fleet_change(f, &cut));
-		assert_int_equal(cut.n_lost, 0);
-		fleet_free(f);
-	}
-}
-
 static void the_seed_decides(void **state)
 {
 	(void)state;
@@ -84,4 +62,4 @@ static void the_seed_decides(void **state)
 }
 
 RUN_SUITE("fleet-sim/fleet", cmocka_unit_test(a_host_that_leaves_loses_its_own),
-	cmocka_unit_test(who_drains_has_nobody_left), cmocka_unit_test(the_seed_decides))
+	cmocka_unit_test(the_seed_decides))

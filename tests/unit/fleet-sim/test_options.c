@@ -31,6 +31,9 @@ static void what_is_wrong_is_refused(void **state)
 	assert_false(READ(&o, "--hosts", ""));
 	assert_false(READ(&o, "--waves", "1")); // there would be nowhere to go
 	assert_true(READ(&o, "--waves", "2"));
+	assert_false(READ(&o, "--farewell-s", "1")); // as shuntd
+	assert_false(READ(&o, "--farewell-s", "591")); // and 3 s, 2 s and 5 s are more than 600
+	assert_true(READ(&o, "--farewell-s", "591", "--drain-s", "2"));
 	assert_false(READ(&o, "--nobodys", "1"));
 	assert_false(READ(&o, "nobodys"));
 }
