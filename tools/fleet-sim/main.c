@@ -17,8 +17,8 @@ int main(int argc, char **argv)
 		return 2;
 	printf("seed %" PRIu64 "\n\n", o.seed);
 	bool ok = (!o.scale || tables_scale(&o)) && (!o.load || tables_load(&o)) &&
-	          (!o.subsets || tables_subsets(&o)) && (!o.rolling || tables_rolling(&o)) &&
-	          (!o.age || tables_age(&o));
+	          (!o.subsets || tables_subsets(&o)) && (!o.spread || tables_requests(&o)) &&
+	          (!o.rolling || tables_rolling(&o)) && (!o.age || tables_age(&o));
 	if (!ok)
 		fprintf(stderr, "fleet-sim: out of memory\n");
 	return ok ? 0 : 1;

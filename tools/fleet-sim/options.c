@@ -2,6 +2,7 @@
 #include "tools/fleet-sim/options.h"
 
 #include "lb/pick/farewell.h"
+#include "lb/pick/limits.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -15,9 +16,13 @@ static const struct number {
 	uint32_t least, most;
 } numbers[] = {
 	{"hosts", "with Shunt (1000)", offsetof(struct options, hosts), 10, 10000},
-	{"backends", "(100000)", offsetof(struct options, backends), 100, 500000},
+	{"backends", "(100000)", offsetof(struct options, backends), 100, LB_MAX_ENDPOINTS},
 	{"connections", "of clients (10000000)", offsetof(struct options, connections), 1000,
 		100000000},
+	{"requests", "of all hosts (100000000)", offsetof(struct options, requests), 1000,
+		2000000000},
+	{"under-way", "requests of a host at a time (1000)", offsetof(struct options, under_way), 1,
+		1000000},
 	{"workers", "of each host (8)", offsetof(struct options, workers), 1, 64},
 	{"waves", "of a rolling upgrade (20)", offsetof(struct options, waves), 2, 1000},
 	{"wave-s", "how long a wave takes (600)", offsetof(struct options, wave_s), 1, 86400},
@@ -37,6 +42,7 @@ static const struct table {
 	{"scale", "connections that are cut as hosts come and go", offsetof(struct options, scale)},
 	{"load", "connections of a host and of a worker", offsetof(struct options, load)},
 	{"subsets", "connections of a backend", offsetof(struct options, subsets)},
+	{"requests", "requests of a backend", offsetof(struct options, spread)},
 	{"rolling", "an upgrade of all hosts in waves", offsetof(struct options, rolling)},
 	{"age", "how soon hosts that are new have their share", offsetof(struct options, age)},
 };
@@ -111,6 +117,8 @@ bool options_read(int argc, char **argv, struct options *o)
 		.hosts = 1000,
 		.backends = 100000,
 		.connections = 10000000,
+		.requests = 100000000,
+		.under_way = 1000,
 		.workers = 8,
 		.waves = 20,
 		.wave_s = 600,

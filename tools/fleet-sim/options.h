@@ -9,11 +9,12 @@
 struct options {
 	uint64_t seed;
 	uint32_t hosts, backends, connections, workers;
+	uint32_t requests, under_way; // of all hosts; of one at a time
 	uint32_t waves, wave_s; // of a rolling upgrade; one begins every wave_s
 	uint32_t farewell_s, drain_s, lame_duck_s, age_s; // of shunt.yaml
 	uint32_t start_s; // from a host's end until it is announced again
 	uint32_t stream_s; // how long streams last on the average
-	bool scale, load, subsets, rolling, age; // which tables
+	bool scale, load, subsets, spread, rolling, age; // which tables
 };
 
 // Says what is wrong, or what there is, on stderr. False = neither was to run.

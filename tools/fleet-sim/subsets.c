@@ -5,35 +5,10 @@
 #include "lb/leaf/subset.h"
 #include "lb/pick/leaf_endpoints.h"
 #include "lb/policy/policy_spec.h"
+#include "tools/fleet-sim/backends.h"
 
 #include <stdlib.h>
 #include <time.h>
-
-#define FIRST 0x0a000000 // 10.0.0.0
-#define PORT 50051
-
-// One locality; the first n_replaced have other addresses than they had.
-static struct lb_leaf_endpoints *make_backends(const struct subsets_conf *c, uint32_t n_replaced)
-{
-	const struct ip_port *second;
-	struct ip_port *addresses = malloc(c->n_backends * sizeof(*addresses));
-	struct lb_leaf_endpoint *list = malloc(c->n_backends * sizeof(*list));
-	struct lb_leaf_endpoints *made = NULL;
-	for (uint32_t i = 0; addresses && list && i < c->n_backends; i++) {
-		uint32_t at = i < n_replaced ? c->n_backends + i : i;
-		addresses[i] = (struct ip_port){ip_from_v4(FIRST + at), PORT};
-		list[i] = (struct lb_leaf_endpoint){
-			&addresses[i], 1, 1, LB_LEAF_HEALTHY, STR(""), STR("")};
-	}
-	if (addresses && list) {
-		const struct lb_leaf_locality all = {STR("a"), 1, list, c->n_backends};
-		const struct lb_leaf_priority only = {&all, 1};
-		made = lb_leaf_endpoints_new(&only, 1, &second);
-	}
-	free(addresses);
-	free(list);
-	return made;
-}
 
 static double now_ns(void)
 {
@@ -80,8 +55,8 @@ bool subsets_run(const struct subsets_conf *c, uint32_t n_replaced, struct subse
 	struct rand seeds;
 	rand_init(&seeds, c->seed);
 	*ret = (struct subsets){.counts = calloc(c->n_backends, sizeof(*ret->counts))};
-	struct lb_leaf_endpoints *before = make_backends(c, 0),
-				 *after = make_backends(c, n_replaced);
+	struct lb_leaf_endpoints *before = backends_new(c->n_backends, 0, 1),
+				 *after = backends_new(c->n_backends, n_replaced, 1);
 	const struct lb_leaf_endpoints *const lists[2] = {before, after};
 	bool ok = ret->counts && before && after;
 	for (uint32_t i = 0; ok && i < c->n_hosts; i++)

@@ -10,5 +10,6 @@ struct options;
 bool tables_scale(const struct options *);
 bool tables_load(const struct options *);
 bool tables_subsets(const struct options *);
+bool tables_requests(const struct options *);
 bool tables_rolling(const struct options *);
 bool tables_age(const struct options *);

@@ -11,11 +11,11 @@ static void all_tables_unless_some_are_named(void **state)
 	(void)state;
 	struct options o;
 	assert_true(READ(&o, "--seed", "18446744073709551615"));
-	assert_true(o.scale && o.load && o.subsets && o.rolling && o.age);
+	assert_true(o.scale && o.load && o.subsets && o.spread && o.rolling && o.age);
 	assert_int_equal(o.seed, UINT64_MAX);
 	assert_int_equal(o.hosts, 1000);
 	assert_true(READ(&o, "age", "--hosts", "10", "load"));
-	assert_true(o.load && o.age && !o.scale && !o.subsets && !o.rolling);
+	assert_true(o.load && o.age && !o.scale && !o.subsets && !o.spread && !o.rolling);
 	assert_int_equal(o.hosts, 10);
 }
 
