@@ -132,14 +132,15 @@ struct capture_report capture_report(const struct capture *c)
 	return r;
 }
 
-static int name_file(struct capture *c, const char *path, struct lb_err *reterr)
+static int name_file(const struct capture *c, const char *path, char ret[ACCESS_PATH_MAX + 1],
+	struct lb_err *reterr)
 {
 	const char *below = c->conf.config->capture->directory;
-	struct access_place place = {.kind = ACCESS_FILE, .path = c->file, .below = below};
+	struct access_place place = {.kind = ACCESS_FILE, .path = ret, .below = below};
 	bool from_root = path[0] == '/';
-	int n = snprintf(c->file, sizeof(c->file), "%s%s%s", from_root ? "" : below,
+	int n = snprintf(ret, ACCESS_PATH_MAX + 1, "%s%s%s", from_root ? "" : below,
 		from_root ? "" : "/", path);
-	if (n >= (int)sizeof(c->file))
+	if (n > ACCESS_PATH_MAX)
 		return lb_err_set(reterr, "the path has more than %d bytes", ACCESS_PATH_MAX);
 	return access_place_check(&place, reterr);
 }
@@ -199,20 +200,20 @@ static struct capture_writer *start_writer(struct capture *c, const struct captu
 	return capture_writer_new(&conf);
 }
 
+// What was told of the last capture stays if this one is refused.
 int capture_start(struct capture *c, const struct capture_ask *ask, struct lb_err *reterr)
 {
+	char file[sizeof(c->file)];
 	if (c->writer)
 		return lb_err_set(reterr, "there is a capture already, try show capture");
-	if (name_file(c, ask->path, reterr)) {
-		c->file[0] = 0;
-		c->has_last = false;
+	if (name_file(c, ask->path, file, reterr))
 		return -EINVAL;
-	}
+	if (ask->with_keys && !(c->conf.keys && tlshs_keylog_begin(c->conf.keys)))
+		return lb_err_set(reterr, "out of memory for keys");
+	strcpy(c->file, file);
 	c->last = (struct capture_numbers){0};
 	c->has_last = c->begun = c->ending = c->with_keys = false;
 	c->n_keys = c->n_keys_lost = 0;
-	if (ask->with_keys && !(c->conf.keys && tlshs_keylog_begin(c->conf.keys)))
-		return lb_err_set(reterr, "out of memory for keys");
 	c->writer = start_writer(c, ask);
 	if (!c->writer) {
 		if (ask->with_keys)

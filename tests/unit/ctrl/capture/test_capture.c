@@ -205,6 +205,25 @@ static void paths_that_lead_elsewhere_are_refused(void **state)
 	}
 }
 
+// OPS-294
+static void a_start_that_is_refused_leaves_what_is_told_of_the_last_capture(void **state)
+{
+	struct capture_ask bad = ask;
+	struct lb_err err;
+	bad.path = "../a.pcapng";
+	begin(&ask);
+	copies_one(0);
+	assert_int_equal(capture_stop(capture, &err), 0);
+	for (uint32_t i = 0; i < 2; i++)
+		hears(i, LB_COMMAND_CAPTURE_END);
+	wait_for_state("off");
+	assert_true(capture_start(capture, &bad, &err) < 0);
+	const struct capture_report r = capture_report(capture);
+	assert_string_equal(r.file, file);
+	assert_string_equal(r.ended, "stopped");
+	assert_int_equal(r.numbers.n_frames, 1);
+}
+
 // OPS-105
 static void a_link_is_not_followed(void **state)
 {
@@ -234,5 +253,6 @@ static void the_end_of_the_process_closes_the_file(void **state)
 RUN_SUITE("ctrl/capture/capture", TEST(the_file_is_whole_once_all_workers_have_ended),
 	TEST(keys_are_kept_for_captures_that_ask_for_them), TEST(a_bound_ends_it_without_anybody),
 	TEST(there_is_one_at_a_time_and_another_one_behind_it),
-	TEST(paths_that_lead_elsewhere_are_refused), TEST(a_link_is_not_followed),
-	TEST(the_end_of_the_process_closes_the_file))
+	TEST(paths_that_lead_elsewhere_are_refused),
+	TEST(a_start_that_is_refused_leaves_what_is_told_of_the_last_capture),
+	TEST(a_link_is_not_followed), TEST(the_end_of_the_process_closes_the_file))
