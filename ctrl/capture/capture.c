@@ -258,7 +258,8 @@ void capture_tick(struct capture *c)
 		c->begun = true;
 		log_info("capture begins", "file=%s", log_quote(c->file));
 		if (c->with_keys)
-			log_warn("capture with keys", "file=%s whoever reads it reads what TLS hid",
+			log_warn("capture with keys",
+				"file=%s text=\"whoever reads it reads what TLS hid\"",
 				log_quote(c->file));
 	}
 	if (is_over(phase))

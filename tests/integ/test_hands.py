@@ -99,4 +99,5 @@ def test_ops_199_a_capture_with_keys_is_read_by_tshark(lab, tmp_path):
         assert http2(paths["with"], port) == ["/tls/mark"]
         assert not http2(paths["without"], port)
     log = w.bed.shuntctl("show", "events", "event~keys")
-    assert "capture with keys" in log and "TRAFFIC_SECRET" not in log + w.bed.daemon.output(), log
+    assert f"capture with keys  file=\"{paths['with']}\" text=\"" in log, log
+    assert "TRAFFIC_SECRET" not in log + w.bed.daemon.output(), log
