@@ -179,7 +179,7 @@ def test_ops_125_lines_are_remembered(shell, world, home, tmp_path):
 
 def test_ops_125_ctrl_c_drops_a_line_and_breaks_an_answer_off(shell):
     shell.type("drain all" + CTRL_C)
-    shell.wait_for(lambda text: "^C" in text and at_prompt(text), "another prompt")
+    shell.wait_for(lambda text: text.endswith("shunt> drain all^C\nshunt>"), "another prompt, on a line of its own")
     shown = run(shell, "show info")
     assert "web" in shown and "lame_duck" not in shown and "draining" not in shown, shown
     shell.screen.reset()

@@ -38,7 +38,7 @@ static unsigned char on_cancel(EditLine *edit, int ch)
 	struct shell *s;
 	el_get(edit, EL_CLIENTDATA, &s);
 	s->drops_line = true;
-	fputs("^C", stdout);
+	puts("^C"); // the prompt that follows is drawn as if nothing stood on its line
 	return CC_NEWLINE;
 }
 
