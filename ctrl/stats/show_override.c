@@ -4,7 +4,9 @@
 #include "ctrl/assemble/overrides.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
+#include "lb/base/container_of.h"
 #include "lb/base/ip.h"
+#include "lb/policy/dump.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,10 +58,42 @@ static int read_change(const struct show_args *args, struct override *what, stru
 	return 0;
 }
 
+// Whether a policy of the cluster looks at the weights of endpoints, as gRPC's do: most take turns.
+struct weigher {
+	struct lb_dump dump;
+	bool weighs;
+};
+
+static void enter(struct lb_dump *d, const char *name, const char *state)
+{
+	struct weigher *w = CONTAINER_OF(d, struct weigher, dump);
+	w->weighs |= strcmp(name, "ring_hash_experimental") == 0 || strcmp(name, "pick_first") == 0;
+}
+
+static void pass_text(struct lb_dump *d, const char *key, const char *value)
+{
+}
+
+static void pass_number(struct lb_dump *d, const char *key, uint64_t value)
+{
+}
+
+static void leave(struct lb_dump *d)
+{
+}
+
+// False = it does not, or nobody can tell: there is no such cluster but as an aggregate's leaf.
+static bool ignores_weights(const struct show *s, const char *cluster)
+{
+	struct weigher w = {{enter, pass_text, pass_number, leave}, false};
+	return assembler_dump_tree(s->conf.assembler, cluster, &w.dump) && !w.weighs;
+}
+
 // Which clusters and which overridden endpoints there are, by name and by CLUSTER/ADDRESS.
 struct census {
 	const struct show *show;
 	json_t *clusters, *endpoints; // objects, as sets; owned
+	json_t *ignoring; // object: cluster: whether it ignores weights, once that was looked for
 };
 
 static void put_key(const char *cluster, const struct ip_port *address, char *key, size_t size)
@@ -89,7 +123,7 @@ static void see_cluster(void *ctx, const struct assembler_cluster_info *info)
 
 static struct census census_take(const struct show *s)
 {
-	struct census c = {s, json_object(), json_object()};
+	struct census c = {s, json_object(), json_object(), json_object()};
 	assembler_each_cluster(s->conf.assembler, see_cluster, &c);
 	return c;
 }
@@ -98,6 +132,7 @@ static void census_drop(struct census *c)
 {
 	json_decref(c->clusters);
 	json_decref(c->endpoints);
+	json_decref(c->ignoring);
 }
 
 static const char *state_of(const struct census *c, const struct target *target)
@@ -109,6 +144,18 @@ static const char *state_of(const struct census *c, const struct target *target)
 	                                                       : "waits for the cluster";
 }
 
+static const char *note_of(const struct census *c, const char *cluster, const struct override *what)
+{
+	if (!what->weight)
+		return "";
+	if (!json_object_get(c->ignoring, cluster))
+		json_object_set_new(
+			c->ignoring, cluster, json_boolean(ignores_weights(c->show, cluster)));
+	return json_is_true(json_object_get(c->ignoring, cluster))
+	               ? "its policy weighs no endpoints, try show tree"
+	               : "";
+}
+
 static json_t *row_of(
 	const struct census *c, const struct target *target, const struct override *what)
 {
@@ -118,6 +165,7 @@ static json_t *row_of(
 	show_set_address(row, "endpoint", &target->address);
 	show_set_text(row, "override", override_print(what, text));
 	show_set_text(row, "state", state_of(c, target));
+	show_set_text(row, "note", note_of(c, target->cluster, what));
 	return row;
 }
 

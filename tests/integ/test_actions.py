@@ -7,9 +7,10 @@ import time
 
 import pytest
 
+import resources
 from lab import LabError, command, wait_until
 from testbed import PORT, VIP
-from world import WEB_PORT
+from world import SIZES, WEB_PORT
 
 OTHER_PORT = 8081
 OTHER_URL = f"http://{VIP}:{OTHER_PORT}"
@@ -269,7 +270,7 @@ def test_ops_77_78_an_endpoint_drained_under_load_fails_no_request(world):
     load = bed.start_h2load("load", requests=28_800, clients=8, streams=8, rate=600)
     time.sleep(1)
     row = ask(bed, "set", "endpoint", f"blue/{first}", "drain")
-    assert row == {"cluster": "blue", "endpoint": first, "override": "drain", "state": "applied"}
+    assert row == {"cluster": "blue", "endpoint": first, "override": "drain", "state": "applied", "note": ""}
     wait_until(lambda: requests_of(bed)[first]["connections"] == 0, TIMEOUT_S, "its connections to be closed")
     counts = bed.show("stat")
     before = next(r["req_tot"] for r in counts if r["pxname"] == "blue" and r["svname"] == first)
@@ -290,6 +291,37 @@ def test_ops_77_78_an_endpoint_drained_under_load_fails_no_request(world):
     assert bed.run_h2load(requests=2000).perfect
     assert requests_of(bed)[first]["requests"] > 0
     assert bed.show("overrides") == []
+
+
+RING, KEYED = "ring", 200
+
+
+def ring():
+    return [{**resources.cluster(RING), "lb_policy": "RING_HASH"},
+            resources.endpoints(RING, ("10.82.1.1", WEB_PORT), ("10.82.1.3", WEB_PORT))]
+
+
+def answers_of_the_first(bed):
+    """Of so many requests with a key each, which one of ring's endpoints answers, blue's."""
+    path = bed.lab.dir / "keyed"
+    path.write_text("next\n".join(
+        f'url = "http://{VIP}:{PORT}/mark"\nheader = "x-key: {i}"\noutput = "/dev/null"\nsilent\nshow-error\nhttp1.1\n'
+        'write-out = "%{size_download}\\n"\nmax-time = 10\n' for i in range(KEYED)))
+    sizes = bed.lab.exec("client", ["curl", "-K", path], timeout=60).stdout.split()
+    assert len(sizes) == KEYED and set(map(int, sizes)) <= set(SIZES.values()), sizes
+    return sizes.count(str(SIZES["blue"]))
+
+
+def test_ops_77_295_a_weight_counts_where_the_policy_looks_at_it_and_else_says_so(make_world):
+    keyed = {"cluster": RING, "hash_policy": [{"header": {"header_name": "x-key"}}]}
+    bed = make_world(extra=ring(), extra_routes=[resources.route("/mark", keyed)]).start().bed
+    assert 0.3 * KEYED < answers_of_the_first(bed) < 0.7 * KEYED
+    first = f"10.82.1.1:{WEB_PORT}"
+    assert ask(bed, "set", "endpoint", f"{RING}/{first}", "weight", "20")["note"] == ""
+    wait_until(lambda: answers_of_the_first(bed) > 0.85 * KEYED, TIMEOUT_S, "its share")
+    ask(bed, "unset", "endpoint", f"{RING}/{first}")
+    wait_until(lambda: answers_of_the_first(bed) < 0.7 * KEYED, TIMEOUT_S, "its end")
+    assert "weighs no endpoints" in ask(bed, "set", "endpoint", f"blue/{first}", "weight", "20")["note"]
 
 
 def test_ops_79_an_override_waits_for_its_endpoint(world):

@@ -170,6 +170,19 @@ static void an_override_waits_for_its_endpoint_and_says_so(void **state)
 	assert_true(picks[1] && picks[2] && !picks[3]);
 }
 
+// OPS-295: round robin's, by which this cluster balances.
+static void a_weight_that_no_policy_looks_at_says_so(void **state)
+{
+	static const char note[] = "note: its policy weighs no endpoints";
+	struct world *w = *state;
+	give(w, first_two);
+	(void)obey(w);
+	assert_true(says(w, "set endpoint blue/10.0.0.1:80 weight 9", note));
+	assert_true(says(w, "show overrides", note + strlen("note: ")));
+	assert_true(says(w, "set endpoint blue/10.0.0.2:80 drain", "note: \n"));
+	assert_true(says(w, "set endpoint absent/10.0.0.1:80 weight 9", "note: \n"));
+}
+
 static void what_is_no_override_is_refused(void **state)
 {
 	static const char *const wrong[] = {"set endpoint", "set endpoint blue/10.0.0.1:80",
@@ -188,4 +201,5 @@ RUN_SUITE("ctrl/assemble_overrides",
 	CASE(a_drained_endpoint_is_picked_no_more_until_that_is_taken_back),
 	CASE(an_endpoint_that_is_down_is_up_again_by_word),
 	CASE(what_an_operator_takes_out_is_not_counted_as_ready),
-	CASE(an_override_waits_for_its_endpoint_and_says_so), CASE(what_is_no_override_is_refused))
+	CASE(an_override_waits_for_its_endpoint_and_says_so),
+	CASE(a_weight_that_no_policy_looks_at_says_so), CASE(what_is_no_override_is_refused))
