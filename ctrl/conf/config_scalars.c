@@ -126,8 +126,9 @@ static int check(struct walk *w, const cyaml_schema_value_t *value, const yaml_n
 	return 0;
 }
 
-// The line of what is deeper than any option, 0 = nothing is. What is wrong otherwise others say.
-static size_t find_too_deep(const char *text, size_t len)
+// The line of what is deeper than any option, or of a second document, which nobody would read; 0 =
+// there is neither. What is wrong otherwise others say.
+static size_t find_odd(const char *text, size_t len, const char **ret_what)
 {
 	yaml_parser_t parser;
 	yaml_event_t e = {.type = YAML_NO_EVENT};
@@ -135,7 +136,7 @@ static size_t find_too_deep(const char *text, size_t len)
 	if (!yaml_parser_initialize(&parser))
 		return 0;
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
-	for (int depth = 0; !line && yaml_parser_parse(&parser, &e);) {
+	for (int depth = 0, n_documents = 0; !line && yaml_parser_parse(&parser, &e);) {
 		yaml_event_type_t type = e.type;
 		size_t at = e.start_mark.line + 1;
 		yaml_event_delete(&e);
@@ -143,7 +144,10 @@ static size_t find_too_deep(const char *text, size_t len)
 			break;
 		depth += type == YAML_MAPPING_START_EVENT || type == YAML_SEQUENCE_START_EVENT;
 		depth -= type == YAML_MAPPING_END_EVENT || type == YAML_SEQUENCE_END_EVENT;
-		line = depth > MAX_DEPTH ? at : 0;
+		n_documents += type == YAML_DOCUMENT_START_EVENT;
+		line = depth > MAX_DEPTH || n_documents > 1 ? at : 0;
+		*ret_what = depth > MAX_DEPTH ? "no option is so deep"
+		                              : "a second document begins, and only one is read";
 	}
 	yaml_parser_delete(&parser);
 	return line;
@@ -153,9 +157,10 @@ int config_scalars_check(const char *path, const char *text, size_t len, struct 
 {
 	yaml_parser_t parser;
 	yaml_document_t document;
-	size_t line = find_too_deep(text, len);
+	const char *what = "";
+	size_t line = find_odd(text, len, &what);
 	if (line)
-		return lb_err_set(reterr, "%s:%zu: no option is so deep", path, line);
+		return lb_err_set(reterr, "%s:%zu: %s", path, line, what);
 	if (!yaml_parser_initialize(&parser))
 		return lb_err_set(reterr, "%s: out of memory", path);
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);

@@ -248,6 +248,25 @@ static void a_reload_takes_no_time_for_what_is_too_deep(void **state)
 	config_free(c);
 }
 
+// OPS-296: libcyaml reads the first one, and says nothing of others.
+static void a_second_document_is_refused(void **state)
+{
+	struct files *f = *state;
+	char text[4096];
+	write_file(f->config, whole);
+	struct config *c = load(f);
+	int n = snprintf(text, sizeof(text), "---\n%s---\nworkers: [1]\n", whole);
+	assert_true(n > 0 && n < (int)sizeof(text));
+	write_file(f->config, text);
+	reload(c, f->config, &report);
+	assert_non_null(strstr(report.err.text, ": a second document begins, and only one is"));
+	snprintf(text, sizeof(text), "---\n%s...\n# the end\n", whole);
+	write_file(f->config, text);
+	reload(c, f->config, &report);
+	assert_string_equal(report.err.text, "");
+	config_free(c);
+}
+
 static void the_logs_file_is_opened_again_by_its_name(void **state)
 {
 	struct files *f = *state;
@@ -327,6 +346,6 @@ RUN_SUITE("ctrl/reload", CASE(differences_are_named_as_the_file_names_them),
 	CASE(nothing_different_is_nothing_to_do),
 	CASE(level_and_drain_follow_and_all_else_is_named), CASE(of_a_wrong_file_nothing_is_taken),
 	CASE(a_reload_waits_for_no_file), CASE(a_reload_takes_no_time_for_what_is_too_deep),
-	CASE(the_logs_file_is_opened_again_by_its_name),
+	CASE(a_second_document_is_refused), CASE(the_logs_file_is_opened_again_by_its_name),
 	CASE(a_log_that_cannot_be_opened_again_is_tried_until_it_can),
 	CASE(a_rotation_waits_for_no_reader), CASE(a_log_that_is_no_file_stays))
