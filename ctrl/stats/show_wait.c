@@ -67,7 +67,10 @@ static void tell_draining(const struct show *s, struct lb_err *ret)
 static enum outcome look_for_drained(struct wait *w, struct lb_err *ret)
 {
 	if (!drains_any(w->show->conf.drains)) {
-		lb_err_set(ret, "no frontend drains");
+		bool stops = strcmp(w->show->state, "draining") == 0; // as a whole, by a signal
+		lb_err_set(ret, "%s",
+			stops ? "the daemon is stopping, and ends once it is drained"
+			      : "no frontend drains");
 		return WAIT_HOPELESS;
 	}
 	tell_draining(w->show, ret);

@@ -144,6 +144,10 @@ static void who_waits_for_a_drain_is_told_when_it_is_over(void **state)
 	assert_false(goes_on);
 	f->free(f);
 	assert_string_equal(ask(w, "wait drained"), "waited_s: 0.00\n");
+	(void)ask(w, "undrain");
+	show_set_state(w->show, "draining");
+	assert_string_equal(ask(w, "wait drained"),
+		"error: the daemon is stopping, and ends once it is drained\n");
 }
 
 // OPS-76
