@@ -55,13 +55,12 @@ void lb_access_put(struct lb_access_record *a, enum lb_access_text which, struct
 
 bool lb_access_wants(const struct lb_access_filter *f, const struct lb_access_brief *a)
 {
-	if (a->draw < f->sample)
+	if (a->draw < f->sample || (f->min_ns && a->ended_ns - a->began_ns >= f->min_ns))
 		return true;
 	if (a->cause != LB_CAUSE_OK)
 		return f->causes >> a->cause & 1;
-	if (a->status >= f->min_status || (a->grpc_status && a->grpc_status != LB_ACCESS_NO_GRPC))
-		return true;
-	return f->min_ns && a->ended_ns - a->began_ns >= f->min_ns;
+	return a->status >= f->min_status ||
+	       (a->grpc_status && a->grpc_status != LB_ACCESS_NO_GRPC);
 }
 
 void lb_access_tell(struct lb_access *to, const struct lb_access_record *a)

@@ -63,8 +63,8 @@ struct lb_access_record {
 	char bytes[LB_ACCESS_BYTES];
 };
 
-// Requests that are told of: those that failed for one of the causes, those with one of the
-// statuses, those that took so long, and a sample of all.
+// Requests that are told of: those that took so long, and a sample of all; of others those that
+// failed for one of the causes, and what backends answered with one of the statuses.
 struct lb_access_filter {
 	uint64_t sample; // so many of 2^32
 	uint64_t min_ns; // 0 = however long they take is no reason

@@ -308,6 +308,8 @@ static void the_filter_tells_of_failures_statuses_long_ones_and_samples(void **s
 		{{.status = 504, .cause = LB_CAUSE_TIMEOUT}, true},
 		{{.status = 404, .cause = LB_CAUSE_NO_ROUTE}, false},
 		{{.status = 404, .cause = LB_CAUSE_NO_ROUTE}, true, true},
+		{{.status = 503, .cause = LB_CAUSE_NO_ROUTE, .ended_ns = 999}, false},
+		{{.status = 503, .cause = LB_CAUSE_NO_ROUTE, .ended_ns = 1000}, true},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		cases[i].brief.draw = !cases[i].is_sampled;
