@@ -13,14 +13,12 @@ import types
 import pytest
 
 import envoy_proxy
-from differential import add_oracle
 from envoy_table import all_resources, case_lists, clusters, routes_of
-from http_cases import BACKENDS, PORT
 from lab import command, wait_until
 from policy_cases import FAULTS
-from resources import TYPES, Folder
-from test_envoy import Pair
-from testbed import EXIT_TIMEOUT_S, HERE, Testbed
+from resources import TYPES
+from test_envoy import Pair, start_peers
+from testbed import EXIT_TIMEOUT_S, Testbed
 
 FORMAT = ("%REQ(USER-AGENT)% %REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL% %RESPONSE_CODE% "
           "%RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS% %BYTES_RECEIVED% %UPSTREAM_CLUSTER% %UPSTREAM_HOST% "
@@ -66,12 +64,7 @@ def test_ops_35_the_same_lines_as_envoy(lab):
     cases, _, _ = case_lists()
     bed = Testbed(lab)
     ours, theirs = bed.lab.dir / "ours.log", bed.lab.dir / "theirs.log"
-    add_oracle(bed)
-    bed.lab.ip("backends", "route", "add", "local", "10.82.2.0/24", "dev", "lo")
-    bed.lab.start("backends", "peers", [sys.executable, HERE / "h2_peer.py", "serve", PORT])
-    Folder(bed.xds_folder).set(*all_resources(cases))
-    for ip in BACKENDS.values():
-        bed.wait_connect("backends", ip, PORT)
+    start_peers(bed, all_resources(cases))
     config = envoy_proxy.configuration(routes_of(cases), clusters(), [FAULTS])
     envoy_proxy.start(bed, "oracle", envoys(config, theirs))
     bed.settings += settings(ours, FORMAT)

@@ -2,23 +2,19 @@
 """Access logs for a service (Envoy's ALS): the same entries as Envoy's, services that listeners ask for, and one that
 goes under load."""
 
-import sys
 
 import pytest
 
 import envoy_proxy
 from agent import Agent
-from differential import add_oracle
 from envoy_table import all_resources, case_lists, clusters, routes_of
-from http_cases import BACKENDS, PORT
 from lab import wait_until
 from policy_cases import FAULTS
-from resources import Folder
 from test_access_log import tagged
 from test_access_log_xds import Logged, comparison, grpc_log
-from test_envoy import Pair
+from test_envoy import Pair, start_peers
 from test_metrics import samples, value
-from testbed import EXIT_TIMEOUT_S, HERE, Testbed
+from testbed import EXIT_TIMEOUT_S, Testbed
 
 ADDRESS = "127.0.0.1:9001"
 TAKES_S = 20
@@ -68,14 +64,9 @@ def start_pair(lab):
     """Envoy and shuntd with a service each."""
     cases, _, _ = case_lists()
     bed = Testbed(lab)
-    add_oracle(bed)
+    start_peers(bed, all_resources(cases))
     theirs = Agent(bed.lab, "oracle", "their-service", "als_agent.py", ADDRESS)
     ours = Agent(bed.lab, "lb", "our-service", "als_agent.py", ADDRESS)
-    bed.lab.ip("backends", "route", "add", "local", "10.82.2.0/24", "dev", "lo")
-    bed.lab.start("backends", "peers", [sys.executable, HERE / "h2_peer.py", "serve", PORT])
-    Folder(bed.xds_folder).set(*all_resources(cases))
-    for ip in BACKENDS.values():
-        bed.wait_connect("backends", ip, PORT)
     config = envoy_proxy.configuration(routes_of(cases), clusters(), [FAULTS])
     envoy_proxy.start(bed, "oracle", with_service(config))
     bed.settings += f"access_log: {{collector: '{ADDRESS}', log_name: edge}}\n"

@@ -45,13 +45,18 @@ class Pair:
                 for answers in (self.oracle.answer(), self.ours.answer()))
 
 
-def start_world(bed, cases):
+def start_peers(bed, resources):
+    """What Envoy and shuntd have in common: backends, and a namespace beside them."""
     add_oracle(bed)
     bed.lab.ip("backends", "route", "add", "local", "10.82.2.0/24", "dev", "lo")
     bed.lab.start("backends", "peers", [sys.executable, HERE / "h2_peer.py", "serve", PORT])
-    Folder(bed.xds_folder).set(*all_resources(cases))
+    Folder(bed.xds_folder).set(*resources)
     for ip in BACKENDS.values():
         bed.wait_connect("backends", ip, PORT)
+
+
+def start_world(bed, cases):
+    start_peers(bed, all_resources(cases))
     envoy_proxy.start(bed, "oracle",
                       envoy_proxy.configuration(routes_of(cases), clusters(), [FAULTS]))
     bed.start_xds()
