@@ -64,10 +64,11 @@ def test_each_command_of_the_page_does_what_it_says(make_world, lab):
     for command in ours:
         line = typed(command, words)
         done = lab.exec("lb", [*shell, line], check=False, timeout=BOUND_S)
+        examines = "doctor" in line or "--device" in line
         # Of an examination the status says how bad what it found is.
-        assert done.returncode == 0 or "doctor" in line or "--device" in line, (line, done.stdout, done.stderr)
+        assert done.returncode == 0 or (examines and done.returncode <= 2), (line, done.stdout, done.stderr)
         assert "!=ACKED" not in line or "web-routes" not in done.stdout, done.stdout
-        assert done.stdout.strip() or line.startswith("shuntd"), line
+        assert done.stdout.strip() or (line.startswith("shuntd") and not examines), line
     assert bed.show("overrides") == []
     assert (captures / "slow.pcapng").stat().st_size > 0
     world.backends["rpc-1"].signal(signal.SIGCONT)
