@@ -306,9 +306,9 @@ def held_chats(channel, stop_file, streams=4, least=0):
     return {"rounds": totals}
 
 
-def steady(channel, stop_file, path=ECHO + "Unary", parallel=4, least=0):
-    """Calls without a pause until stop_file exists and each thread has made so many; every one must succeed. Says
-    "ready" when the first one has."""
+def steady(channel, stop_file, path=ECHO + "Unary", parallel=4, least=0, pause_s=0):
+    """Calls, so far apart in each thread, until stop_file exists and each thread has made so many; every one must
+    succeed. Says "ready" when the first one has."""
     totals, longest_s, begun = [], [], threading.Event()
 
     def run():
@@ -320,6 +320,7 @@ def steady(channel, stop_file, path=ECHO + "Unary", parallel=4, least=0):
             begun.set()
             longest = max(longest, time.monotonic() - began)
             done += 1
+            time.sleep(pause_s)
         totals.append(done)
         longest_s.append(longest)
     threads = [threading.Thread(target=run) for _ in range(parallel)]

@@ -1,18 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that take over from one another in a Testbed, under load (docs/takeover.md)."""
 
+import contextlib
+import datetime
 import json
-import socket
-import struct
+import os
+import re
+import signal
+import time
 
-from lab import wait_until
-from testbed import SENDS_AGAIN
+from lab import LabError, wait_until
+from testbed import BUILD, SENDS_AGAIN, VIP
 
 WAIT_S = 30
 LEAST = 20  # calls of each thread and messages of each stream of a load, however slow the machine is
-# Messages, and a field of the first one.
+PING_S = 0.005  # between two of them: how well a gap is told
+# Newer processes that crash at each stage; more in the long form (docs/testing.md).
+N_CRASHES = int(os.environ.get("SHUNT_CRASHES", "1"))
+TALK = BUILD / "tests" / "takeover_talk.so"
+# The messages of a takeover, in order (ctrl/takeover/wire.h).
 HELLO, WELCOME, TAKE, GIVEN, OPENED, FREE, SERVING = range(1, 8)
-ONE_WORKER = struct.pack(">HHI", 5, 4, 1)
+AT_START = f"saying {HELLO}"
+# Stages at which a newer process may crash, in the words of tests/support/takeover_talk.c.
+CRASHES = {
+    "had not asked": f"saying {TAKE}",
+    "asked": f"said {TAKE}",
+    "was given the place": f"heard {GIVEN}",
+    "had them": f"saying {OPENED}",
+    "was to begin": f"heard {FREE}",
+    "was about to say that it serves": f"saying {SERVING}",
+}
 COUNT_RESETS = """
 table inet resets {
   counter seen { }
@@ -41,12 +58,12 @@ def resets(lab, ns):
 
 
 class Calls:
-    """Unary calls without a pause, from now until finish(); every one must succeed. where: namespace and target, if
-    others."""
+    """Unary calls from now until finish(); every one must succeed. where: namespace and target, if others, and what the
+    scenario takes."""
 
     def __init__(self, bed, **where):
         self.bed = bed
-        name = "steady-" + where.get("ns", "client")
+        name = f"steady-{len(bed.lab.processes)}"
         self.stop_file = bed.lab.dir / f"stop-{name}"
         self.longest_ms = None
         self.process = bed.start_calls(name, "steady", stop_file=str(self.stop_file), options=SENDS_AGAIN,
@@ -78,7 +95,7 @@ class Streams:
 
     def __init__(self, bed, **where):
         self.bed = bed
-        name = "streams-" + where.get("ns", "client")
+        name = f"streams-{len(bed.lab.processes)}"
         self.stop_file = bed.lab.dir / f"stop-{name}"
         self.process = bed.start_calls(name, "held_chats", stop_file=str(self.stop_file), least=LEAST, **where)
         wait_until(lambda: "ready" in self.process.output(), WAIT_S, "streams")
@@ -88,17 +105,86 @@ class Streams:
         return min(self.bed.calls_result(self.process)["rounds"])
 
 
-class Impostor:
-    """A newer process that says only what the test says."""
+class Pings:
+    """Echo requests at a pace: the longest time without an answer is the gap of frames."""
 
-    def __init__(self, lab):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(WAIT_S)
-        self.socket.connect(str(lab.dir / "takeover.sock"))
+    def __init__(self, lab, ns="client", pause_s=PING_S):
+        self.process = lab.start(ns, f"pings-{len(lab.processes)}", ["ping", "-D", "-i", str(pause_s), VIP])
 
-    def say(self, kind, fields=b""):
-        self.socket.send(b"SHTO" + struct.pack(">HH", 1, kind) + fields)
-        return struct.unpack(">H", self.socket.recv(600)[6:8])[0]
+    def longest_gap_ms(self):
+        self.process.signal(signal.SIGINT)
+        self.process.wait(WAIT_S)
+        times = [float(t) for t in re.findall(r"^\[(\d+\.\d+)\].* bytes from", self.process.output(), re.M)]
+        assert len(times) > 10
+        return round(1000 * max(b - a for a, b in zip(times, times[1:])))
+
+
+def crashes(*stages):
+    """These stages, and in the long form all."""
+    return {stage: place for stage, place in CRASHES.items() if N_CRASHES > 1 or stage in stages}
+
+
+def talking(talk):
+    """Environment of a shuntd that talks so with the other one (tests/support/takeover_talk.c)."""
+    return {"LD_PRELOAD": str(TALK), "TAKEOVER_TALK": talk}
+
+
+def has_all(bed):
+    """The process in front has its names, all interfaces, and no newer one."""
+    with contextlib.suppress(LabError):
+        return info(bed)["newer"] is None and all(port["link"] == "up" for port in bed.show("ports"))
+    return False
+
+
+def crash(bed, place):
+    """A newer process, which crashes there and is heard of no more; its output."""
+    serving, failed = bed.daemon, info(bed)["takeovers_failed"]
+    newer = bed.start_daemon(wait=False, words=["--takeover"], name=f"shuntd-crash-{len(bed.lab.processes)}",
+                             env=talking(place))
+    bed.daemon = serving
+    assert newer.wait(WAIT_S) == -signal.SIGABRT, newer.output()
+    wait_until(lambda: has_all(bed), WAIT_S, f"all to be as before, behind a crash of one {place}")
+    told = info(bed)
+    # Who has said nothing is nobody.
+    assert told["takeovers_failed"] == failed + (place != AT_START)
+    assert told["role"] == "front" and told["pid"] == serving.pid
+    return newer.output()
+
+
+def logged_s(log, msg):
+    """When these lines were written."""
+    times = re.findall(rf'^ts=(\S+) level=\S+ msg="{msg}"', log, re.M)
+    return [datetime.datetime.fromisoformat(t).timestamp() for t in times]
+
+
+def cost_of_crash(bed, place):
+    """In ms, from the crash to when the older process heard of it, and to when it had its devices again, if it had let
+    go of them; then how long there were no frames, and the longest call."""
+    before = len(bed.daemon.output())
+    calls, pings = Calls(bed, parallel=1, pause_s=0.01), Pings(bed.lab)
+    crash_s = float(re.search(r"^crashes at (\S+)$", crash(bed, place), re.M)[1])
+    time.sleep(1)  # of load
+    assert calls.finish()
+    log = bed.daemon.output()[before:]
+    since = [round(1000 * (max(times) - crash_s)) if times else None
+             for times in (logged_s(log, "newer process failed"), logged_s(log, "device back"))]
+    return *since, pings.longest_gap_ms(), calls.longest_ms
+
+
+def crash_at_each(bed, stages):
+    """Newer processes that crash there, under calls, streams and pings: no call and no stream fails. Tells of each
+    stage what a line of the table in docs/takeover.md does."""
+    streams = Streams(bed)
+    for stage, place in stages.items():
+        costs = zip(*(cost_of_crash(bed, place) for _ in range(N_CRASHES)))
+        print(f"| {stage} | {' | '.join(map(half_most_all, costs))} |")
+    assert streams.finish()
+
+
+def half_most_all(figures):
+    """Of them: half are within the first, nine of ten within the second."""
+    ordered = sorted(f for f in figures if f is not None)
+    return ", ".join(str(ordered[-(-len(ordered) * share // 10) - 1]) for share in (5, 9, 10) if ordered)
 
 
 def clean(bed, name):

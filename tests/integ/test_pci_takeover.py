@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shlex
-import signal
 import sys
 import time
 
@@ -23,14 +22,14 @@ from card_world import READY_TIMEOUT_S, SECOND, SECOND_CLIENT, CardWorld
 from guest_world import BACKEND
 from lab import wait_until
 from lab_fixtures import module_lab_of
-from takeover_world import count_resets, quantiles, resets
+from takeover_world import CRASHES, Pings, count_resets, quantiles, resets, talking
 from testbed import HERE, SENDS_AGAIN, VIP, Testbed
 
 GRPC_BACKEND = (BACKEND[0], 8090)
 SOON_S = 180  # some seconds on an idle machine
 # As many as may be behind one another.
 N_TAKEOVERS = int(os.environ.get("SHUNT_TAKEOVERS", "3"))
-PING_S = 0.01  # between two of them: how well a gap is told
+PING_S = 0.01  # between two pings: how well a gap is told
 CARDS = ("virtio", "virtio-vfio", "vmxnet3", "e1000e")
 TAKEOVER = "/run/takeover.sock"
 VLANS = {"vlan": 7, "second": 9}
@@ -58,17 +57,18 @@ class TakeoverWorld(CardWorld):
         self.n_started = 0
         self.vlans = {}
 
-    def configure(self, **changes):
+    def configure(self, more="", **changes):
         config = super().configure(**changes)
         config.write_text(config.read_text().replace("drain_s: 1\n", "drain_s: 300\n") +
-                          f"takeover_socket: {TAKEOVER}\nlame_duck_s: 1\n")
+                          f"takeover_socket: {TAKEOVER}\nlame_duck_s: 1\n{more}")
         return config
 
-    def launch(self, words="", **changes):
+    def launch(self, words="", env=None, **changes):
         """A process, which may not come to serve."""
         self.n_started += 1
         command = self.command(**{**self.vlans, **changes})
-        return self.guest.start(f"shuntd-{self.n_started}", f"{command} {words}")
+        given = shlex.join(f"{name}={value}" for name, value in (env or {}).items())
+        return self.guest.start(f"shuntd-{self.n_started}", f"env {given} {command} {words}")
 
     def begin(self):
         self.bind()
@@ -87,23 +87,12 @@ class TakeoverWorld(CardWorld):
         self.wait_until_ready()
         return older
 
+    def pings(self):
+        return Pings(self.lab, vm.NS, PING_S)
+
     def call(self, name, scenario, ip=VIP, **arguments):
         return self.lab.start(vm.NS, f"{name}-{ip}", [sys.executable, HERE / "grpc_calls.py", f"{ip}:8080", scenario,
                                                       json.dumps(arguments)])
-
-
-class Pings:
-    """Echo requests at a pace: the longest time without an answer is the gap of frames."""
-
-    def __init__(self, world):
-        self.process = world.lab.start(vm.NS, f"pings-{world.n_started}", ["ping", "-D", "-i", str(PING_S), VIP])
-
-    def longest_gap_s(self):
-        self.process.signal(signal.SIGINT)
-        self.process.wait(SOON_S)
-        times = [float(t) for t in re.findall(r"^\[(\d+\.\d+)\].* bytes from", self.process.output(), re.M)]
-        assert len(times) > 10
-        return max(b - a for a, b in zip(times, times[1:]))
 
 
 class Load:
@@ -142,12 +131,12 @@ def relay(world):
 def test_fl_101_a_takeover_of_a_card_fails_no_call_and_cuts_no_stream(world):
     """FL-101, FL-102, FL-103, FL-104."""
     world.begin()
-    load, pings = Load(world), Pings(world)
+    load, pings = Load(world), world.pings()
     older = world.follow()
     time.sleep(3)  # of streams that go through the newer one
-    gap_s = pings.longest_gap_s()
+    gap_ms = pings.longest_gap_ms()
     info = world.info()
-    print(f"gap: {gap_s * 1000:.0f} ms without an answer, takeover_gap_ms {info['takeover_gap_ms']}")
+    print(f"gap: {gap_ms} ms without an answer, takeover_gap_ms {info['takeover_gap_ms']}")
     assert info["generation"] == 2 and info["role"] == "front" and info["processes_behind"] == 1
     told = relay(world)
     assert told["given"] > 0 and told["taken"] > 0 and told["malformed"] == 0, told
@@ -169,14 +158,14 @@ def test_fl_101_takeovers_of_a_card_in_a_row_lose_nothing(world):
     load, older, gaps, silences = Load(world), [], [], []
     for number in range(2, N_TAKEOVERS + 2):
         wait_until(lambda: world.info()["processes_behind"] < 3, SOON_S, "a process to end")
-        pings = Pings(world)
+        pings = world.pings()
         time.sleep(1)
         older.append(world.follow())
         info = world.info()
         assert info["generation"] == number and info["role"] == "front"
         gaps.append(info["takeover_gap_ms"])
         time.sleep(1)
-        silences.append(round(1000 * pings.longest_gap_s()))
+        silences.append(pings.longest_gap_ms())
         if number == 4:
             assert info["processes_behind"] == 3  # the first one is there for the streams
             load.end_streams()
@@ -191,40 +180,34 @@ def test_fl_101_takeovers_of_a_card_in_a_row_lose_nothing(world):
     world.stop()
 
 
-# Says what a newer process would, up to the place, and ends.
-IMPOSTOR = """
-import socket, struct
-s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-s.settimeout(30)
-s.connect("{path}")
-def say(kind, more=b""):
-    s.send(b"SHTO" + struct.pack(">HH", 1, kind) + more)
-    return struct.unpack(">H", s.recv(600)[6:8])[0]
-assert say(1, struct.pack(">HHI", 5, 4, 1)) == 2
-assert say(3) == 4
-"""
-
-
 @only("virtio")
 def test_fl_105_a_newer_process_that_fails_gives_the_card_back(world):
-    """With the card in its hands, and before; calls and streams go on."""
+    """A bad configuration, and a crash before it asks, with the place and with the card in its hands: calls and streams
+    go on."""
     serving = world.begin()
-    load, pings = Load(world), Pings(world)
-    dies = world.launch("--takeover")
-    wait_until(lambda: world.info()["newer"], SOON_S, "the newer process")
-    dies.signal("KILL")
-    wait_until(lambda: world.info()["takeovers_failed"] == 1, SOON_S, "its end to be heard of")
-    script = world.lab.dir / "impostor.py"
-    script.write_text(IMPOSTOR.format(path=TAKEOVER))
-    world.guest.run(f"/usr/bin/python3 {script}")
-    serving.wait_for("device back", SOON_S)
-    time.sleep(3)
-    print(f"gap: {pings.longest_gap_s() * 1000:.0f} ms without an answer")
+    count_resets(world.lab, vm.NS, of="tcp sport 8080")
+    load = Load(world)
+    bad = world.launch("--takeover", more="no_such_option: 1\n")
+    bad.wait(SOON_S)
+    assert "no_such_option" in bad.output()
+    stages = ("had not asked", "was given the place", "had them")
+    for n_failed, stage in enumerate(stages, 1):
+        pings, seen = world.pings(), len(serving.output())
+        crashes = world.launch("--takeover", env=talking(CRASHES[stage]))
+        crashes.wait(SOON_S)
+        assert "crashes at" in crashes.output()
+        if stage != "had not asked":
+            serving.wait_for("device back", SOON_S, since=seen)
+        time.sleep(3)  # of load
+        print(f"{stage}: {pings.longest_gap_ms()} ms without an answer")
+        info = world.info()
+        assert info["takeovers_failed"] == n_failed and info["role"] == "front" and info["pid"] == serving.pid
+    older = world.follow()  # a good one
     load.end_streams()
+    older.wait(SOON_S)
     load.end_calls()
+    assert resets(world.lab, vm.NS) == 0
     assert world.load().perfect
-    info = world.info()
-    assert info["takeovers_failed"] == 2 and info["role"] == "front" and info["pid"] == serving.pid
     world.stop()
 
 

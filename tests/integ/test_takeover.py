@@ -3,11 +3,13 @@
 one of them; and what becomes of new ones that come to nothing."""
 
 import contextlib
+import json
 import os
 import pathlib
 import re
 import signal
 import socket
+import struct
 import sys
 import threading
 import time
@@ -15,9 +17,9 @@ import time
 import pytest
 
 from lab import wait_until
-from takeover_world import (FREE, GIVEN, HELLO, LEAST, OPENED, TAKE, WAIT_S, WELCOME, Calls, Impostor, Streams, clean,
-                            count_resets, follow, info, resets)
-from testbed import Testbed
+from takeover_world import (AT_START, CRASHES, LEAST, N_CRASHES, WAIT_S, Calls, Streams, clean, count_resets, crash,
+                            crash_at_each, follow, info, resets, talking)
+from testbed import PORT, URL, URL6, VIP, VIP6, Testbed
 
 # As many as may be behind one another; more in the long form (docs/testing.md).
 N_TAKEOVERS = int(os.environ.get("SHUNT_TAKEOVERS", "3"))
@@ -99,39 +101,104 @@ def test_takeovers_in_a_row_lose_nothing(takeover_world):
     print(f"gap in ms: p50 {p50}, p99 {p99}, max {gaps[-1]}, of {len(gaps)}")
 
 
-def test_newer_processes_that_come_to_nothing_change_nothing(takeover_world, lab):
-    """FL-01, FL-08: a bad configuration, a crash at the start, one with the place in its hands."""
+@pytest.mark.timeout(120 + 60 * N_CRASHES)
+def test_newer_processes_that_come_to_nothing_change_nothing(takeover_world):
+    """FL-01, FL-08: a bad configuration, a crash at the start, and one at each stage."""
     bed = takeover_world.bed
-    calls, knocks = Calls(bed), Knocks(bed)
-    serving, start_s = bed.daemon, metrics_start_s(bed)
+    count_resets(bed.lab, "client")
+    knocks, start_s, serving = Knocks(bed), metrics_start_s(bed), bed.daemon
     good = bed.settings
-
     bed.settings = good + "no_such_option: 1\n"
     bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-bad")
     assert bed.daemon.wait(WAIT_S) == 1
-    bed.settings = good
+    bed.settings, bed.daemon = good, serving
 
-    nowhere = {"GRPC_XDS_BOOTSTRAP_CONFIG": '{"xds_servers": [{"server_uri": "127.0.0.1:1", "channel_creds": '
-               '[{"type": "insecure"}]}], "node": {"id": "other"}}', "GRPC_XDS_BOOTSTRAP": ""}
-    bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-crash", env=nowhere)
-    wait_until(lambda: info(bed)["newer"], WAIT_S, "the newer process")
-    wait_until(lambda: bed.stats_socket.with_name("stats.sock.2").exists(), WAIT_S, "its stats socket")
-    bed.daemon.signal(signal.SIGKILL)
-    wait_until(lambda: info(bed)["newer"] is None, WAIT_S, "its end to be heard of")
-    bed.daemon.wait(WAIT_S)
+    crash(bed, AT_START)
+    *early, last = CRASHES
+    crash_at_each(bed, {stage: CRASHES[stage] for stage in early})
+    assert knocks.finish()
+    crash_at_each(bed, {last: CRASHES[last]})  # it has the names by then, for some milliseconds
+    assert resets(bed.lab, "client") == 0
+    assert 0 < start_s == metrics_start_s(bed)
+    bed.wait_connect("client", VIP, PORT)
+    older = follow(bed, 2)  # a good one
+    assert older.wait(WAIT_S) == 0 and clean(bed, older.name)
 
-    crashes = Impostor(lab)
-    assert crashes.say(HELLO) == WELCOME
-    assert crashes.say(TAKE) == GIVEN
-    assert crashes.say(OPENED) == FREE
-    crashes.socket.close()
-    bed.daemon = serving
-    wait_until(lambda: info(bed)["takeovers_failed"] == 2, WAIT_S, "the place to be taken back")
-    assert 0 < start_s == metrics_start_s(bed) and info(bed)["pid"] == serving.pid
-    bed.wait_connect("client", "10.81.0.10", 8080)
-    time.sleep(1)  # of load
-    assert calls.finish() and knocks.finish()
-    assert info(bed)["role"] == "front"
+
+@pytest.mark.parametrize("later", ("older", "newer"))
+def test_versions_of_which_one_says_more_take_over_from_each_other(make_world, lab, later):
+    """FL-09, FL-17: a later one has more messages, fields and records."""
+    env = {later: talking("later")}
+    world = make_world()
+    bed = world.bed
+    bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\n"
+    bed.start_xds()
+    bed.start_daemon(env=env.get("older"))
+    bed.shuntctl("set", "endpoint", "blue/%s:%s" % world.addresses("blue")[0], "down")
+    count_resets(lab, "client")
+    calls = Calls(bed)
+    older = follow(bed, 2, env=env.get("newer"))
+    taken = re.search('msg="taken from the older process" (.*)', bed.daemon.output())[1]
+    assert "overrides=1" in taken and "unused=0" in taken
+    if later == "older":
+        assert info(bed)["older"]["version"] == "9.9" and "older process: message ignored" in bed.daemon.output()
+    else:
+        assert 'version="9.9"' in older.output()
+    assert calls.finish()
+    assert older.wait(WAIT_S) == 0 and clean(bed, older.name)
+    assert resets(lab, "client") == 0
+
+
+@pytest.mark.timeout(150)
+def test_takeovers_over_ipv6_lose_nothing(make_world, lab):
+    """FL-02, FL-03, FL-05, FL-07: clients of both families, backends at IPv6 addresses; streams outlive three
+    generations."""
+    world = make_world(ip6=True)
+    bed = world.bed
+    bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 60\n"
+    world.start()
+    bed.wait_connect("client", VIP6, PORT, bed.daemon)
+    count_resets(lab, "client")
+    targets = (f"[{VIP6}]:{PORT}", f"{VIP}:{PORT}")
+    streams, calls = ([kind(bed, target=target) for target in targets] for kind in (Streams, Calls))
+    older = [follow(bed, number) for number in range(2, 5)]
+    assert info(bed)["processes_behind"] == 3
+    assert all(part.finish() for part in streams)
+    wait_until(lambda: not any(p.alive() for p in older), WAIT_S, "older processes to end")
+    assert all(part.finish() for part in calls)
+    assert all(clean(bed, p.name) for p in older)
+    assert resets(lab, "client") == 0
+    assert bed.run_h2load(requests=500, url=URL6).perfect
+
+
+def slow_answer(lab):
+    """A gRPC call whose answer takes a minute, by a client that tells each frame and when it came."""
+    message = json.dumps({"chunks": 600, "bytes": 10, "pause_s": 0.1}).encode()
+    body = lab.dir / "message"
+    body.write_bytes(struct.pack(">BI", 0, len(message)) + message)
+    return lab.start("client", "slow", ["nghttp", "-nv", "-d", body, "-H", "content-type: application/grpc",
+                                        "-H", "te: trailers", f"{URL}/shunt.test.Echo/Expand"])
+
+
+def test_a_stream_that_outlives_the_drain_hears_goaway_and_is_cut_at_its_end(make_world, lab):
+    """FL-07, HX-22."""
+    drain_s = 5
+    bed = make_world().bed
+    bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: {drain_s}\n"
+    bed.start_xds()
+    bed.start_daemon()
+    client = slow_answer(lab)
+    wait_until(lambda: "recv DATA" in client.output(), WAIT_S, "the answer to begin")
+    older = follow(bed, 2)
+    assert older.wait(WAIT_S) == 0 and "requests_cut=1" in older.output()
+    client.wait(WAIT_S)
+    told = client.output()
+    assert re.findall(r"GOAWAY.*\n.*last_stream_id=(\d+), error_code=NO_ERROR", told) == [str((1 << 31) - 1), "13"]
+    goaways_s, data_s = ([float(s) for s in re.findall(rf"^\[ *(\d+\.\d+)\] recv {kind} ", told, re.M)]
+                         for kind in ("GOAWAY", "DATA"))
+    after_s = data_s[-1] - goaways_s[0]
+    print(f"cut {after_s:.1f} s behind GOAWAY")
+    assert after_s > 0.9 * drain_s and "processed=0" in told, told
 
 
 @pytest.mark.ends_daemon

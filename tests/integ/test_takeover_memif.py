@@ -3,21 +3,17 @@
 (docs/takeover.md). Cards are in test_pci_takeover.py."""
 
 import os
-import re
-import signal
 import time
 
 import pytest
 
 from lab import wait_until
 from memif_world import Switch
-from takeover_world import (GIVEN, HELLO, ONE_WORKER, TAKE, WAIT_S, WELCOME, Calls, Impostor, Streams, clean,
-                            count_resets, follow, info, quantiles, resets)
-from testbed import VIP
+from takeover_world import (N_CRASHES, WAIT_S, Calls, Pings, Streams, clean, count_resets, crash_at_each, crashes,
+                            follow, has_all, info, quantiles, resets)
 
 # As many as may be behind one another; more in the long form (docs/testing.md).
 N_TAKEOVERS = int(os.environ.get("SHUNT_TAKEOVERS", "3"))
-PING_S = 0.005  # between two of them: how well a gap is told
 
 
 @pytest.fixture(name="bed")
@@ -38,20 +34,6 @@ def finish(bed, *load):
     assert resets(bed.lab, "client") == 0
 
 
-class Pings:
-    """Echo requests at a pace: the longest time without an answer is the gap of frames."""
-
-    def __init__(self, bed, name):
-        self.process = bed.lab.start("client", f"pings-{name}", ["ping", "-D", "-i", str(PING_S), VIP])
-
-    def longest_gap_ms(self):
-        self.process.signal(signal.SIGINT)
-        self.process.wait(WAIT_S)
-        times = [float(t) for t in re.findall(r"^\[(\d+\.\d+)\].* bytes from", self.process.output(), re.M)]
-        assert len(times) > 10
-        return round(1000 * max(b - a for a, b in zip(times, times[1:])))
-
-
 def before_it_served(bed, number):
     """What that process logged until then."""
     return (bed.lab.dir / f"shuntd-{number}.log").read_text().partition('msg="took over"')[0]
@@ -66,7 +48,7 @@ def test_fl_116_takeovers_of_memifs_in_a_row_lose_nothing(bed):
     for number in range(2, N_TAKEOVERS + 2):
         # At most three are behind: those of a long run wait for the oldest.
         wait_until(lambda: info(bed)["processes_behind"] < 3, 120, "a process to end")
-        pings = Pings(bed, number)
+        pings = Pings(bed.lab)
         time.sleep(0.3)
         older.append(follow(bed, number))
         told = info(bed)
@@ -91,39 +73,33 @@ def test_fl_116_takeovers_of_memifs_in_a_row_lose_nothing(bed):
     print(f"the switch: {bed.switch.stop()}")
 
 
-@pytest.mark.timeout(150)
-def test_fl_119_a_process_that_comes_to_nothing_gives_the_memifs_back(bed, lab):
-    """A bad configuration, a crash with the place in its hands, and one that the memif's server does not let in."""
-    streams, calls, serving = Streams(bed), Calls(bed), bed.daemon
+@pytest.mark.timeout(150 + 60 * N_CRASHES)
+def test_fl_119_a_process_that_comes_to_nothing_gives_the_memifs_back(bed):
+    """A bad configuration, a crash with the memifs in its hands (at each stage, in the long form), and one that the
+    memif's server does not let in."""
+    streams, serving = Streams(bed), bed.daemon
     good = bed.settings
     bed.settings = good + "no_such_option: 1\n"
     bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-bad")
     assert bed.daemon.wait(WAIT_S) == 1
-    bed.settings = good
+    bed.settings, bed.daemon = good, serving
 
-    crashes = Impostor(lab)
-    assert crashes.say(HELLO, ONE_WORKER) == WELCOME
-    pings = Pings(bed, "crash")
-    time.sleep(0.3)
-    assert crashes.say(TAKE) == GIVEN
-    crashes.socket.close()
-    bed.daemon = serving
-    wait_until(lambda: serving.output().count('msg="device back"') == 2, WAIT_S, "the memifs to be taken back")
-    time.sleep(1)
-    print(f"ms without an answer, after a crash: {pings.longest_gap_ms()}")
+    crash_at_each(bed, crashes("had them"))
+    failed = info(bed)["takeovers_failed"]
+    assert failed > 0 and 'msg="device back"' in serving.output()
 
-    pings = Pings(bed, "refused")
+    calls, pings = Calls(bed), Pings(bed.lab)
     bed.device = "memif_stranger"
     bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-stranger")
     assert bed.daemon.wait(WAIT_S) == 1
     assert "the memif's server does not let it in" in bed.daemon.output()
     bed.device, bed.daemon = "memif_client", serving
-    wait_until(lambda: serving.output().count('msg="device back"') == 4, WAIT_S, "the memifs to be taken back")
+    wait_until(lambda: has_all(bed), WAIT_S, "the memifs to be taken back")
     time.sleep(1)
     print(f"ms without an answer, when it was not let in: {pings.longest_gap_ms()}")
     finish(bed, streams, calls)
     told = info(bed)
-    assert told["role"] == "front" and told["pid"] == serving.pid and told["takeovers_failed"] == 2
+    assert told["role"] == "front" and told["pid"] == serving.pid and told["takeovers_failed"] == failed + 1
     assert bed.run_h2load(requests=500).perfect
 
 

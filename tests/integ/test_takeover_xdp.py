@@ -2,23 +2,16 @@
 """Processes that take over from one another on interfaces behind AF_XDP, which one process at a time can have: they
 move, as a card does (docs/takeover.md)."""
 
-import re
-import signal
-import socket
-import struct
 import time
 
 import pytest
 
 from lab import wait_until
-from takeover_world import WAIT_S, Calls, Streams, clean, count_resets, follow, info, resets
-from testbed import VIP, WORKERS
+from takeover_world import (GIVEN, N_CRASHES, WAIT_S, Calls, Pings, Streams, clean, count_resets, crash_at_each,
+                            crashes, follow, info, resets)
+from testbed import WORKERS
 
 N_TAKEOVERS = 3
-PING_S = 0.005  # between two of them: how well a gap is told
-
-HELLO, WELCOME, TAKE, GIVEN, CABLES = 1, 2, 3, 4, 11
-KNOWS_RELAYS = struct.pack(">HHI", 5, 4, 1)  # of one worker
 
 pytestmark = pytest.mark.skipif(len(WORKERS) > 1, reason="af_xdp uses one queue of a veth")
 
@@ -32,21 +25,6 @@ def fixture_bed(make_world, lab):
     return bed
 
 
-class Pings:
-    """Echo requests at a pace: the longest time without an answer is the gap of frames."""
-
-    def __init__(self, bed):
-        self.process = bed.lab.start("client", f"pings-{len(bed.lab.processes)}",
-                                     ["ping", "-D", "-i", str(PING_S), VIP])
-
-    def longest_gap_s(self):
-        self.process.signal(signal.SIGINT)
-        self.process.wait(WAIT_S)
-        times = [float(t) for t in re.findall(r"^\[(\d+\.\d+)\].* bytes from", self.process.output(), re.M)]
-        assert len(times) > 10
-        return max(b - a for a, b in zip(times, times[1:]))
-
-
 def nobody_was_reset(bed):
     return resets(bed.lab, "client") == 0
 
@@ -58,12 +36,12 @@ def test_fl_120_takeovers_of_af_xdp_lose_nothing(bed):
     calls = Calls(bed)
     older = []
     for number in range(2, N_TAKEOVERS + 2):
-        pings = Pings(bed)
+        pings = Pings(bed.lab)
         older.append(follow(bed, number))
         time.sleep(1)
         told = info(bed)
         assert told["generation"] == number and told["role"] == "front"
-        print(f"gap: {pings.longest_gap_s() * 1000:.0f} ms without an answer, "
+        print(f"gap: {pings.longest_gap_ms()} ms without an answer, "
               f"takeover_gap_ms {told['takeover_gap_ms']:.0f}")
     assert info(bed)["processes_behind"] == N_TAKEOVERS
     (worker,) = bed.show_workers()
@@ -76,34 +54,15 @@ def test_fl_120_takeovers_of_af_xdp_lose_nothing(bed):
     assert nobody_was_reset(bed)
 
 
-def say(talk, kind, more=b""):
-    talk.send(b"SHTO" + struct.pack(">HH", 1, kind) + more)
-    while (told := struct.unpack(">H", talk.recv(600)[6:8])[0]) == CABLES:
-        pass
-    return told
-
-
-@pytest.mark.timeout(200)
-def test_fl_120_a_newer_process_that_fails_gives_af_xdp_back(bed, lab):
-    """One that is killed before it asks for the interfaces, and one that ends with them in its hands."""
-    serving = bed.daemon
-    streams, calls = Streams(bed), Calls(bed)
-    bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-dies")
-    wait_until(lambda: info(bed)["newer"], WAIT_S, "the newer process")
-    bed.daemon.signal(signal.SIGKILL)
-    bed.daemon.wait(WAIT_S)
-    bed.daemon = serving
-    wait_until(lambda: info(bed)["takeovers_failed"] == 1, WAIT_S, "its end to be heard of")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as talk:
-        talk.settimeout(WAIT_S)
-        talk.connect(str(lab.dir / "takeover.sock"))
-        assert say(talk, HELLO, KNOWS_RELAYS) == WELCOME
-        assert say(talk, TAKE) == GIVEN
-    wait_until(lambda: info(bed)["takeovers_failed"] == 2, WAIT_S, "the interfaces to be taken back")
-    wait_until(lambda: all(p["link"] == "up" for p in bed.show("ports")), WAIT_S, "them to be open again")
-    time.sleep(1)  # of load
-    assert streams.finish() and calls.finish()
-    assert info(bed)["role"] == "front" and info(bed)["pid"] == serving.pid
+@pytest.mark.timeout(150 + 70 * N_CRASHES)
+def test_fl_120_a_newer_process_that_comes_to_nothing_gives_af_xdp_back(bed):
+    """One that crashes before it asks for the interfaces, and one with them in its hands; in the long form at each
+    stage."""
+    stages = crashes("had not asked", "had them")
+    if N_CRASHES > 1:
+        stages["opened interfaces, 25 ms later"] = f"heard {GIVEN} 25"
+    crash_at_each(bed, stages)
+    assert 'msg="device back"' in bed.daemon.output()
     assert nobody_was_reset(bed)
 
 

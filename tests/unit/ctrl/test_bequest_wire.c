@@ -117,6 +117,31 @@ static void what_is_not_known_is_skipped(void **state)
 	bequest_wire_fini(&w);
 }
 
+// FL-17: an earlier version may say less: no secret, and of an endpoint its addresses alone.
+static void what_is_not_said_is_not_known(void **state)
+{
+	static const struct assembler_bequest unknown = {
+		"c", "leaf", addresses, 1, {.is_checked = false}};
+	static const struct override nothing = {.has_health = false};
+	struct bequest_writer w;
+	assert_true(bequest_wire_begin(&w));
+	assert_int_equal(read_it(w.bytes, w.len), 0);
+	bequest_wire_leaf(&w, "c", "leaf");
+	bequest_wire_endpoint(&w, &first);
+	bequest_wire_endpoint(&w, &unknown); // has nothing of the one before it
+	bequest_wire_override(&w, "blue", &addresses[1], &nothing);
+	assert_int_equal(read_it(w.bytes, w.len), 0);
+	assert_int_equal(told.n_endpoints, 2);
+	assert_int_equal(told.of.ejection.multiplier, 0);
+	assert_false(told.of.ejection.is_ejected || told.of.is_checked || told.of.orca.in_series);
+	assert_true(told.of.orca.qps == 0);
+	assert_int_equal(told.n_overrides, 1);
+	assert_false(told.override.has_health);
+	assert_int_equal(told.override.weight, 0);
+	assert_int_equal(told.n_secrets, 0);
+	bequest_wire_fini(&w);
+}
+
 // FL-17: nothing of what is cut is told, wherever it ends.
 static void what_is_malformed_is_not_told_at_all(void **state)
 {
@@ -197,6 +222,7 @@ static void what_has_no_room_is_left_out_and_counted(void **state)
 
 RUN_SUITE("ctrl/bequest_wire", cmocka_unit_test(what_goes_in_comes_out),
 	cmocka_unit_test(what_is_not_known_is_skipped),
+	cmocka_unit_test(what_is_not_said_is_not_known),
 	cmocka_unit_test(what_is_malformed_is_not_told_at_all),
 	cmocka_unit_test(a_secret_of_tickets_has_32_bytes_or_is_not_told),
 	cmocka_unit_test(nonsense_is_no_harm),
