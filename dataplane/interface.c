@@ -60,6 +60,21 @@ bool interface_is_veth(unsigned index)
 	return known && strcmp(info.driver, "veth") == 0;
 }
 
+uint32_t interface_queues(unsigned index)
+{
+	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
+	struct ifreq request;
+	int fd = ask(index, &request);
+	if (fd < 0)
+		return 0;
+	bool known = ethtool(fd, &request, &channels);
+	bool lacks_them = !known && errno == EOPNOTSUPP;
+	close(fd);
+	if (lacks_them || (known && !channels.max_combined))
+		return 1;
+	return known ? channels.combined_count : 0;
+}
+
 // What joins received segments, by the kernel's names for it. Those of hardware (virtio's
 // rx-gro-hw) go on when the kernel's own is off.
 static const char *const merging[] = {

@@ -88,15 +88,33 @@ static bool has_interface(const struct port *port, char name[static 64])
 	return port_is_driver(port->conf.device, "net_tap") || interface_find(name);
 }
 
+static int blame_interface(struct lb_err *reterr, const struct port *port, int rc)
+{
+	char name[64];
+	const struct port_conf *conf = &port->conf;
+	if (!has_interface(port, name)) {
+		lb_err_set(reterr,
+			"ports[%u].%s: %s: there is no interface %s in this network namespace",
+			conf->index, port_field(port), port->name, name);
+		return rc;
+	}
+	uint32_t n = interface_queues(interface_find(name));
+	if (port_is_driver(conf->device, "net_af_xdp") && n && n < conf->n_queues)
+		lb_err_set(reterr,
+			"ports[%u].%s: %s: %s has %u queues for %u workers; if its driver can have "
+			"more: ethtool -L %s combined %u",
+			conf->index, port_field(port), port->name, name, n, conf->n_queues, name,
+			conf->n_queues);
+	return rc;
+}
+
 // The same with what can be done about it, if that is to be seen.
 static int blame_device(struct lb_err *reterr, const struct port *port, int rc)
 {
-	char text[REMEDY_MAX], name[64];
+	char text[REMEDY_MAX];
 	rc = port_blame(reterr, port, "cannot open", rc);
-	if (port->kind == PORT_INTERFACE && !has_interface(port, name))
-		lb_err_set(reterr,
-			"ports[%u].%s: %s: there is no interface %s in this network namespace",
-			port->conf.index, port_field(port), port->name, name);
+	if (port->kind == PORT_INTERFACE)
+		return blame_interface(reterr, port, rc);
 	if (port->kind != PORT_PCI)
 		return rc;
 	remedy_for_device("", &port->pci_addr, rte_eal_has_hugepages(), text);

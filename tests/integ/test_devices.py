@@ -332,6 +332,13 @@ def test_a_card_that_is_not_there_is_called_so(make_world):
 
 
 @pytest.mark.ends_daemon
+def test_fl_153_a_veth_behind_af_xdp_has_one_queue_and_is_refused_for_two_workers(make_world):
+    output = start_with(make_world(device="af_xdp", workers=(0, 1)))
+    assert "ports[0].device: net_af_xdp0: lb-c has 1 queues for 2 workers; if its driver can have more: " \
+        "ethtool -L lb-c combined 2" in output
+
+
+@pytest.mark.ends_daemon
 def test_a_card_of_another_process_is_not_touched(make_world):
     world = make_world()
     lock = pathlib.Path("/run/shunt/pci-fffe:ff:1f.6.lock")
