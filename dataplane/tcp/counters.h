@@ -7,6 +7,7 @@
 // clang-format off
 #define TCP_COUNTERS(X)                                                                            \
 	X(segments_in)                                                                             \
+	X(checksums_by_software) /* of segments_in: nobody vouched for them */                     \
 	X(segments_out)                                                                            \
 	X(bytes_in) /* received in order */                                                        \
 	X(bytes_out) /* sent the first time */                                                     \

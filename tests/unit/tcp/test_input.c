@@ -36,6 +36,8 @@ static void a_segment_that_somebody_vouches_for_needs_no_checksum(void **state)
 	tcp_stack_set_verified(rig.stack, false);
 	raw_in(segment, 20);
 	assert_int_equal(rig_count(TCP_drop_checksum), 2);
+	assert_int_equal(rig_count(TCP_segments_in), 3);
+	assert_int_equal(rig_count(TCP_checksums_by_software), 2);
 }
 
 // NET-34. As a kernel leaves it for a card: the pseudo-header's sum.
