@@ -146,15 +146,22 @@ static bool follow_device(struct port *port, struct steer *steer)
 	return steer_try_device(steer, port->conf.index, &device);
 }
 
-// What the device is asked to do for us. The tap's driver would sum in software, as we do. TSO and
-// LRO stay off: frames are those of the wire. So does the insertion of tags, which some drivers
-// (virtio) do only in rte_eth_tx_prepare().
+// Says of segments that their checksum is right. The tap's driver would sum in software, as we do;
+// that of e1000 tells of wrong ones alone.
+static bool vouches(const struct rte_eth_dev_info *info)
+{
+	return (info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_TCP_CKSUM) &&
+	       !port_is_driver(info->driver_name, "net_tap") &&
+	       !port_is_driver(info->driver_name, "net_e1000_em");
+}
+
+// What the device is asked to do for us. TSO and LRO stay off: frames are those of the wire. So
+// does the insertion of tags, which some drivers (virtio) do only in rte_eth_tx_prepare().
 static void choose_offloads(
 	struct port *port, const struct rte_eth_dev_info *info, struct rte_eth_conf *eth)
 {
-	bool sums = info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
 	port->filters_vlans = false;
-	port->verifies = sums && !port_is_driver(info->driver_name, "net_tap");
+	port->verifies = vouches(info);
 	if (port->verifies)
 		eth->rxmode.offloads |= RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
 	if (!port->conf.vlan && !port->trunk)

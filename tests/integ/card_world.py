@@ -22,15 +22,18 @@ IP_AND_ICMP_LEN = 28
 HUGEPAGES = "hugepages=200"  # of 2 MiB, on the kernel's command line
 READY_TIMEOUT_S = 300  # 4 s on an idle machine
 MTU = 1900  # the most with buffers of the usual size
+XDP_MTU = 1500  # behind AF_XDP these have less room
+HASHING = "mq=on,rss=on,hash=on"  # a virtio card has a queue for each worker, and a hash
 # name: (the driver that the kernel has for it, the one it is given to, `eal`, the guest)
 CARDS = {
     "virtio": ("virtio_net", UIO, "[--in-memory]", {
-        "card": "virtio-net-pci,mq=on,rss=on,hash=on", "queues": 2, "cpus": 3, "cmdline": HUGEPAGES}),
+        "card": f"virtio-net-pci,{HASHING}", "queues": 2, "cmdline": HUGEPAGES}),
     "virtio-vfio": ("virtio_net", VFIO, "[]", {
-        "card": VIRTIO_IOMMU, "cmdline": "intel_iommu=on", "devices": INTEL_IOMMU}),
+        "card": f"{VIRTIO_IOMMU},{HASHING}", "queues": 2, "cmdline": "intel_iommu=on", "devices": INTEL_IOMMU}),
     "e1000e": ("e1000e", UIO, "[--in-memory]", {"card": "e1000e", "cmdline": HUGEPAGES}),
     "vmxnet3": ("vmxnet3", UIO, "[--in-memory]", {"card": "vmxnet3", "cmdline": HUGEPAGES}),
 }
+N_CPUS = 3  # two workers, and all else
 NO_VLAN = "    vlan: None\n"
 SECOND = "10.85.0.10"  # shuntd's address in a second VLAN of the card
 SECOND_CLIENT = "10.85.0.1"
@@ -42,7 +45,7 @@ CONFIG = """
 eal: {eal}
 workers: {workers}
 ports:
-  - device: {card}
+  - device: {device}
     addresses: [{vip}/24]
     gateway: {gateway}
     mtu: {mtu}
@@ -58,8 +61,9 @@ class CardWorld(GuestWorld):
     """The guest runs and knows its card by the kernel's own driver; bind() and serve() do the rest."""
 
     def __init__(self, lab, name):
+        self.name = name
         self.kernel_driver, self.driver, self.eal, arguments = CARDS[name]
-        super().__init__(lab, Guest(lab, **arguments), MTU)
+        super().__init__(lab, Guest(lab, cpus=N_CPUS, **arguments), MTU)
         self.daemon = None
         self.config = None
         self.guest.wait_for_boot()
@@ -94,12 +98,12 @@ class CardWorld(GuestWorld):
 
     # -- the balancer
 
-    def configure(self, workers=(1,), eal=None, vlan=None, second=None):
+    def configure(self, workers=(1,), eal=None, vlan=None, second=None, device=CARD):
         """Writes the documented config; where it is. second: another VLAN of the card."""
         config = self.lab.dir / "shunt.yaml"
         text = CONFIG.format(
-            eal=eal or self.eal, workers=list(workers), card=CARD, vip=VIP, gateway=BACKEND[0], mtu=MTU, vlan=vlan,
-            socket=SOCKET).replace(NO_VLAN, "")
+            eal=eal or self.eal, workers=list(workers), device=device, vip=VIP, gateway=BACKEND[0],
+            mtu=MTU if device == CARD else XDP_MTU, vlan=vlan, socket=SOCKET).replace(NO_VLAN, "")
         config.write_text(text.replace("frontends:\n", SECOND_PORT % second) if second else text)
         return config
 
@@ -124,10 +128,19 @@ class CardWorld(GuestWorld):
         self.bind()
         return self.start(workers, vlan, second)
 
-    def start(self, workers=(1,), vlan=None, second=None):
+    def serve_by_xdp(self, workers):
+        """On the interface of a virtio card that the kernel keeps, with a queue for each worker."""
+        self.stop()
+        self.bind("virtio-pci")
+        (interface,) = self.guest.run(f"ls {SYS}/{CARD}/virtio*/net").split()
+        self.guest.run(f"ethtool -L {interface} combined {len(workers)}; ip link set {interface} up")
+        return self.start(workers, device=f"net_af_xdp0,iface={interface}")
+
+    def start(self, workers=(1,), vlan=None, second=None, device=CARD):
         """The same on the card as it is bound."""
-        self.daemon = self.guest.start("shuntd", self.command(workers=workers, vlan=vlan, second=second))
-        self.config = (tuple(workers), vlan, second)
+        self.daemon = self.guest.start("shuntd", self.command(workers=workers, vlan=vlan, second=second,
+                                                              device=device))
+        self.config = (tuple(workers), vlan, second) if device == CARD else None
         self.wait_until_ready()
         return self.daemon
 

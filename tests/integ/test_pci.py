@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """shuntd on network cards of the PCI bus, which QEMU emulates: what docs/devices.md says of them.
 
-`tools/test pci` runs these, after `tools/setup pci`. The tests of one card share a guest, and a
-daemon where they can; each of them can also run alone.
+`tools/test pci` runs these. The tests of one card share a guest, and a daemon where they can; each of
+them can also run alone.
 """
 
 import time
@@ -21,6 +21,8 @@ SOON_S = 60  # emulated, on a busy machine
 CLOSED_S = 400  # e1000e's driver asks the registers of a card that is gone again and again
 BOTH = (1, 2)
 VLAN = 7
+VERIFIES = {"virtio": "device", "virtio-vfio": "device", "e1000e": "software", "vmxnet3": "device"}
+STEERS = {"virtio": "device", "virtio-vfio": "device", "vmxnet3": "software"}
 
 pytestmark = [pytest.mark.timeout(1200),
               pytest.mark.skipif(bool(vm.missing()), reason=vm.missing() or "-")]
@@ -37,8 +39,12 @@ def only(name):
     return pytest.mark.parametrize("card", [name], indirect=True)
 
 
+def tcp(card, counter):
+    return sum(w["tcp"][counter] for w in card.workers())
+
+
 def drops(card):
-    return sum(w["tcp"]["drop_checksum"] for w in card.workers())
+    return tcp(card, "drop_checksum")
 
 
 @only("virtio")
@@ -99,6 +105,19 @@ def test_the_operators_page_takes_a_card_and_gives_it_back(card):
     assert "link" in said["shuntctl show ports"], said
     assert card.guest.run(f"readlink {vm.SYS}/{vm.CARD}/driver").strip().endswith("/virtio-pci")
     card.guest.run(f"sysctl -qw vm.nr_hugepages={pages}")
+
+
+def test_fl_151_checksums_are_verified_by_whom_is_shown(card):
+    """And by software where nobody else does."""
+    card.serve()
+    assert card.port()["checksums"] == VERIFIES[card.name]
+    before = [tcp(card, name) for name in ("segments_in", "checksums_by_software")]
+    report = card.load()
+    assert report.perfect, report
+    after = [tcp(card, name) for name in ("segments_in", "checksums_by_software")]
+    came, by_software = (now - was for now, was in zip(after, before))
+    print(f"{came} segments, {by_software} verified by software")
+    assert by_software < came / 10 if VERIFIES[card.name] == "device" else by_software == came
 
 
 def test_segments_with_a_wrong_checksum_are_counted_and_nothing_else(card):
@@ -179,19 +198,35 @@ def test_a_card_belongs_to_one_daemon_in_whatever_namespace(card):
     assert report.perfect, report
 
 
-@only("virtio")
-def test_two_workers_get_the_connections_that_the_card_hashes_to_each(card):
-    """Nothing is handed over: the card's hash is the one that workers count on."""
-    card.serve(workers=BOTH)
-    assert card.port()["steering"] == "device"
+def share(card):
+    """A load on sixteen connections; of each worker, how many it had, and frames that it received and handed over."""
     before = card.workers()
     report = card.load(requests=800, clients=16)
     assert report.perfect, report
-    workers = card.workers()
-    accepted = [w["tcp"]["accepted"] - b["tcp"]["accepted"] for w, b in zip(workers, before)]
+    return [[now[group][name] - was[group][name] for now, was in zip(card.workers(), before)]
+            for group, name in (("tcp", "accepted"), ("port0", "rx_frames"), ("handover", "given"))]
+
+
+@pytest.mark.parametrize("card", STEERS, indirect=True)
+def test_fl_152_two_workers_share_what_a_card_brings(card):
+    """Nothing is handed over where the card's hash is the one that workers count on."""
+    card.serve(workers=BOTH)
+    assert card.port()["steering"] == STEERS[card.name]
+    accepted, received, given = share(card)
+    print(f"accepted {accepted}, received {received}, handed over {given}")
     assert sum(accepted) == 16 and min(accepted) > 0, accepted
-    given = [w["handover"]["given"] - b["handover"]["given"] for w, b in zip(workers, before)]
-    assert given == [0, 0]
+    assert (sum(given) == 0) == (STEERS[card.name] == "device"), given
+
+
+@only("virtio")
+def test_fl_153_two_workers_have_a_queue_each_of_a_card_behind_af_xdp(card):
+    """The kernel's driver keeps it, and copies."""
+    card.serve_by_xdp(BOTH)
+    assert card.port()["steering"] == "software"
+    accepted, received, given = share(card)
+    print(f"accepted {accepted}, received {received}, handed over {given}")
+    assert sum(accepted) == 16 and min(accepted) > 0, accepted
+    assert min(received) > 0 and sum(given) > 0, (received, given)
 
 
 @pytest.mark.parametrize("card", ["virtio", "virtio-vfio", "vmxnet3"], indirect=True)
