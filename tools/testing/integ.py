@@ -11,7 +11,7 @@ from testing.report import FAILED, ROOT, Counts, Stage, add, run
 
 TESTS = ROOT / "tests" / "integ"
 ATTACKS = ROOT / "tests" / "attacks"
-PCI_TESTS = [TESTS / f"test_{name}.py" for name in ("pci", "pci_bond", "pci_takeover", "pci_tunnels")]
+PCI_TESTS = [TESTS / f"test_{name}.py" for name in ("pci", "pci_bond", "pci_kernel", "pci_takeover", "pci_tunnels")]
 FLEET_TEST = TESTS / "test_fleet.py"
 MESH_TESTS = [TESTS / "test_istiod.py", TESTS / "test_psm_interop.py", TESTS / "test_tracing_collector.py"]
 ALERTS_TEST = TESTS / "test_alerts.py"
