@@ -5,7 +5,7 @@
 
 A guest sees a folder as its root, read-only by 9p with an overlay in memory above; with the root of
 the machine that it runs on it has the same programs, the build, and the tests' Python. The kernel is
-Debian's, unpacked by `tools/setup pci` and not installed. The Lab's directory is shared for writing
+Debian's, unpacked by `tools/setup` and not installed. The Lab's directory is shared for writing
 under the same path. Emulated without KVM, so that it runs everywhere.
 """
 
@@ -42,11 +42,11 @@ COMMAND_TIMEOUT_S = 60
 def missing():
     """What a guest lacks here, in words; empty = nothing."""
     if not shutil.which(QEMU):
-        return f"no {QEMU} (tools/setup pci)"
+        return f"no {QEMU} (tools/setup)"
     if not initramfs.vmlinuz(KERNEL):
-        return f"no kernel in {KERNEL.name} (tools/setup pci)"
+        return f"no kernel in {KERNEL.name} (tools/setup)"
     if not pathlib.Path(initramfs.BUSYBOX).exists():
-        return f"no {initramfs.BUSYBOX} (tools/setup pci)"
+        return f"no {initramfs.BUSYBOX} (tools/setup)"
     if not pathlib.Path("/dev/net/tun").exists():
         return "no /dev/net/tun"
     return ""

@@ -26,8 +26,6 @@ def make_packages():
 
 def service(name):
     """Under systemd, in a virtual machine: all, or the tests with this in their names."""
-    if not run(["tools/setup", "pci"]):
-        return Counts(failed=1)
     with Stage("packages, and a Debian that boots"):
         if not make_packages():
             FAILED.append("tests/package/make")
