@@ -18,6 +18,7 @@ ALERTS_TEST = TESTS / "test_alerts.py"
 SERVICE_TEST = TESTS / "test_service.py"
 GO_AT_LEAST = (1, 25)
 TIMEOUT_S = 25 * 60
+PCI_TIMEOUT_S = 45 * 60
 MESH_TIMEOUT_S = 60 * 60  # the first time, when istiod is built
 ATTACKS_TIMEOUT_S = 90 * 60
 STARTED = ["ctrl/shuntd", "tools/shuntctl", "tools/shunt-xds/shunt-xds"]  # by the attacks, of ours
@@ -146,7 +147,8 @@ def pci(only):
     if not build("build"):
         return Counts(failed=1)
     with Stage("tests with emulated cards"):
-        return pytest(ROOT / "build" / "pci.xml", [*PCI_TESTS, *(["-k", only[0]] if only else [])])
+        return counted(ROOT / "build" / "pci.xml", ["-rs", *PCI_TESTS, *(["-k", only[0]] if only else [])], TESTS, {},
+                       PCI_TIMEOUT_S)
 
 
 def fleet(only):
