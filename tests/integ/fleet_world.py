@@ -6,7 +6,9 @@ backends in a namespace of a Lab.
                           |    -- mN 10.70.N.1 -- 10.70.N.2 m0 host N: its BGP speaker
                           +------ rb 10.82.255.254 -- backends 10.82.1.x
 
-All hosts have the VIP 10.9.0.1; a packet for it goes to one of those that announce it, by the hash of its flow.
+All hosts have the VIP 10.9.0.1; a packet for it goes to one of those that announce it, by the hash of its flow. It is
+there for IPv6 as well: VIP fd09::1, client fd90::2, router fd80:N::ff, host N fd80:N::N; sessions and backends have
+IPv4 alone.
 """
 
 import collections
@@ -25,12 +27,13 @@ from lab import command, wait_until
 from testbed import BUILD, EXAMPLE, HERE, ROOT, XDS_ADDRESS
 
 RECIPES = ROOT / "contrib" / "fleet"
-VIP, PORT = "10.9.0.1", 8080
-CLIENT = "10.90.0.2"
+VIPS = VIP, VIP6 = "10.9.0.1", "fd09::1"
+PORT = 8080
 WEB, RPC = ("10.82.1.1", 8080), ("10.82.1.2", 9090)
 READY = "http://127.0.0.1:9464/ready"
 START_S = 45
 RESILIENT_TABLE = 200
+FAMILIES = "-4", "-6"  # as ip has them, of VIPS
 FRR = "/usr/lib/frr"
 FRR_DAEMONS = ("zebra", "staticd", "bgpd", "bfdd")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -43,11 +46,13 @@ idle: backoff
 limits: {{connections: 4096, buffers_mib: 32}}
 ports:
   - device: "net_af_packet0,iface=p0"
-    addresses: [10.80.{n}.2/24]
+    addresses: [10.80.{n}.2/24, "fd80:{n}::{n}/64"]
     gateway: 10.80.{n}.1
-vips: [{{prefix: {vip}/32, arp: false}}]
+    gateway6: "fd80:{n}::ff"
+vips: [{{prefix: {vip}/32, arp: false}}, {{prefix: "{vip6}/128", arp: false}}]
 frontends:
   - {{name: web, address: {vip}, port: {port}, target: web}}
+  - {{name: web6, address: "{vip6}", port: {port}, target: web}}
 stats: {{socket: {dir}/stats-{n}.sock, mode: "0660"}}
 metrics: {{listen: "127.0.0.1:9464"}}
 {settings}
@@ -57,7 +62,7 @@ metrics: {{listen: "127.0.0.1:9464"}}
 def recipe_text(name, n):
     """A file of contrib/fleet as host N's; the files there are host 1's."""
     text = (RECIPES / name).read_text()
-    for ours in ("10.70.{}.", "10.80.{}.", "6500{}"):
+    for ours in ("10.70.{}.", "10.80.{}.", "6500{}", "fd80:{0}::{0}"):
         text = text.replace(ours.format(1), ours.format(n)) if "host" in name else text
     return text
 
@@ -75,7 +80,8 @@ class Bird(bird.Bird):
     def __init__(self, lab, ns, n):
         super().__init__(lab, ns, recipe_text("bird-host.conf" if n else "bird-router.conf", n))
         self.start()
-        self.up, self.down = (f"birdc -s {self.socket} {verb} vip" for verb in ("enable", "disable"))
+        birdc = f"birdc -s {self.socket}"
+        self.up, self.down = (f"{birdc} {verb} vip && {birdc} {verb} vip6" for verb in ("enable", "disable"))
         wait_until(self.socket.exists, START_S, f"BIRD of {ns}")
 
 
@@ -94,9 +100,9 @@ class Frr:
                                              *own.get(daemon, [])])
             wait_until((folder / f"{daemon}.vty").exists, START_S, f"{daemon} of {ns}")
         lab.exec(ns, ["vtysh", "--vty_socket", folder, "-f", recipe(name, n, lab.dir)])
-        route = f"ip route {VIP}/32 blackhole"
-        shell = f"vtysh --vty_socket {folder} -c 'conf t' -c"
-        self.up, self.down = f"{shell} '{route}'", f"{shell} 'no {route}'"
+        routes = f"ip route {VIP}/32 blackhole", f"ipv6 route {VIP6}/128 blackhole"
+        shell = f"vtysh --vty_socket {folder} -c 'conf t'"
+        self.up, self.down = (shell + "".join(f" -c '{no}{route}'" for route in routes) for no in ("", "no "))
 
 
 class Exabgp:
@@ -122,6 +128,9 @@ class Host:
         self.lab.address("router", f"r{n}", f"10.80.{n}.1/24")
         self.lab.address("router", f"m{n}", f"10.70.{n}.1/24")
         self.lab.address(self.ns, "m0", f"10.70.{n}.2/24")
+        world.address6("router", f"r{n}", f"fd80:{n}::ff/64")
+        for ns, interface in (("router", f"m{n}"), (self.ns, "m0")):  # with link-local addresses, as everybody has them
+            self.lab.enable_ip6(ns, interface)
         self.xds = self.lab.start(self.ns, f"xds-{n}", [BUILD / "tools" / "shunt-xds" / "shunt-xds", "--listen",
                                                         XDS_ADDRESS, world.xds_folder])
         self.speaker = speaker(self.lab, self.ns, n)
@@ -142,8 +151,8 @@ class Host:
 
     def start(self):
         path = self.lab.dir / f"shunt-{self.n}.yaml"
-        path.write_text(CONFIG.format(core=self.n % 2, n=self.n, vip=VIP, port=PORT, dir=self.lab.dir,
-                                      settings=self.world.settings))
+        path.write_text(CONFIG.format(core=self.n % 2, n=self.n, vip=VIP, vip6=VIP6, port=PORT,
+                                      dir=self.lab.dir, settings=self.world.settings))
         self.runs += 1
         self.daemon = self.lab.start(self.ns, f"shuntd-{self.n}-{self.runs}", [BUILD / "ctrl" / "shuntd", "-c", path],
                                      env={"GRPC_XDS_BOOTSTRAP": str(EXAMPLE / "bootstrap.json")}, cpu=None)
@@ -152,10 +161,10 @@ class Host:
         argv = [BUILD / "tools" / "shuntctl", "--socket", self.lab.dir / f"stats-{self.n}.sock", "--json", "show", what]
         return json.loads(command(argv).stdout)["data"]
 
-    def clients(self):
-        """Ports of the client that have a connection here."""
-        rows = self.show("conns")["connections"]
-        return {int(row["peer"].rsplit(":", 1)[1]) for row in rows if row["side"] == "client"}
+    def clients(self, vip=VIP):
+        """Ports of the client that have a connection to it here."""
+        peers = [row["peer"].rsplit(":", 1) for row in self.show("conns")["connections"] if row["side"] == "client"]
+        return {int(port) for ip, port in peers if (":" in ip) == (":" in vip)}
 
     def strays(self):
         """Segments of no connection that were answered by RST."""
@@ -169,7 +178,10 @@ class Host:
         return self.daemon and self.daemon.alive()
 
     def is_announced(self):
-        return f"r{self.n}" in self.world.paths()
+        return all(f"r{self.n}" in paths for paths in self.world.paths())
+
+    def is_withdrawn(self):
+        return not any(f"r{self.n}" in paths for paths in self.world.paths())
 
 
 class Cpu:
@@ -228,20 +240,29 @@ class Fleet:
         lab.link(("backends", "b0"), ("router", "rb"))
         lab.address("router", "rc", "10.90.0.1/24")
         lab.address("router", "rb", "10.82.255.254/16")
-        lab.address("client", "c0", f"{CLIENT}/24")
+        lab.address("client", "c0", "10.90.0.2/24")
+        self.address6("router", "rc", "fd90::1/64")
+        self.address6("client", "c0", "fd90::2/64")
         lab.address("backends", "b0", f"{WEB[0]}/16", f"{RPC[0]}/16")
-        lab.ip("client", "route", "add", "default", "via", "10.90.0.1")
+        for family, gateway in zip(FAMILIES, ("10.90.0.1", "fd90::1")):
+            lab.ip("client", family, "route", "add", "default", "via", gateway)
         lab.ip("backends", "route", "add", "default", "via", "10.82.255.254")
-        lab.exec("router", ["sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.fib_multipath_hash_policy=1",
-                            "net.ipv4.conf.all.ignore_routes_with_linkdown=1"])
+        lab.exec("router", ["sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1", *(
+            f"net.ipv{n}.{name}=1" for n in (4, 6)
+            for name in ("fib_multipath_hash_policy", "conf.all.ignore_routes_with_linkdown"))])
         self.program = go_build("grpcgo", "./fleet", BUILD / "go" / "fleet") if full else None
         self._start_backends()
         self.router = router(lab, "router", 0)
         if resilient:
-            lab.ip("router", "rule", "add", "pref", "100", "lookup", str(RESILIENT_TABLE))
-            process = lab.start("router", "resilient", [RECIPES / "shunt-resilient", RESILIENT_TABLE, VIP])
+            for family in FAMILIES:
+                lab.ip("router", family, "rule", "add", "pref", "100", "lookup", str(RESILIENT_TABLE))
+            process = lab.start("router", "resilient", [RECIPES / "shunt-resilient", RESILIENT_TABLE, *VIPS])
             wait_until(lambda: "watching" in process.output(), START_S, "shunt-resilient")
         self.resilient = resilient
+
+    def address6(self, ns, interface, prefix):
+        self.lab.enable_ip6(ns, interface)
+        self.lab.ip(ns, "addr", "add", prefix, "dev", interface, "nodad")
 
     def _start_backends(self):
         www = self.lab.dir / "www"
@@ -267,10 +288,13 @@ class Fleet:
         self.wait_for(*(host.n for host in self.hosts if host.is_alive()))
 
     def paths(self):
-        """Interfaces by which packets for the VIP may leave the router."""
+        """For each VIP interfaces by which packets for it may leave the router."""
+        return [self._paths(family, vip) for family, vip in zip(FAMILIES, VIPS)]
+
+    def _paths(self, family, vip):
         table = ["table", str(RESILIENT_TABLE)] if self.resilient else []
         # A table without a route is none.
-        shown = self.lab.exec("router", ["ip", "-j", "route", "show", *table, VIP], check=False)
+        shown = command(["ip", "-n", self.lab.ns("router"), family, "-j", "route", "show", *table, vip], check=False)
         routes = json.loads(shown.stdout or "[]") if shown.returncode == 0 else []
         hops = [hop for route in routes for hop in route.get("nexthops", [route])]
         return {hop["dev"] for hop in hops if "linkdown" not in hop.get("flags", [])}
@@ -278,15 +302,15 @@ class Fleet:
     def wait_for(self, *numbers):
         """Until just these hosts are announced."""
         wanted = {f"r{n}" for n in numbers}
-        wait_until(lambda: self.paths() == wanted, START_S, f"paths by {sorted(wanted)}")
+        wait_until(lambda: self.paths() == [wanted] * len(VIPS), START_S, f"paths by {sorted(wanted)}")
 
-    def start_load(self, channels, per_s, streams, stream_s):
+    def start_load(self, channels, per_s, streams, stream_s, vip=VIP):
         """fleet_calls.py, or grpcgo/fleet where it is to be the full load; give its process to end_load()."""
         stop = self.lab.dir / "stop"
         stop.unlink(missing_ok=True)
         load = self.lab.start("client", f"calls-{len(self.lab.processes)}", [
-            *([self.program, "load"] if self.program else [sys.executable, HERE / "fleet_calls.py"]), f"{VIP}:{PORT}",
-            stop, channels, per_s, streams, stream_s])
+            *([self.program, "load"] if self.program else [sys.executable, HERE / "fleet_calls.py"]),
+            f"[{vip}]:{PORT}" if ":" in vip else f"{vip}:{PORT}", stop, channels, per_s, streams, stream_s])
         wait_until(lambda: "ready" in load.output(), START_S, "the load")
         return load
 
