@@ -5,13 +5,15 @@
 usage: fleet_agent.py SOCKET
 
 `open`: n connections to ip:port, each with an answer; tells their ports. `ask`: one request on each of them; tells
-{port: the status, or "lost"}, and forgets those that are lost. `serves`: new connections until one has an answer;
-tells after how many seconds.
+{port: the status, or "lost"}, and forgets those that are lost. `knock`: for so many seconds a new connection every
+PACE_S; tells [when it began, when it had its answer] of each, in seconds of the monotonic clock, without the second
+where that was not SOON.
 """
 
 import contextlib
 import socket
 import sys
+import threading
 import time
 
 import agent
@@ -19,13 +21,13 @@ import h2_peer
 
 PATH = "/mark"
 TIMEOUT_S = 10
-SOON_S = 1  # for one of many tries; a SYN that is lost is repeated only then
+SOON_S = 0.5  # a SYN that is lost is repeated after a second
+PACE_S = 0.01
 CONNECTIONS = {}  # port: (socket, h2's connection)
 
 
 def connect(ip, port, timeout_s=TIMEOUT_S):
     sock = socket.create_connection((ip, port), timeout_s)
-    sock.settimeout(TIMEOUT_S)
     return sock, h2_peer.session(sock, is_client=True)
 
 
@@ -56,16 +58,25 @@ def ask_all():
     return answers
 
 
-def until_served(ip, port, timeout_s):
+def try_once(ip, port, times):
+    with contextlib.suppress(OSError):
+        sock, connection = connect(ip, port, SOON_S)
+        with sock:
+            if request(sock, connection) == "200":
+                times.append(time.monotonic())
+
+
+def knock(ip, port, seconds):
+    tries, threads = [], []
     started = time.monotonic()
-    while time.monotonic() - started < timeout_s:
-        with contextlib.suppress(OSError):
-            sock, connection = connect(ip, port, SOON_S)
-            with sock:
-                if request(sock, connection) == "200":
-                    return time.monotonic() - started
-        time.sleep(0.01)
-    raise TimeoutError(f"nothing serves within {timeout_s} s")
+    while time.monotonic() - started < seconds:
+        tries.append([time.monotonic()])
+        threads.append(threading.Thread(target=try_once, args=(ip, port, tries[-1])))
+        threads[-1].start()
+        time.sleep(max(0.0, started + len(tries) * PACE_S - time.monotonic()))
+    for thread in threads:
+        thread.join()
+    return tries
 
 
 def run(asked):
@@ -73,7 +84,7 @@ def run(asked):
         return open_some(asked["ip"], asked["port"], asked["n"])
     if asked["op"] == "ask":
         return ask_all()
-    return until_served(asked["ip"], asked["port"], asked["timeout_s"])
+    return knock(asked["ip"], asked["port"], asked["seconds"])
 
 
 if __name__ == "__main__":

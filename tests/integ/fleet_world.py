@@ -17,8 +17,10 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import sys
 import threading
+import time
 
 import bird
 import resources
@@ -139,15 +141,23 @@ class Host:
                                                       self.speaker.down])
 
     def kill_all(self):
-        """What a host that dies has no time to do; its links stay. Its kernel is not to close the speaker's connection
-        for it: BFD alone may tell."""
-        self.lab.exec(self.ns, ["nft", "add table inet dead; add chain inet dead out { type filter hook output "
-                                       "priority 0; policy drop; }"])
-        self.daemon.kill()
-        for process in self.lab.processes:
-            if re.fullmatch(rf"(announce|xds|shuntd|exabgp|zebra|staticd|bgpd|bfdd|bird)-(host)?{self.n}(-\d+)?",
-                            process.name):
-                process.kill()
+        """What a host that dies has no time to do; its links stay. Returns when. Its kernel is not to close the
+        speaker's connection for it, nor to say that nobody is there: BFD or the hold time alone may tell."""
+        self.lab.nft(self.ns, """table inet dead {
+            chain out {
+                type filter hook output priority 0;
+                oifname m0 tcp flags & (fin | rst) != 0 drop
+                oifname m0 meta l4proto icmp drop
+            }
+        }""")
+        dead = [process for process in self.lab.processes if process.alive() and re.fullmatch(
+            rf"(announce|xds|shuntd|exabgp|zebra|staticd|bgpd|bfdd|bird)-(host)?{self.n}(-\d+)?", process.name)]
+        died = time.monotonic()
+        for process in dead:
+            os.killpg(process.pid, signal.SIGKILL)
+        for process in dead:
+            process.kill()
+        return died
 
     def start(self):
         path = self.lab.dir / f"shunt-{self.n}.yaml"
@@ -250,6 +260,9 @@ class Fleet:
         lab.exec("router", ["sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1", *(
             f"net.ipv{n}.{name}=1" for n in (4, 6)
             for name in ("fib_multipath_hash_policy", "conf.all.ignore_routes_with_linkdown"))])
+        # A packet keeps its sender's hash within a kernel, and the router takes that. It is not to be drawn anew at
+        # each retransmission, since none crosses a wire.
+        lab.exec("client", ["sysctl", "-qw", "net.core.txrehash=0"])
         self.program = go_build("grpcgo", "./fleet", BUILD / "go" / "fleet") if full else None
         self._start_backends()
         self.router = router(lab, "router", 0)

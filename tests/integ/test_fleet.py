@@ -2,6 +2,7 @@
 """Hosts behind a router, by the recipes of contrib/fleet (docs/fleet.md): restarted, killed, and more or fewer. The
 whole, with FRR and ExaBGP, more load and more rounds, is opt-in: tools/test fleet."""
 
+import math
 import os
 import re
 import signal
@@ -10,7 +11,7 @@ import time
 import pytest
 
 from agent import Agent
-from fleet_world import PORT, VIP, Bird, Cpu, Exabgp, Fleet, Frr
+from fleet_world import PORT, VIP, VIP6, VIPS, Bird, Cpu, Exabgp, Fleet, Frr
 from lab import wait_until
 
 EXIT_S = 30
@@ -20,7 +21,11 @@ SETTINGS = "farewell_s: 3\nlame_duck_s: 1\ndrain_s: 5"
 RATE = int(os.environ.get("SHUNT_FLEET_RATE", "2000"))
 STREAMS = int(os.environ.get("SHUNT_FLEET_STREAMS", "200"))
 CHANNELS, STREAM_S = 24, 4
-HOLD_S = 9  # BGP's, by which a speaker that died is known without BFD
+# By which the death of a host is known: BFD's detection time, three intervals of 100 ms after its last packet (RFC 5880
+# 6.8.4), or without BFD the hold time after its last keepalive (RFC 4271 6.5). What else tells is sooner: of a link the
+# kernel at once, of shuntd alone shunt-announce, which asks again after 0.1 s.
+BFD_S, HOLD_S = 0.3, 9
+THEN_S = 0.1  # until a new connection is served
 whole = pytest.mark.skipif("not config.getoption('--fleet')", reason="tools/test fleet runs it")
 
 
@@ -48,12 +53,12 @@ def fixture_make_fleet(lab):
 class Flows:
     """Connections of the client, each known by its port."""
 
-    def __init__(self, fleet):
-        self.fleet = fleet
-        self.agent = Agent(fleet.lab, "client", "flows", "fleet_agent.py")
+    def __init__(self, fleet, vip=VIP):
+        self.fleet, self.to = fleet, {"ip": vip, "port": PORT}
+        self.agent = Agent(fleet.lab, "client", f"flows-{VIPS.index(vip)}", "fleet_agent.py")
 
     def open(self, n):
-        return self.agent.ask(op="open", ip=VIP, port=PORT, n=n)
+        return self.agent.ask(op="open", n=n, **self.to)
 
     def ask(self):
         """(ports that were answered, ports that were lost)"""
@@ -61,12 +66,19 @@ class Flows:
         assert set(answers.values()) <= {"200", "lost"}, answers
         return {p for p, s in answers.items() if s == "200"}, {p for p, s in answers.items() if s != "200"}
 
-    def until_served(self):
-        return self.agent.ask(op="serves", ip=VIP, port=PORT, timeout_s=60)
+    def knock(self, seconds):
+        """Begins new connections, one after the other; served_after() is to follow."""
+        self.agent.begin(op="knock", seconds=seconds, **self.to)
+
+    def served_after(self, when):
+        """Seconds until a new connection was served behind which all were."""
+        tries = self.agent.answer()
+        unserved = max((began for began, *answered in tries if not answered), default=0)
+        return min((answered[0] for began, *answered in tries if began > max(unserved, when)), default=math.inf) - when
 
     def hosts(self, ports):
         """{port: the number of the host that has its connection}"""
-        found = {port: host.n for host in self.fleet.hosts if host.is_alive() for port in host.clients()}
+        found = {port: host.n for host in self.fleet.hosts if host.is_alive() for port in host.clients(self.to["ip"])}
         return {port: found[port] for port in ports}
 
 
@@ -74,7 +86,7 @@ def restart(host):
     """As systemd does it: SIGTERM, its end, a start, until it has its part again."""
     host.daemon.signal(signal.SIGTERM)
     assert host.daemon.wait(EXIT_S) == 0, host.daemon.output()
-    wait_until(lambda: not host.is_announced(), EXIT_S, "the route withdrawn")
+    wait_until(host.is_withdrawn, EXIT_S, "the route withdrawn")
     log = host.daemon.output()
     assert [phase for phase in re.findall(r'msg="([^"]*)"', log) if phase in PHASES] == PHASES, log
     assert 'msg="stopped" requests_cut=0' in log, log
@@ -82,23 +94,36 @@ def restart(host):
     wait_until(host.is_announced, EXIT_S, "the route again")
 
 
-def rolling_restart(fleet, load, rounds=1):
+def rolling_restart(fleet, rounds=1):
     for _ in range(rounds):
         for host in fleet.hosts:
             restart(host)
             time.sleep(1)
-    report = fleet.end_load(load)
-    assert report["failed"] == [], report
-    print(f"calls {report['calls']}, streams {report['streams']}, longest {report['longest_s']:.2f} s")
-    return report
 
 
 @pytest.mark.timeout(120)
 def test_fl_41_43_hosts_are_restarted_one_after_the_other_and_no_call_fails(make_fleet):
-    """Neither a unary call nor a stream of a second."""
+    """Neither a unary call nor a stream of a second, by IPv4 or IPv6 (FL-136)."""
     fleet = make_fleet(settings=SETTINGS)
-    report = rolling_restart(fleet, fleet.start_load(channels=8, per_s=100, streams=4, stream_s=1))
-    assert report["calls"] > 300 and report["streams"] > 10, report
+    loads = [fleet.start_load(channels=4, per_s=50, streams=2, stream_s=1, vip=vip) for vip in VIPS]
+    rolling_restart(fleet)
+    for load in loads:
+        report = fleet.end_load(load)
+        assert report["failed"] == [], report
+        assert report["calls"] > 150 and report["streams"] > 5, report
+        print(f"calls {report['calls']}, streams {report['streams']}, longest {report['longest_s']:.2f} s")
+
+
+def kill(host, how):
+    """Returns when."""
+    if how == "host":
+        return host.kill_all()
+    killed = time.monotonic()
+    if how == "link":
+        host.lab.ip(host.ns, "link", "set", "p0", "down")
+    else:
+        host.daemon.kill()
+    return killed
 
 
 def lost_is_what_was_there(flows, host, before):
@@ -110,30 +135,31 @@ def lost_is_what_was_there(flows, host, before):
 
 @pytest.mark.timeout(120)
 def test_fl_40_42_a_host_that_is_killed_costs_its_own_connections_alone(make_fleet):
+    """By IPv4 and IPv6 (FL-136)."""
     fleet = make_fleet()
-    flows, host = Flows(fleet), fleet.hosts[0]
-    before = flows.hosts(flows.open(24))
-    assert set(before.values()) == {1, 2}
+    both, host = [Flows(fleet, vip) for vip in VIPS], fleet.hosts[0]
+    before = [flows.hosts(flows.open(24)) for flows in both]
+    assert all(set(hosts.values()) == {1, 2} for hosts in before)
     strays = fleet.hosts[1].strays()
-    host.daemon.kill()
-    killed = time.monotonic()
-    wait_until(lambda: not host.is_announced(), EXIT_S, "the route withdrawn")
-    print(f"withdrawn after {time.monotonic() - killed:.2f} s, served after {flows.until_served():.3f} s more")
-    kept = lost_is_what_was_there(flows, host, before)
-    assert fleet.hosts[1].strays() >= strays + len(before) - len(kept)  # RST at once, no silence
-    assert flows.open(8)
+    for flows in both:
+        flows.knock(2)
+    killed = kill(host, "shuntd")
+    print("new connections served after", *(f"{flows.served_after(killed):.3f} s" for flows in both))
+    wait_until(host.is_withdrawn, EXIT_S, "the route withdrawn")
+    kept = [lost_is_what_was_there(flows, host, hosts) for flows, hosts in zip(both, before)]
+    assert fleet.hosts[1].strays() >= strays + 48 - sum(map(len, kept))  # RST at once, no silence
     host.start()
     wait_until(host.is_announced, EXIT_S, "the route again")
-    assert 1 in flows.hosts(flows.open(24)).values()
-    assert not flows.ask()[1]  # none had to move for it
+    assert all(1 in flows.hosts(flows.open(24)).values() for flows in both)
+    assert not any(flows.ask()[1] for flows in both)  # none had to move for it
 
 
 class FullLoad:
     """Unary calls and streams by grpc-go, on channels of which each has a connection."""
 
-    def __init__(self, fleet):
+    def __init__(self, fleet, vip=VIP):
         self.fleet, self.cpu = fleet, Cpu(fleet.lab)
-        self.process = fleet.start_load(CHANNELS, RATE, STREAMS, STREAM_S)
+        self.process = fleet.start_load(CHANNELS, RATE, STREAMS, STREAM_S, vip)
         time.sleep(2)
 
     def end(self):
@@ -164,6 +190,18 @@ def only_these_were_cut(report, dead, when):
     return max(back, default=when) - when
 
 
+def a_death_is_survived(load, flows, host, how, seconds=4):
+    """Ends the load so much later; returns after how many of them a new connection was served."""
+    dead = host.clients(flows.to["ip"])
+    assert dead and len(dead) < CHANNELS
+    flows.knock(seconds)
+    killed = kill(host, how)
+    served = flows.served_after(killed)
+    back = only_these_were_cut(load.end(), dead, killed)
+    print(f"a new connection served after {served:.3f} s, the last of {len(dead)} that were lost after {back:.3f} s")
+    return served
+
+
 @whole
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("router", [Bird, Frr])
@@ -172,22 +210,10 @@ def test_fl_73_all_hosts_are_restarted_three_times_under_full_load(make_fleet, r
     """Each host with another speaker. No call fails, and streams end by themselves behind GOAWAY."""
     fleet = make_fleet(speakers, settings=SETTINGS.replace("3", "6"), router=router, full=True)
     load = FullLoad(fleet)
-    for _ in range(3):
-        for host in fleet.hosts:
-            restart(host)
-            time.sleep(1)
+    rolling_restart(fleet, rounds=3)
     report = load.end()
     assert report["failed"] == [], report["failed"][:10]
     assert report["not_begun"] == 0
-
-
-def kill(host, how):
-    if how == "link":
-        host.lab.ip(host.ns, "link", "set", "p0", "down")
-    elif how == "shuntd":
-        host.daemon.kill()
-    else:
-        host.kill_all()
 
 
 @whole
@@ -196,24 +222,38 @@ def kill(host, how):
 @pytest.mark.parametrize("router, speakers", [(Bird, (Bird, Bird)), (Bird, (Bird, Bird, Bird)), (Frr, (Frr, Frr)),
                                               (Frr, (Bird, Frr, Exabgp)), (Bird, (Frr, Bird))])
 def test_fl_73_a_host_that_dies_under_full_load_costs_its_own_connections_alone(make_fleet, router, speakers, how):
-    """Whether shuntd is killed, all of the host's programs are (BFD tells), or its port has no link."""
+    """Whether shuntd is killed, all of the host's programs are (BFD tells), or its port has no link. Others serve in
+    time (FL-134)."""
     fleet = make_fleet(speakers, router=router, full=True)
     load, host = FullLoad(fleet), fleet.hosts[0]
-    flows, dead = Flows(fleet), host.clients()
-    killed = time.monotonic()  # before: what kills takes its time
-    kill(host, how)
-    wait_until(lambda: not host.is_announced(), EXIT_S, "the route withdrawn", interval=0.005)
-    withdrawn = time.monotonic() - killed
-    served = flows.until_served()
-    assert withdrawn + served < HOLD_S / 3, "BGP's hold time told, not BFD or /ready"
-    time.sleep(3)
-    report = load.end()
-    back = only_these_were_cut(report, dead, killed)
-    assert dead
-    print(f"withdrawn after {withdrawn:.3f} s, a new connection served {served:.3f} s later, "
-          f"the last of {len(dead)} that were lost back after {back:.3f} s")
+    assert a_death_is_survived(load, Flows(fleet), host, how) <= BFD_S + THEN_S
     if how == "link":
         host.lab.ip(host.ns, "link", "set", "p0", "up")
+
+
+@whole
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("router", [Bird, Frr])
+def test_fl_135_without_bfd_the_hold_time_tells_of_a_death(make_fleet, router):
+    """ExaBGP has none. What repeats its segments does so last some 6 and 13 s after the death."""
+    fleet = make_fleet((Exabgp, router), router=router, full=True)
+    load = FullLoad(fleet)
+    served = a_death_is_survived(load, Flows(fleet), fleet.hosts[0], "host", HOLD_S + 9)
+    assert BFD_S + THEN_S < served <= HOLD_S + THEN_S
+
+
+@whole
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("router, speakers", [(Bird, (Bird, Exabgp)), (Frr, (Frr, Bird))])
+def test_fl_73_restarts_and_a_death_under_full_load_by_ipv6(make_fleet, router, speakers):
+    """FL-134 and FL-136, with another load for the death: after the restarts one host has all connections."""
+    fleet = make_fleet(speakers, settings=SETTINGS.replace("3", "6"), router=router, full=True)
+    load = FullLoad(fleet, VIP6)
+    rolling_restart(fleet)
+    report = load.end()
+    assert report["failed"] == [], report["failed"][:10]
+    served = a_death_is_survived(FullLoad(fleet, VIP6), Flows(fleet, VIP6), fleet.hosts[0], "host")
+    assert served <= BFD_S + THEN_S
 
 
 @whole
@@ -245,7 +285,7 @@ def test_fl_40_who_drains_is_withdrawn_before_clients_are_refused(make_fleet, sp
     flows, host = Flows(fleet), fleet.hosts[1]
     host.daemon.signal(signal.SIGTERM)
     asked = time.monotonic()
-    wait_until(lambda: not host.is_announced(), EXIT_S, "the route withdrawn")
+    wait_until(host.is_withdrawn, EXIT_S, "the route withdrawn")
     print(f"withdrawn after {time.monotonic() - asked:.2f} s")
     assert host.daemon.alive()
     assert flows.open(16)
@@ -260,10 +300,9 @@ def test_fl_42_a_link_that_goes_down_costs_its_own_connections_alone(make_fleet,
     fleet = make_fleet(resilient=resilient)
     flows, host = Flows(fleet), fleet.hosts[0]
     before = flows.hosts(flows.open(24))
-    fleet.lab.ip(host.ns, "link", "set", "p0", "down")
-    cut = time.monotonic()
-    wait_until(lambda: not host.is_announced(), EXIT_S, "the path gone")
-    print(f"path gone after {time.monotonic() - cut:.2f} s, served after {flows.until_served():.3f} s more")
+    flows.knock(2)
+    print(f"new connections served after {flows.served_after(kill(host, 'link')):.3f} s")
+    wait_until(host.is_withdrawn, EXIT_S, "the path gone")
     assert lost_is_what_was_there(flows, host, before)
     fleet.lab.ip(host.ns, "link", "set", "p0", "up")
     wait_until(host.is_announced, EXIT_S, "the path again")
@@ -272,11 +311,13 @@ def test_fl_42_a_link_that_goes_down_costs_its_own_connections_alone(make_fleet,
 
 @whole
 @pytest.mark.timeout(120)
+@pytest.mark.parametrize("vip", VIPS)
 @pytest.mark.parametrize("resilient", [False, True])
-def test_fl_43_more_and_fewer_hosts_cut_what_is_hashed_elsewhere(make_fleet, resilient):
-    """2 -> 3 -> 2. With plain paths the router moves flows of all hosts; groups move those alone whose host goes."""
+def test_fl_43_more_and_fewer_hosts_cut_what_is_hashed_elsewhere(make_fleet, resilient, vip):
+    """2 -> 3 -> 2. With plain paths the router moves flows of all hosts; groups move those alone whose host goes
+    (FL-136: by IPv6 as well)."""
     fleet = make_fleet(resilient=resilient)
-    flows = Flows(fleet)
+    flows = Flows(fleet, vip)
     before = flows.hosts(flows.open(60))
 
     def changed(what):
@@ -284,7 +325,7 @@ def test_fl_43_more_and_fewer_hosts_cut_what_is_hashed_elsewhere(make_fleet, res
         kept, lost = flows.ask()
         alive = [host for host in fleet.hosts if host.is_alive()]
         for host in alive:
-            assert {port for port in lost if before[port] == host.n} <= host.clients(), host.n
+            assert {port for port in lost if before[port] == host.n} <= host.clients(vip), host.n
         assert sum(host.strays() for host in alive) >= len(lost)
         print(f"{what}: {len(lost)} of {len(before)} cut")
         return {port: before[port] for port in kept}, lost

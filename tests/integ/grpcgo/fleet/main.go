@@ -37,7 +37,7 @@ const (
 	expand      = "/shunt.test.Echo/Expand"
 	timeout     = 20 * time.Second
 	messageTime = 250 * time.Millisecond
-	maxPending  = 4000 // calls of all channels; what would be more is not begun, and told
+	maxPending  = 40_000 // calls of all channels; what would be more is not begun, and told
 	tick        = 2 * time.Millisecond
 )
 
