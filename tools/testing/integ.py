@@ -153,7 +153,7 @@ def pci(only):
 
 def fleet(only):
     """The whole of a file of which the integration tests have the short forms."""
-    if not build("build") or not run(["tools/setup", "fleet"]):
+    if not build("build"):
         return Counts(failed=1)
     with Stage("tests with routers"):
         return pytest(ROOT / "build" / "fleet.xml", ["--fleet", "-s", FLEET_TEST, *(["-k", only[0]] if only else [])])
