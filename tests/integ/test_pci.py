@@ -22,7 +22,7 @@ CLOSED_S = 400  # e1000e's driver asks the registers of a card that is gone agai
 BOTH = (1, 2)
 VLAN = 7
 VERIFIES = {"virtio": "device", "virtio-vfio": "device", "e1000e": "software", "vmxnet3": "device"}
-STEERS = {"virtio": "device", "virtio-vfio": "device", "vmxnet3": "software"}
+STEERS = {"virtio": "device", "virtio-vfio": "device", "e1000e": "software", "vmxnet3": "software"}
 
 pytestmark = [pytest.mark.timeout(1200),
               pytest.mark.skipif(bool(vm.missing()), reason=vm.missing() or "-")]
@@ -207,7 +207,6 @@ def share(card):
             for group, name in (("tcp", "accepted"), ("port0", "rx_frames"), ("handover", "given"))]
 
 
-@pytest.mark.parametrize("card", STEERS, indirect=True)
 def test_fl_152_two_workers_share_what_a_card_brings(card):
     """Nothing is handed over where the card's hash is the one that workers count on."""
     card.serve(workers=BOTH)
