@@ -282,10 +282,10 @@ static void a_folder_that_is_not_there_is_an_error(void **state)
 {
 	struct world *w = *state;
 	struct lb_err err = {.text = ""};
-	const struct access_place own = {.kind = ACCESS_FILE, .path = "/nonexistent/log"};
+	const struct access_place own = {.kind = ACCESS_FILE, .path = "/proc/nonexistent/log"};
 	struct access_log_conf conf = {.logs.own = &own};
 	assert_int_not_equal(access_log_new(&conf, &w->log, &err), 0);
-	assert_non_null(strstr(err.text, "/nonexistent/log: No such file"));
+	assert_non_null(strstr(err.text, "/proc/nonexistent/log: No such file"));
 }
 
 // OPS-30, OPS-31
