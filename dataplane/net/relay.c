@@ -6,6 +6,9 @@
 #include "dataplane/net/too_big.h"
 #include "lb/base/min.h"
 
+#define LEAST4 552 // Linux's least MTU of a path; hosts must take 576
+#define LEAST6 1280 // RFC 8201 4
+
 // The segment in a packet that has one to speak of, and its flow's addresses. NULL = there is none.
 static const uint8_t *find_segment(
 	const struct tunnel_inner *in, struct tcp_flow *ret_flow, size_t *ret_len)
@@ -41,14 +44,23 @@ static bool is_known(const struct net *net, const struct tunnel_inner *in)
 	return !segment || !net->tcp.knows || net->tcp.knows(net->tcp.ctx, &flow, segment, len);
 }
 
+// How long the outer packet may be. Any host in the network may forge what routers say, and clients
+// send no packets shorter than these: they go on as far as the link lets them.
+static uint32_t outer_mtu(struct net *net, const struct tunnel_inner *in, uint32_t overhead)
+{
+	uint32_t least = overhead + (in->v4 ? LEAST4 : LEAST6);
+	uint32_t told = max_u32(relay_hop_mtu(net, in->next_hop), least);
+	return min_u32(ip4_mtu(net, in->next_hop, NULL), told);
+}
+
 // The datagram as it came, but for the number of the next hop, and without a checksum.
 static void send(struct net *net, const struct tunnel_packet *p, const struct tunnel_inner *in)
 {
 	size_t len = load16(p->payload + 4);
-	uint32_t mtu = min_u32(ip4_mtu(net, in->next_hop, NULL), relay_hop_mtu(net, in->next_hop));
+	uint32_t overhead = IP4_HEADER + (uint32_t)(in->ip - p->payload);
+	uint32_t mtu = outer_mtu(net, in, overhead);
 	if (IP4_HEADER + len > mtu) {
-		size_t overhead = IP4_HEADER + (size_t)(in->ip - p->payload);
-		too_big_tell(net, in, mtu - (uint32_t)overhead);
+		too_big_tell(net, in, mtu - overhead);
 		net_drop(net, NET_tunnel_hop_too_long);
 		return;
 	}

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/net/relay_hop.h"
 
-#include "lb/base/min.h"
-
 #define KNOWN_NS (600 * NS_PER_SECOND) // RFC 1191 6.3
 
 bool relay_hop_allowed(const struct net_tunnel *t, const struct ip_addr *ip)
@@ -40,13 +38,12 @@ uint32_t relay_hop_quoted(const struct net *net, uint32_t local, const uint8_t *
 	return is_of_a_tunnel(net, load16(udp + 2), &ip) ? hop : 0;
 }
 
-void relay_hop_learn(struct net *net, uint32_t hop, uint32_t mtu)
+void relay_hop_learn(struct net *net, uint32_t hop, uint16_t mtu)
 {
-	mtu = max_u32(mtu, RELAY_HOP_MTU_MIN);
 	if (mtu > relay_hop_mtu(net, hop))
 		return;
 	net->relay_hops[net_hash_ip4(net, hop, NET_RELAY_HOPS)] = (struct net_relay_hop){
-		.ip = hop, .mtu = (uint16_t)mtu, .until_ns = twheel_now(net->wheel) + KNOWN_NS};
+		.ip = hop, .mtu = mtu, .until_ns = twheel_now(net->wheel) + KNOWN_NS};
 }
 
 uint16_t relay_hop_mtu(const struct net *net, uint32_t hop)

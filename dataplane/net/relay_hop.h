@@ -6,16 +6,12 @@
 
 #include "dataplane/net/tunnel.h"
 
-// Of what is believed, as TCP does of its paths: the least is 68 (RFC 791), and of use to attackers
-// only.
-#define RELAY_HOP_MTU_MIN 552
-
 // True if the tunnel's segments may go on to this host.
 bool relay_hop_allowed(const struct net_tunnel *, const struct ip_addr *);
 // What a router quotes to our address local, len bytes from an IP header on. Returns the host to
 // which we can have sent it on (RFC 5927 4), 0 = none.
 uint32_t relay_hop_quoted(const struct net *, uint32_t local, const uint8_t *quoted, size_t len);
 // For ten minutes no packet to that host is longer.
-void relay_hop_learn(struct net *, uint32_t hop, uint32_t mtu);
+void relay_hop_learn(struct net *, uint32_t hop, uint16_t mtu);
 // UINT16_MAX = no router has told.
 uint16_t relay_hop_mtu(const struct net *, uint32_t hop);

@@ -204,16 +204,30 @@ static void what_a_router_says_of_the_way_to_a_hop_holds_for_ten_minutes(void **
 	assert_goes_on(w, &p); // another host
 	router_says_mtu(w, 1200, HOP); // no more than before
 	assert_goes_on_up_to(w, HOP, 1000);
-	router_says_mtu(w, 0, HOP); // of before RFC 1191
-	assert_goes_on_up_to(w, HOP, 552);
-	assert_int_equal(world_count(w, "tunnel_hop_mtu"), 3);
+	assert_int_equal(world_count(w, "tunnel_hop_mtu"), 2);
 	assert_int_equal(world_count(w, "icmp_forged"), 0);
 	world_advance(w, 599 * NS_PER_SECOND);
-	assert_goes_on_up_to(w, HOP, 552);
+	assert_goes_on_up_to(w, HOP, 1000);
 	world_advance(w, 2 * NS_PER_SECOND);
 	p = chained_long(HOP, true, 1400);
 	assert_goes_on(w, &p);
 	assert_int_equal(w->n_too_big, 0);
+}
+
+// FL-142: one forged message must not take the way from those who cannot send less.
+static void nothing_that_a_router_says_stops_what_its_sender_makes_no_shorter(void **state)
+{
+	struct world *w = *state;
+	w->knows_none = true;
+	router_says_mtu(w, 0, HOP); // of before RFC 1191
+	router_says_mtu(w, 68, HOP);
+	assert_goes_on_up_to(w, HOP, CHAINED_OVERHEAD + 552);
+	struct packet p = chained_long(HOP, false, CHAINED_OVERHEAD + 1280);
+	assert_goes_on(w, &p);
+	p = chained_long(HOP, false, CHAINED_OVERHEAD + 1281);
+	assert_dropped(w, &p, "tunnel_hop_too_long");
+	world6_resolve(w, 0, GATEWAY6, peer_mac);
+	assert_int_equal(load32(w->sent[w->n_sent - 1].bytes + 58), 1280);
 }
 
 // FL-141: the one that got the message has counted it.
@@ -301,5 +315,6 @@ RUN_SUITE("net/relay", CASE(a_segment_that_nobody_knows_goes_to_the_next_hop),
 	CASE(senders_of_ipv6_are_told_too),
 	CASE(senders_are_told_within_the_rate_of_icmp_and_martians_are_not),
 	CASE(what_a_router_says_of_the_way_to_a_hop_holds_for_ten_minutes),
+	CASE(nothing_that_a_router_says_stops_what_its_sender_makes_no_shorter),
 	CASE(the_other_workers_hear_of_it), CASE(a_hop_that_is_not_reached_is_counted),
 	CASE(routers_are_believed_of_what_can_have_gone_on_alone))
