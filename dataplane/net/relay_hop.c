@@ -11,13 +11,12 @@ bool relay_hop_allowed(const struct net_tunnel *t, const struct ip_addr *ip)
 	return false;
 }
 
-static bool is_of_a_tunnel(const struct net *net, uint16_t port, const struct ip_addr *hop)
+bool relay_hop_among(const struct net_tunnels *all, uint16_t port, const struct ip_addr *ip)
 {
-	const struct net_tunnels *all = net->decap.tunnels;
 	for (uint32_t i = 0; i < all->n; i++)
 		if (all->list[i].kind == NET_TUNNEL_GUE && all->list[i].port == port &&
-			relay_hop_allowed(&all->list[i], hop))
-			return !net_is_martian(net, hop);
+			relay_hop_allowed(&all->list[i], ip))
+			return true;
 	return false;
 }
 
@@ -35,7 +34,8 @@ uint32_t relay_hop_quoted(const struct net *net, uint32_t local, const uint8_t *
 		return 0;
 	uint32_t hop = load32(quoted + 16);
 	struct ip_addr ip = ip_from_v4(hop);
-	return is_of_a_tunnel(net, load16(udp + 2), &ip) ? hop : 0;
+	bool is_one = relay_hop_among(net->decap.tunnels, load16(udp + 2), &ip);
+	return is_one && !net_is_martian(net, &ip) ? hop : 0;
 }
 
 void relay_hop_learn(struct net *net, uint32_t hop, uint16_t mtu)

@@ -2,7 +2,7 @@
 #include "dataplane/net/steer.h"
 
 #include "dataplane/net/ip6.h"
-#include "dataplane/net/tunnel.h"
+#include "dataplane/net/relay_hop.h"
 #include "lb/base/check.h"
 #include "lb/base/rand.h"
 #include "lb/pick/ping.h"
@@ -12,6 +12,7 @@
 #define TCP_SYN_FLAG 0x02
 #define TCP_HEADER 20
 #define ICMP_HEADER 8
+#define UNREACHABLE_TOO_BIG 0x0304 // type and code
 #define ENTRIES_EACH 16 // at least, where the table has so many
 #define PERIOD_MIN 128 // most devices have as many, or a multiple
 
@@ -158,14 +159,25 @@ static size_t header_of(const uint8_t *ip, size_t len, size_t needed)
 	return is_whole && ip[0] >> 4 == 4 && header + needed <= len ? header : 0;
 }
 
-// We sent what is quoted.
-static int steer_quoted(const struct steer *s, const uint8_t *ip, size_t len)
+// That the way to a host is narrow which segments go on to: others may go there from any worker.
+// What else is said of it is counted alone. Whoever can reach us may send this, so that no more of
+// it is for all than can be of use.
+static bool is_for_all(const struct steer *s, const uint8_t *icmp, const uint8_t *ip, size_t header)
 {
-	size_t header = header_of(ip, len, TCP_PORTS);
+	if (!s->tunnels || load16(icmp) != UNREACHABLE_TOO_BIG || ip[9] != IP_PROTO_UDP)
+		return false;
+	const struct ip_addr to = ip_from_v4(load32(ip + 16));
+	return relay_hop_among(s->tunnels, load16(ip + header + 2), &to);
+}
+
+// We sent what an error quotes. len: with the error's header.
+static int steer_quoted(const struct steer *s, const uint8_t *icmp, size_t len)
+{
+	const uint8_t *ip = icmp + ICMP_HEADER;
+	size_t header = header_of(ip, len - ICMP_HEADER, TCP_PORTS);
 	if (header && ip[9] == IP_PROTO_ICMP)
 		return LB_PING_WORKER;
-	// Of a segment that went on to another host: others may go there from any worker.
-	if (header && ip[9] == IP_PROTO_UDP && s->tunnels)
+	if (header && is_for_all(s, icmp, ip, header))
 		return STEER_ALL;
 	if (!header || ip[9] != IP_PROTO_TCP)
 		return STEER_HERE;
@@ -193,7 +205,6 @@ static int steer_plain_ip4(const struct steer *s, const uint8_t *ip, size_t len,
 			return LB_PING_WORKER;
 		if (!header || !is_error(ip[header]))
 			return STEER_HERE;
-		header += ICMP_HEADER;
 		return steer_quoted(s, ip + header, len - header);
 	}
 	size_t header = header_of(ip, len, TCP_FLAGS_AT + 1);

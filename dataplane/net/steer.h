@@ -67,8 +67,8 @@ uint32_t steer_owner(const struct steer *, const struct tcp_flow *);
 // Where a frame belongs:
 #define STEER_HERE (-1) // to whoever got it
 #define STEER_ALL (-2) // to him, and the others may learn from it
-// or to the worker with this number. Errors that quote a segment belong to its flow, those about
-// what went on to another host (relay.h) to all. only_begins:
+// or to the worker with this number. Errors that quote a segment belong to its flow, those that
+// say that the way is narrow to another host that segments go on to (relay.h) to all. only_begins:
 // the device delivers flows correctly; look only at segments that open one, and at what tunnels
 // bring, of which it knows no flow: that belongs to the flow within.
 int steer_frame(const struct steer *, const uint8_t *frame, size_t len, bool only_begins);

@@ -436,20 +436,38 @@ static void errors_belong_to_the_flow_that_they_quote(void **state)
 }
 
 // NET-32: what they quote went on to another host, by a way that others take as well.
-static void errors_about_what_a_tunnel_sent_on_are_for_all(void **state)
+static void errors_that_say_that_the_way_of_what_went_on_is_narrow_are_for_all(void **state)
 {
-	static const struct net_tunnels tunnels = {.n = 1};
+	static const struct net_tunnels tunnels = {.n = 2,
+		.list = {{.kind = NET_TUNNEL_IPIP},
+			{.kind = NET_TUNNEL_GUE,
+				.port = 6080,
+				.hops = {{{{[10] = 0xff, 0xff, 10, 0, 6}}, IP_V4_BITS + 24}},
+				.n_hops = 1}}};
 	struct steer s = make_steer();
 	struct frame f;
 	start_frame(&f, 0x0800);
 	add_ip(&f, IP(10, 0, 0, 254), OURS, 1, 0);
-	f.bytes[f.len] = 3;
+	uint8_t *message = f.bytes + f.len;
+	store16(message, 0x0304);
 	f.len += 8;
-	add_ip(&f, OURS, CLIENT, 17, 0);
+	add_ip(&f, OURS, IP(10, 0, 6, 7), 17, 0);
+	uint8_t *udp = f.bytes + f.len;
+	store16(udp + 2, 6080);
 	f.len += 8;
 	assert_int_equal(steer_frame(&s, f.bytes, f.len, true), STEER_HERE);
 	s.tunnels = &tunnels;
 	assert_int_equal(steer_frame(&s, f.bytes, f.len, true), STEER_ALL);
+	assert_int_equal(steer_frame(&s, f.bytes, f.len - 5, true), STEER_HERE);
+	// Anybody may send what is of no use to others.
+	store16(message, 0x0301);
+	assert_int_equal(steer_frame(&s, f.bytes, f.len, true), STEER_HERE);
+	store16(message, 0x0304);
+	store16(udp + 2, 53);
+	assert_int_equal(steer_frame(&s, f.bytes, f.len, true), STEER_HERE);
+	store16(udp + 2, 6080);
+	store32(message + 8 + 16, CLIENT);
+	assert_int_equal(steer_frame(&s, f.bytes, f.len, true), STEER_HERE);
 }
 
 // NET-32
@@ -645,7 +663,7 @@ RUN_SUITE("net/steer", cmocka_unit_test(published_vectors_hold),
 	cmocka_unit_test(only_handshakes_are_looked_at_behind_a_device),
 	cmocka_unit_test(only_sound_segments_speak_against_a_device),
 	cmocka_unit_test(errors_belong_to_the_flow_that_they_quote),
-	cmocka_unit_test(errors_about_what_a_tunnel_sent_on_are_for_all),
+	cmocka_unit_test(errors_that_say_that_the_way_of_what_went_on_is_narrow_are_for_all),
 	cmocka_unit_test(the_rest_stays_and_arp_is_for_all), cmocka_unit_test(fragments_stay),
 	cmocka_unit_test(what_a_tunnel_brings_belongs_to_the_flow_within),
 	cmocka_unit_test(any_bytes_get_an_answer))
