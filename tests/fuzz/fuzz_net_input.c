@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any frames into the network layer, as a port and a worker hand them over, with segments of ours
-// and time in between. Input: records of an operation byte, a length byte and that many bytes. IP
-// and ICMP checksums are put right on request, so that the fuzzer gets behind them.
+// and time in between. Input: records of an operation byte, a length byte and that many bytes. On
+// request IP and ICMP checksums are put right, so that the fuzzer gets behind them, and zeros are
+// added, so that a frame is longer than a byte can say.
 #include "dataplane/net/csum.h"
 #include "dataplane/net/net.h"
 #include "dataplane/net/steer.h"
@@ -10,6 +11,8 @@
 #include "lb/base/check.h"
 
 #include <stdlib.h>
+
+#define N_ZEROS 1250
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -210,10 +213,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (size >= 2) {
 		uint8_t operation = data[0];
 		size_t len = data[1] < size - 2 ? data[1] : size - 2;
-		uint8_t *frame = malloc(len ? len : 1); // of exact size, for the sanitizer
+		bool grows = operation & 64 && !(operation & 4); // TCP sends none that is too long
+		size_t all = len + (grows ? N_ZEROS : 0);
+		uint8_t *frame = calloc(1, all ? all : 1); // of exact size, for the sanitizer
+		CHECK(frame);
 		memcpy(frame, data + 2, len);
 		data += 2 + len;
 		size -= 2 + len;
+		len = all;
 		if (operation & 1)
 			fix_checksums(frame, len);
 		if (operation & 2)
