@@ -2,7 +2,7 @@
 // ICMP (RFC 792): answers echo requests, within a rate, and tells TCP of unreachable destinations
 // and of paths with a smaller MTU, after the checks of RFC 5927, and an operator of what becomes of
 // echo requests of ours (ping.h). What it hears of packets that went on to another host (relay.h)
-// is for these. Sends no errors of its own.
+// is for these. The one error that is sent is too_big.h's.
 #include "dataplane/net/relay_hop.h"
 
 #define ICMP_HEADER 8
@@ -12,17 +12,16 @@
 #define TYPE_TIME_EXCEEDED 11
 #define CODE_FRAGMENTATION_NEEDED 4
 
-bool icmp_allowed(struct net *net)
+bool icmp_allowed(const struct net *net, struct net_rate *r)
 {
 	uint64_t now = twheel_now(net->wheel);
 	uint64_t full = NET_ICMP_BURST * NET_ICMP_INTERVAL_NS;
-	uint64_t passed = now - net->icmp_last_ns;
-	net->icmp_last_ns = now;
-	net->icmp_tokens_ns =
-		passed >= full - net->icmp_tokens_ns ? full : net->icmp_tokens_ns + passed;
-	if (net->icmp_tokens_ns < NET_ICMP_INTERVAL_NS)
+	uint64_t passed = now - r->last_ns;
+	r->last_ns = now;
+	r->tokens_ns = passed >= full - r->tokens_ns ? full : r->tokens_ns + passed;
+	if (r->tokens_ns < NET_ICMP_INTERVAL_NS)
 		return false;
-	net->icmp_tokens_ns -= NET_ICMP_INTERVAL_NS;
+	r->tokens_ns -= NET_ICMP_INTERVAL_NS;
 	return true;
 }
 
@@ -31,7 +30,7 @@ static void echo(
 {
 	// It leaves as what TCP sends from that address.
 	struct tcp_flow flow = {.local = ip_from_v4(local), .remote = ip_from_v4(remote)};
-	if (!icmp_allowed(net) || IP4_HEADER + len > ip4_mtu(net, remote, &flow)) {
+	if (!icmp_allowed(net, &net->echoes) || IP4_HEADER + len > ip4_mtu(net, remote, &flow)) {
 		net_drop(net, NET_icmp_echo_limited);
 		return;
 	}

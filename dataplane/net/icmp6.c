@@ -21,7 +21,7 @@ static void echo(struct net *net, const struct ip6_packet *p)
 	bool on_link = ip_is_link_local(&p->src);
 	struct tcp_flow flow = {.local = p->dst, .remote = p->src};
 	uint16_t mtu = on_link ? net->ports[p->port].mtu : ip6_mtu(net, &p->src, &flow);
-	if (!icmp_allowed(net) || IP6_HEADER + p->len > mtu) {
+	if (!icmp_allowed(net, &net->echoes) || IP6_HEADER + p->len > mtu) {
 		net_drop(net, NET_icmp6_echo_limited);
 		return;
 	}

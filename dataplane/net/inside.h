@@ -158,7 +158,7 @@ enum net_counter { NET_COUNTERS(X) NET_N_COUNTERS };
 #define NET_OWN_SLOTS 512 // power of two, 4 times NET_MAX_OWN
 #define NET_MAX_ROUTES (NET_MAX_OWN + 8 * NET_MAX_PORTS)
 #define NET_DST_SLOTS 1024 // power of two
-#define NET_ICMP_INTERVAL_NS NS_PER_MS // 1000 echo replies and errors a second,
+#define NET_ICMP_INTERVAL_NS NS_PER_MS // 1000 echo replies a second, and as many errors,
 #define NET_ICMP_BURST 100 // after a silence that many at once
 
 // What is to be reported of a port's groups (mld.c).
@@ -291,6 +291,12 @@ struct net_relay_hop {
 	uint64_t until_ns;
 };
 
+// How many may be sent (icmp_allowed()).
+struct net_rate {
+	uint64_t tokens_ns; // accumulated time
+	uint64_t last_ns;
+};
+
 // Another host that claims an address of ours.
 #define NET_MAX_RIVALS 16 // of whom operators are told: the last ones
 struct net_rival {
@@ -329,8 +335,7 @@ struct net {
 	uint8_t *lost; // owned; buffer for frames that are discarded
 	size_t max_frame;
 	struct neigh_table neigh;
-	uint64_t icmp_tokens_ns; // ICMP rate limit: accumulated time
-	uint64_t icmp_last_ns;
+	struct net_rate echoes, errors; // of ICMP: a flood of one must not silence the other
 	struct net_vips vips;
 	struct net_hops hops[NET_MAX_HOPS];
 	struct lb_gateways *board; // borrowed, or own_board
@@ -486,8 +491,8 @@ struct neigh *ip4_next_hop(struct net *, uint32_t dst, const struct tcp_flow *);
 uint16_t ip4_mtu(struct net *, uint32_t dst, const struct tcp_flow *);
 
 // icmp.c
-// Takes one of the echo replies and errors that may be sent now, of either family.
-bool icmp_allowed(struct net *);
+// Takes one of what may be sent now, of either family.
+bool icmp_allowed(const struct net *, struct net_rate *);
 void icmp_input(struct net *, uint32_t local, uint32_t remote, const uint8_t *message, size_t len);
 // Of a message that another worker has answered.
 void icmp_hear(struct net *, uint32_t local, const uint8_t *message, size_t len);

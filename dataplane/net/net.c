@@ -61,8 +61,9 @@ struct net *net_new(const struct net_port_conf *ports, uint32_t n_ports, uint32_
 	net->board = &net->own_board;
 	net->dropped = &net->own_dropped;
 	net->n_ports = n_ports;
-	net->icmp_last_ns = twheel_now(wheel);
-	net->icmp_tokens_ns = NET_ICMP_BURST * NET_ICMP_INTERVAL_NS;
+	net->echoes.last_ns = twheel_now(wheel);
+	net->echoes.tokens_ns = NET_ICMP_BURST * NET_ICMP_INTERVAL_NS;
+	net->errors = net->echoes;
 	uint16_t mtu = 0;
 	for (uint32_t i = 0; i < n_ports; i++) {
 		copy_port(net, &net->ports[i], &ports[i]);

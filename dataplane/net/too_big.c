@@ -63,7 +63,7 @@ void too_big_tell(struct net *net, const struct tunnel_inner *in, uint32_t mtu)
 		memcpy(flow.remote.b, in->ip + 8, sizeof(flow.remote.b));
 		memcpy(flow.local.b, in->ip + 24, sizeof(flow.local.b));
 	}
-	if (net_is_martian(net, &flow.remote) || !icmp_allowed(net))
+	if (net_is_martian(net, &flow.remote) || !icmp_allowed(net, &net->errors))
 		return;
 	if (in->v4 ? tell_ip4(net, &flow, in, mtu) : tell_ip6(net, &flow, in, mtu))
 		net_count(net, NET_tunnel_hop_told);

@@ -8,5 +8,5 @@
 
 // Tells the sender of the packet within, which carries a segment, that mtu bytes are the most
 // (RFC 1191 4; RFC 4443 3.2). From the address that it was for: the client's answers come from
-// there, and networks on the way need not know another one of ours. Within the rate of ICMP.
+// there, and networks on the way need not know another one of ours. Within a rate of its own.
 void too_big_tell(struct net *, const struct tunnel_inner *, uint32_t mtu);
