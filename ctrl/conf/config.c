@@ -20,6 +20,7 @@ enum complaint_kind {
 	COMPLAINT_OTHER, // has its reason
 	COMPLAINT_WORD, // value is none of the words that the field takes
 	COMPLAINT_NUMBER, // value is no number that the field takes
+	COMPLAINT_COUNT, // the list has too few or too many entries, as the reason says
 };
 struct complaint {
 	enum complaint_kind kind;
@@ -48,8 +49,8 @@ static void complaint_take_trace(struct complaint *c, const char *text)
 		if (!innocent)
 			complaint_put_field(c, name, false);
 	} else if (sscanf(text, " in sequence entry '%u' (line: %d", &index, &line) >= 1) {
-		// A list that is too long is noticed at an entry, which is innocent.
-		bool innocent = !c->line && strncmp(c->reason, "more than", 9) == 0;
+		// A list that is too long or too short is noticed at an entry, which is innocent.
+		bool innocent = !c->line && c->kind == COMPLAINT_COUNT;
 		snprintf(name, sizeof(name), "%u", index ? index - 1 : 0); // cyaml counts from 1
 		if (!innocent)
 			complaint_put_field(c, name, true);
@@ -74,17 +75,35 @@ static bool complaint_take_value(
 	return true;
 }
 
+static bool complaint_take_length(struct complaint *c, const char *text)
+{
+	unsigned n, bound;
+	if (sscanf(text, "Excessive entries (%u max", &bound) == 1) {
+		snprintf(c->reason, sizeof(c->reason), "more than %u of them", bound);
+		c->kind = COMPLAINT_COUNT;
+	} else if (sscanf(text, "Insufficient entries (%u of %u min", &n, &bound) == 2) {
+		snprintf(
+			c->reason, sizeof(c->reason), "%u of them, and %u are the least", n, bound);
+		c->kind = COMPLAINT_COUNT;
+	} else if (sscanf(text, "STRING length < %u", &bound) == 1) {
+		snprintf(c->reason, sizeof(c->reason), "the text has less than %u bytes", bound);
+	} else if (sscanf(text, "STRING length > %u", &bound) == 1) {
+		snprintf(c->reason, sizeof(c->reason), "the text has more than %u bytes", bound);
+	} else {
+		return false;
+	}
+	return true;
+}
+
 static void complaint_take_reason(struct complaint *c, const char *text)
 {
 	char kind[16];
-	unsigned most;
-	if (sscanf(text, "Excessive entries (%u max", &most) == 1)
-		snprintf(c->reason, sizeof(c->reason), "more than %u of them", most);
-	else if (complaint_take_value(c, text, "Invalid uint64_t value: '", COMPLAINT_NUMBER) ||
-		 complaint_take_value(c, text, "Invalid UINT value: '", COMPLAINT_NUMBER) ||
-		 complaint_take_value(c, text, "Invalid INT value: '", COMPLAINT_WORD)) // an enum's
+	if (complaint_take_length(c, text) ||
+		complaint_take_value(c, text, "Invalid uint64_t value: '", COMPLAINT_NUMBER) ||
+		complaint_take_value(c, text, "Invalid UINT value: '", COMPLAINT_NUMBER) ||
+		complaint_take_value(c, text, "Invalid INT value: '", COMPLAINT_WORD)) // an enum's
 		return;
-	else if (sscanf(text, "Expecting %15[A-Z], got event: ", kind) == 1)
+	if (sscanf(text, "Expecting %15[A-Z], got event: ", kind) == 1)
 		snprintf(c->reason, sizeof(c->reason), "must be a %s",
 			strcmp(kind, "SEQUENCE") == 0  ? "list"
 			: strcmp(kind, "MAPPING") == 0 ? "mapping"

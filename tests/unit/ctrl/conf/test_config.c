@@ -422,7 +422,7 @@ static void who_may_speak_for_clients_is_named_by_prefixes(void **state)
 		{"port: 8080", "port: 8080, proxy_protocol: {v1: true}",
 			"frontends[0].proxy_protocol: Missing required mapping field: allow"},
 		{"port: 8080", "port: 8080, proxy_protocol: {allow: []}",
-			"frontends[0].proxy_protocol.allow[0]: Insufficient entries"},
+			"frontends[0].proxy_protocol.allow: 0 of them, and 1 are"},
 		{"port: 8080",
 			"port: 8080, proxy_protocol: {allow: [10.0.0.0/8], v1: false, v2: false}",
 			": frontends[0]: proxy_protocol: v1, v2: one of them must be true"},
@@ -512,7 +512,7 @@ static void a_value_of_another_shape_is_an_error_of_its_shape(void **state)
 		{"workers: [0]", "workers: [{a: 1k}]", "workers[0]: must be a single value"},
 		{"idempotent: false", "idempotent: {a: b}", "retries.idempotent: must be a single"},
 		{"retries: {", "? [a]\n: b\nretries: {", ":17: xds: "},
-		{"streams: 250", "stream: 1k", "limits: Unexpected key: stream"},
+		{"name: web", "name: \"\"", "frontends[0].name: the text has less than 1 bytes"},
 		{"ports:\n", "x: &x [*x]\nports:\n", "Unexpected key: x"},
 		{"workers: [0]", "workers: &w [*w]", "workers[0]: "},
 	};
@@ -611,7 +611,7 @@ static void a_vip_that_cannot_be_is_an_error_of_its_field(void **state)
 	static const struct {
 		const char *vips, *why;
 	} rows[] = {
-		{"[]", "vips[0]: Insufficient entries"},
+		{"[]", "vips: 0 of them, and 1 are the least"},
 		{"[{arp: true}]", "Missing required mapping field: prefix"},
 		{"[{prefix: 10.9.0.1}]", ": vips[0].prefix: '10.9.0.1' is not a prefix"},
 		{"[{prefix: 10.9.0.0/33}]", "'10.9.0.0/33' is not a prefix"},

@@ -80,7 +80,7 @@ static void what_is_wrong_with_a_bond_is_named(void **state)
 			"ports[0].bond.mode: 'balance-rr' is not one of 802.3ad, active-backup"},
 		{"bond: {" CARDS "}", "ports[0].bond: Missing required mapping field: mode"},
 		{"bond: {mode: 802.3ad}", "ports[0].bond: Missing required mapping field: members"},
-		{"bond: {mode: 802.3ad, members: []}", "bond.members[0]: Insufficient entries"},
+		{"bond: {mode: 802.3ad, members: []}", "bond.members: 0 of them, and"},
 		{"bond: {mode: 802.3ad, members: [a, b, c, d, e, f, g, h, i]}",
 			"ports[0].bond.members: more than 8 of them"},
 		{"bond: {mode: active-backup, members: ['01:00.0']}",

@@ -73,7 +73,7 @@ static void what_is_wrong_with_gateways_is_named(void **state)
 		{"gateways: ['fe80::1'], accept_ra: true",
 			"accept_ra: this port has a gateway for IPv6"},
 		{"gateway6: 'fe80::1', accept_ra: true", "accept_ra: this port has a gateway6"},
-		{"gateways: []", "gateways[0]: Insufficient entries"},
+		{"gateways: []", "gateways: 0 of them, and"},
 		{"gateways: [10.0.0.2, 10.0.0.3, 10.0.0.4, 10.0.0.5, 10.0.0.6, 10.0.0.7, 10.0.0.8, "
 		 "10.0.0.9, 10.0.0.10]",
 			"ports[0].gateways: more than 8 of them"},

@@ -56,7 +56,7 @@ static void a_tunnel_that_cannot_be_is_an_error_of_its_field(void **state)
 		const char *vips, *tunnels, *why;
 	} rows[] = {
 		{"", "[{kind: ipip, from: [10.0.5.0/24]}]", ": tunnels: what they bring is for"},
-		{"10.9.0.0/24", "[]", "tunnels[0]: Insufficient entries"},
+		{"10.9.0.0/24", "[]", "tunnels: 0 of them, and"},
 		{"10.9.0.0/24", "[{kind: ipip}]", "Missing required mapping field: from"},
 		{"10.9.0.0/24", "[{from: [10.0.5.0/24]}]", "Missing required mapping field: kind"},
 		{"10.9.0.0/24", "[{kind: gre, from: [10.0.5.0/24]}]", "ipip"},
