@@ -161,12 +161,13 @@ static void read_mac(const char *text, uint8_t ret[6])
 		ret[i] = (uint8_t)b[i];
 }
 
-static struct capture_writer *start_writer(struct capture *c, const struct capture_ask *ask)
+static struct capture_writer *start_writer(
+	struct capture *c, const char *file, const struct capture_ask *ask)
 {
 	const struct config *config = c->conf.config;
 	const struct lb_link *first = workers_link(c->conf.workers, 0);
 	struct access_place place = {.kind = ACCESS_FILE,
-		.path = c->file,
+		.path = file,
 		.below = config->capture->directory,
 		.is_new = true,
 		.is_private = ask->with_keys};
@@ -210,16 +211,17 @@ int capture_start(struct capture *c, const struct capture_ask *ask, struct lb_er
 		return -EINVAL;
 	if (ask->with_keys && !(c->conf.keys && tlshs_keylog_begin(c->conf.keys)))
 		return lb_err_set(reterr, "out of memory for keys");
-	strcpy(c->file, file);
-	c->last = (struct capture_numbers){0};
-	c->has_last = c->begun = c->ending = c->with_keys = false;
-	c->n_keys = c->n_keys_lost = 0;
-	c->writer = start_writer(c, ask);
-	if (!c->writer) {
+	struct capture_writer *writer = start_writer(c, file, ask);
+	if (!writer) {
 		if (ask->with_keys)
 			tlshs_keylog_end(c->conf.keys);
 		return lb_err_set(reterr, "out of memory, or no thread is to be had");
 	}
+	strcpy(c->file, file);
+	c->writer = writer;
+	c->last = (struct capture_numbers){0};
+	c->has_last = c->begun = c->ending = false;
+	c->n_keys = c->n_keys_lost = 0;
 	c->with_keys = ask->with_keys;
 	for (uint32_t i = 0; i < workers_count(c->conf.workers); i++)
 		workers_link(c->conf.workers, i)->capture->ask = ask->frames;
