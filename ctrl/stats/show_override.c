@@ -61,13 +61,16 @@ static int read_change(const struct show_args *args, struct override *what, stru
 // Whether a policy of the cluster looks at the weights of endpoints, as gRPC's do: most take turns.
 struct weigher {
 	struct lb_dump dump;
-	bool weighs;
+	bool weighs, takes_turns;
 };
 
 static void enter(struct lb_dump *d, const char *name, const char *state)
 {
 	struct weigher *w = CONTAINER_OF(d, struct weigher, dump);
 	w->weighs |= strcmp(name, "ring_hash_experimental") == 0 || strcmp(name, "pick_first") == 0;
+	w->takes_turns |= strcmp(name, "round_robin") == 0 ||
+	                  strcmp(name, "weighted_round_robin") == 0 ||
+	                  strcmp(name, "least_request_experimental") == 0;
 }
 
 static void pass_text(struct lb_dump *d, const char *key, const char *value)
@@ -82,11 +85,13 @@ static void leave(struct lb_dump *d)
 {
 }
 
-// False = it does not, or nobody can tell: there is no such cluster but as an aggregate's leaf.
+// False = it does not, or nobody can tell yet: its endpoints have not come, or there is no such
+// cluster but as an aggregate's leaf.
 static bool ignores_weights(const struct show *s, const char *cluster)
 {
-	struct weigher w = {{enter, pass_text, pass_number, leave}, false};
-	return assembler_dump_tree(s->conf.assembler, cluster, &w.dump) && !w.weighs;
+	struct weigher w = {.dump = {enter, pass_text, pass_number, leave}};
+	return assembler_dump_tree(s->conf.assembler, cluster, &w.dump) && w.takes_turns &&
+	       !w.weighs;
 }
 
 // Which clusters and which overridden endpoints there are, by name and by CLUSTER/ADDRESS.
