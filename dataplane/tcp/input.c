@@ -167,12 +167,12 @@ static inline __attribute__((always_inline)) void input(
 {
 	struct tcp_seg seg;
 	tcp_count(s, TCP_segments_in);
-	if (!s->verified)
-		tcp_count(s, TCP_checksums_by_software);
 	if (len < TCP_HEADER_LEN) {
 		tcp_drop(s, TCP_drop_short);
 		return;
 	}
+	if (!s->verified)
+		tcp_count(s, TCP_checksums_by_software);
 	take_ports(flow, segment);
 	uint32_t hash;
 	struct tcp_conn *c = tcp_conn_find(s, flow, &hash);
