@@ -19,6 +19,7 @@ SERVICE_TEST = TESTS / "test_service.py"
 GO_AT_LEAST = (1, 25)
 TIMEOUT_S = 25 * 60
 PCI_TIMEOUT_S = 45 * 60
+FLEET_TIMEOUT_S = 60 * 60
 MESH_TIMEOUT_S = 60 * 60  # the first time, when istiod is built
 ATTACKS_TIMEOUT_S = 90 * 60
 STARTED = ["ctrl/shuntd", "tools/shuntctl", "tools/shunt-xds/shunt-xds"]  # by the attacks, of ours
@@ -156,7 +157,8 @@ def fleet(only):
     if not build("build"):
         return Counts(failed=1)
     with Stage("tests with routers"):
-        return pytest(ROOT / "build" / "fleet.xml", ["--fleet", "-s", FLEET_TEST, *(["-k", only[0]] if only else [])])
+        return counted(ROOT / "build" / "fleet.xml", ["-rs", "--fleet", "-s", FLEET_TEST,
+                                                      *(["-k", only[0]] if only else [])], TESTS, {}, FLEET_TIMEOUT_S)
 
 
 def mesh(only):
