@@ -171,6 +171,15 @@ def test_ahc_02_a_path_that_answers_503_is_unhealthy_at_once_and_connections_are
     assert world.row(1)["requests"] == 0
 
 
+def test_ahc_02_a_check_that_is_to_keep_no_connection_has_one_of_its_own_each_time(make):
+    world = make("http", check(reuse_connection=False, http_health_check={"path": "/healthz"}), 200)
+    wait_until(lambda: world.n_checks(0) > 10, LIMIT_S, "some checks")
+    told = world.backends[0].output()
+    assert told.count("connection\n") >= told.count("check ") > 10
+    assert world.is_so(0, "UNKNOWN", "passed"), world.row(0)
+    assert world.bed.run_h2load(requests=100, clients=1, streams=10, path="/").succeeded == 100
+
+
 def test_ahc_01_of_two_workers_one_checks_for_both(make):
     world = make("http", check(http_health_check={"path": "/healthz", "host": "health.test"}), 200, workers=(0, 1))
     world.wait_for(0, "UNKNOWN", "passed")
