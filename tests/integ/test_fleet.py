@@ -102,7 +102,7 @@ def rolling_restart(fleet, rounds=1):
             time.sleep(1)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("router, speakers", [(Bird, (Bird, Bird)), pytest.param(Frr, (Bird, Frr), marks=with_frr)],
                          ids=["bird", "frr"])
 def test_fl_41_43_hosts_are_restarted_one_after_the_other_and_no_call_fails(make_fleet, router, speakers):
@@ -136,7 +136,7 @@ def lost_is_what_was_there(flows, host, before):
     return kept
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_fl_40_42_a_host_that_is_killed_costs_its_own_connections_alone(make_fleet):
     """By IPv4 and IPv6 (FL-136)."""
     fleet = make_fleet()
@@ -281,7 +281,7 @@ def test_fl_73_more_and_fewer_hosts_under_full_load_cut_what_is_hashed_elsewhere
 
 
 @whole
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("speaker", [Bird, Frr, Exabgp])
 def test_fl_40_who_drains_is_withdrawn_before_clients_are_refused(make_fleet, speaker):
     fleet = make_fleet((Bird, speaker), settings="lame_duck_s: 5\ndrain_s: 2")
@@ -297,7 +297,7 @@ def test_fl_40_who_drains_is_withdrawn_before_clients_are_refused(make_fleet, sp
 
 
 @whole
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("resilient", [False, True])
 def test_fl_42_a_link_that_goes_down_costs_its_own_connections_alone(make_fleet, resilient):
     fleet = make_fleet(resilient=resilient)
@@ -313,7 +313,7 @@ def test_fl_42_a_link_that_goes_down_costs_its_own_connections_alone(make_fleet,
 
 
 @whole
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("vip", VIPS)
 @pytest.mark.parametrize("resilient", [False, True])
 def test_fl_43_more_and_fewer_hosts_cut_what_is_hashed_elsewhere(make_fleet, resilient, vip):

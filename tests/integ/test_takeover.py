@@ -101,7 +101,7 @@ def test_takeovers_in_a_row_lose_nothing(takeover_world):
     print(f"gap in ms: p50 {p50}, p99 {p99}, max {gaps[-1]}, of {len(gaps)}")
 
 
-@pytest.mark.timeout(120 + 60 * N_CRASHES)
+@pytest.mark.timeout(300 + 60 * N_CRASHES)
 def test_newer_processes_that_come_to_nothing_change_nothing(takeover_world):
     """FL-01, FL-08: a bad configuration, a crash at the start, and one at each stage."""
     bed = takeover_world.bed
@@ -198,7 +198,7 @@ def test_a_stream_that_outlives_the_drain_hears_goaway_and_is_cut_at_its_end(mak
                          for kind in ("GOAWAY", "DATA"))
     after_s = data_s[-1] - goaways_s[0]
     print(f"cut {after_s:.1f} s behind GOAWAY")
-    assert after_s > 0.9 * drain_s and "processed=0" in told, told
+    assert after_s > 0.8 * drain_s and "processed=0" in told, told
 
 
 @pytest.mark.ends_daemon
