@@ -230,6 +230,14 @@ class CardWorld(GuestWorld):
         counts = {c["counter"]["name"]: c["counter"]["packets"] for c in rules if "counter" in c}
         return counts["full"], counts["longer"]
 
+    def carry_full_frames(self):
+        """A load that none of fails, with full frames and none that are longer."""
+        self.count_frames()
+        report = self.load()
+        assert report.perfect, report
+        full, longer = self.frames()
+        assert full > 0 and longer == 0
+
     def ping(self, size, ip=VIP):
         """Whether an echo comes back, in an IP packet of this size that may not be fragmented."""
         argv = ["ping", "-M", "do", "-c", "1", "-w", "20", "-s", str(size - IP_AND_ICMP_LEN), ip]
