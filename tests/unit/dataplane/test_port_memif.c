@@ -96,13 +96,6 @@ static void close_server(void)
 	eal_settle();
 }
 
-static void open_client(void)
-{
-	client = open_port(name(GOOD), false, NULL);
-	assert_string_equal(err.text, "");
-	queue = port_queue_of(client, 0);
-}
-
 // Until that happens; the worker lets go and begins again meanwhile. The clock stands, or goes by
 // a fifth of a second a look.
 static void expect(enum port_event event, bool goes)
@@ -116,6 +109,24 @@ static void expect(enum port_event event, bool goes)
 		is = port_watch(client, now);
 	}
 	assert_int_equal(is, event);
+}
+
+// The first look tells of a link that is not up yet, too, if it comes before EAL's own thread has
+// let the client in.
+static void expect_link(enum port_state state)
+{
+	do {
+		expect(PORT_EVENT_LINK, false);
+	} while (state == PORT_UP && port_status(client)->state == PORT_DOWN);
+	assert_int_equal(port_status(client)->state, state);
+}
+
+static void open_client(void)
+{
+	client = open_port(name(GOOD), false, NULL);
+	assert_string_equal(err.text, "");
+	queue = port_queue_of(client, 0);
+	expect_link(PORT_UP);
 }
 
 static void expect_frames_pass(void)
@@ -136,12 +147,10 @@ static void fl_118_a_client_is_opened_anew_when_its_server_is_back(void **state)
 {
 	uint8_t mac[6];
 	open_client();
-	expect(PORT_EVENT_LINK, false);
 	memcpy(mac, port_mac(client), sizeof(mac));
 	expect_frames_pass();
 	close_server();
-	expect(PORT_EVENT_LINK, false);
-	assert_int_equal(port_status(client)->state, PORT_DOWN);
+	expect_link(PORT_DOWN);
 	assert_int_equal(port_watch(client, now + S / 2 - 1), PORT_EVENT_NONE);
 	now += S / 2;
 	expect(PORT_EVENT_LOST, false);
@@ -183,7 +192,6 @@ static void expect_mapped(unsigned n)
 static void fl_123_what_a_worker_may_be_reading_stays_when_the_peer_has_gone(void **state)
 {
 	open_client();
-	expect(PORT_EVENT_LINK, false);
 	unsigned both = n_mapped();
 	assert_true(both > 0);
 	lb_slot_reader_start();
@@ -215,9 +223,8 @@ static void fl_118_one_that_is_slow_to_connect_is_not_missed_before_its_time(voi
 static void fl_118_one_that_is_not_let_in_when_its_server_is_back_is_refused(void **state)
 {
 	open_client();
-	expect(PORT_EVENT_LINK, false);
 	close_server();
-	expect(PORT_EVENT_LINK, false);
+	expect_link(PORT_DOWN);
 	now += S / 2;
 	expect(PORT_EVENT_LOST, false);
 	server = open_port(name("role=server,secret=changed"), false, NULL);
@@ -240,7 +247,6 @@ static void fl_118_one_that_is_not_let_in_when_its_server_is_back_is_refused(voi
 static void fl_118_one_that_was_let_in_since_it_was_looked_at_is_kept(void **state)
 {
 	open_client();
-	expect(PORT_EVENT_LINK, false);
 	client->status.state = PORT_DOWN;
 	client->reset.since_ns = now;
 	assert_int_equal(port_watch(client, now + S), PORT_EVENT_LINK);
@@ -251,14 +257,13 @@ static void fl_116_one_without_its_server_stays(void **state)
 {
 	static const char why[] = "has no server that would let the newer process in";
 	open_client();
-	expect(PORT_EVENT_LINK, false);
 	assert_null(port_why_stays(client));
 	close_server();
 	for (int i = 0; !port_why_stays(client) && i < TRIES; i++)
 		usleep(1000);
 	assert_int_equal(port_status(client)->state, PORT_UP); // nobody has looked yet
 	assert_string_equal(port_why_stays(client), why);
-	expect(PORT_EVENT_LINK, false);
+	expect_link(PORT_DOWN);
 	now += S / 2;
 	expect(PORT_EVENT_LOST, false);
 	for (int i = 0; client->stopping && i < TRIES; i++) {
@@ -291,9 +296,8 @@ static void fl_119_one_that_the_server_does_not_let_in_cannot_take_a_place(void 
 		assert_non_null(strstr(err.text, why));
 		assert_int_equal(port_watch(other, now), PORT_EVENT_NONE); // it is as it was
 	}
-	usleep(200000); // in which the server sees the last one go: a client asks once
+	usleep(500000); // in which the server sees the last one go: a client asks once
 	open_client(); // nobody claims it meanwhile
-	expect(PORT_EVENT_LINK, false);
 	expect_frames_pass();
 }
 
