@@ -219,7 +219,7 @@ def chains_of_certificates_that_are_huge_are_refused(a):
 
 @row(world=WORLD, counter="tls_clients.ok", check=resident_is_bounded, seconds=(3, 20), least=1)
 def chains_of_certificates_as_large_as_they_may_be_disturb_nobody(a):
-    """TH-117: 50 KiB of them, all but one of no use, and each read at a third of a millisecond."""
+    """TH-117: 23 KiB of them, all but one of no use, and each read at a third of a millisecond."""
     shake_hands(a, tls.context(a.arguments["pki"], chain="long"), at_once=10)
 
 

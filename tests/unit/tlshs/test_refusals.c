@@ -278,7 +278,7 @@ static void th_128_bytes_cost_their_copy_until_it_is_their_turn(void **state)
 	tlshs_context_put(c);
 }
 
-static void tls_63_more_certificates_than_32_kib_are_refused(void **state)
+static void tls_63_more_certificates_than_24_kib_are_refused(void **state)
 {
 	for (uint16_t version = TLS_1_2; version <= TLS_1_3; version++) {
 		struct tlshs_context_conf conf = {.role = TLSHS_CLIENT, .ca_pem = ca.pem};
@@ -372,7 +372,7 @@ int main(void)
 		cmocka_unit_test(a_peer_that_gives_up_is_told_by_its_alert),
 		cmocka_unit_test(tls_63_a_client_hello_beyond_16_kib_is_refused),
 		cmocka_unit_test(th_128_bytes_cost_their_copy_until_it_is_their_turn),
-		cmocka_unit_test(tls_63_more_certificates_than_32_kib_are_refused),
+		cmocka_unit_test(tls_63_more_certificates_than_24_kib_are_refused),
 		cmocka_unit_test(what_is_no_tls_is_malformed),
 		cmocka_unit_test(a_handshake_can_be_stopped_from_outside_once),
 	};
