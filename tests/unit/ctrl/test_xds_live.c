@@ -14,6 +14,7 @@
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "tests/support/check.h"
+#include "tests/support/free_port.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -50,18 +51,6 @@ static uint64_t clock_ns(void)
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
-}
-
-static uint16_t free_port(void)
-{
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(a);
-	assert_true(fd >= 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&a, len), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
-	close(fd);
-	return ntohs(a.sin_port);
 }
 
 static void write_file(struct live *l, const char *name, const char *json)

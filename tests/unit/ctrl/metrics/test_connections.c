@@ -4,6 +4,7 @@
 #include "ctrl/listen_port.h"
 #include "ctrl/metrics/connections.h"
 #include "tests/support/check.h"
+#include "tests/support/free_port.h"
 #include "tests/support/rss.h"
 
 #include <event2/buffer.h>
@@ -57,17 +58,6 @@ static void on_request(struct evhttp_request *request, void *arg)
 		evbuffer_add_printf(body, "short");
 	evhttp_send_reply(request, HTTP_OK, "OK", body);
 	evbuffer_free(body);
-}
-
-static uint16_t free_port(void)
-{
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(at);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&at, len), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
-	close(fd);
-	return ntohs(at.sin_port);
 }
 
 static void open_port(struct port *p)

@@ -9,6 +9,7 @@
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "tests/support/check.h"
+#include "tests/support/free_port.h"
 #include "tests/support/rss.h"
 #include "tests/unit/ctrl/page/page_world.h"
 
@@ -54,17 +55,6 @@ static void answer(void *ctx, struct evhttp_request *request)
 static void follow(void *ctx, struct evhttp_request *request, struct connections *connections)
 {
 	page_follow(ctx, request, connections);
-}
-
-static uint16_t free_port(void)
-{
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(at);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&at, len), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
-	close(fd);
-	return ntohs(at.sin_port);
 }
 
 static int open_port(void **state, bool is_local)
