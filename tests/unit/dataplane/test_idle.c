@@ -108,21 +108,28 @@ static void empty_turns_spin_before_the_first_sleep(void **state)
 static void sleep_ends_for_commands_and_snapshots(void **state)
 {
 	struct bed *b = *state;
-	uint64_t ns = first_sleep(b);
-	assert_true(ns >= 3 * MS);
-	assert_true(ns < 500 * MS);
+	uint64_t shortest = UINT64_MAX; // another program may have the core when it is over
+	for (int i = 0; i < 20; i++) {
+		b->idle.asleep_ns = 0;
+		uint64_t ns = first_sleep(b);
+		assert_true(ns >= 3 * MS);
+		shortest = ns < shortest ? ns : shortest;
+	}
+	assert_true(shortest < 100 * MS);
 }
 
 static void frame_ends_the_sleep(void **state)
 {
 	struct bed *b = *state;
 	assert_int_equal(write(b->pipe[1], "x", 1), 1);
-	for (int i = 0; i < 100; i++) { // each at once: far below 100 whole sleeps
+	unsigned n_at_once = 0; // most of them: another program may have the core meanwhile
+	for (int i = 0; i < 100; i++) {
 		uint64_t now = clock_ns();
 		b->idle.since_ns = now - 1000 * MS;
 		idle_step(&b->idle, false, false, now, b->wheel);
+		n_at_once += clock_ns() - now < 3 * MS;
 	}
-	assert_true(clock_ns() - b->idle.asleep_ns < 300 * MS);
+	assert_true(n_at_once > 50);
 }
 
 static void a_device_that_is_another_one_wakes_by_its_own_descriptor(void **state)

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-#define PATIENCE 500 // turns of 10 ms
+#define PATIENCE 3000 // turns of 10 ms
 
 // Of net_null, members of an active-backup, as interfaces of the kernel whose links we set.
 #define IF_INDEX 1000

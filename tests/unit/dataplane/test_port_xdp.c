@@ -487,7 +487,7 @@ static void lose_what_is_on_its_way_back(bool opened)
 	port_get_ready(port);
 	pass_on_under_load(port, q);
 	port_take_back(port, now);
-	for (int i = 0; opened && !port->opened && i < 1000; i++) {
+	for (int i = 0; opened && !port->opened && i < 10000; i++) {
 		(void)port_watch(port, now += S / 100);
 		usleep(1000);
 	}
@@ -495,7 +495,7 @@ static void lose_what_is_on_its_way_back(bool opened)
 	assert_int_equal(system("ip link del xdpe"), 0);
 	assert_int_equal(port_watch(port, now), PORT_EVENT_LOST);
 	assert_int_equal(port_status(port)->n_losses, n_losses + 1);
-	for (int i = 0; has_stopgap() && i < 1000; i++) {
+	for (int i = 0; has_stopgap() && i < 10000; i++) {
 		take_a_turn(q);
 		(void)port_watch(port, now += S / 1000);
 		usleep(1000);
@@ -503,7 +503,7 @@ static void lose_what_is_on_its_way_back(bool opened)
 	assert_false(has_stopgap() || port_queue_is_live(q));
 	assert_int_equal(system(MAKE_XDPE), 0);
 	enum port_event event = PORT_EVENT_NONE;
-	for (int i = 0; event != PORT_EVENT_BACK && i < 1000; i++) {
+	for (int i = 0; event != PORT_EVENT_BACK && i < 10000; i++) {
 		event = port_watch(port, now += S / 10);
 		usleep(1000);
 	}
@@ -662,7 +662,7 @@ static void a_stand_in_that_is_never_empty_is_left_all_the_same(void **state)
 	port_get_ready(port);
 	pass_on_under_load(port, q);
 	port_take_back(port, now);
-	for (int i = 0; !port->opened && i < 1000; i++) {
+	for (int i = 0; !port->opened && i < 10000; i++) {
 		take_a_turn(q);
 		(void)port_watch(port, now += S / 100);
 		usleep(1000);

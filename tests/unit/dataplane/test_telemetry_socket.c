@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define WAIT_MS 5000
+#define WAIT_MS 30000
 
 static char folder[] = "/tmp/shunt-telemetry-XXXXXX";
 static char path[80];

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define S NS_PER_SECOND
-#define BOUND_NS (10 * S) // of one wait
+#define BOUND_NS (30 * S) // of one wait
 #define TIMEOUT_MS 60
 #define TRIES 3
 

@@ -29,7 +29,7 @@ void *__wrap_calloc(size_t n, size_t size)
 
 #define ANSWER_LEN (4u << 20) // more than a socket holds
 #define WHILE_MS 500 // for what fits to be written
-#define MOST_S 5
+#define MOST_S 20
 
 static unsigned n_open;
 static bool starves_when_opened, is_starved, answers_at_length;

@@ -20,7 +20,7 @@
 #define PATIENCE_MS 30000
 #define LARGE (8u << 20) // more than sockets hold
 #define WHILE_MS 500 // for what fits to be written
-#define MOST_S 8 // TCP would give the peer 20
+#define MOST_S 15 // TCP would give the peer 20
 
 static struct rpc_server *server;
 static struct rpc_call *asked; // the newest; NULL = it is over

@@ -152,7 +152,7 @@ static void a_reset_ends_one_whoever_reads_the_error(void **state)
 	shutdown(second.server, SHUT_RDWR); // as libgrpc does, whose client goes on sending
 	close(second.server);
 	(void)!send(second.client, "x", 1, MSG_NOSIGNAL);
-	for (int i = 0; i < 1000 && counts.n_open > 1; i++) {
+	for (int i = 0; i < 10000 && counts.n_open > 1; i++) {
 		turn();
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
@@ -174,7 +174,7 @@ static void a_client_that_closes_its_side_has_ended_it(void **state)
 	struct pair p = connect_one();
 	turn();
 	shutdown(p.client, SHUT_WR);
-	for (int i = 0; i < 1000 && counts.n_open; i++) {
+	for (int i = 0; i < 10000 && counts.n_open; i++) {
 		turn();
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}

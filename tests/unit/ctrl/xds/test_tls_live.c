@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define S NS_PER_SECOND
-#define BOUND_NS (20 * S)
+#define BOUND_NS (30 * S)
 
 static const char *server_path;
 static char root[] = "/tmp/shunt-tls-XXXXXX"; // of the tests' folders

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #define S NS_PER_SECOND
-#define BOUND_NS (20 * S)
+#define BOUND_NS (30 * S)
 
 typedef Envoy__Service__LoadStats__V3__LoadStatsRequest Request;
 
