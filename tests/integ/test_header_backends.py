@@ -147,7 +147,7 @@ H2, H1 = "--http2-prior-knowledge", "--http1.1"
 @pytest.mark.parametrize("version", ("V1", "V2"))
 def test_pp_20_backends_are_told_whose_connection_it_is(world, version, port):
     """Of either family and protocol, with a client's own header and without."""
-    local = 40001
+    local = 20001
     for family in (4, 6):
         world.set(headed(version), port, family=family)
         if not world.bed.daemon:
@@ -160,8 +160,8 @@ def test_pp_20_backends_are_told_whose_connection_it_is(world, version, port):
                 seen = world.ask(protocol, "--local-port", local, url=url)
                 assert (seen["x-from"], seen["x-to"]) == (f"{client}:{local}", f"{front}:{PORT}"), seen
     # The header that the client sends names its own addresses: what it says counts, not what we see.
-    seen = world.ask(H2, "--haproxy-protocol", "--local-port", 42000, url=f"http://{VIP}:{BEHIND}")
-    assert (seen["x-from"], seen["x-to"]) == (f"{CLIENT[4]}:42000", f"{VIP}:{BEHIND}"), seen
+    seen = world.ask(H2, "--haproxy-protocol", "--local-port", 22000, url=f"http://{VIP}:{BEHIND}")
+    assert (seen["x-from"], seen["x-to"]) == (f"{CLIENT[4]}:22000", f"{VIP}:{BEHIND}"), seen
 
 
 def test_pp_20_who_is_in_front_of_the_frontend_is_passed_over(world):
@@ -181,8 +181,8 @@ def test_pp_13_each_of_many_clients_has_its_own_connection_until_it_goes(world):
     """nginx numbers its connections."""
     world.set(headed("V2"), NGINX_PORT)
     world.start()
-    seen = [world.ask(H2, "--local-port", 43000 + i) for i in range(20)]
-    assert [answer["x-from"] for answer in seen] == [f"{CLIENT[4]}:{43000 + i}" for i in range(20)]
+    seen = [world.ask(H2, "--local-port", 23000 + i) for i in range(20)]
+    assert [answer["x-from"] for answer in seen] == [f"{CLIENT[4]}:{23000 + i}" for i in range(20)]
     assert len({answer["x-connection"] for answer in seen}) == 20
     wait_until(lambda: world.row()["connections"] == 1, LIMIT_S, "the clients' connections gone")
     report = world.bed.run_h2load(path="/", requests=4000, clients=8, streams=4)
@@ -197,8 +197,8 @@ def test_pp_15_the_header_is_sent_behind_an_http_proxy(world):
     process = start_tinyproxy(world.bed, proxy)
     world.set(wrapped(headed("V2", added_tlvs=TLVS)), HAPROXY_PORT, metadata=by_proxy(proxy))
     world.start()
-    seen = world.ask(H2, "--local-port", 44001)
-    assert (seen["x-from"], seen["x-authority"]) == (f"{CLIENT[4]}:44001", AUTHORITY), seen
+    seen = world.ask(H2, "--local-port", 24001)
+    assert (seen["x-from"], seen["x-authority"]) == (f"{CLIENT[4]}:24001", AUTHORITY), seen
     wait_until(lambda: opened(process) >= 2, LIMIT_S, "ways of ours and of the client's")
 
 
@@ -222,8 +222,8 @@ def test_pp_20_tls_begins_behind_the_header(lab, tmp_path):
     for i in range(5):
         done = world.bed.lab.exec("client", [
             "curl", "-sS", "--http2", "--max-time", "20", "--cacert", world.pki.folder / "ca.pem", "-D", "-",
-            "--local-port", str(45001 + i), f"https://{VIP}:{PORT}/tls/"])
-        assert f"x-from: {CLIENT[4]}:{45001 + i}" in done.stdout and AUTHORITY in done.stdout, done.stdout
+            "--local-port", str(25001 + i), f"https://{VIP}:{PORT}/tls/"])
+        assert f"x-from: {CLIENT[4]}:{25001 + i}" in done.stdout and AUTHORITY in done.stdout, done.stdout
     assert world.cluster_shown()["tls"] == "mtls"
     row = next(r for r in world.bed.show("endpoints") if r["endpoint"] == f"{BACKEND}:{TLS_PORT}")
     assert row["health_check"] == "passed", row
@@ -280,18 +280,18 @@ def test_pp_14_headers_are_envoys_byte_by_byte(world, version):
         "path": "/", "host": "a", "codec_client_type": "HTTP2"}})
     envoy = (envoy_proxy.ADDRESS, envoy_proxy.PORT)
     url = f"http://{envoy[0]}:{envoy[1]}"
-    seen = world.ask(H2, "--local-port", 46001, url=url, ns="oracle")
-    assert seen["x-from"] == "127.0.0.1:46001"
+    seen = world.ask(H2, "--local-port", 26001, url=url, ns="oracle")
+    assert seen["x-from"] == "127.0.0.1:26001"
     wait_until(lambda: len(headers()) >= 2, LIMIT_S, "a check and a client of Envoy's")
     n_envoys = len(headers())
     world.set(headed(version, added_tlvs=tlvs), RELAY_PORT, health_checks=[check])
     world.start()
-    assert world.ask(H2, "--local-port", 46002)["x-from"] == f"{CLIENT[4]}:46002"
+    assert world.ask(H2, "--local-port", 26002)["x-from"] == f"{CLIENT[4]}:26002"
     theirs, ours = headers()[:n_envoys], headers()[n_envoys:]
-    expected = header_of(version, ("127.0.0.1", 46001), envoy)
+    expected = header_of(version, ("127.0.0.1", 26001), envoy)
     assert theirs.count(expected) == 1 and all(
         is_nobodys(version, h, "10.83.0.1") for h in theirs if h != expected), theirs
-    expected = header_of(version, (CLIENT[4], 46002), (VIP, PORT))
+    expected = header_of(version, (CLIENT[4], 26002), (VIP, PORT))
     assert ours.count(expected) == 1 and len(ours) >= 3 and all(
         h == expected or is_nobodys(version, h, "10.82.255.254") or is_nobodys(version, h, "10.83.0.1")
         for h in ours), ours
