@@ -79,7 +79,10 @@ class ShuntOnMemif(Subject):
         return load_agent.argv("run", *load_agent.memif_words(self.lab), "--check", "same", "-p",
                                path(self.n_routes), "--mtu", str(self.mtu), *map(str, words), core=cores()[1])
 
-    def _run(self, *words, priority=first):
+    def _run(self, *words, priority=None):
+        """With TLS the load does not go before others: the threads that make the handshakes, of which all come first,
+        share its core (_run_beside_others)."""
+        priority = priority or (together if self.way.front or self.way.back else first)
         before = self._state()
         report = report_of(self.lab.exec("lb", priority(*self._shunt_load(*words)), timeout=RUN_TIMEOUT_S, check=False))
         cpu, busy, idle, requests = (b - a for a, b in zip(before, self._state()))
@@ -117,7 +120,7 @@ class ShuntOnMemif(Subject):
         """Nobody goes before others on its core: who does so and polls is held off it for 50 ms of each second, and
         whoever has to share it, as handshake threads do, gets no more than these."""
         prefer(self.bed.daemon.pid, WORKER, wanted=False)
-        sample = self._run(*words, priority=lambda *argv: argv)
+        sample = self._run(*words, priority=together)
         prefer(self.bed.daemon.pid, WORKER)
         return sample
 
@@ -207,6 +210,11 @@ class PollingBed(Testbed):
     def config_text(self):
         text = super().config_text().replace("idle: backoff", "idle: poll")
         return text.replace("workers: [1]", f"workers: [{cores()[0]}]")
+
+
+def together(*argv):
+    """With the others on its core, as first() is before them."""
+    return argv
 
 
 def routes_of_echo(n_routes):
