@@ -16,7 +16,7 @@ from testbed import EXAMPLE, URL, VIP
 from world import WEB_BACKENDS, World
 
 WHO = "/who"  # each web backend answers it with its own name
-REQUEST_TIMEOUT = "5s"
+REQUEST_TIMEOUT = "20s"
 TLS_PORT = 8443
 TLS_URL = f"https://{VIP}:{TLS_PORT}"
 

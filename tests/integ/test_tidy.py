@@ -16,6 +16,9 @@ from lab import leftovers, sweep, wait_until
 from testbed import ROOT
 
 DEMO = ROOT / "tools" / "demo"
+TAKES_S, ENDS_S = 280, 60  # bounds of a demo and of its end
+
+pytestmark = pytest.mark.timeout(2 * TAKES_S)
 
 
 def huge_pages():
@@ -33,7 +36,7 @@ def label_of(demo):
 
 
 def assert_nothing_left(demo):
-    done = subprocess.run(["pgrep", "-a", "-f", f"/run/shunt-lab/{label_of(demo)}"], timeout=10,
+    done = subprocess.run(["pgrep", "-a", "-f", f"/run/shunt-lab/{label_of(demo)}"], timeout=ENDS_S,
                           capture_output=True, text=True, check=False)
     assert leftovers(label_of(demo)) == [] and done.stdout == ""
 
@@ -41,7 +44,7 @@ def assert_nothing_left(demo):
 def test_demo_checks_itself_and_leaves_nothing():
     before = huge_pages()
     demo = start_demo()
-    output, _ = demo.communicate(timeout=140)
+    output, _ = demo.communicate(timeout=TAKES_S)
     assert demo.returncode == 0, output
     assert_nothing_left(demo)
     assert huge_pages() == before
@@ -50,10 +53,10 @@ def test_demo_checks_itself_and_leaves_nothing():
 @pytest.mark.parametrize("number", (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL))
 def test_interrupted_demo_leaves_nothing(number):
     demo = start_demo()
-    wait_until(lambda: leftovers(label_of(demo)), 30, "the demo's namespaces")
+    wait_until(lambda: leftovers(label_of(demo)), ENDS_S, "the demo's namespaces")
     time.sleep(1.5)
     os.kill(demo.pid, number)
-    output, _ = demo.communicate(timeout=30)
+    output, _ = demo.communicate(timeout=ENDS_S)
     assert demo.returncode != 0, output
     if number == signal.SIGKILL:
         sweep()  # as the next run does
@@ -64,13 +67,13 @@ def test_stop_removes_what_a_killed_demo_left():
     demo = start_demo("--keep")
     killed = f"{label_of(demo)}-0"
     try:
-        wait_until(lambda: (pathlib.Path("/run/shunt-lab") / killed / "shuntd.log").exists(), 30,
+        wait_until(lambda: (pathlib.Path("/run/shunt-lab") / killed / "shuntd.log").exists(), ENDS_S,
                    "a daemon, which is on no leash")
         (pathlib.Path("/run/shunt-lab") / killed / "kept").touch()  # else the next run's sweep may come first
     finally:
         demo.kill()
-        demo.communicate(timeout=30)
-        done = subprocess.run([DEMO, "--stop", killed], capture_output=True, text=True, timeout=30,
+        demo.communicate(timeout=ENDS_S)
+        done = subprocess.run([DEMO, "--stop", killed], capture_output=True, text=True, timeout=ENDS_S,
                               check=False)
     assert done.returncode == 0 and f"{killed} is gone" in done.stdout, done
     assert_nothing_left(demo)
@@ -115,20 +118,20 @@ def test_interrupted_demo_says_truly_what_is_left(at_step, monkeypatch, capsys):
 
 def test_two_demos_run_at_once():
     for demo in (start_demo(), start_demo()):
-        output, _ = demo.communicate(timeout=140)
+        output, _ = demo.communicate(timeout=TAKES_S)
         assert demo.returncode == 0, output
 
 
 def test_kept_demo_stays_until_it_is_stopped():
     demo = start_demo("--keep")
-    output, _ = demo.communicate(timeout=140)
+    output, _ = demo.communicate(timeout=TAKES_S)
     assert demo.returncode == 0, output
     kept = f"{label_of(demo)}-0"
     try:
         sweep()
         assert f"{kept}-lb" in leftovers(kept)
         info = re.search(r"(\S*shuntctl --socket \S+) show", output)[1].split()
-        subprocess.run([*info, "show", "info"], check=True, timeout=10, stdout=subprocess.DEVNULL)
+        subprocess.run([*info, "show", "info"], check=True, timeout=ENDS_S, stdout=subprocess.DEVNULL)
     finally:
-        subprocess.run([DEMO, "--stop", kept], check=True, timeout=30)
+        subprocess.run([DEMO, "--stop", kept], check=True, timeout=ENDS_S)
     assert_nothing_left(demo)
