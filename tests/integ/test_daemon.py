@@ -19,6 +19,8 @@ GOOD = (EXAMPLE / "shunt.yaml").read_text()
 GOOD_FRONTEND = next(line + "\n" for line in GOOD.splitlines() if "target: web}" in line)
 MAX_FRONTENDS = 4096
 FIRST_PORT = 10000
+TAKES_S = 20  # bounds, not what is measured; less than a whole drain
+LONG_S = 50.0  # of streams that are cut
 # (what is replaced, by what, words that the complaint must have)
 MISTAKES = (
     ("idle: backoff", "idle: sometimes", ("idle", "sometimes")),
@@ -44,7 +46,7 @@ MISTAKES = (
 
 def check(path, **env):
     return subprocess.run([SHUNTD, "-c", path, "--check"], capture_output=True, text=True,
-                          timeout=20, check=False,
+                          timeout=60, check=False,
                           env={"GRPC_XDS_BOOTSTRAP": str(EXAMPLE / "bootstrap.json"), **env})
 
 
@@ -119,16 +121,14 @@ def test_check_without_any_bootstrap_says_so(tmp_path):
 def test_a_signal_to_stop_lets_streams_finish_then_exits_0(make_world, number):
     bed = make_world().start().bed
     calls = bed.start_calls("held", "held_streams", streams=4, seconds=3.0)
-    wait_until(lambda: "ready" in calls.output(), 10, "open streams")
+    wait_until(lambda: "ready" in calls.output(), TAKES_S, "open streams")
     time.sleep(1)
-    asked = time.monotonic()
     bed.daemon.signal(number)
     for harmless in HARMLESS:  # while it drains
         bed.daemon.signal(harmless)
     streams = bed.calls_result(calls)
     assert all(s["complete"] and s["code"] == 0 for s in streams), streams
-    assert bed.daemon.wait(5) == 0, bed.daemon.output()
-    assert time.monotonic() - asked < 8
+    assert bed.daemon.wait(TAKES_S) == 0, bed.daemon.output()  # and not drain_s later
     assert not bed.stats_socket.exists()
     assert 'msg="stopped" requests_cut=0' in bed.daemon.output(), bed.daemon.output()
     assert "second signal" not in bed.daemon.output()
@@ -137,11 +137,11 @@ def test_a_signal_to_stop_lets_streams_finish_then_exits_0(make_world, number):
 def test_signals_that_are_not_to_stop_cut_nobody(make_world):
     bed = make_world().start().bed
     calls = bed.start_calls("held", "held_streams", streams=4, seconds=3.0)
-    wait_until(lambda: "ready" in calls.output(), 10, "open streams")
+    wait_until(lambda: "ready" in calls.output(), TAKES_S, "open streams")
     for number in HARMLESS:
         bed.daemon.signal(number)
     said = ("nothing to do", "reopened", "name=SIGUSR2")
-    wait_until(lambda: all(text in bed.daemon.output() for text in said), 5, "a line for each")
+    wait_until(lambda: all(text in bed.daemon.output() for text in said), TAKES_S, "a line for each")
     assert all(s["complete"] and s["code"] == 0 for s in bed.calls_result(calls))
     assert bed.daemon.alive()
 
@@ -155,19 +155,17 @@ def test_sighup_takes_what_it_can_and_names_the_rest(make_world):
     def reload(text, *said):
         path.write_text(text)
         bed.daemon.signal(signal.SIGHUP)
-        wait_until(lambda: all(words in bed.daemon.output() for words in said), 5, str(said))
+        wait_until(lambda: all(words in bed.daemon.output() for words in said), TAKES_S, str(said))
     reload(good.replace("target: web", "target: other").replace("frontends:", "frontends: 7\nx:"),
            "reload refused", f"{path}:", "frontends")
     reload(good.replace("target: web", "target: other") + "drain_s: 1\n",
            'needs_restart="frontends[0].target"', "drain_s=1")
     assert bed.show("info")["frontends"][0]["target"] == "web"
     assert bed.run_h2load(requests=200).perfect
-    calls = bed.start_calls("held", "held_streams", streams=1, seconds=20.0)
-    wait_until(lambda: "ready" in calls.output(), 10, "open streams")
-    asked = time.monotonic()
+    calls = bed.start_calls("held", "held_streams", streams=1, seconds=LONG_S)
+    wait_until(lambda: "ready" in calls.output(), TAKES_S, "open streams")
     bed.daemon.popen.terminate()
-    assert bed.daemon.wait(6) == 0, bed.daemon.output()
-    assert time.monotonic() - asked < 5  # and not 30
+    assert bed.daemon.wait(TAKES_S) == 0, bed.daemon.output()  # and not 30
     bed.calls_result(calls)
 
 
@@ -176,8 +174,8 @@ def test_sigusr1_opens_the_log_again(make_world):
     moved = bed.lab.dir / "moved.log"
     bed.daemon.log_path.rename(moved)
     bed.daemon.signal(signal.SIGUSR1)
-    wait_until(bed.daemon.log_path.exists, 5, "a new log")
-    wait_until(lambda: "reopened" in bed.daemon.output(), 5, "a line in it")
+    wait_until(bed.daemon.log_path.exists, TAKES_S, "a new log")
+    wait_until(lambda: "reopened" in bed.daemon.output(), TAKES_S, "a line in it")
     assert "ready" in moved.read_text() and "ready" not in bed.daemon.output()
 
 
@@ -189,12 +187,12 @@ def test_signals_at_the_start_are_kept_until_it_runs(make_world):
     def is_deaf():  # to SIGHUP, bit 0
         text = Path(f"/proc/{daemon.pid}/status").read_text(encoding="ascii")
         return int(text.split("SigBlk:")[1].split()[0], 16) & 1
-    wait_until(is_deaf, 5, "shuntd's main()")
+    wait_until(is_deaf, TAKES_S, "shuntd's main()")
     for number in HARMLESS:
         daemon.signal(number)
     bed.wait_for_daemon()
     said = ("nothing to do", "reopened", "name=SIGUSR2")
-    wait_until(lambda: all(text in daemon.output() for text in said), 5, "a line for each")
+    wait_until(lambda: all(text in daemon.output() for text in said), TAKES_S, "a line for each")
     assert bed.run_h2load(requests=200).perfect
 
 
@@ -215,11 +213,10 @@ def test_sigterm_ends_streams_at_the_deadline(make_world):
     config = world.bed.config_text
     world.bed.config_text = lambda: config() + "drain_s: 1\n"
     bed = world.start().bed
-    calls = bed.start_calls("held", "held_streams", streams=4, seconds=20.0)
-    wait_until(lambda: "ready" in calls.output(), 10, "open streams")
-    time.sleep(0.5)
+    calls = bed.start_calls("held", "held_streams", streams=4, seconds=LONG_S)
+    wait_until(lambda: "ready" in calls.output(), TAKES_S, "open streams")
     bed.daemon.popen.terminate()
-    assert bed.daemon.wait(5) == 0, bed.daemon.output()
+    assert bed.daemon.wait(TAKES_S) == 0, bed.daemon.output()
     assert all(not s["complete"] and s["code"] != 0 for s in bed.calls_result(calls))
     assert 'msg="stopped" requests_cut=4' in bed.daemon.output(), bed.daemon.output()
 
@@ -228,11 +225,10 @@ def test_sigterm_ends_streams_at_the_deadline(make_world):
 def test_sigterm_under_load_loses_no_request_already_taken(make_world):
     """TH-76: h2load opens no second connection: what GOAWAY leaves unasked counts as not started."""
     bed = make_world().start().bed
-    load = bed.start_h2load("load", seconds=4, clients=8, streams=8)
-    time.sleep(2)
+    load = bed.start_h2load("load", seconds=12, clients=8, streams=8)
+    wait_until(lambda: bed.show("info")["requests"] > 1000, START_TIMEOUT_S, "a load")
     bed.daemon.popen.terminate()
-    assert bed.daemon.wait(10) == 0, bed.daemon.output()
-    load.wait(20)
+    assert bed.daemon.wait(TAKES_S) == 0, bed.daemon.output()
     report = bed.h2load_report(load)
     assert report.failed == report.errored and report.succeeded > 1000, (report, VIP)
 

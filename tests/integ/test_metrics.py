@@ -13,6 +13,7 @@ import resources
 from lab import wait_until
 from lab_fixtures import check_end
 from scale_world import ScaleWorld
+from testbed import EXIT_TIMEOUT_S
 from world import ROUTES
 
 ADDRESS = "127.0.0.1:9464"
@@ -110,18 +111,18 @@ def test_ops_270_virtual_hosts_are_counted_if_asked_for(make_world):
     assert by_vhost(bed)["all"][("requests_total",)] == 4050
     world.set_routes(resources.route_config(
         ROUTES, resources.virtual_host("new", ["*"], resources.route("/", "blue"))))
-    wait_until(lambda: list(by_vhost(bed)) == ["new"], 10, "the virtual host's new name")
+    wait_until(lambda: list(by_vhost(bed)) == ["new"], 30, "the virtual host's new name")
     assert bed.run_h2load(requests=100).perfect
     assert by_vhost(bed)["new"][("requests_total",)] == 100
     done = subprocess.run(["promtool", "check", "metrics"], input=fetch(bed), capture_output=True, text=True,
-                          timeout=30, check=False)
+                          timeout=60, check=False)
     assert done.returncode == 0 and not done.stdout and not done.stderr, done
 
 
 def test_ops_10_promtool_finds_nothing_in_either_form(metered):
     text = fetch(metered.bed)
     done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True,
-                          timeout=30, check=False)
+                          timeout=60, check=False)
     assert done.returncode == 0 and not done.stdout and not done.stderr, done
     assert fetch(metered.bed, head=True).strip() == "200 text/plain; version=0.0.4; charset=utf-8"
     assert OPEN_METRICS in fetch(metered.bed, accept=OPEN_METRICS, head=True)
@@ -178,7 +179,7 @@ time.sleep(60)
 def start_hog(bed, kind, n):
     """Holds n connections; one that `asks` reads no answer."""
     hog = bed.lab.start("lb", kind, ["/usr/bin/python3", "-c", HOG, kind, n, ADDRESS])
-    wait_until(lambda: "ready" in hog.output(), 10, "the hog's connections")
+    wait_until(lambda: "ready" in hog.output(), 30, "the hog's connections")
     return hog
 
 
@@ -229,12 +230,12 @@ def test_ops_14_readers_that_take_nothing_cost_little_and_stop_nobody(lab):
         assert len(text) < 16 << 20
         before = bed.daemon.status_kib("VmRSS")
         hog = start_hog(bed, "asks", 4)
-        wait_until(lambda: "503" in fetch(bed, head=True), 10, "four answers under way")
+        wait_until(lambda: "503" in fetch(bed, head=True), 30, "four answers under way")
         assert world.ask_all(1).perfect
         assert bed.shuntctl("show", "info")
         assert bed.daemon.status_kib("VmRSS") - before < 16 << 10
         hog.kill()
-        wait_until(lambda: "200" in fetch(bed, head=True), 10, "an answer again")
+        wait_until(lambda: "200" in fetch(bed, head=True), 30, "an answer again")
         give_up(bed, 100)
         before = bed.daemon.status_kib("VmRSS")
         give_up(bed, 800)  # each with a header of 7 kB
@@ -271,13 +272,15 @@ def test_ops_231_a_scrape_of_many_clusters_is_bounded_in_bytes_and_memory(lab):
 
 def test_ops_14_connections_are_bounded_and_those_that_end_make_room(metered):
     bed = metered.bed
+    before = len(os.listdir(f"/proc/{bed.daemon.pid}/fd"))
     hog = start_hog(bed, "idle", 45)  # what is not accepted waits in the kernel
     descriptors = f"/proc/{bed.daemon.pid}/fd"
-    time.sleep(0.5)
+    wait_until(lambda: len(os.listdir(descriptors)) >= before + 30, 30, "as many as it takes")
+    time.sleep(0.5)  # no more
     held = len(os.listdir(descriptors))
     hog.kill()
     assert fetch(bed, "/ready") == "ready\n"
-    wait_until(lambda: len(os.listdir(descriptors)) <= held - 30, 10, "their descriptors back")
+    wait_until(lambda: len(os.listdir(descriptors)) <= held - 30, 30, "their descriptors back")
     assert held - len(os.listdir(descriptors)) <= 32
 
 
@@ -294,7 +297,7 @@ def test_ops_16_what_is_sent_behind_a_request_takes_no_memory(metered):
 @pytest.mark.parametrize("path", ("/", "/metrics", "/ready", "/nosuch"))
 def test_ops_174_other_methods_are_refused_with_those_that_are_not(metered, path):
     for more in (("-X", "POST"), ("-X", "DELETE"), ("-d", "a=b"), ("-T", "/etc/hostname")):
-        argv = ["curl", "-s", "-D-", "--max-time", "5", *more, f"http://{ADDRESS}{path}"]
+        argv = ["curl", "-s", "-D-", "--max-time", "20", *more, f"http://{ADDRESS}{path}"]
         answer = metered.bed.lab.exec("lb", argv).stdout
         final = answer.rpartition("HTTP/1.1 ")[2]  # behind "100 Continue"
         assert final.startswith("405 ") and "Allow: GET, HEAD" in final, answer
@@ -307,24 +310,25 @@ def test_ops_17_who_loses_its_listener_is_not_ready_until_it_is_back(make_world)
     metered.start()
     assert fetch(bed, "/ready", head=True).startswith("200")
     metered.folder.remove(resources.listener("web", ROUTES))
-    wait_until(lambda: fetch(bed, "/ready", head=True).startswith("503"), 10, "not ready")
+    wait_until(lambda: fetch(bed, "/ready", head=True).startswith("503"), 30, "not ready")
     assert value(samples(fetch(bed)), "shunt_ready") == 0
     metered.set_weights(75, 25)
-    wait_until(lambda: fetch(bed, "/ready", head=True).startswith("200"), 10, "ready again")
+    wait_until(lambda: fetch(bed, "/ready", head=True).startswith("200"), 30, "ready again")
 
 
 @pytest.mark.ends_daemon
 def test_ops_20_a_lame_duck_takes_clients_while_probes_hear_no(make_world):
+    duck_s = 8
     world = make_world()
     bed = world.bed
-    bed.settings += SETTINGS + "lame_duck_s: 3\ndrain_s: 2\n"
+    bed.settings += SETTINGS + f"lame_duck_s: {duck_s}\ndrain_s: 2\n"
     world.start()
     assert fetch(bed, "/ready", head=True).startswith("200")
     asked = time.monotonic()
     bed.daemon.signal(signal.SIGTERM)
-    wait_until(lambda: fetch(bed, "/ready", head=True).startswith("503"), 2, "not ready")
+    wait_until(lambda: fetch(bed, "/ready", head=True).startswith("503"), duck_s, "not ready")
     assert value(samples(fetch(bed)), "shunt_ready") == 0
     assert bed.run_h2load(requests=500).perfect
-    assert time.monotonic() - asked < 3, "too slow a machine to see the time before"
-    assert bed.daemon.wait(8) == 0, bed.daemon.output()
-    assert 3 <= time.monotonic() - asked < 8
+    assert time.monotonic() - asked < duck_s, "too slow a machine to see the time before"
+    assert bed.daemon.wait(EXIT_TIMEOUT_S) == 0, bed.daemon.output()
+    assert time.monotonic() - asked >= duck_s

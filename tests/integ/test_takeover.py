@@ -207,7 +207,7 @@ def test_ops_240_the_ready_file_is_there_at_each_moment_of_a_takeover(make_world
     path, missed, stop = lab.dir / "ready", [], threading.Event()
     world = make_world()
     bed = world.bed
-    bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\nready_file: {path}\nlame_duck_s: 5\n"
+    bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\nready_file: {path}\nlame_duck_s: 60\n"
     world.start()
     wait_until(path.exists, WAIT_S, "the file")
 
@@ -227,7 +227,7 @@ def test_ops_240_the_ready_file_is_there_at_each_moment_of_a_takeover(make_world
         watcher.join()
     assert not missed and path.exists()
     bed.daemon.signal(signal.SIGTERM)
-    wait_until(lambda: not path.exists(), 4, "the file to go")
+    wait_until(lambda: not path.exists(), WAIT_S, "the file to go")
     assert bed.daemon.alive()
 
 
