@@ -95,26 +95,30 @@ def deadline(channel, timeout_s=0.5):
     except grpc.RpcError as error:
         took = time.monotonic() - started
         assert error.code() == grpc.StatusCode.DEADLINE_EXCEEDED, error
-        assert timeout_s * 0.9 < took < timeout_s + 1, took
+        assert timeout_s * 0.9 < took < timeout_s + CALL_TIMEOUT_S, took  # by then the server has not answered
     return {"seconds": took}
 
 
-def cancelled_at_server(channel):
-    answer = channel.unary_unary(ECHO + "Seen")(b"", timeout=CALL_TIMEOUT_S)
-    return json.loads(answer)["cancelled"]
+def wait_seen(channel, what, number):
+    """Until the server has seen so many."""
+    end = time.monotonic() + CALL_TIMEOUT_S
+    while (seen := seen_by_server(channel))[what] < number:
+        assert time.monotonic() < end, f"{number} {what} wanted: {seen}"
+        time.sleep(0.02)
+
+
+def seen_by_server(channel):
+    return json.loads(channel.unary_unary(ECHO + "Seen")(b"", timeout=CALL_TIMEOUT_S))
 
 
 def cancellation(channel, calls=10):
     """The server learns of every cancelled call."""
-    before = cancelled_at_server(channel)
+    before = seen_by_server(channel)
     hanging = [channel.unary_unary(ECHO + "Hang").future(b"") for _ in range(calls)]
-    time.sleep(0.5)
+    wait_seen(channel, "hanging", before["hanging"] + calls)
     for call in hanging:
         call.cancel()
-    end = time.monotonic() + 5
-    while cancelled_at_server(channel) < before + calls:
-        assert time.monotonic() < end, "the server did not learn of every cancellation"
-        time.sleep(0.02)
+    wait_seen(channel, "cancelled", before["cancelled"] + calls)
     return {"cancelled": calls}
 
 
@@ -251,14 +255,15 @@ def many(channel, count=20000, parallel=64):
 
 
 def held_streams(channel, streams=8, seconds=4.0):
-    """Holds open server streams; tells for each its backend, how many messages came, its end and
-    when (CLOCK_MONOTONIC, the same in every namespace)."""
-    reports = []
+    """Holds open server streams; says "ready" when all are, and tells for each its backend, how many messages came, its
+    end and when (CLOCK_MONOTONIC, the same in every namespace)."""
+    reports, begun = [], threading.Barrier(streams + 1)
     chunks = int(seconds / 0.02)
 
     def hold():
         call = channel.unary_stream(ECHO + "Expand")(sized(chunks, 100, 0.02), timeout=60)
         report = {"backend": backend_of(call), "messages": 0, "code": 0}
+        begun.wait(CALL_TIMEOUT_S)
         try:
             for _ in call:
                 report["messages"] += 1
@@ -270,6 +275,7 @@ def held_streams(channel, streams=8, seconds=4.0):
     threads = [threading.Thread(target=hold) for _ in range(streams)]
     for thread in threads:
         thread.start()
+    begun.wait(CALL_TIMEOUT_S)
     print("ready", flush=True)
     for thread in threads:
         thread.join()

@@ -44,7 +44,7 @@ class Echo:
     def __init__(self, name):
         self.name = name
         self.lock = threading.Lock()
-        self.cancelled = 0
+        self.hanging = self.cancelled = 0  # calls that hang, and those that were called off
 
     def greet(self, context):
         context.send_initial_metadata((("x-backend", self.name),))
@@ -128,8 +128,10 @@ class Echo:
         return b""
 
     def hang(self, _request, context):
-        """Never answers; counts how often it was called off."""
+        """Never answers; counts how often it was called, and called off."""
         gone = threading.Event()
+        with self.lock:
+            self.hanging += 1
         if not context.add_callback(gone.set):
             gone.set()
         gone.wait(60)
@@ -140,7 +142,7 @@ class Echo:
     def seen(self, _request, context):
         self.greet(context)
         with self.lock:
-            return json.dumps({"cancelled": self.cancelled}).encode()
+            return json.dumps({"hanging": self.hanging, "cancelled": self.cancelled}).encode()
 
 
 class Handler(grpc.GenericRpcHandler):

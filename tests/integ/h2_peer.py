@@ -131,7 +131,9 @@ def probe_one(ip, port, path, stop_file, pause_s, ret):
     with socket.create_connection((ip, port), 10) as sock:
         sock.settimeout(20)
         connection = session(sock, is_client=True)
-        while not os.path.exists(stop_file):
+        is_last = False
+        while not is_last:
+            is_last = os.path.exists(stop_file)  # one more: its answer is of what was there when we were stopped
             answer = ask(sock, connection, ip, path)
             ret.append((answer.get(":status"), answer.get(ADDRESS), time.monotonic()))
             time.sleep(pause_s)

@@ -166,7 +166,7 @@ def test_ops_104_a_capture_ends_by_count_time_and_size(bed):
     assert 1 <= answer["seconds"] < TIMEOUT_S
     assert len(tshark(path, "frame.len")) == answer["frames"]
     path = start(bed, "size=1", name="c.pcapng")
-    load = bed.start_h2load("load", seconds=4, clients=4)
+    load = bed.start_h2load("load", requests=8000, clients=4)
     answer = wait_for_end(bed, "size")
     bed.h2load_report(load)
     assert 900_000 < path.stat().st_size == answer["bytes"] <= 1_000_000

@@ -137,6 +137,8 @@ def test_hc_08_backends_behind_proxies_serve_and_are_called_by_their_own_address
         "healthy_threshold": 1, "http_health_check": {"path": "/mark"}}])
     processes = [start(world.bed, ip) for ip in world.proxies]
     world.start(by_proxy(world.proxies[0]), {}, locality=by_proxy(world.proxies[1]))
+    wait_until(lambda: all(row["state"] == "READY" and row["health_check"] == "passed"
+                           for row in world.rows().values()), LIMIT_S, "both ways")
     report = world.bed.run_h2load(requests=4000, clients=4)
     assert report.perfect, report
     for number, ip in enumerate(world.proxies):

@@ -13,7 +13,7 @@ from lab_fixtures import check_end
 from testbed import LINKS, URL6, WORKERS, Testbed
 
 HERE = pathlib.Path(__file__).parent
-BACK_TIMEOUT_S = 20
+BACK_TIMEOUT_S = 60
 CLIENT_PORT = 0  # in shunt.yaml
 
 
@@ -320,7 +320,7 @@ def start_with(world, *replacements):
         return text
     bed.config_text = changed
     bed.start_daemon(wait=False)
-    assert bed.daemon.wait(30) == 1
+    assert bed.daemon.wait(BACK_TIMEOUT_S) == 1
     return bed.daemon.output()
 
 
@@ -344,8 +344,8 @@ def test_a_card_of_another_process_is_not_touched(make_world):
     lock = pathlib.Path("/run/shunt/pci-fffe:ff:1f.6.lock")
     lock.parent.mkdir(exist_ok=True)
     # In another network namespace than the one that has shuntd.
-    world.bed.lab.start("client", "rival", ["flock", "-n", lock, "sleep", "60"])
-    wait_until(lock.exists, 5, "the rival's lock")
+    rival = world.bed.lab.start("client", "rival", ["flock", "-n", lock, "sh", "-c", "echo has it; sleep 60"])
+    wait_until(lambda: "has it" in rival.output(), BACK_TIMEOUT_S, "the rival's lock")
     output = start_with(world, ("net_af_packet0,iface=lb-c", "fffe:ff:1f.6"))
     assert "ports[0].device: fffe:ff:1f.6: another process drives it" in output
 

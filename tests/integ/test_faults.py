@@ -23,7 +23,8 @@ table netdev faults {{
 }}
 """
 
-SOON_S = 3
+BEFORE_S = 5  # the backoff after five refusals is hardly shorter
+TAKES_S = 30
 # Gratuitous ARP (RFC 5227 2.3): python -c … INTERFACE ADDRESS
 ANNOUNCEMENT = """
 import socket, sys
@@ -60,8 +61,8 @@ def test_loss_on_both_links_alters_and_fails_nothing(make_world, lab):
 def test_killed_backend_fails_its_streams_at_once_and_no_other(make_world):
     """TH-64."""
     world = make_world(n_rpc=2).start()
-    calls = world.bed.start_calls("held", "held_streams", streams=8, seconds=4.0)
-    wait_until(lambda: "ready" in calls.output(), 10, "open streams")
+    calls = world.bed.start_calls("held", "held_streams", streams=8, seconds=6.0)
+    wait_until(lambda: "ready" in calls.output(), TAKES_S, "open streams")
     time.sleep(1)
     world.backends["rpc-1"].kill()
     streams = world.bed.calls_result(calls)
@@ -72,7 +73,7 @@ def test_killed_backend_fails_its_streams_at_once_and_no_other(make_world):
     assert lost and others and len(lost) + len(others) == 8, streams
     assert all(s["code"] in CUT_STREAM for s in lost), lost
     assert all(s["complete"] and s["code"] == 0 for s in others), others
-    # The others live for two seconds more; what is lost does not wait for anything.
+    # The others live for some seconds more; what is lost does not wait for anything.
     assert max(s["end"] for s in lost) < min(s["end"] for s in others), streams
 
 
@@ -105,12 +106,12 @@ def test_requests_wait_for_a_dead_cluster_where_the_frontend_says_so(make_world)
         world.backends[name].kill()
     time.sleep(0.5)
     load = bed.start_h2load("waiting", requests=200)
-    wait_until(lambda: sum(c["queued"] for c in bed.show("clusters")["clusters"]) >= 50, 5, "requests wait")
+    wait_until(lambda: sum(c["queued"] for c in bed.show("clusters")["clusters"]) >= 50, TAKES_S, "requests wait")
     time.sleep(2)
     assert load.alive()
     for name, (cluster, ip) in WEB_BACKENDS.items():
         bed.start_http_backend(f"{name}-again", ip, SIZES[cluster], WEB_PORT)
-    report = bed.h2load_report(load, timeout=30)
+    report = bed.h2load_report(load)
     assert report.perfect, report
 
 
@@ -156,19 +157,19 @@ def test_a_lone_backend_that_takes_a_hundred_requests_a_connection_fails_none(ma
 def test_a_backend_that_hangs_is_found_in_the_times_that_its_cluster_asks_for(make_world, lab):
     """CL-09: its TCP goes on answering, also to new connections; shunt.yaml would wait for ever."""
     options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
-    keepalive = {"interval": "1s", "timeout": "0.5s"}
+    keepalive = {"interval": "1s", "timeout": "2s"}
     bed, peers = world_of_peers(
-        make_world, lab, "/hanging", (-1, -1), connect_timeout="0.5s",
+        make_world, lab, "/hanging", (-1, -1), connect_timeout="2s",
         typed_extension_protocol_options={options: {
             "@type": resources.TYPES + "extensions.upstreams.http.v3.HttpProtocolOptions",
             "explicit_http_config": {"http2_protocol_options": {"connection_keepalive": keepalive}}}})
     assert bed.run_h2load(requests=100, path="/hanging").perfect
     peers[0].signal(signal.SIGSTOP)
     try:
-        wait_until(lambda: counted(bed, "pings_unanswered") >= 1, 10, "the silence is found")
+        wait_until(lambda: counted(bed, "pings_unanswered") >= 1, TAKES_S, "the silence is found")
         report = bed.run_h2load(requests=100, path="/hanging")
         assert report.perfect, report
-        wait_until(lambda: "no SETTINGS" in bed.daemon.output(), 5, "the next attempt to fail")
+        wait_until(lambda: "no SETTINGS" in bed.daemon.output(), TAKES_S, "the next attempt to fail")
     finally:
         peers[0].signal(signal.SIGCONT)
 
@@ -177,7 +178,7 @@ def test_a_killed_backend_loses_no_request_that_it_had_not_begun_to_answer(make_
     """GETs under way to it are sent to the other one (RFC 9110 9.2.2)."""
     bed, peers = world_of_peers(make_world, lab, "/killed", (-1, -1))
     load = bed.start_h2load("load", requests=20_000, clients=8, streams=8, path="/killed")
-    wait_until(lambda: counted(bed, "requests") >= 32, 20, "the load")
+    wait_until(lambda: counted(bed, "requests") >= 32, TAKES_S, "the load")
     time.sleep(1)
     assert load.alive()
     peers[0].kill()
@@ -203,15 +204,28 @@ def test_backend_that_comes_back_is_connected_to_before_its_backoff_ends(make_wo
         """It is refused five times, so that more than five seconds pass until it is tried again."""
         before = failures()
         process.kill()
-        wait_until(lambda: failures() >= before + 5, 30, "five attempts")
-        return bed.start_http_backend(f"{name}-{before}", ip, SIZES[cluster], WEB_PORT)
+        wait_until(lambda: failures() >= before + 5, TAKES_S, "five attempts")
+        refused = time.monotonic()
+        again = bed.start_http_backend(f"{name}-{len(lab.processes)}", ip, SIZES[cluster], WEB_PORT)
+        bed.wait_connect("backends", ip, WEB_PORT, again)
+        return again, refused
 
-    again = dies_and_returns(world.backends[name])
-    lab.exec("backends", [sys.executable, "-c", ANNOUNCEMENT, "b0", ip])
-    wait_until(lambda: state() == "READY", SOON_S, "the endpoint whose host announced itself")
-    dies_and_returns(again)
-    assert bed.shuntctl("reconnect", f"{cluster}/{address}").split() == ["reconnecting:", "1"]
-    wait_until(lambda: state() == "READY", SOON_S, "the endpoint after `reconnect`")
+    def comes_back_early(process, tell):
+        """A busy machine may be late, but hardly three times."""
+        for _ in range(3):
+            process, refused = dies_and_returns(process)
+            tell()
+            wait_until(lambda: state() == "READY", TAKES_S, "the endpoint")
+            if time.monotonic() - refused < BEFORE_S:
+                return process
+        raise AssertionError("it was connected to when its backoff had ended")
+
+    def reconnect():
+        assert bed.shuntctl("reconnect", f"{cluster}/{address}").split() == ["reconnecting:", "1"]
+
+    again = comes_back_early(world.backends[name], lambda: lab.exec(
+        "backends", [sys.executable, "-c", ANNOUNCEMENT, "b0", ip]))
+    comes_back_early(again, reconnect)
     assert bed.shuntctl("reconnect").split() == ["reconnecting:", "0"]
     for words, refusal in ((f"nobody/{address}", "no cluster 'nobody'"),
                            (f"{cluster}/10.9.9.9:1", f"cluster '{cluster}' has no endpoint '10.9.9.9:1'")):

@@ -14,7 +14,7 @@ from agent import Agent
 from fleet_world import FRR, PORT, VIP, VIP6, VIPS, Bird, Cpu, Exabgp, Fleet, Frr
 from lab import wait_until
 
-EXIT_S = 30
+EXIT_S = 60
 PHASES = ["farewell", "draining", "worker drained", "lame duck", "stopped"]  # clients go before readiness
 SETTINGS = "farewell_s: 3\nlame_duck_s: 1\ndrain_s: 5"
 # The full load, for machines that carry less or more.
@@ -44,8 +44,9 @@ def fixture_make_fleet(lab):
     for host in running:
         wait_until(host.is_at_rest, EXIT_S, f"no request at host {host.n}")
         host.daemon.signal(signal.SIGTERM)
-    time.sleep(0.3)
     for host in running:
+        wait_until(lambda h=host: any(f'msg="{phase}"' in h.daemon.output() for phase in PHASES), EXIT_S,
+                   f"the end of host {host.n} to begin")
         host.daemon.signal(signal.SIGTERM)  # nobody is to be waited for
     for host in running:
         assert host.daemon.wait(EXIT_S) == 0, host.daemon.output()

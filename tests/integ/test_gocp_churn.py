@@ -29,7 +29,7 @@ DOWN_S = 0.2
 SETTLE_S = 30
 MARGIN_S = 6  # that the load begins before and ends after
 
-pytestmark = pytest.mark.timeout(4 * SECONDS + 180)
+pytestmark = pytest.mark.timeout(4 * SECONDS + 500)
 
 
 @pytest.fixture(name="churn", scope="module")
@@ -146,7 +146,6 @@ def test_churn_and_a_dying_server_fail_no_request(lab, churn, protocol, capsys, 
     world.churn()
     assert load.alive(), "the load ended too early to prove anything"
     wait_until(world.last_is_live, SETTLE_S, "all changes live")
-    time.sleep(0.5)  # the probes see it, too
     world.stop_probes.touch()
     told = [f"{protocol}: {world.changes} changes, {KILLS} kills"]
     for marker, probe in probes.items():

@@ -3,6 +3,8 @@
 
 import sys
 
+import pytest
+
 from agent import Agent
 from testbed import PORT, VIP, free_of_addresses
 from world import split_of
@@ -11,16 +13,17 @@ from world import split_of
 SPEAK = """
 import socket, sys
 s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 10)
-s.settimeout(5)
+s.settimeout(30)
 s.sendall(bytes.fromhex(sys.argv[3]))
 while data := s.recv(4096):
     sys.stdout.write(data.decode())
 """
 
 
+@pytest.mark.timeout(300)
 def test_a_million_requests_split_by_weight_from_the_first_on(make_world):
-    world = make_world().start()
-    report = world.bed.run_h2load(requests=1_000_000, clients=64, streams=32)
+    world = make_world().start(connected=False)
+    report = world.bed.run_h2load(requests=1_000_000, clients=64, streams=32, timeout=280)
     assert report.perfect, report
     blue, green = split_of(report)
     assert blue + green == 1_000_000

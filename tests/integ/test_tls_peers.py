@@ -9,12 +9,14 @@ import re
 import pytest
 
 from conftest import check_end
+from lab import wait_until
 from test_tls import SIZE, URL, TlsWorld
 from testbed import PORT, VIP
 
 MEGABYTES = int(os.environ.get("SHUNT_TLS_MEGABYTES", "30"))
 VERSIONS = ("1.2", "1.3")
 REQUESTS = 20_000
+TAKES_S = 30  # a step of a client
 RETURNS = 6
 TRANSFER_S = 60 + 2 * MEGABYTES
 MARK = b"#" * SIZE
@@ -81,12 +83,24 @@ def test_gnutls_cli_changes_keys_between_two_requests(secured):
     """TLS-13, TLS-180: asks for ours as well."""
     w = secured
     asked, heard, said = (w.folder / name for name in ("asked", "heard", "said"))
-    asked.write_text(GET + "\r\n^rekey^\n" + GET + "Connection: close\r\n\r\n")
+    os.mkfifo(asked)
     argv = ["gnutls-cli", "--port", PORT, "--x509cafile", w.pki.folder / "ca.pem", "--priority",
             "NORMAL:-VERS-ALL:+VERS-TLS1.3", "--alpn", "http/1.1", "--inline-commands", "--logfile", said, VIP]
-    # It asks for as much as it has at once: each line shall come by itself.
-    lines = f"while IFS= read -r line; do printf '%s\\n' \"$line\"; sleep 0.2; done < {asked}"
-    w.bed.lab.exec("client", ["timeout", "20", "sh", "-c", f"({lines}) | {' '.join(map(str, argv))} > {heard}"])
+    client = w.bed.lab.start("client", "gnutls", ["sh", "-c", f"{' '.join(map(str, argv))} < {asked} > {heard}"])
+
+    def updates():
+        return sum(worker["tls"]["key_updates_in"] for worker in w.bed.show_workers())
+
+    def requests():
+        return w.bed.show("info")["requests"]
+    before = requests()
+    with open(asked, "w", encoding="ascii", newline="") as words:
+        for text, is_taken in ((GET + "\r\n", lambda: requests() == before + 1),
+                               ("^rekey^\n", lambda: updates() == 1)):  # of what it has at once it takes no command
+            print(text, end="", file=words, flush=True)
+            wait_until(is_taken, TAKES_S, text)
+        print(GET, end="Connection: close\r\n\r\n", file=words, flush=True)
+        assert client.wait(TAKES_S) == 0
     answers = heard.read_bytes().split(b"HTTP/1.1 ")
     assert len(answers) == 3 and all(a.startswith(b"200 ") and MARK in a for a in answers[1:]), said.read_text()
     for name in ("key_updates_in", "key_updates_out"):

@@ -10,8 +10,9 @@ With ip6=True blue's are fd82::1:1 and fd82::1:2, and rpc's fd82::1:5 and up.
 """
 
 import resources
+from lab import wait_until
 from resources import Folder
-from testbed import Testbed
+from testbed import START_TIMEOUT_S, Testbed
 
 WEB_BACKENDS = {  # name: (cluster, address)
     "blue-1": ("blue", "10.82.1.1"),
@@ -68,10 +69,17 @@ class World:
         for number, name in enumerate(self.rpc_names, 1):
             self.bed.wait_connect("backends", self.rpc_address(number), RPC_PORT, self.backends[name])
 
-    def start(self, xds_argv=None, wait=True):
+    def start(self, xds_argv=None, wait=True, connected=True):
+        """connected: not before the daemon is connected to all of its backends, too."""
         self.bed.start_xds(xds_argv)
         self.bed.start_daemon(wait=wait)
+        if wait and connected:
+            wait_until(self._is_connected, START_TIMEOUT_S, "connections to all backends")
         return self
+
+    def _is_connected(self):
+        rows = [row for row in self.bed.show("endpoints") if row["cluster"] in ("blue", "green", "rpc")]
+        return all(row["state"] == "READY" for row in rows)
 
     def set_weights(self, blue, green):
         """Writes the whole set of resources, with these weights."""
