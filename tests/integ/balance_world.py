@@ -145,7 +145,7 @@ class BalanceWorld:
         """Of connections: there are some, and no worker has more than one."""
         return 1 <= count <= len(self.bed.workers)
 
-    def settle(self, case, expectation, limit_s=15):
+    def settle(self, case, expectation, limit_s=30):
         """Applies, and asks shuntd until it holds; the outcome."""
         self.apply()
         outcome, wrong = settle(self.ours, case, expectation, limit_s)
@@ -173,8 +173,8 @@ class BalanceWorld:
         self.bed.start_xds()
         self.bed.start_daemon(env=dict(env))
         agent = Agent(self.lab, "client", "ours", "grpc_agent.py")
-        # So many connections miss one of two workers once in 30,000 times.
-        channels = 1 if len(self.bed.workers) == 1 else 16
+        # So many connections miss one of two workers once in two thousand million times.
+        channels = 1 if len(self.bed.workers) == 1 else 32
         self.ours = Side("shuntd", agent, f"{VIP}:{PORT}", channels)
         return self
 

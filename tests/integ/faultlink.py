@@ -8,7 +8,7 @@ from lab import LabError, wait_until
 from testbed import BUILD
 
 PROGRAM = BUILD / "tests" / "support" / "faultlink" / "faultlink"
-START_TIMEOUT_S = 10
+START_TIMEOUT_S = 45
 
 
 class Faultlink:

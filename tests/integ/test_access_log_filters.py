@@ -136,4 +136,4 @@ def test_ops_41_each_filter_passes_the_requests_that_it_passes_with_envoy(lab):
         assert kinds_in(ours / name) == wanted, name
     assert kinds_in(lab.dir / "own.log") == OWN[1]
     for folder in (ours, theirs):
-        assert abs(len(lines_of(folder / "half")) / number - 0.5) < 0.13  # five times what chance strays
+        assert abs(len(lines_of(folder / "half")) / number - 0.5) < 0.15  # six times what chance strays

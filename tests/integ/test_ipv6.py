@@ -3,6 +3,7 @@
 
 import base64
 import json
+import re
 import pathlib
 import sys
 
@@ -44,13 +45,13 @@ def test_grpc_calls_take_ipv6_from_end_to_end(world6):
 
 def test_a_neighbor_is_asked_for_and_answered(world6):
     lab = world6.bed.lab
-    ping = lab.exec("client", ["ping", "-6", "-c", "3", "-i", "0.2", VIP6], timeout=20).stdout
-    assert " 3 received" in ping, ping
+    ping = lab.exec("client", ["ping", "-6", "-c", "3", "-i", "0.2", "-w", "20", VIP6]).stdout
+    assert {int(n) for n in re.findall(r"icmp_seq=(\d+)", ping)} >= {1, 2, 3}, ping
     neighbors = lab.ip("client", "-6", "neigh", "show", "dev", "c0").stdout
     assert f"{VIP6} lladdr" in neighbors and "router" not in neighbors.split(VIP6)[1].splitlines()[0]
     net = world6.bed.show_workers()[0]["net"]
     assert net["nd_asked"] >= 1 and net["nd_answered"] >= 1 and net["nd_learned"] >= 1, net
-    assert net["icmp6_echo"] == 3 and net["nd_malformed"] == 0, net
+    assert net["icmp6_echo"] >= 3 and net["nd_malformed"] == 0, net
 
 
 def test_link_local_addresses_answer_too(world6):
@@ -60,9 +61,9 @@ def test_link_local_addresses_answer_too(world6):
     octets[0] ^= 2
     half = [*octets[:3], 0xff, 0xfe, *octets[3:]]
     groups = [f"{half[i] << 8 | half[i + 1]:x}" for i in range(0, 8, 2)]
-    ping = lab.exec("client", ["ping", "-6", "-c", "2", "-i", "0.2", "fe80::" + ":".join(groups) + "%c0"],
-                    timeout=20).stdout
-    assert " 2 received" in ping, ping
+    ping = lab.exec("client", ["ping", "-6", "-c", "2", "-i", "0.2", "-w", "20",
+                               "fe80::" + ":".join(groups) + "%c0"]).stdout
+    assert {int(n) for n in re.findall(r"icmp_seq=(\d+)", ping)} >= {1, 2}, ping
 
 
 def test_a_backend_that_leaves_its_address_is_noticed(world6):
@@ -73,7 +74,7 @@ def test_a_backend_that_leaves_its_address_is_noticed(world6):
         world6.backends[name].kill()
     bed.lab.ip("backends", "addr", "del", "fd82::1:1/128", "dev", "b0")
     bed.lab.ip("backends", "addr", "del", "10.82.1.3/32", "dev", "b0")
-    wait_until(lambda: bed.run_h2load(requests=1000, url=URL6).perfect, 20, "the other backends alone")
+    wait_until(lambda: bed.run_h2load(requests=1000, url=URL6).perfect, 60, "the other backends alone")
 
 
 def test_a_router_that_advertises_itself_is_the_gateway(lab):
@@ -152,8 +153,14 @@ def test_a_name_has_an_address_of_either_family(make_world):
         f"--addn-hosts={hosts}", "--pid-file=", f"--port={NAME_PORT}", f"--listen-address={NAME_SERVER}",
         "--bind-interfaces"])
     world.bed.wait_connect("lb", NAME_SERVER, NAME_PORT)
-    answer = curl(world.start().bed, "-H", "x-named: 1")
-    assert answer.startswith("HTTP/2 200") and f"content-length: {SIZES['blue']}" in answer, answer
+    bed = world.start().bed
+
+    def answered():
+        said = curl(bed, "-H", "x-named: 1")
+        return said.startswith("HTTP/2 200") and said
+    # The name is asked for, and both of its addresses are tried, in a time of which others may have most.
+    answer = wait_until(answered, 60, "an answer")
+    assert f"content-length: {SIZES['blue']}" in answer, answer
 
 
 @pytest.mark.timeout(400)  # the client is built once, of many packages
