@@ -60,7 +60,7 @@ def outlier_detection(factor):
 
 
 def health_check():
-    return {"timeout": "2s", "interval": "1s", "no_traffic_interval": "1s", "unhealthy_threshold": 2,
+    return {"timeout": "5s", "interval": "1s", "no_traffic_interval": "1s", "unhealthy_threshold": 2,
             "healthy_threshold": 1, "http_health_check": {"path": "/healthz", "codec_client_type": "HTTP2"}}
 
 
