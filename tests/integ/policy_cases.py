@@ -13,7 +13,7 @@ FILTER_CONFIG = TYPES + "config.route.v3.FilterConfig"
 FAULTS = {"name": "fault", "typed_config": {"@type": FAULT}}  # of the listener: does nothing yet
 RETRIED = "retried.example"  # a virtual host with a retry policy of its own
 FAULTED = "faulted.example"  # … and one with a fault
-LONGER_MS = 3600  # than every limit below
+LONGER_MS = 5000  # than every limit below
 
 
 def action(cluster=ALPHA, **more):

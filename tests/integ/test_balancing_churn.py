@@ -105,7 +105,7 @@ class Churn:
         for thread in threads:
             thread.start()
         end = time.monotonic() + float(SECONDS)
-        while time.monotonic() < end:
+        while time.monotonic() < end or len(answers) < MIN_REQUESTS and time.monotonic() < end + AFTER_S:
             self.change()
             if kill and self.rand.random() < 0.5:
                 self.kill_or_revive()

@@ -38,7 +38,7 @@ class Pair:
             "GRPC_XDS_BOOTSTRAP": str(EXAMPLE / "bootstrap.json"),
             "GRPC_EXPERIMENTAL_XDS_ORCA_LRS_PROPAGATION": "true"})
 
-    def call(self, name, count, *metadata, parallel=8, timeout=10):
+    def call(self, name, count, *metadata, parallel=8, timeout=30):
         calls = [{"authority": "web", "path": f"/{name}.T/M", "metadata": metadata,
                   "timeout": timeout}] * count
         self.calls.begin(target="xds:///{}", calls=calls, parallel=parallel)
@@ -87,8 +87,8 @@ REPORT = load_report(cpu_utilization=0.25, mem_utilization=0.5, application_util
     ("counted", 60, (), {}),
     ("renamed", 20, (["x-script", "14"],), {}),
     ("both", 20, (["x-script", "5"],), {}),
-    ("hanging", 5, (["x-script", "0wait3000"],), {"timeout": 0.5}),
-    ("narrow", 9, (["x-script", "0wait1500"],), {"parallel": 9}),
+    ("hanging", 5, (["x-script", "0wait8000"],), {"timeout": 3}),
+    ("narrow", 9, (["x-script", "0wait5000"],), {"parallel": 9}),
     ("named", 20, (), {}),
     ("measured", 20, (REPORT,), {}),
     ("all", 20, (REPORT,), {}),

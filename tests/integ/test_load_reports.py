@@ -20,10 +20,10 @@ RPC_PORT = 9090
 UPSTREAM = "127.0.0.1:18001"
 NAME_SERVER, NAME_PORT = "127.0.0.1", 5353
 HOST = "far.test"
-REPORTS_LIMIT_S = 20
+REPORTS_LIMIT_S = 45
 SELF = {"resource_api_version": "V3", "self": {}}
 METRICS = ["cpu_utilization", "named_metrics.queue", "eps"]
-HANG_MS = 4000
+HANG_MS = 8000
 
 
 def place(zone):
@@ -178,7 +178,7 @@ class World:
                                  f"{dict(one.metrics)} {one.last}") from None
         return held[0]
 
-    def begin_calls(self, name, count, *metadata, parallel=8, timeout=10):
+    def begin_calls(self, name, count, *metadata, parallel=8, timeout=30):
         call = {"authority": "any.test", "path": f"/{name}.T/M", "metadata": metadata,
                 "timeout": timeout}
         self.calls.begin(target=f"{VIP}:{PORT}", calls=[call] * count, parallel=parallel)
@@ -236,12 +236,14 @@ def test_cluster_without_lrs_server_is_in_no_report(world):
 
 def test_name_of_the_endpoints_and_the_time_are_told(world):
     """LR-05: the measured time since the last report."""
+    began = time.monotonic()
     world.call("renamed", 10)
     sums = world.wait_for("renamed", lambda s: s.total("ok") == 10, "10 ends")
     assert sums.last["service"] == "service"
     world.call("renamed", 10)
     sums = world.wait_for("renamed", lambda s: s.total("ok") == 20, "20 ends")
-    assert 0.9 < sums.last["seconds"] < 3, sums.last
+    # Since the one before, which has come meanwhile.
+    assert 0.9 < sums.last["seconds"] < time.monotonic() - began, sums.last
 
 
 def test_calls_under_way_are_told_with_each_report(world):
@@ -258,7 +260,7 @@ def test_calls_under_way_are_told_with_each_report(world):
 
 
 def test_cancelled_calls_end_as_errors(world):
-    answers = world.call("hanging", 4, ["x-script", "0wait3000"], timeout=0.5)
+    answers = world.call("hanging", 4, ["x-script", "0wait8000"], timeout=2)
     assert {a["code"] for a in answers} == {"DEADLINE_EXCEEDED"}
     sums = world.wait_for("hanging", lambda s: s.total("error") == 4, "4 errors")
     assert sums.in_progress() == {} and sums.total("issued") == sums.total("ok") + 4
@@ -331,7 +333,7 @@ def test_drops_are_told_by_category(world):
 
 def test_refusals_of_the_breaker_are_in_the_sum_of_drops(world):
     """LR-07."""
-    answers = world.call("narrow", 9, ["x-script", "0wait1500"], parallel=9)
+    answers = world.call("narrow", 9, ["x-script", "0wait5000"], parallel=9)
     codes = collections.Counter(a["code"] for a in answers)
     assert codes == {"OK": 2, "UNAVAILABLE": 7}
     sums = world.wait_for("narrow", lambda s: s.total("ok") + s.drops["all"] >= 9, "9 ends")

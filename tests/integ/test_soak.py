@@ -98,9 +98,9 @@ def all_idle(bed):
 
 def churn(bed, seconds):
     """Open, ask, close. Returns how many connections a second there were."""
-    report = run(bed, "-c", "64", "-r", RATE, "-D", seconds, "--requests-per-connection", "1", seconds=seconds)
+    report = run(bed, "-c", "64", "-r", RATE, "-n", RATE * seconds, "--requests-per-connection", "1", seconds=seconds)
     assert report["connections"]["opened"] >= RATE * seconds
-    return report["connections"]["opened"] / seconds
+    return report["per_second"]
 
 
 def load(bed, seconds):
