@@ -113,7 +113,7 @@ class Server:
         return sorted(stream.client for stream in self.streams if not stream.knows(url, name))
 
     def publish(self, request):
-        wait_s = request.get("wait_s", 5)
+        wait_s = request.get("wait_s", 20)
         with self.lock:
             for url, name in request.get("wanted", []):
                 self.wait(lambda u=url, n=name: self.streams and all(stream.knows(u, n) for stream in self.streams),

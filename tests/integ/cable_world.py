@@ -19,7 +19,7 @@ FAR = {"lb-c": "c0", "lb-d": "c1"}
 DEVICE = "net_af_packet{n},iface={interface}"
 METRICS = "127.0.0.1:9464"
 START_S = 45
-NOTICE_S = 10  # a bound, not what is measured
+NOTICE_S = 20  # a bound, not what is measured
 VLAN = 7
 BLUE = "10.83.0.10"  # shuntd's address in a second VLAN, in which `blue` is
 BLUE_VLAN = 9

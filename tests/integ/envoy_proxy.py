@@ -21,7 +21,7 @@ def cluster(name, endpoints):
     """A static cluster of HTTP/2 backends."""
     members = [{"endpoint": {"address": address_of(ip, port)}} for ip, port in endpoints]
     return {
-        "name": name, "type": "STATIC", "connect_timeout": "2s",
+        "name": name, "type": "STATIC", "connect_timeout": "10s",
         "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": members}]},
         "typed_extension_protocol_options": {TYPES.split("/")[1] + HTTP2.split("envoy.")[1]: {
             "@type": HTTP2, "explicit_http_config": {"http2_protocol_options": {}}}},

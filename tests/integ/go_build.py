@@ -22,7 +22,7 @@ def go_version():
     return (int(found[1]), int(found[2])) if found else None
 
 
-def go_build(module, package, target, timeout=140, min_go=MIN_GO):
+def go_build(module, package, target, timeout=380, min_go=MIN_GO):
     """Builds a package of the module in tests/integ/MODULE into the file `target`, or skips the
     test."""
     version = go_version()

@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 
-TIMEOUT_S = 10
+TIMEOUT_S = 30
 PAUSE_S = 0.005
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 SETTINGS = 4

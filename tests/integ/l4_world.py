@@ -23,7 +23,7 @@ PREFIXES = {"10.9.0.0/24": TIER, "fd09::/64": TIER6}  # of the VIPs, and who has
 MTU = 1500
 # What CI sends in sum; more by SHUNT_TUNNEL_REQUESTS=100000.
 REQUESTS = int(os.environ.get("SHUNT_TUNNEL_REQUESTS", "10000"))
-WAIT_S = 10
+WAIT_S = 30
 # Of what the tier sent, that Shunt has seen: a busy machine drops some, and clients send it again.
 LEAST_SHARE = 0.99
 
@@ -75,7 +75,8 @@ class Behind:
 
     def stop(self, tier):
         """What it has sent. A client's goodbye may be on its way, and goes by the tier."""
-        wait_until(lambda: not any(w["proxy"]["clients"] for w in self.bed.show_workers()), 20, "its clients are gone")
+        wait_until(lambda: not any(w["proxy"]["clients"] for w in self.bed.show_workers()), WAIT_S,
+                   "its clients are gone")
         tier.stop()
         return json.loads(tier.output().splitlines()[-1])
 

@@ -14,7 +14,7 @@ from testbed import EXIT_TIMEOUT_S
 
 LABEL = "shunt-test"
 LOG_TAIL = 3000
-REST_TIMEOUT_S = 5
+REST_TIMEOUT_S = 30
 
 
 def pytest_configure():
@@ -46,7 +46,7 @@ def fixture_nothing_is_left():
     """No namespace, run directory or process of this session outlives it."""
     yield
     mine = f"{LABEL}-{os.getpid()}"
-    processes = subprocess.run(["pgrep", "-a", "-f", f"/run/shunt-lab/{mine}"], timeout=10,
+    processes = subprocess.run(["pgrep", "-a", "-f", f"/run/shunt-lab/{mine}"], timeout=60,
                                capture_output=True, text=True, check=False).stdout
     assert leftovers(mine) == [] and processes == ""
 

@@ -76,7 +76,7 @@ class Terminal:
     def text(self):
         return "\n".join(self.lines).rstrip()
 
-    def wait_for(self, condition, what, timeout=20):
+    def wait_for(self, condition, what, timeout=60):
         """Until condition(self.text) is true, or the text has it, if it is one; returns its value."""
         deadline = time.monotonic() + timeout
         while True:
@@ -87,7 +87,7 @@ class Terminal:
                 raise TimeoutError(f"{what}: not within {timeout} s on\n{self.text}")
             self.look()
 
-    def wait_for_end(self, timeout=20):
+    def wait_for_end(self, timeout=60):
         """The exit status."""
         deadline = time.monotonic() + timeout
         while self._reap(os.WNOHANG) is None:

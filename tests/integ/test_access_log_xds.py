@@ -67,7 +67,7 @@ class Logged:
         return self.bed
 
     def ask(self, path):
-        argv = ["curl", "-s", "-m", "5", "--http2-prior-knowledge", f"{URL}{path}"]
+        argv = ["curl", "-s", "-m", "20", "--http2-prior-knowledge", f"{URL}{path}"]
         return self.bed.lab.exec("client", argv, check=False).stdout
 
     def wait_lines(self, path, number):

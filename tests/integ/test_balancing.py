@@ -24,8 +24,9 @@ from lab import wait_until
 from lab_fixtures import is_at_rest, module_lab_of
 from testbed import EXIT_TIMEOUT_S
 
-REST_TIMEOUT_S = 5
-SOON_S = 0.5
+REST_TIMEOUT_S = 30
+PATIENCE_S = 20
+SOON_S = 10  # half of what a held call takes
 MOVES_LIMIT_S = 60  # a busy machine asks slowly
 DNS_LIMIT_S = 45  # gRPC, and so Shunt, asks for a name at most once in 30 s
 NAME = "moving.test"
@@ -117,7 +118,7 @@ class Held:
 
     def end(self):
         self.world.let_go()
-        self.thread.join(10)
+        self.thread.join(PATIENCE_S)
         self.ask.close()
         assert self.answers is not None, "held calls did not end"
         return collections.Counter(map(shown, self.answers))
@@ -131,7 +132,7 @@ def hold(world, case, count, *metadata):
     """So many calls, all of which are at backends."""
     before = active(world, case)
     held = Held(world, case, count, *metadata)
-    wait_until(lambda: active(world, case) == before + count, 5, f"{count} held calls")
+    wait_until(lambda: active(world, case) == before + count, PATIENCE_S, f"{count} held calls")
     return held
 
 
@@ -214,7 +215,7 @@ def test_subset_alone_is_connected_and_hardly_moves(world):
 
     c.simple(*everybody, **policies(few))
     world.apply()
-    wait_until(lambda: len(connected()) == 3, 10, "three are connected")
+    wait_until(lambda: len(connected()) == 3, PATIENCE_S, "three are connected")
     chosen = connected()
     world.settle(c, even(*chosen, spread=3))
     node = find(tree_of(world, c), "random_subsetting")
@@ -222,7 +223,7 @@ def test_subset_alone_is_connected_and_hardly_moves(world):
     gone = min(chosen)
     c.priorities(tuple(everybody - {gone}))
     world.apply()
-    wait_until(lambda: gone not in connected() and len(connected()) == 3, 10, "another came")
+    wait_until(lambda: gone not in connected() and len(connected()) == 3, PATIENCE_S, "another came")
     assert len(connected() & chosen) == 2, "one that goes moved others"
     world.settle(c, even(*connected(), spread=3))
     assert {n for n in everybody if world.counts(c, n)["connections"]} == chosen | connected()
@@ -231,7 +232,7 @@ def test_subset_alone_is_connected_and_hardly_moves(world):
 def test_failing_backend_is_ejected_and_returns(world):
     """A50-E14, A50-E16, OPS-275."""
     c = world.case("ejection")
-    c.simple(1, 2, 3, **by_percentage(base="2s"))
+    c.simple(1, 2, 3, **by_percentage(base="5s"))
     world.settle(c, even(1, 2, 3))
     c.behave(3, status=14)
     world.settle(c, even(1, 2))
@@ -240,12 +241,12 @@ def test_failing_backend_is_ejected_and_returns(world):
     assert world.is_each_workers_own(row["connections"]), row
     assert find(tree_of(world, c), "outlier_detection")["ejected"] == 1
     c.behave(3)
-    world.settle(c, even(1, 2, 3), 20)
+    world.settle(c, even(1, 2, 3), 40)
     assert not endpoints_of(world, c)[3]["ejected"]
     events = [row for row in json.loads(world.bed.shuntctl("show", "events", "1024", "json"))["data"]
               if c.name in row["details"]]
     assert [row["event"] for row in events][:2] == ["endpoint ejected", "endpoint back from ejection"], events
-    assert events[0]["details"].endswith(" by=failure_percentage for_s=2"), events
+    assert events[0]["details"].endswith(" by=failure_percentage for_s=5"), events
     kept = world.counts(c, 3)["connections"]
     assert world.is_each_workers_own(kept), "the connection did not stay"
 
@@ -270,7 +271,7 @@ def test_breaker_opens_at_exactly_max_requests(world):
     (last,) = ask([c.call()])
     assert last["code"] == UNAVAILABLE, last
     assert set(eight.end()) | set(seventh.end()) <= {"1", "2"}
-    wait_until(lambda: find(tree_of(world, c), "xds_cluster_impl")["in_flight"] == 0, 3,
+    wait_until(lambda: find(tree_of(world, c), "xds_cluster_impl")["in_flight"] == 0, PATIENCE_S,
                "nothing in flight")
     ask.close()
 
@@ -287,7 +288,7 @@ def test_breaker_is_shared_by_direct_and_aggregate_use(world):
     through = hold(world, c, 2)
     direct = Held(world, c, 1, ("x-direct", "1"))
     wait_until(lambda: world.counts(c, 1)["requests"] and any(
-        n.get("in_flight") == 3 for n in nodes(tree_of(world, c))), 5, "three in flight")
+        n.get("in_flight") == 3 for n in nodes(tree_of(world, c))), PATIENCE_S, "three in flight")
     ask = world.ours.line()
     answers = ask([c.call(), c.call(("x-direct", "1"))] * 4)
     ask.close()
@@ -310,7 +311,7 @@ def test_ring_keeps_the_keys_of_those_that_stay(world, entries):
     gone = next(name for name, count in by_count if count <= len(requests) / 10)
     c.priorities([n for n in range(1, 11) if str(n) != gone])
     world.settle(c, keys([("x-key", "one")], distinct=1))
-    wait_until(lambda: int(gone) not in endpoints_of(world, c), 5, "nine endpoints")
+    wait_until(lambda: int(gone) not in endpoints_of(world, c), PATIENCE_S, "nine endpoints")
     after = world.settle(c, keys(*requests, distinct=9))
     kept = sum(one == other for one, other in zip(before, after))
     stayed = sum(one != gone for one in before)
@@ -331,7 +332,7 @@ def test_weights_follow_load_reports(world):
 
 
 def test_drop_of_half_drops_half(world):
-    """A27-I01, A27-I03: 2000 draws, five standard deviations; a dropped one reaches no backend."""
+    """A27-I01, A27-I03: 2000 draws, six standard deviations; a dropped one reaches no backend."""
     c = world.case("drops")
     c.simple(1, drops=[drop("half-of-it", 50)])
     world.settle(c, Shares({1: 1, UNAVAILABLE: 1}))
@@ -340,7 +341,7 @@ def test_drop_of_half_drops_half(world):
     answers = ask([c.call()] * 2000, parallel=32)
     ask.close()
     served = sum(a["code"] == "OK" for a in answers)
-    assert abs(served - 1000) < 112, served
+    assert abs(served - 1000) < 134, served
     assert world.counts(c, 1)["requests"] - before == served
     dropped = [a for a in answers if a["code"] != "OK"]
     assert all(a["code"] == UNAVAILABLE for a in dropped), dropped
@@ -382,7 +383,7 @@ def test_no_request_is_lost_while_endpoints_change_priority(world):
         world.apply()
         time.sleep(0.05)
     over.set()
-    thread.join(20)
+    thread.join(60)
     lost = [a for a in answers if a["code"] != "OK"]
     assert len(answers) > 1000 and not lost, (len(answers), len(lost), lost[:3])
     assert {a["backend"] for a in answers} == {"1", "2", "3", "4"}
@@ -398,7 +399,7 @@ def test_hung_priority_is_given_up_after_ten_seconds(world):
     world.apply()
     ask = world.ours.line()
     started = time.monotonic()
-    wait_until(lambda: ask([c.call(timeout=0.5)])[0]["code"] != UNAVAILABLE, 5, "the cluster")
+    wait_until(lambda: ask([c.call(timeout=0.5)])[0]["code"] != UNAVAILABLE, PATIENCE_S, "the cluster")
     (answer,) = ask([c.call(timeout=20)])
     took = time.monotonic() - started
     ask.close()

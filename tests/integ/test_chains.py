@@ -54,7 +54,7 @@ class Chains:
 
     def size(self, source):
         """Of the answer that a new connection from this address gets; 0 = none."""
-        argv = ["curl", "-s", "-m", "5", "--http2-prior-knowledge", "--interface", source, f"{URL}/mark"]
+        argv = ["curl", "-s", "-m", "20", "--http2-prior-knowledge", "--interface", source, f"{URL}/mark"]
         return len(self.bed.lab.exec("client", argv, check=False).stdout)
 
     def count(self, name):
@@ -145,7 +145,7 @@ def test_a_chain_with_tls_speaks_nothing_else_beside_one_in_the_clear(chains, tm
     chains.bed.start_daemon(env={"GRPC_XDS_BOOTSTRAP": str(bootstrap)})
 
     def secure_size(source):
-        argv = ["curl", "-s", "-m", "5", "--http2", "--cacert", str(pki.folder / "ca.pem"), "--interface", source,
+        argv = ["curl", "-s", "-m", "20", "--http2", "--cacert", str(pki.folder / "ca.pem"), "--interface", source,
                 f"https://{VIP}:{PORT}/mark"]
         return len(chains.bed.lab.exec("client", argv, check=False).stdout)
 

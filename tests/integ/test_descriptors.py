@@ -17,19 +17,19 @@ CONNECTIONS = 64  # of the status port, at most
 # them for a moment longer.
 EACH = 2
 SLACK = 40
-WAIT_S = 10
+WAIT_S = 30
 
 HOLD = """
 import socket, sys, time
 held = []
 for i in range(int(sys.argv[3])):
-    s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 5)
+    s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 30)
     s.sendall(b"PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
     held.append(s)
     time.sleep(.005)
 print("held", flush=True)
 s = held[-1]
-s.settimeout(5)
+s.settimeout(30)
 print("newest", len(s.recv(1)), flush=True)
 time.sleep(60)
 """
@@ -54,8 +54,8 @@ def lowest_free(bed):
 
 def ready(bed):
     url = f"http://{METRICS[0]}:{METRICS[1]}/ready"
-    return bed.lab.exec("lb", ["curl", "-s", "-m", "3", "-o", "/dev/null", "-w", "%{http_code}", url],
-                        timeout=10, check=False).stdout
+    return bed.lab.exec("lb", ["curl", "-s", "-m", "10", "-o", "/dev/null", "-w", "%{http_code}", url],
+                        timeout=30, check=False).stdout
 
 
 def test_th_62_connections_to_the_status_port_leave_descriptors_for_others(observed):

@@ -64,8 +64,8 @@ def check_refused_change(bed, folder, cases, judge, pair):
     *_, routes = all_resources(cases)
     extra = {"name": "bad", "domains": ["bad.test"], "routes": [{"route": {"cluster": "alpha"}}]}
     folder.put({**routes, "virtual_hosts": [extra, *routes["virtual_hosts"]]})
-    wait_until(lambda: state_of(bed, ROUTES) == "NACKED", 10, "shuntd's refusal")
-    wait_until(lambda: "event=nack" in bed.oracle_xds.output(), 10, "C-core's refusal")
+    wait_until(lambda: state_of(bed, ROUTES) == "NACKED", 30, "shuntd's refusal")
+    wait_until(lambda: "event=nack" in bed.oracle_xds.output(), 30, "C-core's refusal")
     judge.compare(cases[:12], pair.ask)
 
 

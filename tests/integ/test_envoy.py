@@ -25,7 +25,7 @@ from testbed import PORT as FRONTEND_PORT
 
 MIN_CALLS, MIN_EXPLAINED = 300, 100
 EXPLAIN_EVERY = 8
-TIMEOUT_S = 3
+TIMEOUT_S = 8
 
 
 class Pair:

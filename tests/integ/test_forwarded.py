@@ -16,7 +16,7 @@ from forwarded_table import manager_of, read_rows
 from resources import HTTP_MANAGER, ROUTER, TYPES
 
 MIN_ROWS = 40
-START_S, ANSWER_S = 20, 10
+START_S, ANSWER_S = 45, 30
 CLIENT = "x-test-client"  # what Envoy takes the client's address for
 PROXY_FILTER = TYPES + "extensions.filters.listener.proxy_protocol.v3.ProxyProtocol"
 

@@ -12,7 +12,7 @@ from test_tls import TLS_PORT, TlsWorld
 from testbed import PORT, VIP
 from world import RPC_PORT, rpc_address
 
-TIMEOUT_S = 10
+TIMEOUT_S = 30
 BACKEND = "10.82.1.1"
 SILENT = "10.82.1.99"
 

@@ -247,7 +247,7 @@ def test_ops_119_grpc_health_probe_says_whether_it_serves(bed, tmp_path):
                      min_go=(1, 26))
 
     def ask(*words):
-        return bed.lab.exec("lb", [probe, f"-addr={STATUS_PORT}", "-connect-timeout=5s", "-rpc-timeout=5s", *words],
+        return bed.lab.exec("lb", [probe, f"-addr={STATUS_PORT}", "-connect-timeout=20s", "-rpc-timeout=20s", *words],
                             check=False)
     done = ask()
     assert done.returncode == 0 and "SERVING" in done.stderr + done.stdout, done

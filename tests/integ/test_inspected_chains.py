@@ -67,7 +67,7 @@ class Inspected(Chains):
                  self.matched("blue", transport_protocol="raw_buffer"), listener_filters=list(filters))
 
     def secure_size(self, name, *words):
-        argv = ["curl", "-s", "-m", "5", "--cacert", str(self.pki.folder / "ca.pem"), "--resolve",
+        argv = ["curl", "-s", "-m", "20", "--cacert", str(self.pki.folder / "ca.pem"), "--resolve",
                 f"{name}:{PORT}:{VIP}", *words, f"https://{name}:{PORT}/mark"]
         return len(self.bed.lab.exec("client", argv, check=False).stdout)
 
@@ -216,7 +216,7 @@ def test_random_chains_are_chosen_as_envoy_chooses_them(inspected):
             found[:] = inspected.ask(hellos)
             return found == wanted
         try:
-            wait_until(is_alike, 15, "the same chains")
+            wait_until(is_alike, 45, "the same chains")
         except TimeoutError:
             different = [(h, w, f) for h, w, f in zip(hellos, wanted, found) if w != f]
             raise AssertionError(f"seed {seed}: {different[:5]} of {ours}") from None

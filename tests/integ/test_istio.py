@@ -63,7 +63,7 @@ def test_resources_of_istiod_are_taken_and_requests_go_by_them(bed):
     client = Agent(bed.lab, "client", "client", "h2_agent.py")
     fields = [[":method", "GET"], [":scheme", "http"], [":path", h2load.MARK],
               [":authority", "any.test"], ["x-kind", "abc"]]
-    answers = client.ask(ip=VIP, port=PORT, timeout=5,
+    answers = client.ask(ip=VIP, port=PORT, timeout=30,
                          requests=[{"fields": fields, "alone": False}] * 20)
     lengths = {dict(answer["fields"])["content-length"] for answer in answers}
     assert lengths == {str(SIZES["v2"])}, answers

@@ -21,7 +21,7 @@ from testbed import EXAMPLE, EXIT_TIMEOUT_S, PORT, VIP, Testbed
 from verdict_world import SWITCHES
 
 SERVERS = {True: 9443, False: 9444}  # ports, by whether the certificate has names
-CALL_S = 15
+CALL_S = 60
 MIN_ROWS = 40
 OURS, CORE, GO, ENVOY = "shuntd", "C-core", "grpc-go", "Envoy"
 

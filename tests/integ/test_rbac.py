@@ -228,7 +228,7 @@ def test_addresses_decide_and_operators_are_told_why(lab):
     counts = {key: sum(w["proxy"][key] for w in bed.show_workers()) for key in (
         "rbac_allowed", "rbac_denied", "rbac_shadow_denied", "rbac_shadow_allowed")}
     assert counts == {"rbac_allowed": 1, "rbac_denied": 2, "rbac_shadow_denied": 1, "rbac_shadow_allowed": 0}
-    wait_until(lambda: "filter rbac: policy near denies it" in bed.shuntctl("show", "failures"), 5, "the failure")
+    wait_until(lambda: "filter rbac: policy near denies it" in bed.shuntctl("show", "failures"), 20, "the failure")
     for host, address, decision in (
             ("open.test", "10.9.9.9", "allows: policy near; shadow denies: no policy"),
             ("open.test", "192.0.2.1", "denies: no policy; shadow denies: no policy"),
@@ -236,11 +236,11 @@ def test_addresses_decide_and_operators_are_told_why(lab):
         said = bed.shuntctl("explain", "--authority", host, "--path", "/", "--from", address)
         assert f'"decision":"{decision}"' in said, said
     folder.put(listener({"rules": {"action": "DENY"}}))
-    wait_until(lambda: got("open.test") == ALPHA, 10, "the listener that denies nothing")
+    wait_until(lambda: got("open.test") == ALPHA, 20, "the listener that denies nothing")
     assert got("shut.test") == "403"
     far = {"remote_ip": {"address_prefix": "192.0.2.0", "prefix_len": 24}}
     folder.put(listener({"rules": rules("DENY", far=(anything, far))}, use_remote_address=False))
     said = ["x-forwarded-for", "192.0.2.7"]
-    wait_until(lambda: got("open.test", said) == "403", 10, "the listener that trusts a proxy before it")
+    wait_until(lambda: got("open.test", said) == "403", 20, "the listener that trusts a proxy before it")
     assert got("open.test", ["x-forwarded-for", "10.1.1.1"]) == ALPHA
     assert bed.daemon.stop(EXIT_TIMEOUT_S) == 0

@@ -8,7 +8,7 @@ from demo_world import DemoWorld
 from testbed import BUILD, ROOT
 
 GOES_ON = re.compile(r"tools/demo|ninja |export SHUNT_SOCKET|.*(shuntctl top|shunt-xds (serve|proxy))")
-BOUND_S = 60
+BOUND_S = 120
 
 
 def tour():

@@ -12,7 +12,7 @@ from resources import CLUSTER
 grpc = pytest.importorskip("grpc")
 from xds_server import Backend, Delta, Proxy, Serve, Sotw, WAIT_S, world
 
-CALL_TIMEOUT_S = 5
+CALL_TIMEOUT_S = 20
 FILE = "xds-state"
 
 

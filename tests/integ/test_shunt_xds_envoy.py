@@ -16,7 +16,7 @@ from resources import ADS, HTTP_MANAGER, LISTENER, ROUTER
 grpc = pytest.importorskip("grpc")
 from xds_server import WAIT_S, Backend, Proxy, Serve
 
-CALL_TIMEOUT_S = 5
+CALL_TIMEOUT_S = 20
 NAME = "web.test"
 OPTIONS = {"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
     "@type": HTTP2, "explicit_http_config": {"http2_protocol_options": {}}}}
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(not BINARY.exists(), reason="no Envoy")
 def bootstrap(api_type, xds_address):
     ip, port = xds_address.split(":")
     member = {"endpoint": {"address": address_of(ip, int(port))}}
-    xds = {"name": "xds", "type": "STATIC", "connect_timeout": "2s",
+    xds = {"name": "xds", "type": "STATIC", "connect_timeout": "10s",
            "typed_extension_protocol_options": OPTIONS,
            "load_assignment": {"cluster_name": "xds", "endpoints": [{"lb_endpoints": [member]}]}}
     grpc_service = {"envoy_grpc": {"cluster_name": "xds"}}
@@ -50,7 +50,7 @@ def world(port, weights, backends):
              resources.route_config("r", resources.virtual_host("all", ["*"], route))]
     for name in weights:
         cluster, endpoints = backends[name].resources()
-        found += [{**cluster, "connect_timeout": "2s", "typed_extension_protocol_options": OPTIONS},
+        found += [{**cluster, "connect_timeout": "10s", "typed_extension_protocol_options": OPTIONS},
                   endpoints]
     return found
 

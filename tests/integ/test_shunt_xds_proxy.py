@@ -17,7 +17,7 @@ from test_shunt_xds_envoy import BINARY, Envoy
 from xds_server import (SHUNT_XDS, WAIT_S, Backend, Delta, Proxy, Serve, Sotw, world)
 from test_shunt_xds_streams import hosts, routes
 
-CALL_TIMEOUT_S = 5
+CALL_TIMEOUT_S = 20
 UPSTREAM = pytest.mark.parametrize("upstream", ("sotw", "delta"))
 STREAMS = pytest.mark.parametrize("stream", (Sotw, Delta))
 GRACE_S = 1

@@ -28,7 +28,7 @@ from xds_server import SHUNT_XDS, WAIT_S, Backend, Delta, Serve, Sotw, world
 
 JSON_TYPES = (_stream, _router, _manager, _tls)  # looked up by name
 
-CALL_TIMEOUT_S = 5
+CALL_TIMEOUT_S = 20
 
 
 @pytest.fixture(name="backends", scope="module")

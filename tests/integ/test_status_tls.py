@@ -22,7 +22,7 @@ from world import ROUTES
 
 HOST, PORT = "127.0.0.1", "50052"
 ADDRESS = f"{HOST}:{PORT}"
-WAIT_S = 15
+WAIT_S = 45
 CONNECTIONS = 64  # of the status port, at most
 # Of one connection: its own descriptor, that which tells of its end, and two of a pair of sockets.
 EACH = 4

@@ -16,7 +16,7 @@ from testbed import LINKS
 TOOL = "dpdk-telemetry.py"
 N_REQUESTS = 40
 N_LOSSES = 3
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 # Those that only look. The others of DPDK's are for debugging, and write.
 LOOKS = ("/ethdev/list", "/ethdev/stats,0", "/ethdev/xstats,0", "/ethdev/info,0", "/ethdev/link_status,0",
          "/mempool/list", "/eal/params", "/shunt/workers", "/shunt/worker,0", "/shunt/pools,0", "/shunt/groups",

@@ -92,7 +92,7 @@ class TlsWorld:
     def curl(self, path, *words, ca="ca"):
         """(exit code, what it printed: the status and the size)."""
         done = self.bed.lab.exec("client", [
-            "curl", "-sS", "--http2", "--max-time", "10", "--cacert", str(self.pki.folder / f"{ca}.pem"),
+            "curl", "-sS", "--http2", "--max-time", "30", "--cacert", str(self.pki.folder / f"{ca}.pem"),
             "-o", "/dev/null", "-w", "%{http_code} %{size_download}", *map(str, words), URL + path], check=False)
         return done.returncode, done.stdout + done.stderr
 
@@ -118,7 +118,7 @@ def test_tls_on_both_sides_carries_requests(make, version):
     assert w.curl("/mark", *limits)[0] == 0
     assert w.curl("/tls/mark", *limits) == (0, f"200 {SIZE}")
     assert w.curl("/tls/mark", *limits, ca="strangers")[0] == 60  # curl does not know the CA
-    plain = w.bed.lab.exec("client", ["curl", "-sS", "--http2-prior-knowledge", "--max-time", "10",
+    plain = w.bed.lab.exec("client", ["curl", "-sS", "--http2-prior-knowledge", "--max-time", "30",
                                       f"http://{VIP}:{PORT}/mark"], check=False)
     assert plain.returncode != 0, plain.stdout
     assert w.cluster_shown()["tls"] == "mtls"
@@ -141,7 +141,7 @@ def test_clients_without_a_good_certificate_are_refused(make):
 def test_a_backend_that_is_not_trusted_is_named(make, context, text):
     w = make(**context)
     assert w.curl("/tls/mark")[1].startswith("503 ")
-    wait_until(lambda: text in str(w.bed.show("clusters")), 10, f"{text} in show clusters")
+    wait_until(lambda: text in str(w.bed.show("clusters")), 30, f"{text} in show clusters")
     if context.get("ca") == "missing":
         detail = w.cluster_shown()
         contexts = w.bed.show("certs")["contexts"]

@@ -151,7 +151,7 @@ def test_proxies_behind_us_echo_megabytes(proxies, name):
     own = ["--http2", "--cacert", proxies.pki.folder / "ca.pem", *proxies.own("client")]
     assert echo(proxies, SIZE, f"{URL}/{name}/mark", *own) == "200 2"
     # The client may have the answer before its end is counted.
-    wait_until(lambda: proxies.cluster_shown(name)["ok"] == 1, 5, "the request counted")
+    wait_until(lambda: proxies.cluster_shown(name)["ok"] == 1, 20, "the request counted")
     shown = proxies.cluster_shown(name)
     assert shown["tls"] == "mtls" and shown["failed"] == 0, shown
 

@@ -176,9 +176,9 @@ def test_clients_with_something_wrong_are_named_and_others_served(refusals):
     w.start()
     for name, _, _, word in CLIENTS:
         before = w.counted("server", word)
-        w.bed.lab.exec("client", ["timeout", "10", *argvs[name]], check=False)
+        w.bed.lab.exec("client", ["timeout", "25", *argvs[name]], check=False)
         try:
-            wait_until(lambda: w.counted("server", word) == before + 1, 10, word)  # pylint: disable=cell-var-from-loop
+            wait_until(lambda: w.counted("server", word) == before + 1, 30, word)  # pylint: disable=cell-var-from-loop
         except TimeoutError:
             pytest.fail(f"{name}: {w.bed.show('certs')['handshakes']}")
         assert w.handshakes("clients", word) == before + 1, name
@@ -203,6 +203,6 @@ def test_nobody_is_accepted_before_the_crls_were_read(refusals):
 
     w.crls.mkdir()
     w.revoke("revoked")
-    wait_until(lambda: w.ask("/mark")[0] == 0, 10, "a client that is served")
+    wait_until(lambda: w.ask("/mark")[0] == 0, 30, "a client that is served")
     assert w.curl("/mark", *w.own("revoked"))[0] != 0
     wait_until(lambda: w.ask("/tls/mark") == (0, f"200 {SIZE}"), 30, "a backend that is connected to")

@@ -48,7 +48,7 @@ def test_a_backend_resumes_our_sessions_until_cas_or_our_certificate_change(lab,
         kill(w)
         ask(w)
         assert ended(w) == (counted[0] + 1, counted[1])
-        wait_until(lambda: kill(w) == 1, 5, "a connection that ends")
+        wait_until(lambda: kill(w) == 1, 20, "a connection that ends")
         ask(w)
         assert ended(w)[1] > counted[1]
     wait_until(lambda: sessions(w)["dropped"] > dropped, 20, "the sessions of contexts that are gone")
@@ -67,7 +67,7 @@ def test_a_backend_that_has_forgotten_its_keys_is_no_error(lab, tmp_path):
     """TLS-230: it has been restarted."""
     w = TlsWorld(lab, tmp_path, names=["web.example"], sni="web.example").start()
     ask(w)
-    wait_until(lambda: sessions(w)["sessions"] > 0, 5, "a session")
+    wait_until(lambda: sessions(w)["sessions"] > 0, 20, "a session")
     w.backend.stop()
     w.run_backend("nghttpd-again")
     w.bed.wait_connect("backends", BACKEND, TLS_PORT, w.backend)
@@ -75,4 +75,4 @@ def test_a_backend_that_has_forgotten_its_keys_is_no_error(lab, tmp_path):
     assert sessions(w)["declined"] == 1 and ended(w) == (2, 0), (sessions(w), w.bed.show("certs")["handshakes"])
     kill(w)
     ask(w)
-    wait_until(lambda: ended(w)[1] == 1, 5, "a session of the new keys")
+    wait_until(lambda: ended(w)[1] == 1, 20, "a session of the new keys")

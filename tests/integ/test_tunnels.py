@@ -24,7 +24,7 @@ TUNNELS = [
     ("glb", TIER, VIP, URL),
 ]
 TIMES = 7  # each crafted packet
-CRAFTED_S = 2
+CRAFTED_S = 15
 UPLOAD = 2_000_000  # bytes, some seconds of them
 UPLOAD_S = 60
 NARROW_MTU = 1000

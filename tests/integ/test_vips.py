@@ -52,7 +52,7 @@ class Vips:
     def size(self, ip, port=PORT):
         """Of the answer that a new connection to this address gets; 0 = none."""
         url = f"http://[{ip}]:{port}/mark" if ":" in ip else f"http://{ip}:{port}/mark"
-        argv = ["curl", "-s", "-m", "5", "--http2-prior-knowledge", url]
+        argv = ["curl", "-s", "-m", "20", "--http2-prior-knowledge", url]
         return len(self.bed.lab.exec("client", argv, check=False).stdout)
 
     def shown(self):

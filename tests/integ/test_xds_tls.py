@@ -11,7 +11,7 @@ from pki import Pki, replace
 from testbed import BUILD, EXAMPLE, XDS_ADDRESS
 from test_xds import wait_for_split
 
-SEEN_S = 15  # a change of files: a second for each side, and a connection's backoff
+SEEN_S = 45  # a change of files: a second for each side, and a connection's backoff
 
 
 @pytest.fixture(name="made")

@@ -23,7 +23,7 @@ import traceback
 PIECE = 16384
 PIECES_A_KEY = 8  # sent between two KeyUpdates
 SERVER_NAME = "front.example"
-HANDSHAKE_S = 10
+HANDSHAKE_S = 30
 
 
 class Datum(ctypes.Structure):

@@ -6,7 +6,7 @@ import json
 from lab import wait_until
 
 RETURNS = 50
-WAIT_S = 10
+WAIT_S = 30
 
 
 def ended(world):

@@ -26,7 +26,7 @@ BUILD = pathlib.Path(os.environ.get("SHUNT_BUILD", ROOT / "build"))
 SHUNT_XDS = BUILD / "tools" / "shunt-xds" / "shunt-xds"
 BOOTSTRAP_ARG = "grpc.TEST_ONLY_DO_NOT_USE_IN_PROD.xds_bootstrap_config"
 SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
-WAIT_S = 10
+WAIT_S = 30  # for a process that starts, or a call
 QUIET_S = 0.5  # longer than a change of the folder waits
 
 
