@@ -77,13 +77,13 @@ def recipe(name, n, folder):
 
 
 class Bird(bird.Bird):
-    """BIRD by a recipe; host n, 0 = the router."""
+    """BIRD by a recipe; host n, 0 = the router. told: by shunt-announce."""
 
     def __init__(self, lab, ns, n):
         super().__init__(lab, ns, recipe_text("bird-host.conf" if n else "bird-router.conf", n))
         self.start()
-        birdc = f"birdc -s {self.socket}"
-        self.up, self.down = (f"{birdc} {verb} vip && {birdc} {verb} vip6" for verb in ("enable", "disable"))
+        self.told = [f"birdc -s {self.socket} {verb} {name}" for name in ("vip", "vip6")
+                     for verb in ("enable", "disable")]
         wait_until(self.socket.exists, START_S, f"BIRD of {ns}")
 
 
@@ -103,14 +103,14 @@ class Frr:
             wait_until((folder / f"{daemon}.vty").exists, START_S, f"{daemon} of {ns}")
         lab.exec(ns, ["vtysh", "--vty_socket", folder, "-f", recipe(name, n, lab.dir)])
         routes = f"ip route {VIP}/32 blackhole", f"ipv6 route {VIP6}/128 blackhole"
-        shell = f"vtysh --vty_socket {folder} -c 'conf t'"
-        self.up, self.down = (shell + "".join(f" -c '{no}{route}'" for route in routes) for no in ("", "no "))
+        self.told = [f"vtysh --vty_socket {folder} -c 'conf t' -c '{no}{route}'" for route in routes
+                     for no in ("", "no ")]
 
 
 class Exabgp:
     """ExaBGP, which checks by itself."""
 
-    up = down = None
+    told = ()
 
     def __init__(self, lab, ns, n):
         env = {"exabgp.daemon.user": "root", "exabgp.api.cli": "false", "exabgp.tcp.attempts": "0",
@@ -136,9 +136,8 @@ class Host:
         self.xds = self.lab.start(self.ns, f"xds-{n}", [BUILD / "tools" / "shunt-xds" / "shunt-xds", "--listen",
                                                         XDS_ADDRESS, world.xds_folder])
         self.speaker = speaker(self.lab, self.ns, n)
-        if self.speaker.up:
-            self.lab.start(self.ns, f"announce-{n}", [RECIPES / "shunt-announce", READY, self.speaker.up,
-                                                      self.speaker.down])
+        if self.speaker.told:
+            self.lab.start(self.ns, f"announce-{n}", [RECIPES / "shunt-announce", READY, *self.speaker.told])
 
     def kill_all(self):
         """What a host that dies has no time to do; its links stay. Returns when. Its kernel is not to close the

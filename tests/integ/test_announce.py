@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""contrib/fleet/shunt-announce, with files in place of a speaker's routes. With speakers it is in test_fleet.py."""
+
+import signal
+import sys
+
+import pytest
+
+from fleet_world import RECIPES
+from lab import wait_until
+
+NAMES = "vip", "vip6"
+PORT = 9464
+START_S = 10
+SOON_S = 3  # less than until all is told again anyway
+AGAIN_S = 15  # more than that
+
+
+class Announcer:
+    """The program with a command of each name and way, which fails while there is a file broken-NAME."""
+
+    def __init__(self, lab):
+        self.folder = lab.dir / "announced"
+        self.folder.mkdir()
+        self.ready = self.folder / "ready"
+        server = [sys.executable, "-m", "http.server", str(PORT), "--bind", "127.0.0.1", "--directory", self.folder]
+        self.server = lab.start("host", "metrics", server)
+        told = [f"test ! -e {self.broken(name)} && {what} {self.folder}/{name}"
+                for name in NAMES for what in ("touch", "rm -f")]
+        wait_until(lambda: lab.exec("host", ["curl", "-s", self.url("")], check=False).returncode == 0, START_S,
+                   "the server")
+        self.process = lab.start("host", "announce", [RECIPES / "shunt-announce", self.url("ready"), *told])
+
+    @staticmethod
+    def url(path):
+        return f"http://127.0.0.1:{PORT}/{path}"
+
+    def broken(self, name):
+        return self.folder / f"broken-{name}"
+
+    def announced(self):
+        return {name for name in NAMES if (self.folder / name).exists()}
+
+    def wait_for(self, *names, timeout=SOON_S):
+        wait_until(lambda: self.announced() == set(names), timeout, f"just {names} announced")
+
+
+@pytest.fixture(name="announcer")
+def fixture_announcer(lab):
+    return Announcer(lab)
+
+
+@pytest.mark.parametrize("broken, other", [NAMES, NAMES[::-1]])
+def test_fl_159_an_address_is_announced_and_withdrawn_though_anothers_command_fails(announcer, broken, other):
+    announcer.broken(broken).touch()
+    announcer.ready.touch()
+    announcer.wait_for(other)
+    announcer.broken(broken).unlink()
+    announcer.wait_for(*NAMES)
+    announcer.broken(broken).touch()
+    announcer.ready.unlink()
+    announcer.wait_for(broken)
+    announcer.broken(broken).unlink()
+    announcer.wait_for()
+
+
+def test_fl_159_what_was_announced_in_part_is_withdrawn(announcer):
+    """At once, also where all are withdrawn already as far as was told before."""
+    wait_until(lambda: "down" in announcer.process.output(), START_S, "a first withdrawal")
+    announcer.broken("vip6").touch()
+    announcer.ready.touch()
+    announcer.wait_for("vip")
+    announcer.broken("vip6").unlink()
+    announcer.ready.unlink()
+    announcer.wait_for()
+
+
+@pytest.mark.parametrize("broken", NAMES)
+def test_fl_159_sigterm_withdraws_what_can_be(announcer, broken):
+    announcer.ready.touch()
+    announcer.wait_for(*NAMES)
+    announcer.broken(broken).touch()
+    announcer.process.signal(signal.SIGTERM)
+    assert announcer.process.wait(START_S) == 0
+    assert announcer.announced() == {broken}
+
+
+def test_fl_159_a_speaker_that_has_forgotten_is_told_again(announcer):
+    announcer.ready.touch()
+    announcer.wait_for(*NAMES)
+    for name in NAMES:
+        (announcer.folder / name).unlink()
+    announcer.wait_for(*NAMES, timeout=AGAIN_S)
+    assert announcer.process.output().split("\n").count("shunt-announce: up") == 1
+
+
+@pytest.mark.parametrize("words", [(), ("true",), ("true", "true", "true")])
+def test_fl_159_half_a_pair_is_refused(lab, words):
+    refused = lab.exec("host", [RECIPES / "shunt-announce", Announcer.url("ready"), *words], check=False)
+    assert refused.returncode == 2 and "usage" in refused.stderr
