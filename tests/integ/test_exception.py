@@ -3,6 +3,7 @@
 the router; lb-c stands for a card: the host's kernel sees nothing of it, but by shunt0."""
 
 import json
+import os
 import sys
 import time
 
@@ -10,6 +11,7 @@ import pytest
 
 from bird import Bird
 from lab import wait_until
+from ssh import PORT as SSH_PORT, Ssh
 from testbed import EXIT_TIMEOUT_S, PORT, VIP, VIP6
 
 INTERFACE = "shunt0"
@@ -17,12 +19,13 @@ ROUTER, ROUTER6 = "10.81.0.1", "fd81::1"
 OWN, OWN6 = "10.81.0.11", "fd81::11"  # the kernel's alone
 ANYCAST = "10.9.0.1"
 PREFIX = "10.9.0.0/24"
-SSH_PORT = 2222
 RATE = 1000
 SOON_S = 20
 FLOOD_S = 6  # twice what BFD waits
 FAR, NEAR = 64, 255  # hop limits
 BODY = 300_000
+LARGE_BODY = 2_000_000
+BACK_S = 60  # a repetition of TCP's may be that late, of what was said just before a restart
 MTU = 1400  # none that an interface has by itself
 HIDE = f"""table netdev hide {{
   chain everything {{ type filter hook ingress device "lb-c" priority 0; policy drop; }}
@@ -60,22 +63,26 @@ protocol bgp upstream {{
 
 
 class Host:
-    """The standard world on a host with one port towards its router."""
+    """The standard world on a host with one port towards its router. rate: of `kernel`, None as it comes."""
 
-    def __init__(self, world):
+    def __init__(self, world, rate=RATE):
         self.world, self.bed, self.lab = world, world.bed, world.bed.lab
         self.lab.nft("lb", HIDE)
-        self.bed.port_settings[0] = [f"kernel: {{interface: {INTERFACE}, rate: {RATE}}}"]
+        self.bed.port_settings[0] = [f"kernel: {{interface: {INTERFACE}{f', rate: {rate}' * bool(rate)}}}"]
         self.bed.more_frontends = [f"{{name: anycast, address: {ANYCAST}, port: {PORT}, target: web}}"]
         self.bed.settings = f"vips: [{{prefix: {PREFIX}, arp: false}}]\n"
 
     def start(self):
         self.world.start()
+        self.configure()
+        return self
+
+    def configure(self):
+        """The interface, as systemd-networkd would."""
         self.lab.address("lb", INTERFACE, f"{VIP}/24", f"{OWN}/24")
         self.lab.enable_ip6("lb", INTERFACE)
         for ip in (VIP6, OWN6):
             self.lab.ip("lb", "addr", "add", f"{ip}/64", "dev", INTERFACE, "nodad")
-        return self
 
     def port(self):
         return self.bed.show("ports")[0]
@@ -86,15 +93,6 @@ class Host:
     def ping(self, ns, ip):
         return self.lab.exec(ns, ["ping", "-c", "1", "-i", "0.2", "-w", str(SOON_S), ip], check=False).returncode == 0
 
-    def serve_files(self, ns, ip):
-        """A plain TCP server, as sshd is one."""
-        folder = self.lab.dir / "files"
-        folder.mkdir(exist_ok=True)
-        (folder / "body").write_bytes(b"b" * BODY)
-        server = self.lab.start(ns, f"files-{ns}", [sys.executable, "-m", "http.server", str(SSH_PORT),
-                                                    "--bind", ip, "--directory", folder])
-        self.bed.wait_connect(ns, ip, SSH_PORT, server)
-
 
 @pytest.fixture(name="host")
 def fixture_host(make_world):
@@ -103,10 +101,8 @@ def fixture_host(make_world):
 
 def check_programs(host):
     """FL-20, FL-21, FL-22, FL-24: full frames both ways, pings, and who refuses what."""
-    host.serve_files("lb", VIP)
-    host.serve_files("client", ROUTER)
-    for ns, ip in (("client", VIP), ("lb", ROUTER)):
-        assert len(host.curl(ns, f"http://{ip}:{SSH_PORT}/body").stdout) == BODY
+    for ns, ip, other in (("client", VIP, "lb"), ("lb", ROUTER, "client")):
+        assert Ssh(host.lab, other).carry(ns, ip, os.urandom(BODY))
     for ns, addresses in (("client", (OWN, VIP, OWN6, VIP6)), ("lb", (ROUTER, ROUTER6))):
         for ip in addresses:
             assert host.ping(ns, ip), (ns, ip)
@@ -153,6 +149,31 @@ def test_bgp_bfd_and_programs_of_the_host_share_its_only_port(host):
     near = host.lab.start("client", "near", [sys.executable, "-c", FLOOD, VIP, "1", str(NEAR)])
     near.wait(SOON_S)
     wait_until(lambda: host.port()["kernel_rx_near_over_rate"] > 0, SOON_S, "a flood from the link itself")
+
+
+def test_fl_158_files_are_copied_by_ssh_and_a_session_outlives_a_restart(make_world, lab):
+    """By IPv4 and IPv6, to the port's addresses and the kernel's own, at the rate that is the default."""
+    host = Host(make_world(ip6=True, mtu=MTU), rate=None).start()
+    ssh, body = Ssh(lab, "lb"), os.urandom(LARGE_BODY)
+    for ip in (VIP, VIP6, OWN, OWN6):
+        assert ssh.carry("client", ip, body), ip
+    shown = host.port()
+    by_tcp, of_others = (shown[f"kernel_rx_{cause}"] for cause in ("tcp", "other"))
+    assert min(by_tcp, of_others) > 2 * LARGE_BODY / MTU, shown
+    typed, seen = lab.dir / "typed", lab.dir / "seen"
+    os.mkfifo(typed)
+    seen.touch()
+    session = lab.start("client", "session", ["sh", "-c", f"{ssh.line(VIP, 'cat')} <{typed} >{seen}"])
+    with open(typed, "wb", buffering=0) as terminal:
+        terminal.write(b"before\n")
+        wait_until(lambda: seen.read_bytes() == b"before\n", SOON_S, "an echo")
+        host.bed.daemon.stop(EXIT_TIMEOUT_S)
+        assert INTERFACE not in lab.ip("lb", "link").stdout
+        terminal.write(b"meanwhile\n")
+        host.bed.start_daemon()
+        host.configure()
+        wait_until(lambda: seen.read_bytes() == b"before\nmeanwhile\n", BACK_S, "the echo of what was typed meanwhile")
+    assert session.wait(SOON_S) == 0, session.output()
 
 
 def test_the_interface_goes_with_shuntd_and_comes_back(host):
