@@ -38,6 +38,10 @@ class GuestWorld:
         """Of the card."""
         self.guest.qmp("set_link", name="card", up=up)
 
+    def run_h2load(self, **amount):
+        """As a Testbed has it."""
+        return self.load(**amount)
+
     def load(self, requests=400, clients=4, streams=4, timeout=120):
         argv = h2load.arguments(URL + h2load.MARK, requests=requests, clients=clients, streams=streams)
         return h2load.parse(self.lab.exec(NS, argv, timeout=timeout).stdout)

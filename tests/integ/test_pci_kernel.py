@@ -16,11 +16,12 @@ from guest_world import BACKEND
 from h2load import MARK, arguments, parse
 from lab import wait_until
 from lab_fixtures import module_lab_of
+from steady import steady_load
 from test_exception import ANYCAST, BODY, FAR, FLOOD, HOST_CONFIG, INTERFACE, OWN, PREFIX, RATE, ROUTER_CONFIG, SSH_PORT
 from testbed import PORT, VIP
 
 SOON_S = 60  # emulated, on a busy machine
-FLOOD_S = 3
+RUN = 400  # requests of a load that goes on
 URL = f"http://%s:{SSH_PORT}/body"
 
 pytestmark = [pytest.mark.timeout(900),
@@ -74,17 +75,28 @@ def fixture_host(request):
         yield world
 
 
+def wait_for_runs(runs, n):
+    """Until so many more of steady_load()'s have ended."""
+    wanted = len(runs) + n
+    wait_until(lambda: len(runs) >= wanted, 2 * SOON_S, "requests")
+
+
+def wait_for_frames_over_rate(host):
+    before = host.port()["kernel_rx_over_rate"]
+    wait_until(lambda: host.port()["kernel_rx_over_rate"] > before, SOON_S, "frames over rate", 0.3)
+
+
 def test_fl_150_programs_of_a_host_are_reached_by_its_only_card_while_requests_flow(host):
     """FL-20, FL-22, FL-24, FL-25: from outside and to there, by full frames, under one address and another."""
     assert {link["ifname"] for link in json.loads(host.guest.run("ip -j link"))} == {"lo", INTERFACE}
-    load = host.start_load(requests=20_000)
-    for ip in (OWN, VIP):
-        assert host.fetch(ip) == BODY
-    assert host.ping(MTU, OWN)
-    assert host.guest.run(f"ping -c 2 {BACKEND[0]}; curl -s {URL % BACKEND[0]} | wc -c").split()[-1] == str(BODY)
-    assert load.alive(), "requests ended before"
-    report = host.end_load(load)
-    assert report.perfect, report
+    with steady_load(host, {"requests": RUN}) as (runs,):
+        wait_for_runs(runs, 1)
+        for ip in (OWN, VIP):
+            assert host.fetch(ip) == BODY
+        assert host.ping(MTU, OWN)
+        fetched = host.guest.run(f"ping -c 2 -w 20 {BACKEND[0]} >/dev/null && curl -s {URL % BACKEND[0]} | wc -c")
+        assert fetched.strip() == str(BODY)
+        wait_for_runs(runs, 1)
     shown = host.port()
     assert shown["kernel"] == INTERFACE and shown["kernel_tx_dropped"] == 0, shown
     for cause in ("tcp", "icmp", "neighbors"):
@@ -93,13 +105,13 @@ def test_fl_150_programs_of_a_host_are_reached_by_its_only_card_while_requests_f
 
 def test_fl_150_what_nobody_asked_for_is_bounded_and_in_no_requests_way(host):
     """FL-26."""
-    before = host.port()
-    flood = host.lab.start(vm.NS, "flood", [sys.executable, "-c", FLOOD, OWN, str(FLOOD_S), str(FAR)])
-    report = host.load(requests=1000)
-    assert report.perfect, report
-    flood.wait(SOON_S)
-    wait_until(lambda: host.port()["kernel_rx_over_rate"] > before["kernel_rx_over_rate"], SOON_S, "frames over rate",
-               0.3)
+    with steady_load(host, {"requests": RUN}) as (runs,):
+        wait_for_runs(runs, 1)
+        flood = host.lab.start(vm.NS, "flood", [sys.executable, "-c", FLOOD, OWN, str(4 * SOON_S), str(FAR)])
+        wait_for_frames_over_rate(host)
+        wait_for_runs(runs, 2)  # of which the flood has seen the last one begin and end
+        wait_for_frames_over_rate(host)
+        flood.kill()
     assert host.fetch(OWN) == BODY
 
 
