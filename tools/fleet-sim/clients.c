@@ -16,7 +16,7 @@ struct clients {
 	uint64_t now_ns;
 	uint64_t age_ns; // 0 = they don't age
 	uint64_t *due_ns; // [n_connections], owned: when each has reached its age
-	uint8_t *attempts; // [n_connections], owned: of which connection that is
+	uint32_t *attempts; // [n_connections], owned: of which connection that is
 };
 
 static uint64_t next_due(struct clients *c, uint64_t from_ns)

@@ -23,7 +23,7 @@ struct fleet {
 	bool *is_up; // [n_hosts], owned: what the tier goes by; of fleet_change()
 	// Of connections, owned:
 	uint32_t *hashes, *hosts;
-	uint8_t *attempts; // how often its client has connected
+	uint32_t *attempts; // how often its client has connected again
 };
 
 // What a change of hosts did to connections.

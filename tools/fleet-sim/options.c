@@ -100,9 +100,11 @@ static bool set_table(struct options *o, const char *name)
 	return false;
 }
 
-// A wave is back before the next one begins.
+// A wave is back before the next one begins; other tables have none.
 static bool waves_fit(const struct options *o)
 {
+	if (!o->rolling)
+		return true;
 	uint32_t takes_s =
 		o->farewell_s + lb_farewell_drain_s(o->drain_s) + o->lame_duck_s + o->start_s;
 	if (takes_s > o->wave_s)

@@ -72,7 +72,8 @@ static bool send_all(struct mesh *m, const struct requests_conf *c, uint32_t *co
 		struct balancer *b = balancer_new(m, &spec, &conf);
 		if (!b)
 			return false;
-		for (uint32_t k = 0; k < c->n_requests / c->n_hosts; k++)
+		uint32_t n = c->n_requests / c->n_hosts + (i < c->n_requests % c->n_hosts);
+		for (uint32_t k = 0; k < n; k++)
 			counts[balancer_pick(b)]++;
 		balancer_free(b);
 	}

@@ -23,7 +23,7 @@ enum requests_policy {
 struct requests_conf {
 	uint64_t seed;
 	uint32_t n_hosts, n_workers; // workers of each
-	uint32_t n_requests; // of all hosts
+	uint32_t n_requests; // of all hosts, of which the first may have one more than the last
 	uint32_t n_under_way; // of a host
 	uint32_t subset_size; // 0 = all
 	enum requests_policy policy;

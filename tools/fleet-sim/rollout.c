@@ -94,3 +94,8 @@ bool rollout_run(struct fleet *f, struct clients *clients, const struct rollout_
 	free(r.counts);
 	return ok;
 }
+
+double rollout_part_cut(const struct rollout *r)
+{
+	return r->n_moved ? (double)r->n_streams_cut / (double)r->n_moved : 0;
+}

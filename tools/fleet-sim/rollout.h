@@ -29,3 +29,5 @@ struct rollout {
 // Begins at the clients' time 0. False = out of memory.
 bool rollout_run(
 	struct fleet *, struct clients *, const struct rollout_conf *, struct rollout *ret);
+// Of those that were moved the part whose streams were cut; 0 if none was moved.
+double rollout_part_cut(const struct rollout *);

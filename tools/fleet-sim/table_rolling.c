@@ -22,9 +22,8 @@ static bool run(
 	if (ok)
 		printf("%-16s %4s %8.1f %% %8.1f %% %9.4f %% %7.3f %% %9.3f %9.3f\n",
 			tier_name(kind), has_age ? "yes" : "no", percent(r.n_moved, o),
-			percent(r.n_cut, o), percent(r.n_unheard, o),
-			100.0 * (double)r.n_streams_cut / (double)r.n_moved, r.most_share,
-			r.last_share);
+			percent(r.n_cut, o), percent(r.n_unheard, o), 100.0 * rollout_part_cut(&r),
+			r.most_share, r.last_share);
 	fflush(stdout);
 	clients_free(c);
 	fleet_free(f);

@@ -48,16 +48,20 @@ static void hosts_that_came_have_their_share_after_an_age(void **state)
 static void who_connected_for_another_reason_begins_anew(void **state)
 {
 	(void)state;
-	const struct fleet_conf conf = {1, N_HOSTS, N_CONNECTIONS, TIER_TRACKED};
-	struct fleet *f = fleet_new(&conf, NULL);
-	struct clients *c = clients_new(f, AGE_S);
-	for (uint32_t i = 0; i < N_CONNECTIONS; i++)
-		fleet_reconnect(f, i);
-	assert_int_equal(pass(c, 1), 0);
-	assert_int_equal(pass(c, AGE_S * 9 / 10), 0);
-	assert_int_equal(pass(c, AGE_S * 11 / 10), N_CONNECTIONS);
-	clients_free(c);
-	fleet_free(f);
+	static const uint32_t times[] = {1, 256}; // that each connects again
+	for (size_t k = 0; k < sizeof(times) / sizeof(times[0]); k++) {
+		const uint32_t n = N_CONNECTIONS / times[k];
+		const struct fleet_conf conf = {1, N_HOSTS, n, TIER_TRACKED};
+		struct fleet *f = fleet_new(&conf, NULL);
+		struct clients *c = clients_new(f, AGE_S);
+		for (uint32_t i = 0; i < n * times[k]; i++)
+			fleet_reconnect(f, i % n);
+		assert_int_equal(pass(c, 1), 0);
+		assert_int_equal(pass(c, AGE_S * 9 / 10), 0);
+		assert_int_equal(pass(c, AGE_S * 11 / 10), n);
+		clients_free(c);
+		fleet_free(f);
+	}
 }
 
 static void who_does_not_age_stays(void **state)

@@ -61,5 +61,23 @@ static void the_seed_decides(void **state)
 	fleet_free(h);
 }
 
+// As who is cut by each of a thousand waves: one port after the other, and none twice.
+static void who_connects_again_and_again_is_another_flow_each_time(void **state)
+{
+	(void)state;
+	const uint32_t n = 1000;
+	struct fleet *f = fleet_of(TIER_MODULO, 1);
+	uint32_t hashes[1000];
+	for (uint32_t i = 0; i < n; i++) {
+		hashes[i] = f->hashes[0];
+		for (uint32_t k = 0; k < i; k++)
+			assert_int_not_equal(hashes[i], hashes[k]);
+		fleet_reconnect(f, 0);
+	}
+	assert_int_equal(f->attempts[0], n);
+	fleet_free(f);
+}
+
 RUN_SUITE("fleet-sim/fleet", cmocka_unit_test(a_host_that_leaves_loses_its_own),
-	cmocka_unit_test(the_seed_decides))
+	cmocka_unit_test(the_seed_decides),
+	cmocka_unit_test(who_connects_again_and_again_is_another_flow_each_time))

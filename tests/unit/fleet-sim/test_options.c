@@ -34,9 +34,19 @@ static void what_is_wrong_is_refused(void **state)
 	assert_false(READ(&o, "--farewell-s", "1")); // as shuntd
 	assert_false(READ(&o, "--farewell-s", "591")); // and 3 s, 2 s and 5 s are more than 600
 	assert_true(READ(&o, "--farewell-s", "591", "--drain-s", "2"));
+	assert_false(READ(&o, "--farewell-s", "591", "scale", "rolling"));
 	assert_false(READ(&o, "--nobodys", "1"));
 	assert_false(READ(&o, "nobodys"));
 }
 
+static void waves_need_not_fit_where_there_are_none(void **state)
+{
+	(void)state;
+	struct options o;
+	assert_true(READ(&o, "--farewell-s", "591", "scale"));
+	assert_true(READ(&o, "age", "load", "--wave-s", "1"));
+}
+
 RUN_SUITE("fleet-sim/options", cmocka_unit_test(all_tables_unless_some_are_named),
-	cmocka_unit_test(what_is_wrong_is_refused))
+	cmocka_unit_test(what_is_wrong_is_refused),
+	cmocka_unit_test(waves_need_not_fit_where_there_are_none))

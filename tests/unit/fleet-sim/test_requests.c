@@ -44,13 +44,22 @@ static void no_request_is_lost(void **state)
 		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 			uint64_t sum = 0;
 			struct requests_conf c = conf_of((enum requests_policy)policy, sizes[i]);
-			c.n_requests = 20000;
+			c.n_requests = 19999; // no multiple of the hosts'
 			run(&c, 400);
 			for (uint32_t k = 0; k < 400; k++)
 				sum += counts[k];
 			assert_int_equal(sum, c.n_requests);
 		}
 	}
+}
+
+static void fewer_requests_than_hosts_are_sent_as_well(void **state)
+{
+	(void)state;
+	struct requests_conf c = conf_of(REQUESTS_ROUND_ROBIN, 0);
+	c.n_requests = c.n_hosts - 1;
+	struct spread s = spread(&c, N_MAX);
+	assert_true(s.mean * N_MAX > c.n_requests - 0.5 && s.mean * N_MAX < c.n_requests + 0.5);
 }
 
 // A host's requests are a fifth of a turn; nobody begins where others do.
@@ -122,6 +131,7 @@ static void a_subset_of_each_locality_spares_those_that_one_of_all_would_give_mo
 }
 
 RUN_SUITE("fleet-sim/requests", cmocka_unit_test(no_request_is_lost),
+	cmocka_unit_test(fewer_requests_than_hosts_are_sent_as_well),
 	cmocka_unit_test(fl_157_hosts_that_begin_anywhere_load_backends_alike),
 	cmocka_unit_test(fl_157_backends_have_the_load_of_the_subsets_that_they_are_in),
 	cmocka_unit_test(weights_level_what_backends_can_do_and_not_what_subsets_give),

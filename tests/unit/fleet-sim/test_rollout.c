@@ -65,6 +65,15 @@ static void an_age_levels_what_waves_pile_up(void **state)
 	assert_true(levelled.last_share > 0.9 && levelled.last_share < 1.2);
 }
 
+static void of_nobody_who_was_moved_no_part_is_cut(void **state)
+{
+	(void)state;
+	const struct rollout none = {0}, some = {.n_moved = 8, .n_streams_cut = 2};
+	assert_true(rollout_part_cut(&none) == 0); // which not a number is not
+	assert_true(rollout_part_cut(&some) == 0.25);
+}
+
 RUN_SUITE("fleet-sim/rollout", cmocka_unit_test(all_are_sent_away_and_the_tier_decides_who_is_cut),
 	cmocka_unit_test(who_ages_into_a_host_that_is_silent_waits_and_is_not_lost),
-	cmocka_unit_test(an_age_levels_what_waves_pile_up))
+	cmocka_unit_test(an_age_levels_what_waves_pile_up),
+	cmocka_unit_test(of_nobody_who_was_moved_no_part_is_cut))
