@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""contrib/fleet/shunt-resilient on a router whose routes the test makes. With speakers it is in test_fleet.py."""
+
+import json
+import os
+
+import pytest
+
+from fleet_world import FRR, RECIPES, RESILIENT_TABLE, VIP, Frr
+from lab import wait_until
+
+GROUP = 9000  # of the first VIP
+HOSTS = "10.80.1.2", "10.80.1.3"
+SOON_S = 10
+ROUNDS = 4  # FRR makes a group anew in one of two
+
+
+class Router:
+    def __init__(self, lab):
+        self.lab = lab
+        lab.link(("router", "r0"), ("hosts", "h0"))
+        lab.address("router", "r0", "10.80.1.1/24")
+        process = lab.start("router", "resilient", [RECIPES / "shunt-resilient", RESILIENT_TABLE, VIP])
+        wait_until(lambda: "watching" in process.output(), SOON_S, "shunt-resilient")
+
+    def announce(self):
+        self.lab.ip("router", "route", "add", VIP, *(word for host in HOSTS for word in ("nexthop", "via", host)))
+        wait_until(self.is_resilient, SOON_S, "a resilient group")
+
+    def withdraw(self):
+        self.lab.ip("router", "route", "del", VIP)
+        wait_until(lambda: not self.route(), SOON_S, "no route")
+
+    def route(self):
+        shown = self.lab.exec("router", ["ip", "-j", "route", "show", "table", str(RESILIENT_TABLE)], check=False)
+        return json.loads(shown.stdout or "[]") if shown.returncode == 0 else []
+
+    def is_resilient(self):
+        shown = self.lab.exec("router", ["ip", "-j", "nexthop", "show", "id", str(GROUP)], check=False)
+        groups = json.loads(shown.stdout or "[]") if shown.returncode == 0 else []
+        return [group.get("type") for group in groups] == ["resilient"] and [
+            route.get("nhid") for route in self.route()] == [GROUP]
+
+
+@pytest.fixture(name="router")
+def fixture_router(lab):
+    return Router(lab)
+
+
+def test_fl_160_an_ordinary_group_in_the_place_of_a_resilient_one_is_replaced(router):
+    router.announce()
+    router.withdraw()
+    members = [hop["id"] for hop in json.loads(router.lab.ip("router", "-j", "nexthop", "show").stdout)]
+    router.lab.ip("router", "nexthop", "add", "id", str(GROUP), "group", "/".join(map(str, members)))
+    router.announce()
+
+
+@pytest.mark.skipif(not os.path.isdir(FRR), reason="no FRR")
+def test_fl_160_groups_are_resilient_again_behind_frr_when_hosts_are(router):
+    Frr(router.lab, "router", 0)
+    for _ in range(ROUNDS):
+        router.announce()
+        router.withdraw()
+    router.announce()
