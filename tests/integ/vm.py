@@ -37,6 +37,7 @@ VIRTIO_IOMMU = "virtio-net-pci,iommu_platform=on,disable-legacy=on"
 INTEL_IOMMU = ("-device", "intel-iommu,intremap=off,caching-mode=on")
 BOOT_TIMEOUT_S = 240  # 10 s on an idle machine
 COMMAND_TIMEOUT_S = 60
+NICE = 5  # it takes all that it gets, and tests that run beside it have times to keep
 
 
 def missing():
@@ -117,7 +118,7 @@ class Guest:
             "-netdev", f"tap,id=net0,ifname={TAP},script=no,downscript=no,vhost=off{many}",
             "-device", f"pcie-root-port,id={SLOT},chassis=1,addr=1c.0",
             "-device", f"{card},id=card,netdev=net0,bus={SLOT}",
-        ], cpu=None)
+        ], cpu=None, nice=NICE)
         self._qmp = Line(lab.dir / "qmp", self.qemu)
         self._qmp.read(COMMAND_TIMEOUT_S, "QEMU's greeting")
         self._agent = Line(lab.dir / "agent", self.qemu)

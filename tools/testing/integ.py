@@ -34,7 +34,8 @@ AT_ONCE = 4
 BESIDE_COMPARE = [TESTS / f"test_{name}.py" for name in ("compare", "fallback", "proxied", "scale")]
 # So that no long one is left alone at the end.
 LONGEST_FIRST = [TESTS / f"test_{name}.py" for name in (
-    "balance_differential", "devices", "load", "balancing", "grpc", "faults", "tidy", "xds", "differential")]
+    "balance_differential", "takeover", "devices", "load", "balancing", "grpc", "faults", "tidy",
+    "connect_differential", "fleet", "card", "xds", "differential")]
 
 
 def go_version():
