@@ -179,6 +179,10 @@ class Host:
         """Segments of no connection that were answered by RST."""
         return sum(worker["tcp"]["drop_no_connection"] for worker in self.show("workers").values())
 
+    def goaways(self):
+        """That it has sent: one to each client that is to leave, and one more to who stays on for a moment."""
+        return sum(worker["h2"]["frames_out_goaway"] for worker in self.show("workers").values())
+
     def is_at_rest(self):
         """Every request has had an end."""
         return all(sum(worker["ended"].values()) == worker["requests"] for worker in self.show("workers").values())
@@ -315,6 +319,13 @@ class Fleet:
         """Until just these hosts are announced."""
         wanted = {f"r{n}" for n in numbers}
         wait_until(lambda: self.paths() == [wanted] * len(VIPS), START_S, f"paths by {sorted(wanted)}")
+
+    def cut_connections(self):
+        """Of the client, that were reset while open; RST to one that is closed already counts for none (RFC 4022,
+        tcpEstabResets)."""
+        names, values = [line.split() for line in self.lab.exec("client", ["cat", "/proc/net/snmp"]).stdout.splitlines()
+                         if line.startswith("Tcp:")]
+        return int(dict(zip(names, values))["EstabResets"])
 
     def start_load(self, channels, per_s, streams, stream_s, vip=VIP):
         """fleet_calls.py, or grpcgo/fleet where it is to be the full load; give its process to end_load()."""
