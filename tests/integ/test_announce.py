@@ -3,6 +3,7 @@
 
 import signal
 import sys
+import time
 
 import pytest
 
@@ -13,11 +14,13 @@ NAMES = "vip", "vip6"
 PORT = 9464
 START_S = 10
 SOON_S = 3  # less than until all is told again anyway
+SLOW_S = 1
 AGAIN_S = 15  # more than that
 
 
 class Announcer:
-    """The program with a command of each name and way, which fails while there is a file broken-NAME."""
+    """The program with a command of each name and way, which fails while there is a file broken-NAME, and takes its
+    time while there is one slow-NAME."""
 
     def __init__(self, lab):
         self.folder = lab.dir / "announced"
@@ -25,7 +28,8 @@ class Announcer:
         self.ready = self.folder / "ready"
         server = [sys.executable, "-m", "http.server", str(PORT), "--bind", "127.0.0.1", "--directory", self.folder]
         self.server = lab.start("host", "metrics", server)
-        told = [f"test ! -e {self.broken(name)} && {what} {self.folder}/{name}"
+        told = [f"test ! -e {self.broken(name)} || exit 1; test ! -e {self.slow(name)} || sleep {SLOW_S}; "
+                f"{what} {self.folder}/{name}"
                 for name in NAMES for what in ("touch", "rm -f")]
         wait_until(lambda: lab.exec("host", ["curl", "-s", self.url("")], check=False).returncode == 0, START_S,
                    "the server")
@@ -37,6 +41,9 @@ class Announcer:
 
     def broken(self, name):
         return self.folder / f"broken-{name}"
+
+    def slow(self, name):
+        return self.folder / f"slow-{name}"
 
     def announced(self):
         return {name for name in NAMES if (self.folder / name).exists()}
@@ -83,6 +90,28 @@ def test_fl_159_sigterm_withdraws_what_can_be(announcer, broken):
     announcer.process.signal(signal.SIGTERM)
     assert announcer.process.wait(START_S) == 0
     assert announcer.announced() == {broken}
+
+
+@pytest.mark.parametrize("slow, other", [NAMES, NAMES[::-1]])
+def test_fl_159_a_slow_command_holds_up_no_other(announcer, slow, other):
+    announcer.slow(slow).touch()
+    announcer.ready.touch()
+    announcer.wait_for(other)
+    announcer.wait_for(*NAMES)
+    announcer.ready.unlink()
+    announcer.wait_for(slow)
+    announcer.wait_for()
+
+
+def test_fl_159_sigterm_withdraws_what_is_just_being_announced(announcer):
+    announcer.slow("vip").touch()
+    announcer.ready.touch()
+    announcer.wait_for("vip6")
+    announcer.slow("vip").unlink()  # which no longer holds for what comes after
+    announcer.process.signal(signal.SIGTERM)
+    assert announcer.process.wait(START_S) == 0
+    time.sleep(2 * SLOW_S)
+    assert not announcer.announced()
 
 
 def test_fl_159_a_speaker_that_has_forgotten_is_told_again(announcer):
