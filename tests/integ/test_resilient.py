@@ -12,6 +12,9 @@ from lab import wait_until
 GROUP = 9000  # of the first VIP
 HOSTS = "10.80.1.2", "10.80.1.3"
 SOON_S = 10
+MEMBERS = range(10_516, 10_520)
+OURS = range(GROUP, 400_000)
+N_LINKS = 4
 ROUNDS = 4  # FRR makes a group anew in one of two
 
 
@@ -35,11 +38,19 @@ class Router:
         shown = self.lab.exec("router", ["ip", "-j", "route", "show", "table", str(RESILIENT_TABLE)], check=False)
         return json.loads(shown.stdout or "[]") if shown.returncode == 0 else []
 
+    def of_frr(self):
+        """Next hops and groups that it has made itself, not those that it has sent back."""
+        shown = json.loads(self.lab.ip("router", "-j", "nexthop", "show").stdout)
+        return {hop["id"] for hop in shown if hop.get("protocol") == "zebra" and hop["id"] not in (GROUP, *MEMBERS)}
+
     def is_resilient(self):
         shown = self.lab.exec("router", ["ip", "-j", "nexthop", "show", "id", str(GROUP)], check=False)
         groups = json.loads(shown.stdout or "[]") if shown.returncode == 0 else []
         return [group.get("type") for group in groups] == ["resilient"] and [
             route.get("nhid") for route in self.route()] == [GROUP]
+
+
+with_frr = pytest.mark.skipif(not os.path.isdir(FRR), reason="no FRR")
 
 
 @pytest.fixture(name="router")
@@ -50,15 +61,31 @@ def fixture_router(lab):
 def test_fl_160_an_ordinary_group_in_the_place_of_a_resilient_one_is_replaced(router):
     router.announce()
     router.withdraw()
-    members = [hop["id"] for hop in json.loads(router.lab.ip("router", "-j", "nexthop", "show").stdout)]
-    router.lab.ip("router", "nexthop", "add", "id", str(GROUP), "group", "/".join(map(str, members)))
+    router.lab.ip("router", "nexthop", "del", "id", str(GROUP))
+    router.lab.ip("router", "nexthop", "add", "id", str(GROUP), "group", "/".join(map(str, MEMBERS)))
     router.announce()
 
 
-@pytest.mark.skipif(not os.path.isdir(FRR), reason="no FRR")
+@with_frr
 def test_fl_160_groups_are_resilient_again_behind_frr_when_hosts_are(router):
     Frr(router.lab, "router", 0)
     for _ in range(ROUNDS):
         router.announce()
         router.withdraw()
+        router.lab.ip("router", "nexthop", "del", "id", str(GROUP))  # as the kernel does it without a device
+    router.announce()
+
+
+@with_frr
+def test_fl_161_next_hops_of_frrs_own_have_no_numbers_of_hosts_to_come(router):
+    """It makes some for each link."""
+    Frr(router.lab, "router", 0)
+    router.announce()
+    before = router.of_frr()
+    for n in range(N_LINKS):
+        router.lab.link(("router", f"r{n + 1}"), ("hosts", f"h{n + 1}"))
+        router.lab.address("router", f"r{n + 1}", f"10.83.{n}.1/24")
+    wait_until(lambda: len(router.of_frr() - before) >= N_LINKS, SOON_S, "FRR's next hops")
+    assert not router.of_frr() & set(OURS), router.of_frr()
+    router.withdraw()
     router.announce()
