@@ -205,3 +205,8 @@ bool drains_any(const struct drains *d)
 			return true;
 	return false;
 }
+
+bool drains_stopped(const struct drains *d)
+{
+	return d && d->stopped;
+}

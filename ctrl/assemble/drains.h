@@ -52,5 +52,6 @@ struct drain_info {
 // NULL = nothing drains.
 void drains_look(const struct drains *, uint32_t frontend, struct drain_info *ret);
 bool drains_any(const struct drains *);
+bool drains_stopped(const struct drains *); // drains_stop() was called; NULL = it was not
 // "", "lame_duck", "draining", "drained"; a constant text.
 const char *drain_phase_name(enum drain_phase);

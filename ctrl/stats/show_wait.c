@@ -66,8 +66,8 @@ static void tell_draining(const struct show *s, struct lb_err *ret)
 
 static enum outcome look_for_drained(struct wait *w, struct lb_err *ret)
 {
-	if (!drains_any(w->show->conf.drains)) {
-		bool stops = strcmp(w->show->state, "draining") == 0; // as a whole, by a signal
+	bool stops = drains_stopped(w->show->conf.drains); // as a whole, whoever drained what
+	if (stops || !drains_any(w->show->conf.drains)) {
 		lb_err_set(ret, "%s",
 			stops ? "the daemon is stopping, and ends once it is drained"
 			      : "no frontend drains");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands that do something: who may, what is told of it, and answers that come later.
+#include "ctrl/assemble/drains.h"
 #include "ctrl/base/events.h"
 #include "ctrl/stats/caller.h"
 #include "ctrl/stats/stats_server.h"
@@ -144,8 +145,34 @@ static void who_waits_for_a_drain_is_told_when_it_is_over(void **state)
 	assert_false(goes_on);
 	f->free(f);
 	assert_string_equal(ask(w, "wait drained"), "waited_s: 0.00\n");
-	(void)ask(w, "undrain");
-	show_set_state(w->show, "draining");
+}
+
+// OPS-76: also in a farewell, before anybody is told of its end, and whatever was drained before.
+static void who_waits_for_a_drain_is_told_that_the_daemon_stops(void **state)
+{
+	static const char stopping[] =
+		"error: the daemon is stopping, and ends once it is drained\n";
+	struct world *w = *state;
+	uint64_t lame_until_ns, gone_by_ns;
+	bool goes_on;
+	w->link->counters.frontend_uses[0] = 3;
+	(void)ask(w, "drain frontend web");
+	struct stats_follow *f = begin(w, "wait drained");
+	assert_false(drains_stop(w->drains, &lame_until_ns, &gone_by_ns));
+	assert_string_equal(more(f, &goes_on), stopping);
+	assert_false(goes_on);
+	f->free(f);
+	w->link->counters.frontend_uses[0] = 0;
+	twheel_advance(w->wheel, 2 * NS_PER_SECOND);
+	assert_string_equal(ask(w, "wait drained"), stopping); // others are to drain, too
+}
+
+// OPS-76
+static void who_waits_for_a_drain_that_nobody_began_hears_of_a_stop(void **state)
+{
+	struct world *w = *state;
+	uint64_t lame_until_ns, gone_by_ns;
+	assert_false(drains_stop(w->drains, &lame_until_ns, &gone_by_ns));
 	assert_string_equal(ask(w, "wait drained"),
 		"error: the daemon is stopping, and ends once it is drained\n");
 }
@@ -236,3 +263,5 @@ RUN_SUITE("ctrl/show_actions", CASE(an_action_needs_its_level_and_says_which),
 	CASE(who_waits_too_long_is_told_what_is_missing),
 	CASE(who_waits_for_a_version_hears_of_it_or_of_its_refusal),
 	CASE(the_logs_level_is_set_and_reload_knows_of_it), CASE(what_is_no_wait_is_refused))
+	CASE(who_waits_for_a_drain_is_told_that_the_daemon_stops),
+	CASE(who_waits_for_a_drain_that_nobody_began_hears_of_a_stop),
