@@ -189,6 +189,18 @@ static void stop_reading(struct client *c)
 	c->eof = true;
 }
 
+// An unfinished one may be the beginning of what would do something else.
+static void refuse_line(struct client *c, size_t len)
+{
+	struct evbuffer *out = bufferevent_get_output(c->bev);
+	if (len > STATS_MAX_COMMAND)
+		evbuffer_add_printf(
+			out, STATS_ERROR "command longer than %d bytes\n\n", STATS_MAX_COMMAND);
+	else
+		evbuffer_add_printf(out, STATS_ERROR "the command's line has no end\n\n");
+	stop_reading(c);
+}
+
 // Ends the command at its `;`. Returns the command behind it; NULL = it is the line's last.
 static char *cut_command(char *command)
 {
@@ -253,16 +265,17 @@ static void client_run(struct client *c)
 			continue;
 		}
 		char *line = evbuffer_readln(in, NULL, EVBUFFER_EOL_CRLF);
-		if (!line && evbuffer_get_length(in) < STATS_MAX_COMMAND)
-			break;
-		if (!line || strlen(line) > STATS_MAX_COMMAND) {
-			free(line);
-			evbuffer_add_printf(out, STATS_ERROR "command longer than %d bytes\n\n",
-				STATS_MAX_COMMAND);
-			stop_reading(c);
-			break;
+		size_t len = line ? strlen(line) : evbuffer_get_length(in);
+		bool is_whole = line && len <= STATS_MAX_COMMAND;
+		bool may_be = !line && len <= STATS_MAX_COMMAND + 1 && !c->eof; // with its CR
+		if (is_whole) {
+			take_line(c, line);
+			continue;
 		}
-		take_line(c, line);
+		free(line);
+		if (len && !may_be)
+			refuse_line(c, len);
+		break;
 	}
 	if (c->eof && !c->follow && !c->rest && evbuffer_get_length(out) == 0)
 		client_free(c);

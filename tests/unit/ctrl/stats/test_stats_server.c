@@ -274,12 +274,57 @@ static void who_goes_before_its_answer_is_forgotten(void **state)
 static void a_command_without_end_is_refused(void **state)
 {
 	const struct fixture *f = *state;
-	char out[256], junk[STATS_MAX_COMMAND];
+	char out[256], junk[STATS_MAX_COMMAND + 2];
 	memset(junk, 'x', sizeof(junk));
 	int fd = dial(f);
 	assert_int_equal(write(fd, junk, sizeof(junk)), sizeof(junk));
 	read_all(f, fd, out, sizeof(out));
 	assert_non_null(strstr(out, STATS_ERROR "command longer than"));
+	close(fd);
+}
+
+// OPS-298: in whatever pieces it comes.
+static void the_longest_command_is_answered(void **state)
+{
+	const struct fixture *f = *state;
+	static const char *const ends[] = {"\n", "\r\n"};
+	static char out[2 * STATS_MAX_COMMAND], line[STATS_MAX_COMMAND + 1];
+	memset(line, 'x', sizeof(line) - 1);
+	for (size_t i = 0; i < 2 * 4; i++) {
+		const char *end = ends[i % 2];
+		size_t len = sizeof(line) - 1, cut = i / 2;
+		int fd = dial(f);
+		assert_int_equal(write(fd, line, len - 1), len - 1);
+		if (cut == 1)
+			turn_for(f, 10);
+		assert_int_equal(write(fd, "x", 1), 1);
+		if (cut == 2)
+			turn_for(f, 10);
+		for (; *end; end++) {
+			assert_int_equal(write(fd, end, 1), 1);
+			if (cut == 3)
+				turn_for(f, 10);
+		}
+		shutdown(fd, SHUT_WR);
+		memset(out, 0, sizeof(out));
+		read_all(f, fd, out, sizeof(out));
+		assert_int_equal(strncmp(out, "you said x", 10), 0);
+		assert_int_equal(strlen(out), strlen("you said \n\n") + len);
+		close(fd);
+	}
+}
+
+// OPS-298: it would do more than it says, if the rest of it is what narrows it.
+static void a_command_whose_client_is_done_before_its_end_is_refused(void **state)
+{
+	const struct fixture *f = *state;
+	char out[256];
+	int fd = dial(f);
+	assert_int_equal(write(fd, "one\nkill conn", 13), 13);
+	shutdown(fd, SHUT_WR);
+	read_all(f, fd, out, sizeof(out));
+	assert_string_equal(
+		out, "you said one\n\n" STATS_ERROR "the command's line has no end\n\n");
 	close(fd);
 }
 
@@ -544,7 +589,7 @@ static void of_haproxys_who_wants_a_prompt_may_go_on(void **state)
 static void of_haproxys_a_line_without_end_is_refused(void **state)
 {
 	const struct fixture *f = *state;
-	char out[256], junk[STATS_MAX_COMMAND];
+	char out[256], junk[STATS_MAX_COMMAND + 2];
 	memset(junk, ';', sizeof(junk));
 	int fd = dial(f);
 	assert_int_equal(write(fd, junk, sizeof(junk)), sizeof(junk));
@@ -574,7 +619,9 @@ static void those_that_wait_have_turns(void **state)
 #define HAPROXYS(test) cmocka_unit_test_setup_teardown(test, set_up_haproxys, tear_down)
 
 RUN_SUITE("ctrl/stats_server", CASE(each_line_gets_an_answer_that_ends_with_an_empty_line),
-	CASE(a_command_without_end_is_refused), CASE(a_whole_command_that_is_too_long_is_refused),
+	CASE(a_command_without_end_is_refused), CASE(the_longest_command_is_answered),
+	CASE(a_command_whose_client_is_done_before_its_end_is_refused),
+	CASE(a_whole_command_that_is_too_long_is_refused),
 	CASE(nothing_after_a_command_too_long_is_answered),
 	CASE(what_comes_to_its_end_is_whole_and_commands_go_on),
 	CASE(who_follows_is_told_until_it_goes),
