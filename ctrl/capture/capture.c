@@ -161,8 +161,8 @@ static void read_mac(const char *text, uint8_t ret[6])
 		ret[i] = (uint8_t)b[i];
 }
 
-static struct capture_writer *start_writer(
-	struct capture *c, const char *file, const struct capture_ask *ask)
+static int start_writer(struct capture *c, const char *file, const struct capture_ask *ask,
+	struct capture_writer **ret)
 {
 	const struct config *config = c->conf.config;
 	const struct lb_link *first = workers_link(c->conf.workers, 0);
@@ -198,7 +198,7 @@ static struct capture_writer *start_writer(
 		.clock_ns = c->conf.clock_ns,
 		.wall_ns = c->conf.wall_ns,
 	};
-	return capture_writer_new(&conf);
+	return capture_writer_new(&conf, ret);
 }
 
 // What was told of the last capture stays if this one is refused.
@@ -211,11 +211,12 @@ int capture_start(struct capture *c, const struct capture_ask *ask, struct lb_er
 		return -EINVAL;
 	if (ask->with_keys && !(c->conf.keys && tlshs_keylog_begin(c->conf.keys)))
 		return lb_err_set(reterr, "out of memory for keys");
-	struct capture_writer *writer = start_writer(c, file, ask);
-	if (!writer) {
+	struct capture_writer *writer;
+	int rc = start_writer(c, file, ask, &writer);
+	if (rc) {
 		if (ask->with_keys)
 			tlshs_keylog_end(c->conf.keys);
-		return lb_err_set(reterr, "out of memory, or no thread is to be had");
+		return lb_err_set(reterr, "cannot begin: %s", strerror(-rc));
 	}
 	strcpy(c->file, file);
 	c->writer = writer;

@@ -345,30 +345,44 @@ static bool copy_conf(struct capture_writer *w, const struct capture_writer_conf
 }
 
 // Signals are the control thread's.
-static bool start_thread(struct capture_writer *w)
+static int start_thread(struct capture_writer *w)
 {
 	sigset_t all;
 	pthread_attr_t attr;
 	sigfillset(&all);
-	if (pthread_attr_init(&attr) != 0)
-		return false;
-	w->started = pthread_attr_setsigmask_np(&attr, &all) == 0 &&
-	             pthread_create(&w->thread, &attr, writer_main, w) == 0;
+	int rc = pthread_attr_init(&attr);
+	if (rc)
+		return -rc;
+	rc = pthread_attr_setsigmask_np(&attr, &all);
+	if (rc == 0)
+		rc = pthread_create(&w->thread, &attr, writer_main, w);
+	w->started = rc == 0;
 	pthread_attr_destroy(&attr);
-	return w->started;
+	return -rc;
 }
 
-struct capture_writer *capture_writer_new(const struct capture_writer_conf *conf)
+static int open_fd(int *ret)
+{
+	*ret = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	return *ret < 0 ? -errno : 0;
+}
+
+int capture_writer_new(const struct capture_writer_conf *conf, struct capture_writer **ret)
 {
 	struct capture_writer *w = calloc(1, sizeof(*w));
 	if (!w)
-		return NULL;
-	w->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	w->done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (copy_conf(w, conf) && w->wake_fd >= 0 && w->done_fd >= 0 && start_thread(w))
-		return w;
-	capture_writer_free(w);
-	return NULL;
+		return -ENOMEM;
+	w->wake_fd = w->done_fd = -1;
+	int rc = copy_conf(w, conf) ? open_fd(&w->wake_fd) : -ENOMEM;
+	if (rc == 0)
+		rc = open_fd(&w->done_fd);
+	if (rc == 0)
+		rc = start_thread(w);
+	if (rc == 0)
+		*ret = w;
+	else
+		capture_writer_free(w);
+	return rc;
 }
 
 enum capture_phase capture_writer_phase(const struct capture_writer *w)

@@ -50,8 +50,10 @@ enum capture_phase {
 };
 enum capture_end { CAPTURE_STOPPED, CAPTURE_COUNT, CAPTURE_SIZE, CAPTURE_SECONDS, CAPTURE_FAILED };
 
-// Starts the thread. NULL = out of memory, or there is no thread.
-struct capture_writer *capture_writer_new(const struct capture_writer_conf *);
+// Starts the thread. Returns 0 or -errno: for want of memory, of descriptors (EMFILE), of a thread
+// (EAGAIN).
+[[nodiscard]] int capture_writer_new(
+	const struct capture_writer_conf *, struct capture_writer **ret);
 enum capture_phase capture_writer_phase(const struct capture_writer *);
 // Workers capture no more: writes what the rings hold still, and closes the file.
 void capture_writer_finish(struct capture_writer *);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -224,6 +225,22 @@ static void a_start_that_is_refused_leaves_what_is_told_of_the_last_capture(void
 	assert_int_equal(r.numbers.n_frames, 1);
 }
 
+// OPS-297
+static void a_start_without_descriptors_says_so(void **state)
+{
+	struct lb_err err;
+	struct rlimit before, none;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	int rc = capture_start(capture, &ask, &err);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_true(rc < 0);
+	assert_string_equal(err.text, "cannot begin: Too many open files");
+	assert_string_equal(capture_report(capture).state, "off");
+	begin(&ask); // it can, once there are some
+}
+
 // OPS-105
 static void a_link_is_not_followed(void **state)
 {
@@ -255,4 +272,5 @@ RUN_SUITE("ctrl/capture/capture", TEST(the_file_is_whole_once_all_workers_have_e
 	TEST(there_is_one_at_a_time_and_another_one_behind_it),
 	TEST(paths_that_lead_elsewhere_are_refused),
 	TEST(a_start_that_is_refused_leaves_what_is_told_of_the_last_capture),
-	TEST(a_link_is_not_followed), TEST(the_end_of_the_process_closes_the_file))
+	TEST(a_start_without_descriptors_says_so), TEST(a_link_is_not_followed),
+	TEST(the_end_of_the_process_closes_the_file))
