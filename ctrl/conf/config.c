@@ -219,7 +219,7 @@ int config_find_frontend(const struct config *c, const char *name, struct lb_err
 		if (strcmp(c->frontends[i].name, name) == 0)
 			return (int)i;
 	if (name)
-		return lb_err_set(err, "no frontend is called '%s'", name);
+		return lb_err_set(err, "no frontend is called '%s', try show info", name);
 	if (c->n_frontends != 1)
 		return lb_err_set(err, "there are %u frontends: choose one with --frontend",
 			(unsigned)c->n_frontends);

@@ -43,13 +43,9 @@ static int read_cluster(const struct reader *r, const char *name)
 
 static int read_frontend(const struct reader *r, const char *name)
 {
-	const struct config *c = r->show->conf.config;
-	for (uint32_t i = 0; i < c->n_frontends; i++)
-		if (strcmp(c->frontends[i].name, name) == 0) {
-			r->to->frontend = i;
-			return 0;
-		}
-	return lb_err_set(r->err, "no frontend '%s', try show info", name);
+	int i = config_find_frontend(r->show->conf.config, name, r->err);
+	r->to->frontend = (uint32_t)i;
+	return i < 0 ? i : 0;
 }
 
 static int read_source(const struct reader *r, const char *text)

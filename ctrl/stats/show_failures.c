@@ -68,22 +68,14 @@ static bool is_wanted(const struct show *s, const struct wanted *w, const struct
 	       (!w->frontend || strcmp(w->frontend, frontend_of(s, f)) == 0);
 }
 
-static bool is_cause(const char *name)
+// False = args->err says what there is not.
+static bool check(const struct show *s, const struct wanted *w, struct show_args *args)
 {
-	if (strcmp(name, FAILURE_ANSWERED) == 0)
-		return true;
-	for (int i = LB_CAUSE_OK + 1; i < LB_N_CAUSES; i++)
-		if (strcmp(lb_cause_info((enum lb_cause)i)->name, name) == 0)
-			return true;
-	return false;
-}
-
-static bool check_cause(const char *cause, struct lb_err *err)
-{
-	if (!cause || is_cause(cause))
-		return true;
-	lb_err_set(err, "'%s' is not the name of a cause", cause);
-	return false;
+	const char *causes[] = {w->cause, w->not_cause};
+	for (int i = 0; i < 2; i++)
+		if (causes[i] && !show_is_cause(args, causes[i], FAILURE_ANSWERED))
+			return false;
+	return !w->frontend || config_find_frontend(s->conf.config, w->frontend, &args->err) >= 0;
 }
 
 // Whom to ask at all: either may have many that the other's are behind.
@@ -135,7 +127,7 @@ json_t *show_failures(const struct show *s, struct show_args *args)
 			return NULL;
 		}
 	}
-	if (!check_cause(wanted.cause, &args->err) || !check_cause(wanted.not_cause, &args->err))
+	if (!check(s, &wanted, args))
 		return NULL;
 	struct failure_walk *walk = failure_walk_new(s->conf.workers, whose(&wanted));
 	json_t *rows = walk ? json_array() : NULL;

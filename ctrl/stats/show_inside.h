@@ -134,6 +134,9 @@ json_t *show_complete(const struct show *, struct show_args *);
 // only one of both could count.
 bool show_comes_twice(struct show_args *, unsigned first, unsigned step, unsigned at);
 
+// Whether a cause has this name; of_ok is that of LB_CAUSE_OK here. Else args->err lists all names.
+bool show_is_cause(struct show_args *, const char *name, const char *of_ok);
+
 // For `[CLUSTER] [json]`. False = args->err says what is wrong.
 bool show_cluster_word(const struct show *, struct show_args *, const char **ret_cluster);
 

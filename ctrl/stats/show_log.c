@@ -19,6 +19,7 @@
 #define FALLBACK 100 // lines, where the command says no number
 #define N_KEYS 5
 #define WORD_MAX 128
+#define STATUS_MOST 999
 
 // Which records are wanted.
 struct log_filter {
@@ -129,33 +130,38 @@ static json_t *last(struct log_watch *w, uint64_t n_rows)
 	return rows;
 }
 
-static bool is_cause(const char *name)
+// False = args->err says what there is not.
+static bool check(const struct show *s, const struct log_filter *f, struct show_args *args)
 {
-	for (int i = 0; i < LB_N_CAUSES; i++)
-		if (strcmp(lb_cause_info((enum lb_cause)i)->name, name) == 0)
-			return true;
-	return false;
+	const char *ok = lb_cause_info(LB_CAUSE_OK)->name;
+	return (!f->cause[0] || show_is_cause(args, f->cause, ok)) &&
+	       (!f->frontend[0] ||
+		       config_find_frontend(s->conf.config, f->frontend, &args->err) >= 0);
 }
 
-static bool read_filter(const char *word, struct log_filter *f)
+static bool read_filter(struct show_args *args, const char *word, struct log_filter *f)
 {
 	const struct {
 		const char *key;
 		char *to;
 	} keys[N_KEYS] = {{"cause=", f->cause}, {"cluster=", f->cluster},
 		{"frontend=", f->frontend}, {"path=", f->path}, {"status=", NULL}};
-	for (int i = 0; i < N_KEYS; i++) {
-		size_t len = strlen(keys[i].key);
-		if (strncmp(word, keys[i].key, len) != 0)
-			continue;
-		if (!keys[i].to)
-			return str_number(str_from(word + len), 999, &f->min_status);
-		if (strlen(word + len) >= WORD_MAX)
-			return false;
-		strcpy(keys[i].to, word + len);
-		return keys[i].to != f->cause || is_cause(f->cause);
-	}
-	return false;
+	int i = 0;
+	while (i < N_KEYS && strncmp(word, keys[i].key, strlen(keys[i].key)) != 0)
+		i++;
+	const char *value = i < N_KEYS ? word + strlen(keys[i].key) : "";
+	if (i == N_KEYS)
+		lb_err_set(&args->err, "unexpected argument '%s', try help", word);
+	else if (!keys[i].to && !str_number(str_from(value), STATUS_MOST, &f->min_status))
+		lb_err_set(&args->err, "status: '%s' is not a number up to %d", value, STATUS_MOST);
+	else if (!*value)
+		lb_err_set(&args->err, "nothing follows %s", word);
+	else if (strlen(value) >= WORD_MAX)
+		lb_err_set(&args->err, "%s'%.32s…' is longer than %d bytes", keys[i].key, value,
+			WORD_MAX - 1);
+	else if (keys[i].to)
+		strcpy(keys[i].to, value);
+	return !args->err.text[0];
 }
 
 // `[N] [-f] [cause=C] [cluster=C] [frontend=F] [path=PREFIX] [status=LEAST] [json]`.
@@ -177,11 +183,12 @@ json_t *show_log(const struct show *s, struct show_args *args)
 		} else if (strcmp(word, "-f") == 0) {
 			follows = true;
 		} else if (!str_number(str_from(word), UINT32_MAX, &n_rows) &&
-			   !read_filter(word, &now.filter)) {
-			lb_err_set(&args->err, "unexpected argument '%s', try help", word);
+			   !read_filter(args, word, &now.filter)) {
 			return NULL;
 		}
 	}
+	if (!check(s, &now.filter, args))
+		return NULL;
 	json_t *rows = last(&now, n_rows);
 	struct log_watch *w = rows && follows ? malloc(sizeof(*w)) : NULL;
 	if (w) {

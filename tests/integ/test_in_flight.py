@@ -99,7 +99,7 @@ def test_ops_64_conditions_choose_what_is_told(hanging):
     assert sum(row["streams"] for row in own) == 5, own
     assert len(rows(hanging, "conns", f"source={CLIENT}", "state=open")) == 5
     for words, text in (("state=open", "state: 'open' is none of paused, picking"), ("cluster=x", "no cluster 'x'"),
-                        ("frontend=x", "no frontend 'x'"), ("source=x", "source: 'x' is not an address"),
+                        ("frontend=x", "no frontend is called 'x'"), ("source=x", "source: 'x' is not an address"),
                         ("older=x", "older: 'x' is not a number"), ("limit=1001", "limit: '1001' is not between"),
                         ("x", "unexpected argument 'x'")):
         with pytest.raises(LabError, match=text):

@@ -380,7 +380,9 @@ static void failures_are_told_by_cause_cluster_and_frontend(void **state)
 		json_decref(rows);
 	}
 	static const char *const wrong[][2] = {
-		{"show errors cause=x", "error: 'x' is not the name of a cause"},
+		{"show errors cause=x", "error: no cause 'x', there are answered, no_route, "},
+		{"show errors cause!=ok", "error: no cause 'ok', there are answered, "},
+		{"show failures frontend=x", "error: no frontend is called 'x', try show info"},
 		{"show errors cause=timeout cause=timeout", "error: cause is given twice"},
 		{"show errors color=blue", "error: no column 'color', there are age_s, "}};
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -514,7 +516,7 @@ static void ops_276_what_backends_answered_is_told_beside_and_moves_nothing_away
 	static const char *const wrong[] = {"show errors cause=ok", "show errors cause!=ok"};
 	for (size_t i = 0; i < 2; i++) {
 		char *text = show_answer(w->show, &somebody, wrong[i], &no_follow);
-		assert_int_equal(strncmp(text, "error: 'ok' is not", 18), 0);
+		assert_int_equal(strncmp(text, "error: no cause 'ok'", 20), 0);
 		free(text);
 	}
 }

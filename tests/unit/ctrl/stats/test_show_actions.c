@@ -100,7 +100,8 @@ static void a_drain_is_of_one_frontend_or_all(void **state)
 	assert_string_equal(state_of(w, 0), "lame_duck");
 	assert_string_equal(ask(w, "undrain all"), "serving: 2\n");
 	assert_string_not_equal(state_of(w, 0), "lame_duck");
-	assert_string_equal(ask(w, "drain frontend no"), "error: no frontend is called 'no'\n");
+	assert_string_equal(
+		ask(w, "drain frontend no"), "error: no frontend is called 'no', try show info\n");
 	assert_string_equal(ask(w, "drain web"),
 		"error: 'frontend NAME' or 'all' may follow, and nothing else\n");
 }

@@ -198,7 +198,7 @@ static void wrong_conditions_get_a_clear_error_and_nobody_is_asked(void **state)
 {
 	static const char *const wrong[][2] = {
 		{"show requests cluster=red", "no cluster 'red', try show clusters"},
-		{"show requests frontend=red", "no frontend 'red', try show info"},
+		{"show requests frontend=red", "no frontend is called 'red', try show info"},
 		{"show conns source=10.0.0", "source: '10.0.0' is not an address"},
 		{"show conns source=10.0.0.1/33", "source: '10.0.0.1/33' is not an address"},
 		{"show conns source=10.0.0.1/", "source: '10.0.0.1/' is not an address"},
