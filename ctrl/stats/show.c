@@ -26,6 +26,9 @@
 
 // Header lists longer than this are cut in lookups for operators: more than a command can hold.
 #define MAX_TEXT ((size_t)2 * STATS_MAX_COMMAND)
+// Of an unknown command: what is told of it, and of those that begin with its first word.
+#define MAX_NAME 128
+#define MAX_NEXT 1024
 
 struct command {
 	const char *name; // its words
@@ -370,16 +373,33 @@ static bool take_name(const char *command, struct show_args *args)
 	return n > 0;
 }
 
+// What follows the word in names of commands, with commas between; "" = none begins with it.
+static void list_next(const char *word, char *text, size_t size)
+{
+	struct show_usage u;
+	size_t len = strlen(word), at = 0;
+	text[0] = 0;
+	for (size_t i = 0; show_usage_at(i, &u) && at < size; i++)
+		if (strncmp(u.name, word, len) == 0 && u.name[len] == ' ')
+			at += (size_t)snprintf(
+				text + at, size - at, "%s%s", at ? ", " : "", u.name + len + 1);
+}
+
 // The word that asks for JSON is no part of its name.
-static char *unknown(const char *line)
+static char *unknown(const struct show_args *args, const char *line)
 {
 	static const char json[] = " json";
-	char name[STATS_MAX_COMMAND + 1];
+	char next[MAX_NEXT], text[MAX_NEXT + 2 * MAX_NAME];
 	size_t len = strlen(line), tail = sizeof(json) - 1;
 	if (len > tail && strcmp(line + len - tail, json) == 0)
 		len -= tail;
-	snprintf(name, sizeof(name), "%.*s", (int)len, line);
-	return answer_error("unknown command '%s', try help", name);
+	const char *first = args->n ? args->words[0] : "";
+	bool is_long = len > MAX_NAME;
+	list_next(first, next, sizeof(next));
+	snprintf(text, sizeof(text), "unknown command '%.*s%s', %s%s%s",
+		is_long ? MAX_NAME : (int)len, line, is_long ? "..." : "",
+		next[0] ? first : "try help", next[0] ? " may be followed by " : "", next);
+	return answer_error("%s", text);
 }
 
 static char *dispatch(const struct show *s, struct show_args *args, const char *line)
@@ -390,7 +410,7 @@ static char *dispatch(const struct show *s, struct show_args *args, const char *
 	for (const struct show_action *a = show_actions; a->name; a++)
 		if (take_name(a->name, args))
 			return act(s, a, args, line);
-	return unknown(line);
+	return unknown(args, line);
 }
 
 json_t *show_data(const struct show *s, char *const *words, unsigned n)

@@ -13,6 +13,7 @@
 
 #include <event2/buffer.h>
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,6 +94,8 @@ static bool is_there(const struct show *s, struct show_args *args)
 	return s->conf.capture;
 }
 
+enum { HOST, DIRECTION, PORT, INTERFACE, SNAPLEN, COUNT, SECONDS, SIZE, N_KEYS };
+
 static bool read_direction(const char *word, struct lb_capture_ask *ret)
 {
 	bool rx = strcmp(word, "rx") == 0;
@@ -100,72 +103,71 @@ static bool read_direction(const char *word, struct lb_capture_ask *ret)
 	return rx || strcmp(word, "tx") == 0;
 }
 
-// A number from least to most. False = it is none.
-static bool read_number(const char *word, uint64_t least, uint64_t most, uint64_t *ret)
+static void set_number(struct capture_ask *to, int key, uint64_t n)
 {
-	return str_number(str_from(word), most, ret) && *ret >= least;
-}
-
-static bool read_filter(
-	const struct show *s, const char *key, const char *value, struct lb_capture_ask *ret)
-{
-	uint64_t n = 0;
-	bool ok;
-	if (strcmp(key, "host") == 0)
-		return ip_parse(value, &ret->host) && !ip_is_none(&ret->host);
-	if (strcmp(key, "direction") == 0)
-		return read_direction(value, ret);
-	if (strcmp(key, "port") == 0) {
-		ok = read_number(value, 1, UINT16_MAX, &n);
-		ret->port = (uint16_t)n;
-		return ok;
+	switch (key) {
+	case PORT:
+		to->frames.port = (uint16_t)n;
+		break;
+	case INTERFACE:
+		to->frames.interfaces = (uint8_t)(1u << n);
+		break;
+	case SNAPLEN:
+		to->frames.snaplen = (uint32_t)n;
+		break;
+	case COUNT:
+		to->bounds.n_frames = n;
+		break;
+	case SECONDS:
+		to->bounds.ns = n * NS_PER_SECOND;
+		break;
+	default:
+		to->bounds.n_bytes = n * BYTES_OF_MB;
 	}
-	if (strcmp(key, "interface") == 0) {
-		ok = read_number(value, 0, s->conf.config->n_ports - 1, &n);
-		ret->interfaces = (uint8_t)(1u << n);
-		return ok;
-	}
-	ok = strcmp(key, "snaplen") == 0 &&
-	     read_number(value, LEAST_SNAPLEN, LB_CAPTURE_SNAPLEN, &n);
-	ret->snaplen = (uint32_t)n;
-	return ok;
 }
 
-static bool read_bound(const char *key, const char *value, struct capture_bounds *ret)
-{
-	uint64_t n = 0;
-	if (strcmp(key, "count") == 0 && read_number(value, 1, CAPTURE_FRAMES_MOST, &n))
-		ret->n_frames = n;
-	else if (strcmp(key, "seconds") == 0 && read_number(value, 1, CAPTURE_SECONDS_MOST, &n))
-		ret->ns = n * NS_PER_SECOND;
-	else if (strcmp(key, "size") == 0 && read_number(value, 1, CAPTURE_MB_MOST, &n))
-		ret->n_bytes = n * BYTES_OF_MB;
-	return n;
-}
-
-static bool is_bound(const char *key)
-{
-	return strcmp(key, "count") == 0 || strcmp(key, "seconds") == 0 || strcmp(key, "size") == 0;
-}
-
-// `keys`, or one of `KEY=VALUE`. False = args->err says what is wrong.
-static bool read_word(
+// `keys`, or one of `KEY=VALUE`. 0, or -EINVAL with args->err.
+static int read_word(
 	const struct show *s, struct show_args *args, const char *word, struct capture_ask *ret)
 {
-	char key[16];
-	size_t len = strcspn(word, "=");
+	const struct {
+		const char *name;
+		uint64_t least, most;
+	} keys[N_KEYS] = {
+		[HOST] = {"host="},
+		[DIRECTION] = {"direction="},
+		[PORT] = {"port=", 1, UINT16_MAX},
+		[INTERFACE] = {"interface=", 0, s->conf.config->n_ports - 1},
+		[SNAPLEN] = {"snaplen=", LEAST_SNAPLEN, LB_CAPTURE_SNAPLEN},
+		[COUNT] = {"count=", 1, CAPTURE_FRAMES_MOST},
+		[SECONDS] = {"seconds=", 1, CAPTURE_SECONDS_MOST},
+		[SIZE] = {"size=", 1, CAPTURE_MB_MOST},
+	};
+	int key = 0;
+	uint64_t n;
 	if (strcmp(word, "keys") == 0) {
 		ret->with_keys = true;
-		return true;
+		return 0;
 	}
-	snprintf(key, sizeof(key), "%.*s", (int)(len < sizeof(key) ? len : 0), word);
-	bool ok = word[len] == '=';
-	ok = ok && (is_bound(key) ? read_bound(key, word + len + 1, &ret->bounds)
-				  : read_filter(s, key, word + len + 1, &ret->frames));
-	if (!ok)
-		lb_err_set(&args->err, "'%s' is not a condition, or is out of its range, try help",
-			word);
-	return ok;
+	while (key < N_KEYS && strncmp(word, keys[key].name, strlen(keys[key].name)) != 0)
+		key++;
+	if (key == N_KEYS)
+		return lb_err_set(&args->err, "unexpected argument '%s', try help", word);
+	const char *value = word + strlen(keys[key].name);
+	if (key == HOST)
+		return ip_parse(value, &ret->frames.host) && !ip_is_none(&ret->frames.host)
+		               ? 0
+		               : lb_err_set(&args->err, "host: '%s' is not an address", value);
+	if (key == DIRECTION)
+		return read_direction(value, &ret->frames)
+		               ? 0
+		               : lb_err_set(
+					 &args->err, "direction: '%s' is neither rx nor tx", value);
+	if (!str_number(str_from(value), keys[key].most, &n) || n < keys[key].least)
+		return lb_err_set(&args->err, "%.*s: '%s' is not between %" PRIu64 " and %" PRIu64,
+			(int)strcspn(word, "="), word, value, keys[key].least, keys[key].most);
+	set_number(ret, key, n);
+	return 0;
 }
 
 // `PATH [KEY=VALUE]...`. False = args->err says what is wrong.
@@ -187,7 +189,7 @@ static bool read_words(const struct show *s, struct show_args *args, struct capt
 	words[0] = 0;
 	for (unsigned i = 1; i < args->n; i++) {
 		size_t len = strlen(words);
-		if (show_comes_twice(args, 1, 1, i) || !read_word(s, args, args->words[i], ret))
+		if (show_comes_twice(args, 1, 1, i) || read_word(s, args, args->words[i], ret))
 			return false;
 		snprintf(words + len, CONDITIONS_TEXT_MAX - len, "%s%s", len ? " " : "",
 			args->words[i]);

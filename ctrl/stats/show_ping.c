@@ -168,7 +168,8 @@ static int read_option(const struct show *s, const char *key, const char *value,
 		return 0;
 	}
 	if (strcmp(key, "port") != 0)
-		return lb_err_set(err, "unexpected argument '%s', try help", key);
+		return lb_err_set(
+			err, "unexpected argument '%s', 'count N' and 'port N' may follow", key);
 	if (!str_number(str_from(value), n_ports - 1, &n))
 		return lb_err_set(
 			err, "port: '%s' is none of the %u, try show ports", value, n_ports);

@@ -193,7 +193,7 @@ static bool read_words(struct show_args *args, struct wait *w, uint64_t *ret_s)
 		w->look = look_for_ready;
 	} else if (strcmp(what, "drained") == 0) {
 		w->look = look_for_drained;
-	} else if (strcmp(what, "config") == 0 && args->n > 1) {
+	} else if (strcmp(what, "config") == 0 && args->n > 1 && args->words[1][0]) {
 		w->look = look_for_config;
 		n = 2;
 		if (strlen(args->words[1]) >= sizeof(w->version)) {

@@ -153,7 +153,9 @@ def test_ops_242_what_scripts_are_told(world):
     bed = world.bed
     wrong = captured(bed, "--json", "show", "nosuch")
     assert (wrong.returncode, wrong.stderr) == (1, "")
-    assert json.loads(wrong.stdout) == {"schema_version": 1, "error": "unknown command 'show nosuch', try help"}
+    said = json.loads(wrong.stdout)
+    assert said["schema_version"] == 1
+    assert said["error"].startswith("unknown command 'show nosuch', show may be followed by info, listeners, ")
     assert captured(bed, "--version").stdout.startswith("shuntctl ")
     assert captured(bed, "ping", "10.82.1.1", "count", "1").returncode == 0
     for form in ((), ("json",)):

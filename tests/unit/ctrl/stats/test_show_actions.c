@@ -2,6 +2,7 @@
 // Commands that do something: who may, what is told of it, and answers that come later.
 #include "ctrl/assemble/drains.h"
 #include "ctrl/base/events.h"
+#include "ctrl/capture/capture.h"
 #include "ctrl/stats/caller.h"
 #include "ctrl/stats/stats_server.h"
 #include "lb/base/log.h"
@@ -13,6 +14,7 @@
 
 #include <event2/buffer.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,10 +250,47 @@ static void the_logs_level_is_set_and_reload_knows_of_it(void **state)
 	assert_string_equal(ask(w, "set log level error"), "level: error\nwas: warn\n");
 }
 
+// OPS-299: with the range of what it may be.
+static void what_is_no_condition_of_a_capture_is_refused(void **state)
+{
+	static const char *const wrong[][2] = {{"host=nobody", "host: 'nobody' is not an address"},
+		{"host=", "host: '' is not an address"},
+		{"direction=up", "direction: 'up' is neither rx nor tx"},
+		{"port=0", "port: '0' is not between 1 and 65535"},
+		{"port=65536", "port: '65536' is not between 1 and 65535"},
+		{"interface=2", "interface: '2' is not between 0 and 1"},
+		{"snaplen=63", "snaplen: '63' is not between 64 and "},
+		{"count=0", "count: '0' is not between 1 and "},
+		{"seconds=86401", "seconds: '86401' is not between 1 and 86400"},
+		{"size=x", "size: 'x' is not between 1 and "},
+		{"rx", "unexpected argument 'rx', try help"},
+		{"=", "unexpected argument '=', try help"},
+		{"seconds=1 seconds=1", "seconds is given twice"}};
+	struct world *w = *state;
+	struct config_capture where = {(char *)(uintptr_t) "/nowhere"};
+	w->config.capture = &where;
+	w->config.n_ports = 2;
+	const struct capture_conf conf = {.config = &w->config, .workers = w->workers};
+	w->conf.capture = capture_new(&conf);
+	show_free(w->show);
+	w->show = show_new(&w->conf);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char command[64];
+		snprintf(command, sizeof(command), "capture start a %s", wrong[i][0]);
+		const char *said = ask(w, command);
+		assert_int_equal(strncmp(said, "error: ", 7), 0);
+		if (strncmp(said + 7, wrong[i][1], strlen(wrong[i][1])) != 0)
+			fail_msg("%s: %s", command, said);
+	}
+	capture_free(w->conf.capture);
+	w->config.capture = NULL;
+	w->config.n_ports = 0;
+}
+
 static void what_is_no_wait_is_refused(void **state)
 {
 	static const char *const wrong[] = {"wait", "wait long", "wait config", "wait ready 0",
-		"wait ready 3601", "wait drained 5 6", "wait config v1 x"};
+		"wait ready 3601", "wait drained 5 6", "wait config v1 x", "wait config \"\""};
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_int_equal(strncmp(ask(*state, wrong[i]), "error: '", 8), 0);
 }
@@ -261,8 +300,9 @@ RUN_SUITE("ctrl/show_actions", CASE(an_action_needs_its_level_and_says_which),
 	CASE(an_action_is_an_event_with_who_did_it), CASE(help_names_the_level_of_each_command),
 	CASE(a_drain_is_of_one_frontend_or_all),
 	CASE(who_waits_for_a_drain_is_told_when_it_is_over),
-	CASE(who_waits_too_long_is_told_what_is_missing),
-	CASE(who_waits_for_a_version_hears_of_it_or_of_its_refusal),
-	CASE(the_logs_level_is_set_and_reload_knows_of_it), CASE(what_is_no_wait_is_refused))
 	CASE(who_waits_for_a_drain_is_told_that_the_daemon_stops),
 	CASE(who_waits_for_a_drain_that_nobody_began_hears_of_a_stop),
+	CASE(who_waits_too_long_is_told_what_is_missing),
+	CASE(who_waits_for_a_version_hears_of_it_or_of_its_refusal),
+	CASE(the_logs_level_is_set_and_reload_knows_of_it), CASE(what_is_no_wait_is_refused),
+	CASE(what_is_no_condition_of_a_capture_is_refused))

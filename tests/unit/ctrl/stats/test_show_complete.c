@@ -286,6 +286,11 @@ static void ops_128_human_is_a_word_before_the_command(void **state)
 	free(plain);
 	free(human);
 	check_answer("human nothing", "error: unknown command 'nothing', try help\n");
+	// OPS-299
+	check_answer("capture",
+		"error: unknown command 'capture', capture may be followed by start, stop\n");
+	check_answer("clear all json",
+		"error: unknown command 'clear all', clear may be followed by counters\n");
 	check_answer("human", "error: unknown command '', try help\n");
 }
 
