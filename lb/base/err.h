@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 struct lb_err {
-	char text[384]; // "" = none; always terminated, cut if too long
+	char text[384]; // "" = none; always terminated; ends in "..." if it was too long
 };
 
 // Writes the text (printf form) and returns -EINVAL, so that a validator can `return

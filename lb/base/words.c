@@ -70,7 +70,7 @@ const char *words_split(char *text, struct words *ret)
 		if (!*at)
 			return NULL;
 		if (ret->n == WORDS_MAX)
-			return "too many words";
+			return "more than 256 words";
 		ret->list[ret->n++] = to;
 		while (*at && !is_blank(*at)) {
 			if (*at != '"') {

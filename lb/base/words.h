@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define WORDS_MAX 256
+#define WORDS_MAX 256 // as the error says
 
 struct words {
 	unsigned n;

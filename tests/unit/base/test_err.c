@@ -31,11 +31,18 @@ static void long_texts_are_cut_and_stay_terminated(void **state)
 	text[sizeof(text) - 1] = 0;
 	lb_err_set(&err, "%s", text);
 	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
+	assert_string_equal(err.text + sizeof(err.text) - 6, "xx...");
+	text[sizeof(err.text) - 1] = 0; // it fits
+	lb_err_set(&err, "%s", text);
+	assert_string_equal(err.text, text);
 	lb_err_within(&err, "parent");
 	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
 	assert_memory_equal(err.text, "parent: xxx", 11);
+	assert_string_equal(err.text + sizeof(err.text) - 6, "xx...");
+	text[sizeof(err.text) - 1] = 'x';
 	lb_err_within(&err, "%s", text);
 	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
+	assert_string_equal(err.text + sizeof(err.text) - 6, "xx...");
 }
 
 RUN_SUITE("base/err", cmocka_unit_test(set_formats_and_returns_einval),
