@@ -13,9 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-// What is put around the words.
-#define AROUND (sizeof(STATS_HUMAN " ") + sizeof(" json"))
-
 volatile int command_interrupted;
 
 // Of any command; or the command that is answered when something is so.
@@ -33,7 +30,7 @@ bool command_add(struct command *c, const char *word)
 	}
 	bool follows = !c->is_raw && is_follow(c, word);
 	bool is_first = !c->words[0];
-	if (!words_append(c->words, sizeof(c->words) - AROUND, word))
+	if (!words_append(c->words, sizeof(c->words), word))
 		return false;
 	c->follows |= follows;
 	c->is_raw |= is_first && strcmp(word, "complete") == 0;
@@ -78,7 +75,7 @@ static void say_unanswered(const struct command *c, int error)
 int command_run(struct command *c)
 {
 	struct ask a;
-	char line[STATS_MAX_COMMAND];
+	char line[STATS_MAX_COMMAND + 1];
 	bool human = !c->json && (c->human || isatty(STDOUT_FILENO));
 	snprintf(line, sizeof(line), "%s%s%s", human ? STATS_HUMAN " " : "", c->words,
 		c->json ? " json" : "");

@@ -8,12 +8,15 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+// Bytes of the words, as they are quoted: with what is put around them they are a command.
+#define COMMAND_MOST (STATS_MAX_COMMAND - (int)(sizeof(STATS_HUMAN " ") + sizeof(" json") - 2))
+
 struct command {
 	const char *socket; // borrowed
 	bool json, human; // as options say; on a terminal text is human anyway
 	bool follows; // the answer goes on until one of us ends
 	bool is_raw; // all further words are the daemon's
-	char words[STATS_MAX_COMMAND]; // as they are sent; "" = none
+	char words[COMMAND_MOST + 1]; // as they are sent; "" = none
 	pid_t pid; // of the daemon that answered; 0 = none did
 };
 

@@ -35,7 +35,7 @@ static void take_words(struct args *a, char **words, int n, struct argp_state *s
 	a->is_top = n == 1 && strcmp(words[0], "top") == 0;
 	for (int i = 0; i < n && !a->is_top; i++)
 		if (!command_add(&a->command, words[i]))
-			argp_error(state, "command longer than %d bytes", STATS_MAX_COMMAND);
+			argp_error(state, "command longer than %d bytes", COMMAND_MOST);
 }
 
 static error_t take_arg(int key, char *arg, struct argp_state *state)

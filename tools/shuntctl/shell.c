@@ -171,8 +171,7 @@ static void ask(struct shell *s, const struct words *words)
 	struct command c = *s->like;
 	for (unsigned i = 0; i < words->n; i++)
 		if (!command_add(&c, words->list[i])) {
-			fprintf(stderr, "The command is longer than %d bytes.\n",
-				STATS_MAX_COMMAND);
+			fprintf(stderr, "The command is longer than %d bytes.\n", COMMAND_MOST);
 			return;
 		}
 	if (!c.words[0])
@@ -187,7 +186,7 @@ static void ask(struct shell *s, const struct words *words)
 // False = that was the last.
 static bool take_line(struct shell *s, const char *line)
 {
-	char copy[STATS_MAX_COMMAND];
+	char copy[STATS_MAX_COMMAND + 1];
 	struct words words;
 	HistEvent event;
 	if (strlen(line) >= sizeof(copy)) {
