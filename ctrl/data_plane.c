@@ -9,6 +9,7 @@
 #include "dataplane/pci_device.h"
 #include "dataplane/remedy.h"
 #include "dataplane/vlan.h"
+#include "lb/base/devargs.h"
 #include "lb/base/time.h"
 
 #include <errno.h>
@@ -145,7 +146,7 @@ static void describe_card(const struct config *c, const char *root, const struct
 static void describe_device(
 	const struct config *c, const char *root, const char *device, struct doctor_device *ret)
 {
-	const char *name = strstr(device, "iface=");
+	struct str interface = devargs_find(device, "iface");
 	struct pci_addr addr;
 	if (pci_addr_parse(device, &addr)) {
 		describe_card(c, root, &addr, ret);
@@ -161,8 +162,8 @@ static void describe_device(
 	} else if (strncmp(device, "net_tap", strlen("net_tap")) == 0) {
 		ret->capabilities = CAP(NET_ADMIN);
 	}
-	name = name ? name + strlen("iface=") : device;
-	snprintf(ret->name, sizeof(ret->name), "%.*s", (int)strcspn(name, ","), name);
+	struct str name = interface.p ? interface : str_until(str_from(device), ',');
+	snprintf(ret->name, sizeof(ret->name), "%.*s", (int)name.len, name.p);
 }
 
 unsigned data_plane_describe_devices(

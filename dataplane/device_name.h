@@ -6,11 +6,7 @@
 
 #include "lb/base/err.h"
 
-#include <stddef.h>
-
 // A device with its arguments, of a port or as a member of a bond. Returns 0, or -EINVAL with
 // reterr: an interface of the kernel's by its bare name, or a driver of such interfaces without
 // one. Names that only DPDK knows, those of buses besides PCI among them, are left to it.
 [[nodiscard]] int device_name_check(const char *device, struct lb_err *reterr);
-// The kernel's interface that a device is on, of so many bytes, within it; NULL = none is named.
-const char *device_name_interface(const char *device, size_t *ret_len);

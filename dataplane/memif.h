@@ -4,6 +4,8 @@
 // Thread: any.
 #pragma once
 
+#include "lb/base/str.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,10 +14,8 @@ struct memif {
 	bool is_client;
 	bool is_abstract; // the socket's name is no path (unix(7))
 	uint32_t id; // among the memifs of that socket
-	const char *socket; // of socket_len bytes; the device's, or static
-	size_t socket_len;
-	const char *mac; // likewise; NULL = DPDK chooses one
-	size_t mac_len;
+	struct str socket; // within the device, or static
+	struct str mac; // likewise; p NULL = DPDK chooses one
 };
 
 // As DPDK 22.11 reads them, defaults included. False = another driver's device.

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/port_cable.h"
 
-#include "dataplane/device_name.h"
 #include "dataplane/memif.h"
 #include "dataplane/port_bond.h"
 #include "dataplane/port_impl.h"
+#include "lb/base/devargs.h"
+#include "lb/base/min.h"
 
 #include <string.h>
 
 void port_cable_name(const char *device, char ret[LB_CABLE_NAME])
 {
-	size_t len;
-	const char *interface = device_name_interface(device, &len);
-	const char *name = interface ? interface : device;
-	len = interface ? len : strcspn(name, ",");
-	len = len < LB_CABLE_NAME ? len : LB_CABLE_NAME - 1;
+	struct str interface = devargs_find(device, "iface");
+	struct str name = interface.p ? interface : str_until(str_from(device), ',');
 	memset(ret, 0, LB_CABLE_NAME);
-	memcpy(ret, name, len);
+	memcpy(ret, name.p, min_size(name.len, LB_CABLE_NAME - 1));
 }
 
 bool port_cable_get(const struct port *port, struct lb_cable *ret)

@@ -5,9 +5,9 @@
 // /dev/uioN must not even be opened, since closing it stops the device's DMA for all.
 #include "dataplane/port_claim.h"
 
-#include "dataplane/device_name.h"
 #include "dataplane/memif.h"
 #include "dataplane/pci_addr.h"
+#include "lb/base/devargs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,11 +25,11 @@
 #define MAX_NAME 96
 
 // A descriptor or -errno.
-static int claim_name(const char *name, size_t name_len)
+static int claim_name(struct str name)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX}; // sun_path[0] stays 0: abstract
 	int len = snprintf(addr.sun_path + 1, sizeof(addr.sun_path) - 1, "shunt/port/%.*s",
-		(int)name_len, name);
+		(int)name.len, name.p);
 	if (len < 0 || (size_t)len >= sizeof(addr.sun_path) - 1)
 		return -ENAMETOOLONG;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -67,7 +67,7 @@ static int claim_memif(const struct memif *memif, struct port_claim *ret)
 	char name[MAX_NAME];
 	if (!memif->is_client || !memif_print(memif, name, sizeof(name)))
 		return -ENODEV;
-	ret->name = claim_name(name, strlen(name));
+	ret->name = claim_name(str_from(name));
 	return ret->name < 0 ? ret->name : 0;
 }
 
@@ -75,7 +75,7 @@ static int claim_pci(const struct pci_addr *addr, const char *dir, struct port_c
 {
 	char text[PCI_ADDR_TEXT_MAX];
 	pci_addr_print(addr, text);
-	ret->name = claim_name(text, strlen(text));
+	ret->name = claim_name(str_from(text));
 	if (ret->name < 0)
 		return ret->name;
 	ret->lock = claim_file(dir, text);
@@ -85,8 +85,7 @@ static int claim_pci(const struct pci_addr *addr, const char *dir, struct port_c
 int port_claim(const char *device, const char *dir, struct port_claim *ret)
 {
 	*ret = PORT_CLAIM_NONE;
-	size_t len;
-	const char *interface = device_name_interface(device, &len);
+	struct str interface = devargs_find(device, "iface");
 	struct pci_addr addr;
 	struct memif memif;
 	int rc;
@@ -94,11 +93,10 @@ int port_claim(const char *device, const char *dir, struct port_claim *ret)
 		rc = claim_pci(&addr, dir, ret);
 	} else if (memif_parse(device, &memif)) {
 		rc = claim_memif(&memif, ret);
-	} else if (!interface && strncmp(device, "net_", 4) == 0) {
+	} else if (!interface.p && strncmp(device, "net_", 4) == 0) {
 		return -ENODEV;
 	} else {
-		ret->name = interface ? claim_name(interface, len)
-		                      : claim_name(device, strcspn(device, ","));
+		ret->name = claim_name(interface.p ? interface : str_until(str_from(device), ','));
 		rc = ret->name < 0 ? ret->name : 0;
 	}
 	if (rc != 0)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device found, claimed and probed, and what is said if it cannot be: a port's own, or a member
 // of its bond.
-#include "dataplane/device_name.h"
 #include "dataplane/eal.h"
 #include "dataplane/interface.h"
 #include "dataplane/memif.h"
@@ -10,6 +9,7 @@
 #include "dataplane/port_impl.h"
 #include "dataplane/remedy.h"
 #include "dataplane/unplug.h"
+#include "lb/base/devargs.h"
 
 #include <rte_dev.h>
 #include <rte_devargs.h>
@@ -82,9 +82,8 @@ int port_blame(struct lb_err *reterr, const struct port *port, const char *doing
 // Whether the kernel has the interface that a device is on; a tap is made by opening it.
 static bool has_interface(const struct port *port, char name[static 64])
 {
-	size_t len;
-	const char *interface = device_name_interface(port->conf.device, &len);
-	snprintf(name, 64, "%.*s", (int)len, interface);
+	struct str interface = devargs_find(port->conf.device, "iface");
+	snprintf(name, 64, "%.*s", (int)interface.len, interface.p);
 	return port_is_driver(port->conf.device, "net_tap") || interface_find(name);
 }
 
@@ -151,16 +150,16 @@ void port_complete_devargs(const struct port_conf *conf, char *text, size_t size
 	}
 	snprintf(text, size, "%s", conf->device);
 	bool large = port_is_large(conf);
-	if (port_is_driver(text, "net_memif") && large && !strstr(text, "bsize="))
+	if (port_is_driver(text, "net_memif") && large && !devargs_find(text, "bsize").p)
 		add(text, size, ",bsize=%u", PORT_LARGE_ROOM);
 	if (port_is_driver(text, "net_af_xdp") && conf->n_queues > 1 &&
-		!strstr(text, "queue_count="))
+		!devargs_find(text, "queue_count").p)
 		add(text, size, ",queue_count=%u", conf->n_queues);
 	if (!port_is_driver(text, "net_af_packet"))
 		return;
-	bool rings =
-		strstr(text, "framecnt=") || strstr(text, "framesz=") || strstr(text, "blocksz=");
-	if (conf->n_queues > 1 && !strstr(text, "qpairs="))
+	bool rings = devargs_find(text, "framecnt").p || devargs_find(text, "framesz").p ||
+	             devargs_find(text, "blocksz").p;
+	if (conf->n_queues > 1 && !devargs_find(text, "qpairs").p)
 		add(text, size, ",qpairs=%u", conf->n_queues);
 	if (!rings && large)
 		add(text, size, ",blocksz=%u,framesz=%u,framecnt=2048", PORT_LARGE_ROOM,
@@ -174,7 +173,7 @@ static void keep_mac(const struct port *port, char *devargs, size_t size)
 {
 	char mac[RTE_ETHER_ADDR_FMT_SIZE];
 	struct memif memif;
-	if (!memif_parse(devargs, &memif) || memif.mac || rte_is_zero_ether_addr(&port->mac))
+	if (!memif_parse(devargs, &memif) || memif.mac.p || rte_is_zero_ether_addr(&port->mac))
 		return;
 	rte_ether_format_addr(mac, sizeof(mac), &port->mac);
 	add(devargs, size, ",mac=%s", mac);
@@ -188,8 +187,7 @@ static enum port_kind kind_of(const char *device)
 		return PORT_PCI;
 	if (memif_parse(device, &memif))
 		return memif.is_client ? PORT_MEMIF : PORT_OTHER;
-	size_t len;
-	return device_name_interface(device, &len) ? PORT_INTERFACE : PORT_OTHER;
+	return devargs_find(device, "iface").p ? PORT_INTERFACE : PORT_OTHER;
 }
 
 // A driver misspelled, or one that this DPDK comes without.

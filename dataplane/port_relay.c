@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A port whose device is another process's for now, as one process follows another: its queues have
 // what a relay brings (relay.h).
-#include "dataplane/device_name.h"
 #include "dataplane/memif.h"
 #include "dataplane/port_bond.h"
 #include "dataplane/port_impl.h"
 #include "dataplane/port_trunk.h"
 #include "dataplane/remedy.h"
 #include "dataplane/unplug.h"
+#include "lb/base/devargs.h"
 
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -48,11 +48,13 @@ static bool name_memif(const struct port_conf *conf, char ret[RELAY_MAX_NAME])
 
 static bool name_xdp(const struct port_conf *conf, char ret[RELAY_MAX_NAME])
 {
-	size_t len;
-	const char *interface = conf->bond ? NULL : device_name_interface(conf->device, &len);
-	if (!interface || len >= IFNAMSIZ || !port_is_driver(conf->device, "net_af_xdp"))
+	struct str interface = {0};
+	if (!conf->bond)
+		interface = devargs_find(conf->device, "iface");
+	if (!interface.p || interface.len >= IFNAMSIZ ||
+		!port_is_driver(conf->device, "net_af_xdp"))
 		return false;
-	snprintf(ret, RELAY_MAX_NAME, "net_af_xdp,iface=%.*s", (int)len, interface);
+	snprintf(ret, RELAY_MAX_NAME, "net_af_xdp,iface=%.*s", (int)interface.len, interface.p);
 	return true;
 }
 
@@ -172,9 +174,9 @@ static int check_mac(
 	struct rte_ether_addr mac, its;
 	char text[RTE_ETHER_ADDR_FMT_SIZE], its_text[RTE_ETHER_ADDR_FMT_SIZE];
 	memcpy(its.addr_bytes, is->mac, sizeof(is->mac));
-	if (conf->bond || !memif_parse(conf->device, &memif) || !memif.mac)
+	if (conf->bond || !memif_parse(conf->device, &memif) || !memif.mac.p)
 		return 0;
-	snprintf(text, sizeof(text), "%.*s", (int)memif.mac_len, memif.mac);
+	snprintf(text, sizeof(text), "%.*s", (int)memif.mac.len, memif.mac.p);
 	if (rte_ether_unformat_addr(text, &mac) == 0 && rte_is_same_ether_addr(&mac, &its))
 		return 0;
 	rte_ether_format_addr(its_text, sizeof(its_text), &its);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/port_stopgap.h"
 
-#include "dataplane/device_name.h"
 #include "dataplane/port_impl.h"
 #include "dataplane/xsk_map.h"
 #include "lb/base/cacheline.h"
+#include "lb/base/devargs.h"
 #include "lb/base/log.h"
 
 #include <errno.h>
@@ -36,13 +36,12 @@ static void free_stopgap(struct port_stopgap *s)
 
 static struct port_stopgap *make(const struct port *port)
 {
-	size_t len;
-	const char *interface = device_name_interface(port->conf.device, &len);
+	struct str interface = devargs_find(port->conf.device, "iface");
 	struct port_stopgap *s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
 	snprintf(s->device, sizeof(s->device), "net_af_packet_gap%u,iface=%.*s", port->conf.index,
-		(int)len, interface);
+		(int)interface.len, interface.p);
 	s->port = (struct port){.conf = port->conf,
 		.claim = PORT_CLAIM_NONE,
 		.n_queues = port->n_queues,

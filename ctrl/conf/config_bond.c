@@ -3,6 +3,7 @@
 
 #include "ctrl/conf/config.h"
 #include "ctrl/conf/config_trunk.h"
+#include "lb/base/devargs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,8 +33,8 @@ static bool has_same_start(const char *a, const char *b)
 
 static bool is_same(const char *a, const char *b)
 {
-	const char *of_a = strstr(a, "iface="), *of_b = strstr(b, "iface=");
-	return has_same_start(a, b) || (of_a && of_b && has_same_start(of_a, of_b));
+	struct str of_a = devargs_find(a, "iface"), of_b = devargs_find(b, "iface");
+	return has_same_start(a, b) || (of_a.p && of_b.p && str_eq(of_a, of_b));
 }
 
 // 0, or -EINVAL with reterr, if it is in the list.
@@ -57,7 +58,7 @@ static int add(struct list *l, const char *device, const char *name, const char 
 // Shunt itself looks at the kernel's interface, but LACP is DPDK's.
 static const char *why_no_lacp(const char *device)
 {
-	if (strstr(device, "iface=") || starts(device, "net_tap"))
+	if (devargs_find(device, "iface").p || starts(device, "net_tap"))
 		return "DPDK does not see the link of the kernel's interfaces";
 	return NULL;
 }
@@ -140,11 +141,9 @@ int config_check_devices(struct config *c, struct lb_err *reterr)
 
 static bool has_member(const struct config_bond *b, const char *interface)
 {
-	for (unsigned i = 0; i < b->n_members; i++) {
-		const char *at = strstr(b->members[i], "iface=");
-		if (at && has_same_start(at + strlen("iface="), interface))
+	for (unsigned i = 0; i < b->n_members; i++)
+		if (str_eq(devargs_find(b->members[i], "iface"), str_from(interface)))
 			return true;
-	}
 	return false;
 }
 
@@ -158,9 +157,9 @@ static const struct config_bond *find_bond(const struct config *c, const char *i
 
 static bool is_among(const struct lb_cable *cable, const char *device)
 {
-	const char *at = strstr(device, "iface=");
-	for (unsigned i = 0; at && i < cable->n_members; i++)
-		if (has_same_start(at + strlen("iface="), cable->members[i]))
+	struct str interface = devargs_find(device, "iface");
+	for (unsigned i = 0; interface.p && i < cable->n_members; i++)
+		if (str_eq(interface, str_from(cable->members[i])))
 			return true;
 	return false;
 }

@@ -19,8 +19,9 @@ static void an_interface_by_its_bare_name_is_refused(void **state)
 		       "the kernel's is net_af_packet0,iface=eth1");
 	refuse("enp3s0f1", "'enp3s0f1' is neither a PCI address nor a device of DPDK's; an "
 			   "interface of the kernel's is net_af_packet0,iface=enp3s0f1");
-	refuse("af_packet0,iface=eth1",
-		"'af_packet0,iface=eth1' is neither a PCI address nor a device of DPDK's; an "
+	refuse("af_packet0,iface=eth1,qpairs=2",
+		"'af_packet0,iface=eth1,qpairs=2' is neither a PCI address nor a device of DPDK's; "
+		"an "
 		"interface of the kernel's is net_af_packet0,iface=eth1");
 }
 
@@ -50,19 +51,6 @@ static void other_names_are_left_to_dpdk(void **state)
 	}
 }
 
-static void an_interface_is_found_among_arguments(void **state)
-{
-	static const char device[] = "net_af_packet0,qpairs=2,iface=eth1,mode=x";
-	size_t len;
-	const char *found = device_name_interface(device, &len);
-	assert_ptr_equal(found, device + 30);
-	assert_int_equal(len, 4);
-	assert_non_null(device_name_interface("net_tap0,iface=tap12", &len));
-	assert_int_equal(len, 5);
-	assert_null(device_name_interface("0000:03:00.0", &len));
-}
-
 RUN_SUITE("dataplane/device_name", cmocka_unit_test(an_interface_by_its_bare_name_is_refused),
 	cmocka_unit_test(a_driver_of_interfaces_without_one_is_refused),
-	cmocka_unit_test(an_interface_is_found_among_arguments),
 	cmocka_unit_test(other_names_are_left_to_dpdk))

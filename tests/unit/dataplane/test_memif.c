@@ -47,9 +47,9 @@ static void an_address_is_found(void **state)
 {
 	static const char device[] = "net_memif0,mac=02:00:00:00:00:01,role=client";
 	struct memif m = parse(device);
-	assert_ptr_equal(m.mac, strstr(device, "02:"));
-	assert_int_equal(m.mac_len, 17);
-	assert_null(parse("net_memif0,role=client").mac);
+	assert_ptr_equal(m.mac.p, strstr(device, "02:"));
+	assert_int_equal(m.mac.len, 17);
+	assert_null(parse("net_memif0,role=client").mac.p);
 }
 
 static void other_devices_are_none(void **state)
