@@ -53,10 +53,12 @@ static void set_cause(struct net_tap *tap, struct lb_capture_cause cause)
 		tap->received->cause = cause;
 }
 
-// Of a port with a kernel behind it, which may be tapped, too.
+// Of a port that a kernel, or another process, has besides; which may be tapped, too. With a relay
+// its kernel is nobody's.
 static __attribute__((noinline)) void input_shared(
 	struct host *h, uint32_t port, struct rte_mbuf *const *frames, uint32_t n)
 {
+	bool has_kernel = h->shared >> port & 1;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct rte_mbuf *m = frames[i];
 		struct net_tap *tap = h->rx_taps[port];
@@ -65,31 +67,16 @@ static __attribute__((noinline)) void input_shared(
 		(void)net_take_tunnelled(h->net);
 		h->any_drop = 0; // of others
 		h->passed = false;
-		h->at_shared = true;
+		h->at_shared = has_kernel;
 		input(h, port, m);
 		h->at_shared = false;
 		struct lb_capture_cause cause = cause_of(h);
 		if (tap)
 			set_cause(tap, cause);
-		share(h, port, m, &cause);
-	}
-}
-
-// Of a port with a relay to another process, which may be tapped, too. Its kernel is nobody's.
-static __attribute__((noinline)) void input_relayed(
-	struct host *h, uint32_t port, struct rte_mbuf *const *frames, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		const struct rte_mbuf *m = frames[i];
-		struct net_tap *tap = h->rx_taps[port];
-		if (tap)
-			show(tap, m);
-		h->any_drop = 0; // of others
-		input(h, port, m);
-		struct lb_capture_cause cause = cause_of(h);
-		if (tap)
-			set_cause(tap, cause);
-		host_relay_give(h, port, m, &cause);
+		if (has_kernel)
+			share(h, port, m, &cause);
+		else
+			host_relay_give(h, port, m, &cause);
 	}
 }
 
@@ -119,10 +106,8 @@ static void input_many(struct host *h, uint32_t port, struct rte_mbuf *const *fr
 	if (!(h->watched >> port & 1))
 		for (uint32_t i = 0; i < n; i++)
 			input(h, port, frames[i]);
-	else if (h->shared >> port & 1)
+	else if ((h->shared | h->relayed) >> port & 1)
 		input_shared(h, port, frames, n);
-	else if (h->relayed >> port & 1)
-		input_relayed(h, port, frames, n);
 	else if (n == 1) // as most are where little comes: without the registers of a loop
 		input_tapped(h, port, frames[0]);
 	else
