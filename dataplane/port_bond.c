@@ -317,12 +317,22 @@ bool port_bond_spreads(const struct port_bond *b, uint64_t hashes, const uint16_
 	return true;
 }
 
-bool port_bond_has_card(const struct port_bond *b)
+bool port_bond_has(const struct port_bond *b, bool (*is)(const struct port *member))
 {
 	for (uint32_t i = 0; b && i < b->n; i++)
-		if (b->members[i].port->kind == PORT_PCI)
+		if (is(b->members[i].port))
 			return true;
 	return false;
+}
+
+static bool is_card(const struct port *member)
+{
+	return member->kind == PORT_PCI;
+}
+
+bool port_bond_has_card(const struct port_bond *b)
+{
+	return port_bond_has(b, is_card);
 }
 
 // The watch.

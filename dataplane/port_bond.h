@@ -32,7 +32,8 @@ void port_bond_free(struct port_bond *); // closed; NULL is fine
 bool port_bond_started(struct port *);
 // Closes what is open, the bond first. Nothing is closed if a card is gone: the process ends.
 void port_bond_close(struct port *, bool forget);
-// True if some member is one of the PCI bus. NULL is fine.
+// True if that is so of some member, or if some member is one of the PCI bus. NULL is fine.
+bool port_bond_has(const struct port_bond *, bool (*is)(const struct port *member));
 bool port_bond_has_card(const struct port_bond *);
 // False = some card of it is gone, or was when the bond was opened again: it cannot be closed, or
 // be another process's with all members. Not while it is being closed. NULL is fine.

@@ -146,13 +146,12 @@ static bool follow_device(struct port *port, struct steer *steer)
 	return steer_try_device(steer, port->conf.index, &device);
 }
 
-// Says of segments that their checksum is right. The tap's driver would sum in software, as we do;
-// that of e1000 tells of wrong ones alone.
-static bool vouches(const struct rte_eth_dev_info *info)
+// Says of no segment that its checksum is right, though it offers to verify them. The tap's driver
+// would sum in software, as we do; that of e1000 tells of wrong ones alone.
+static bool is_silent(const struct port *port)
 {
-	return (info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_TCP_CKSUM) &&
-	       !port_is_driver(info->driver_name, "net_tap") &&
-	       !port_is_driver(info->driver_name, "net_e1000_em");
+	return port->driver && (port_is_driver(port->driver, "net_tap") ||
+				       port_is_driver(port->driver, "net_e1000_em"));
 }
 
 // What the device is asked to do for us. TSO and LRO stay off: frames are those of the wire. So
@@ -161,7 +160,8 @@ static void choose_offloads(
 	struct port *port, const struct rte_eth_dev_info *info, struct rte_eth_conf *eth)
 {
 	port->filters_vlans = false;
-	port->verifies = vouches(info);
+	port->verifies = (info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_TCP_CKSUM) &&
+	                 !is_silent(port) && !port_bond_has(port->bond, is_silent);
 	if (port->verifies)
 		eth->rxmode.offloads |= RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
 	if (!port->conf.vlan && !port->trunk)

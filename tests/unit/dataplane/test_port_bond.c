@@ -22,14 +22,20 @@
 // Of net_null, members of an active-backup, as interfaces of the kernel whose links we set.
 #define IF_INDEX 1000
 static bool has_no_link[RTE_MAX_ETHPORTS];
+static const char *driver_of_null = "net_null";
+static bool bonds_verify; // as they say where all their members do
 
 int __real_rte_eth_dev_info_get(uint16_t id, struct rte_eth_dev_info *);
 int __wrap_rte_eth_dev_info_get(uint16_t id, struct rte_eth_dev_info *info);
 int __wrap_rte_eth_dev_info_get(uint16_t id, struct rte_eth_dev_info *info)
 {
 	int rc = __real_rte_eth_dev_info_get(id, info);
-	if (rc == 0 && strcmp(info->driver_name, "net_null") == 0)
+	if (rc == 0 && strcmp(info->driver_name, "net_null") == 0) {
 		info->if_index = IF_INDEX + id;
+		info->driver_name = driver_of_null;
+	} else if (rc == 0 && strcmp(info->driver_name, "net_bonding") == 0 && bonds_verify) {
+		info->rx_offload_capa |= RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
+	}
 	return rc;
 }
 
@@ -282,6 +288,18 @@ static void fl_112_cables_of_others_are_nothing_to_a_bond(void **state)
 	port_free(port);
 }
 
+// Whatever the bond says: the driver of one member never says of a checksum that it is right.
+static void fl_151_checksums_of_a_bond_are_softwares_where_those_of_a_member_are(void **state)
+{
+	driver_of_null = "net_e1000_em";
+	bonds_verify = true;
+	struct port *port = open_backup(NULL, 36);
+	assert_false(port_verifies_checksums(port));
+	port_free(port);
+	driver_of_null = "net_null";
+	bonds_verify = false;
+}
+
 static void expect_passes_on(struct port *port)
 {
 	struct port_queue *q = port_queue_of(port, 0);
@@ -414,6 +432,7 @@ static void fl_115_one_of_lacp_without_memory_is_refused_before_the_card_is_aske
 
 #define CASE(f) cmocka_unit_test_setup(f, setup)
 RUN_SUITE("dataplane/port_bond", CASE(what_is_wrong_with_a_member_is_said_of_its_field),
+	CASE(fl_151_checksums_of_a_bond_are_softwares_where_those_of_a_member_are),
 	CASE(lacp_speaks_while_nobody_sends), CASE(a_member_without_a_link_is_told_and_counted),
 	CASE(fl_113_a_bond_begins_with_the_member_and_the_address_of_the_older_process),
 	CASE(fl_112_a_bond_goes_by_what_it_is_told_while_that_has_a_link),
