@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/interface.h"
 
+#include "lb/base/min.h"
+
 #include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
@@ -60,16 +62,19 @@ bool interface_is_veth(unsigned index)
 	return known && strcmp(info.driver, "veth") == 0;
 }
 
-uint32_t interface_queues(unsigned index)
+uint32_t interface_queues(unsigned index, uint32_t *ret_all)
 {
 	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
 	struct ifreq request;
 	int fd = ask(index, &request);
+	*ret_all = 0;
 	if (fd < 0)
 		return 0;
 	bool known = ethtool(fd, &request, &channels);
 	bool lacks_them = !known && errno == EOPNOTSUPP;
 	close(fd);
+	if (known)
+		*ret_all = channels.combined_count + max_u32(channels.rx_count, channels.tx_count);
 	if (lacks_them || (known && !channels.max_combined))
 		return 1;
 	return known ? channels.combined_count : 0;

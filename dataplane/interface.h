@@ -17,8 +17,8 @@ int interface_mtu(unsigned index);
 // True = the kernel's driver of virtual pairs.
 bool interface_is_veth(unsigned index);
 // How many queues it has that receive and send, as `ethtool -L` sets them (combined); 1 if its
-// driver has no such thing, 0 = unknown.
-uint32_t interface_queues(unsigned index);
+// driver has no such thing, 0 = unknown. *ret_all: of any kind; likewise 0.
+uint32_t interface_queues(unsigned index, uint32_t *ret_all);
 // Switches off that it merges received segments (GRO, LRO, also in hardware). False = it doesn't,
 // or cannot be told.
 bool interface_refuse_merging(unsigned index);

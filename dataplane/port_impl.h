@@ -160,7 +160,7 @@ struct port {
 	struct wait_fd_search search;
 	struct bpf_fds bpf; // that came with it
 	uint32_t xsk_map; // of AF_XDP, by which its sockets are found (xsk_map.h); 0 = not known
-	uint32_t first_queue; // of the interface, of ours
+	uint32_t first_queue; // of ours, among the interface's
 	struct gso gso;
 	// The watch.
 	struct port_status status;
@@ -219,6 +219,8 @@ static inline bool port_is_large(const struct port_conf *conf)
 
 // Says what failed, with what DPDK said of it since eal_blame_start(). Negative.
 int port_blame(struct lb_err *reterr, const struct port *, const char *doing, int rc);
+// Says so instead, if an interface behind AF_XDP lacks queues: its driver does not.
+void port_blame_queues(const struct port *, struct lb_err *reterr);
 // What DPDK is told of the device.
 void port_complete_devargs(const struct port_conf *, char *text, size_t size);
 // Claims the device: before it is touched, since opening it resets it. 0, or negative with reterr.

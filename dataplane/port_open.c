@@ -76,7 +76,11 @@ static int make_queue(struct port *port, const struct port_conf *conf, uint16_t 
 	port_ring_filled(q);
 	if (rc == 0)
 		rc = rte_eth_tx_queue_setup(port->id, index, n_tx, (unsigned)socket, NULL);
-	return rc < 0 ? port_blame(reterr, port, "cannot set up a queue", rc) : 0;
+	if (rc == 0)
+		return 0;
+	rc = port_blame(reterr, port, "cannot set up a queue", rc);
+	port_blame_queues(port, reterr);
+	return rc;
 }
 
 // TCP's of the families that come in.
@@ -256,11 +260,9 @@ static int start(struct port *port, const struct port_conf *conf, struct lb_err 
 
 static void know_bpf(struct port *port, const struct bpf_fds *before)
 {
-	const char *first = strstr(port->conf.device, "start_queue=");
 	bpf_fds_list(&port->bpf);
 	bpf_fds_keep_new(&port->bpf, before);
 	port->xsk_map = xsk_map_find(&port->bpf);
-	port->first_queue = first ? (uint32_t)strtoul(first + strlen("start_queue="), NULL, 10) : 0;
 }
 
 // To start a device waits for the kernel's lock of all interfaces, which others may hold for long,

@@ -87,24 +87,36 @@ static bool has_interface(const struct port *port, char name[static 64])
 	return port_is_driver(port->conf.device, "net_tap") || interface_find(name);
 }
 
-static int blame_interface(struct lb_err *reterr, const struct port *port, int rc)
+void port_blame_queues(const struct port *port, struct lb_err *reterr)
+{
+	char name[64], from[48] = "";
+	const struct port_conf *conf = &port->conf;
+	uint32_t all, wanted = port->first_queue + conf->n_queues;
+	if (!port_is_driver(conf->device, "net_af_xdp") || !has_interface(port, name))
+		return;
+	uint32_t has = interface_queues(interface_find(name), &all);
+	if (has >= conf->n_queues) // as DPDK counts them
+		has = all;
+	if (!has || has >= wanted)
+		return;
+	if (port->first_queue)
+		snprintf(from, sizeof(from), ", from start_queue=%u on", port->first_queue);
+	lb_err_set(reterr,
+		"ports[%u].%s: %s: %s has %u queues for %u workers%s; if its driver can have more: "
+		"ethtool -L %s combined %u",
+		conf->index, port_field(port), port->name, name, has, conf->n_queues, from, name,
+		wanted);
+}
+
+static void blame_interface(struct lb_err *reterr, const struct port *port)
 {
 	char name[64];
-	const struct port_conf *conf = &port->conf;
-	if (!has_interface(port, name)) {
+	if (has_interface(port, name))
+		port_blame_queues(port, reterr);
+	else
 		lb_err_set(reterr,
 			"ports[%u].%s: %s: there is no interface %s in this network namespace",
-			conf->index, port_field(port), port->name, name);
-		return rc;
-	}
-	uint32_t n = interface_queues(interface_find(name));
-	if (port_is_driver(conf->device, "net_af_xdp") && n && n < conf->n_queues)
-		lb_err_set(reterr,
-			"ports[%u].%s: %s: %s has %u queues for %u workers; if its driver can have "
-			"more: ethtool -L %s combined %u",
-			conf->index, port_field(port), port->name, name, n, conf->n_queues, name,
-			conf->n_queues);
-	return rc;
+			port->conf.index, port_field(port), port->name, name);
 }
 
 // The same with what can be done about it, if that is to be seen.
@@ -113,7 +125,7 @@ static int blame_device(struct lb_err *reterr, const struct port *port, int rc)
 	char text[REMEDY_MAX];
 	rc = port_blame(reterr, port, "cannot open", rc);
 	if (port->kind == PORT_INTERFACE)
-		return blame_interface(reterr, port, rc);
+		blame_interface(reterr, port);
 	if (port->kind != PORT_PCI)
 		return rc;
 	remedy_for_device("", &port->pci_addr, rte_eal_has_hugepages(), text);
@@ -211,6 +223,7 @@ int port_probe(struct port *port, struct lb_err *reterr)
 	struct pci_device pci = {0};
 	port->kind = kind_of(conf->device);
 	(void)pci_addr_parse(conf->device, &port->pci_addr);
+	port->first_queue = devargs_number(conf->device, "start_queue");
 	if (strlen(conf->device) > PORT_MAX_DEVICE)
 		return lb_err_set(reterr, "ports[%u].%s: %.64s…: longer than %u bytes", conf->index,
 			port_field(port), conf->device, PORT_MAX_DEVICE);
