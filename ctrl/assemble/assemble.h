@@ -144,6 +144,7 @@ struct assembler_endpoint_info { // texts are borrowed for the call
 	// As in the resource, or as operators say.
 	const char *health; // "UNHEALTHY" if its active health checks fail, too
 	uint32_t priority, weight;
+	bool ignores_weight; // the policy does; false while nobody can tell
 	struct override override; // what they say
 	struct str locality; // its name, as in the resource's list
 	uint32_t locality_weight;

@@ -119,7 +119,8 @@ static void tell_run(struct endpoint_walk *w, const struct leaf_source *s,
 static void tell_leaf(void *ctx, const struct leaf_source *s, struct lb_leaf *leaf)
 {
 	const struct lb_leaf_endpoints *e = s->endpoints ? s->list : NULL;
-	struct assembler_endpoint_info info = {0};
+	struct assembler_endpoint_info info = {
+		.ignores_weight = leaf && lb_leaf_ignores_weights(leaf)};
 	for (uint32_t i = 0; e && i < e->n_spans; i++) {
 		const struct lb_leaf_span *span = &e->spans[i];
 		while (lb_leaf_endpoints_ends(e)[info.priority] <= i)

@@ -4,9 +4,7 @@
 #include "ctrl/assemble/overrides.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
-#include "lb/base/container_of.h"
 #include "lb/base/ip.h"
-#include "lb/policy/dump.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,47 +56,11 @@ static int read_change(const struct show_args *args, struct override *what, stru
 	return 0;
 }
 
-// Whether a policy of the cluster looks at the weights of endpoints, as gRPC's do: most take turns.
-struct weigher {
-	struct lb_dump dump;
-	bool weighs, takes_turns;
-};
-
-static void enter(struct lb_dump *d, const char *name, const char *state)
-{
-	struct weigher *w = CONTAINER_OF(d, struct weigher, dump);
-	w->weighs |= strcmp(name, "ring_hash_experimental") == 0 || strcmp(name, "pick_first") == 0;
-	w->takes_turns |= strcmp(name, "round_robin") == 0 ||
-	                  strcmp(name, "weighted_round_robin") == 0 ||
-	                  strcmp(name, "least_request_experimental") == 0;
-}
-
-static void pass_text(struct lb_dump *d, const char *key, const char *value)
-{
-}
-
-static void pass_number(struct lb_dump *d, const char *key, uint64_t value)
-{
-}
-
-static void leave(struct lb_dump *d)
-{
-}
-
-// False = it does not, or nobody can tell yet: its endpoints have not come, or there is no such
-// cluster but as an aggregate's leaf.
-static bool ignores_weights(const struct show *s, const char *cluster)
-{
-	struct weigher w = {.dump = {enter, pass_text, pass_number, leave}};
-	return assembler_dump_tree(s->conf.assembler, cluster, &w.dump) && w.takes_turns &&
-	       !w.weighs;
-}
-
 // Which clusters and which overridden endpoints there are, by name and by CLUSTER/ADDRESS.
 struct census {
 	const struct show *show;
 	json_t *clusters, *endpoints; // objects, as sets; owned
-	json_t *ignoring; // object: cluster: whether it ignores weights, once that was looked for
+	json_t *ignoring; // likewise: clusters whose policy looks at no weights
 };
 
 static void put_key(const char *cluster, const struct ip_port *address, char *key, size_t size)
@@ -112,6 +74,8 @@ static void see_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 	const struct census *c = ctx;
 	char key[OVERRIDE_MAX_CLUSTER + 1 + IP_PORT_TEXT_MAX];
 	json_object_set_new(c->clusters, e->leaf, json_true());
+	if (e->ignores_weight)
+		json_object_set_new(c->ignoring, e->leaf, json_true());
 	for (uint32_t i = 0; i < e->n_addresses && (e->override.has_health || e->override.weight);
 		i++) {
 		put_key(e->leaf, &e->addresses[i], key, sizeof(key));
@@ -151,12 +115,7 @@ static const char *state_of(const struct census *c, const struct target *target)
 
 static const char *note_of(const struct census *c, const char *cluster, const struct override *what)
 {
-	if (!what->weight)
-		return "";
-	if (!json_object_get(c->ignoring, cluster))
-		json_object_set_new(
-			c->ignoring, cluster, json_boolean(ignores_weights(c->show, cluster)));
-	return json_is_true(json_object_get(c->ignoring, cluster))
+	return what->weight && json_object_get(c->ignoring, cluster)
 	               ? "its policy weighs no endpoints, try show tree"
 	               : "";
 }

@@ -149,3 +149,6 @@ struct lb_leaf_record {
 	double weight; // 0 = the mean weight is used
 };
 void lb_leaf_look(const struct lb_leaf *, const struct lb_member *, struct lb_leaf_record *ret);
+// Its policy gives each endpoint as much as any other, whatever weights they have (OPS-295). False
+// while it has none yet.
+bool lb_leaf_ignores_weights(const struct lb_leaf *);

@@ -7,17 +7,31 @@
 #include "lb/policy/dump.h"
 #include "lb/policy/priority.h"
 
-void lb_leaf_look(const struct lb_leaf *leaf, const struct lb_member *m, struct lb_leaf_record *ret)
+// The policy that picks endpoints; NULL = the leaf has none yet.
+static const struct lb_policy_spec *policy_of(const struct lb_leaf *leaf)
 {
 	const struct lb_leaf_layout *l = leaf->members.layout;
 	const struct lb_policy_spec *spec = l ? l->spec : NULL;
+	while (spec && spec->kind == LB_POLICY_WRR_LOCALITY)
+		spec = spec->child;
+	return spec;
+}
+
+bool lb_leaf_ignores_weights(const struct lb_leaf *leaf)
+{
+	const struct lb_policy_spec *spec = policy_of(leaf);
+	return spec && spec->kind != LB_POLICY_RING_HASH &&
+	       (spec->kind != LB_POLICY_PICK_FIRST || !spec->pick_first.shuffle);
+}
+
+void lb_leaf_look(const struct lb_leaf *leaf, const struct lb_member *m, struct lb_leaf_record *ret)
+{
+	const struct lb_policy_spec *spec = policy_of(leaf);
 	*ret = (struct lb_leaf_record){0};
 	if (leaf->ejection)
 		(void)lb_ejection_find(leaf->ejection, m, &ret->ejection);
 	if (leaf->health)
 		(void)lb_health_find(leaf->health, m, &ret->health);
-	while (spec && spec->kind == LB_POLICY_WRR_LOCALITY)
-		spec = spec->child;
 	if (!spec || spec->kind != LB_POLICY_WEIGHTED_ROUND_ROBIN || !leaf->env->orca)
 		return;
 	const struct lb_orca_conf conf = {

@@ -71,5 +71,35 @@ static void a_header_stays_where_endpoints_have_proxies(void **state)
 	lb_security_put(f.config.security);
 }
 
-RUN_SUITE("lb/leaf_layout", cmocka_unit_test(another_proxy_header_makes_endpoints_others),
+// OPS-295: as the policies themselves have it, below localities or without.
+static void most_policies_ignore_weights(void **state)
+{
+	static const struct {
+		struct lb_policy_spec spec;
+		bool ignores;
+	} rows[] = {
+		{{.kind = LB_POLICY_ROUND_ROBIN}, true},
+		{{.kind = LB_POLICY_WEIGHTED_ROUND_ROBIN}, true},
+		{{.kind = LB_POLICY_LEAST_REQUEST, .least_request = {2}}, true},
+		{{.kind = LB_POLICY_RING_HASH, .ring_hash = {64, 64}}, false},
+		{{.kind = LB_POLICY_PICK_FIRST}, true},
+		{{.kind = LB_POLICY_PICK_FIRST, .pick_first = {.shuffle = true}}, false},
+	};
+	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		static struct leaves f;
+		struct leaves_plan p;
+		const struct lb_policy_spec *own = &rows[i / 2].spec;
+		const struct lb_policy_spec split = {.kind = LB_POLICY_WRR_LOCALITY, .child = own};
+		leaves_init(&f, lb_node_ops_of);
+		assert_false(lb_leaf_ignores_weights(f.leaf)); // nobody can tell
+		leaves_plan_init(&p, 0);
+		f.config.spec = i % 2 ? own : &split;
+		leaves_update(&f, &p, 1);
+		assert_int_equal(lb_leaf_ignores_weights(f.leaf), rows[i / 2].ignores);
+		leaves_fini(&f);
+	}
+}
+
+RUN_SUITE("lb/leaf_layout", cmocka_unit_test(most_policies_ignore_weights),
+	cmocka_unit_test(another_proxy_header_makes_endpoints_others),
 	cmocka_unit_test(a_header_stays_where_endpoints_have_proxies))
