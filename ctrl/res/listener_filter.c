@@ -7,13 +7,16 @@
 #include "lb/base/min.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #define PROXY_TYPE                                                                                 \
 	(&envoy__extensions__filters__listener__proxy_protocol__v3__proxy_protocol__descriptor)
 #define INSPECTOR_TYPE                                                                             \
 	(&envoy__extensions__filters__listener__tls_inspector__v3__tls_inspector__descriptor)
-#define MIN_MAX_HELLO 256
+// Envoy's validation, and its own bounds.
+#define MIN_HELLO 256
 #define MAX_MAX_HELLO 16384
+#define MAX_FIRST_READ 65536
 typedef Envoy__Extensions__Filters__Listener__ProxyProtocol__V3__ProxyProtocol Proxy;
 typedef Envoy__Extensions__Filters__Listener__TlsInspector__V3__TlsInspector Inspector;
 
@@ -44,28 +47,35 @@ static int unpack_proxy(struct res_reader *rd, const Google__Protobuf__Any *any,
 	return rc;
 }
 
-// Envoy's validation, and its own bound.
-static int read_max_hello(struct res_reader *rd, uint32_t max, struct lb_inspector *ret)
+// Absent = 0. Returns 0 or -EINVAL.
+static int read_len(struct res_reader *rd, const char *field, uint32_t most,
+	const Google__Protobuf__UInt32Value *len, uint32_t *ret)
 {
-	if (max < MIN_MAX_HELLO || max > MAX_MAX_HELLO)
-		return lb_err_set(rd->err, "max_client_hello_size: must be in [%d, %d]",
-			MIN_MAX_HELLO, MAX_MAX_HELLO);
-	ret->max_hello = ret->max_hello ? min_u32(ret->max_hello, max) : max;
+	if (len && (len->value < MIN_HELLO || len->value > most))
+		return lb_err_set(
+			rd->err, "%s: must be in [%d, %" PRIu32 "]", field, MIN_HELLO, most);
+	*ret = len ? len->value : 0;
 	return 0;
 }
 
 // Of several each counts, as in Envoy.
 static int read_inspector(struct res_reader *rd, const Inspector *m, struct lb_inspector *ret)
 {
+	uint32_t max = 0, how;
 	ret->on = true;
 	ret->closes |= m->close_connection_on_client_hello_parsing_errors;
-	// initial_read_buffer_size says how, and not what.
 	if (m->enable_ja3_fingerprinting)
 		res_warn(rd, "tls_inspector: enable_ja3_fingerprinting is ignored");
 	if (m->enable_ja4_fingerprinting)
 		res_warn(rd, "tls_inspector: enable_ja4_fingerprinting is ignored");
-	const Google__Protobuf__UInt32Value *max = m->max_client_hello_size;
-	return max ? read_max_hello(rd, max->value, ret) : 0;
+	// The latter says how, and not what.
+	if (read_len(rd, "max_client_hello_size", MAX_MAX_HELLO, m->max_client_hello_size, &max) ||
+		read_len(rd, "initial_read_buffer_size", MAX_FIRST_READ,
+			m->initial_read_buffer_size, &how))
+		return -EINVAL;
+	if (max)
+		ret->max_hello = ret->max_hello ? min_u32(ret->max_hello, max) : max;
+	return 0;
 }
 
 static int unpack_inspector(

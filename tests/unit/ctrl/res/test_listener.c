@@ -121,14 +121,19 @@ static struct lb_inspector inspector_of(const char *json)
 
 #define OUT_OF_RANGE "max_client_hello_size: must be in [256, 16384]"
 #define MAX(value) ",'maxClientHelloSize':" value
+#define FIRST(value) ",'initialReadBufferSize':" value
 #define CLOSES ",'closeConnectionOnClientHelloParsingErrors':true"
 
 static void a_socket_listener_may_have_an_inspector(void **state)
 {
 	static const struct res_row rows[] = {
 		{"A36-38 the inspector", SOCKET_WITH(INSPECTOR("")), NULL},
-		{"A36-38 how it reads", SOCKET_WITH(INSPECTOR(",'initialReadBufferSize':1000")),
-			NULL},
+		{"A36-38 how it reads", SOCKET_WITH(INSPECTOR(FIRST("256"))), NULL},
+		{"A36-38 how it reads at most", SOCKET_WITH(INSPECTOR(FIRST("65536"))), NULL},
+		{"TLS-221 it reads too little", SOCKET_WITH(INSPECTOR(FIRST("255"))),
+			"=listener_filters[0]: initial_read_buffer_size: must be in [256, 65536]"},
+		{"TLS-221 it reads too much", SOCKET_WITH(INSPECTOR(FIRST("65537"))),
+			"=listener_filters[0]: initial_read_buffer_size: must be in [256, 65536]"},
 		{"A36-38 fingerprints", SOCKET_WITH(INSPECTOR(",'enableJa4Fingerprinting':true")),
 			NULL, "tls_inspector: enable_ja4_fingerprinting is ignored"},
 		{"A36-40 a good hello is demanded", SOCKET_WITH(INSPECTOR(CLOSES)), NULL},
