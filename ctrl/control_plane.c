@@ -429,9 +429,10 @@ int control_plane_start(struct control_plane *p, struct lb_err *err)
 	return 0;
 }
 
-void control_plane_run(struct control_plane *p)
+bool control_plane_run(struct control_plane *p)
 {
 	loop_run(p->loop);
+	return service_is_ending(&p->service);
 }
 
 const char *control_plane_error(const struct control_plane *p)

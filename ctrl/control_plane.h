@@ -46,8 +46,9 @@ struct control_plane_conf { // all borrowed, outlives it, except the slot
 struct control_plane *control_plane_new(const struct control_plane_conf *);
 // Returns 0, or negative with reterr; call stop() and free() either way.
 [[nodiscard]] int control_plane_start(struct control_plane *, struct lb_err *reterr);
-// Runs until a signal arrives and the workers are drained, or the drain's time is over.
-void control_plane_run(struct control_plane *);
+// Runs until a signal arrives and the workers are drained, or the drain's time is over. True = a
+// service manager waits for the end (service_is_ending()).
+bool control_plane_run(struct control_plane *);
 // Why it stopped though nobody asked for it; "" = somebody did.
 const char *control_plane_error(const struct control_plane *);
 // True if all workers have drained; retcut: how many requests the drain's deadline ended.

@@ -14,7 +14,9 @@
 // One for the process, whose end there is one of.
 static struct {
 	_Atomic(const char *) part; // w: ctrl, r: the thread
-	struct timespec rest; // between looks; set before there is a thread
+	// Set before there is a thread.
+	struct timespec rest; // between looks
+	void (*beat)(void); // NULL = nobody waits
 } ending = {.part = "what follows the drain"};
 
 // It counts looks and reads no clock: a host that has no time for us has none for it, either.
@@ -32,17 +34,20 @@ static void *look_on(void *arg)
 				log_quote(part), n);
 			next *= 2;
 		}
+		if (ending.beat)
+			ending.beat();
 		nanosleep(&ending.rest, NULL);
 	}
 	log_error("stopping", "reason=\"given up\" waiting_for=%s", log_quote(part));
 	_exit(EXIT_FAILURE); // exit() would wait for the same
 }
 
-void ending_begin(uint32_t look_ms)
+void ending_begin(uint32_t look_ms, void (*beat)(void))
 {
 	sigset_t all, before;
 	pthread_t thread;
 	uint64_t ns = look_ms * NS_PER_MS;
+	ending.beat = beat;
 	ending.rest = (struct timespec){(time_t)(ns / NS_PER_SECOND), (long)(ns % NS_PER_SECOND)};
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

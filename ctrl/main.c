@@ -17,6 +17,7 @@
 #include "ctrl/frontends.h"
 #include "ctrl/gateway_watch.h"
 #include "ctrl/heap_trim.h"
+#include "ctrl/service.h"
 #include "ctrl/signals.h"
 #include "ctrl/stats/show.h"
 #include "ctrl/status_start.h"
@@ -404,9 +405,9 @@ static int run(struct daemon *d, struct lb_err *err)
 		log_info("started", "version=%s workers=%u ports=%u frontends=%u xds=%s",
 			SHUNT_VERSION, d->config->n_workers, d->config->n_ports,
 			d->config->n_frontends, d->bootstrap->servers[0].uri);
-		control_plane_run(d->control);
+		bool is_awaited = control_plane_run(d->control);
 		signals_block(); // nothing hastens the end
-		ending_begin(ENDING_LOOK_MS);
+		ending_begin(ENDING_LOOK_MS, is_awaited ? service_ask_time : NULL);
 		drained = control_plane_drained(d->control, &n_cut);
 		if (control_plane_error(d->control)[0])
 			ret = lb_err_set(

@@ -83,7 +83,18 @@ void service_beat(const struct service *s, bool all_run)
 {
 	if (all_run && !s->is_silent)
 		(void)sd_notify(0, "WATCHDOG=1");
-	// A drain that is left behind is cut with the service's last process, unless it asks, too.
-	if (s->is_silent ? s->must_end : s->told == SERVICE_STOPPING)
-		(void)sd_notify(0, "EXTEND_TIMEOUT_USEC=30000000");
+	if (service_is_ending(s))
+		service_ask_time();
+}
+
+// A drain that is left behind is cut with the service's last process, unless it asks, too.
+bool service_is_ending(const struct service *s)
+{
+	return s->is_silent ? s->must_end : s->told == SERVICE_STOPPING;
+}
+
+// systemd moves the watchdog with it, which our last beat has set.
+void service_ask_time(void)
+{
+	(void)sd_notify(0, "EXTEND_TIMEOUT_USEC=30000000");
 }

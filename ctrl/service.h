@@ -42,3 +42,7 @@ void service_tell(struct service *, enum service_phase, const char *status);
 // Feeds the manager's watchdog (WatchdogSec=), unless something hangs, and while the end takes its
 // time asks for more of that. To be called each second, and so the least WatchdogSec is 2.
 void service_beat(const struct service *, bool all_run);
+// The manager waits for the end of this process.
+bool service_is_ending(const struct service *);
+// Asks it to wait for 30 s more, from now on. Any thread.
+void service_ask_time(void);

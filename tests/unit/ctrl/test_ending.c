@@ -3,6 +3,7 @@
 #include "ctrl/ending.h"
 #include "tests/support/check.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -11,6 +12,12 @@
 #define LOOK_MS 40
 
 static char said[4096];
+static bool beats;
+
+static void beat(void)
+{
+	(void)!write(STDERR_FILENO, "beat\n", 5);
+}
 
 // The status of a process whose parts end by this; said: what it said on stderr.
 static int end_by(void (*parts)(void))
@@ -23,7 +30,7 @@ static int end_by(void (*parts)(void))
 		dup2(told[1], STDERR_FILENO);
 		close(told[0]);
 		close(told[1]);
-		ending_begin(LOOK_MS);
+		ending_begin(LOOK_MS, beats ? beat : NULL);
 		parts();
 		_exit(0);
 	}
@@ -69,5 +76,25 @@ static void what_never_ends_is_named_and_left(void **state)
 		"level=error msg=\"stopping\" reason=\"given up\" waiting_for=\"one for ever\""));
 }
 
-RUN_SUITE("ctrl/ending", cmocka_unit_test(who_is_late_is_named_and_nobody_else),
+static uint32_t n_beats(void)
+{
+	uint32_t n = 0;
+	for (const char *at = said; (at = strstr(at, "beat\n")); at++)
+		n++;
+	return n;
+}
+
+// OPS-300: several parts may take longer together than one may.
+static void who_waits_for_the_end_hears_of_it_at_each_look(void **state)
+{
+	beats = true;
+	assert_int_equal(end_by(one_for_ever), EXIT_FAILURE);
+	beats = false;
+	assert_in_range(n_beats(), ENDING_MOST, ENDING_MOST + 1); // with what was before it
+	assert_int_equal(end_by(late_one), 0);
+	assert_int_equal(n_beats(), 0);
+}
+
+RUN_SUITE("ctrl/ending", cmocka_unit_test(who_waits_for_the_end_hears_of_it_at_each_look),
+	cmocka_unit_test(who_is_late_is_named_and_nobody_else),
 	cmocka_unit_test(what_never_ends_is_named_and_left))
