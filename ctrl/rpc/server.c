@@ -31,7 +31,8 @@
 #define KEEPALIVE_MS 30000 // after this silence a client is asked whether it lives,
 #define KEEPALIVE_TIMEOUT_MS 10000 // and must answer within this
 #define CLIENT_PING_INTERVAL_MS 5000 // how often clients may ask the same
-#define LINGER_MS 200 // how long the end waits for clients to read
+#define LINGER_MS 200 // how long the end waits for clients to read,
+#define END_MS 2000 // and then for calls that were cancelled (rpc_queue_stop())
 
 enum op { OP_ACCEPT, OP_HEADERS, OP_CLOSE, OP_RECEIVE, OP_SEND, OP_STATUS, OP_SHUTDOWN, N_OPS };
 
@@ -379,28 +380,37 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / NS_PER_MS;
 }
 
-// libgrpc promises the end of every operation once the calls are cancelled and nothing is written.
+// True = all calls have ended.
+static bool wait_for_calls(struct rpc_server *s, uint64_t ms)
+{
+	for (uint64_t until = now_ms() + ms, now; (now = now_ms()) < until;) {
+		if (s->is_shut_down && LIST_EMPTY(&s->calls) && !s->next_call)
+			return true;
+		s->wait(s->end_ctx, s->queue.fd, (int)(until - now));
+		rpc_server_dispatch(s);
+	}
+	return false;
+}
+
 void rpc_server_free(struct rpc_server *s)
 {
 	if (!s)
 		return;
-	bool cancelled = false;
-	uint64_t until = now_ms() + LINGER_MS;
 	s->closing = true;
 	grpc_server_shutdown_and_notify(s->server, s->queue.queue, &s->shutdown);
 	for (struct rpc_call *c = LIST_FIRST(&s->calls); c; c = LIST_NEXT(c, link))
 		finish(c, GRPC_STATUS_UNAVAILABLE, "the server ends");
-	while (!s->is_shut_down || !LIST_EMPTY(&s->calls) || s->next_call) {
-		uint64_t now = now_ms();
-		if (!cancelled && now >= until) {
-			grpc_server_cancel_all_calls(s->server);
-			if (s->cut)
-				s->cut(s->end_ctx);
-			cancelled = true;
-		}
-		s->wait(s->end_ctx, s->queue.fd, cancelled ? -1 : (int)(until - now));
-		rpc_server_dispatch(s);
+	bool are_over = wait_for_calls(s, LINGER_MS);
+	if (!are_over) {
+		grpc_server_cancel_all_calls(s->server);
+		if (s->cut)
+			s->cut(s->end_ctx);
+		are_over = wait_for_calls(s, END_MS);
 	}
+	for (struct rpc_call *c = LIST_FIRST(&s->calls); c; c = LIST_NEXT(c, link))
+		on_closed(c); // libgrpc ends no call that it writes to: all goes with the process
+	if (!are_over)
+		return;
 	grpc_server_destroy(s->server);
 	rpc_server_creds_free(s->creds);
 	if (!rpc_queue_stop(&s->queue))

@@ -57,8 +57,8 @@ struct rpc_server_conf {
 	// it meanwhile; NULL = poll().
 	void (*wait)(void *ctx, int fd, int timeout_ms);
 	// Shuts down the sockets of all that came by rpc_server_connect(), when they have had their
-	// time: libgrpc ends no connection while it writes to it, and a client that does not read
-	// would have rpc_server_free() wait for as long as it likes. NULL = none came.
+	// time: libgrpc ends no connection while it writes to it, for as long as a client does not
+	// read. NULL = none came.
 	void (*cut)(void *ctx);
 	void *end_ctx; // of both
 };
@@ -67,7 +67,8 @@ struct rpc_server_conf {
 [[nodiscard]] int rpc_server_new(const struct rpc_server_conf *, const struct rpc_events *,
 	void *ctx, struct rpc_server **ret, struct lb_err *reterr);
 // Ends all calls with UNAVAILABLE, each with its on_closed; waits a bounded part of a second for
-// clients to read. NULL is fine.
+// clients to read, and two seconds more for those that came to the address and do not: what libgrpc
+// is writing to them then is left to the end of the process. NULL is fine.
 void rpc_server_free(struct rpc_server *);
 
 // Serves this connection, somebody else has accepted it. Takes the descriptor.

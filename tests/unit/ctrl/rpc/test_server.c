@@ -6,6 +6,8 @@
 #include "tests/support/check.h"
 #include "tests/support/rpc_client.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -27,7 +29,7 @@ void *__wrap_calloc(size_t n, size_t size)
 	return without_memory ? NULL : __real_calloc(n, size);
 }
 
-#define ANSWER_LEN (4u << 20) // more than a socket holds
+#define ANSWER_LEN (8u << 20) // more than a socket holds
 #define WHILE_MS 500 // for what fits to be written
 #define MOST_S 20
 
@@ -160,5 +162,39 @@ static void a_client_that_does_not_read_delays_the_end_by_a_moment_only(void **s
 	close(ends[1]);
 }
 
+static int dial(int port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		.sin_port = htons((uint16_t)port)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), little = 4096;
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little)), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	return fd;
+}
+
+// OPS-293: of one that libgrpc has accepted itself nobody has the socket.
+static void a_client_of_the_address_that_does_not_read_is_left_behind(void **state)
+{
+	static struct rpc_server *left; // as it is
+	static int anything;
+	struct lb_err err;
+	(void)state;
+	const struct rpc_server_conf conf = {"127.0.0.1:0", 10, 1000};
+	assert_int_equal(rpc_server_new(&conf, &events, &anything, &left, &err), 0);
+	answers_at_length = true;
+	int client = dial(rpc_server_port(left));
+	call_without_reading(client);
+	turns(left, WHILE_MS);
+	assert_int_equal(n_open, 1);
+	alarm(MOST_S); // TCP would give it 20
+	rpc_server_free(left);
+	alarm(0);
+	assert_int_equal(n_open, 0);
+	answers_at_length = false;
+	close(client);
+}
+
 RUN_SUITE("rpc/server", cmocka_unit_test(after_running_out_of_memory_it_accepts_calls_again),
-	cmocka_unit_test(a_client_that_does_not_read_delays_the_end_by_a_moment_only))
+	cmocka_unit_test(a_client_that_does_not_read_delays_the_end_by_a_moment_only),
+	cmocka_unit_test(a_client_of_the_address_that_does_not_read_is_left_behind))
