@@ -153,8 +153,9 @@ static CORE(Address) * address(struct made *m, const struct ip_port *at)
 	return a;
 }
 
-// A cause has at most one flag; those that Envoy has none for are told by the details alone.
-static bool set_flag(Flags *f, enum lb_cause cause)
+// A cause has at most one flag; those that Envoy has none for are told by the details alone. False
+// = none is set.
+static bool set_flags(Flags *f, const struct lb_access_brief *a)
 {
 #define FLAG(name) offsetof(Flags, name)
 	static const size_t flags[LB_N_CAUSES] = {
@@ -174,9 +175,10 @@ static bool set_flag(Flags *f, enum lb_cause cause)
 		[LB_CAUSE_FAULT] = FLAG(fault_injected),
 	};
 #undef FLAG
-	if (flags[cause])
-		*(protobuf_c_boolean *)((char *)f + flags[cause]) = true;
-	return flags[cause];
+	if (flags[a->cause])
+		*(protobuf_c_boolean *)((char *)f + flags[a->cause]) = true;
+	f->delay_injected = a->delayed;
+	return flags[a->cause] || a->delayed;
 }
 
 static void make_times(struct made *m, Common *c)
@@ -216,7 +218,7 @@ static void make_common(struct made *m)
 	c->upstream_request_attempt_count = r->n_attempts;
 	c->access_log_type = DOWNSTREAM_END;
 	envoy__data__accesslog__v3__response_flags__init(&m->flags);
-	if (set_flag(&m->flags, r->brief.cause))
+	if (set_flags(&m->flags, &r->brief))
 		c->response_flags = &m->flags;
 	m->entry.common_properties = c;
 }

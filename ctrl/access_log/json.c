@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON form of a line.
 #include "ctrl/access_log/operators.h"
+#include "ctrl/access_log/words.h"
 #include "lb/base/time.h"
 
 #include <stdio.h>
@@ -90,7 +91,7 @@ void access_json_write(struct access_line *l, const struct access_view *v)
 {
 	const struct lb_access_record *r = v->record;
 	const struct lb_cause_info *cause = lb_cause_info(r->brief.cause);
-	char address[IP_PORT_TEXT_MAX];
+	char address[IP_PORT_TEXT_MAX], flags[ACCESS_FLAGS_MAX];
 	access_line_put(l, STR("{"));
 	put_time(l, v);
 	text(l, "frontend", str_from(v->frontend));
@@ -108,7 +109,7 @@ void access_json_write(struct access_line *l, const struct access_view *v)
 	number(l, "status", r->brief.status, r->brief.status != 0);
 	number(l, "grpc_status", r->brief.grpc_status, r->brief.grpc_status != LB_ACCESS_NO_GRPC);
 	text(l, "cause", str_from(cause->name));
-	text(l, "flags", str_from(cause->flag));
+	text(l, "flags", str_from(access_flags(&r->brief, false, flags)));
 	number(l, "bytes_received", r->body_in, true);
 	number(l, "bytes_sent", r->body_out, true);
 	milliseconds(l, "duration_ms", r->brief.began_ns, r->brief.ended_ns);

@@ -217,13 +217,15 @@ static void details(struct access_line *l, const struct access_view *v, const st
 
 static void flags(struct access_line *l, const struct access_view *v, const struct access_arg *a)
 {
-	access_line_put(l, str_from(lb_cause_info(v->record->brief.cause)->flag));
+	char room[ACCESS_FLAGS_MAX];
+	access_line_put(l, str_from(access_flags(&v->record->brief, false, room)));
 }
 
 static void flags_long(
 	struct access_line *l, const struct access_view *v, const struct access_arg *a)
 {
-	access_line_put(l, str_from(access_flag_long(v->record->brief.cause)));
+	char room[ACCESS_FLAGS_MAX];
+	access_line_put(l, str_from(access_flags(&v->record->brief, true, room)));
 }
 
 enum { AS_CAMEL, AS_SNAKE, AS_NUMBER };

@@ -2,6 +2,7 @@
 #include "ctrl/access_log/words.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 const char *access_details(enum lb_cause cause)
 {
@@ -25,10 +26,9 @@ const char *access_details(enum lb_cause cause)
 	return envoys[cause] ? envoys[cause] : lb_cause_info(cause)->name;
 }
 
-const char *access_flag_long(enum lb_cause cause)
+static const char *flag_long(enum lb_cause cause)
 {
 	static const char *const envoys[LB_N_CAUSES] = {
-		[LB_CAUSE_OK] = "-",
 		[LB_CAUSE_NO_ROUTE] = "NoRouteFound",
 		[LB_CAUSE_NO_CONFIG] = "NoClusterFound",
 		[LB_CAUSE_NO_HEALTHY] = "NoHealthyUpstream",
@@ -46,6 +46,25 @@ const char *access_flag_long(enum lb_cause cause)
 		[LB_CAUSE_FAULT] = "FaultInjected",
 	};
 	return envoys[cause] ? envoys[cause] : lb_cause_info(cause)->name;
+}
+
+const char *access_flags(
+	const struct lb_access_brief *a, bool is_long, char room[static ACCESS_FLAGS_MAX])
+{
+	// Envoy tells its flags in an order: these before that of a delay.
+	static const uint32_t before =
+		1u << LB_CAUSE_NO_HEALTHY | 1u << LB_CAUSE_TIMEOUT | 1u << LB_CAUSE_UPSTREAM_RESET |
+		1u << LB_CAUSE_UPSTREAM_LOST | 1u << LB_CAUSE_OVERFLOW | 1u << LB_CAUSE_NO_ROUTE;
+	enum lb_cause cause = (enum lb_cause)a->cause;
+	const char *delay = is_long ? "DelayInjected" : LB_ACCESS_DELAYED_FLAG;
+	if (cause == LB_CAUSE_OK)
+		return a->delayed ? delay : "-";
+	const char *own = is_long ? flag_long(cause) : lb_cause_info(cause)->flag;
+	bool is_first = before >> cause & 1;
+	if (!a->delayed)
+		return own;
+	snprintf(room, ACCESS_FLAGS_MAX, "%s,%s", is_first ? own : delay, is_first ? delay : own);
+	return room;
 }
 
 const char *access_grpc_name(unsigned status, bool is_snake)

@@ -15,7 +15,7 @@
 // Those that Envoy gives one flag to.
 static uint32_t causes_with(const char *flag)
 {
-	uint32_t causes = 0;
+	uint32_t causes = strcmp(flag, LB_ACCESS_DELAYED_FLAG) == 0 ? LB_ACCESS_DELAYED : 0;
 	for (int i = LB_CAUSE_OK + 1; i < LB_N_CAUSES; i++)
 		if (strcmp(lb_cause_info((enum lb_cause)i)->flag, flag) == 0)
 			causes |= UINT32_C(1) << i;
@@ -29,8 +29,8 @@ static int check_flags(
 		uint32_t causes = causes_with(given->response_flags[i]);
 		if (!causes)
 			return lb_err_set(reterr,
-				"access_log.filter.response_flags[%u]: '%s' is not the response "
-				"flag of a cause, like NR",
+				"access_log.filter.response_flags[%u]: '%s' is not a response "
+				"flag, like NR",
 				i, given->response_flags[i]);
 		*ret |= causes;
 	}

@@ -67,13 +67,15 @@ static int add_chance(struct tests *t, const Runtime *m)
 // Flags that Shunt never sets are those of no request.
 static int add_flags(struct tests *t, const M(ResponseFlagFilter) * m)
 {
-	uint64_t bits = 0;
-	for (int cause = 0; cause < LB_N_CAUSES; cause++) {
-		const char *flag = lb_cause_info((enum lb_cause)cause)->flag;
-		bool is_wanted = !m->n_flags && cause != LB_CAUSE_OK;
-		for (size_t i = 0; i < m->n_flags; i++)
-			is_wanted |= strcmp(m->flags[i], flag) == 0;
-		bits |= (uint64_t)is_wanted << cause;
+	uint64_t bits = m->n_flags ? 0 : ((UINT64_C(1) << LB_N_CAUSES) - 2) | LB_ACCESS_DELAYED;
+	_Static_assert(LB_CAUSE_OK == 0, "the only one without a flag");
+	for (size_t i = 0; i < m->n_flags; i++) {
+		for (int cause = 0; cause < LB_N_CAUSES; cause++) {
+			const char *flag = lb_cause_info((enum lb_cause)cause)->flag;
+			bits |= (uint64_t)(strcmp(m->flags[i], flag) == 0) << cause;
+		}
+		if (strcmp(m->flags[i], LB_ACCESS_DELAYED_FLAG) == 0)
+			bits |= LB_ACCESS_DELAYED;
 	}
 	return add(t, (struct lb_access_test){.kind = LB_ACCESS_CAUSES, .value = bits});
 }

@@ -207,6 +207,7 @@ void proxy_access_over(struct proxy_request *r)
 		.grpc_status = has_grpc ? r->answer : LB_ACCESS_NO_GRPC,
 		.cause = r->cause,
 		.draw = rand_u32(&p->rand),
+		.delayed = r->fault.delay_ns,
 	};
 	uint64_t logs = who_wants(p, r->chain, &brief);
 	if (logs || r->access.is_traced)

@@ -55,7 +55,8 @@ void lb_access_put(struct lb_access_record *a, enum lb_access_text which, struct
 
 bool lb_access_wants(const struct lb_access_filter *f, const struct lb_access_brief *a)
 {
-	if (a->draw < f->sample || (f->min_ns && a->ended_ns - a->began_ns >= f->min_ns))
+	if (a->draw < f->sample || (f->min_ns && a->ended_ns - a->began_ns >= f->min_ns) ||
+		(f->causes & LB_ACCESS_DELAYED & lb_access_bits(a)))
 		return true;
 	if (a->cause != LB_CAUSE_OK)
 		return f->causes >> a->cause & 1;

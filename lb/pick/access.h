@@ -42,7 +42,18 @@ struct lb_access_brief {
 	uint8_t grpc_status; // LB_ACCESS_NO_GRPC = none
 	uint8_t cause; // enum lb_cause
 	uint32_t draw; // of chance, for all filters
+	bool delayed; // by a fault
 };
+
+// Beside the causes' bits, 1 << enum lb_cause, that of the only flag that says of no cause.
+#define LB_ACCESS_DELAYED (UINT32_C(1) << LB_N_CAUSES)
+#define LB_ACCESS_DELAYED_FLAG "DI"
+_Static_assert(LB_N_CAUSES < 32, "causes are bits");
+
+static inline uint32_t lb_access_bits(const struct lb_access_brief *a)
+{
+	return UINT32_C(1) << a->cause | (a->delayed ? LB_ACCESS_DELAYED : 0);
+}
 
 struct lb_access_record {
 	struct lb_access_brief brief;
@@ -68,10 +79,9 @@ struct lb_access_record {
 struct lb_access_filter {
 	uint64_t sample; // so many of 2^32
 	uint64_t min_ns; // 0 = however long they take is no reason
-	uint32_t causes; // bits: 1 << enum lb_cause
+	uint32_t causes; // bits; LB_ACCESS_DELAYED = and those that a fault delayed
 	uint16_t min_status; // HTTP's; gRPC's other than OK always count
 };
-_Static_assert(LB_N_CAUSES <= 32, "causes are bits");
 
 #define LB_ACCESS_SAMPLE_ALL ((uint64_t)1 << 32)
 #define LB_ACCESS_RECORDS 8192 // that a ring holds

@@ -81,7 +81,7 @@ bool lb_access_holds(const struct lb_access_test *t, const struct lb_access_brie
 	case LB_ACCESS_CHANCE:
 		return draw_of(a->draw, t->salt) < t->value;
 	case LB_ACCESS_CAUSES:
-		return t->value >> a->cause & 1;
+		return t->value & lb_access_bits(a);
 	case LB_ACCESS_GRPC:
 		return t->value >> grpc_of(a) & 1;
 	}

@@ -16,7 +16,7 @@ enum lb_access_kind {
 	LB_ACCESS_STATUS, // HTTP's; 0 = the client was told none
 	LB_ACCESS_DURATION, // whole milliseconds
 	LB_ACCESS_CHANCE,
-	LB_ACCESS_CAUSES,
+	LB_ACCESS_CAUSES, // or delayed
 	LB_ACCESS_GRPC, // its status, or what HTTP's stands for
 };
 enum lb_access_op { LB_ACCESS_EQ, LB_ACCESS_GE, LB_ACCESS_LE, LB_ACCESS_NE };

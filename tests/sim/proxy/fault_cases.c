@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Injected faults, one situation a test (gRFC A33; FI-01..FI-08, FLT-05, FLT-06).
+#include "lb/pick/access.h"
 #include "lb/pick/cause.h"
 #include "lb/pick/link.h"
 #include "lb/route/filter.h"
@@ -343,7 +344,31 @@ static void retries_are_not_delayed_again(void **state)
 	world_free(w);
 }
 
-RUN_SUITE("proxy/fault_cases", cmocka_unit_test(fi_01_nothing_goes_upstream_until_the_delay_ends),
+// OPS-301: however it ended.
+static void the_access_log_is_told_of_delays(void **state)
+{
+	static const struct lb_access_filter all = {.sample = LB_ACCESS_SAMPLE_ALL};
+	struct world_conf conf = world_conf_default(7);
+	struct lb_access_record r;
+	conf.n_clients = 1;
+	conf.log = &all;
+	struct world *w = ready_world(&conf);
+	const struct lb_filter filters[] = {
+		delay("slow", 100 * MS), abort_with("stop", LB_ABORT_HTTP, 418)};
+	for (uint32_t n = 0; n < 3; n++) {
+		set_filters(w, filters, n);
+		(void)ask(w, KIND_ECHO, 0);
+		finish(w);
+		world_run(w, SECOND);
+		assert_true(spsc_read(&w->link->access->ring, &r));
+		assert_int_equal(r.brief.delayed, n > 0);
+		assert_int_equal(r.brief.cause, n == 2 ? LB_CAUSE_FAULT : LB_CAUSE_OK);
+	}
+	world_free(w);
+}
+
+RUN_SUITE("proxy/fault_cases", cmocka_unit_test(the_access_log_is_told_of_delays),
+	cmocka_unit_test(fi_01_nothing_goes_upstream_until_the_delay_ends),
 	cmocka_unit_test(fi_01_headers_say_how_long),
 	cmocka_unit_test(delayed_requests_have_a_bound),
 	cmocka_unit_test(fi_02_abort_comes_after_the_delay),

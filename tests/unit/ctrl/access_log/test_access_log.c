@@ -291,8 +291,13 @@ static void a_folder_that_is_not_there_is_an_error(void **state)
 // OPS-30, OPS-31
 static void the_filter_tells_of_failures_statuses_long_ones_and_samples(void **state)
 {
-	const struct lb_access_filter f = {
-		.sample = 1, .min_ns = 1000, .min_status = 500, .causes = 1 << LB_CAUSE_TIMEOUT};
+	const struct lb_access_filter f = {.sample = 1,
+					      .min_ns = 1000,
+					      .min_status = 500,
+					      .causes = 1 << LB_CAUSE_TIMEOUT},
+				      by_flag = {.sample = 1,
+					      .min_status = 500,
+					      .causes = LB_ACCESS_DELAYED};
 	struct {
 		struct lb_access_brief brief;
 		bool is_told, is_sampled;
@@ -314,6 +319,9 @@ static void the_filter_tells_of_failures_statuses_long_ones_and_samples(void **s
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		cases[i].brief.draw = !cases[i].is_sampled;
 		assert_int_equal(lb_access_wants(&f, &cases[i].brief), cases[i].is_told);
+		cases[i].brief.delayed = true; // OPS-301: whatever became of it
+		assert_int_equal(lb_access_wants(&f, &cases[i].brief), cases[i].is_told);
+		assert_true(lb_access_wants(&by_flag, &cases[i].brief));
 	}
 }
 

@@ -171,6 +171,20 @@ static void a_cause_has_the_flag_that_envoy_has_for_it(void **state)
 	assert_true(only("")->common_properties->response_flags->upstream_request_timeout);
 }
 
+// OPS-301
+static void a_delay_by_a_fault_has_a_flag_beside_that_of_the_cause(void **state)
+{
+	record.brief.delayed = true;
+	const Flags *f = only("")->common_properties->response_flags;
+	assert_true(f->delay_injected);
+	assert_int_equal(n_flags(f), 1);
+	record.brief.cause = LB_CAUSE_FAULT;
+	line.len = 0;
+	f = only("")->common_properties->response_flags;
+	assert_true(f->delay_injected && f->fault_injected);
+	assert_int_equal(n_flags(f), 2);
+}
+
 // OPS-216
 static void headers_are_those_that_are_asked_for(void **state)
 {
@@ -247,6 +261,7 @@ static void a_form_of_what_is_not_kept_is_an_error(void **state)
 
 RUN_SUITE("ctrl/access_log/entry", CASE(an_entry_has_what_is_known_of_the_request),
 	CASE(what_a_request_has_not_is_not_there), CASE(a_cause_has_the_flag_that_envoy_has_for_it),
+	CASE(a_delay_by_a_fault_has_a_flag_beside_that_of_the_cause),
 	CASE(headers_are_those_that_are_asked_for),
 	CASE(whatever_clients_send_an_entry_is_well_formed), CASE(several_entries_are_a_message),
 	CASE(a_form_of_what_is_not_kept_is_an_error))

@@ -191,6 +191,35 @@ static void operators_are_written_as_envoy_writes_them(void **state)
 	}
 }
 
+// OPS-301: in Envoy's order.
+static void a_delay_by_a_fault_has_a_flag_beside_that_of_the_cause(void **state)
+{
+	static const struct {
+		enum lb_cause cause;
+		const char *flags, *long_flags;
+	} delayed[] = {
+		{LB_CAUSE_OK, "DI", "DelayInjected"},
+		{LB_CAUSE_FAULT, "DI,FI", "DelayInjected,FaultInjected"},
+		{LB_CAUSE_NO_HEALTHY, "UH,DI", "NoHealthyUpstream,DelayInjected"},
+		{LB_CAUSE_UPSTREAM_LOST, "UC,DI", "UpstreamConnectionTermination,DelayInjected"},
+		{LB_CAUSE_CLIENT_LOST, "DI,DC", "DelayInjected,DownstreamConnectionTermination"},
+	};
+	struct access_format *f;
+	struct lb_err err = {.text = ""};
+	struct lb_access_record a;
+	char text[ACCESS_LINE_MAX + 1], due[128];
+	assert_int_equal(access_format_new("%RESPONSE_FLAGS% %RESPONSE_FLAGS_LONG%", &f, &err), 0);
+	fill_good(&a);
+	a.brief.delayed = true;
+	for (size_t i = 0; i < sizeof(delayed) / sizeof(delayed[0]); i++) {
+		a.brief.cause = (uint8_t)delayed[i].cause;
+		write_line(f, &a, text);
+		snprintf(due, sizeof(due), "%s %s", delayed[i].flags, delayed[i].long_flags);
+		assert_string_equal(text, due);
+	}
+	access_format_free(f);
+}
+
 static const struct {
 	const char *format, *says;
 } refused[] = {
@@ -419,6 +448,7 @@ static void a_long_line_of_json_says_so_instead(void **state)
 }
 
 RUN_SUITE("ctrl/access_log/format", cmocka_unit_test(operators_are_written_as_envoy_writes_them),
+	cmocka_unit_test(a_delay_by_a_fault_has_a_flag_beside_that_of_the_cause),
 	cmocka_unit_test(what_is_not_known_is_an_error_that_names_it),
 	cmocka_unit_test(json_has_all_of_it), cmocka_unit_test(json_stays_json_whatever_bytes_come),
 	cmocka_unit_test(a_text_that_was_cut_says_so),

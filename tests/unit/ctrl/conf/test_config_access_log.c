@@ -79,9 +79,10 @@ static void ops_31_causes_and_response_flags_add_up(void **state)
 			.flags = {"UT", "NR"},
 			.want = 1u << LB_CAUSE_KILLED | 1u << LB_CAUSE_NO_ROUTE |
 	                        1u << LB_CAUSE_TIMEOUT},
+		{.flags = {"DI"}, .want = LB_ACCESS_DELAYED},
 		{.flags = {"UO", "XX"},
-			.wrong = "access_log.filter.response_flags[1]: 'XX' is not the response "
-				 "flag of a cause, like NR"},
+			.wrong = "access_log.filter.response_flags[1]: 'XX' is not a response "
+				 "flag, like NR"},
 		{.flags = {"-"}, .wrong = "access_log.filter.response_flags[0]: '-' is not"},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -281,7 +281,11 @@ static void filters_are_conditions_in_their_order(void **state)
 		{LOGS(FILTERED("'responseFlagFilter':{'flags':['UT','NR','LH']}")),
 			{{LB_ACCESS_CAUSES, .value = FLAG(TIMEOUT) | FLAG(NO_ROUTE)}}, 1},
 		{LOGS(FILTERED("'responseFlagFilter':{}")),
-			{{LB_ACCESS_CAUSES, .value = (1u << LB_N_CAUSES) - 2}}, 1},
+			{{LB_ACCESS_CAUSES,
+				.value = ((1u << LB_N_CAUSES) - 2) | LB_ACCESS_DELAYED}},
+			1},
+		{LOGS(FILTERED("'responseFlagFilter':{'flags':['DI','FI']}")),
+			{{LB_ACCESS_CAUSES, .value = FLAG(FAULT) | LB_ACCESS_DELAYED}}, 1},
 		{LOGS(FILTERED("'andFilter':{'filters':[{'orFilter':{'filters':[{" STATUS(
 			 "EQ", "1") "},{" STATUS("NE", "2") "}]}},{" STATUS("LE", "3") "}]}")),
 			{{LB_ACCESS_ALL, .n = 4}, {LB_ACCESS_ANY, .n = 2},

@@ -48,8 +48,12 @@
 	{                                                                                          \
 		.status = 503, .grpc_status = LB_ACCESS_NO_GRPC, .cause = LB_CAUSE_##c             \
 	}
+#define DELAYED(c)                                                                                 \
+	{                                                                                          \
+		.cause = LB_CAUSE_##c, .delayed = true                                             \
+	}
 
-// OPS-41
+// OPS-41, OPS-301
 static void conditions_hold_as_envoys_do(void **state)
 {
 	static const struct {
@@ -72,6 +76,10 @@ static void conditions_hold_as_envoys_do(void **state)
 		{{DURATION(EQ, 2)}, TOOK(3 * NS_PER_MS - 1), true},
 		{{CAUSES(1 << LB_CAUSE_TIMEOUT)}, FAILED(TIMEOUT), true},
 		{{CAUSES(1 << LB_CAUSE_TIMEOUT)}, FAILED(NO_ROUTE), false},
+		{{CAUSES(LB_ACCESS_DELAYED)}, FAILED(TIMEOUT), false},
+		{{CAUSES(LB_ACCESS_DELAYED)}, DELAYED(OK), true},
+		{{CAUSES(1 << LB_CAUSE_TIMEOUT)}, DELAYED(TIMEOUT), true},
+		{{CAUSES(1 << LB_CAUSE_TIMEOUT)}, DELAYED(NO_ROUTE), false},
 		{{GRPC(1 << 0)}, CALL(0), true},
 		{{GRPC(1 << 0)}, CALL(16), false},
 		{{GRPC(1 << 16)}, CALL(16), true},
