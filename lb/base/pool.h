@@ -52,7 +52,7 @@ struct pool_view {
 	const uint32_t *n_used; // as pool's
 	uint32_t *n_peak; // likewise
 };
-#define POOL_LIST_MAX 32
+#define POOL_LIST_MAX 48 // a worker's own, at most 28, and one for each port
 // Filled before it is shared, constant afterwards.
 struct pool_list {
 	struct pool_view views[POOL_LIST_MAX];
