@@ -223,7 +223,9 @@ static void serve_next(struct chains *c)
 	if (places)
 		places[s->n_chains] =
 			s->has_default ? place_of(c, &s->chains[s->n_chains]) : LB_NO_PLACE;
-	struct lb_chain_set *set = places ? lb_chain_set_new(s->match, s->n_chains, places) : NULL;
+	struct lb_chain_set *set = NULL;
+	if (places)
+		set = lb_chain_set_new(s->match, s->n_chains, places, &s->filters.passed);
 	free(places);
 	if (!set) {
 		look_later(c, RETRY_NS);

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct lb_chain_set *lb_chain_set_new(
-	struct lb_chain_match *match, uint32_t n, const uint32_t *places)
+struct lb_chain_set *lb_chain_set_new(struct lb_chain_match *match, uint32_t n,
+	const uint32_t *places, const struct tlv_types *passed)
 {
+	static const struct tlv_types none;
 	size_t size = ((size_t)n + 1) * sizeof(places[0]);
 	struct lb_chain_set *s = malloc(sizeof(*s) + size);
 	if (!s)
@@ -16,6 +17,7 @@ struct lb_chain_set *lb_chain_set_new(
 	s->n_refs = 1;
 	s->n = n;
 	s->match = match ? lb_chain_match_get(match) : NULL;
+	s->passed = passed ? *passed : none;
 	memcpy(s->places, places, size);
 	return s;
 }
@@ -23,7 +25,7 @@ struct lb_chain_set *lb_chain_set_new(
 struct lb_chain_set *lb_chain_set_of_none(void)
 {
 	static const uint32_t none[] = {LB_NO_PLACE};
-	return lb_chain_set_new(NULL, 0, none);
+	return lb_chain_set_new(NULL, 0, none, NULL);
 }
 
 struct lb_chain_set *lb_chain_set_get(struct lb_chain_set *s)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "lb/base/ip.h"
+#include "lb/base/tlv.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,13 +21,16 @@ struct lb_chain_set {
 	uint32_t n_refs; // ctrl only
 	uint32_t n; // chains of the match
 	struct lb_chain_match *match; // counted; NULL = no chains but the last one
+	struct tlv_types passed; // of clients' PROXY headers: which are kept for backends (PP-21)
 	// [n + 1] indices of the snapshot's frontends, or LB_NO_PLACE; the last one is that of
 	// connections that no chain matches.
 	uint32_t places[];
 };
 
-// Takes a reference of the match, and copies the places. Count 1. NULL = out of memory.
-struct lb_chain_set *lb_chain_set_new(struct lb_chain_match *, uint32_t n, const uint32_t *places);
+// Takes a reference of the match, and copies the rest; passed NULL = none. Count 1. NULL = out of
+// memory.
+struct lb_chain_set *lb_chain_set_new(struct lb_chain_match *, uint32_t n, const uint32_t *places,
+	const struct tlv_types *passed);
 // One that refuses every connection.
 struct lb_chain_set *lb_chain_set_of_none(void);
 struct lb_chain_set *lb_chain_set_get(struct lb_chain_set *); // NULL stays NULL

@@ -2,6 +2,7 @@
 #include "ctrl/res/listener_filter.h"
 
 #include "ctrl/res/common.h"
+#include "ctrl/res/proxy_header.h"
 #include "envoy/extensions/filters/listener/proxy_protocol/v3/proxy_protocol.pb-c.h"
 #include "envoy/extensions/filters/listener/tls_inspector/v3/tls_inspector.pb-c.h"
 #include "lb/base/min.h"
@@ -20,24 +21,26 @@
 typedef Envoy__Extensions__Filters__Listener__ProxyProtocol__V3__ProxyProtocol Proxy;
 typedef Envoy__Extensions__Filters__Listener__TlsInspector__V3__TlsInspector Inspector;
 
-static int read_proxy(struct res_reader *rd, const Proxy *m, bool *ret)
+static int read_proxy(struct res_reader *rd, const Proxy *m, struct res_listener_filters *ret)
 {
-	if (*ret)
+	if (ret->proxy_protocol)
 		return lb_err_set(rd->err, "a second proxy_protocol");
 	// PROXY protocol 2: a receiver must not guess whether there is a header.
 	if (m->allow_requests_without_proxy_protocol)
 		return lb_err_set(rd->err,
 			"allow_requests_without_proxy_protocol: is not supported, since clients "
 			"could then name any address");
-	if (m->n_rules || m->pass_through_tlvs)
-		res_warn(rd, "proxy_protocol: rules and pass_through_tlvs are ignored");
+	if (m->n_rules)
+		res_warn(rd, "proxy_protocol: rules are ignored");
 	if (m->n_disallowed_versions)
 		res_warn(rd, "proxy_protocol: disallowed_versions: the frontend's versions count");
-	*ret = true;
-	return 0;
+	ret->proxy_protocol = true;
+	int rc = res_passed_tlvs_read(rd, m->pass_through_tlvs, &ret->passed);
+	return rc ? lb_err_within(rd->err, "pass_through_tlvs") : 0;
 }
 
-static int unpack_proxy(struct res_reader *rd, const Google__Protobuf__Any *any, bool *ret)
+static int unpack_proxy(
+	struct res_reader *rd, const Google__Protobuf__Any *any, struct res_listener_filters *ret)
 {
 	Proxy *m = res_any_unpack(any, PROXY_TYPE, "proxy_protocol", rd->err);
 	if (!m)
@@ -93,7 +96,7 @@ static int read_filter(
 	struct res_reader *rd, const Google__Protobuf__Any *any, struct res_listener_filters *ret)
 {
 	if (any && res_any_stands_for(any, PROXY_TYPE))
-		return unpack_proxy(rd, any, &ret->proxy_protocol);
+		return unpack_proxy(rd, any, ret);
 	if (any && res_any_stands_for(any, INSPECTOR_TYPE))
 		return unpack_inspector(rd, any, &ret->tls_inspector);
 	return 0;

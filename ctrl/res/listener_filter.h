@@ -5,6 +5,7 @@
 #pragma once
 
 #include "envoy/config/listener/v3/listener.pb-c.h"
+#include "lb/base/tlv.h"
 #include "lb/route/chain_match.h"
 
 #include <stdbool.h>
@@ -13,6 +14,7 @@ struct res_reader;
 
 struct res_listener_filters {
 	bool proxy_protocol; // connections begin with a header, whoever they come from
+	struct tlv_types passed; // which of its TLVs are kept for backends (PP-21)
 	struct lb_inspector tls_inspector;
 };
 

@@ -46,6 +46,12 @@ static const struct lb_chain_set *chains_of(const struct proxy_listener *l)
 	return v && ip_port_eq(&v->at, &l->at) ? v->chains : NULL;
 }
 
+const struct tlv_types *proxy_admit_passed(const struct proxy_listener *l)
+{
+	const struct lb_chain_set *chains = chains_of(l);
+	return chains ? &chains->passed : NULL;
+}
+
 static uint32_t find(const struct lb_chain_set *chains, const struct tcp_conn *tcp,
 	const struct lb_chain_hello *hello)
 {

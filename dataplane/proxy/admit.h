@@ -12,6 +12,7 @@ struct proxy;
 struct proxy_listener;
 struct proxy_source;
 struct tcp_conn;
+struct tlv_types;
 
 // The index of the snapshot's frontend whose routes the connection has from now on. LB_NO_PLACE =
 // it is not to come, which is counted. source: NULL = it has no entry. *ret_asks: NULL, or that is
@@ -22,5 +23,8 @@ uint32_t proxy_admit(const struct proxy_listener *, const struct tcp_conn *,
 // Likewise, of one that has said it, in the turn's own snapshot. Counts nothing.
 uint32_t proxy_admit_by(
 	const struct proxy_listener *, const struct tcp_conn *, const struct lb_chain_hello *);
+// Which TLVs of its clients' PROXY headers are kept (PP-21), in the turn's own snapshot. NULL =
+// none: no Listener with filters says so.
+const struct tlv_types *proxy_admit_passed(const struct proxy_listener *);
 // Places run short: idle clients are to make room (TH-81).
 bool proxy_admit_is_short(const struct proxy *);

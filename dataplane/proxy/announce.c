@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/announce.h"
 
-#include "dataplane/proxy/client.h"
+#include "dataplane/proxy/client_header.h"
 #include "dataplane/proxy/proxy_header.h"
 #include "dataplane/proxy/state.h"
 #include "lb/pick/security.h"
@@ -30,6 +30,8 @@ static size_t write(const struct tcp_conn *tcp, const struct lb_header *h,
 	const struct proxy_header_text text = {.source = is_local ? NULL : &source,
 		.target = is_local ? NULL : &target,
 		.tlvs = h->tlvs,
+		.clients_tlvs = client ? proxy_client_tlvs(client) : (struct str){0},
+		.passed = h->passed,
 		.version = h->version};
 	return proxy_header_write(&text, to);
 }
@@ -37,7 +39,7 @@ static size_t write(const struct tcp_conn *tcp, const struct lb_header *h,
 bool proxy_announce(struct proxy_conn *c, struct tcp_conn *tcp, const struct lb_header *h,
 	const struct proxy_client *client)
 {
-	uint8_t bytes[PROXY_HEADER_V2_MAX];
+	uint8_t bytes[PROXY_HEADER_WRITTEN_MAX];
 	if (!h)
 		return true;
 	size_t n = write(tcp, h, client, bytes);

@@ -139,6 +139,7 @@ static void leave(struct proxy_client *c)
 		proxy_client_backends_leave(c);
 	unlink_client(c);
 	proxy_client_header_end(c);
+	proxy_client_tlvs_end(c);
 	proxy_client_hello_end(c);
 	twheel_cancel(c->conn.proxy->wheel, &c->buffer.timer);
 	twheel_cancel(c->conn.proxy->wheel, &c->window_timer);
@@ -449,5 +450,5 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 	if (asks)
 		proxy_client_hello_begin(c, l, asks, &hello_ops);
 	const struct tcp_conn_ops *ops = asks ? &asked_ops : &tcp_ops;
-	return l->wants_header ? proxy_client_header_begin(c, ops) : ops;
+	return l->wants_header ? proxy_client_header_begin(c, proxy_admit_passed(l), ops) : ops;
 }

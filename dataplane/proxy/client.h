@@ -19,6 +19,7 @@
 struct proxy_client_backend;
 struct proxy_client_header;
 struct proxy_client_hello;
+struct proxy_client_tlvs;
 
 struct proxy_client {
 	struct proxy_conn conn; // first
@@ -27,6 +28,7 @@ struct proxy_client {
 	struct ip_addr address; // of its other end, or that its PROXY header names (PP-01)
 	struct proxy_client_header *header; // owned; NULL = complete, or none is wanted
 	const struct tcp_conn_ops *behind_header; // NULL = none is wanted
+	struct proxy_client_tlvs *tlvs; // owned; of its header, for backends; NULL = none
 	struct proxy_client_hello *hello; // owned; NULL = it has its chain
 	struct list_link waits; // in source->waiting while input waits
 	struct list_link idle; // in a list of proxy_idle while it has no open stream

@@ -15,7 +15,10 @@ int proxy_client_headers_init(struct proxy *p)
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < p->conf.n_frontends && !n; i++)
 		n = p->conf.frontends[i].header.n_allow ? p->conf.max_clients : 0;
-	return n ? pool_init(&p->client_headers, sizeof(struct proxy_client_header), n) : 0;
+	if (!n)
+		return 0;
+	int rc = pool_init(&p->client_headers, sizeof(struct proxy_client_header), n);
+	return rc ? rc : pool_init(&p->client_tlvs, sizeof(struct proxy_client_tlvs), n);
 }
 
 bool proxy_client_header_allows(const struct proxy_listener *l, const struct tcp_conn *tcp)
@@ -35,6 +38,39 @@ void proxy_client_header_drop(struct proxy_client *c)
 	twheel_cancel(p->wheel, &c->header->timer);
 	pool_put(&p->client_headers, c->header);
 	c->header = NULL;
+}
+
+void proxy_client_tlvs_drop(struct proxy_client *c)
+{
+	pool_put(&c->conn.proxy->client_tlvs, c->tlvs);
+	c->tlvs = NULL;
+}
+
+// Only those stay that the Listener passes on (PP-21).
+static void settle_tlvs(struct proxy_client *c)
+{
+	static const struct tlv_types none;
+	const struct proxy_client_header *h = c->header;
+	struct proxy_client_tlvs *t = c->tlvs;
+	const struct str all = {(const char *)t->bytes, h->header.n_tlvs};
+	t->len = (uint16_t)tlv_copy(t->bytes, all, &h->passed, &none);
+	if (!t->len)
+		proxy_client_tlvs_drop(c);
+}
+
+static void complete(struct proxy_client *c)
+{
+	const struct proxy_header *h = &c->header->header;
+	proxy_count(c->conn.proxy, PROXY_headers_taken);
+	if (h->has_source) { // PP-01
+		c->address = h->source.ip;
+		c->port = h->source.port;
+		c->target = h->target;
+		c->has_target = true;
+	}
+	if (c->tlvs)
+		settle_tlvs(c);
+	proxy_client_header_end(c);
 }
 
 // As if it had gone away by itself; then RST.
@@ -59,14 +95,7 @@ static size_t take(struct proxy_client *c, const uint8_t *data, size_t len)
 	case PROXY_HEADER_MORE:
 		return len;
 	case PROXY_HEADER_DONE:
-		proxy_count(c->conn.proxy, PROXY_headers_taken);
-		if (h->has_source) { // PP-01
-			c->address = h->source.ip;
-			c->port = h->source.port;
-			c->target = h->target;
-			c->has_target = true;
-		}
-		proxy_client_header_end(c);
+		complete(c);
 		return used;
 	case PROXY_HEADER_MISSING:
 		refuse(c, PROXY_headers_missing);
@@ -76,6 +105,9 @@ static size_t take(struct proxy_client *c, const uint8_t *data, size_t len)
 		return len;
 	case PROXY_HEADER_TOO_LONG:
 		refuse(c, PROXY_headers_too_long);
+		return len;
+	case PROXY_HEADER_BAD_TLVS:
+		refuse(c, PROXY_headers_bad_tlvs);
 		return len;
 	}
 	return len;
@@ -115,7 +147,7 @@ static const struct tcp_conn_ops header_ops = {
 	.on_data = on_data, .on_send_room = on_send_room, .on_eof = on_eof, .on_closed = on_closed};
 
 const struct tcp_conn_ops *proxy_client_header_begin(
-	struct proxy_client *c, const struct tcp_conn_ops *ops)
+	struct proxy_client *c, const struct tlv_types *passed, const struct tcp_conn_ops *ops)
 {
 	struct proxy *p = c->conn.proxy;
 	const struct proxy_header_conf *conf = &p->conf.frontends[c->frontend].header;
@@ -124,6 +156,13 @@ const struct tcp_conn_ops *proxy_client_header_begin(
 	CHECK(c->header); // there are as many as clients
 	*c->header = (struct proxy_client_header){
 		.header = {.v1 = conf->v1, .v2 = conf->v2}, .timer.fire = late_fire, .client = c};
+	if (passed && tlv_types_are_any(passed)) {
+		c->tlvs = pool_take(&p->client_tlvs);
+		CHECK(c->tlvs); // likewise
+		c->tlvs->len = 0;
+		c->header->passed = *passed;
+		c->header->header.tlvs = c->tlvs->bytes;
+	}
 	twheel_arm(p->wheel, &c->header->timer, twheel_now(p->wheel) + TIMEOUT_NS);
 	return &header_ops;
 }

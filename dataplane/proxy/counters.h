@@ -24,6 +24,7 @@
 	X(headers_missing) /* they begin otherwise, or end before */                               \
 	X(headers_malformed)                                                                       \
 	X(headers_too_long)                                                                        \
+	X(headers_bad_tlvs) /* where TLVs are kept, what should be them is none */                 \
 	X(headers_late)                                                                            \
 	X(hellos_too_large) /* a client's first message, upon which its chain depends */           \
 	X(hellos_malformed) /* no good one, where the Listener demands one */                      \

@@ -196,6 +196,7 @@ void proxy_free(struct proxy *p)
 	pool_fini(&p->trace_tags);
 	pool_fini(&p->clients);
 	pool_fini(&p->client_headers);
+	pool_fini(&p->client_tlvs);
 	pool_fini(&p->client_hellos);
 	pool_fini(&p->upstreams);
 	proxy_client_backends_fini(&p->client_backends);
@@ -360,8 +361,10 @@ void proxy_list_pools(struct proxy *p, struct pool_list *l)
 {
 	pool_list_add(l, "requests", &p->requests);
 	pool_list_add(l, "clients", &p->clients);
-	if (p->client_headers.n_total)
+	if (p->client_headers.n_total) {
 		pool_list_add(l, "client_headers", &p->client_headers);
+		pool_list_add(l, "client_tlvs", &p->client_tlvs);
+	}
 	pool_list_add(l, "client_hellos", &p->client_hellos);
 	pool_list_add(l, "upstreams", &p->upstreams);
 	pool_list_add(l, "client_backends", &p->client_backends.pool);

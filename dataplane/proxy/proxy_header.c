@@ -166,6 +166,23 @@ static bool keep(struct proxy_header *h, size_t most, const uint8_t *p, size_t l
 	return h->n == most;
 }
 
+// Of what comes behind the addresses.
+static void keep_tlvs(struct proxy_header *h, const uint8_t *p, size_t len)
+{
+	if (!h->tlvs || !h->has_source || !len)
+		return;
+	DCHECK(h->n_tlvs + len <= PROXY_HEADER_TLVS_MAX); // read_v2()
+	memcpy(h->tlvs + h->n_tlvs, p, len);
+	h->n_tlvs = (uint16_t)(h->n_tlvs + len);
+}
+
+static enum proxy_header_state end_v2(struct proxy_header *h)
+{
+	if (!tlv_are_whole((struct str){(const char *)h->tlvs, h->n_tlvs}))
+		return fail(h, PROXY_HEADER_BAD_TLVS);
+	return done(h);
+}
+
 static enum proxy_header_state feed_v2(
 	struct proxy_header *h, const uint8_t *p, size_t len, size_t *used)
 {
@@ -185,9 +202,10 @@ static enum proxy_header_state feed_v2(
 		read_addresses(h);
 	}
 	size_t n = min_size(h->skip, len - *used);
+	keep_tlvs(h, p + *used, n);
 	h->skip = (uint16_t)(h->skip - n);
 	*used += n;
-	return h->skip ? PROXY_HEADER_MORE : done(h);
+	return h->skip ? PROXY_HEADER_MORE : end_v2(h);
 }
 
 // How far the kept bytes and this one are the beginning of a header.
@@ -258,6 +276,15 @@ static uint8_t *store_ip(uint8_t *to, const struct ip_addr *ip, bool is_v4)
 	return to + len;
 }
 
+static uint8_t *store_tlvs(uint8_t *to, const struct proxy_header_text *t)
+{
+	const struct tlv_types ours = tlv_types_of(t->tlvs);
+	if (t->tlvs.len)
+		memcpy(to, t->tlvs.p, t->tlvs.len);
+	to += t->tlvs.len;
+	return to + tlv_copy(to, t->clients_tlvs, &t->passed, &ours);
+}
+
 static size_t write_v2(const struct proxy_header_text *t, uint8_t *to)
 {
 	uint8_t *at = to + V2_FIXED;
@@ -271,9 +298,7 @@ static size_t write_v2(const struct proxy_header_text *t, uint8_t *to)
 		at = store_ip(at, &t->target->ip, is_v4);
 		at = store16(at, t->source->port);
 		at = store16(at, t->target->port);
-		if (t->tlvs.len)
-			memcpy(at, t->tlvs.p, t->tlvs.len);
-		at += t->tlvs.len;
+		at = store_tlvs(at, t);
 	}
 	store16(to + 14, (size_t)(at - to) - V2_FIXED);
 	return (size_t)(at - to);
@@ -281,6 +306,6 @@ static size_t write_v2(const struct proxy_header_text *t, uint8_t *to)
 
 size_t proxy_header_write(const struct proxy_header_text *t, uint8_t *to)
 {
-	CHECK(t->tlvs.len <= PROXY_HEADER_TLVS_MAX);
+	CHECK(t->tlvs.len <= PROXY_HEADER_TLVS_MAX && t->clients_tlvs.len <= PROXY_HEADER_TLVS_MAX);
 	return t->version == 1 ? write_v1(t, to) : write_v2(t, to);
 }

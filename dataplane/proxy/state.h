@@ -65,8 +65,8 @@ struct proxy {
 	uint64_t version; // of the snapshot last used to pick for the queues
 	struct rand rand;
 
-	struct pool requests, clients, client_headers, client_hellos, upstreams, secures, peers,
-		names;
+	struct pool requests, clients, client_headers, client_tlvs, client_hellos, upstreams,
+		secures, peers, names;
 	struct pool access_records; // only if there is an access log
 	struct pool trace_tags; // only if there are traces
 	const struct proxy_request *fresh; // is being routed; NULL = none

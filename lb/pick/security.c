@@ -56,7 +56,8 @@ bool lb_security_is(const struct lb_security *s, const struct lb_security_conf *
 	       (!proxy || ip_port_eq(proxy, conf->proxy)) &&
 	       str_eq(str_from(s->server_name), conf->server_name) &&
 	       s->header.version == conf->header.version &&
-	       str_eq(s->header.tlvs, conf->header.tlvs);
+	       str_eq(s->header.tlvs, conf->header.tlvs) &&
+	       tlv_types_eq(&s->header.passed, &conf->header.passed);
 }
 
 bool lb_security_eq(const struct lb_security *a, const struct lb_security *b)

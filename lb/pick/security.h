@@ -7,6 +7,7 @@
 
 #include "lb/base/ip.h"
 #include "lb/base/str.h"
+#include "lb/base/tlv.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@
 // The PROXY header that a connection begins with (PP-20); version 0 = none.
 struct lb_header {
 	struct str tlvs; // of version 2, encoded: what follows the addresses
+	struct tlv_types passed; // likewise: which of its client's own come behind them (PP-21)
 	uint8_t version; // 1, 2
 };
 #define LB_HEADER_TLVS_MAX 1024 // PP-16

@@ -17,6 +17,7 @@ struct backend_conn {
 	struct h2_conn *h2;
 	struct tls_end secure;
 	struct proxy_header header; // without versions: none is wanted
+	uint8_t tlvs[PROXY_HEADER_TLVS_MAX]; // the header's
 	double n_resets; // that are not forgotten yet
 	uint64_t reset_ns; // the last one
 	bool is_shy;
@@ -61,6 +62,8 @@ static void note(const struct backend_conn *c, struct job *j, const struct h2_me
 	see->attempts[see->n].conn = c->number;
 	see->attempts[see->n].source = c->header.source;
 	see->attempts[see->n].target = c->header.target;
+	see->attempts[see->n].n_tlvs = c->header.n_tlvs;
+	memcpy(see->attempts[see->n].tlvs, c->tlvs, sizeof(see->attempts[0].tlvs));
 	keep(see->attempts[see->n].authority, 32, m->authority);
 	keep(see->attempts[see->n].scheme, 8, m->scheme);
 	for (size_t i = 0; i < m->n_fields; i++) {
@@ -554,6 +557,7 @@ const struct tcp_conn_ops *backend_accept(void *arg, struct tcp_conn *tcp, void 
 	c->tcp = tcp;
 	c->is_shy = b->is_shy;
 	c->header.v1 = c->header.v2 = b->wants_header;
+	c->header.tlvs = c->tlvs;
 	struct buf *out = tcp_conn_sendq(tcp);
 	if (b->tls) {
 		tls_end_init(&c->secure, b->tls, tcp, &b->host->chunks, on_plain, c);

@@ -2,6 +2,7 @@
 // Backends whose connections begin with a PROXY header (PP-13, PP-14, PP-18 to PP-20): each is of
 // one client, and of nobody else.
 #include "dataplane/proxy/state.h"
+#include "lb/chain_set.h"
 #include "lb/pick/cause.h"
 #include "lb/pick/check.h"
 #include "tests/sim/proxy/cases.h"
@@ -489,6 +490,116 @@ static void pp_14_health_checks_say_that_they_are_nobodys(void **state)
 	checked(&v1, LB_CHECK_TCP, 0);
 }
 
+// TLVs of clients.
+
+static const struct ip_prefix anybody[] = {{{{[10] = 0xff, [11] = 0xff}}, IP_V4_BITS}};
+
+#define V2_OF(len, tlvs)                                                                           \
+	STR("\r\n\r\n\0\r\nQUIT\n\x21\x11\0" len "\x01\x02\x03\x04\x7f\0\0\1\0\x50\0\x50" tlvs)
+#define EA_AND_TWO "\xea\0\1a\2\0\1b"
+
+// Whose clients begin with headers, of which a Listener with filters keeps these types.
+static struct world *keeping_world(const struct lb_header *to_backends, struct tlv_types kept)
+{
+	static const uint32_t places[] = {0};
+	struct world_conf conf = headed(to_backends, 2);
+	conf.header = (struct proxy_header_conf){anybody, 1, true, true};
+	struct world *w = world_new(&conf);
+	struct lb_chain_set *chains = lb_chain_set_new(NULL, 0, places, &kept);
+	assert_non_null(chains);
+	control_set_chains(&w->control, 0, chains);
+	lb_chain_set_put(chains);
+	use_backends(w, 0x1);
+	return w;
+}
+
+static struct tlv_types all_types(void)
+{
+	return (struct tlv_types){{UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX}};
+}
+
+// Each attempt has them.
+static void pp_21_a_clients_tlvs_reach_its_backends_where_both_sides_say_so(void **state)
+{
+	static const struct tlv_types two = {{1 << 2}};
+	const struct tlv_types all = all_types(), none = {0};
+	const struct {
+		struct tlv_types kept, passed;
+		struct str client, added, seen;
+	} rows[] = {
+		{all, all, V2_OF("\x14", EA_AND_TWO), {0}, STR(EA_AND_TWO)},
+		{two, all, V2_OF("\x14", EA_AND_TWO), {0}, STR("\2\0\1b")},
+		{all, two, V2_OF("\x14", EA_AND_TWO), {0}, STR("\2\0\1b")},
+		{none, all, V2_OF("\x14", EA_AND_TWO), {0}, {0}},
+		{all, none, V2_OF("\x14", EA_AND_TWO), {0}, {0}},
+		{all, all, V2_OF("\x14", EA_AND_TWO), STR("\2\0\1z"), STR("\2\0\1z\xea\0\1a")},
+		{all, all, V2_OF("\x0c", ""), STR("\2\0\1z"), STR("\2\0\1z")},
+		{all, all, STR("PROXY TCP4 1.2.3.4 10.0.0.1 1000 80\r\n"), {0}, {0}},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct lb_header h = {
+			.tlvs = rows[i].added, .passed = rows[i].passed, .version = 2};
+		struct world *w = keeping_world(&h, rows[i].kept);
+		w->clients[0].header = rows[i].client;
+		open_client(w);
+		struct ask *a = ask(w, KIND_REFUSE_ONCE, 100);
+		finish_of(w, a);
+		assert_ok(w, a);
+		const struct seen *s = &w->seen[a->id];
+		assert_int_equal(s->n, 2);
+		for (uint32_t k = 0; k < s->n; k++) {
+			const struct str seen = {
+				(const char *)s->attempts[k].tlvs, s->attempts[k].n_tlvs};
+			if (!str_eq(seen, rows[i].seen))
+				fail_msg("row %zu", i);
+		}
+		finish(w);
+		world_free(w);
+	}
+}
+
+static void pp_21_tlvs_are_their_clients_own_and_go_with_it(void **state)
+{
+	const struct lb_header h = {.passed = all_types(), .version = 2};
+	struct world *w = keeping_world(&h, all_types());
+	w->clients[0].header = V2_OF("\x10", "\xea\0\1a");
+	w->clients[1].header = V2_OF("\x0c", "");
+	open_client(w);
+	world_open_client(w, 1, 0);
+	world_run(w, 20 * MS);
+	struct ask *a = ask_of(w, 0, KIND_ECHO, 100), *b = ask_of(w, 1, KIND_ECHO, 100);
+	finish_of(w, a);
+	finish_of(w, b);
+	assert_ok(w, a);
+	assert_ok(w, b);
+	assert_int_equal(w->seen[a->id].attempts[0].n_tlvs, 4);
+	assert_int_equal(w->seen[b->id].attempts[0].n_tlvs, 0);
+	assert_int_equal(w->proxy->client_tlvs.n_used, 1); // who has none has no place for them
+	client_abort(&w->clients[0]);
+	world_run(w, SECOND);
+	assert_int_equal(w->proxy->client_tlvs.n_used, 0);
+	finish(w);
+	world_free(w);
+}
+
+// Where they are not kept they are not looked at.
+static void pp_22_what_should_be_tlvs_and_is_none_ends_the_connection(void **state)
+{
+	const struct lb_header h = {.passed = all_types(), .version = 2};
+	for (int keeps = 0; keeps < 2; keeps++) {
+		struct tlv_types kept = keeps ? all_types() : (struct tlv_types){0};
+		struct world *w = keeping_world(&h, kept);
+		w->clients[0].header = V2_OF("\x10", "\xea\0\2a");
+		world_open_client(w, 0, 0);
+		world_run(w, SECOND);
+		assert_int_equal(w->clients[0].over, keeps);
+		assert_int_equal(world_counter(w, "headers_bad_tlvs"), keeps);
+		assert_int_equal(world_counter(w, "headers_taken"), !keeps);
+		assert_int_equal(w->proxy->client_tlvs.n_used, 0);
+		world_free(w);
+	}
+}
+
 RUN_SUITE("proxy/header", cmocka_unit_test(pp_20_a_connection_begins_with_its_clients_addresses),
 	cmocka_unit_test(pp_20_an_address_that_a_header_named_is_passed_on),
 	cmocka_unit_test(pp_13_clients_never_share_a_connection),
@@ -508,4 +619,7 @@ RUN_SUITE("proxy/header", cmocka_unit_test(pp_20_a_connection_begins_with_its_cl
 	cmocka_unit_test(pp_19_where_no_place_is_left_requests_are_refused),
 	cmocka_unit_test(pp_19_one_source_does_not_get_all_places),
 	cmocka_unit_test(pp_19_a_second_connection_is_for_when_there_is_room),
-	cmocka_unit_test(pp_14_health_checks_say_that_they_are_nobodys))
+	cmocka_unit_test(pp_14_health_checks_say_that_they_are_nobodys),
+	cmocka_unit_test(pp_21_a_clients_tlvs_reach_its_backends_where_both_sides_say_so),
+	cmocka_unit_test(pp_21_tlvs_are_their_clients_own_and_go_with_it),
+	cmocka_unit_test(pp_22_what_should_be_tlvs_and_is_none_ends_the_connection))

@@ -16,7 +16,7 @@ static struct world *inspected_world(const struct lb_inspector *inspector, bool 
 	struct world *w = a_world();
 	struct lb_chain_match *match = lb_chain_match_new(confs + 2 - n, n, inspector, NULL);
 	assert_non_null(match);
-	struct lb_chain_set *chains = lb_chain_set_new(match, n, places + 2 - n);
+	struct lb_chain_set *chains = lb_chain_set_new(match, n, places + 2 - n, NULL);
 	assert_non_null(chains);
 	control_set_chains(&w->control, 0, chains);
 	lb_chain_set_put(chains);

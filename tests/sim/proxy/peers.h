@@ -57,6 +57,8 @@ struct seen {
 		bool was_asked_to_wait;
 		char forwarded_for[64]; // all values, one behind the other
 		struct ip_port source, target; // as its connection's PROXY header says
+		uint8_t tlvs[32]; // likewise, the first of these bytes
+		uint16_t n_tlvs;
 	} attempts[MAX_SEEN];
 	enum h2_error end_code; // of the last stream that ended
 	bool ended_by_peer;

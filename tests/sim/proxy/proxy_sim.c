@@ -316,7 +316,8 @@ static void open_clients(struct world *w)
 // header.
 static const struct lb_header *header_of(uint64_t seed)
 {
-	static const struct lb_header v1 = {.version = 1}, v2 = {STR("\xe0\0\1a"), 2};
+	static const struct lb_header v1 = {.version = 1},
+				      v2 = {.tlvs = STR("\xe0\0\1a"), .version = 2};
 	uint64_t which = seed / 2 % 4;
 	return which == 0 ? &v1 : which == 2 ? &v2 : NULL;
 }

@@ -141,7 +141,7 @@ static void chains_are_shared_until_others_come(void **state)
 	const struct ip_addr local = ip_from_v4(1);
 	const struct ip_port ours = {ip_from_v4(UINT32_C(0x0a000001)), 1}, other = {local, 1};
 	struct lb_chain_match *match = lb_chain_match_new(&conf, 1, &none, NULL);
-	struct lb_chain_set *set = lb_chain_set_new(match, 1, places);
+	struct lb_chain_set *set = lb_chain_set_new(match, 1, places, NULL);
 	lb_chain_match_put(match);
 	struct lb_snapshot *a = lb_snapshot_new(8, "");
 	assert_null(lb_snapshot_frontend(a, 0)->chains);
@@ -156,7 +156,7 @@ static void chains_are_shared_until_others_come(void **state)
 	assert_int_equal(lb_snapshot_set_chains(b, 0, NULL), 0);
 	assert_int_equal(set->n_refs, 1);
 	lb_chain_set_put(set);
-	set = lb_chain_set_new(NULL, 0, &places[1]); // a frontend that does not serve
+	set = lb_chain_set_new(NULL, 0, &places[1], NULL); // a frontend that does not serve
 	assert_int_equal(lb_chain_set_find(set, &local, &ours, &silent), LB_NO_PLACE);
 	lb_chain_set_put(set);
 	lb_snapshot_free(b);
@@ -167,7 +167,7 @@ static void chains_are_shared_until_others_come(void **state)
 static void vips_are_shared_until_others_come(void **state)
 {
 	const uint32_t places[] = {7};
-	struct lb_chain_set *chains = lb_chain_set_new(NULL, 0, places);
+	struct lb_chain_set *chains = lb_chain_set_new(NULL, 0, places, NULL);
 	const struct lb_vip list[] = {{.at = {ip_from_v4(0x0a090001), 80}, .chains = chains},
 		{.at = {ip_from_v4(0x0a090002), 80}}};
 	struct lb_vips *vips = lb_vips_new(list, 2, 1), *none = lb_vips_new(NULL, 0, 2);

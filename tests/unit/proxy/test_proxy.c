@@ -137,7 +137,7 @@ static struct lb_snapshot *with_vips(struct lb_snapshot *s, const uint32_t *last
 {
 	static uint64_t version;
 	static const uint32_t nowhere[] = {LB_NO_PLACE};
-	struct lb_chain_set *chains = lb_chain_set_new(NULL, 0, nowhere);
+	struct lb_chain_set *chains = lb_chain_set_new(NULL, 0, nowhere, NULL);
 	struct lb_vip list[4] = {{.chains = NULL}};
 	for (uint32_t i = 0; i < n; i++)
 		if (last[i])

@@ -217,6 +217,44 @@ static void the_longest_headers_are_taken(void **state)
 	}
 }
 
+// PP-21, PP-22: where somebody wants them, and of a connection that somebody has.
+static void tlvs_are_kept_where_there_is_room_for_them(void **state)
+{
+	static const struct {
+		struct str bytes;
+		enum proxy_header_state state;
+		struct str kept;
+	} rows[] = {
+		{STR(SIG "\x21\x11\0\x0c" IP4), DONE, {0}},
+		{STR(SIG "\x21\x11\0\x13" IP4 "\x04\0\x04" A8), DONE,
+			STR("\x04\0\x04"
+			    "aaaa")},
+		{STR(SIG "\x21\x21\0\x2b" IP6 "\x04\0\1a\x04\0\0PRI"), DONE,
+			STR("\x04\0\1a\x04\0\0")},
+		{STR(SIG "\x21\x11\0\x14" IP4 A8), PROXY_HEADER_BAD_TLVS, {0}},
+		{STR(SIG "\x21\x11\0\x0d" IP4 "\4"), PROXY_HEADER_BAD_TLVS, {0}},
+		{STR(SIG "\x21\x11\0\x10" IP4 "\4\0\2a"), PROXY_HEADER_BAD_TLVS, {0}},
+		{STR(SIG "\x20\x11\0\x14" IP4 A8), DONE, {0}},
+		{STR(SIG "\x21\0\0\x08" A8), DONE, {0}},
+		{STR("PROXY TCP4 1.2.3.4 5.6.7.8 9 10\r\n"), DONE, {0}},
+	};
+	uint8_t room[PROXY_HEADER_TLVS_MAX];
+	const struct proxy_header as = {.v1 = true, .v2 = true, .tlvs = room};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (size_t piece = 1; piece <= rows[i].bytes.len + 1; piece++) {
+			size_t used;
+			struct proxy_header h = feed(&as, rows[i].bytes, piece, &used);
+			if (h.state != (uint8_t)rows[i].state)
+				fail_msg("row %zu in pieces of %zu: %d", i, piece, h.state);
+			if (h.state == DONE)
+				assert_true(str_eq(
+					(struct str){(const char *)room, h.n_tlvs}, rows[i].kept));
+			h = feed(&both, rows[i].bytes, piece, &used);
+			assert_int_equal(h.state, DONE); // where nobody does
+			assert_int_equal(h.n_tlvs, 0);
+		}
+}
+
 // PP-07
 static void a_version_that_is_not_taken_is_no_header(void **state)
 {
@@ -277,7 +315,7 @@ static void what_is_written_is_to_the_letter(void **state)
 			.target = is_local ? NULL : &to,
 			.tlvs = rows[i].tlvs,
 			.version = rows[i].version};
-		uint8_t *bytes = malloc(PROXY_HEADER_V2_MAX);
+		uint8_t *bytes = malloc(PROXY_HEADER_WRITTEN_MAX);
 		size_t n = proxy_header_write(&text, bytes);
 		if (!str_eq((struct str){(const char *)bytes, n}, rows[i].bytes))
 			fail_msg("row %zu", i);
@@ -285,10 +323,70 @@ static void what_is_written_is_to_the_letter(void **state)
 	}
 }
 
+// PP-21: ours are in front, and the client's follow of the types that are asked for and not ours.
+static void a_clients_tlvs_follow_ours(void **state)
+{
+	static const struct {
+		struct str ours, clients, passed; // passed: types
+		struct str written;
+	} rows[] = {
+		{{0}, STR("\xe0\0\1a\2\0\0"), STR("\xe0\2"), STR("\xe0\0\1a\2\0\0")},
+		{STR("\5\0\1z"), STR("\xe0\0\1a\2\0\0"), STR("\xe0"), STR("\5\0\1z\xe0\0\1a")},
+		{STR("\2\0\1z"), STR("\xe0\0\1a\2\0\1b"), STR("\xe0\2"), STR("\2\0\1z\xe0\0\1a")},
+		{{0}, STR("\xe0\0\1a\xe0\0\1b"), STR("\xe0"), STR("\xe0\0\1a\xe0\0\1b")},
+		{STR("\5\0\1z"), STR("\xe0\0\1a"), {0}, STR("\5\0\1z")},
+		{STR("\5\0\1z"), {0}, STR("\xe0"), STR("\5\0\1z")},
+	};
+	const struct ip_port from = at("1.2.3.4:1000"), to = at("5.6.7.8:80");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct proxy_header_text text = {.source = &from,
+			.target = &to,
+			.tlvs = rows[i].ours,
+			.clients_tlvs = rows[i].clients,
+			.version = 2};
+		for (size_t k = 0; k < rows[i].passed.len; k++)
+			tlv_types_add(&text.passed, (uint8_t)rows[i].passed.p[k]);
+		uint8_t bytes[PROXY_HEADER_WRITTEN_MAX];
+		size_t n = proxy_header_write(&text, bytes), len = 12 + rows[i].written.len;
+		assert_int_equal(n, 16 + len);
+		assert_int_equal(bytes[14] << 8 | bytes[15], len);
+		const struct str tail = {(const char *)bytes + 28, n - 28};
+		if (!str_eq(tail, rows[i].written))
+			fail_msg("row %zu", i);
+		text.source = text.target = NULL; // of nobody's connection nothing is said
+		assert_int_equal(proxy_header_write(&text, bytes), 16);
+	}
+}
+
+// One that takes so many bytes, or nothing if that is too few.
+static struct str entry(char *bytes, size_t len)
+{
+	if (len < TLV_FIXED)
+		return (struct str){0};
+	bytes[1] = (char)((len - TLV_FIXED) >> 8);
+	bytes[2] = (char)(len - TLV_FIXED);
+	return (struct str){bytes, len};
+}
+
+static void the_longest_of_both_have_room(void **state)
+{
+	static char ours[PROXY_HEADER_TLVS_MAX] = {1}, clients[PROXY_HEADER_TLVS_MAX] = {2};
+	const struct ip_port from = at("[2001:db8::7]:65535"), to = at("[::1]:80");
+	struct proxy_header_text text = {.source = &from,
+		.target = &to,
+		.tlvs = entry(ours, sizeof(ours)),
+		.clients_tlvs = entry(clients, sizeof(clients)),
+		.version = 2};
+	tlv_types_add(&text.passed, 2);
+	uint8_t *bytes = malloc(PROXY_HEADER_WRITTEN_MAX);
+	assert_int_equal(proxy_header_write(&text, bytes), PROXY_HEADER_WRITTEN_MAX);
+	free(bytes);
+}
+
 // Of any addresses and any length of TLVs: the two are each other's twins.
 static void what_is_written_is_read_again(void **state)
 {
-	static const char tlvs[PROXY_HEADER_TLVS_MAX];
+	static char tlvs[PROXY_HEADER_TLVS_MAX];
 	struct rand rand;
 	rand_init(&rand, 11);
 	for (size_t i = 0; i < 2 * (PROXY_HEADER_TLVS_MAX + 1); i++) {
@@ -303,9 +401,9 @@ static void what_is_written_is_read_again(void **state)
 		}
 		const struct proxy_header_text text = {.source = &ends[0],
 			.target = &ends[1],
-			.tlvs = {tlvs, i % 2 ? i / 2 : 0},
+			.tlvs = entry(tlvs, i % 2 ? i / 2 : 0),
 			.version = i % 2 ? 2 : 1};
-		uint8_t bytes[PROXY_HEADER_V2_MAX];
+		uint8_t bytes[PROXY_HEADER_WRITTEN_MAX];
 		size_t n = proxy_header_write(&text, bytes), used;
 		size_t most = i % 2 ? PROXY_HEADER_V2_MAX : PROXY_HEADER_V1_MAX;
 		assert_in_range(n, 28, most);
@@ -324,6 +422,9 @@ RUN_SUITE("proxy/proxy_header", cmocka_unit_test(a_line_of_version_1_names_the_s
 	cmocka_unit_test(a_header_of_version_2_names_the_source),
 	cmocka_unit_test(what_version_2_does_not_know_is_malformed),
 	cmocka_unit_test(the_longest_headers_are_taken),
+	cmocka_unit_test(tlvs_are_kept_where_there_is_room_for_them),
 	cmocka_unit_test(a_version_that_is_not_taken_is_no_header),
 	cmocka_unit_test(what_is_written_is_to_the_letter),
+	cmocka_unit_test(a_clients_tlvs_follow_ours),
+	cmocka_unit_test(the_longest_of_both_have_room),
 	cmocka_unit_test(what_is_written_is_read_again))

@@ -294,6 +294,7 @@ static void proxy_headers_to_backends(void **state)
 #define HEADED(config) TRANSPORT(WITH_HEADER("'config':{" config "}"))
 #define TLVS(list) HEADED("'version':'V2','addedTlvs':[" list "]")
 #define CONFIG "=transport_socket: config: "
+#define PASSING(fields) HEADED("'version':'V2','passThroughTlvs':{" fields "}")
 #define Y12 "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFh"
 #define OF_252 Y12 Y12 Y12 Y12 Y12 Y12 Y12 // bytes
 #define TLV(type, value) "{'type':" type ",'value':'" value "'}"
@@ -349,12 +350,20 @@ static void proxy_headers_to_backends(void **state)
 			CONFIG "added_tlvs[1]: value: must not be empty"},
 		{"PP-17 a TLV of a request", TLVS("{'type':1,'formatString':{'textFormat':'x'}}"),
 			CONFIG "added_tlvs[0]: format_string: is not supported"},
-		{"PP-17 clients' TLVs", HEADED("'version':'V2','passThroughTlvs':{}"),
-			CONFIG "pass_through_tlvs: is not supported"},
+		{"PP-21 clients' TLVs", HEADED("'version':'V2','passThroughTlvs':{}"), NULL},
+		{"PP-21 some of them", PASSING("'matchType':'INCLUDE','tlvType':[2,255]"), NULL},
+		{"PP-21 another match of them", PASSING("'matchType':2"),
+			CONFIG "pass_through_tlvs: match_type: 2 is not known"},
+		{"PP-21 no type of theirs", PASSING("'tlvType':[2,256]"),
+			CONFIG "pass_through_tlvs: tlv_type[1]: must be below 256"},
+		{"PP-21 a checksum of theirs", PASSING("'matchType':'INCLUDE','tlvType':[3]"), NULL,
+			"pass_through_tlvs: tlv_type 3 is ignored: a header's checksum"},
+		{"PP-21 theirs in version 1", HEADED("'passThroughTlvs':{}"), NULL,
+			"TLVs are ignored: version 1 has none"},
 		{"PP-16 a type twice", TLVS(TLV("9", "YQ==") "," TLV("9", "Yg==")), NULL,
 			"added_tlvs: the second one of a type is ignored"},
 		{"PP-16 TLVs of version 1", HEADED("'addedTlvs':[" TLV("9", "YQ==") "]"), NULL,
-			"added_tlvs are ignored: version 1 has none"},
+			"TLVs are ignored: version 1 has none"},
 		{"PP-17 fields that Envoy does nothing with",
 			TRANSPORT(WITH_HEADER("'allowUnspecifiedAddress':true")), NULL,
 			"allow_unspecified_address and tlv_as_pool_key are ignored"},
@@ -377,6 +386,28 @@ static void a_proxy_header_is_what_its_cluster_says(void **state)
 	assert_null(c->tls);
 	assert_true(str_eq(c->header.tlvs, STR("\xe0\0\2ab\5\0\1c")));
 	xds_res_put(r);
+}
+
+static uint32_t n_passed(const char *json)
+{
+	struct xds_res *r = res_decode(&res_type_cluster, json);
+	const struct tlv_types *t = &res_cluster_from(r)->header.passed;
+	uint32_t n = 0;
+	for (unsigned type = 0; type < 256; type++)
+		n += tlv_types_have(t, (uint8_t)type);
+	xds_res_put(r);
+	return n;
+}
+
+// PP-21: a type more or less each time; a checksum is never among them.
+static void which_tlvs_of_clients_are_passed_on(void **state)
+{
+	assert_int_equal(n_passed(HEADED("'version':'V2'")), 0);
+	assert_int_equal(n_passed(HEADED("'passThroughTlvs':{}")), 0);
+	assert_int_equal(n_passed(PASSING("")), 255);
+	assert_int_equal(n_passed(PASSING("'tlvType':[2]")), 255);
+	assert_int_equal(n_passed(PASSING("'matchType':'INCLUDE'")), 0);
+	assert_int_equal(n_passed(PASSING("'matchType':'INCLUDE','tlvType':[2,3,255,2]")), 2);
 }
 
 // ENV-02, ENV-04, A32-I05.
@@ -587,7 +618,8 @@ RUN_SUITE("res/cluster", cmocka_unit_test(where_endpoints_come_from),
 	cmocka_unit_test(load_reports), cmocka_unit_test(times_of_connections),
 	cmocka_unit_test(connections), cmocka_unit_test(proxy_headers_to_backends),
 	cmocka_unit_test(a_proxy_header_is_what_its_cluster_says),
-	cmocka_unit_test(what_is_ignored), cmocka_unit_test(the_kind_says_where_endpoints_are),
+	cmocka_unit_test(which_tlvs_of_clients_are_passed_on), cmocka_unit_test(what_is_ignored),
+	cmocka_unit_test(the_kind_says_where_endpoints_are),
 	cmocka_unit_test(an_aggregate_may_leave_balancing_to_its_leaves),
 	cmocka_unit_test(load_is_reported_where_a_server_asks_for_it),
 	cmocka_unit_test(the_first_default_threshold_limits_requests),

@@ -88,13 +88,28 @@ static bool proxy_protocol_of(const char *json)
 	return p;
 }
 
+static bool keeps(const char *json, uint8_t type)
+{
+	struct xds_res *r = res_decode(&res_type_listener, json);
+	bool k = tlv_types_have(&res_listener_from(r)->socket->filters.passed, type);
+	xds_res_put(r);
+	return k;
+}
+
 // PP-12
 static void a_socket_listener_may_want_proxy_headers(void **state)
 {
 	static const struct res_row rows[] = {
 		{"both versions", SOCKET_WITH(PROXY("")), NULL},
-		{"TLVs", SOCKET_WITH(PROXY(",'rules':[{'tlvType':1}],'passThroughTlvs':{}")), NULL,
-			"proxy_protocol: rules and pass_through_tlvs are ignored"},
+		{"rules", SOCKET_WITH(PROXY(",'rules':[{'tlvType':1}]")), NULL,
+			"proxy_protocol: rules are ignored"},
+		{"PP-21 TLVs", SOCKET_WITH(PROXY(",'passThroughTlvs':{}")), NULL},
+		{"PP-21 another match of TLVs",
+			SOCKET_WITH(PROXY(",'passThroughTlvs':{'matchType':7}")),
+			"=listener_filters[0]: pass_through_tlvs: match_type: 7 is not known"},
+		{"PP-21 no type of a TLV",
+			SOCKET_WITH(PROXY(",'passThroughTlvs':{'tlvType':[256]}")),
+			"=listener_filters[0]: pass_through_tlvs: tlv_type[0]: must be below 256"},
 		{"without", SOCKET_WITH(PROXY(",'allowRequestsWithoutProxyProtocol':true")),
 			"=listener_filters[0]: allow_requests_without_proxy_protocol: is not "
 			"supported, since clients could then name any address"},
@@ -108,6 +123,12 @@ static void a_socket_listener_may_want_proxy_headers(void **state)
 	RUN_ROWS(&res_type_listener, rows);
 	assert_false(proxy_protocol_of(SOCKET_WITH("{}")));
 	assert_true(proxy_protocol_of(SOCKET_WITH("{}," PROXY(""))));
+	assert_false(keeps(SOCKET_WITH(PROXY("")), 2));
+	assert_true(keeps(SOCKET_WITH(PROXY(",'passThroughTlvs':{}")), 2));
+	static const char some[] =
+		SOCKET_WITH(PROXY(",'passThroughTlvs':{'matchType':'INCLUDE','tlvType':[224]}"));
+	assert_true(keeps(some, 224));
+	assert_false(keeps(some, 2));
 }
 
 static struct lb_inspector inspector_of(const char *json)

@@ -6,8 +6,9 @@
 #include "tests/support/check.h"
 #include "tests/unit/lb/leaves.h"
 
-static const struct lb_header headers[] = {
-	{.version = 1}, {.version = 2}, {STR("\xe0\0\1a"), 2}, {STR("\xe0\0\1b"), 2}};
+static const struct lb_header headers[] = {{.version = 1}, {.version = 2},
+	{.tlvs = STR("\xe0\0\1a"), .version = 2}, {.tlvs = STR("\xe0\0\1b"), .version = 2},
+	{.tlvs = STR("\xe0\0\1b"), .passed = {{1}}, .version = 2}};
 #define N_HEADERS (sizeof(headers) / sizeof(headers[0]))
 
 static const struct lb_endpoint *first_of(struct leaves *f, const struct leaves_plan *p)

@@ -45,7 +45,7 @@ static void other_security_is_another_endpoint(void **state)
 	struct lb_security *name = lb_security_new(3, STR("")), *id = lb_security_new(4, STR(""));
 	const struct ip_port proxy = world_addr(7), other = world_addr(8);
 	const struct lb_header v1 = {.version = 1}, v2 = {.version = 2},
-			       tlv = {STR("\xe0\0\1a"), 2};
+			       tlv = {.tlvs = STR("\xe0\0\1a"), .version = 2};
 	const struct lb_security_conf more[] = {
 		{.proxy = &proxy},
 		{.proxy = &other},
