@@ -25,15 +25,6 @@ static int check_tlv(const Tlv *m, struct lb_err *err)
 	return 0;
 }
 
-// Envoy: the first one of a type counts.
-static bool is_said(const Config *m, size_t n, uint32_t type)
-{
-	for (size_t i = 0; i < n; i++)
-		if (m->added_tlvs[i]->type == type)
-			return true;
-	return false;
-}
-
 static int read_tlvs(struct res_reader *rd, const Config *m, struct lb_header *ret)
 {
 	uint8_t *to = lb_arena_alloc(rd->arena, LB_HEADER_TLVS_MAX, 1);
@@ -44,10 +35,6 @@ static int read_tlvs(struct res_reader *rd, const Config *m, struct lb_header *r
 		const Tlv *tlv = m->added_tlvs[i];
 		if (check_tlv(tlv, rd->err))
 			return lb_err_within(rd->err, "added_tlvs[%zu]", i);
-		if (is_said(m, i, tlv->type)) {
-			res_warn(rd, "added_tlvs: the second one of a type is ignored");
-			continue;
-		}
 		size_t n = tlv->value.len;
 		if (n > LB_HEADER_TLVS_MAX - TLV_FIXED || len + TLV_FIXED + n > LB_HEADER_TLVS_MAX)
 			return lb_err_set(

@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.timeout(400), pytest.mark.skipif(not envoy_proxy.BINAR
 FIRST = envoy_proxy.PORT  # port of the first case's listener, on either side
 CRC32C = 3
 ADDED = [{"type": 2, "value": "bGFuZS50ZXN0"}]
+TWICE = [{"type": 225, "value": "eA=="}, {"type": 225, "value": "eQ=="}]
 ALL = {}
 
 
@@ -50,6 +51,7 @@ CASES = (
     Case("none kept", None, ALL),
     Case("none sent", ALL, None),
     Case("an empty list", some(), ALL),
+    Case("one's own of a type twice", None, None, TWICE, tlv(225, b"x") + tlv(225, b"y")),
 )
 
 
