@@ -129,6 +129,16 @@ static bool take_13(const struct tlshs_handshake *h, const struct tls_secrets *s
 	return true;
 }
 
+// What was agreed upon in this handshake, or in the one whose session it resumes: it is of the
+// session (RFC 6066 4).
+static uint16_t max_plain(const SSL *ssl)
+{
+	uint8_t mode = SSL_SESSION_get_max_fragment_length(SSL_get_session(ssl));
+	bool is_agreed =
+		mode >= TLSEXT_max_fragment_length_512 && mode <= TLSEXT_max_fragment_length_4096;
+	return is_agreed ? (uint16_t)(512u << (mode - TLSEXT_max_fragment_length_512)) : 0;
+}
+
 bool tlshs_secrets_take(struct tlshs_handshake *h, struct tls_secrets *s)
 {
 	const SSL_CIPHER *cipher = SSL_get_current_cipher(h->ssl);
@@ -152,6 +162,7 @@ bool tlshs_secrets_take(struct tlshs_handshake *h, struct tls_secrets *s)
 	}
 	size_t hash_len = (size_t)EVP_MD_get_size(md);
 	s->hash = hash_len == 48 ? TLS_SHA384 : TLS_SHA256;
+	s->max_plain = max_plain(h->ssl);
 	bool ok = s->version == TLS_1_3 ? take_13(h, s, client, server, hash_len)
 	                                : take_12(h->ssl, md, s, client, server);
 	s->write.seq += h->n_written;

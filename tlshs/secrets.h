@@ -29,5 +29,6 @@ struct tls_secrets {
 	uint16_t version; // enum tls_version
 	uint8_t aead; // enum tls_aead
 	uint8_t hash; // enum tls_hash
+	uint16_t max_plain; // bytes in a record, either way (RFC 6066 4); 0 = as TLS has it
 	struct tls_direction read, write;
 };

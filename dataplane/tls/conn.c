@@ -105,6 +105,7 @@ struct tls_conn *tls_conn_new(struct tls_context *ctx, enum tls_role role,
 	c->read = s->read;
 	c->write = s->write;
 	c->version = s->version;
+	c->max_plain = s->max_plain ? s->max_plain : TLS_MAX_PLAIN;
 	c->aead = s->aead;
 	c->hash = s->hash;
 	c->role = (uint8_t)role;

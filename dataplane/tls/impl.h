@@ -68,6 +68,7 @@ struct tls_conn {
 	uint32_t skip; // bytes of a handshake message that are still to be dropped
 	uint16_t taken; // bytes that on_plain took of the record at hand
 	uint16_t version; // enum tls_version
+	uint16_t max_plain; // bytes of plaintext in a record (TLS-250)
 	uint8_t head[TLS_HEADER];
 	uint8_t n_head;
 	uint8_t message[TLS_MESSAGE_HEADER + 1]; // a handshake message that is cut

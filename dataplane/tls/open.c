@@ -29,10 +29,12 @@ static uint16_t head_version(const uint8_t *head)
 }
 
 // Below the RFCs' bounds, which are for ciphers that add more than ours (RFC 8446 5.2 and 5.4, RFC
-// 5246 6.2.3): what is longer holds too much plaintext.
+// 5246 6.2.3): what is longer holds too much plaintext. A smaller bound that was agreed upon shows
+// by the header under 1.2 alone: padding of 1.3 does not count.
 static size_t max_body(const struct tls_conn *c)
 {
-	return TLS_MAX_PLAIN + tls_overhead(c) - TLS_HEADER;
+	size_t plain = c->version == TLS_1_3 ? TLS_MAX_PLAIN : c->max_plain;
+	return plain + tls_overhead(c) - TLS_HEADER;
 }
 
 // TLS-03, TLS-04, TLS-06: what can be said before the tag is checked.
@@ -162,6 +164,10 @@ static bool open_record(struct tls_conn *c, const uint8_t *head, const struct bo
 		return true;
 	}
 	uint8_t type = c->version == TLS_1_3 ? strip(c->ctx->scratch, &len) : head[0];
+	if (len > c->max_plain) { // TLS-251
+		tls_conn_fail(c, TLS_OVERSIZE_RECORD);
+		return true;
+	}
 	if (type != TLS_HANDSHAKE && (c->n_message || c->skip)) { // TLS-18
 		tls_conn_fail(c, TLS_UNEXPECTED_RECORD);
 		return true;

@@ -133,7 +133,7 @@ static uint32_t run_now(const struct tls_conn *c)
 // Of the plaintext in the next record.
 static size_t most_plain(const struct tls_conn *c)
 {
-	return run_now(c) < RUN_BYTES ? SMALL_PLAIN : TLS_MAX_PLAIN;
+	return min_size(run_now(c) < RUN_BYTES ? SMALL_PLAIN : TLS_MAX_PLAIN, c->max_plain);
 }
 
 // How much of plain the next record takes; 0 = there is no room.

@@ -79,6 +79,27 @@ def test_s_client_pipelines_two_requests(secured, version, words):
     assert all(a.startswith(b"200 ") and a.endswith(b"\r\n\r\n" + MARK) for a in answers[1:]), heard
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("length", (512, 4096))
+def test_clients_get_no_longer_fragments_than_they_asked_for(secured, version, length):
+    """TLS-250: beyond 128 KiB, behind which records are long; s_client fails at one that is too long."""
+    w, text = secured, GET.replace("mark", "some") + "Connection: close\r\n\r\n"
+    sent = random.Random(length).randbytes(300_000)
+    (w.bed.lab.dir / "www-tls" / "tls" / "some").write_bytes(sent)
+    heard = ask(w, version, text, "-alpn", "http/1.1", "-maxfraglen", length)
+    assert heard.startswith(b"HTTP/1.1 200 ") and heard.endswith(b"\r\n\r\n" + sent), len(heard)
+    asked, got = w.folder / "asked", w.folder / "got"
+    asked.write_text(text)
+    argv = ["gnutls-cli", "--port", PORT, "--x509cafile", w.pki.folder / "ca.pem", "--priority",
+            f"NORMAL:-VERS-ALL:+VERS-TLS{version}", "--alpn", "http/1.1", "--recordsize", length, "--logfile",
+            w.folder / "said", VIP]
+    got.touch()
+    # It leaves as soon as there is nothing more to send.
+    lines = f"cat {asked}; while [ $(wc -c < {got}) -lt {len(sent)} ]; do sleep 0.1; done"
+    w.bed.lab.exec("client", ["timeout", "20", "sh", "-c", f"({lines}) | {' '.join(map(str, argv))} > {got}"])
+    assert sent in got.read_bytes()
+
+
 def test_gnutls_cli_changes_keys_between_two_requests(secured):
     """TLS-13, TLS-180: asks for ours as well."""
     w = secured

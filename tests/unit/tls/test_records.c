@@ -232,6 +232,29 @@ static void an_oversize_record_fails_by_its_header(void **state)
 	}
 }
 
+// TLS-251: data, and what is none; bytes of padding are no plaintext.
+static void a_record_of_more_than_was_agreed_fails(void **state)
+{
+	static uint8_t record[2000], text[513];
+	for (unsigned s = 0; s < rig_n_suites; s++) {
+		for (uint8_t type = TLS_HANDSHAKE; type <= TLS_DATA; type++) {
+			struct rig g;
+			rig_init(&g, &rig_suites[s], TLS_SERVER, s);
+			g.conn->max_plain = 512;
+			size_t padding = rig_suites[s].version == TLS_1_3 ? 700 : 0;
+			size_t len = rig_forge(&g, TLS_DATA, text, 512, padding, record);
+			assert_int_equal(tls_conn_feed(g.conn, record, len), len);
+			rig_expect_sound(&g);
+			assert_int_equal(g.n_plain, 512);
+			len = rig_forge(&g, type, text, 513, 0, record);
+			assert_int_equal(tls_conn_feed(g.conn, record, len), len);
+			rig_expect_failure(&g, TLS_RECORD_OVERFLOW, TLS_C_oversize_records);
+			assert_int_equal(g.n_plain, 512);
+			rig_fini(&g);
+		}
+	}
+}
+
 // TLS-05
 static void padding_is_cut_off_and_nothing_but_padding_fails(void **state)
 {
@@ -425,6 +448,7 @@ RUN_SUITE("tls/records", cmocka_unit_test(a_stream_means_the_same_wherever_it_is
 	cmocka_unit_test(a_record_that_is_cut_by_a_lying_length_is_never_delivered),
 	cmocka_unit_test(replayed_reordered_and_missing_records_fail),
 	cmocka_unit_test(an_oversize_record_fails_by_its_header),
+	cmocka_unit_test(a_record_of_more_than_was_agreed_fails),
 	cmocka_unit_test(padding_is_cut_off_and_nothing_but_padding_fails),
 	cmocka_unit_test(outer_types_and_versions_are_those_of_the_version),
 	cmocka_unit_test(empty_records_have_a_budget),

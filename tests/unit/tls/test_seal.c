@@ -120,6 +120,35 @@ static void records_are_small_at_first_and_after_a_pause(void **state)
 	}
 }
 
+// TLS-250: small ones, those of a long run, and what fits into some room.
+static void no_record_holds_more_than_was_agreed(void **state)
+{
+	for (unsigned s = 0; s < rig_n_suites; s++) {
+		for (size_t most = 512; most <= 4096; most *= 2) {
+			struct pair p;
+			size_t lens[1000];
+			pair_init(&p, s, most, (struct tls_conf){0});
+			p.from.conn->max_plain = p.to.conn->max_plain = (uint16_t)most;
+			size_t over = tls_overhead(p.from.conn) - TLS_HEADER;
+			for (unsigned run = 0; run < 4; run++) {
+				size_t fits = tls_conn_plain_room(p.from.conn, 100000);
+				assert_true(fits > 90000);
+				write_some(&p, fits);
+				assert_false(
+					tls_conn_seal(p.from.conn, &p.plain, &p.from.out, 100000));
+				assert_true(p.from.out.len <= 100000);
+				unsigned n = pass(&p, lens, 1000);
+				assert_in_range(n, fits / most, 1000);
+				for (unsigned i = 0; i < n; i++)
+					assert_true(lens[i] <= most + over);
+			}
+			rig_expect_sound(&p.to);
+			expect_text(&p);
+			pair_fini(&p);
+		}
+	}
+}
+
 static void room_is_kept_and_plain_room_fits_it(void **state)
 {
 	for (unsigned s = 0; s < rig_n_suites; s++) {
@@ -310,6 +339,7 @@ static void keys_that_push_each_other_out_stay_right(void **state)
 
 RUN_SUITE("tls/seal", cmocka_unit_test(whatever_is_written_arrives),
 	cmocka_unit_test(records_are_small_at_first_and_after_a_pause),
+	cmocka_unit_test(no_record_holds_more_than_was_agreed),
 	cmocka_unit_test(room_is_kept_and_plain_room_fits_it),
 	cmocka_unit_test(plain_room_knows_of_a_pause),
 	cmocka_unit_test(without_chunks_plaintext_waits_and_nothing_is_lost),

@@ -73,6 +73,8 @@ void meeting_init_far(struct meeting *m, const struct far_conf *conf)
 		snprintf(name, sizeof(name), "%s", conf->server_name);
 		SSL_set_tlsext_host_name(m->far, name);
 	}
+	if (conf->max_fragment)
+		assert_int_equal(SSL_set_tlsext_max_fragment_length(m->far, conf->max_fragment), 1);
 	if (conf->session)
 		assert_int_equal(SSL_set_session(m->far, conf->session), 1);
 	if (conf->role == TLSHS_SERVER)

@@ -18,6 +18,7 @@ struct far_conf {
 	unsigned n_chain; // so many copies of cert's behind it
 	const char *alpn; // as on the wire; a server takes the first
 	const char *server_name;
+	uint8_t max_fragment; // a client's, by RFC 6066 4's code; 0 = it asks for none
 	SSL_SESSION *session;
 	SSL_CTX *ctx; // to share its ticket keys, borrowed; NULL = one by what stands above
 	uint64_t peer; // a server: by which our client knows it; 0 = it resumes nothing

@@ -368,6 +368,50 @@ static void tls_59_names_are_asked_of_resumed_sessions_again(void **state)
 	tlshs_context_put(c);
 }
 
+// OpenSSL as a client takes no longer record then. Of a session it is, and so it holds when that is
+// resumed.
+static void tls_250_records_keep_to_the_fragment_length_that_was_agreed_upon(void **state)
+{
+	struct tlshs_context_conf conf = with_tickets();
+	struct tlshs_context *c = context_good(&conf);
+	for (uint8_t code = 1; code <= 4; code++) {
+		for (uint16_t version = TLS_1_2; version <= TLS_1_3; version++) {
+			struct far_conf far = theirs(TLSHS_SERVER);
+			far.max_fragment = code;
+			far.min_version = far.max_version = version;
+			for (unsigned resumed = 0; resumed < 2; resumed++) {
+				struct meeting m;
+				meeting_init(&m, c, STR(""), &far);
+				assert_int_equal(meeting_run(&m), TLSHS_ok);
+				assert_int_equal(m.result.resumed, resumed);
+				assert_int_equal(m.result.secrets.max_plain, 256 << code);
+				meeting_talk(&m);
+				SSL_SESSION_free(far.session);
+				far.session = SSL_get1_session(m.far);
+				SSL_set_shutdown(m.far, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+				meeting_fini(&m);
+			}
+			SSL_SESSION_free(far.session);
+		}
+	}
+	tlshs_context_put(c);
+}
+
+static void tls_250_without_one_there_is_no_bound_and_our_clients_ask_for_none(void **state)
+{
+	for (enum tlshs_role role = TLSHS_SERVER; role <= TLSHS_CLIENT; role++) {
+		struct tlshs_context_conf conf = ours(role);
+		struct tlshs_context *c = context_good(&conf);
+		struct far_conf far = theirs(role);
+		struct meeting m;
+		meeting_init(&m, c, STR("a.test"), &far);
+		assert_int_equal(meeting_run(&m), TLSHS_ok);
+		assert_int_equal(m.result.secrets.max_plain, 0);
+		meeting_fini(&m);
+		tlshs_context_put(c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest suite[] = {
@@ -384,6 +428,9 @@ int main(void)
 		cmocka_unit_test(tls_58_who_has_the_same_secret_resumes_a_session),
 		cmocka_unit_test(tls_59_no_session_outlives_what_its_peer_was_judged_by),
 		cmocka_unit_test(tls_59_names_are_asked_of_resumed_sessions_again),
+		cmocka_unit_test(tls_250_records_keep_to_the_fragment_length_that_was_agreed_upon),
+		cmocka_unit_test(
+			tls_250_without_one_there_is_no_bound_and_our_clients_ask_for_none),
 	};
 	return cmocka_run_group_tests_name("tlshs/handshake", suite, setup, teardown);
 }
