@@ -303,8 +303,6 @@ static grpc_channel_credentials *tls_creds(const struct xds_server_conf *conf)
 	grpc_tls_credentials_options *options = grpc_tls_credentials_options_create();
 	if (conf->files.ca || conf->files.cert) {
 		uint64_t refresh_s = conf->files.refresh_ns / NS_PER_SECOND;
-		if (refresh_s < 1)
-			refresh_s = 1;
 		if (refresh_s > UINT32_MAX)
 			refresh_s = UINT32_MAX;
 		grpc_tls_certificate_provider *files =

@@ -23,8 +23,8 @@ int xds_cert_files_read(
 		rc = xds_field_path(config, at, "spiffe_trust_bundle_map_file", &ret->spiffe, err);
 	if (!rc)
 		rc = xds_field_duration(config, at, "refresh_interval", &ret->refresh_ns, err);
-	if (!rc && ret->refresh_ns == 0)
-		rc = xds_field_err(err, at, "refresh_interval", "must be above 0");
+	if (!rc && ret->refresh_ns < XDS_CERT_MIN_REFRESH_NS)
+		ret->refresh_ns = XDS_CERT_MIN_REFRESH_NS;
 	if (!rc && !ret->cert != !ret->key)
 		rc = lb_err_set(err,
 			"%s: certificate_file and private_key_file must be set both or not at all",

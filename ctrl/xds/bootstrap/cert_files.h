@@ -14,6 +14,7 @@
 struct json_t;
 
 #define XDS_CERT_DEFAULT_REFRESH_NS (600 * NS_PER_SECOND)
+#define XDS_CERT_MIN_REFRESH_NS NS_PER_SECOND // what is shorter counts as this, as with C-core
 
 struct xds_cert_files { // NULL = not configured
 	char *ca; // ca_certificate_file

@@ -135,6 +135,31 @@ static void certificate_providers_have_their_files(void **state)
 	xds_bootstrap_free(b);
 }
 
+// TLS-255
+static void files_are_read_once_a_second_at_most(void **state)
+{
+	static const struct {
+		const char *interval;
+		uint64_t refresh_ns;
+	} rows[] = {{"0s", 1000000000}, {"0.000000001s", 1000000000}, {"0.999999999s", 1000000000},
+		{"1s", 1000000000}, {"1.000000001s", 1000000001}};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[1024];
+		snprintf(text, sizeof(text),
+			"{'xds_servers':[{'server_uri':'ads','channel_creds':[{'type':'tls','"
+			"config':"
+			"{'refresh_interval':'%s'}}]}],'certificate_providers':{'p':{'plugin_name':"
+			"'file_watcher','config':{'ca_certificate_file':'/"
+			"ca','refresh_interval':'%s'}}"
+			"}}",
+			rows[i].interval, rows[i].interval);
+		struct xds_bootstrap *b = parse(text);
+		assert_int_equal(b->servers[0].files.refresh_ns, rows[i].refresh_ns);
+		assert_int_equal(b->cert_providers[0].files.refresh_ns, rows[i].refresh_ns);
+		xds_bootstrap_free(b);
+	}
+}
+
 // TLS-162, TLS-224
 static void a_provider_without_what_is_wanted_is_named_with_it(void **state)
 {
@@ -361,6 +386,7 @@ RUN_SUITE("xds/bootstrap", cmocka_unit_test(bt_10_plain_bootstrap_has_defaults),
 	cmocka_unit_test(bt_05_empty_tls_config_is_legal),
 	cmocka_unit_test(bt_11_call_creds_are_skipped),
 	cmocka_unit_test(certificate_providers_have_their_files),
+	cmocka_unit_test(files_are_read_once_a_second_at_most),
 	cmocka_unit_test(a_provider_without_what_is_wanted_is_named_with_it),
 	cmocka_unit_test(tp2_b01_parameters_are_of_their_authority_alone),
 	cmocka_unit_test(tp2_b03_no_parameters_and_empty_ones_are_the_same),
