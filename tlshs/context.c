@@ -59,6 +59,23 @@ static int set_versions(
 	return ok ? 0 : lb_err_set(err, "the TLS library: %s", tlshs_library_error());
 }
 
+static bool is_weakness(unsigned long e)
+{
+	int why = ERR_GET_REASON(e);
+	return ERR_GET_LIB(e) == ERR_LIB_SSL &&
+	       (why == SSL_R_EE_KEY_TOO_SMALL || why == SSL_R_CA_KEY_TOO_SMALL ||
+		       why == SSL_R_CA_MD_TOO_WEAK || why == SSL_R_UNKNOWN_CERTIFICATE_TYPE);
+}
+
+// What the library says; -EKEYREJECTED if these bytes will not do at any time. What it could not
+// look at for lack of memory it calls weak, too, but not as the first thing.
+static int refuse(struct lb_err *err, const char *field)
+{
+	bool is_weak = is_weakness(ERR_peek_error());
+	lb_err_set(err, "%s: %s", field, tlshs_library_error());
+	return is_weak ? -EKEYREJECTED : -EINVAL;
+}
+
 static int set_chain(
 	struct tlshs_context *c, const struct tlshs_context_conf *conf, struct lb_err *err)
 {
@@ -69,7 +86,7 @@ static int set_chain(
 	for (int i = 1; ok && i < sk_X509_num(chain); i++)
 		ok = SSL_CTX_add1_chain_cert(c->ssl, sk_X509_value(chain, i)) == 1;
 	sk_X509_pop_free(chain, X509_free);
-	return ok ? 0 : lb_err_set(err, "certificate_pem: %s", tlshs_library_error());
+	return ok ? 0 : refuse(err, "certificate_pem");
 }
 
 static int set_key(
@@ -81,9 +98,8 @@ static int set_key(
 	X509 *leaf = SSL_CTX_get0_certificate(c->ssl);
 	int is = EVP_PKEY_eq(X509_get0_pubkey(leaf), key) != 1
 	                 ? lb_err_set(err, "key_pem: is not the key of certificate_pem's first")
-	         : SSL_CTX_use_PrivateKey(c->ssl, key) != 1
-	                 ? lb_err_set(err, "key_pem: %s", tlshs_library_error())
-	                 : 0;
+	         : SSL_CTX_use_PrivateKey(c->ssl, key) != 1 ? refuse(err, "key_pem")
+	                                                    : 0;
 	ERR_clear_error();
 	EVP_PKEY_free(key);
 	return is;
@@ -285,7 +301,7 @@ struct tlshs_context *tlshs_context_new(const struct tlshs_context_conf *conf, s
 {
 	struct tlshs_context *c = calloc(1, sizeof(*c));
 	if (!c) {
-		no_memory(err);
+		errno = -no_memory(err);
 		return NULL;
 	}
 	c->refs = 1;
@@ -299,6 +315,7 @@ struct tlshs_context *tlshs_context_new(const struct tlshs_context_conf *conf, s
 	if (is == 0)
 		return c;
 	context_free(c);
+	errno = -is;
 	return NULL;
 }
 

@@ -79,8 +79,9 @@ struct tlshs_context_conf {
 #define TLSHS_TICKET_SECRET 32
 
 // Control thread, or any that may wait some milliseconds for parsing. NULL with err, which names
-// the field ("key_pem: …") and says what is wrong with it; also for lack of memory. On success the
-// matcher's arg is the context's. One reference, the caller's.
+// the field ("key_pem: …") and says what is wrong with it; also for lack of memory. errno is then
+// EKEYREJECTED if certificates or keys are too weak for the library, so that they will never do. On
+// success the matcher's arg is the context's. One reference, the caller's.
 struct tlshs_context *tlshs_context_new(const struct tlshs_context_conf *, struct lb_err *err);
 
 // Any thread that can be sure that somebody else has a reference, as a worker can of what the

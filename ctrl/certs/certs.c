@@ -96,6 +96,9 @@ static void install(struct entry *e, struct cert_material *m)
 	log_info("certificates", "provider=%s version=%" PRIu64 " subject=%s crls=%u",
 		log_quote(source_of(e)->name), e->version, log_quote(i ? i->subject : ""),
 		m->crls.n);
+	if (m->chain.n && !m->chain.list[0].may_sign) // TLS-254
+		log_warn("certificate may not sign", "provider=%s subject=%s",
+			log_quote(source_of(e)->name), log_quote(m->chain.list[0].subject));
 	if (e->owner->conf.changed)
 		e->owner->conf.changed(e->owner->conf.ctx, source_of(e)->name);
 }

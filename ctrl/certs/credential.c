@@ -268,11 +268,12 @@ int credential_make(const struct credential_want *w, const struct credential_par
 	if (!rc)
 		rc = set_matcher(w, &conf.matcher, err);
 	*ret = rc ? NULL : tlshs_context_new(&conf, err);
+	bool is_weak = !rc && !*ret && errno == EKEYREJECTED;
 	loan_fini(&l);
 	if (rc || *ret)
 		return rc;
 	if (conf.matcher.free_arg)
 		conf.matcher.free_arg(conf.matcher.arg);
 	// Files were found to be good when they were read, so that it is rarely they.
-	return -EAGAIN;
+	return is_weak ? -EINVAL : -EAGAIN;
 }

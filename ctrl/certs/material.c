@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/certs/material.h"
 
+#include "ctrl/certs/strength.h"
 #include "ctrl/xds/bootstrap/cert_files.h"
 
 #include <errno.h>
@@ -18,6 +19,8 @@ static int load_cert(const char *path, struct cert_material *m, struct lb_err *e
 	int rc = whole_file_read(path, false, &m->cert, err);
 	if (!rc)
 		rc = cert_list_read(whole_file_bytes(&m->cert), &m->chain, err);
+	if (!rc)
+		rc = cert_chain_judge(whole_file_bytes(&m->cert), &m->chain, err);
 	return at_file(rc, "certificate_file", path, err);
 }
 

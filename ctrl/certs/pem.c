@@ -2,6 +2,7 @@
 #include "ctrl/certs/pem.h"
 
 #include "ctrl/base/text.h"
+#include "ctrl/certs/strength.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -18,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_RSA_BITS 2048 // as Envoy; less is refused by libcrypto's own security level, too
 #define MAX_SANS_LEN 1024
 
 static BIO *open_text(struct str text)
@@ -141,7 +141,7 @@ static int64_t seconds_of(const ASN1_TIME *t)
 
 // Certificates
 
-static int add(struct cert_list *l, const X509 *x)
+static int add(struct cert_list *l, X509 *x)
 {
 	struct cert_info *grown = reallocarray(l->list, l->n + 1, sizeof(*grown));
 	if (!grown)
@@ -154,6 +154,7 @@ static int add(struct cert_list *l, const X509 *x)
 		.sans = sans_text(x),
 		.not_before_s = seconds_of(X509_get0_notBefore(x)),
 		.not_after_s = seconds_of(X509_get0_notAfter(x)),
+		.may_sign = X509_get_key_usage(x) & KU_DIGITAL_SIGNATURE,
 	};
 	return i->subject && i->issuer && i->sans ? 0 : -ENOMEM;
 }
@@ -250,25 +251,13 @@ static int read_key(struct str pem, EVP_PKEY **ret, struct lb_err *err)
 	return explain_none(pem, "a private key", err);
 }
 
-static int check_kind(const EVP_PKEY *key, struct lb_err *err)
-{
-	int kind = EVP_PKEY_get_base_id(key), bits = EVP_PKEY_get_bits(key);
-	if (kind == EVP_PKEY_RSA && bits < MIN_RSA_BITS)
-		return lb_err_set(
-			err, "the RSA key has %d bits; %d or more are needed", bits, MIN_RSA_BITS);
-	if (kind == EVP_PKEY_RSA || kind == EVP_PKEY_EC || kind == EVP_PKEY_ED25519)
-		return 0;
-	return lb_err_set(err, "the key is of a kind that TLS does not use here (RSA, ECDSA and "
-			       "Ed25519 are)");
-}
-
 int cert_key_check(struct str key_pem, struct lb_err *err)
 {
 	EVP_PKEY *key;
 	int rc = read_key(key_pem, &key, err);
 	if (rc)
 		return rc;
-	rc = check_kind(key, err);
+	rc = cert_key_judge(key, err);
 	EVP_PKEY_free(key);
 	return rc;
 }

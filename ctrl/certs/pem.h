@@ -7,6 +7,7 @@
 #include "lb/base/err.h"
 #include "lb/base/str.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // One certificate, for display. Times are seconds since 1970; the texts hold printable ASCII alone.
@@ -14,6 +15,7 @@ struct cert_info {
 	char *subject, *issuer; // as RFC 2253 writes them
 	char *sans; // "DNS:a.example, URI:spiffe://b/c"; "" = none
 	int64_t not_before_s, not_after_s;
+	bool may_sign; // its keyUsage has digitalSignature, or it has none
 };
 
 struct cert_list {

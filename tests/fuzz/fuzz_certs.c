@@ -3,6 +3,7 @@
 // what is wrong, and all that is shown of it is printable.
 #include "ctrl/certs/pem.h"
 #include "ctrl/certs/spiffe.h"
+#include "ctrl/certs/strength.h"
 #include "lb/base/check.h"
 
 #include <errno.h>
@@ -34,6 +35,11 @@ static void read_certificates(struct str text)
 	CHECK(rc ? rc == -EINVAL && *err.text : l.n > 0 && !*err.text);
 	if (!rc)
 		check_list(&l);
+	if (!rc) {
+		rc = cert_chain_judge(text, &l, &err);
+		CHECK(rc ? rc == -EINVAL && *err.text : !*err.text);
+		check_text(err.text);
+	}
 	cert_list_fini(&l);
 }
 

@@ -4,6 +4,7 @@
 #include "tests/support/check.h"
 
 #include <openssl/bio.h>
+#include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
@@ -76,27 +77,63 @@ static void add_extension(X509 *x, X509 *issuer, int nid, const char *value)
 	X509_EXTENSION_free(e);
 }
 
+static X509 *new_cert(
+	const char *name, const struct pki_cert *issuer, EVP_PKEY *key, int from_days, int to_days)
+{
+	static long serial;
+	X509 *x = X509_new();
+	assert_non_null(x);
+	assert_true(n_certs < MAX_MADE);
+	certs[n_certs++] = x;
+	X509_set_version(x, X509_VERSION_3);
+	ASN1_INTEGER_set(X509_get_serialNumber(x), ++serial);
+	X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC,
+		(const unsigned char *)name, -1, -1, 0);
+	X509_set_issuer_name(x, X509_get_subject_name(issuer ? issuer->x : x));
+	X509_gmtime_adj(X509_getm_notBefore(x), (long)from_days * DAY_S);
+	X509_gmtime_adj(X509_getm_notAfter(x), (long)to_days * DAY_S);
+	X509_set_pubkey(x, key);
+	return x;
+}
+
 struct pki_cert pki_make(const char *name, const char *sans, const struct pki_cert *issuer,
 	int from_days, int to_days)
 {
-	static long serial;
-	struct pki_cert c = {X509_new(), keep_key(EVP_EC_gen("P-256"))};
-	assert_non_null(c.x);
-	assert_true(n_certs < MAX_MADE);
-	certs[n_certs++] = c.x;
-	X509_set_version(c.x, X509_VERSION_3);
-	ASN1_INTEGER_set(X509_get_serialNumber(c.x), ++serial);
-	X509_NAME_add_entry_by_txt(X509_get_subject_name(c.x), "CN", MBSTRING_ASC,
-		(const unsigned char *)name, -1, -1, 0);
-	X509_set_issuer_name(c.x, X509_get_subject_name(issuer ? issuer->x : c.x));
-	X509_gmtime_adj(X509_getm_notBefore(c.x), (long)from_days * DAY_S);
-	X509_gmtime_adj(X509_getm_notAfter(c.x), (long)to_days * DAY_S);
-	X509_set_pubkey(c.x, c.key);
+	struct pki_cert c = {.key = keep_key(EVP_EC_gen("P-256"))};
+	c.x = new_cert(name, issuer, c.key, from_days, to_days);
 	add_extension(c.x, issuer ? issuer->x : c.x, NID_basic_constraints,
 		issuer ? "critical,CA:FALSE" : "critical,CA:TRUE");
 	if (sans)
 		add_extension(c.x, c.x, NID_subject_alt_name, sans);
 	assert_true(X509_sign(c.x, issuer ? issuer->key : c.key, EVP_sha256()) > 0);
+	return c;
+}
+
+static EVP_PKEY *key_by(const struct pki_way *way)
+{
+	EVP_PKEY *key = way->kind       ? EVP_PKEY_Q_keygen(NULL, NULL, way->kind)
+	                : way->rsa_bits ? EVP_RSA_gen((unsigned)way->rsa_bits)
+	                                : EVP_EC_gen(way->curve ? way->curve : "P-256");
+	keep_key(key);
+	if (way->is_explicit)
+		assert_int_equal(EVP_PKEY_set_utf8_string_param(key, OSSL_PKEY_PARAM_EC_ENCODING,
+					 OSSL_PKEY_EC_ENCODING_EXPLICIT),
+			1);
+	return key;
+}
+
+struct pki_cert pki_make_by(const char *name, const struct pki_cert *issuer, struct pki_way way)
+{
+	struct pki_cert c = {.key = key_by(&way)};
+	c.x = new_cert(name, issuer, c.key, -1, 2);
+	bool is_ca = way.is_ca || !issuer;
+	add_extension(
+		c.x, c.x, NID_basic_constraints, is_ca ? "critical,CA:TRUE" : "critical,CA:FALSE");
+	if (way.usage)
+		add_extension(c.x, c.x, NID_key_usage, way.usage);
+	const char *digest = way.digest ? way.digest : "SHA256";
+	const EVP_MD *md = *digest ? EVP_get_digestbyname(digest) : NULL;
+	assert_true(X509_sign(c.x, issuer ? issuer->key : c.key, md) > 0);
 	return c;
 }
 

@@ -6,6 +6,7 @@
 
 #include <openssl/types.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct pki_cert {
@@ -21,6 +22,18 @@ EVP_PKEY *pki_rsa_key(int bits);
 // Valid from_days to to_days from now. issuer NULL = it signs itself. sans: "DNS:a,URI:b" or NULL.
 struct pki_cert pki_make(const char *name, const char *sans, const struct pki_cert *issuer,
 	int from_days, int to_days);
+
+// How one is made that is not as those above; what is absent is as there.
+struct pki_way {
+	const char *curve; // "P-521"; NULL = see rsa_bits
+	int rsa_bits; // 0 = P-256
+	const char *kind; // another key, by the library's name of it: "ED25519"
+	const char *digest; // "SHA1"; "" = as the key has it
+	const char *usage; // keyUsage
+	bool is_explicit; // the curve is written out
+	bool is_ca;
+};
+struct pki_cert pki_make_by(const char *name, const struct pki_cert *issuer, struct pki_way);
 
 // In PEM; a text, NUL-terminated.
 const char *pki_cert_pem(const struct pki_cert *);
