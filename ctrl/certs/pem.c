@@ -45,11 +45,48 @@ static bool has(struct str text, const char *what)
 	return text.len && memmem(text.p, text.len, what, strlen(what));
 }
 
+static bool is_at_line(struct str pem, const char *mark)
+{
+	const char *end = pem.p + pem.len;
+	const char *stop = memchr(mark, '\n', (size_t)(end - mark));
+	while (stop && stop > mark && (uint8_t)stop[-1] <= ' ')
+		stop--;
+	return (mark == pem.p || mark[-1] == '\n') && stop && stop - mark > 16 &&
+	       memcmp(stop - 5, "-----", 5) == 0 &&
+	       memchr(mark + 5, '-', (size_t)(stop - mark) - 5) == stop - 5;
+}
+
+// What keeps blocks from being seen, whose marks stand on lines of their own (RFC 7468 2, 3). NULL
+// = nothing, or there are none.
+static const char *layout_fault(struct str pem)
+{
+	static const char mark[] = "-----BEGIN ";
+	const char *end = pem.p + pem.len, *at = pem.p, *first = NULL;
+	if (pem.len >= 2 &&
+		(memcmp(pem.p, "\xff\xfe", 2) == 0 || memcmp(pem.p, "\xfe\xff", 2) == 0))
+		return "is text in UTF-16, not PEM in ASCII";
+	for (; (at = memmem(at, (size_t)(end - at), mark, strlen(mark))); at++) {
+		first = first ? first : at;
+		if (is_at_line(pem, at))
+			return NULL;
+	}
+	if (!first)
+		return NULL;
+	if (!memchr(pem.p, '\n', pem.len) && memchr(pem.p, '\r', pem.len))
+		return "has lines that end with CR alone, which PEM does not know (LF or CR LF)";
+	if (first > pem.p && first[-1] != '\n')
+		return "has PEM that begins within a line (is it indented?)";
+	return "has PEM without the ends of its lines (is it one line?)";
+}
+
 // Why nothing of this kind was in the text.
 static int explain_none(struct str pem, const char *kind, struct lb_err *err)
 {
 	if (pem.len == 0)
 		return lb_err_set(err, "is empty");
+	const char *fault = layout_fault(pem);
+	if (fault)
+		return lb_err_set(err, "%s", fault);
 	if (has(pem, "-----BEGIN ENCRYPTED PRIVATE KEY-----") || has(pem, "Proc-Type: 4,ENCRYPTED"))
 		return lb_err_set(err, "has an encrypted private key, not %s", kind);
 	if (has(pem, "PRIVATE KEY-----"))
@@ -243,7 +280,7 @@ static int read_key(struct str pem, EVP_PKEY **ret, struct lb_err *err)
 	if (asked)
 		return lb_err_set(err, "the private key is encrypted; one without a password is "
 				       "needed");
-	if (has(pem, "PRIVATE KEY-----")) {
+	if (has(pem, "PRIVATE KEY-----") && !layout_fault(pem)) {
 		const char *why = ERR_reason_error_string(e);
 		return lb_err_set(err, "the private key cannot be decoded (%s)",
 			why ? why : "it is cut or altered");

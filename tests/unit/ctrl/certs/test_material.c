@@ -198,6 +198,70 @@ static void tls_106_what_is_no_certificate_is_refused(void **state)
 	}
 }
 
+// Copies the text with each LF as `end`, and `begin` before each line.
+static const char *laid_out(const char *text, const char *begin, const char *end)
+{
+	static char texts[8][8192];
+	static unsigned n;
+	char *to = texts[n++ % 8], *at = stpcpy(to, begin);
+	for (; *text; text++)
+		if (*text == '\n')
+			at = stpcpy(at, end);
+		else if (at > to && at[-1] == '\n')
+			at = stpcpy(stpcpy(at, begin), (char[]){*text, 0});
+		else
+			*at++ = *text;
+	*at = 0;
+	return to;
+}
+
+// TLS-256: blocks that are there, and that nobody who goes by RFC 7468 sees.
+static void tls_256_what_keeps_pem_from_being_seen_is_named(void **state)
+{
+	const char *cert = pki_cert_pem(&leaf), *key = pki_key_pem(leaf.key);
+	static const struct {
+		const char *begin, *end, *why;
+	} rows[] = {
+		{"  ", "\n", "has PEM that begins within a line (is it indented?)"},
+		{"\t", "\r\n", "has PEM that begins within a line (is it indented?)"},
+		{"", "", "has PEM without the ends of its lines (is it one line?)"},
+		{"", " ", "has PEM without the ends of its lines (is it one line?)"},
+		{"", "\\n", "has PEM without the ends of its lines (is it one line?)"},
+		{"", "\r", "has lines that end with CR alone"},
+		{"\xff\xfe", "\n", "is text in UTF-16"},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct xds_cert_files f = all();
+		pki_write("odd", laid_out(cert, rows[i].begin, rows[i].end));
+		f.cert = path("odd");
+		expect_bad(&f, CERT, "odd", rows[i].why);
+		f = all();
+		f.ca = path("odd");
+		expect_bad(&f, CA, "odd", rows[i].why);
+		f = all();
+		pki_write("odd", laid_out(key, rows[i].begin, rows[i].end));
+		f.key = path("odd");
+		expect_bad(&f, KEY, "odd", rows[i].why);
+	}
+}
+
+// TLS-256: these are read.
+static void tls_256_crs_blanks_at_ends_and_byte_order_marks_do_no_harm(void **state)
+{
+	const char *cert = pki_cert_pem(&leaf), *key = pki_key_pem(leaf.key);
+	const char *const ends[] = {"\r\n", " \n", "\n"};
+	for (size_t i = 0; i < 3; i++) {
+		struct xds_cert_files f = {.cert = path("odd-cert"), .key = path("odd-key")};
+		const char *mark = i == 2 ? "\xef\xbb\xbf" : "";
+		char text[8192];
+		snprintf(text, sizeof(text), "%s%s", mark, laid_out(cert, "", ends[i]));
+		pki_write("odd-cert", text);
+		snprintf(text, sizeof(text), "%s%s", mark, laid_out(key, "", ends[i]));
+		pki_write("odd-key", text);
+		cert_material_put(load_good(&f));
+	}
+}
+
 static void tls_106_one_bad_certificate_behind_a_good_one_is_refused(void **state)
 {
 	char two[8192];
@@ -335,6 +399,8 @@ int main(void)
 		cmocka_unit_test(tls_105_files_that_cannot_be_read_are_named),
 		cmocka_unit_test(tls_105_files_of_others_are_named),
 		cmocka_unit_test(tls_106_what_is_no_certificate_is_refused),
+		cmocka_unit_test(tls_256_what_keeps_pem_from_being_seen_is_named),
+		cmocka_unit_test(tls_256_crs_blanks_at_ends_and_byte_order_marks_do_no_harm),
 		cmocka_unit_test(tls_106_one_bad_certificate_behind_a_good_one_is_refused),
 		cmocka_unit_test(tls_107_keys_that_are_of_no_use_are_refused),
 		cmocka_unit_test(tls_108_a_map_has_the_cas_of_its_domains),
