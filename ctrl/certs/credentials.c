@@ -399,6 +399,16 @@ void credentials_each(
 	}
 }
 
+const char *const credentials_state_names[CREDENTIALS_N_STATES] = {
+	"refusing", "served", "outdated"};
+
+enum credentials_state credentials_state(const struct credentials_info *i)
+{
+	if (!i->is_served)
+		return CREDENTIALS_REFUSING;
+	return *i->error ? CREDENTIALS_OUTDATED : CREDENTIALS_SERVED;
+}
+
 struct credentials *credentials_new(const struct credentials_conf *conf)
 {
 	struct credentials *c = calloc(1, sizeof(*c));

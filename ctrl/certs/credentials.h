@@ -60,5 +60,13 @@ struct credentials_info {
 	uint32_t id, n_users;
 	bool is_served; // there is a context
 };
+
+// "outdated": a context serves, and what it is made of has changed since, but no newer one came
+// about. In the order of their words.
+enum credentials_state { CREDENTIALS_REFUSING, CREDENTIALS_SERVED, CREDENTIALS_OUTDATED };
+#define CREDENTIALS_N_STATES 3
+extern const char *const credentials_state_names[CREDENTIALS_N_STATES];
+enum credentials_state credentials_state(const struct credentials_info *);
+
 void credentials_each(
 	const struct credentials *, void (*fn)(void *, const struct credentials_info *), void *ctx);

@@ -90,12 +90,12 @@ static void tell_failing(struct scrape *s, enum metric_id id, uint32_t i)
 }
 
 struct context_counts {
-	uint32_t n[2][2]; // by role, refusing or served
+	uint32_t n[2][CREDENTIALS_N_STATES]; // by role
 };
 
 static void count_context(void *ctx, const struct credentials_info *i)
 {
-	((struct context_counts *)ctx)->n[i->want->role][i->is_served]++;
+	((struct context_counts *)ctx)->n[i->want->role][credentials_state(i)]++;
 }
 
 static uint32_t over_credentials(const struct scrape *s)
@@ -107,10 +107,10 @@ static void tell_contexts(struct scrape *s, enum metric_id id, uint32_t i)
 {
 	struct context_counts k = {0};
 	credentials_each(s->conf.credentials, count_context, &k);
-	for (uint32_t served = 0; served < 2; served++) {
-		const char *state = served ? "served" : "refusing";
-		scrape_tell(s, id, k.n[TLSHS_SERVER][served], LABELS("server", state));
-		scrape_tell(s, id, k.n[TLSHS_CLIENT][served], LABELS("client", state));
+	for (uint32_t state = 0; state < CREDENTIALS_N_STATES; state++) {
+		const char *name = credentials_state_names[state];
+		scrape_tell(s, id, k.n[TLSHS_SERVER][state], LABELS("server", name));
+		scrape_tell(s, id, k.n[TLSHS_CLIENT][state], LABELS("client", name));
 	}
 }
 

@@ -106,7 +106,7 @@ static void add_context(void *ctx, const struct credentials_info *i)
 		: i->want->system_roots ? "system roots"
 					: "");
 	show_set_u64(row, "users", i->n_users);
-	show_set_text(row, "state", i->is_served ? "served" : "refusing");
+	show_set_text(row, "state", credentials_state_names[credentials_state(i)]);
 	show_set_u64(row, "version", i->version);
 	set_age(d, row, "since_s", i->since_ns);
 	show_set_text(row, "error", i->error);

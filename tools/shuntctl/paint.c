@@ -16,11 +16,11 @@ static const struct {
 } states[] = {{"READY", GREEN}, {"ACKED", GREEN}, {"ready", GREEN}, {"serving", GREEN},
 	{"up", GREEN}, {"UP", GREEN}, {"OPEN", GREEN}, {"served", GREEN}, {"applied", GREEN},
 	{"HEALTHY", GREEN}, {"CONNECTING", YELLOW}, {"starting", YELLOW}, {"draining", YELLOW},
-	{"lame_duck", YELLOW}, {"drained", YELLOW}, {"waiting", YELLOW}, {"REQUESTED", YELLOW},
-	{"DRAINING", YELLOW}, {"warn", YELLOW}, {"warning", YELLOW}, {"TRANSIENT_FAILURE", RED},
-	{"NACKED", RED}, {"DOES_NOT_EXIST", RED}, {"RECEIVED_ERROR", RED}, {"TIMEOUT", RED},
-	{"failing", RED}, {"down", RED}, {"DOWN", RED}, {"gone", RED}, {"refusing", RED},
-	{"UNHEALTHY", RED}, {"error", RED}};
+	{"lame_duck", YELLOW}, {"drained", YELLOW}, {"waiting", YELLOW}, {"outdated", YELLOW},
+	{"REQUESTED", YELLOW}, {"DRAINING", YELLOW}, {"warn", YELLOW}, {"warning", YELLOW},
+	{"TRANSIENT_FAILURE", RED}, {"NACKED", RED}, {"DOES_NOT_EXIST", RED},
+	{"RECEIVED_ERROR", RED}, {"TIMEOUT", RED}, {"failing", RED}, {"down", RED}, {"DOWN", RED},
+	{"gone", RED}, {"refusing", RED}, {"UNHEALTHY", RED}, {"error", RED}};
 #define N_STATES (sizeof(states) / sizeof(states[0]))
 
 bool paint_wanted(FILE *f)

@@ -5,6 +5,7 @@
 #include "ctrl/certs/credential.h"
 #include "ctrl/certs/credential_maker.h"
 #include "ctrl/certs/credentials.h"
+#include "ctrl/certs/material.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "lb/base/twheel.h"
 #include "tests/support/alloc_fail.h"
@@ -172,6 +173,25 @@ static uint32_t take(const struct credential_want *w)
 	uint32_t id = credentials_take(all, w);
 	wait_made(id);
 	return id;
+}
+
+struct sought {
+	uint32_t id;
+	int state; // -1 = it was not found
+};
+
+static void note_state(void *ctx, const struct credentials_info *i)
+{
+	struct sought *s = ctx;
+	if (i->id == s->id)
+		s->state = (int)credentials_state(i);
+}
+
+static void expect_state(uint32_t id, enum credentials_state state)
+{
+	struct sought s = {id, -1};
+	credentials_each(all, note_state, &s);
+	assert_int_equal(s.state, state);
 }
 
 static const struct credential_want plain_server = {.role = TLSHS_SERVER, .identity = "server"};
@@ -401,12 +421,14 @@ static void without_files_there_is_no_context_but_a_reason(void **state)
 	w.ca = "none";
 	uint32_t id = take(&w);
 	assert_null(credentials_at(all, id));
+	expect_state(id, CREDENTIALS_REFUSING);
 	assert_string_equal(
 		credentials_error(all, id), "certificate provider \"none\": has nothing yet");
 	pki_write("missing", pki_cert_pem(&ca));
 	wait_told();
 	assert_non_null(stands[id]);
 	assert_string_equal(credentials_error(all, id), "");
+	expect_state(id, CREDENTIALS_SERVED);
 	w.ca = "server";
 	id = take(&w);
 	assert_string_equal(
@@ -476,6 +498,23 @@ static void wrong_files_leave_what_was_good(void **state)
 	write_identity("client", &server); // a reason to make it anew
 	wait_error(id, "ca_pem");
 	assert_ptr_equal(stands[id], good);
+	expect_state(id, CREDENTIALS_OUTDATED);
+}
+
+// TLS-253: who could not read it as a file must not try it again and again.
+static void what_is_too_weak_for_the_library_is_no_lack_of_memory(void **state)
+{
+	start();
+	struct pki_cert weak = pki_make_by("weak", &ca, (struct pki_way){.digest = "SHA1"});
+	const char *cert = pki_cert_pem(&weak), *key = pki_key_pem(weak.key);
+	struct cert_material m = {.cert = {(char *)(uintptr_t)cert, strlen(cert)},
+		.key = {(char *)(uintptr_t)key, strlen(key)}};
+	struct credential_parts parts = {.identity = &m};
+	struct tlshs_context *context = NULL;
+	struct lb_err err = {""};
+	assert_int_equal(credential_make(&plain_server, &parts, &context, &err), -EINVAL);
+	assert_null(context);
+	assert_string_equal(err.text, "certificate_pem: ca md too weak");
 }
 
 // TLS-190: revocation that is configured is never left out.
@@ -653,6 +692,7 @@ RUN_SUITE("ctrl/credentials", TEST(the_same_want_is_the_same_id),
 	TEST(without_files_there_is_no_context_but_a_reason),
 	TEST(an_empty_map_of_trust_domains_ends_trust), TEST(the_systems_roots_are_trusted),
 	TEST(what_is_given_back_while_it_is_made_goes), TEST(wrong_files_leave_what_was_good),
+	TEST(what_is_too_weak_for_the_library_is_no_lack_of_memory),
 	TEST(nobody_is_judged_before_the_crls_were_read), TEST(a_bad_crl_at_the_start_is_as_none),
 	TEST(what_no_file_tells_of_is_made_again_with_backoff),
 	TEST(what_waits_for_a_file_waits_for_nothing_else),
