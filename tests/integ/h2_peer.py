@@ -88,6 +88,7 @@ def answer_to(request, address):
     return [(":status", "200"), (ADDRESS, address), ("x-path", request.get(":path", "")),
             ("x-authority", request.get(":authority", "")),
             ("x-for", request.get("x-forwarded-for", "")),
+            ("x-cert", request.get("x-forwarded-client-cert", "")),
             ("x-seen", str(SEEN[request.get("x-id")] - 1))]
 
 
