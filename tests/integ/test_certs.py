@@ -24,6 +24,10 @@ def fixture_made(tmp_path_factory):
     made.leaf("leaf", "ca")
     made.leaf("other", "ca")
     made.leaf("small", "ca", key="rsa:1024")
+    made.run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:secp256k1", "-nodes", "-subj", "/CN=curve",
+             "-keyout", "curve.key", "-out", "curve.pem")
+    made.run("x509", "-req", "-sha1", "-in", "leaf.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
+             "-out", "sha1.pem")
     made.run("pkcs8", "-topk8", "-in", "leaf.key", "-out", "encrypted.key", "-passout", "pass:secret")
     made.run("x509", "-in", "leaf.pem", "-outform", "DER", "-out", "leaf.der")
     made.run("pkey", "-in", "leaf.key", "-pubout", "-out", "public.key")
@@ -60,6 +64,12 @@ PLANTED = (
     ("key with a password", KEY, lambda made: made.key("encrypted"), "the private key is encrypted"),
     ("key cut", KEY, lambda made: made.key("leaf")[:-60], "the private key cannot be decoded ("),
     ("key too small", KEY, lambda made: made.key("small"), "the RSA key has 1024 bits; 2048 or more are needed"),
+    ("curve that TLS does not use", CERT, lambda made: made.pem("curve"),
+     "certificate 1 (CN=curve): the key is on the curve secp256k1"),
+    ("signature by SHA-1", CERT, lambda made: made.pem("sha1") + made.pem("ca"),
+     "certificate 1 (CN=leaf): its signature by SHA1 is too weak for TLS"),
+    ("certificate with blanks before", CERT, lambda made: "  " + made.pem("leaf").replace("\n", "\n  "),
+     "has PEM that begins within a line (is it indented?)"),
     ("map that is no JSON", MAP, lambda made: "{", "line 1 column 1"),
     ("map without domains", MAP, lambda made: "{}", "trust_domains: is not an object"),
     ("map of another use", MAP, lambda made: der_map(made, use="jwt-svid"), 'use: is not "x509-svid"'),
@@ -93,7 +103,7 @@ def test_check_accepts_good_files(tmp_path, made):
 
 @pytest.mark.parametrize("field, plant, why", [row[1:] for row in PLANTED], ids=[row[0] for row in PLANTED])
 def test_check_names_the_provider_the_file_and_what_is_wrong(tmp_path, made, field, plant, why):
-    """TLS-105 to TLS-108."""
+    """TLS-105 to TLS-108, TLS-252, TLS-253, TLS-256."""
     path = tmp_path / "planted"
     if plant:
         text = plant(made)
@@ -154,7 +164,7 @@ def own(bed):
 
 
 def test_certificates_change_without_a_restart_and_a_bad_one_changes_nothing(make_world, made, tmp_path):
-    """TLS-109, TLS-111."""
+    """TLS-109, TLS-111, TLS-252."""
     mount = tmp_path / "mount"
     mount.mkdir()
     put_links(mount, "..1", made, "leaf")
@@ -189,4 +199,9 @@ def test_certificates_change_without_a_restart_and_a_bad_one_changes_nothing(mak
     assert 'shunt_certificate_failing{provider="default"} 0' in text
     assert 'shunt_certificate_version{provider="default"} 2' in text
     assert 'shunt_certificate_readings_total{provider="default",result="failed"} 1' in text
+
+    put_links(mount, "..3", made, "curve")
+    wait_until(lambda: "on the curve secp256k1" in own(bed)[1]["error"], 5, "the error of the curve")
+    assert own(bed)[0] == ["CN=other"]
+    assert 'shunt_certificate_failing{provider="default"} 1' in bed.shuntctl("show", "metrics")
     assert "CN=other" in bed.shuntctl("show", "certs")
