@@ -9,7 +9,6 @@
 #include "ctrl/stats/show.h"
 #include "ctrl/stats_start.h"
 #include "ctrl/status_start.h"
-#include "lb/base/log.h"
 #include "lb/base/twheel.h"
 
 #include <errno.h>
@@ -97,15 +96,13 @@ int reach_start(
 	return rc;
 }
 
-void reach_share(struct reach *r, bool opens)
+int reach_share(struct reach *r, bool opens, struct lb_err *err)
 {
-	struct lb_err err = {""};
 	int fds[LISTEN_PORTS_MAX];
 	uint32_t n = opens ? reach_listeners(r, fds) : 0;
 	for (uint32_t i = 0; i < n; i++)
 		listen_port_let(fds[i], true);
-	if (stats_share_names(r->stats, r->conf.config->stats, r->conf.generation, &err) != 0)
-		log_warn("stats socket", "error=%s", log_quote(err.text));
+	return stats_share_names(r->stats, r->conf.config->stats, r->conf.generation, err);
 }
 
 uint32_t reach_listeners(const struct reach *r, int ret[LISTEN_PORTS_MAX])

@@ -56,8 +56,8 @@ struct reach { // zero = closed
 [[nodiscard]] int reach_start(
 	struct reach *, const struct reach_conf *, bool is_in_front, struct lb_err *reterr);
 // Somebody comes who may take the names: we get others beside them. opens: it does not know of
-// ports that are passed on, and opens them beside us.
-void reach_share(struct reach *, bool opens);
+// ports that are passed on, and opens them beside us. Returns likewise: nobody is to come.
+[[nodiscard]] int reach_share(struct reach *, bool opens, struct lb_err *reterr);
 // The sockets of our ports, borrowed; returns how many.
 uint32_t reach_listeners(const struct reach *, int ret[LISTEN_PORTS_MAX]);
 void reach_inherit(struct reach *, int listener); // one of those; borrows it

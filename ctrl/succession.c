@@ -103,11 +103,11 @@ static void open_what_lacks(struct succession *s)
 			"names and ports are ours again", "generation=%u", s->conf.seat.generation);
 }
 
-static void share_reach(void *ctx, bool opens)
+static int share_reach(void *ctx, bool opens, struct lb_err *err)
 {
 	struct succession *s = ctx;
 	s->lacks = false;
-	reach_share(s->conf.reach, opens);
+	return reach_share(s->conf.reach, opens, err);
 }
 
 _Static_assert((int)TAKEOVER_MAX_LISTENERS == LISTEN_PORTS_MAX, "a takeover passes all ports");

@@ -42,12 +42,13 @@ int socket_file_share(const struct socket_file *f, const char *path, const char 
 	return link(path, also) == 0 ? 0 : -errno;
 }
 
-// Of two names of one file rename() does nothing.
 int socket_file_move(const struct socket_file *f, const char *path, const char *to)
 {
 	if (!is_at(f, path))
 		return -ENOENT;
-	if (is_at(f, to)) {
+	if (strcmp(path, to) == 0)
+		return 0;
+	if (is_at(f, to)) { // of two names of one file rename() does nothing
 		unlink(path);
 		return 0;
 	}

@@ -2,7 +2,6 @@
 #include "ctrl/takeover/door.h"
 
 #include "ctrl/takeover/peer.h"
-#include "lb/base/log.h"
 
 #include <event2/event.h>
 
@@ -18,10 +17,11 @@ static const char *name_of(const struct takeover_door *d)
 }
 
 int takeover_door_open(struct takeover_door *d, const char *path, uint32_t generation,
-	bool is_aside, struct event_base *base, void (*on_connect)(evutil_socket_t, short, void *),
-	void *ctx, struct lb_err *reterr)
+	bool is_aside, struct event_base *base, takeover_guests_word_fn *on_word, void *ctx,
+	struct lb_err *reterr)
 {
 	*d = (struct takeover_door){.path = path, .is_aside = is_aside};
+	takeover_guests_init(&d->guests, base, on_word, ctx);
 	int len = snprintf(d->aside, sizeof(d->aside), "%s.%" PRIu32, path, generation);
 	if ((size_t)len >= sizeof(d->aside))
 		return lb_err_set(reterr, "%s: is too long", path);
@@ -30,20 +30,21 @@ int takeover_door_open(struct takeover_door *d, const char *path, uint32_t gener
 		return -EINVAL;
 	d->is_open = true;
 	socket_file_note(&d->file, name_of(d));
-	d->event = event_new(base, d->fd, EV_READ | EV_PERSIST, on_connect, ctx);
+	d->event = event_new(
+		base, d->fd, EV_READ | EV_PERSIST, takeover_guests_on_connect, &d->guests);
 	if (d->event && event_add(d->event, NULL) == 0)
 		return 0;
 	takeover_door_close(d);
 	return lb_err_set(reterr, "out of memory");
 }
 
-void takeover_door_share(struct takeover_door *d)
+int takeover_door_share(struct takeover_door *d, struct lb_err *reterr)
 {
 	int rc = d->is_open ? socket_file_share(&d->file, d->path, d->aside) : 0;
 	if (rc)
-		log_warn("takeover socket", "path=%s error=%s", log_quote(d->aside),
-			log_quote(strerror(-rc)));
-	d->is_aside = d->is_open && !rc;
+		return lb_err_set(reterr, "takeover_socket: %s: %s", d->aside, strerror(-rc));
+	d->is_aside = d->is_open;
+	return 0;
 }
 
 int takeover_door_take(struct takeover_door *d, struct lb_err *reterr)
@@ -66,5 +67,6 @@ void takeover_door_close(struct takeover_door *d)
 	close(d->fd);
 	socket_file_remove(&d->file, d->aside);
 	socket_file_remove(&d->file, d->path);
-	*d = (struct takeover_door){.path = NULL};
+	takeover_guests_close(&d->guests);
+	d->is_open = d->is_aside = false;
 }

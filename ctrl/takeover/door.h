@@ -6,9 +6,8 @@
 #pragma once
 
 #include "ctrl/base/socket_file.h"
+#include "ctrl/takeover/guests.h"
 #include "lb/base/err.h"
-
-#include <event2/util.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,15 +24,17 @@ struct takeover_door { // zero = closed
 	int fd;
 	struct event *event; // owned
 	struct socket_file file;
+	struct takeover_guests guests;
 };
 
-// Listens, by its name or aside. on_connect is called with the listening descriptor. Returns 0, or
-// -EINVAL with reterr.
+// Listens, by its name or aside, and lets guests in. Returns 0, or -EINVAL with reterr.
 [[nodiscard]] int takeover_door_open(struct takeover_door *, const char *path, uint32_t generation,
-	bool is_aside, struct event_base *, void (*on_connect)(evutil_socket_t, short, void *),
-	void *ctx, struct lb_err *reterr);
-// Somebody may take the name: we are aside, and the name leads to us until then.
-void takeover_door_share(struct takeover_door *);
+	bool is_aside, struct event_base *, takeover_guests_word_fn *, void *ctx,
+	struct lb_err *reterr);
+// Somebody may take the name: we are aside, and the name leads to us until then. Returns 0, or
+// -EINVAL with reterr: nothing has changed.
+[[nodiscard]] int takeover_door_share(struct takeover_door *, struct lb_err *reterr);
 // Takes the name. Returns 0, or -EINVAL with reterr.
 [[nodiscard]] int takeover_door_take(struct takeover_door *, struct lb_err *reterr);
-void takeover_door_close(struct takeover_door *); // a closed one is fine
+// What guests have been told is still known. A closed one is fine.
+void takeover_door_close(struct takeover_door *);

@@ -35,15 +35,16 @@ static bool address_of(const char *path, struct sockaddr_un *ret)
 	return len < sizeof(ret->sun_path);
 }
 
-static bool is_trusted(int fd)
+static bool is_trusted(int fd, uid_t *ret_uid)
 {
-	struct ucred peer;
+	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t len = sizeof(peer);
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
-	       (peer.uid == 0 || peer.uid == geteuid());
+	int rc = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+	*ret_uid = peer.uid;
+	return rc == 0 && (peer.uid == 0 || peer.uid == geteuid());
 }
 
-pid_t takeover_peer_pid(int fd)
+static pid_t pid_of(int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
@@ -65,6 +66,7 @@ int takeover_peer_connect(const char *path, unsigned timeout_s, struct lb_err *r
 {
 	const struct timeval most = {.tv_sec = timeout_s};
 	struct sockaddr_un addr;
+	uid_t uid;
 	if (!address_of(path, &addr))
 		return lb_err_set(reterr, "%s: is too long", path);
 	int fd =
@@ -73,7 +75,7 @@ int takeover_peer_connect(const char *path, unsigned timeout_s, struct lb_err *r
 		return lb_err_set(reterr, "socket: %s", strerror(errno));
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) == 0 &&
 		connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0) {
-		if (is_trusted(fd))
+		if (is_trusted(fd, &uid))
 			return raise_fd(fd);
 		close(fd);
 		return lb_err_set(reterr, "%s: is another user's", path);
@@ -96,7 +98,10 @@ int takeover_peer_listen(const char *path, struct lb_err *reterr)
 	}
 	if (other != -ENOENT)
 		return other;
-	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+	bool is_there = lstat(path, &st) == 0;
+	if (is_there && !S_ISSOCK(st.st_mode))
+		return lb_err_set(reterr, "%s: exists and is not a socket", path);
+	if (is_there)
 		unlink(path); // an error shows as bind's
 	(void)address_of(path, &addr);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -113,12 +118,12 @@ int takeover_peer_listen(const char *path, struct lb_err *reterr)
 	return lb_err_set(reterr, "%s: %s", path, strerror(err));
 }
 
-int takeover_peer_accept(int listener)
+int takeover_peer_accept(int listener, uid_t *ret_uid)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd < 0 || is_trusted(fd))
+	if (fd < 0 || is_trusted(fd, ret_uid))
 		return fd;
-	close(fd);
+	takeover_peer_turn_away(fd, "another user's process");
 	return -EPERM;
 }
 
@@ -160,6 +165,9 @@ static int hear(int fd, int flags, struct takeover_message *ret, int *ret_given)
 		.msg_control = ret_given ? control.bytes : NULL,
 		.msg_controllen = ret_given ? sizeof(control.bytes) : 0};
 	ssize_t n = recvmsg(fd, &msg, flags | MSG_CMSG_CLOEXEC);
+	// It closed before it had read all that we said; what it said last is behind the error.
+	if (n < 0 && errno == ECONNRESET)
+		n = recvmsg(fd, &msg, flags | MSG_CMSG_CLOEXEC);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -EAGAIN;
 	struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&msg);
@@ -208,13 +216,19 @@ struct takeover_peer *takeover_peer_new(
 		close(fd);
 		return NULL;
 	}
-	*p = (struct takeover_peer){
-		.fd = fd, .pid = takeover_peer_pid(fd), .events = *events, .ctx = ctx};
+	*p = (struct takeover_peer){.fd = fd, .pid = pid_of(fd), .events = *events, .ctx = ctx};
 	p->event = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, p);
 	if (p->event && event_add(p->event, NULL) == 0)
 		return p;
 	takeover_peer_free(p);
 	return NULL;
+}
+
+void takeover_peer_hand_on(
+	struct takeover_peer *p, const struct takeover_peer_events *events, void *ctx)
+{
+	p->events = *events;
+	p->ctx = ctx;
 }
 
 void takeover_peer_free(struct takeover_peer *p)

@@ -20,9 +20,9 @@ struct takeover_peer;
 // if nobody listens there, or -EINVAL with reterr.
 [[nodiscard]] int takeover_peer_connect(
 	const char *path, unsigned timeout_s, struct lb_err *reterr);
-// The next who connects: a descriptor, or negative = nobody who may.
-[[nodiscard]] int takeover_peer_accept(int listener);
-pid_t takeover_peer_pid(int fd);
+// The next who connects: a descriptor, or negative = nobody who may: -EPERM for another user, who
+// has been told so. *ret_uid: whose it is, unless nobody was there.
+[[nodiscard]] int takeover_peer_accept(int listener, uid_t *ret_uid);
 
 // That it is refused, and closes it.
 void takeover_peer_turn_away(int fd, const char *why);
@@ -44,6 +44,8 @@ struct takeover_peer_events {
 // Takes the descriptor, on failure too. NULL = out of memory.
 struct takeover_peer *takeover_peer_new(
 	struct event_base *, int fd, const struct takeover_peer_events *, void *ctx);
+// From now on events are told to somebody else; also within one of them.
+void takeover_peer_hand_on(struct takeover_peer *, const struct takeover_peer_events *, void *ctx);
 void takeover_peer_free(struct takeover_peer *); // NULL is fine
 // To the other end. That it is gone is told by on_end().
 void takeover_peer_tell(struct takeover_peer *, const struct takeover_message *);

@@ -16,8 +16,7 @@ enum stage {
 	STAGE_OPENED, // ports are ours, too; the workers of the older one step back
 	STAGE_STEPPING, // our workers step forward
 	STAGE_FRONT, // we serve
-	STAGE_GREETING, // somebody has connected
-	STAGE_SHARING, // our workers learn that others will be at the ports
+	STAGE_SHARING, // somebody has come; our workers learn that others will be at the ports
 	STAGE_SHARED, // the newer one gets ready
 	STAGE_CLOSING, // our workers let go of devices that are to be its alone
 	STAGE_GIVEN, // the newer one opens ports

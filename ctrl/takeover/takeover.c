@@ -21,8 +21,8 @@ struct takeover {
 	uint64_t now_ns, deadline_ns; // of the stage; 0 = none
 	struct takeover_peer *older, *newer; // owned; NULL = none
 	struct takeover_door door;
-	bool newer_passes; // listeners: it knows what they are
-	uint32_t newer_workers; // 0 = it can have no devices
+	bool has_shared; // names, with the newer one
+	struct takeover_message hello; // of the newer one
 	bool has_relay; // to the older one
 	uint64_t asked_ns; // when we asked for the place
 	uint64_t opened_ns; // when we had ports, and workers began to change places
@@ -189,14 +189,6 @@ static void take_names(struct takeover *t)
 		log_error("takeover", "error=%s", log_quote(err.text));
 }
 
-static void refuse(struct takeover *t, int fd, const char *why)
-{
-	t->info.n_refused++;
-	log_warn(
-		"takeover refused", "pid=%d reason=%s", (int)takeover_peer_pid(fd), log_quote(why));
-	takeover_peer_turn_away(fd, why);
-}
-
 // All is as if it had not come.
 static void go_on_without_newer(struct takeover *t, const char *why)
 {
@@ -206,17 +198,17 @@ static void go_on_without_newer(struct takeover *t, const char *why)
 		log_quote(why));
 	takeover_peer_free(t->newer);
 	t->newer = NULL;
-	t->info.n_failed += t->stage > STAGE_GREETING; // or nobody knows what it was
+	t->info.n_failed++;
 	t->info.newer_version[0] = 0;
-	bool was_given = t->stage >= STAGE_GIVEN;
+	bool was_given = t->stage >= STAGE_GIVEN, has_shared = t->has_shared;
+	t->has_shared = false;
 	drop_devices(t, true);
 	enter(t, STAGE_FRONT, 0);
 	settle(t);
-	if (!was_given)
-		return;
-	if (t->conf.ops->open(t->conf.ctx, &err) != 0)
+	if (was_given && t->conf.ops->open(t->conf.ctx, &err) != 0)
 		log_error("takeover", "error=%s", log_quote(err.text));
-	take_names(t);
+	if (has_shared)
+		take_names(t);
 }
 
 static void give_listeners(struct takeover *t)
@@ -235,9 +227,7 @@ static void give(struct takeover *t)
 		go_on_without_newer(t, why);
 		return;
 	}
-	t->conf.ops->share(t->conf.ctx, !t->newer_passes);
-	takeover_door_share(&t->door);
-	if (t->newer_passes)
+	if (t->hello.passes_listeners)
 		give_listeners(t);
 	int fd = t->conf.ops->bequeath(t->conf.ctx);
 	bool opens = takeover_devices_are_lent(&t->conf.devices);
@@ -257,8 +247,22 @@ static bool may_leave(struct takeover *t)
 	return false;
 }
 
+// Before anything else changes. In a folder without room for a name, say, nobody could have ours.
+static bool share_names(struct takeover *t)
+{
+	struct lb_err err = {""};
+	t->has_shared = true;
+	if (t->conf.ops->share(t->conf.ctx, !t->hello.passes_listeners, &err) == 0 &&
+		takeover_door_share(&t->door, &err) == 0)
+		return true;
+	go_on_without_newer(t, err.text);
+	return false;
+}
+
 static void begin_to_give(struct takeover *t)
 {
+	if (!share_names(t))
+		return;
 	if (!takeover_devices_are_lent(&t->conf.devices) || t->conf.ops->busy(t->conf.ctx)) {
 		give(t);
 	} else if (may_leave(t)) {
@@ -276,15 +280,7 @@ static void go_on_closing(struct takeover *t)
 static void on_newer_message(void *ctx, const struct takeover_message *m, int fd)
 {
 	struct takeover *t = ctx;
-	if (m->kind == TAKEOVER_HELLO && t->stage == STAGE_GREETING) {
-		snprintf(t->info.newer_version, sizeof(t->info.newer_version), "%.*s",
-			TAKEOVER_VERSION - 1, m->text);
-		log_info("newer process", "pid=%d version=%s", (int)takeover_peer_pid_of(t->newer),
-			log_quote(m->text));
-		t->newer_passes = m->passes_listeners;
-		t->newer_workers = m->n_workers;
-		enter(t, STAGE_SHARING, ANSWER_NS);
-	} else if (m->kind == TAKEOVER_TAKE && t->stage == STAGE_SHARED) {
+	if (m->kind == TAKEOVER_TAKE && t->stage == STAGE_SHARED) {
 		begin_to_give(t);
 	} else if (m->kind == TAKEOVER_OPENED && t->stage == STAGE_GIVEN) {
 		enter(t, STAGE_GIVING, BEGIN_NS);
@@ -334,23 +330,25 @@ static const char *why_nobody(const struct takeover *t)
 	return t->conf.ops->busy(t->conf.ctx);
 }
 
-static void on_connect(evutil_socket_t listener, short what, void *arg)
+static void on_first_word(void *ctx, struct takeover_peer *p, const struct takeover_message *m)
 {
-	struct takeover *t = arg;
-	int fd = takeover_peer_accept(listener);
-	if (fd == -EPERM)
-		t->info.n_refused++;
-	if (fd < 0)
-		return;
-	const char *why = why_nobody(t);
+	struct takeover *t = ctx;
+	int pid = (int)takeover_peer_pid_of(p);
+	const char *why = m->kind == TAKEOVER_HELLO ? why_nobody(t) : "it did not begin with hello";
 	if (why) {
-		refuse(t, fd, why);
+		t->info.n_refused++;
+		log_warn("takeover refused", "pid=%d reason=%s", pid, log_quote(why));
+		takeover_peer_refuse(p, why);
+		takeover_peer_free(p);
 		return;
 	}
-	t->newer = takeover_peer_new(t->conf.base, fd, &newer_events, t);
-	if (!t->newer)
-		return;
-	enter(t, STAGE_GREETING, ANSWER_NS);
+	t->newer = p;
+	takeover_peer_hand_on(p, &newer_events, t);
+	snprintf(t->info.newer_version, sizeof(t->info.newer_version), "%.*s", TAKEOVER_VERSION - 1,
+		m->text);
+	log_info("newer process", "pid=%d version=%s", pid, log_quote(m->text));
+	t->hello = *m;
+	enter(t, STAGE_SHARING, ANSWER_NS);
 	settle(t);
 }
 
@@ -364,7 +362,7 @@ static void welcome(struct takeover *t)
 	int fd = -1;
 	snprintf(m.text, sizeof(m.text), "%s", t->conf.version);
 	takeover_devices_cables(&t->conf.devices, &m.cables);
-	if (takeover_devices_lend(&t->conf.devices, t->newer_workers, &fd, &err) != 0) {
+	if (takeover_devices_lend(&t->conf.devices, t->hello.n_workers, &fd, &err) != 0) {
 		go_on_without_newer(t, err.text);
 		return;
 	}
@@ -409,7 +407,7 @@ static void free_place(struct takeover *t)
 
 static void on_deadline(struct takeover *t)
 {
-	if (t->stage >= STAGE_GREETING)
+	if (t->stage >= STAGE_SHARING)
 		go_on_without_newer(t, "it took too long");
 	else if (t->stage == STAGE_ASKING && !t->older)
 		open_ports(t);
@@ -420,6 +418,7 @@ static void on_deadline(struct takeover *t)
 void takeover_tick(struct takeover *t, uint64_t now_ns, bool could_serve)
 {
 	t->now_ns = now_ns;
+	takeover_guests_tick(&t->door.guests, now_ns);
 	takeover_devices_tidy(&t->conf.devices);
 	tell_cables(t);
 	if (t->deadline_ns && now_ns >= t->deadline_ns)
@@ -461,7 +460,7 @@ struct takeover *takeover_new(const struct takeover_conf *conf, struct lb_err *r
 	if (fd >= 0 && !t->older)
 		lb_err_set(reterr, "out of memory");
 	else if (takeover_door_open(&t->door, conf->path, conf->seat.generation, fd >= 0,
-			 conf->base, on_connect, t, reterr) == 0)
+			 conf->base, on_first_word, t, reterr) == 0)
 		return t;
 	else
 		lb_err_within(reterr, "takeover_socket");
@@ -494,6 +493,7 @@ bool takeover_must_stay(const struct takeover *t)
 void takeover_info(const struct takeover *t, struct takeover_info *ret)
 {
 	*ret = t->info;
+	ret->n_refused += t->door.guests.n_turned_away;
 	ret->role = stage_role(t->stage);
 	ret->older = t->older ? takeover_peer_pid_of(t->older) : 0;
 	ret->newer = t->newer ? takeover_peer_pid_of(t->newer) : 0;

@@ -45,8 +45,9 @@ struct takeover_ops {
 	void (*set_company)(void *ctx, enum lb_company); // of the workers, soon
 	bool (*has_company)(void *ctx, enum lb_company); // all of them by now
 	// The newer one is about to take names and ports of ours: what stays needs other names.
-	// opens: it opens ports beside ours, as it knows of none that are passed on.
-	void (*share)(void *ctx, bool opens);
+	// opens: it opens ports beside ours, as it knows of none that are passed on. Returns 0, or
+	// negative with reterr: it is not to have the place. take() makes up for it.
+	int (*share)(void *ctx, bool opens, struct lb_err *reterr);
 	// Sockets of our ports, for the newer one: borrowed. Returns how many. Each is inherited
 	// by inherit_listener(), before open(), which borrows it.
 	uint32_t (*listeners)(void *ctx, int ret[TAKEOVER_MAX_LISTENERS]);

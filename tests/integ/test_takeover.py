@@ -282,6 +282,43 @@ def test_one_that_is_not_af_packet_is_refused_before_anybody_hears_of_it(takeove
     serving = bed.daemon
     bed.device = "tap"
     bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-tap")
+def what_it_says(bed, name, *words):
+    """A process that ends at once, and why."""
+    serving = bed.daemon
+    process = bed.start_daemon(wait=False, words=words, name=name)
+    bed.daemon = serving
+    assert process.wait(WAIT_S) == 1
+    return process.output()
+
+
+def test_fl_170_one_that_is_refused_says_why_and_is_counted_once(takeover_world):
+    bed = takeover_world.bed
+    bed.shuntctl("drain", "frontend", "web")
+    for n in range(1, 4):
+        said = what_it_says(bed, f"shuntd-refused-{n}", "--takeover")
+        assert "the process that serves refuses: frontends are drained: undrain first" in said, said
+        assert info(bed)["takeovers_refused"] == n
+    bed.shuntctl("undrain", "frontend", "web")
+    older = follow(bed, 2)
+    assert older.wait(WAIT_S) == 0
+
+
+def test_fl_172_without_room_for_a_second_name_nobody_takes_the_first(takeover_world, lab):
+    """A file is in the way here, which a folder without room is as well."""
+    bed = takeover_world.bed
+    knocks, in_the_way = Knocks(bed), lab.dir / "stats.sock.1"
+    in_the_way.touch()
+    for n in range(1, 3):
+        said = what_it_says(bed, f"shuntd-refused-{n}", "--takeover")
+        assert "stats.socket: " in said and "stats.sock.1: File exists" in said, said
+        told = info(bed)
+        assert told["pid"] == bed.daemon.pid and told["takeovers_failed"] == n
+    in_the_way.unlink()
+    older = follow(bed, 2)
+    assert knocks.finish()
+    assert older.wait(WAIT_S) == 0
+
+
     assert bed.daemon.wait(WAIT_S) == 1
     assert "ports[0].device" in bed.daemon.output() and "taken over" in bed.daemon.output()
     bed.device, bed.daemon = "af_packet", serving

@@ -98,6 +98,20 @@ static void a_name_that_was_shared_is_taken_back(void **state)
 	expect_nothing(w.aside);
 }
 
+// FL-172: without a second name nothing has gone from the first one.
+static void a_name_that_was_not_shared_stays(void **state)
+{
+	struct socket_file old = listen_at(w.name);
+	FILE *file = fopen(w.aside, "we"); // where no other name can be
+	assert_non_null(file);
+	fclose(file);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(socket_file_share(&old, w.name, w.aside), -EEXIST);
+		assert_int_equal(socket_file_move(&old, w.name, w.name), 0);
+		expect_leads(w.name, &old);
+	}
+}
+
 static void what_is_another_ones_is_neither_shared_nor_moved(void **state)
 {
 	struct socket_file old = listen_at(w.name), none = {0};
@@ -119,6 +133,6 @@ static void the_socket_of_a_process_that_died_gives_way(void **state)
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 RUN_SUITE("base/socket_file", CASE(a_name_goes_from_one_socket_to_the_other_at_once),
-	CASE(a_name_that_was_shared_is_taken_back),
+	CASE(a_name_that_was_shared_is_taken_back), CASE(a_name_that_was_not_shared_stays),
 	CASE(what_is_another_ones_is_neither_shared_nor_moved),
 	CASE(the_socket_of_a_process_that_died_gives_way))

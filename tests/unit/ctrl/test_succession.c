@@ -244,9 +244,10 @@ static void ports_that_one_who_hangs_has_are_opened_once_it_is_gone(void **state
 static void nobody_takes_over_while_frontends_are_drained(void **state)
 {
 	struct lb_err err = {""};
-	struct takeover_message m;
+	struct takeover_message m = {.kind = TAKEOVER_HELLO};
 	assert_int_equal(drains_begin(w.drains, DRAINS_ALL, &err), 1);
 	int fd = dial();
+	assert_int_equal(takeover_peer_say(fd, &m), 0);
 	tick(NS_PER_SECOND / 2);
 	assert_int_equal(takeover_peer_hear(fd, 1, &m), 0);
 	assert_int_equal(m.kind, TAKEOVER_REFUSED);

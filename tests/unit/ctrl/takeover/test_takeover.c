@@ -2,6 +2,7 @@
 // Processes that follow one another, in one process: each is a takeover with a fake of all that is
 // done to it. Workers obey at once, unless they are slow. The joining end, which waits, is played
 // by hand where it would wait for the other.
+#include "ctrl/takeover/guests.h"
 #include "ctrl/takeover/peer.h"
 #include "ctrl/takeover/takeover.h"
 #include "lb/base/time.h"
@@ -18,7 +19,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define SOON_NS (2 * NS_PER_MS)
@@ -30,6 +30,7 @@ struct node {
 	struct takeover *takeover;
 	enum lb_company company;
 	bool is_open, is_leaving, may_go, is_slow, could_serve, is_busy, shares, is_joined;
+	bool cannot_share;
 	int ports[2]; // that it passes on; 0 = none. Files stand for them
 	uint32_t n_ports;
 	uint32_t n_lore; // what it knows
@@ -62,10 +63,12 @@ static bool has_company(void *ctx, enum lb_company company)
 	return !n->is_slow && n->company == company;
 }
 
-static void share(void *ctx, bool opens)
+static int share(void *ctx, bool opens, struct lb_err *err)
 {
-	((struct node *)ctx)->shares = true;
-	((struct node *)ctx)->is_joined = opens;
+	struct node *n = ctx;
+	n->shares = true;
+	n->is_joined = opens;
+	return n->cannot_share ? lb_err_set(err, "no room") : 0;
 }
 
 static uint32_t listeners(void *ctx, int ret[TAKEOVER_MAX_LISTENERS])
@@ -228,6 +231,18 @@ static struct node *join(int i)
 	return node_new(i, &seat);
 }
 
+// The older one has seen it before it says its first word. It hears why nevertheless (FL-170).
+static void expect_refusal(const char *why)
+{
+	int fd = dial();
+	pass(10 * NS_PER_MS);
+	say(fd, TAKEOVER_HELLO);
+	struct takeover_message m = hear(fd);
+	assert_int_equal(m.kind, TAKEOVER_REFUSED);
+	assert_string_equal(m.text, why);
+	close(fd);
+}
+
 static struct takeover_info info_of(const struct node *n)
 {
 	struct takeover_info i;
@@ -305,10 +320,7 @@ static void fl_10_three_may_be_behind_and_a_fourth_has_to_wait(void **state)
 		expect_serves(nodes[i], LB_FRONT);
 		assert_int_equal(info_of(nodes[i]).n_behind, i);
 	}
-	int fd = dial();
-	pass(20 * NS_PER_MS);
-	assert_int_equal(hear(fd).kind, TAKEOVER_REFUSED);
-	close(fd);
+	expect_refusal("too many processes are behind this one already");
 	assert_int_equal(info_of(nodes[3]).n_refused, 1);
 	end(nodes[0]);
 	pass(20 * NS_PER_MS);
@@ -362,7 +374,7 @@ static void wherever_the_newer_one_ends_the_older_one_serves_on(void **state)
 			say(fd, said[i]);
 			(void)hear(fd);
 		}
-		assert_int_equal(old->company, n == 3 ? LB_BEHIND : LB_FRONT);
+		assert_int_equal(old->company, n == 0 ? LB_ALONE : n < 3 ? LB_FRONT : LB_BEHIND);
 		assert_int_equal(old->shares, n >= 2);
 		close(fd);
 		pass(10 * NS_PER_MS);
@@ -528,65 +540,6 @@ static void fl_71_a_newer_one_of_an_earlier_version_is_told_of_no_listener(void 
 	close(old->ports[0]);
 }
 
-// FL-71
-static void fl_71_whether_an_older_one_passes_listeners_is_in_its_welcome(void **state)
-{
-	struct lb_err err = {""};
-	for (uint32_t passes = 0; passes < 2; passes++) {
-		int listener = takeover_peer_listen(w.path, &err);
-		pid_t child = fork();
-		if (child == 0) {
-			struct takeover_message m = {TAKEOVER_WELCOME, 2, 1, passes, "0.9"}, hello;
-			int fd;
-			while ((fd = takeover_peer_accept(listener)) < 0)
-				usleep(1000);
-			while (takeover_peer_hear(fd, 1, &hello) == -EAGAIN)
-				usleep(1000);
-			_exit(hello.passes_listeners == 1 && takeover_peer_say(fd, &m) == 0 ? 0
-											    : 1);
-		}
-		struct takeover_seat seat;
-		int status;
-		assert_int_equal(takeover_join(w.path, "2.0", 1, &seat, &err), 0);
-		assert_int_equal(seat.passes_listeners, passes);
-		assert_int_equal(waitpid(child, &status, 0), child);
-		assert_int_equal(status, 0);
-		close(seat.fd);
-		close(listener);
-		unlink(w.path);
-	}
-}
-
-// One that connects to a process while that is followed is heard by the newer one.
-static void one_that_hears_nothing_asks_again(void **state)
-{
-	struct lb_err err = {""};
-	struct takeover_seat seat;
-	int listener = takeover_peer_listen(w.path, &err);
-	pid_t child = fork();
-	if (child == 0) {
-		int rc = takeover_join(w.path, "2.0", 1, &seat, &err);
-		_exit(rc == 0 && seat.generation == 7 ? 0 : 1);
-	}
-	struct takeover_message m = {.kind = TAKEOVER_WELCOME, .generation = 7, .n_behind = 1};
-	struct takeover_message hello = {.kind = TAKEOVER_UNKNOWN};
-	for (int i = 0, fd; i < 2; i++) {
-		while ((fd = takeover_peer_accept(listener)) < 0)
-			usleep(1000);
-		while (takeover_peer_hear(fd, 1, &hello) == -EAGAIN)
-			usleep(1000);
-		assert_int_equal(hello.kind, TAKEOVER_HELLO);
-		if (i == 1)
-			assert_int_equal(takeover_peer_say(fd, &m), 0);
-		close(fd);
-	}
-	int status;
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-	close(listener);
-	unlink(w.path);
-}
-
 static void fl_09_a_newer_one_that_speaks_nonsense_is_out(void **state)
 {
 	static const enum takeover_kind wrong[] = {
@@ -652,10 +605,7 @@ static void once_it_serves_a_refusal_alone_ends_it(void **state)
 static void fl_10_only_one_takes_over_at_a_time(void **state)
 {
 	struct node *old = first(), *new = join(1);
-	int fd = dial();
-	pass(10 * NS_PER_MS);
-	assert_int_equal(hear(fd).kind, TAKEOVER_REFUSED);
-	close(fd);
+	expect_refusal("another process is taking over");
 	expect_serves(old, LB_FRONT);
 	new->could_serve = true;
 	pass(20 * NS_PER_MS);
@@ -666,12 +616,8 @@ static void fl_10_one_that_is_busy_is_not_taken_over(void **state)
 {
 	struct node *old = first();
 	old->is_busy = true;
-	int fd = dial();
-	pass(10 * NS_PER_MS);
-	struct takeover_message m = hear(fd);
-	assert_int_equal(m.kind, TAKEOVER_REFUSED);
-	assert_string_equal(m.text, "not now");
-	close(fd);
+	expect_refusal("not now");
+	assert_int_equal(info_of(old).n_refused, 1);
 	expect_serves(old, LB_ALONE);
 	old->is_busy = false;
 	struct node *new = join(1);
@@ -679,6 +625,59 @@ static void fl_10_one_that_is_busy_is_not_taken_over(void **state)
 	pass(20 * NS_PER_MS);
 	assert_string_equal(new->given_up, "not now");
 	expect_serves(old, LB_ALONE);
+}
+
+static void fl_171_who_says_nothing_changes_nothing(void **state)
+{
+	int fds[TAKEOVER_MAX_GUESTS];
+	struct node *old = first();
+	for (int i = 0; i < TAKEOVER_MAX_GUESTS - 1; i++)
+		fds[i] = dial();
+	pass(10 * NS_PER_MS);
+	expect_serves(old, LB_ALONE);
+	struct node *new = join(1); // nor does it keep another one out
+	fds[TAKEOVER_MAX_GUESTS - 1] = dial();
+	pass(10 * NS_PER_MS);
+	int fd = dial();
+	pass(10 * NS_PER_MS);
+	assert_string_equal(hear(fd).text, "too many ask at a time");
+	close(fd);
+	pass(6 * NS_PER_SECOND);
+	for (int i = 0; i < TAKEOVER_MAX_GUESTS; i++) {
+		assert_string_equal(hear(fds[i]).text, "it said nothing");
+		close(fds[i]);
+	}
+	assert_int_equal(info_of(old).n_refused, 1); // the one that had no place
+	new->could_serve = true;
+	pass(20 * NS_PER_MS);
+	expect_serves(new, LB_FRONT);
+}
+
+static void fl_172_without_room_for_other_names_nobody_takes_them(void **state)
+{
+	struct node *old = first();
+	char aside[80];
+	snprintf(aside, sizeof(aside), "%s.1", w.path);
+	for (int i = 0; i < 2; i++) {
+		struct node *new = join(1);
+		old->cannot_share = i == 0;
+		if (i == 1) // not a socket, so it stays
+			close(open(aside, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+		new->could_serve = true;
+		pass(20 * NS_PER_MS);
+		assert_non_null(strstr(new->given_up, i ? "sock.1: File exists" : "no room"));
+		end(new);
+		pass(20 * NS_PER_MS);
+		expect_serves(old, LB_ALONE);
+		expect_leads_to(old);
+		assert_int_equal(info_of(old).n_failed, i + 1);
+	}
+	unlink(aside);
+	struct node *new = join(1);
+	new->could_serve = true;
+	pass(20 * NS_PER_MS);
+	expect_serves(new, LB_FRONT);
+	expect_leads_to(new);
 }
 
 static void one_whose_older_one_dies_takes_the_place_once_it_could_serve(void **state)
@@ -742,7 +741,9 @@ static void fl_01_another_user_is_not_talked_to(void **state)
 	int fd = dial();
 	assert_int_equal(seteuid(0), 0);
 	pass(10 * NS_PER_MS);
-	assert_true(takeover_peer_hear(fd, 1, &m) < 0);
+	assert_int_equal(takeover_peer_hear(fd, 1, &m), 0);
+	assert_int_equal(m.kind, TAKEOVER_REFUSED);
+	assert_string_equal(m.text, "another user's process");
 	close(fd);
 	assert_int_equal(info_of(old).n_refused, 1);
 	expect_serves(old, LB_ALONE);
@@ -757,14 +758,14 @@ RUN_SUITE("takeover/takeover", T(fl_02_until_it_could_serve_nothing_changes_but_
 	T(one_that_does_not_begin_in_time_is_told_that_it_is_too_late),
 	T(one_that_wakes_too_late_takes_nothing),
 	T(fl_12_the_socket_leads_to_one_that_serves_at_every_moment),
-	T(one_that_hears_nothing_asks_again),
 	T(fl_70_listeners_are_passed_on_from_process_to_process),
 	T(fl_71_a_newer_one_of_an_earlier_version_is_told_of_no_listener),
-	T(fl_71_whether_an_older_one_passes_listeners_is_in_its_welcome),
 	T(fl_17_what_the_older_one_knows_comes_with_the_place),
 	T(fl_09_a_newer_one_that_speaks_nonsense_is_out), T(fl_10_only_one_takes_over_at_a_time),
 	T(what_the_older_one_says_and_is_not_known_changes_nothing),
 	T(once_it_serves_a_refusal_alone_ends_it), T(fl_10_one_that_is_busy_is_not_taken_over),
+	T(fl_171_who_says_nothing_changes_nothing),
+	T(fl_172_without_room_for_other_names_nobody_takes_them),
 	T(one_whose_older_one_dies_takes_the_place_once_it_could_serve),
 	T(one_that_hangs_is_not_waited_for), T(fl_01_without_one_that_serves_the_first_begins),
 	T(fl_01_another_user_is_not_talked_to))
