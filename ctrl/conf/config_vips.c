@@ -15,6 +15,21 @@ static bool has_family(const struct config *c, bool v4)
 	return false;
 }
 
+// Who has an address of a prefix is us (dataplane/net/route.c): so the link's other hosts would be,
+// who are heard no more; and what is for a port's own address alone would be for everybody who may
+// reach a VIP.
+static int check_own(const struct config *c, const struct config_vip *v, struct lb_err *reterr)
+{
+	for (unsigned i = 0; i < c->n_ports; i++) {
+		const struct config_port *p = &c->ports[i];
+		for (unsigned j = 0; j < p->n_addresses; j++)
+			if (ip_in_prefix(&p->address_ips[j], &v->range.ip, v->range.bits))
+				return lb_err_set(reterr, "%s contains ports[%u].addresses[%u]: %s",
+					v->prefix, i, j, p->addresses[j]);
+	}
+	return 0;
+}
+
 // What this host answers for it can't send to.
 static int check_gateways(const struct config *c, const struct config_vip *v, struct lb_err *reterr)
 {
@@ -42,7 +57,7 @@ static int check_vip(const struct config *c, unsigned i, struct lb_err *reterr)
 		if (config_prefixes_overlap(&v->range, &c->vips[k].range))
 			return lb_err_set(reterr, "%s overlaps vips[%u]: %s", v->prefix, k,
 				c->vips[k].prefix);
-	return check_gateways(c, v, reterr);
+	return check_own(c, v, reterr) ? -EINVAL : check_gateways(c, v, reterr);
 }
 
 int config_check_vips(struct config *c, struct lb_err *reterr)
