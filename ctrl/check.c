@@ -22,6 +22,8 @@ int check_print(const struct config *c, const struct xds_bootstrap *bootstrap, c
 		c->tls ? c->tls->ticket_secret : NULL, reterr);
 	if (ret)
 		return ret;
+	if (c->takeover_socket && data_plane_check_shared(c, reterr))
+		return -EINVAL; // with --takeover, which a service has, the start fails
 	char *args = data_plane_print_eal(c, reterr);
 	if (!args)
 		return -EINVAL;
@@ -44,7 +46,8 @@ static void look_at_configuration(const struct config *c, const char *path,
 	struct lb_err err = {.text = ""};
 	char **names = NULL;
 	doctor_report_begin(report, "config");
-	if (data_plane_check_eal(c, &err))
+	if (data_plane_check_eal(c, &err) ||
+		(c->takeover_socket && data_plane_check_shared(c, &err)))
 		tell(report, path, &err);
 	if (bootstrap && (frontends_name_listeners(c, bootstrap, &names, &err) ||
 				 frontends_check_providers(c, bootstrap, &err) ||

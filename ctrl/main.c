@@ -350,7 +350,7 @@ static void follow(void *ctx)
 	tell_of_newer(d); // or nobody hears of that one any more
 	int rc = takeover_spawn_run(&d->spawn);
 	if (rc)
-		log_error("no newer process", "error=%s", log_quote(strerror(-rc)));
+		log_error("no newer process", "error=%s", log_quote(takeover_spawn_why_not(rc)));
 	else
 		log_info("newer process started", "pid=%d", (int)d->spawn.last);
 }

@@ -70,6 +70,11 @@ int takeover_spawn_run(struct takeover_spawn *s)
 	return rc;
 }
 
+const char *takeover_spawn_why_not(int rc)
+{
+	return rc == -EBUSY ? "the one that was started before still runs" : strerror(-rc);
+}
+
 bool takeover_spawn_ended(struct takeover_spawn *s, pid_t *ret_pid, int *ret_status)
 {
 	if (!s->last || waitpid(s->last, ret_status, WNOHANG) != s->last)

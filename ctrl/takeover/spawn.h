@@ -17,8 +17,9 @@ struct takeover_spawn {
 // Before anything changes the cores. Borrows the arguments. Returns 0 or -ENOMEM.
 [[nodiscard]] int takeover_spawn_init(struct takeover_spawn *, int argc, char **argv);
 void takeover_spawn_fini(struct takeover_spawn *);
-// Returns 0 or -errno.
+// Returns 0 or -errno; -EBUSY: the one before runs still.
 int takeover_spawn_run(struct takeover_spawn *);
+const char *takeover_spawn_why_not(int rc); // of what that has returned; borrowed
 // Whether what was started last has ended, of which it tells once; a process that did not come as
 // far as takeover_socket is seen to end here alone. ret_status: as of waitpid(2).
 bool takeover_spawn_ended(struct takeover_spawn *, pid_t *ret_pid, int *ret_status);

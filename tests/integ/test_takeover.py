@@ -243,7 +243,7 @@ def test_a_signal_starts_one_that_becomes_the_services_main_process(make_world, 
     bed.start_xds()
     first = bed.start_daemon(env={"NOTIFY_SOCKET": str(lab.dir / "notify.sock")})
     first.signal(signal.SIGUSR2)
-    heard = ""
+    heard, started = "", 'msg="newer process started"'
     while "MAINPID=" not in heard:
         heard = manager.recv(1000).decode()
     lines = heard.splitlines()
@@ -253,6 +253,9 @@ def test_a_signal_starts_one_that_becomes_the_services_main_process(make_world, 
     assert bed.run_h2load(requests=500).perfect
     assert first.wait(WAIT_S) == 0
     manager.settimeout(0)
+    first.signal(signal.SIGUSR2)  # FL-174
+    wait_until(lambda: "the one that was started before still runs" in first.output(), WAIT_S, "the reason")
+    assert first.output().count(started) == 1
     with contextlib.suppress(BlockingIOError):
         while True:
             assert b"STOPPING" not in manager.recv(1000)
@@ -319,7 +322,12 @@ def test_fl_172_without_room_for_a_second_name_nobody_takes_the_first(takeover_w
     assert older.wait(WAIT_S) == 0
 
 
-    assert bed.daemon.wait(WAIT_S) == 1
-    assert "ports[0].device" in bed.daemon.output() and "taken over" in bed.daemon.output()
-    bed.device, bed.daemon = "af_packet", serving
+def test_one_that_is_not_af_packet_is_refused_before_anybody_hears_of_it(takeover_world):
+    """FL-15."""
+    bed = takeover_world.bed
+    bed.device = "tap"
+    for word in ("--takeover", "--check"):  # FL-174
+        said = what_it_says(bed, f"shuntd{word}", word)
+        assert "ports[0].device" in said and "taken over" in said, said
+    bed.device = "af_packet"
     assert info(bed)["takeovers_failed"] == info(bed)["takeovers_refused"] == 0

@@ -18,6 +18,11 @@ static const struct {
 	{"../x", NULL, 10, "ports[0].kernel: interface: '../x' is not"},
 	{"..", NULL, 10, "ports[0].kernel: interface: '..' is not"},
 	{"shunt-with-a-name", NULL, 10, "is not an interface's name"},
+	{"lo", NULL, 10, "ports[0].kernel: interface: 'lo' is there already"},
+	{"eth1", NULL, 10, "ports[0].kernel: interface: 'eth1' is there already"},
+	{NULL, "eth1", 10, "ports[1].kernel: interface: 'eth1' is there already"},
+	{"eth2", NULL, 10, "ports[0].kernel: interface: 'eth2' is there already"},
+	{"eth", "eth11", 10, NULL},
 	{"shunt0", NULL, 9, "ports[0].kernel: kernel.rate: 9 is outside 10..1000000"},
 };
 
@@ -26,7 +31,10 @@ static void a_kernel_that_cannot_be_is_an_error_of_its_field(void **state)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct config_kernel kernels[2] = {{.rate = NULL}};
-		struct config_port ports[2] = {0};
+		char *members[] = {(char[]){"net_af_packet1,iface=eth2,qpairs=1"}};
+		struct config_bond bond = {.members = members, .n_members = 1};
+		struct config_port ports[2] = {
+			{.device = (char[]){"net_af_packet0,iface=eth1"}}, {.bond = &bond}};
 		struct config c = {.ports = ports, .n_ports = 2};
 		struct lb_err err = {0};
 		const char *names[2] = {rows[i].first, rows[i].second};

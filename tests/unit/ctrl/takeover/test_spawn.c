@@ -3,8 +3,10 @@
 #include "tests/support/check.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 int __real_sched_getaffinity(pid_t, size_t size, cpu_set_t *ret);
 int __wrap_sched_getaffinity(pid_t, size_t size, cpu_set_t *ret);
@@ -58,5 +60,32 @@ static void its_end_is_told_once_with_its_status(void **state)
 	takeover_spawn_fini(&s);
 }
 
-RUN_SUITE("takeover/spawn", cmocka_unit_test(the_program_is_started_whatever_the_machine),
+// FL-174
+static void who_was_followed_says_why_it_starts_nobody(void **state)
+{
+	static char program[] = "cat", file[] = "/dev/zero";
+	char *argv[] = {program, file, NULL};
+	struct takeover_spawn s;
+	int status;
+	assert_int_equal(takeover_spawn_init(&s, 2, argv), 0);
+	s.argv[2] = NULL; // cat knows no --takeover
+	int out = dup(STDOUT_FILENO), fds[2];
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(dup2(fds[1], STDOUT_FILENO), STDOUT_FILENO); // it waits there
+	int rc = takeover_spawn_run(&s), again = takeover_spawn_run(&s);
+	assert_int_equal(dup2(out, STDOUT_FILENO), STDOUT_FILENO);
+	assert_int_equal(rc, 0);
+	assert_string_equal(
+		takeover_spawn_why_not(again), "the one that was started before still runs");
+	assert_string_equal(takeover_spawn_why_not(-ENOENT), "No such file or directory");
+	assert_int_equal(kill(s.last, SIGKILL), 0);
+	assert_int_equal(waitpid(s.last, &status, 0), s.last);
+	takeover_spawn_fini(&s);
+	close(fds[0]);
+	close(fds[1]);
+	close(out);
+}
+
+RUN_SUITE("takeover/spawn", cmocka_unit_test(who_was_followed_says_why_it_starts_nobody),
+	cmocka_unit_test(the_program_is_started_whatever_the_machine),
 	cmocka_unit_test(its_end_is_told_once_with_its_status))
