@@ -13,6 +13,7 @@ from lab import LabError, wait_until
 from testbed import BUILD, SENDS_AGAIN, VIP
 
 WAIT_S = 30
+TAKEOVER_MAX_BEHIND = 3
 LEAST = 20  # calls of each thread and messages of each stream of a load, however slow the machine is
 PING_S = 0.005  # between two of them: how well a gap is told
 # Newer processes that crash at each stage; more in the long form (docs/testing.md).
@@ -103,6 +104,24 @@ class Streams:
     def finish(self):
         self.stop_file.touch()
         return min(self.bed.calls_result(self.process)["rounds"])
+
+
+class StreamsOfEach:
+    """Streams that are opened in each generation and end behind the third takeover since, so that in a row of any
+    length there are always some that outlive three."""
+
+    def __init__(self, open_some):
+        self.open_some, self.of, self.n_outlived = open_some, [open_some()], 0
+
+    def followed(self):
+        """Call when a newer process serves. Nothing of streams is lost that end now."""
+        self.of.append(self.open_some())
+        if len(self.of) > TAKEOVER_MAX_BEHIND:
+            assert self.of.pop(0).finish()
+            self.n_outlived += 1
+
+    def finish(self):
+        return all([some.finish() for some in self.of])
 
 
 class Pings:

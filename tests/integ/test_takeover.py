@@ -9,6 +9,7 @@ import pathlib
 import re
 import signal
 import socket
+import statistics
 import struct
 import sys
 import threading
@@ -17,12 +18,13 @@ import time
 import pytest
 
 from lab import wait_until
-from takeover_world import (AT_START, CRASHES, LEAST, N_CRASHES, WAIT_S, Calls, Streams, clean, count_resets, crash,
-                            crash_at_each, follow, info, resets, talking)
+from takeover_world import (AT_START, CRASHES, LEAST, N_CRASHES, WAIT_S, Calls, Streams, StreamsOfEach, clean,
+                            count_resets, crash, crash_at_each, follow, info, quantiles, resets, talking)
 from testbed import PORT, URL, URL6, VIP, VIP6, Testbed
 
 # As many as may be behind one another; more in the long form (docs/testing.md).
 N_TAKEOVERS = int(os.environ.get("SHUNT_TAKEOVERS", "3"))
+GAP_MS = 50  # half of the takeovers are within it, whatever else the machine does
 
 
 @pytest.fixture(name="takeover_world")
@@ -63,10 +65,11 @@ def metrics_start_s(bed):
 
 @pytest.mark.timeout(150 + 10 * N_TAKEOVERS)
 def test_takeovers_in_a_row_lose_nothing(takeover_world):
-    """FL-02, FL-03, FL-04, FL-06, FL-07, FL-11, FL-12, FL-70: under load; streams outlive three generations."""
+    """FL-02, FL-03, FL-04, FL-06, FL-07, FL-11, FL-12, FL-70: under load; there are always streams that outlive three
+    generations."""
     bed = takeover_world.bed
     count_resets(bed.lab, "client")
-    streams = Streams(bed)
+    streams = StreamsOfEach(lambda: Streams(bed))
     wait_until(lambda: info(bed)["client_connections"] > 0, WAIT_S, "streams")
     calls, knocks = Calls(bed), Knocks(bed)
     older, gaps, starts = [], [], [metrics_start_s(bed)]
@@ -85,7 +88,8 @@ def test_takeovers_in_a_row_lose_nothing(takeover_world):
             assert told["processes_behind"] == 3
             behind = bed.stats_socket.with_name("stats.sock.3")
             assert '"role":"behind"' in bed.shuntctl("--socket", behind, "--json", "show", "info")
-            streams.stop_file.touch()
+        streams.followed()
+    assert streams.n_outlived == max(0, N_TAKEOVERS - 2)
     assert knocks.finish()
     assert streams.finish()
     wait_until(lambda: not any(p.alive() for p in older), WAIT_S, "older processes to end")
@@ -96,9 +100,8 @@ def test_takeovers_in_a_row_lose_nothing(takeover_world):
     told = info(bed)
     assert told["processes_behind"] == 0 and told["older"] is None
     assert [p.name for p in bed.lab.dir.glob("stats.sock*")] == ["stats.sock"]
-    gaps.sort()
-    p50, p99 = (gaps[min(len(gaps) - 1, len(gaps) * p // 100)] for p in (50, 99))
-    print(f"gap in ms: p50 {p50}, p99 {p99}, max {gaps[-1]}, of {len(gaps)}")
+    print(f"gap in ms: {quantiles(gaps)}")
+    assert statistics.median(gaps) <= GAP_MS, gaps
 
 
 @pytest.mark.timeout(300 + 60 * N_CRASHES)
@@ -250,12 +253,12 @@ def test_a_signal_starts_one_that_becomes_the_services_main_process(make_world, 
     pid = int(lines[0].removeprefix("MAINPID="))
     assert pid != first.pid and lines[1] == "READY=1"
     assert info(bed)["pid"] == pid
-    assert bed.run_h2load(requests=500).perfect
-    assert first.wait(WAIT_S) == 0
-    manager.settimeout(0)
     first.signal(signal.SIGUSR2)  # FL-174
     wait_until(lambda: "the one that was started before still runs" in first.output(), WAIT_S, "the reason")
     assert first.output().count(started) == 1
+    assert bed.run_h2load(requests=500).perfect
+    assert first.wait(WAIT_S) == 0
+    manager.settimeout(0)
     with contextlib.suppress(BlockingIOError):
         while True:
             assert b"STOPPING" not in manager.recv(1000)
@@ -279,12 +282,6 @@ def test_one_that_ends_before_it_asks_is_told_of(takeover_world, lab):
     assert bed.run_h2load(requests=100).perfect
 
 
-def test_one_that_is_not_af_packet_is_refused_before_anybody_hears_of_it(takeover_world):
-    """FL-15."""
-    bed = takeover_world.bed
-    serving = bed.daemon
-    bed.device = "tap"
-    bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-tap")
 def what_it_says(bed, name, *words):
     """A process that ends at once, and why."""
     serving = bed.daemon
