@@ -183,6 +183,10 @@ class Host:
         """That it has sent: one to each client that is to leave, and one more to who stays on for a moment."""
         return sum(worker["h2"]["frames_out_goaway"] for worker in self.show("workers").values())
 
+    def resets(self):
+        """RST that it has sent, but for those to segments of no connection."""
+        return sum(worker["tcp"]["rsts_out"] for worker in self.show("workers").values()) - self.strays()
+
     def is_at_rest(self):
         """Every request has had an end."""
         return all(sum(worker["ended"].values()) == worker["requests"] for worker in self.show("workers").values())
@@ -326,6 +330,25 @@ class Fleet:
         names, values = [line.split() for line in self.lab.exec("client", ["cat", "/proc/net/snmp"]).stdout.splitlines()
                          if line.startswith("Tcp:")]
         return int(dict(zip(names, values))["EstabResets"])
+
+    def note_ways(self):
+        """From now on the router notes by which hosts' links a client's segments to the VIPs go. RST apart: those that
+        answer to a host that still repeats what it had said are of no connection of the client's."""
+        self.lab.nft("router", f"""table inet ways {{
+            set seen {{ typeof tcp sport . meta oifname; size 65535; flags dynamic; }}
+            chain forward {{
+                type filter hook forward priority 0;
+                iifname rc tcp dport {PORT} tcp flags & rst == 0 add @seen {{ tcp sport . meta oifname }}
+            }}
+        }}""")
+
+    def ways(self):
+        """{port of the client: numbers of the hosts to which its segments went} since note_ways()."""
+        told = collections.defaultdict(set)
+        shown = self.lab.exec("router", ["nft", "list", "set", "inet", "ways", "seen"]).stdout
+        for port, n in re.findall(r'(\d+) \. "r(\d+)"', shown):
+            told[int(port)].add(int(n))
+        return told
 
     def start_load(self, channels, per_s, streams, stream_s, vip=VIP):
         """fleet_calls.py, or grpcgo/fleet where it is to be the full load; give its process to end_load()."""

@@ -273,17 +273,23 @@ def test_fl_135_without_bfd_the_hold_time_tells_of_a_death(make_fleet, router):
 @pytest.mark.parametrize("vip", VIPS)
 @pytest.mark.parametrize("resilient", [False, True])
 def test_fl_73_more_and_fewer_hosts_under_full_load_cut_what_is_hashed_elsewhere(make_fleet, router, resilient, vip):
-    """2 -> 3 -> 2. Whose call fails had to connect anew, as the router took him elsewhere: there RST was the answer."""
+    """2 -> 3 -> 2. Whose call fails had to connect anew, as the router took him elsewhere: there RST was the answer:
+    the router's own count of ways says so of each."""
     fleet = make_fleet((router, router), router=router, resilient=resilient, full=True)
+    fleet.note_ways()
     load = FullLoad(fleet, vip)
     before, n_cut = time.monotonic(), fleet.cut_connections()
+    resets = {host.n: host.resets() for host in fleet.hosts}
     fleet.add(router)
     time.sleep(3)
+    assert fleet.hosts[2].resets() <= 0
     fleet.hosts[2].daemon.kill()
     fleet.wait_for(1, 2)
     time.sleep(3)
     n_cut = fleet.cut_connections() - n_cut
-    report = load.end()
+    # Of connections that it had no host sent any.
+    assert all(host.resets() <= resets[host.n] for host in fleet.hosts[:2])
+    report, ways = load.end(), fleet.ways()
     anew = [n for n, connections in enumerate(report["connections"]) for opened in connections if opened["at"] > before]
     moved = set(anew)
     assert {failed["channel"] for failed in report["failed"]} <= moved
@@ -291,6 +297,10 @@ def test_fl_73_more_and_fewer_hosts_under_full_load_cut_what_is_hashed_elsewhere
     print(f"{len(moved)} of {CHANNELS} connections cut, {len(report['failed'])} calls and streams, {n_cut} by RST")
     assert bool(moved) != resilient and len(moved) < CHANNELS
     assert len(anew) <= n_cut if moved else n_cut == 0
+    for connections in report["connections"]:
+        *cut, last = (ways[opened["port"]] for opened in connections)
+        assert len(last) == 1, "a connection is left whose segments went to several hosts"
+        assert all(len(hosts) > 1 or hosts == {3} for hosts in cut), (cut, "cut, and always with the host that lived")
 
 
 @whole
