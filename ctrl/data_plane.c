@@ -2,6 +2,7 @@
 #include "ctrl/data_plane.h"
 
 #include "ctrl/conf/config_numbers.h"
+#include "ctrl/conf/config_terms.h"
 #include "ctrl/conf/config_trunk.h"
 #include "ctrl/takeover/takeover.h"
 #include "dataplane/buf/buf.h"
@@ -365,17 +366,6 @@ static struct worker_limits limits_of(const struct config *c)
 		.tcp_send_limit = 256 * 1024,
 		.tcp_recv_window = 256 * 1024,
 		.window_max = 4 << 20,
-		.max_concurrent_streams = c->max_streams,
-	};
-}
-
-static struct proxy_silence silence_of(const struct config_silence *s)
-{
-	return (struct proxy_silence){
-		.user_timeout_ns = s->tcp_user_timeout_s * NS_PER_SECOND,
-		.tcp_keepalive_ns = s->tcp_keepalive_time_s * NS_PER_SECOND,
-		.ping_interval_ns = s->keepalive_interval_s * NS_PER_SECOND,
-		.ping_timeout_ns = s->keepalive_timeout_s * NS_PER_SECOND,
 	};
 }
 
@@ -386,15 +376,7 @@ void data_plane_describe_worker(
 	ret->limits = limits_of(c);
 	ret->n_handshake_threads = c->tls_threads;
 	ret->n_vip_places = c->n_vip_places;
-	ret->listener_drain_ns = c->listener_drain_s * NS_PER_SECOND;
-	ret->client_silence = silence_of(&c->client_silence);
-	ret->backend_silence = silence_of(&c->backend_silence);
-	ret->idle_timeout_ns = c->idle_timeout_s * NS_PER_SECOND;
-	ret->max_age_ns = c->max_connection_age_s * NS_PER_SECOND;
-	ret->max_age_grace_ns = c->max_connection_age_grace_s * NS_PER_SECOND;
-	ret->client_buffer = c->client_buffer_kib * 1024;
-	ret->max_attempts = c->max_attempts;
-	ret->retry_idempotent = c->retry_idempotent;
+	ret->terms = config_terms(c);
 	describe_ports(c, ports, ret);
 	describe_vips(c, ret);
 }

@@ -130,16 +130,8 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 		.max_conns_per_endpoint = limits->max_conns_per_endpoint,
 		.connect_timeout_ns =
 			conf->connect_timeout_ns ? conf->connect_timeout_ns : 20 * NS_PER_SECOND,
-		.listener_drain_ns = conf->listener_drain_ns,
-		.client_silence = conf->client_silence,
-		.backend_silence = conf->backend_silence,
-		.idle_timeout_ns = conf->idle_timeout_ns,
-		.max_age_ns = conf->max_age_ns,
-		.max_age_grace_ns = conf->max_age_grace_ns,
-		.client_buffer = conf->client_buffer,
+		.terms = conf->terms,
 		.window_max = limits->window_max,
-		.max_attempts = conf->max_attempts,
-		.retry_idempotent = conf->retry_idempotent,
 		.handshakes = {w->handshakes, conf->n_handshake_threads, WORKER_MAX_HANDSHAKES},
 		.seed = seed,
 		.source_for = host_source_for,
@@ -149,7 +141,7 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 	struct h2_conf h2 = {
 		.max_conns = limits->max_conns,
 		.max_streams = 2 * limits->max_requests, // both sides
-		.max_concurrent_streams = limits->max_concurrent_streams,
+		.max_concurrent_streams = conf->terms.max_streams,
 		.stream_window = 64 * 1024,
 		.conn_window = 1024 * 1024,
 		.max_header_bytes = 60 * 1024,

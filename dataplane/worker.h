@@ -38,7 +38,6 @@ struct worker_limits {
 	uint32_t tcp_send_limit; // bytes queued per connection
 	uint32_t tcp_recv_window; // bytes advertised per connection
 	uint32_t window_max; // bytes in flight of a connection that these may grow to
-	uint32_t max_concurrent_streams; // advertised to clients
 };
 
 // Handshakes of TLS that a worker has at a thread at a time.
@@ -66,13 +65,7 @@ struct worker_conf {
 	const struct proxy_frontend *frontends;
 	uint32_t n_frontends;
 	uint64_t connect_timeout_ns; // 0 = 20 s
-	uint64_t listener_drain_ns; // time that clients of a changed listener get
-	struct proxy_silence client_silence, backend_silence; // proxy_conf
-	uint64_t idle_timeout_ns; // of clients without an open stream; 0 = none
-	uint64_t max_age_ns, max_age_grace_ns; // of a client's connection (proxy_conf)
-	uint32_t client_buffer; // bytes kept for a client connection (proxy_conf)
-	uint32_t max_attempts; // of a request (proxy_conf)
-	bool retry_idempotent;
+	struct lb_terms terms; // at first: snapshots may bring others
 	// Borrowed, outlive the worker. Gets the counter groups "net", "tcp", "h2", "proxy", "tls",
 	// "tls_clients", "tls_backends", "handover", "port0", …, "kernel0", …, and all its pools.
 	struct lb_link *link;

@@ -166,6 +166,7 @@ struct lb_snapshot *lb_snapshot_copy(const struct lb_snapshot *from)
 	}
 	s->version = from->version + 1;
 	s->n_generations = from->n_generations;
+	s->terms = from->terms;
 	s->credentials = lb_credentials_get(from->credentials);
 	s->vips = lb_vips_get(from->vips);
 	s->n_frontends = from->n_frontends;

@@ -7,6 +7,7 @@
 
 #include "lb/pick/credential.h"
 #include "lb/pick/limits.h"
+#include "lb/pick/terms.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,6 +59,7 @@ struct lb_snapshot {
 	struct lb_cluster_page **pages; // owned array of counted pointers; NULL = an empty page
 	struct lb_credentials *credentials; // counted; NULL = there are none
 	struct lb_vips *vips; // counted; NULL = Listeners have no address of their own
+	struct lb_terms terms; // number 0 = those that workers were started with
 	// lb/slot.c's, after another snapshot was published.
 	struct {
 		struct lb_snapshot *newer; // ctrl only

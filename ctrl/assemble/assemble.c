@@ -429,6 +429,11 @@ void assembler_set_vips(struct assembler *a, struct lb_vips *vips)
 	draft_set_vips(&a->draft, vips);
 }
 
+void assembler_set_terms(struct assembler *a, const struct lb_terms *terms)
+{
+	draft_set_terms(&a->draft, terms);
+}
+
 void assembler_set_owner(struct assembler *a, uint32_t chain, uint32_t frontend)
 {
 	a->frontends[chain].owner = frontend;

@@ -32,6 +32,7 @@ struct lb_filter_chain;
 struct lb_req;
 struct lb_route_table;
 struct lb_slot;
+struct lb_terms;
 struct lb_vips;
 struct load_report;
 struct res_tls;
@@ -74,6 +75,8 @@ void assembler_set_chains(
 	struct assembler *, uint32_t frontend, struct lb_chain_set *, const char *error);
 // Where Listeners have addresses of their own, and the chains of each. Takes a reference.
 void assembler_set_vips(struct assembler *, struct lb_vips *);
+// What workers hold connections and requests to from the next snapshot on; the number is ours.
+void assembler_set_terms(struct assembler *, const struct lb_terms *);
 // A place belongs to this frontend from now on, as to its name and settings. Its clients, unlike
 // those of a frontend, are sent away later even if they came before there was a configuration.
 void assembler_set_owner(struct assembler *, uint32_t chain, uint32_t frontend);

@@ -28,6 +28,8 @@ static struct lb_snapshot *begin(struct draft *d)
 {
 	if (!d->next)
 		d->next = lb_snapshot_copy(lb_slot_current(d->slot));
+	if (d->next)
+		d->next->terms = d->terms;
 	return d->next;
 }
 
@@ -86,6 +88,15 @@ void draft_set_vips(struct draft *d, struct lb_vips *vips)
 	if (s)
 		lb_snapshot_set_vips(s, vips);
 	else
+		d->is_lost = true;
+}
+
+void draft_set_terms(struct draft *d, const struct lb_terms *terms)
+{
+	uint64_t number = d->terms.number + 1;
+	d->terms = *terms;
+	d->terms.number = number;
+	if (!begin(d)) // which takes them
 		d->is_lost = true;
 }
 

@@ -4,6 +4,8 @@
 // Thread: ctrl.
 #pragma once
 
+#include "lb/pick/terms.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,6 +23,7 @@ struct draft {
 	struct lb_slot *slot; // borrowed
 	struct lb_snapshot *next; // owned: the snapshot to be published; NULL = nothing changed
 	bool is_lost; // out of memory while drafting: everything must be drafted anew
+	struct lb_terms terms; // of all drafts; number 0 = none were set
 	uint64_t held_since_ns; // 0 = no change is held back
 	uint64_t n_published;
 	uint64_t published_ns; // when the last one was
@@ -42,6 +45,8 @@ void draft_set_frontend_credential(struct draft *, uint32_t index, uint32_t id);
 // True if a context stands at the id in the published snapshot.
 bool draft_has_published(const struct draft *, uint32_t credential);
 void draft_set_vips(struct draft *, struct lb_vips *); // NULL = none
+// Copied, but for the number, which is another one than before.
+void draft_set_terms(struct draft *, const struct lb_terms *);
 void draft_set_chains(struct draft *, uint32_t index, struct lb_chain_set *); // NULL = none
 // Starts again from the serving snapshot.
 void draft_reset(struct draft *);

@@ -4,7 +4,6 @@
 #include "ctrl/assemble/assembled_frontend.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/res/listener.h"
-#include "lb/base/time.h"
 
 // Listeners are asked only if shunt.yaml permits it: who serves xDS may not make this machine tell
 // more of its requests than whoever runs it wants (OPS-163).
@@ -14,14 +13,14 @@ static const struct lb_tracing *tracing_of(const struct config *c, const struct 
 	return asks ? &l->tracing : &c->traced;
 }
 
-// shunt.yaml's idle timeout is for plain HTTP alone: gRPC's streams may be silent (TH-98).
+// shunt.yaml's idle timeout, which workers know, is for plain HTTP alone: gRPC's streams may be
+// silent (TH-98).
 struct lb_filter_chain *listener_parts_filters(
 	const struct assembled_frontend *f, const struct res_listener *l)
 {
-	uint64_t s = f->env->config->stream_idle_timeout_s, own_ns = l->stream_idle_ns;
-	uint64_t plain_ns = own_ns ? own_ns : s ? s * NS_PER_SECOND : LB_NO_TIMEOUT;
+	uint64_t own_ns = l->stream_idle_ns;
 	const struct lb_listener_timeouts t = {
-		l->max_stream_duration_ns, {plain_ns, own_ns ? own_ns : LB_NO_TIMEOUT}};
+		l->max_stream_duration_ns, {own_ns, own_ns ? own_ns : LB_NO_TIMEOUT}};
 	struct lb_filter_chain *c = lb_filter_chain_new(l->filters, l->n_filters, &t);
 	if (!c)
 		return NULL;

@@ -6,6 +6,7 @@
 #include "ctrl/base/printout.h"
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/conf/config.h"
+#include "ctrl/conf/config_terms.h"
 #include "ctrl/deps/config.h"
 #include "ctrl/res/route.h"
 #include "ctrl/stats/explain_args.h"
@@ -230,8 +231,9 @@ static void add_effects(struct explanation *e, const struct res_route *r)
 	// Without a deadline of the client's; a shorter one counts (A31-T05).
 	show_set_text(row, "time_limit",
 		route_text_duration(lb_timeouts_effective(t, of->max_ns, LB_NO_TIMEOUT), duration));
-	show_set_text(row, "idle_limit",
-		route_text_duration(lb_timeouts_idle(t, of, e->query.req.is_grpc), duration));
+	uint64_t default_ns = config_terms(e->show->conf.config).stream_idle_ns;
+	uint64_t idle_ns = lb_timeouts_idle(t, of, default_ns, e->query.req.is_grpc);
+	show_set_text(row, "idle_limit", route_text_duration(idle_ns, duration));
 	snprintf(text, sizeof(text), "%u attempts", r->policy->retry.max_attempts);
 	show_set_text(row, "retries", r->policy->retry.statuses ? text : "none");
 	bool is_trusted = xds_res_is_trusted(&e->query.of.config->routes->base);

@@ -6,6 +6,7 @@
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/base/printout.h"
 #include "ctrl/conf/config.h"
+#include "ctrl/conf/config_terms.h"
 #include "ctrl/deps/config.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
@@ -166,7 +167,10 @@ static json_t *frontend_json(const struct show *s, uint32_t index, const char *a
 	show_set_text(o, "routes", of.config->routes->base.name);
 	const struct lb_listener_timeouts *timeouts = &of.filters->timeouts;
 	show_set_text(o, "max_stream_duration", route_text_duration(timeouts->max_ns, text));
-	show_set_text(o, "idle_timeout", route_text_duration(timeouts->idle_ns[0], text));
+	uint64_t idle_ns = timeouts->idle_ns[0];
+	if (!idle_ns)
+		idle_ns = config_terms(s->conf.config).stream_idle_ns;
+	show_set_text(o, "idle_timeout", route_text_duration(idle_ns, text));
 	show_set_text(o, "idle_timeout_grpc", route_text_duration(timeouts->idle_ns[1], text));
 	json_object_set_new(o, "filters",
 		route_json_filters(of.config->listener->filters, of.config->listener->n_filters));

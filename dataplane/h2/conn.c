@@ -26,9 +26,6 @@ struct h2_conn *h2_conn_new(struct h2_context *ctx, enum h2_role role,
 		.rx = {.head_need = H2_FRAME_HEAD,
 			.preface_left = role == H2_SERVER ? H2_PREFACE_LEN : 0},
 		.send_window = H2_WINDOW_DEFAULT,
-		.recv_most = ctx->greetings[role].recv_window,
-		.recv_window = ctx->greetings[role].recv_window,
-		.granted = ctx->greetings[role].recv_window,
 		.peer_initial_window = H2_WINDOW_DEFAULT,
 		.peer_max_frame = H2_FRAME_MAX,
 		.peer_max_streams = STREAMS_UNTIL_SETTINGS,
@@ -36,6 +33,7 @@ struct h2_conn *h2_conn_new(struct h2_context *ctx, enum h2_role role,
 		.goaway_sent_id = H2_ID_MAX,
 		.scheme = STR("http"),
 	};
+	h2_set_bounds(c);
 	h2_flow_set_our_initial(c, H2_WINDOW_DEFAULT);
 	// Backends are near: bytes cost less there than the work of coding them.
 	hpack_init(&c->hpack, role == H2_SERVER);

@@ -65,6 +65,14 @@ struct h2_context *h2_context_new(const struct h2_conf *conf, struct pool *chunk
 	return ctx;
 }
 
+void h2_context_set_bounds(
+	struct h2_context *ctx, uint32_t max_concurrent_streams, uint32_t conn_window)
+{
+	ctx->conf.max_concurrent_streams = max_concurrent_streams;
+	ctx->conf.conn_window = conn_window;
+	h2_greeting_pack(&ctx->greetings[H2_SERVER], &ctx->conf, H2_SERVER);
+}
+
 void h2_context_free(struct h2_context *ctx)
 {
 	if (!ctx)

@@ -115,7 +115,7 @@ static void tell_of_conn(struct h2_conn *c)
 	if (!c->events->round_trip_ns)
 		return;
 	uint64_t consumed = (uint64_t)(c->granted - c->recv_window - conn_kept(c));
-	bool is_large = c->recv_most > c->ctx->greetings[c->role].recv_window;
+	bool is_large = c->recv_most > c->first_window;
 	bool now_short = is_short(c, &c->pace, consumed, c->recv_most);
 	if (c->role == H2_SERVER && consumed < EARNS_FROM * (uint64_t)c->recv_most)
 		now_short = false;
@@ -130,6 +130,11 @@ static void tell_of_stream(struct h2_conn *c, struct h2_stream *s)
 	bool now_short = is_short(c, &s->pace, h2_stream_n_consumed(s), h2_stream_window(s));
 	if (now_short || s->ahead > 0)
 		c->events->on_window(c, s, now_short);
+}
+
+uint32_t h2_conn_first_window(const struct h2_conn *c)
+{
+	return c->first_window;
 }
 
 uint32_t h2_conn_window(const struct h2_conn *c)

@@ -135,6 +135,10 @@ struct h2_events {
 
 // Returns NULL if out of memory. chunks is borrowed and outlives the context.
 struct h2_context *h2_context_new(const struct h2_conf *, struct pool *chunks);
+// Of clients' connections to which nothing has been said yet, and those that come: h2_conf's
+// fields. Others keep what they were told.
+void h2_context_set_bounds(
+	struct h2_context *, uint32_t max_concurrent_streams, uint32_t conn_window);
 void h2_context_free(struct h2_context *);
 
 // Makes a connection whose output goes to *out (borrowed: TCP's send queue). A client writes
@@ -145,6 +149,7 @@ struct h2_conn *h2_conn_new(
 // Bytes of bodies that the peer may have unconsumed (a server: on their way) on all streams. A
 // smaller value takes nothing back, but less is given as bytes are consumed.
 uint32_t h2_conn_window(const struct h2_conn *);
+uint32_t h2_conn_first_window(const struct h2_conn *); // the same, as it began
 void h2_conn_set_window(struct h2_conn *, uint32_t bytes);
 // Server: charges what it costs to these budgets, too. Borrowed; outlives the connection.
 void h2_conn_share(struct h2_conn *, struct h2_budgets *);

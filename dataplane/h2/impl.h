@@ -127,6 +127,7 @@ struct h2_conn {
 	int64_t send_window, recv_window;
 	// Upper bounds of send_credit, of the live streams and of those in windowless.
 	int64_t most_credit, windowless_credit;
+	uint32_t first_window; // what recv_window was at first
 	uint32_t recv_most; // what recv_window is at most; less it: not yet returned to the peer
 	uint64_t unconsumed; // received and not yet consumed by the owner
 	int64_t granted; // in total, recv_window included
@@ -141,6 +142,7 @@ struct h2_conn {
 	uint32_t next_id; // client
 	uint32_t last_peer_id; // server: highest seen
 	uint32_t n_streams; // open on the wire
+	uint32_t max_streams; // of the peer's; server
 	uint32_t goaway_sent_id; // we process no stream above it
 	uint32_t goaway_got_id;
 	uint32_t reset_ids[H2_N_RESET_IDS], ended_ids[H2_N_ENDED_IDS]; // rings
@@ -235,6 +237,17 @@ static inline int64_t h2_send_window(const struct h2_stream *s)
 static inline int64_t h2_recv_window(const struct h2_stream *s)
 {
 	return s->conn->our_initial_window + s->recv_credit;
+}
+
+// What the context's bounds are for it now, before anything is received.
+static inline void h2_set_bounds(struct h2_conn *c)
+{
+	uint32_t window = c->ctx->greetings[c->role].recv_window;
+	c->first_window = window;
+	c->recv_most = window;
+	c->recv_window = window;
+	c->granted = window;
+	c->max_streams = c->ctx->conf.max_concurrent_streams;
 }
 
 // For a GOAWAY: the last stream that we may have processed. It never grows.

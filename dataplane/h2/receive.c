@@ -200,7 +200,7 @@ static bool accepts(struct h2_conn *c, uint32_t id)
 		h2_stream_refuse(c, id, H2_REFUSED_STREAM, false);
 		return false;
 	}
-	if (c->n_streams >= ctx->conf.max_concurrent_streams) {
+	if (c->n_streams >= c->max_streams) {
 		h2_count(ctx, H2_C_streams_refused_limit);
 		h2_stream_refuse(c, id, H2_REFUSED_STREAM, true);
 		return false;

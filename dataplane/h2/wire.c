@@ -115,6 +115,7 @@ bool h2_put_greeting(struct h2_conn *c)
 		h2_count(ctx, H2_C_no_memory);
 		return false;
 	}
+	h2_set_bounds(c); // a server's: the context's bounds may have changed since it came
 	c->written = g->len;
 	h2_count(ctx, H2_C_frames_out_settings);
 	if (g->recv_window > H2_WINDOW_DEFAULT)

@@ -52,7 +52,7 @@ bool proxy_announce(struct proxy_conn *c, struct tcp_conn *tcp, const struct lb_
 
 bool proxy_announce_and_start(struct proxy_conn *c, struct tcp_conn *tcp, const struct lb_header *h,
 	const struct proxy_client *client, const struct h2_events *events,
-	const struct proxy_silence *silence)
+	const struct lb_silence *silence)
 {
 	return proxy_announce(c, tcp, h, client) &&
 	       proxy_conn_start(c, tcp, H2_CLIENT, events, silence);

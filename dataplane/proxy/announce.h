@@ -10,7 +10,7 @@ struct h2_events;
 struct lb_header;
 struct proxy_client;
 struct proxy_conn;
-struct proxy_silence;
+struct lb_silence;
 struct tcp_conn;
 
 // Queues the header, as the first that is sent; NULL = there is none. client: whose connection it
@@ -20,4 +20,4 @@ struct tcp_conn;
 // The same, and then proxy_conn_start() as a client: this may fail likewise.
 [[nodiscard]] bool proxy_announce_and_start(struct proxy_conn *, struct tcp_conn *,
 	const struct lb_header *, const struct proxy_client *client, const struct h2_events *,
-	const struct proxy_silence *);
+	const struct lb_silence *);

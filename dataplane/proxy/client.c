@@ -427,11 +427,11 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 		.random = rand_u64(&p->rand),
 		.address = *from,
 		.port = tcp_conn_flow(tcp)->remote_port,
-		.buffer.bound = p->conf.client_buffer};
+		.buffer.bound = p->conf.terms.client_buffer};
 	list_init(&c->answered);
 	proxy_conn_init(&c->conn, p, &conn_ops, &p->clients);
-	if ((!asks && !secure(c, hash)) ||
-		!proxy_conn_start(&c->conn, tcp, H2_SERVER, &events, &p->conf.client_silence)) {
+	if ((!asks && !secure(c, hash)) || !proxy_conn_start(&c->conn, tcp, H2_SERVER, &events,
+						   &p->conf.terms.client_silence)) {
 		proxy_conn_drop(&c->conn);
 		proxy_count(p, PROXY_clients_refused);
 		pool_put(&p->clients, c);
@@ -441,8 +441,8 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 	proxy_leave_at_age(c);
 	if (p->drain.farewell_until_ns)
 		proxy_leave_farewell(c, p->drain.farewell_until_ns);
-	tcp_conn_set_user_timeout(tcp, p->conf.client_silence.user_timeout_ns);
-	tcp_conn_set_keepalive(tcp, p->conf.client_silence.tcp_keepalive_ns);
+	tcp_conn_set_user_timeout(tcp, p->conf.terms.client_silence.user_timeout_ns);
+	tcp_conn_set_keepalive(tcp, p->conf.terms.client_silence.tcp_keepalive_ns);
 	counter_add(&p->link->counters.frontend_connections[l->frontend], 1);
 	if (!c->conn.secure)
 		proxy_conn_arm(&c->conn, silent_fire, SETTINGS_TIMEOUT_NS);

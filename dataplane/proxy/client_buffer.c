@@ -99,7 +99,7 @@ uint64_t proxy_client_buffer_of(const struct h2_stream *s)
 // Bodies in a window that has grown are not among them: its client has earned it.
 static uint64_t requests_of(const struct proxy_client *c)
 {
-	uint64_t window = c->conn.proxy->client_window, bodies = h2_conn_unconsumed(c->conn.h2);
+	uint64_t window = h2_conn_first_window(c->conn.h2), bodies = h2_conn_unconsumed(c->conn.h2);
 	uint64_t earned = bodies - min_u64(bodies, window), all = 0;
 	for (struct h2_stream *s = h2_conn_newest(c->conn.h2); s; s = h2_stream_older(s))
 		all += request_of(s);

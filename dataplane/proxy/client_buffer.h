@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept for one client connection (proxy_conf.client_buffer, "the bound" below):
+// What is kept for one client connection (lb_terms.client_buffer, "the bound" below):
 // - Answers that wait for it, in TCP's queue and those of its streams. Backends may send each
 //   stream PROXY_FIRST_WINDOW at any time, and more as the bound leaves room (TH-86).
 // - Bodies of requests that backends have not taken: HTTP/2's window of the connection, three

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the proxy of one worker is set up.
-// Thread: any; not changed while a proxy uses it.
+// Thread: any; not changed while a proxy uses it, but for its own copy's terms.
 #pragma once
 
 #include "dataplane/proxy/handshakes.h"
 #include "lb/base/ip.h"
+#include "lb/pick/terms.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,15 +35,6 @@ struct proxy_frontend {
 	bool by_listeners; // it is where the snapshot's vips say, not at an address of its own
 };
 
-// What silence is borne of peers of one side.
-struct proxy_silence {
-	uint64_t user_timeout_ns; // of outstanding bytes without an answer; 0 = TCP's default
-	uint64_t tcp_keepalive_ns; // TCP asks who was silent for this long; 0 = never
-	// HTTP/2 asks so often by PING, 0 = never, and so long an answer may take (Envoy's
-	// connection_keepalive, gRFC A8).
-	uint64_t ping_interval_ns, ping_timeout_ns;
-};
-
 struct proxy_conf {
 	// borrowed, outlive the proxy; same index as in the snapshot
 	const struct proxy_frontend *frontends;
@@ -52,20 +44,8 @@ struct proxy_conf {
 	uint32_t max_requests; // live requests, queued ones included
 	uint32_t max_queued; // requests waiting for a backend or a time
 	uint32_t max_conns_per_endpoint; // per worker (MC-19)
-	uint32_t
-		// limit per request on the wire, without the retries of a route's policy
-		// (retry.h)
-		max_attempts;
-	bool retry_idempotent; // resend idempotent requests whose connection was lost
+	struct lb_terms terms; // at first: snapshots may bring others
 	uint64_t connect_timeout_ns; // TCP and SETTINGS together, if no cluster says; 20 s (BO-02)
-	uint64_t listener_drain_ns; // time that clients of a changed listener get (FLT-11)
-	struct proxy_silence client_silence;
-	struct proxy_silence backend_silence; // where no cluster says otherwise (lb/pick/timers.h)
-	uint64_t idle_timeout_ns; // of clients without an open stream (TH-80); 0 = none
-	uint64_t max_age_ns; // of a client's connection, then it is sent away (OPS-150); 0 = none
-	uint64_t max_age_grace_ns; // for the streams that it has then; 0 = as long as they take
-	uint32_t
-		client_buffer; // bytes kept for a client connection (client_buffer.h); 0 = no bound
 	uint32_t window_max; // bytes that HTTP/2's windows may grow to
 	struct proxy_handshakes_conf handshakes;
 	uint64_t seed;

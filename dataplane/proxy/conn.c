@@ -61,7 +61,7 @@ void proxy_conn_drop(struct proxy_conn *c)
 
 // Inline where it is called: each connection comes by here, and knows its role.
 inline bool proxy_conn_start(struct proxy_conn *c, struct tcp_conn *tcp, enum h2_role role,
-	const struct h2_events *events, const struct proxy_silence *silence)
+	const struct h2_events *events, const struct lb_silence *silence)
 {
 	struct buf *out = tcp_conn_sendq(tcp);
 	c->out_limit = UINT32_MAX;

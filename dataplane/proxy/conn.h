@@ -86,9 +86,9 @@ void proxy_conn_init(
 [[nodiscard]] bool proxy_conn_secure(struct proxy_conn *, enum tls_role, uint32_t credential,
 	const char *server_name, uint64_t source);
 // Starts HTTP/2 on the TCP connection, behind the handshake of TLS if there is one; the silence is
-// borrowed for its life. Returns false if pools are exhausted: free it by proxy_conn_drop().
+// copied. Returns false if pools are exhausted: free it by proxy_conn_drop().
 [[nodiscard]] bool proxy_conn_start(struct proxy_conn *, struct tcp_conn *, enum h2_role,
-	const struct h2_events *, const struct proxy_silence *);
+	const struct h2_events *, const struct lb_silence *);
 // Of one that has started in plain text, and has neither been fed nor written anything: it has TLS
 // after all, by a proxy_conn_secure() since.
 void proxy_conn_begin_secure(struct proxy_conn *);

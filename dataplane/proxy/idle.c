@@ -36,7 +36,7 @@ static uint64_t send_away(struct proxy *p, struct list_link *list, uint32_t *bud
 	uint64_t now_ns = twheel_now(p->wheel);
 	struct proxy_client *c;
 	while ((c = first_of(list))) {
-		uint64_t at_ns = c->idle_since_ns + p->conf.idle_timeout_ns;
+		uint64_t at_ns = c->idle_since_ns + p->conf.terms.idle_timeout_ns;
 		if (at_ns > now_ns || !*budget)
 			return at_ns;
 		--*budget;
@@ -70,13 +70,20 @@ void proxy_idle_init(struct proxy_idle *idle)
 	idle->timer.fire = fire;
 }
 
+void proxy_idle_follow(struct proxy *p)
+{
+	twheel_cancel(p->wheel, &p->idle.timer);
+	if (p->conf.terms.idle_timeout_ns)
+		twheel_arm(p->wheel, &p->idle.timer, twheel_now(p->wheel)); // which looks
+}
+
 void proxy_idle_begin(struct proxy_client *c)
 {
 	struct proxy *p = c->conn.proxy;
 	if (proxy_leave_begun(&c->leave))
 		return;
 	append(c);
-	uint64_t timeout_ns = p->conf.idle_timeout_ns;
+	uint64_t timeout_ns = p->conf.terms.idle_timeout_ns;
 	if (timeout_ns && !twheel_armed(&p->idle.timer))
 		twheel_arm(p->wheel, &p->idle.timer, c->idle_since_ns + timeout_ns);
 }

@@ -18,6 +18,7 @@ struct proxy_idle {
 };
 
 void proxy_idle_init(struct proxy_idle *);
+void proxy_idle_follow(struct proxy *); // the time has changed, for those who are idle, too
 // No stream is open any more, or yet. It ends with list_remove() of client->idle.
 void proxy_idle_begin(struct proxy_client *);
 // Closes one idle client, if there is any: its place is free soon, at the end of the turn if free

@@ -16,31 +16,29 @@ static void arm(struct proxy_conn *c, uint64_t delay_ns)
 
 static void rest(struct proxy_conn *c)
 {
-	const struct proxy_silence *s = c->keepalive.silence;
-	uint64_t wait = s->ping_interval_ns;
+	uint64_t wait = c->keepalive.interval_ns;
 	if (c->keepalive.asked_ns) { // of which the time for an answer was a part
 		uint64_t past = twheel_now(c->proxy->wheel) - c->keepalive.asked_ns;
 		wait = wait > past ? wait - past : 0;
 	}
 	c->keepalive.asked_ns = 0;
-	arm(c, wait + rand_below(&c->proxy->rand, s->ping_interval_ns / JITTER + 1));
+	arm(c, wait + rand_below(&c->proxy->rand, c->keepalive.interval_ns / JITTER + 1));
 }
 
 static void ask(struct proxy_conn *c)
 {
-	const struct proxy_silence *s = c->keepalive.silence;
 	c->keepalive.received = tcp_conn_n_received(c->tcp);
 	c->keepalive.asked_ns = twheel_now(c->proxy->wheel);
 	h2_conn_ping(c->h2);
 	proxy_conn_touch(c);
-	arm(c, min_u64(s->ping_timeout_ns, s->ping_interval_ns));
+	arm(c, min_u64(c->keepalive.timeout_ns, c->keepalive.interval_ns));
 }
 
 static void fire(struct twheel_timer *t)
 {
 	struct proxy_conn *c = CONTAINER_OF(t, struct proxy_conn, keepalive.timer);
 	uint32_t received = tcp_conn_n_received(c->tcp);
-	uint64_t timeout = c->keepalive.silence->ping_timeout_ns;
+	uint64_t timeout = c->keepalive.timeout_ns;
 	uint64_t until = c->keepalive.asked_ns + timeout, now = twheel_now(c->proxy->wheel);
 	if (!c->keepalive.asked_ns) {
 		ask(c);
@@ -60,9 +58,11 @@ static void fire(struct twheel_timer *t)
 	}
 }
 
-void proxy_keepalive_start(struct proxy_conn *c, const struct proxy_silence *silence)
+void proxy_keepalive_start(struct proxy_conn *c, const struct lb_silence *silence)
 {
-	c->keepalive = (struct proxy_keepalive){.timer.fire = fire, .silence = silence};
+	c->keepalive = (struct proxy_keepalive){.timer.fire = fire,
+		.interval_ns = silence->ping_interval_ns,
+		.timeout_ns = silence->ping_timeout_ns};
 	if (silence->ping_interval_ns)
 		rest(c);
 }

@@ -10,16 +10,16 @@
 #include <stdint.h>
 
 struct proxy_conn;
-struct proxy_silence;
+struct lb_silence;
 
 struct proxy_keepalive {
 	struct twheel_timer timer;
-	const struct proxy_silence *silence; // borrowed
+	uint64_t interval_ns, timeout_ns; // for the connection's life; 0: nothing is asked
 	uint32_t received; // bytes, when an answer was last waited for
 	uint64_t asked_ns; // when the PING left that waits, or waited last; 0 = none since the rest
 };
 
 // When HTTP/2 begins on the connection. Does nothing if no interval is set.
-void proxy_keepalive_start(struct proxy_conn *, const struct proxy_silence *);
+void proxy_keepalive_start(struct proxy_conn *, const struct lb_silence *);
 // When it ends.
 void proxy_keepalive_stop(struct proxy_conn *);

@@ -110,8 +110,8 @@ static void grown_old(struct twheel_timer *t)
 	struct proxy_client *c = of_timer(t);
 	const struct proxy *p = c->conn.proxy;
 	proxy_count(c->conn.proxy, PROXY_clients_aged);
-	if (p->conf.max_age_grace_ns)
-		c->leave.own_by_ns = twheel_now(p->wheel) + p->conf.max_age_grace_ns;
+	if (p->conf.terms.max_age_grace_ns)
+		c->leave.own_by_ns = twheel_now(p->wheel) + p->conf.terms.max_age_grace_ns;
 	tell(c);
 }
 
@@ -124,9 +124,10 @@ static void wait_for_age(struct proxy_client *c)
 void proxy_leave_at_age(struct proxy_client *c)
 {
 	struct proxy *p = c->conn.proxy;
-	if (!p->conf.max_age_ns)
+	if (!p->conf.terms.max_age_ns)
 		return;
-	c->leave.old_at_ns = twheel_now(p->wheel) + proxy_age_ns(p->conf.max_age_ns, &p->rand);
+	c->leave.old_at_ns =
+		twheel_now(p->wheel) + proxy_age_ns(p->conf.terms.max_age_ns, &p->rand);
 	wait_for_age(c);
 }
 
@@ -146,7 +147,7 @@ static uint64_t tell_within(struct proxy_client *c, uint64_t telling_ns)
 // What is left of a listener's time behind that of telling.
 static uint64_t rest_of(const struct proxy *p)
 {
-	return p->conf.listener_drain_ns / PROXY_TELLING_SHARE * (PROXY_TELLING_SHARE - 1);
+	return p->conf.terms.listener_drain_ns / PROXY_TELLING_SHARE * (PROXY_TELLING_SHARE - 1);
 }
 
 // One more reason of its own. False = there was an earlier deadline.
@@ -180,8 +181,9 @@ void proxy_leave_listener(struct proxy_client *c)
 		if (bring_forward(l, twheel_now(p->wheel) + rest_of(p)))
 			hurry(c);
 	} else {
-		l->own_by_ns = tell_within(c, p->conf.listener_drain_ns / PROXY_TELLING_SHARE) +
-		               rest_of(p);
+		l->own_by_ns =
+			tell_within(c, p->conf.terms.listener_drain_ns / PROXY_TELLING_SHARE) +
+			rest_of(p);
 	}
 }
 

@@ -26,7 +26,7 @@ struct proxy_leave { // zero = it stays
 	bool silent; // it had said nothing when its grace began
 };
 
-// It has just come, and will leave at its age, if there is one (gRPC A9; proxy_conf.max_age_ns).
+// It has just come, and will leave at its age, if there is one (gRPC A9; lb_terms.max_age_ns).
 void proxy_leave_at_age(struct proxy_client *);
 // From now on, with as long as the clients of a replaced listener have. False = it is leaving for a
 // reason of its own already.

@@ -64,7 +64,9 @@ bool proxy_plan_make(struct proxy_request *r, const struct h2_message *m, const 
 		.auto_host_rewrite = policy->auto_host_rewrite,
 		.recipe = {
 			policy->hash, policy->n_hash, lb_route_hides_transport(routes_of(r), req)}};
-	proxy_progress_begin(r, lb_timeouts_idle(&policy->timeouts, listener, m->is_grpc));
+	uint64_t default_ns = r->proxy->conf.terms.stream_idle_ns;
+	proxy_progress_begin(
+		r, lb_timeouts_idle(&policy->timeouts, listener, default_ns, m->is_grpc));
 	return proxy_deadline_begin(r, &policy->timeouts, listener->max_ns, client_ns);
 }
 

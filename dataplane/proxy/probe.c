@@ -28,7 +28,7 @@ struct proxy_probe {
 	struct proxy_through through;
 };
 
-static const struct proxy_silence no_questions; // so on_expired() is never called
+static const struct lb_silence no_questions; // so on_expired() is never called
 
 static struct proxy_probe *probe_of(struct proxy_conn *c)
 {

@@ -6,7 +6,6 @@
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/backend_tell.h"
 #include "dataplane/proxy/client.h"
-#include "dataplane/proxy/client_buffer.h"
 #include "dataplane/proxy/client_header.h"
 #include "dataplane/proxy/client_hello.h"
 #include "dataplane/proxy/drain.h"
@@ -17,6 +16,7 @@
 #include "dataplane/proxy/probe.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
+#include "dataplane/proxy/terms.h"
 #include "dataplane/proxy/upstream.h"
 #include "dataplane/proxy/work.h"
 #include "lb/base/cacheline.h"
@@ -87,20 +87,6 @@ static void again_fire(struct twheel_timer *t)
 	// That a turn happens is all: its end does the work.
 }
 
-// What HTTP/2's windows see to.
-static void bound_client_buffers(struct proxy *p, struct h2_conf *h2)
-{
-	h2->answer_stream_window = PROXY_FIRST_WINDOW;
-	h2->answer_conn_window = h2->conn_window;
-	if (p->conf.client_buffer)
-		h2->conn_window = proxy_client_buffer_window(p->conf.client_buffer);
-	else
-		p->conf.client_buffer = UINT32_MAX;
-	p->client_window = h2->conn_window;
-	p->client_stream_window = h2->stream_window;
-	p->backend_window = h2->answer_conn_window;
-}
-
 // Both protocols of clients, whose lists are held to the same bounds.
 static int init_http(struct proxy *p, const struct h2_conf *h2)
 {
@@ -146,7 +132,7 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	struct h2_conf h2_conf = *h2;
 	if (!h2_conf.now_ns)
 		h2_conf.now_ns = &p->now_ns;
-	bound_client_buffers(p, &h2_conf);
+	proxy_terms_begin(p, &h2_conf);
 	if (init_http(p, &h2_conf) || init_memory(p, h2) || init_tls(p, h2->max_conns) ||
 		proxy_listen_begin(p, proxy_client_accept)) {
 		proxy_free(p);
@@ -222,6 +208,7 @@ void proxy_begin_turn(struct proxy *p, const struct lb_snapshot *snapshot, uint6
 	if (snapshot->version == p->version)
 		return;
 	p->version = snapshot->version;
+	proxy_terms_follow(p, &snapshot->terms);
 	proxy_listen_follow(p, snapshot->vips);
 	proxy_queues_changed(&p->queues);
 	proxy_drain_see_generations(p);

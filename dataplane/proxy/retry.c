@@ -22,7 +22,7 @@ static const struct lb_retry rests = {.base_ns = 25 * NS_PER_MS, .max_ns = 250 *
 
 static bool may_send_once_more(const struct proxy_request *r)
 {
-	return r->resend.n + 1u < r->proxy->conf.max_attempts;
+	return r->resend.n + 1u < r->proxy->conf.terms.max_attempts;
 }
 
 static bool enter_budget(struct proxy_request *r)
@@ -61,8 +61,8 @@ static bool is_safe(struct proxy_request *r)
 // Its connection broke, and the backend may have done something with it.
 static bool retry_lost(struct proxy_request *r)
 {
-	if (!r->proxy->conf.retry_idempotent || r->is_grpc || r->resend.was_lost || r->was_hinted ||
-		!may_send_once_more(r) || !is_safe(r) || !enter_budget(r))
+	if (!r->proxy->conf.terms.retry_idempotent || r->is_grpc || r->resend.was_lost ||
+		r->was_hinted || !may_send_once_more(r) || !is_safe(r) || !enter_budget(r))
 		return false;
 	r->resend.was_lost = true;
 	r->resend.n++;

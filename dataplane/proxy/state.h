@@ -113,9 +113,8 @@ struct proxy {
 	uint64_t vips_version; // of the table that was followed last; 0 = none
 	tcp_accept_fn accept; // of listeners
 	struct proxy_conf conf;
-	// HTTP/2's windows at first: of a client's connection and its streams, of a backend's
-	// connection.
-	uint32_t client_window, client_stream_window, backend_window;
+	uint32_t client_stream_window; // HTTP/2's at first
+	uint32_t unbound_window; // of a client's connection for which nothing is bound
 	uint64_t counters[PROXY_N_COUNTERS];
 };
 

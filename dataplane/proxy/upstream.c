@@ -433,7 +433,7 @@ static void set_timers(struct proxy_upstream *u)
 {
 	const struct proxy *p = u->conn.proxy;
 	struct lb_timers timers = lb_timers_read(&p->shared->timers[u->endpoint_id]);
-	u->silence = p->conf.backend_silence;
+	u->silence = p->conf.terms.backend_silence;
 	u->connect_timeout_ns = p->conf.connect_timeout_ns;
 	say(&u->connect_timeout_ns, timers.connect_ms);
 	say(&u->silence.tcp_keepalive_ns, timers.tcp_keepalive_ms);

@@ -34,7 +34,7 @@ struct proxy_upstream {
 	uint32_t goaway_id; // the last stream id of the peer's newest GOAWAY
 	uint32_t max_streams; // the peer's MAX_CONCURRENT_STREAMS
 	uint32_t last_id; // of the newest stream
-	struct proxy_silence silence; // that is borne of it
+	struct lb_silence silence; // that is borne of it
 	uint64_t connect_timeout_ns;
 	uint64_t ready_ns; // when it became READY
 	uint64_t opened_ns; // when the newest stream was opened

@@ -18,10 +18,11 @@ static uint32_t next(const struct proxy *p, uint32_t now, uint32_t first, bool i
 	return buf_allowed(p->chunks, is_short ? 2 * now : now, first, p->conf.window_max);
 }
 
-static void set_conn(struct h2_conn *h2, uint32_t first, bool is_short)
+static void set_conn(struct h2_conn *h2, bool is_short)
 {
 	const struct proxy_conn *c = h2_conn_user(h2);
-	uint32_t now = h2_conn_window(h2), wanted = next(c->proxy, now, first, is_short);
+	uint32_t now = h2_conn_window(h2);
+	uint32_t wanted = next(c->proxy, now, h2_conn_first_window(h2), is_short);
 	if (wanted > now)
 		proxy_count(c->proxy, PROXY_windows_grown);
 	h2_conn_set_window(h2, wanted);
@@ -33,7 +34,7 @@ void proxy_window_of_client(struct h2_conn *h2, struct h2_stream *s, bool is_sho
 	const struct proxy_conn *c = h2_conn_user(h2);
 	const struct proxy *p = c->proxy;
 	if (!s) {
-		set_conn(h2, p->client_window, is_short);
+		set_conn(h2, is_short);
 		return;
 	}
 	uint32_t now = h2_stream_window(s), most = h2_conn_window(h2);
@@ -47,10 +48,9 @@ void proxy_window_of_client(struct h2_conn *h2, struct h2_stream *s, bool is_sho
 
 void proxy_window_of_upstream(struct h2_conn *h2, struct h2_stream *s, bool is_short)
 {
-	const struct proxy_conn *c = h2_conn_user(h2);
 	struct proxy_request *r = s ? h2_stream_user(s) : NULL;
 	if (!s)
-		set_conn(h2, c->proxy->backend_window, is_short);
+		set_conn(h2, is_short);
 	else if (r)
 		proxy_client_buffer_earn(r, is_short);
 }

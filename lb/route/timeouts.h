@@ -19,7 +19,8 @@ struct lb_listener_timeouts {
 	// common_http_protocol_options.max_stream_duration; LB_NO_TIMEOUT = none (A31-T01)
 	uint64_t max_ns;
 	// How long plain HTTP [0] and gRPC requests [1] may go without progress: the listener's
-	// stream_idle_timeout, or the default. LB_NO_TIMEOUT = without limit.
+	// stream_idle_timeout. 0 = the default (lb_terms.stream_idle_ns), LB_NO_TIMEOUT = without
+	// limit.
 	uint64_t idle_ns[2];
 };
 extern const struct lb_listener_timeouts lb_no_listener_timeouts;
@@ -29,8 +30,9 @@ extern const struct lb_listener_timeouts lb_no_listener_timeouts;
 uint64_t lb_timeouts_effective(
 	const struct lb_timeouts *, uint64_t listener_max_ns, uint64_t client_ns);
 // How long a request may go without progress; LB_NO_TIMEOUT = without limit.
-static inline uint64_t lb_timeouts_idle(
-	const struct lb_timeouts *t, const struct lb_listener_timeouts *l, bool is_grpc)
+static inline uint64_t lb_timeouts_idle(const struct lb_timeouts *t,
+	const struct lb_listener_timeouts *l, uint64_t default_ns, bool is_grpc)
 {
-	return t->idle_ns ? t->idle_ns : l->idle_ns[is_grpc];
+	uint64_t ns = t->idle_ns ? t->idle_ns : l->idle_ns[is_grpc];
+	return ns ? ns : default_ns;
 }

@@ -172,6 +172,14 @@ void control_set_filters(struct control *c, uint32_t frontend, const struct lb_f
 	publish(c, next);
 }
 
+void control_set_terms(struct control *c, const struct lb_terms *terms)
+{
+	struct lb_snapshot *next = draft(c);
+	next->terms = *terms;
+	next->terms.number = c->snapshot->terms.number + 1;
+	publish(c, next);
+}
+
 void control_set_chains(struct control *c, uint32_t frontend, struct lb_chain_set *chains)
 {
 	struct lb_snapshot *next = draft(c);

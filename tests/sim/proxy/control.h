@@ -42,6 +42,7 @@ struct lb_check;
 struct lb_orca_table;
 struct lb_probes;
 struct lb_snapshot;
+struct lb_terms;
 
 #define PROXY_PORT 3128 // of HTTP proxies
 // What is known of the cluster's endpoints: those of the list are backends of this host.
@@ -140,6 +141,8 @@ void control_count_vhosts(struct control *);
 void control_set_policy(struct control *, enum control_route, const struct lb_route_policy *);
 // The access logs of a frontend's listener (lb/pick/access_set.h). NULL = none.
 void control_set_logs(struct control *, uint32_t frontend, struct lb_access_set *);
+// Other ones than the proxy has (lb/pick/terms.h), but for their number.
+void control_set_terms(struct control *, const struct lb_terms *);
 // The filter chains of a frontend (lb/chain_set.h), whose places are frontends.
 void control_set_chains(struct control *, uint32_t frontend, struct lb_chain_set *);
 // The filters of a frontend's listener, and its limit (lb/route/filter.h).

@@ -135,6 +135,24 @@ static void enter_control(const struct world *w, bool enters)
 		w->conf.in_control(enters);
 }
 
+struct lb_terms world_terms(const struct world *w)
+{
+	const struct world_conf *c = &w->conf;
+	return (struct lb_terms){
+		.client_silence = {0, 60 * SECOND, c->ping_interval_ns, c->ping_timeout_ns},
+		.backend_silence = {0, 3 * SECOND, c->ping_interval_ns, c->ping_timeout_ns},
+		.idle_timeout_ns = c->idle_timeout_ns,
+		.max_age_ns = c->max_age_ns,
+		.max_age_grace_ns = c->max_age_grace_ns,
+		.stream_idle_ns = LB_NO_TIMEOUT,
+		.listener_drain_ns = c->listener_drain_ns,
+		.max_streams = CLIENT_STREAMS,
+		.client_buffer = c->client_buffer,
+		.max_attempts = c->max_attempts,
+		.retry_idempotent = !c->no_idempotent_retry,
+	};
+}
+
 static void new_proxy(struct world *w)
 {
 	struct host *h = wire_add_host(&w->wire, w->conf.n_chunks, 256, 128 << 10);
@@ -155,23 +173,13 @@ static void new_proxy(struct world *w)
 		.max_queued = w->conf.max_queued,
 		.max_conns_per_endpoint = w->conf.max_conns_per_endpoint,
 		.connect_timeout_ns = 20 * SECOND,
-		.listener_drain_ns = w->conf.listener_drain_ns,
-		.client_silence = {0, 60 * SECOND, w->conf.ping_interval_ns,
-			w->conf.ping_timeout_ns},
-		.backend_silence = {0, 3 * SECOND, w->conf.ping_interval_ns,
-			w->conf.ping_timeout_ns},
-		.idle_timeout_ns = w->conf.idle_timeout_ns,
-		.max_age_ns = w->conf.max_age_ns,
-		.max_age_grace_ns = w->conf.max_age_grace_ns,
-		.client_buffer = w->conf.client_buffer,
+		.terms = world_terms(w),
 		.window_max = 4 << 20,
-		.max_attempts = w->conf.max_attempts,
-		.retry_idempotent = !w->conf.no_idempotent_retry,
 		.handshakes = {w->desk.links, w->conf.n_handshake_slots ? 1 : 0, DESK_SEATS},
 		.seed = w->conf.seed,
 		.source_for = source_for,
 		.source_ctx = w};
-	struct h2_conf h2 = h2_conf(w, 100);
+	struct h2_conf h2 = h2_conf(w, CLIENT_STREAMS);
 	h2.now_ns = NULL; // the proxy gives its own
 	enter_control(w, true);
 	w->shared = lb_shared_new();

@@ -13,6 +13,7 @@
 #define MAX_CLIENTS 48
 #define MAX_BACKENDS 8
 #define MAX_ASKS 8192
+#define CLIENT_STREAMS 100 // of a client, at first
 
 enum { HOST_CLIENTS, HOST_PROXY, HOST_BACKENDS };
 
@@ -68,6 +69,7 @@ struct world {
 };
 
 struct world_conf world_conf_default(uint64_t seed);
+struct lb_terms world_terms(const struct world *); // those that the proxy begins with
 struct world *world_new(const struct world_conf *);
 // Everything hung up; checks that the proxy has forgotten all of it.
 void world_free(struct world *);

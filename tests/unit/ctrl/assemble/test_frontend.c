@@ -248,6 +248,28 @@ static void another_listener_means_another_generation(void **state)
 	assert_int_equal(published(w, 0)->generation, 3);
 }
 
+// OPS-320: and a snapshot that is made for anything else has them, too.
+static void ops_320_terms_come_with_every_snapshot(void **state)
+{
+	struct world *w = *state;
+	const struct res_vhost a = {"a", DOMAINS("*"), TO_BLUE, .hash = {1, 1}};
+	struct lb_terms terms = {.idle_timeout_ns = 7};
+	assert_int_equal(lb_slot_current(w->slot)->terms.number, 0);
+	assembler_set_terms(w->assembler, &terms);
+	settle(w);
+	assert_int_equal(lb_slot_current(w->slot)->terms.number, 1);
+	assert_int_equal(lb_slot_current(w->slot)->terms.idle_timeout_ns, 7);
+	give(w, 0, "1", &a, 1);
+	settle(w);
+	assert_int_equal(lb_slot_current(w->slot)->terms.number, 1);
+	assert_int_equal(lb_slot_current(w->slot)->terms.idle_timeout_ns, 7);
+	terms.idle_timeout_ns = 0;
+	assembler_set_terms(w->assembler, &terms);
+	settle(w);
+	assert_int_equal(lb_slot_current(w->slot)->terms.number, 2);
+	assert_int_equal(lb_slot_current(w->slot)->terms.idle_timeout_ns, 0);
+}
+
 static void filters_of_the_listener_reach_the_snapshot(void **state)
 {
 	struct world *w = *state;
@@ -634,6 +656,7 @@ RUN_SUITE("ctrl/frontend", STEPS(a_table_is_made_in_steps_while_the_one_before_i
 	CASE(patterns_hold_up_nothing_but_the_configuration_that_needs_them),
 	CASE(a_storm_of_new_patterns_is_heard), CASE(a_frontend_that_waits_holds_up_no_other),
 	CASE(another_listener_means_another_generation),
+	CASE(ops_320_terms_come_with_every_snapshot),
 	CASE(filters_of_the_listener_reach_the_snapshot),
 	CASE(matchers_see_of_grpc_what_the_frontend_says),
 	CASE(rewriting_counts_if_the_server_that_sent_the_routes_is_trusted),

@@ -91,9 +91,12 @@ static void the_routes_idle_limit_counts_before_the_listeners(void **state)
 	} rows[] = {{0, 300 * S, NONE}, {S, S, S}, {NONE, NONE, NONE}};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct lb_timeouts t = {.idle_ns = rows[i].route};
-		assert_true(lb_timeouts_idle(&t, &listener, false) == rows[i].plain);
-		assert_true(lb_timeouts_idle(&t, &listener, true) == rows[i].grpc);
+		assert_true(lb_timeouts_idle(&t, &listener, 9 * S, false) == rows[i].plain);
+		assert_true(lb_timeouts_idle(&t, &listener, 9 * S, true) == rows[i].grpc);
 	}
+	static const struct lb_listener_timeouts silent = {NONE, {0, NONE}};
+	assert_true(lb_timeouts_idle(&(struct lb_timeouts){0}, &silent, 9 * S, false) == 9 * S);
+	assert_true(lb_timeouts_idle(&(struct lb_timeouts){0}, &silent, 9 * S, true) == NONE);
 }
 
 RUN_SUITE("lb/timeouts", cmocka_unit_test(the_routes_limit_counts_before_the_listeners),
