@@ -17,6 +17,7 @@
 #include "ctrl/frontends.h"
 #include "ctrl/heap_trim.h"
 #include "ctrl/hearsay.h"
+#include "ctrl/live_config.h"
 #include "ctrl/loop.h"
 #include "ctrl/reach.h"
 #include "ctrl/service.h"
@@ -69,6 +70,7 @@ struct control_plane {
 	struct traces *traces; // likewise
 	struct show *show;
 	struct reach reach;
+	struct live_config live;
 	struct succession *succession; // NULL = off
 	struct twheel_timer watch_timer, ports_timer; // every second; WATCH_PORTS_NS
 	struct steering_watch steering;
@@ -223,8 +225,7 @@ static int start_loop(struct control_plane *p, struct lb_err *err)
 		.ctx = p,
 		.on_follow = p->conf.config->takeover_socket ? p->conf.follow : NULL,
 		.ctx_follow = p->conf.ctx_ports,
-		.config = p->conf.config,
-		.config_path = p->conf.config_path,
+		.reloader = &p->live.reloader,
 	};
 	p->steering = (struct steering_watch){
 		p->conf.steering, p->conf.ctx_ports, p->conf.config->n_ports, {NULL}};
@@ -338,6 +339,7 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 	struct show_conf conf = {
 		.config = p->conf.config,
 		.config_path = p->conf.config_path,
+		.reloader = &p->live.reloader,
 		.workers = p->workers,
 		.assembler = p->assembler,
 		.xds = p->xds,
@@ -421,6 +423,7 @@ int control_plane_start(struct control_plane *p, struct lb_err *err)
 		start_assembler(p, err) || start_xds(p, err) || start_succession(p, err) ||
 		start_show(p, err) || start_reach(p, err))
 		return -EINVAL;
+	live_config_init(&p->live, p->conf.config, p->conf.config_path, p->assembler);
 	struct twheel *wheel = loop_wheel(p->loop);
 	steering_watch_look(&p->steering, p->conf.ports);
 	twheel_arm(wheel, &p->watch_timer, twheel_now(wheel) + NS_PER_SECOND);

@@ -20,7 +20,8 @@ static void on_stop(void *arg)
 static void on_reload(void *arg)
 {
 	const struct signals *s = arg;
-	reload(s->config, s->config_path, &(struct reload_report){.applied = false});
+	struct reload_report report; // which the log has
+	reload(s->reloader, "by=SIGHUP", &report);
 }
 
 static void on_reopen(void *arg)

@@ -9,16 +9,15 @@
 #include <stdint.h>
 
 struct access_log;
-struct config;
 struct loop;
+struct reloader;
 
 struct signals {
 	void (*on_stop)(void *ctx);
 	void *ctx;
 	void (*on_follow)(void *ctx); // NULL = nobody can take over
 	void *ctx_follow;
-	struct config *config;
-	const char *config_path;
+	const struct reloader *reloader;
 	struct access_log *access_log; // reopened; NULL = there is none
 };
 

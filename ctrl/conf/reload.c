@@ -5,40 +5,138 @@
 #include "ctrl/conf/config_diff.h"
 #include "lb/base/log.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+// By what they come to, so that a default differs from no value that says the same.
+struct value {
+	const char *field;
+	size_t offset, size; // in struct config
+};
+#define VALUE(field, member)                                                                       \
+	{                                                                                          \
+		field, offsetof(struct config, member), sizeof(((struct config *)0)->member)       \
+	}
+
+static const struct value live[] = {
+	VALUE("log.level", log_level),
+	VALUE("drain_s", drain_s),
+	VALUE("lame_duck_s", lame_duck_s),
+	VALUE("listener_drain_s", listener_drain_s),
+	VALUE("limits.streams", max_streams),
+	VALUE("limits.client_buffer_kib", client_buffer_kib),
+	VALUE("limits.idle_timeout_s", idle_timeout_s),
+	VALUE("limits.max_connection_age_s", max_connection_age_s),
+	VALUE("limits.max_connection_age_grace_s", max_connection_age_grace_s),
+	VALUE("limits.stream_idle_timeout_s", stream_idle_timeout_s),
+	VALUE("clients.tcp_user_timeout_s", client_silence.tcp_user_timeout_s),
+	VALUE("clients.tcp_keepalive_time_s", client_silence.tcp_keepalive_time_s),
+	VALUE("clients.keepalive_interval_s", client_silence.keepalive_interval_s),
+	VALUE("clients.keepalive_timeout_s", client_silence.keepalive_timeout_s),
+	VALUE("backends.tcp_user_timeout_s", backend_silence.tcp_user_timeout_s),
+	VALUE("backends.tcp_keepalive_time_s", backend_silence.tcp_keepalive_time_s),
+	VALUE("backends.keepalive_interval_s", backend_silence.keepalive_interval_s),
+	VALUE("backends.keepalive_timeout_s", backend_silence.keepalive_timeout_s),
+	VALUE("retries.max_attempts", max_attempts),
+	VALUE("retries.idempotent", retry_idempotent),
+};
+#define N_LIVE (sizeof(live) / sizeof(live[0]))
+
+// Of the same mappings: memory that workers take at their start, and what streams of xDS begin
+// with.
+static const struct value fixed[] = {
+	VALUE("limits.connections", max_connections),
+	VALUE("limits.requests", max_requests),
+	VALUE("limits.buffers_mib", max_buffers_mib),
+	VALUE("limits.xds_resources", max_xds_resources),
+	VALUE("limits.xds_response_mib", max_xds_response_mib),
+};
+#define N_FIXED (sizeof(fixed) / sizeof(fixed[0]))
+
+static const void *value_at(const struct config *c, const struct value *v)
+{
+	return (const char *)c + v->offset;
+}
+
+static bool differs(const struct config *a, const struct config *b, const struct value *v)
+{
+	return memcmp(value_at(a, v), value_at(b, v), v->size) != 0;
+}
+
+// The field, or one of the mapping.
+static bool is_of(const char *field, const char *mapping)
+{
+	size_t len = strlen(mapping);
+	return strncmp(field, mapping, len) == 0 && (field[len] == 0 || field[len] == '.');
+}
+
+// Of the rows above.
+static bool is_value(const char *field)
+{
+	static const char *const mappings[] = {"log", "limits", "clients", "backends", "retries",
+		"drain_s", "lame_duck_s", "listener_drain_s"};
+	for (size_t i = 0; i < sizeof(mappings) / sizeof(mappings[0]); i++)
+		if (is_of(field, mappings[i]))
+			return true;
+	return false;
+}
+
 bool reload_applies(const char *field)
 {
-	return strcmp(field, "drain_s") == 0 || strcmp(field, "lame_duck_s") == 0 ||
-	       strcmp(field, "log") == 0 || strcmp(field, "log.level") == 0;
+	for (size_t i = 0; i < N_LIVE; i++)
+		if (strcmp(field, live[i].field) == 0)
+			return true;
+	return false;
+}
+
+static void add(struct reload_fields *f, const char *field)
+{
+	size_t len = strlen(f->text), room = sizeof(f->text) - len;
+	if (strlen(field) + 3 > room)
+		f->n_more++;
+	else
+		snprintf(f->text + len, room, "%s%s", len ? ", " : "", field);
 }
 
 static void note(void *ctx, const char *field)
 {
 	struct reload_report *r = ctx;
-	if (reload_applies(field))
-		return;
-	size_t len = strlen(r->needs_restart), room = sizeof(r->needs_restart) - len;
-	if (strlen(field) + 3 > room) {
-		r->n_more++;
-		return;
-	}
-	snprintf(r->needs_restart + len, room, "%s%s", len ? ", " : "", field);
+	if (!is_value(field))
+		add(&r->needs_restart, field);
 }
 
-static void apply(struct config *running, const struct config *new)
+static void compare(struct reload_report *r, const struct config *running, const struct config *new)
 {
-	enum log_level was = running->log_level;
+	for (size_t i = 0; i < N_LIVE; i++)
+		if (differs(running, new, &live[i]))
+			add(&r->changed, live[i].field);
+	for (size_t i = 0; i < N_FIXED; i++)
+		if (differs(running, new, &fixed[i]))
+			add(&r->needs_restart, fixed[i].field);
+	config_diff(running, new, note, r);
+}
+
+static void take(struct config *running, const struct config *new)
+{
+	for (size_t i = 0; i < N_LIVE; i++)
+		memcpy((char *)running + live[i].offset, value_at(new, &live[i]), live[i].size);
+}
+
+static void apply(const struct reloader *r, const struct config *new,
+	const struct reload_fields *changed, const char *by)
+{
+	enum log_level was = r->config->log_level;
+	take(r->config, new);
+	if (r->apply)
+		r->apply(r->ctx);
 	if (new->log_level > was) // else the line would be lost with the old level, or the new one
 		log_set_level(new->log_level);
-	log_info("reloaded", "log_level=%s drain_s=%u lame_duck_s=%u",
-		log_level_name(new->log_level), new->drain_s, new->lame_duck_s);
+	log_info("reloaded", "log_level=%s drain_s=%u lame_duck_s=%u changed=%s and_more=%u %s",
+		log_level_name(new->log_level), new->drain_s, new->lame_duck_s,
+		log_quote(changed->text), changed->n_more, by);
 	log_set_level(new->log_level);
-	running->log_level = new->log_level;
-	running->drain_s = new->drain_s;
-	running->lame_duck_s = new->lame_duck_s;
 }
 
 // A FIFO would have the control thread wait for a writer.
@@ -51,25 +149,36 @@ static struct config *load(const char *path, struct lb_err *reterr)
 	return NULL;
 }
 
-void reload(struct config *running, const char *path, struct reload_report *ret)
+static void refuse(struct reload_report *ret, const char *by)
 {
-	*ret = (struct reload_report){.applied = false};
-	struct config *new = load(path, &ret->err);
+	struct lb_err err = ret->err;
+	if (!err.text[0])
+		lb_err_set(&err, "out of memory");
+	*ret = (struct reload_report){.err = err};
+	log_error("reload refused", "error=%s %s", log_quote(err.text), by);
+}
+
+static void tell(const struct reload_report *r, const char *by)
+{
+	const struct reload_fields *f = &r->needs_restart;
+	if (f->text[0])
+		log_warn("reload", "needs_restart=%s and_more=%u %s", log_quote(f->text), f->n_more,
+			by);
+	else if (!r->changed.text[0])
+		log_info("reload", "text=\"nothing to do\" %s", by);
+}
+
+void reload(const struct reloader *r, const char *by, struct reload_report *ret)
+{
+	*ret = (struct reload_report){.err = {.text = ""}};
+	struct config *new = load(r->path, &ret->err);
 	if (!new) {
-		if (!ret->err.text[0])
-			lb_err_set(&ret->err, "out of memory");
-		log_error("reload refused", "error=%s", log_quote(ret->err.text));
+		refuse(ret, by);
 		return;
 	}
-	ret->applied = new->log_level != running->log_level || new->drain_s != running->drain_s ||
-	               new->lame_duck_s != running->lame_duck_s;
-	config_diff(running, new, note, ret);
-	if (ret->needs_restart[0])
-		log_warn("reload", "needs_restart=%s and_more=%u", log_quote(ret->needs_restart),
-			ret->n_more);
-	if (ret->applied)
-		apply(running, new);
-	else if (!ret->needs_restart[0])
-		log_info("reload", "text=\"nothing to do\"");
+	compare(ret, r->config, new);
+	tell(ret, by);
+	if (ret->changed.text[0])
+		apply(r, new, &ret->changed, by);
 	config_free(new);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles SIGHUP, and the command `reload` of the stats socket: reads shunt.yaml again. What a
-// running daemon can change takes effect (the log level, drain_s, lame_duck_s); the log names all
-// other differences, which need a restart. Nothing of an invalid file is used. The bootstrap is not
-// read again.
-// Thread: ctrl.
+// running daemon can change takes effect, all of it or nothing; the log names all other
+// differences, which need a restart. Nothing of an invalid file is used. The bootstrap is not read
+// again.
+// Thread: ctrl. Workers see changes by a snapshot (lb/pick/terms.h).
 #pragma once
 
 #include "lb/base/err.h"
@@ -12,14 +12,27 @@
 
 struct config;
 
-struct reload_report {
-	bool applied; // something of it
-	char needs_restart[400]; // fields that differ, joined by ", "; "" = none
-	unsigned n_more; // such fields for which there was no room
-	struct lb_err err; // the file is invalid, and nothing of it was used; "" = it is not
+// Fields as shunt.yaml names them.
+struct reload_fields {
+	char text[400]; // joined by ", "; "" = none
+	unsigned n_more; // for which there was no room
 };
 
-// path: as given at the start; updates `running`. What became of it is logged, too.
-void reload(struct config *running, const char *path, struct reload_report *ret);
+struct reload_report {
+	struct reload_fields changed; // took effect
+	struct reload_fields needs_restart; // differ, and do not
+	struct lb_err err; // nothing of the file was used, and why; "" = it was
+};
+
+// What a reload concerns. All borrowed.
+struct reloader {
+	struct config *config; // that of the running daemon, which is updated
+	const char *path; // as given at the start
+	void (*apply)(void *ctx); // the configuration has changed: workers are to hear of it
+	void *ctx;
+};
+
+// by: who asked, as keys and values for the log, "by=SIGHUP". What became of it is logged, too.
+void reload(const struct reloader *, const char *by, struct reload_report *ret);
 // True if a running daemon applies changes of that field of shunt.yaml.
 bool reload_applies(const char *field);

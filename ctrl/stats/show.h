@@ -25,6 +25,7 @@ struct drains;
 struct show_listener;
 struct socket_counts;
 struct load_report;
+struct reloader;
 struct show;
 struct stats_follow;
 struct takeover;
@@ -37,6 +38,7 @@ struct xds_keeper;
 struct show_conf { // all borrowed, outlives it
 	struct config *config; // `reload` changes it
 	const char *config_path;
+	const struct reloader *reloader; // for `reload`
 	struct workers *workers;
 	struct assembler *assembler;
 	const struct xds_federation *xds;

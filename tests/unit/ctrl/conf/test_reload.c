@@ -5,8 +5,11 @@
 #include "ctrl/base/whole_file.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/conf/config_diff.h"
+#include "ctrl/conf/config_terms.h"
 #include "ctrl/conf/reload.h"
 #include "lb/base/log.h"
+#include "lb/base/time.h"
+#include "lb/route/timeouts.h"
 #include "tests/support/check.h"
 
 #include <errno.h>
@@ -31,6 +34,20 @@ static const char *const whole =
 	"drain_s: 30\n";
 
 static struct reload_report report; // of the last reload
+
+static unsigned n_applied; // what the rest of the daemon is told
+
+static void apply(void *ctx)
+{
+	assert_ptr_equal(ctx, &n_applied);
+	n_applied++;
+}
+
+static void again(struct config *running, const char *path)
+{
+	const struct reloader r = {running, path, apply, &n_applied};
+	reload(&r, "by=somebody", &report);
+}
 
 struct files {
 	char dir[32], config[64], log[64], moved[64];
@@ -75,6 +92,7 @@ static int set_up(void **state)
 	snprintf(f.log, sizeof(f.log), "%s/log", f.dir);
 	snprintf(f.moved, sizeof(f.moved), "%s/log.1", f.dir);
 	write_file(f.config, whole);
+	n_applied = 0;
 	f.stderr_before = dup(STDERR_FILENO);
 	int fd = open(f.log, O_WRONLY | O_APPEND | O_CREAT, 0640);
 	assert_true(fd >= 0 && dup2(fd, STDERR_FILENO) >= 0);
@@ -154,7 +172,7 @@ static void nothing_different_is_nothing_to_do(void **state)
 {
 	struct files *f = *state;
 	struct config *c = load(f);
-	reload(c, f->config, &report);
+	again(c, f->config);
 	assert_non_null(
 		strstr(read_file(f->log), "level=info msg=\"reload\" text=\"nothing to do"));
 	config_free(c);
@@ -165,7 +183,7 @@ static void level_and_drain_follow_and_all_else_is_named(void **state)
 	struct files *f = *state;
 	struct config *c = load(f);
 	write_file(f->config, with("log: {level: info}", "log: {level: debug}\nidle: poll"));
-	reload(c, f->config, &report);
+	again(c, f->config);
 	assert_int_equal(c->log_level, LOG_LEVEL_DEBUG);
 	assert_int_equal(c->idle, CONFIG_IDLE_BACKOFF);
 	log_debug("seen", "n=1");
@@ -175,7 +193,7 @@ static void level_and_drain_follow_and_all_else_is_named(void **state)
 	assert_non_null(strstr(text, "msg=\"seen\""));
 	// Back, and the line that says so can still be read; what needs a restart still does.
 	write_file(f->config, with("drain_s: 30", "drain_s: 5\nlame_duck_s: 6"));
-	reload(c, f->config, &report);
+	again(c, f->config);
 	log_debug("unseen", "n=1");
 	text = read_file(f->log);
 	assert_non_null(strstr(text, "msg=\"reloaded\" log_level=info drain_s=5"));
@@ -185,21 +203,90 @@ static void level_and_drain_follow_and_all_else_is_named(void **state)
 	config_free(c);
 }
 
+// OPS-320
+static void ops_320_limits_and_times_follow_and_sizes_of_memory_are_named(void **state)
+{
+	static const struct {
+		const char *instead, *changed, *needs_restart;
+	} rows[] = {
+		{"limits: {idle_timeout_s: 7}", "limits.idle_timeout_s", ""},
+		{"limits: {idle_timeout_s: 300}", "", ""}, // the default
+		{"limits: {streams: 7, connections: 17}", "limits.streams", "limits.connections"},
+		{"limits: {requests: 17, buffers_mib: 17}", "",
+			"limits.requests, limits.buffers_mib"},
+		{"limits: {xds_resources: 1001}", "", "limits.xds_resources"},
+		{"limits: {client_buffer_kib: 513}", "limits.client_buffer_kib", ""},
+		{"limits: {max_connection_age_s: 1, max_connection_age_grace_s: 2}",
+			"limits.max_connection_age_s, limits.max_connection_age_grace_s", ""},
+		{"limits: {stream_idle_timeout_s: 0}", "limits.stream_idle_timeout_s", ""},
+		{"listener_drain_s: 1", "listener_drain_s", ""},
+		{"clients: {keepalive_interval_s: 1}", "clients.keepalive_interval_s", ""},
+		{"backends: {tcp_user_timeout_s: 1}", "backends.tcp_user_timeout_s", ""},
+		{"retries: {max_attempts: 1, idempotent: false}",
+			"retries.max_attempts, retries.idempotent", ""},
+	};
+	struct files *f = *state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[256];
+		write_file(f->config, whole);
+		struct config *c = load(f);
+		snprintf(text, sizeof(text), "drain_s: 30\n%s", rows[i].instead);
+		write_file(f->config, with("drain_s: 30", text));
+		again(c, f->config);
+		assert_string_equal(report.err.text, "");
+		assert_string_equal(report.changed.text, rows[i].changed);
+		assert_string_equal(report.needs_restart.text, rows[i].needs_restart);
+		again(c, f->config); // what has changed is as the file says, what has not is named
+		assert_string_equal(report.changed.text, "");
+		assert_string_equal(report.needs_restart.text, rows[i].needs_restart);
+		write_file(f->config, whole);
+		again(c, f->config);
+		assert_string_equal(report.changed.text, rows[i].changed);
+		assert_string_equal(report.needs_restart.text, "");
+		config_free(c);
+	}
+}
+
+// OPS-320
+static void ops_320_what_workers_are_told_is_what_the_file_says(void **state)
+{
+	struct files *f = *state;
+	struct config *c = load(f);
+	write_file(f->config,
+		with("drain_s: 30",
+			"limits: {idle_timeout_s: 7, streams: 8, stream_idle_timeout_s: 0}\n"
+			"retries: {idempotent: false}\nlistener_drain_s: 9"));
+	assert_int_equal(config_terms(c).idle_timeout_ns, 300 * NS_PER_SECOND);
+	again(c, f->config);
+	struct lb_terms terms = config_terms(c);
+	assert_int_equal(terms.idle_timeout_ns, 7 * NS_PER_SECOND);
+	assert_int_equal(terms.max_streams, 8);
+	assert_true(terms.stream_idle_ns == LB_NO_TIMEOUT);
+	assert_int_equal(terms.listener_drain_ns, 9 * NS_PER_SECOND);
+	assert_false(terms.retry_idempotent);
+	assert_int_equal(terms.client_silence.tcp_keepalive_ns, 60 * NS_PER_SECOND);
+	assert_int_equal(n_applied, 1);
+	const char *text = read_file(f->log);
+	assert_non_null(strstr(text, "changed=\"listener_drain_s, limits.streams, "));
+	assert_non_null(strstr(text, " by=somebody\n"));
+	config_free(c);
+}
+
 static void of_a_wrong_file_nothing_is_taken(void **state)
 {
 	struct files *f = *state;
 	struct config *c = load(f);
 	write_file(f->config, with("level: info", "level: loud"));
-	reload(c, f->config, &report);
+	again(c, f->config);
 	const char *text = read_file(f->log);
 	assert_non_null(strstr(text, "level=error msg=\"reload refused\""));
 	assert_non_null(strstr(text, "/shunt.yaml:9: log.level: 'loud' is not one of"));
 	assert_int_equal(c->log_level, LOG_LEVEL_INFO);
 	write_file(f->config, with("drain_s: 30", "farewell_s: 1"));
-	reload(c, f->config, &report);
+	again(c, f->config);
 	assert_non_null(strstr(read_file(f->log), "farewell_s: 1 leaves no time"));
 	unlink(f->config);
-	reload(c, f->config, &report);
+	again(c, f->config);
 	assert_non_null(strstr(read_file(f->log), "/shunt.yaml: No such file"));
 	config_free(c);
 }
@@ -212,16 +299,16 @@ static void a_reload_waits_for_no_file(void **state)
 	struct config *c = load(f);
 	unlink(f->config);
 	assert_int_equal(mkfifo(f->config, 0600), 0);
-	reload(c, f->config, &report);
+	again(c, f->config);
 	assert_non_null(strstr(report.err.text, "/shunt.yaml: is not a regular file"));
 	unlink(f->config);
 	assert_int_equal(symlink("/dev/zero", f->config), 0);
-	reload(c, f->config, &report);
+	again(c, f->config);
 	assert_non_null(strstr(report.err.text, "/shunt.yaml: is not a regular file"));
 	unlink(f->config);
 	write_file(f->config, whole);
 	assert_int_equal(truncate(f->config, WHOLE_FILE_MAX + 1), 0);
-	reload(c, f->config, &report);
+	again(c, f->config);
 	assert_non_null(strstr(report.err.text, "/shunt.yaml: File too large"));
 	assert_int_equal(c->drain_s, 30);
 	config_free(c);
@@ -238,12 +325,12 @@ static void a_reload_takes_no_time_for_what_is_too_deep(void **state)
 	int n = snprintf(deep, sizeof(deep), "workers:\n  ");
 	memset(deep + n, '[', DEPTH);
 	write_file(f->config, deep);
-	reload(c, f->config, &report);
+	again(c, f->config);
 	assert_non_null(strstr(report.err.text, "/shunt.yaml:2: no option is so deep"));
 	for (int i = 0; i < DEPTH; i++)
 		memcpy(deep + n + 2 * (size_t)i, "- ", 2);
 	write_file(f->config, deep);
-	reload(c, f->config, &report);
+	again(c, f->config);
 	assert_non_null(strstr(report.err.text, "/shunt.yaml:2: no option is so deep"));
 	config_free(c);
 }
@@ -258,11 +345,11 @@ static void a_second_document_is_refused(void **state)
 	int n = snprintf(text, sizeof(text), "---\n%s---\nworkers: [1]\n", whole);
 	assert_true(n > 0 && n < (int)sizeof(text));
 	write_file(f->config, text);
-	reload(c, f->config, &report);
+	again(c, f->config);
 	assert_non_null(strstr(report.err.text, ": a second document begins, and only one is"));
 	snprintf(text, sizeof(text), "---\n%s...\n# the end\n", whole);
 	write_file(f->config, text);
-	reload(c, f->config, &report);
+	again(c, f->config);
 	assert_string_equal(report.err.text, "");
 	config_free(c);
 }
@@ -344,8 +431,11 @@ static void a_log_that_is_no_file_stays(void **state)
 
 RUN_SUITE("ctrl/reload", CASE(differences_are_named_as_the_file_names_them),
 	CASE(nothing_different_is_nothing_to_do),
-	CASE(level_and_drain_follow_and_all_else_is_named), CASE(of_a_wrong_file_nothing_is_taken),
-	CASE(a_reload_waits_for_no_file), CASE(a_reload_takes_no_time_for_what_is_too_deep),
-	CASE(a_second_document_is_refused), CASE(the_logs_file_is_opened_again_by_its_name),
+	CASE(level_and_drain_follow_and_all_else_is_named),
+	CASE(ops_320_limits_and_times_follow_and_sizes_of_memory_are_named),
+	CASE(ops_320_what_workers_are_told_is_what_the_file_says),
+	CASE(of_a_wrong_file_nothing_is_taken), CASE(a_reload_waits_for_no_file),
+	CASE(a_reload_takes_no_time_for_what_is_too_deep), CASE(a_second_document_is_refused),
+	CASE(the_logs_file_is_opened_again_by_its_name),
 	CASE(a_log_that_cannot_be_opened_again_is_tried_until_it_can),
 	CASE(a_rotation_waits_for_no_reader), CASE(a_log_that_is_no_file_stays))
