@@ -423,7 +423,7 @@ int control_plane_start(struct control_plane *p, struct lb_err *err)
 		start_assembler(p, err) || start_xds(p, err) || start_succession(p, err) ||
 		start_show(p, err) || start_reach(p, err))
 		return -EINVAL;
-	live_config_init(&p->live, p->conf.config, p->conf.config_path, p->assembler);
+	live_config_init(&p->live, p->conf.config, p->conf.config_path, p->assembler, &p->reach);
 	struct twheel *wheel = loop_wheel(p->loop);
 	steering_watch_look(&p->steering, p->conf.ports);
 	twheel_arm(wheel, &p->watch_timer, twheel_now(wheel) + NS_PER_SECOND);

@@ -12,6 +12,7 @@
 #include "lb/base/twheel.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 // The socket of a port: -1 with err.
@@ -29,21 +30,28 @@ static int listener_at(
 	return fd;
 }
 
+// Of the listener, which it takes.
+static int start_status(struct reach *r, const struct config_csds *csds, int fd,
+	struct status_port **ret, struct lb_err *err)
+{
+	const struct status_start_conf conf = {
+		.config = csds,
+		.bootstrap = r->conf.bootstrap,
+		.xds = r->conf.xds,
+		.credentials = r->conf.credentials,
+		.loop = r->conf.loop,
+		.counts = show_status_port(r->conf.show),
+	};
+	return status_start(fd, &conf, ret, err);
+}
+
 static int open_status(struct reach *r, bool beside, struct lb_err *err)
 {
-	const struct reach_conf *c = &r->conf;
-	if (r->status || !c->config->csds)
+	const struct config_csds *csds = r->conf.config->csds;
+	if (r->status || !csds)
 		return 0;
-	int fd = listener_at(r, c->config->csds->listen, beside, "csds.listen", err);
-	const struct status_start_conf conf = {
-		.config = c->config->csds,
-		.bootstrap = c->bootstrap,
-		.xds = c->xds,
-		.credentials = c->credentials,
-		.loop = c->loop,
-		.counts = show_status_port(c->show),
-	};
-	return fd < 0 ? -EINVAL : status_start(fd, &conf, &r->status, err);
+	int fd = listener_at(r, csds->listen, beside, "csds.listen", err);
+	return fd < 0 ? -EINVAL : start_status(r, csds, fd, &r->status, err);
 }
 
 static int open_metrics(struct reach *r, bool beside, struct lb_err *err)
@@ -141,7 +149,61 @@ void reach_look(struct reach *r)
 void reach_set_serving(struct reach *r, bool serving)
 {
 	reach_look(r);
+	r->serving = serving;
 	status_set_serving(r->status, serving);
+}
+
+// For the same address the socket that there is: who waits there is not hung up on. own: -1 = none.
+static int next_listener(const struct reach *r, const char *address, int own, struct lb_err *err)
+{
+	int fd;
+	if (own >= 0 && strcmp(r->conf.config->csds->listen, address) == 0) {
+		fd = fcntl(own, F_DUPFD_CLOEXEC, 0);
+		if (fd < 0)
+			lb_err_set(err, "%s: %s", address, strerror(errno));
+	} else { // its address may be a part of what we have, or the whole
+		if (own >= 0)
+			listen_port_let(own, true);
+		fd = listen_port_open(address, own >= 0, err);
+	}
+	if (fd < 0)
+		lb_err_within(err, "csds.listen");
+	return fd;
+}
+
+int reach_prepare_status(struct reach *r, const struct config *new, struct lb_err *err)
+{
+	if (status_check_providers(new, r->conf.bootstrap, err))
+		return -EINVAL;
+	if (!r->is_in_front || !new->csds)
+		return 0;
+	int own = r->status ? status_listener(r->status) : -1;
+	int fd = next_listener(r, new->csds->listen, own, err);
+	if (fd >= 0 && start_status(r, new->csds, fd, &r->next_status, err) == 0 &&
+		status_await(r->next_status, err) == 0)
+		return 0;
+	status_stop(r->next_status);
+	r->next_status = NULL;
+	if (own >= 0)
+		listen_port_let(own, false);
+	return -EINVAL;
+}
+
+void reach_change_status(struct reach *r)
+{
+	struct status_port *before = r->status;
+	if (!r->is_in_front)
+		return;
+	if (before)
+		status_leave(before);
+	r->status = r->next_status;
+	r->next_status = NULL;
+	if (r->status) {
+		listen_port_let(status_listener(r->status), false);
+		status_set_serving(r->status, r->serving);
+		status_begin(r->status);
+	}
+	status_stop(before);
 }
 
 void reach_step_back(struct reach *r)

@@ -41,8 +41,10 @@ struct reach { // zero = closed
 	struct reach_conf conf;
 	struct stats_sockets *stats;
 	struct status_port *status; // NULL = off
+	struct status_port *next_status; // between prepare and change; NULL = off from then on
 	struct metrics_port *metrics; // NULL = off
 	struct ready_file ready;
+	bool serving; // what the status port says of health
 	bool is_in_front; // the names, the ports and the ready file are ours
 	bool follows; // another process had them before, whose file is there until we are ready
 	struct listen_ports inherited; // of the older process, none of which is open here yet
@@ -71,6 +73,14 @@ void reach_inherit(struct reach *, int listener); // one of those; borrows it
 void reach_look(struct reach *);
 // The same, and what the status port says of health.
 void reach_set_serving(struct reach *, bool serving);
+// shunt.yaml is about to have another csds, or none. The first makes the new port beside the one
+// that serves, and does not accept yet; returns 0, or -EINVAL with reterr, which names the field,
+// and nothing is changed. Then the second, with the configuration in force, has it serve instead,
+// and sends away who is at the one before; who waits at the same address is answered. Who is not in
+// front has no port to change.
+[[nodiscard]] int reach_prepare_status(
+	struct reach *, const struct config *new, struct lb_err *reterr);
+void reach_change_status(struct reach *);
 // Leaves all to who has come. Who is at the ports is answered here still,
 void reach_step_back(struct reach *);
 // but those of the status port, who may stay for long, are sent away now.

@@ -200,6 +200,18 @@ void status_begin(struct status_port *p)
 		evconnlistener_enable(p->listener);
 }
 
+int status_await(struct status_port *p, struct lb_err *err)
+{
+	if (!p->relay)
+		return 0;
+	credentials_await(p->credentials);
+	const char *why = credentials_error(p->credentials, p->credential);
+	if (context(p) || !why[0])
+		return 0;
+	lb_err_set(err, "%s", why);
+	return lb_err_within(err, "csds.tls");
+}
+
 int status_listener(const struct status_port *p)
 {
 	return p->listener ? evconnlistener_get_fd(p->listener) : -1;

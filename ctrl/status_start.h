@@ -37,6 +37,9 @@ struct status_start_conf { // all borrowed, outlives it
 // Accepts from now on; with TLS once it is known whether the files are good: who comes before that
 // waits.
 void status_begin(struct status_port *);
+// Whether it can make handshakes, before it begins: waits a quarter of a second at most, and what
+// is not known by then is taken for good. Returns 0, or -EINVAL with reterr, which names the field.
+[[nodiscard]] int status_await(struct status_port *, struct lb_err *reterr);
 int status_listener(const struct status_port *); // borrowed; -1 = it has left
 void status_set_serving(struct status_port *, bool serving); // NULL is fine
 // Another process has the listener: nobody is accepted, who is here stays until status_stop().

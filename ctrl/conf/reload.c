@@ -88,7 +88,7 @@ bool reload_applies(const char *field)
 	for (size_t i = 0; i < N_LIVE; i++)
 		if (strcmp(field, live[i].field) == 0)
 			return true;
-	return false;
+	return is_of(field, "csds");
 }
 
 static void add(struct reload_fields *f, const char *field)
@@ -100,42 +100,54 @@ static void add(struct reload_fields *f, const char *field)
 		snprintf(f->text + len, room, "%s%s", len ? ", " : "", field);
 }
 
+struct comparison {
+	struct reload_report *report;
+	bool has_csds;
+};
+
 static void note(void *ctx, const char *field)
 {
-	struct reload_report *r = ctx;
-	if (!is_value(field))
-		add(&r->needs_restart, field);
+	struct comparison *c = ctx;
+	if (is_value(field))
+		return;
+	bool is_csds = is_of(field, "csds");
+	c->has_csds |= is_csds;
+	add(is_csds ? &c->report->changed : &c->report->needs_restart, field);
 }
 
-static void compare(struct reload_report *r, const struct config *running, const struct config *new)
+static void compare(struct comparison *c, const struct config *running, const struct config *new)
 {
 	for (size_t i = 0; i < N_LIVE; i++)
 		if (differs(running, new, &live[i]))
-			add(&r->changed, live[i].field);
+			add(&c->report->changed, live[i].field);
 	for (size_t i = 0; i < N_FIXED; i++)
 		if (differs(running, new, &fixed[i]))
-			add(&r->needs_restart, fixed[i].field);
-	config_diff(running, new, note, r);
+			add(&c->report->needs_restart, fixed[i].field);
+	config_diff(running, new, note, c);
 }
 
-static void take(struct config *running, const struct config *new)
+// What `running` has had goes with `new`.
+static void take(struct config *running, struct config *new)
 {
 	for (size_t i = 0; i < N_LIVE; i++)
 		memcpy((char *)running + live[i].offset, value_at(new, &live[i]), live[i].size);
+	struct config_csds *csds = running->csds;
+	running->csds = new->csds;
+	new->csds = csds;
 }
 
-static void apply(const struct reloader *r, const struct config *new,
-	const struct reload_fields *changed, const char *by)
+static void apply(
+	const struct reloader *r, struct config *new, const struct comparison *c, const char *by)
 {
 	enum log_level was = r->config->log_level;
 	take(r->config, new);
 	if (r->apply)
-		r->apply(r->ctx);
+		r->apply(r->ctx, c->has_csds);
 	if (new->log_level > was) // else the line would be lost with the old level, or the new one
 		log_set_level(new->log_level);
 	log_info("reloaded", "log_level=%s drain_s=%u lame_duck_s=%u changed=%s and_more=%u %s",
 		log_level_name(new->log_level), new->drain_s, new->lame_duck_s,
-		log_quote(changed->text), changed->n_more, by);
+		log_quote(c->report->changed.text), c->report->changed.n_more, by);
 	log_set_level(new->log_level);
 }
 
@@ -147,6 +159,15 @@ static struct config *load(const char *path, struct lb_err *reterr)
 		return config_load(path, reterr); // which says what is wrong
 	lb_err_set(reterr, "%s: is not a regular file", path);
 	return NULL;
+}
+
+// 0, or negative with the report's error.
+static int prepare(const struct reloader *r, const struct config *new, const struct comparison *c)
+{
+	struct lb_err *err = &c->report->err;
+	if (!c->has_csds || !r->prepare_csds || r->prepare_csds(r->ctx, new, err) == 0)
+		return 0;
+	return lb_err_within(err, "%s", r->path);
 }
 
 static void refuse(struct reload_report *ret, const char *by)
@@ -171,14 +192,17 @@ static void tell(const struct reload_report *r, const char *by)
 void reload(const struct reloader *r, const char *by, struct reload_report *ret)
 {
 	*ret = (struct reload_report){.err = {.text = ""}};
+	struct comparison c = {.report = ret};
 	struct config *new = load(r->path, &ret->err);
-	if (!new) {
+	if (new)
+		compare(&c, r->config, new);
+	if (!new || prepare(r, new, &c)) {
 		refuse(ret, by);
+		config_free(new);
 		return;
 	}
-	compare(ret, r->config, new);
 	tell(ret, by);
 	if (ret->changed.text[0])
-		apply(r, new, &ret->changed, by);
+		apply(r, new, &c, by);
 	config_free(new);
 }

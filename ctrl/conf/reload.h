@@ -28,7 +28,12 @@ struct reload_report {
 struct reloader {
 	struct config *config; // that of the running daemon, which is updated
 	const char *path; // as given at the start
-	void (*apply)(void *ctx); // the configuration has changed: workers are to hear of it
+	// Makes what the new csds asks for and may fail, beside what serves. Returns 0, or negative
+	// with reterr, which names the field, and without anything made.
+	int (*prepare_csds)(void *ctx, const struct config *new, struct lb_err *reterr);
+	// The configuration has changed: what was prepared serves now, workers hear of the rest.
+	// has_csds: behind prepare_csds().
+	void (*apply)(void *ctx, bool has_csds);
 	void *ctx;
 };
 

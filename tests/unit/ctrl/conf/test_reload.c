@@ -35,17 +35,28 @@ static const char *const whole =
 
 static struct reload_report report; // of the last reload
 
-static unsigned n_applied; // what the rest of the daemon is told
+// What the rest of the daemon is asked, and says.
+static struct {
+	unsigned n_prepared, n_applied;
+	bool had_csds, refuses;
+} parts;
 
-static void apply(void *ctx)
+static int prepare_csds(void *ctx, const struct config *new, struct lb_err *reterr)
 {
-	assert_ptr_equal(ctx, &n_applied);
-	n_applied++;
+	parts.n_prepared++;
+	assert_ptr_equal(ctx, &parts);
+	return parts.refuses ? lb_err_set(reterr, "csds.listen: is taken") : 0;
+}
+
+static void apply(void *ctx, bool has_csds)
+{
+	parts.n_applied++;
+	parts.had_csds = has_csds;
 }
 
 static void again(struct config *running, const char *path)
 {
-	const struct reloader r = {running, path, apply, &n_applied};
+	const struct reloader r = {running, path, prepare_csds, apply, &parts};
 	reload(&r, "by=somebody", &report);
 }
 
@@ -92,7 +103,7 @@ static int set_up(void **state)
 	snprintf(f.log, sizeof(f.log), "%s/log", f.dir);
 	snprintf(f.moved, sizeof(f.moved), "%s/log.1", f.dir);
 	write_file(f.config, whole);
-	n_applied = 0;
+	memset(&parts, 0, sizeof(parts));
 	f.stderr_before = dup(STDERR_FILENO);
 	int fd = open(f.log, O_WRONLY | O_APPEND | O_CREAT, 0640);
 	assert_true(fd >= 0 && dup2(fd, STDERR_FILENO) >= 0);
@@ -245,6 +256,7 @@ static void ops_320_limits_and_times_follow_and_sizes_of_memory_are_named(void *
 		assert_string_equal(report.needs_restart.text, "");
 		config_free(c);
 	}
+	assert_int_equal(parts.n_prepared, 0);
 }
 
 // OPS-320
@@ -265,10 +277,38 @@ static void ops_320_what_workers_are_told_is_what_the_file_says(void **state)
 	assert_int_equal(terms.listener_drain_ns, 9 * NS_PER_SECOND);
 	assert_false(terms.retry_idempotent);
 	assert_int_equal(terms.client_silence.tcp_keepalive_ns, 60 * NS_PER_SECOND);
-	assert_int_equal(n_applied, 1);
+	assert_int_equal(parts.n_applied, 1);
 	const char *text = read_file(f->log);
 	assert_non_null(strstr(text, "changed=\"listener_drain_s, limits.streams, "));
 	assert_non_null(strstr(text, " by=somebody\n"));
+	config_free(c);
+}
+
+// OPS-321
+static void ops_321_all_of_a_reload_takes_effect_or_nothing(void **state)
+{
+	struct files *f = *state;
+	struct config *c = load(f);
+	write_file(f->config, with("127.0.0.1:5}", "127.0.0.1:6}\nlimits: {idle_timeout_s: 7}"));
+	parts.refuses = true;
+	again(c, f->config);
+	assert_non_null(strstr(report.err.text, "/shunt.yaml: csds.listen: is taken"));
+	assert_string_equal(report.changed.text, "");
+	assert_string_equal(c->csds->listen, "127.0.0.1:5");
+	assert_int_equal(c->idle_timeout_s, 300);
+	assert_int_equal(parts.n_applied, 0);
+	assert_non_null(strstr(read_file(f->log), "level=error msg=\"reload refused\""));
+	parts.refuses = false;
+	again(c, f->config);
+	assert_string_equal(report.changed.text, "limits.idle_timeout_s, csds.listen");
+	assert_string_equal(c->csds->listen, "127.0.0.1:6");
+	assert_int_equal(c->idle_timeout_s, 7);
+	assert_int_equal(parts.n_prepared, 2);
+	assert_true(parts.had_csds);
+	write_file(f->config, with("csds: {listen: 127.0.0.1:5}\n", ""));
+	again(c, f->config);
+	assert_string_equal(report.changed.text, "limits.idle_timeout_s, csds");
+	assert_null(c->csds);
 	config_free(c);
 }
 
@@ -434,6 +474,7 @@ RUN_SUITE("ctrl/reload", CASE(differences_are_named_as_the_file_names_them),
 	CASE(level_and_drain_follow_and_all_else_is_named),
 	CASE(ops_320_limits_and_times_follow_and_sizes_of_memory_are_named),
 	CASE(ops_320_what_workers_are_told_is_what_the_file_says),
+	CASE(ops_321_all_of_a_reload_takes_effect_or_nothing),
 	CASE(of_a_wrong_file_nothing_is_taken), CASE(a_reload_waits_for_no_file),
 	CASE(a_reload_takes_no_time_for_what_is_too_deep), CASE(a_second_document_is_refused),
 	CASE(the_logs_file_is_opened_again_by_its_name),
