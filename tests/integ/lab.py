@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -201,6 +202,12 @@ class Lab:
 
     def ip(self, ns, *words):
         return command(["ip", "-n", self.ns(ns), *words])
+
+    def unanswered(self, ns, target, count, pause_s):
+        """Which of so many echo requests nobody answered; it has to be none. With -w, for without it ping waits for its
+        last answer no longer than a pause; it may ask once more."""
+        said = self.exec(ns, ["ping", "-c", str(count), "-i", str(pause_s), "-w", "20", target]).stdout
+        return set(range(1, count + 1)) - {int(n) for n in re.findall(r"icmp_seq=(\d+)", said)}
 
     def resolver(self, ns, server):
         """Processes started in ns from now on ask this name server, once a second, three times."""
