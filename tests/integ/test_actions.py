@@ -137,6 +137,7 @@ def test_ops_240_the_ready_file_is_there_while_ready_says_yes(make_world, lab):
 def test_ops_72_73_a_drain_under_load_fails_no_request(make_two):
     """What GOAWAY leaves unasked counts with h2load as not started."""
     bed = make_two(lame_duck_s=6).bed
+    wait_until(lambda: set(states(bed).values()) == {"serving"}, TIMEOUT_S, "links that are up")
     assert readiness(bed)[0] == "200"
     leaving = bed.start_h2load("leaving", seconds=12, clients=8, streams=8)
     staying = bed.start_h2load("staying", url=OTHER_URL, requests=28_800, clients=4, streams=4, rate=600)
