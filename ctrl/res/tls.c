@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/res/tls.h"
 
-#include "ctrl/res/regex_check.h"
+#include "ctrl/res/fields.h"
+#include "ctrl/res/tls_names.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "envoy/config/core/v3/base.pb-c.h"
 #include "envoy/extensions/transport_sockets/raw_buffer/v3/raw_buffer.pb-c.h"
@@ -17,32 +18,14 @@
 typedef TLS_T(CommonTlsContext) Common;
 typedef TLS_T(CertificateValidationContext) Validation;
 typedef TLS_T(CommonTlsContext__CombinedCertificateValidationContext) Combined;
-typedef TLS_T(SubjectAltNameMatcher) TypedSan;
 typedef TLS_T(UpstreamTlsContext) Upstream;
 typedef TLS_T(DownstreamTlsContext) Downstream;
-typedef Envoy__Type__Matcher__V3__StringMatcher StringMatcher;
 typedef Envoy__Config__Core__V3__TransportSocket Socket;
 #define VALIDATION_CASE(x) TLS_E(COMMON_TLS_CONTEXT__VALIDATION_CONTEXT_TYPE_##x)
-#define STRING_CASE(x) ENVOY__TYPE__MATCHER__V3__STRING_MATCHER__MATCH_PATTERN_##x
 #define TRANSPORT(x) (&envoy__extensions__transport_sockets__##x##__descriptor)
 #define UPSTREAM_TYPE TRANSPORT(tls__v3__upstream_tls_context)
 #define DOWNSTREAM_TYPE TRANSPORT(tls__v3__downstream_tls_context)
 #define PLAIN_TYPE TRANSPORT(raw_buffer__v3__raw_buffer)
-
-// A field that would make a connection less safe than its sender meant if it were left out (A29).
-struct refused {
-	const char *field;
-	bool is_set;
-};
-
-static int refuse(const struct refused *list, size_t n, struct lb_err *err)
-{
-	for (size_t i = 0; i < n; i++)
-		if (list[i].is_set)
-			return lb_err_set(err, "%s: is not supported", list[i].field);
-	return 0;
-}
-#define REFUSE(list, err) refuse(list, sizeof(list) / sizeof((list)[0]), err)
 
 static int keep(struct res_reader *rd, const char *text, const char **ret)
 {
@@ -61,179 +44,211 @@ static int read_provider(
 	return keep(rd, instance, ret);
 }
 
-// Names of certificates
+// The tables of fields. What a row says for people, how the field is read and when it is refused,
+// stands in docs/xds.md, which is made of it (tests/lint/check-xds-docs).
+#define READ(field, function, how, refused) .name = #field, .fate = RES_FIELD_READ, .read = function
+#define INSIDE(field, fields, how, refused) .name = #field, .fate = RES_FIELD_READ, .inside = fields
+#define IGNORED(field) .name = #field, .fate = RES_FIELD_IGNORED
+// What would make a connection less safe than its sender meant if it were left out (TLS-123).
+#define REFUSED(field, refused) .name = #field, .fate = RES_FIELD_REFUSED
+#define REFUSED_UNLESS(field, holds, how, refused)                                                 \
+	.name = #field, .fate = RES_FIELD_REFUSED, .unless = holds
+#define N(rows) (sizeof(rows) / sizeof((rows)[0]))
 
-// A text that is compared with a part of a name; an empty one would always hit.
-static int read_part(
-	struct res_reader *rd, const char *text, const char *field, struct lb_san_matcher_conf *ret)
+static int read_ca(struct res_reader *rd, const void *message, void *ret)
 {
-	if (!*text)
-		return lb_err_set(rd->err, "%s: empty", field);
-	return res_copy(rd, text, &ret->text);
+	const Validation *m = message;
+	struct res_tls *t = ret;
+	return read_provider(rd, "ca_certificate_provider_instance",
+		m->ca_certificate_provider_instance->instance_name, &t->ca);
 }
 
-static int read_pattern(
-	struct res_reader *rd, const StringMatcher *m, struct lb_san_matcher_conf *ret)
+// TLS-124
+static int read_system_roots(struct res_reader *, const void *, void *ret)
 {
-	if (m->ignore_case)
-		return lb_err_set(rd->err, "ignore_case: not with safe_regex");
-	int rc = res_regex_check(m->safe_regex->regex, rd->err);
-	return rc ? lb_err_within(rd->err, "safe_regex")
-	          : res_copy(rd, m->safe_regex->regex, &ret->text);
+	struct res_tls *t = ret;
+	t->system_roots = !t->ca;
+	return 0;
 }
 
-static int read_matcher(
-	struct res_reader *rd, const StringMatcher *m, struct lb_san_matcher_conf *ret)
-{
-	ret->ignore_case = m->ignore_case;
-	switch (m->match_pattern_case) {
-	case STRING_CASE(EXACT):
-		ret->match = LB_SAN_EXACT;
-		return res_copy(rd, m->exact, &ret->text);
-	case STRING_CASE(PREFIX):
-		ret->match = LB_SAN_PREFIX;
-		return read_part(rd, m->prefix, "prefix", ret);
-	case STRING_CASE(SUFFIX):
-		ret->match = LB_SAN_SUFFIX;
-		return read_part(rd, m->suffix, "suffix", ret);
-	case STRING_CASE(CONTAINS):
-		ret->match = LB_SAN_CONTAINS;
-		return read_part(rd, m->contains, "contains", ret);
-	case STRING_CASE(SAFE_REGEX):
-		ret->match = LB_SAN_REGEX;
-		return read_pattern(rd, m, ret);
-	case STRING_CASE(CUSTOM):
-		return lb_err_set(rd->err, "custom: not supported");
-	default:
-		return lb_err_set(rd->err, "no pattern");
-	}
-}
+static const struct res_field certificate_validation_context[] = {
+	{READ(ca_certificate_provider_instance, read_ca,
+		"CAs, by a provider; of a listener: clients are asked for a certificate",
+		"a name that the bootstrap does not have")},
+	{READ(system_root_certs, read_system_roots,
+		"the system's CAs, where no provider is named; a warning if any name is accepted",
+		"of a listener, where no provider is named")},
+	{READ(match_typed_subject_alt_names, res_tls_read_typed_names,
+		"names of which a server's certificate has one",
+		"of a listener: any; a type but DNS, URI, EMAIL and IP_ADDRESS; a bad matcher, as "
+		"below")},
+	{READ(match_subject_alt_names, res_tls_read_names, "the same, if there are no typed ones",
+		"of a listener: any; no pattern; `custom`; an empty prefix, suffix or part; a bad "
+		"pattern, or one with `ignore_case`")},
+	{REFUSED(verify_certificate_spki, "always")},
+	{REFUSED(verify_certificate_hash, "always")},
+	{REFUSED(crl, "always")},
+	{REFUSED(custom_validator_config, "always")},
+	{REFUSED(require_signed_certificate_timestamp, "true")},
+	{IGNORED(trusted_ca)},
+	{IGNORED(watched_directory)},
+	{IGNORED(allow_expired_certificate)},
+	{IGNORED(trust_chain_verification)},
+	{IGNORED(only_verify_leaf_cert_crl)},
+	{IGNORED(max_verify_depth)},
+};
+static const struct res_fields validation = {TRANSPORT(tls__v3__certificate_validation_context),
+	certificate_validation_context, N(certificate_validation_context)};
 
-static int read_typed(struct res_reader *rd, const TypedSan *m, struct lb_san_matcher_conf *ret)
+// TLS-126
+static int read_older_ca(struct res_reader *rd, const void *message, void *ret)
 {
-	static const uint32_t KINDS[] = {
-		[TLS_E(SUBJECT_ALT_NAME_MATCHER__SAN_TYPE__EMAIL)] = LB_SAN_EMAIL,
-		[TLS_E(SUBJECT_ALT_NAME_MATCHER__SAN_TYPE__DNS)] = LB_SAN_DNS,
-		[TLS_E(SUBJECT_ALT_NAME_MATCHER__SAN_TYPE__URI)] = LB_SAN_URI,
-		[TLS_E(SUBJECT_ALT_NAME_MATCHER__SAN_TYPE__IP_ADDRESS)] = LB_SAN_IP,
-	};
-	size_t type = (size_t)m->san_type;
-	if (type >= sizeof(KINDS) / sizeof(KINDS[0]) || !KINDS[type])
-		return lb_err_set(rd->err, "san_type: %s is not supported",
-			res_enum_name(
-				&envoy__extensions__transport_sockets__tls__v3__subject_alt_name_matcher__san_type__descriptor,
-				(int)m->san_type));
-	ret->kinds = KINDS[type];
-	if (!m->matcher)
-		return lb_err_set(rd->err, "no matcher");
-	return read_matcher(rd, m->matcher, ret);
-}
-
-// TLS-125: the typed ones count if there are some.
-static int read_sans(struct res_reader *rd, const Validation *m, struct res_tls *t)
-{
-	bool typed = m->n_match_typed_subject_alt_names;
-	size_t n = typed ? m->n_match_typed_subject_alt_names : m->n_match_subject_alt_names;
-	struct lb_san_matcher_conf *list = lb_arena_alloc(rd->arena, n + 1, sizeof(*list));
-	int rc = list ? 0 : -ENOMEM;
-	for (size_t i = 0; !rc && i < n; i++) {
-		list[i] = (struct lb_san_matcher_conf){.kinds = LB_SAN_ALL};
-		rc = typed ? read_typed(rd, m->match_typed_subject_alt_names[i], &list[i])
-		           : read_matcher(rd, m->match_subject_alt_names[i], &list[i]);
-		if (rc == -EINVAL)
-			lb_err_within(rd->err, "match_%ssubject_alt_names[%zu]",
-				typed ? "typed_" : "", i);
-	}
-	t->sans = list;
-	t->n_sans = (uint32_t)n;
-	return rc;
-}
-
-// Contexts
-
-// TLS-122 to TLS-125.
-static int read_validation(struct res_reader *rd, const Validation *m, struct res_tls *t)
-{
-	const struct refused list[] = {
-		{"verify_certificate_spki", m->n_verify_certificate_spki},
-		{"verify_certificate_hash", m->n_verify_certificate_hash},
-		{"require_signed_certificate_timestamp",
-			m->require_signed_certificate_timestamp &&
-				m->require_signed_certificate_timestamp->value},
-		{"crl", m->crl},
-		{"custom_validator_config", m->custom_validator_config},
-	};
-	int rc = REFUSE(list, rd->err);
-	if (!rc && m->ca_certificate_provider_instance)
-		rc = read_provider(rd, "ca_certificate_provider_instance",
-			m->ca_certificate_provider_instance->instance_name, &t->ca);
-	t->system_roots = !m->ca_certificate_provider_instance && m->system_root_certs;
-	return rc ? rc : read_sans(rd, m, t);
-}
-
-static int read_combined(struct res_reader *rd, const Combined *m, struct res_tls *t)
-{
-	static const char OLD[] = "validation_context_certificate_provider_instance";
-	int rc = 0;
-	if (m->default_validation_context)
-		rc = read_validation(rd, m->default_validation_context, t);
-	if (rc)
-		return rc == -EINVAL ? lb_err_within(rd->err, "default_validation_context") : rc;
-	if (t->ca || !m->validation_context_certificate_provider_instance)
+	const Combined *m = message;
+	struct res_tls *t = ret;
+	if (t->ca)
 		return 0;
 	t->system_roots = false;
-	return read_provider(rd, OLD,
+	return read_provider(rd, "validation_context_certificate_provider_instance",
 		m->validation_context_certificate_provider_instance->instance_name, &t->ca);
 }
 
-static int read_trust(struct res_reader *rd, const Common *m, struct res_tls *t)
+static const struct res_field combined_certificate_validation_context[] = {
+	{INSIDE(default_validation_context, &validation, "a CertificateValidationContext",
+		"as that")},
+	{READ(validation_context_certificate_provider_instance, read_older_ca,
+		"CAs, by a provider, where the default context names none",
+		"a name that the bootstrap does not have")},
+	{IGNORED(validation_context_sds_secret_config)},
+	{IGNORED(validation_context_certificate_provider)},
+};
+static const struct res_fields combined = {
+	TRANSPORT(tls__v3__common_tls_context__combined_certificate_validation_context),
+	combined_certificate_validation_context, N(combined_certificate_validation_context)};
+
+static int read_identity(struct res_reader *rd, const void *message, void *ret)
 {
-	int rc;
-	switch (m->validation_context_type_case) {
-	case VALIDATION_CASE(VALIDATION_CONTEXT):
-		rc = read_validation(rd, m->validation_context, t);
-		return rc == -EINVAL ? lb_err_within(rd->err, "validation_context") : rc;
-	case VALIDATION_CASE(COMBINED_VALIDATION_CONTEXT):
-		rc = read_combined(rd, m->combined_validation_context, t);
-		return rc == -EINVAL ? lb_err_within(rd->err, "combined_validation_context") : rc;
-	case VALIDATION_CASE(VALIDATION_CONTEXT_SDS_SECRET_CONFIG):
-		return lb_err_set(
-			rd->err, "validation_context_sds_secret_config: is not supported");
-	default:
+	const Common *m = message;
+	struct res_tls *t = ret;
+	return read_provider(rd, "tls_certificate_provider_instance",
+		m->tls_certificate_provider_instance->instance_name, &t->identity);
+}
+
+// TLS-126
+static int read_older_identity(struct res_reader *rd, const void *message, void *ret)
+{
+	const Common *m = message;
+	struct res_tls *t = ret;
+	if (t->identity)
 		return 0;
-	}
+	return read_provider(rd, "tls_certificate_certificate_provider_instance",
+		m->tls_certificate_certificate_provider_instance->instance_name, &t->identity);
 }
 
-// TLS-123: what gives a certificate by other ways counts only beside a provider's.
-static int read_identity(struct res_reader *rd, const Common *m, struct res_tls *t)
+static bool has_identity(const void *t)
 {
-	if (m->tls_certificate_provider_instance)
-		return read_provider(rd, "tls_certificate_provider_instance",
-			m->tls_certificate_provider_instance->instance_name, &t->identity);
-	if (m->tls_certificate_certificate_provider_instance)
-		return read_provider(rd, "tls_certificate_certificate_provider_instance",
-			m->tls_certificate_certificate_provider_instance->instance_name,
-			&t->identity);
-	const struct refused list[] = {
-		{"tls_certificates", m->n_tls_certificates},
-		{"tls_certificate_sds_secret_configs", m->n_tls_certificate_sds_secret_configs},
-	};
-	return REFUSE(list, rd->err);
+	return ((const struct res_tls *)t)->identity;
 }
 
-static int read_common(struct res_reader *rd, const Common *m, struct res_tls *t)
+static const struct res_field common_tls_context[] = {
+	{READ(tls_certificate_provider_instance, read_identity,
+		"our certificate, by a [provider](docs/certificates.md) of the bootstrap",
+		"a name that the bootstrap does not have; of a listener: none")},
+	{READ(tls_certificate_certificate_provider_instance, read_older_identity,
+		"the same, where the newer field is not set",
+		"a name that the bootstrap does not have")},
+	{REFUSED_UNLESS(tls_certificates, has_identity, "ignored beside a provider's",
+		"without a provider's")},
+	{REFUSED_UNLESS(tls_certificate_sds_secret_configs, has_identity,
+		"ignored beside a provider's", "without a provider's")},
+	{INSIDE(validation_context, &validation,
+		"what peers must have: a CertificateValidationContext",
+		"of a cluster: none, or one without CAs by a provider or of the system; of a "
+		"listener: one without CAs by a provider")},
+	{INSIDE(combined_validation_context, &combined,
+		"the same: a CombinedCertificateValidationContext", "as that")},
+	{REFUSED(validation_context_sds_secret_config, "always")},
+	{REFUSED(tls_params, "always")},
+	{REFUSED(custom_handshaker, "always")},
+	{IGNORED(alpn_protocols)},
+	{IGNORED(tls_certificate_certificate_provider)},
+	{IGNORED(validation_context_certificate_provider)},
+	{IGNORED(validation_context_certificate_provider_instance)},
+	{IGNORED(custom_tls_certificate_selector)},
+	{IGNORED(key_log)},
+};
+static const struct res_fields common = {
+	TRANSPORT(tls__v3__common_tls_context), common_tls_context, N(common_tls_context)};
+
+// TLS-129
+static int read_sni(struct res_reader *rd, const void *message, void *ret)
 {
-	const struct refused list[] = {
-		{"tls_params", m->tls_params},
-		{"custom_handshaker", m->custom_handshaker},
-	};
-	int rc = REFUSE(list, rd->err);
-	if (!rc)
-		rc = read_trust(rd, m, t);
-	if (!rc)
-		rc = read_identity(rd, m, t);
-	return rc == -EINVAL ? lb_err_within(rd->err, "common_tls_context") : rc;
+	const Upstream *m = message;
+	struct res_tls *t = ret;
+	if (strlen(m->sni) > RES_TLS_MAX_SNI)
+		return lb_err_set(rd->err, "sni: is longer than %d bytes", RES_TLS_MAX_SNI);
+	return keep(rd, m->sni, &t->sni);
 }
+
+static int read_auto_host_sni(struct res_reader *, const void *, void *ret)
+{
+	((struct res_tls *)ret)->auto_host_sni = true;
+	return 0;
+}
+
+static int read_auto_validation(struct res_reader *, const void *, void *ret)
+{
+	((struct res_tls *)ret)->auto_sni_san_validation = true;
+	return 0;
+}
+
+// TLS-235
+static int read_max_sessions(struct res_reader *, const void *message, void *ret)
+{
+	const Upstream *m = message;
+	struct res_tls *t = ret;
+	t->max_sessions = min_u32(m->max_session_keys->value, RES_TLS_MAX_SESSIONS);
+	return 0;
+}
+
+static int read_require_certificate(struct res_reader *, const void *, void *ret)
+{
+	((struct res_tls *)ret)->require_client_certificate = true;
+	return 0;
+}
+
+static const struct res_field downstream_tls_context[] = {
+	{INSIDE(common_tls_context, &common, "a CommonTlsContext", "as that; none")},
+	{READ(require_client_certificate, read_require_certificate,
+		"clients must have a certificate", "without CAs by a provider")},
+	{REFUSED(require_sni, "true")},
+	{REFUSED(ocsp_staple_policy, "any but LENIENT_STAPLING")},
+	{IGNORED(session_ticket_keys)},
+	{IGNORED(session_ticket_keys_sds_secret_config)},
+	{IGNORED(disable_stateless_session_resumption)},
+	{IGNORED(disable_stateful_session_resumption)},
+	{IGNORED(session_timeout)},
+	{IGNORED(full_scan_certs_on_sni_mismatch)},
+	{IGNORED(prefer_client_ciphers)},
+};
+static const struct res_fields downstream = {TRANSPORT(tls__v3__downstream_tls_context),
+	downstream_tls_context, N(downstream_tls_context)};
+
+static const struct res_field upstream_tls_context[] = {
+	{INSIDE(common_tls_context, &common, "a CommonTlsContext", "as that; none")},
+	{READ(sni, read_sni, "the name that is asked for (gRFC A101)", "longer than 255 bytes")},
+	{READ(auto_host_sni, read_auto_host_sni,
+		"the endpoint's hostname is asked for, if it has one that is no address", "")},
+	{READ(auto_sni_san_validation, read_auto_validation,
+		"the certificate must have the name that was asked for", "")},
+	{READ(max_session_keys, read_max_sessions,
+		"how many [sessions](docs/tls.md#sessions-with-backends) are kept of each "
+		"endpoint: up to 256, 16 without it, with 0 none",
+		"")},
+	{IGNORED(allow_renegotiation)},
+	{IGNORED(enforce_rsa_key_usage)},
+};
+static const struct res_fields upstream = {
+	TRANSPORT(tls__v3__upstream_tls_context), upstream_tls_context, N(upstream_tls_context)};
 
 // A82: whoever has a certificate of any public authority would do.
 static void warn_of_anybody(struct res_reader *rd, const struct res_tls *t)
@@ -245,21 +260,14 @@ static void warn_of_anybody(struct res_reader *rd, const struct res_tls *t)
 
 static int read_upstream(struct res_reader *rd, const void *message, struct res_tls *t)
 {
-	const Upstream *m = message;
-	int rc = m->common_tls_context ? read_common(rd, m->common_tls_context, t) : 0;
+	t->max_sessions = RES_TLS_SESSIONS;
+	int rc = res_fields_read(rd, &upstream, message, t);
 	if (rc)
 		return rc;
 	if (!t->ca && !t->system_roots)
 		return lb_err_set(rd->err, "common_tls_context: no CA certificates configured");
-	if (strlen(m->sni) > RES_TLS_MAX_SNI)
-		return lb_err_set(rd->err, "sni: is longer than %d bytes", RES_TLS_MAX_SNI);
-	t->auto_host_sni = m->auto_host_sni;
-	t->auto_sni_san_validation = m->auto_sni_san_validation;
-	t->max_sessions =
-		min_u32(m->max_session_keys ? m->max_session_keys->value : RES_TLS_SESSIONS,
-			RES_TLS_MAX_SESSIONS);
 	warn_of_anybody(rd, t);
-	return keep(rd, m->sni, &t->sni);
+	return 0;
 }
 
 // A29: whether a context says how clients are validated.
@@ -276,7 +284,7 @@ static bool validates(const Common *m)
 static int read_downstream(struct res_reader *rd, const void *message, struct res_tls *t)
 {
 	const Downstream *m = message;
-	int rc = m->common_tls_context ? read_common(rd, m->common_tls_context, t) : 0;
+	int rc = res_fields_read(rd, &downstream, m, t);
 	if (rc)
 		return rc;
 	if (t->system_roots)
@@ -291,18 +299,10 @@ static int read_downstream(struct res_reader *rd, const void *message, struct re
 	if (!t->identity)
 		return lb_err_set(
 			rd->err, "common_tls_context: no tls_certificate_provider_instance");
-	const struct refused list[] = {
-		{"require_sni", m->require_sni && m->require_sni->value},
-		{"ocsp_staple_policy", m->ocsp_staple_policy != 0}, // LENIENT_STAPLING
-	};
-	rc = REFUSE(list, rd->err);
-	t->sni = "";
-	t->require_client_certificate =
-		m->require_client_certificate && m->require_client_certificate->value;
-	if (!rc && t->require_client_certificate && !t->ca)
-		rc = lb_err_set(rd->err, "require_client_certificate: no certificate provider for "
-					 "validation");
-	return rc;
+	if (t->require_client_certificate && !t->ca)
+		return lb_err_set(rd->err, "require_client_certificate: no certificate provider "
+					   "for validation");
+	return 0;
 }
 
 static int read_any(struct res_reader *rd, const struct res_any *any,
@@ -316,7 +316,7 @@ static int read_any(struct res_reader *rd, const struct res_any *any,
 	struct res_tls *t = lb_arena_alloc(rd->arena, 1, sizeof(*t));
 	int rc = -ENOMEM;
 	if (t) {
-		*t = (struct res_tls){NULL};
+		*t = (struct res_tls){.sni = ""};
 		rc = read(rd, m, t);
 	}
 	if (!rc)

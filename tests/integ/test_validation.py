@@ -26,6 +26,7 @@ from routing_cases import ALPHA, BETA
 from socket_table import socket_rows
 from testbed import EXAMPLE, EXIT_TIMEOUT_S, HERE, VIP, XDS_ADDRESS, Testbed
 from testbed import PORT as FRONTEND_PORT
+from tls_fields import cluster_field_rows, listener_field_rows
 from tls_table import bootstrap, tls_cluster_rows, tls_listener_rows
 from validation_table import ACK, ROUTES, Row, route_rows
 
@@ -262,16 +263,16 @@ def test_access_control(wire):
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
 
 
-def check_socket(world, row):
-    """The verdict alone: it is no listener of a target."""
-    yield from verdicts_wrong(row, "web", world.publish([row.resource]))
+def check_verdict(world, row):
+    """Nothing but that: a socket listener, for one, is none of a target."""
+    yield from verdicts_wrong(row, row.resource["name"], world.publish([row.resource]))
 
 
 @pytest.mark.timeout(400)
 def test_socket_listeners(wire):
     rows = list(socket_rows())
     assert len(rows) >= MIN_SOCKET_ROWS
-    wrong = complaints(wire, check_socket, rows)
+    wrong = complaints(wire, check_verdict, rows)
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
 
 
@@ -314,6 +315,16 @@ def test_tls_of_clusters(tls_wire):
 def test_tls_of_listeners(tls_wire):
     tls_wire.publish([tls_wire.routes([virtual_host("row", ["*"], route("", ALPHA))])])
     wrong = complaints(tls_wire, check_listener, tls_listener_rows())
+    assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
+
+
+@pytest.mark.timeout(400)
+def test_fields_of_tls_contexts(tls_wire):
+    """TLS-239: each is ignored or refused as its row says, and gRPC does the same."""
+    tls_wire.publish([good_cluster(CLUSTER)])
+    tls_wire.publish([tls_wire.routes([virtual_host("row", ["*"], route(PATHS[CLUSTER], CLUSTER))])])
+    tls_wire.wait_wanted(CLUSTER_TYPE, CLUSTER)
+    wrong = complaints(tls_wire, check_verdict, [*cluster_field_rows(), *listener_field_rows()])
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
 
 
