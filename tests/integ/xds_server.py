@@ -101,12 +101,12 @@ class Server:
 class Serve(Server):
     """It serves a folder."""
 
-    def __init__(self, path, *initial, has_descriptors=True):
+    def __init__(self, path, *initial, has_descriptors=True, words=()):
         self.folder = resources.Folder(path / "xds")
         self.folder.set(*initial)
         none = path / "none.pb"  # a set without files
         none.touch()
-        self.options = [] if has_descriptors else ["--descriptors", none]
+        self.options = [*([] if has_descriptors else ["--descriptors", none]), *words]
         super().__init__(path / "log")
 
     def command(self):
@@ -140,10 +140,13 @@ class Proxy(Server):
 
 
 class Stream:
-    """One ADS call. take() gives the next response and accepts it."""
+    """One ADS call. take() gives the next response and accepts it. credentials: of the channel; None = in the
+    clear."""
 
-    def __init__(self, address, method, request, response, node=None):
-        self.channel = grpc.insecure_channel(address, [("grpc.use_local_subchannel_pool", 1)])
+    def __init__(self, address, method, request, response, node=None, credentials=None):
+        options = [("grpc.use_local_subchannel_pool", 1)]
+        self.channel = (grpc.secure_channel(address, credentials, options) if credentials
+                        else grpc.insecure_channel(address, options))
         self.node = node or base_pb2.Node(id="test")
         self.requests = queue.Queue()
         self.responses = queue.Queue()
@@ -190,9 +193,9 @@ def locators(names, params):
 
 
 class Sotw(Stream):
-    def __init__(self, address, params=None):
+    def __init__(self, address, params=None, credentials=None):
         super().__init__(address, "StreamAggregatedResources", discovery_pb2.DiscoveryRequest,
-                         discovery_pb2.DiscoveryResponse)
+                         discovery_pb2.DiscoveryResponse, credentials=credentials)
         self.params = params
         self.lists = {}
 
