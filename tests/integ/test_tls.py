@@ -18,11 +18,12 @@ URL = f"https://{VIP}:{PORT}"
 BACKEND, TLS_PORT, SIZE = "10.82.1.9", 8443, 700
 UPSTREAM = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
 ROTATIONS = 20
+REFRESH_S = 1
 
 
 def provider(**files):
     return {"plugin_name": "file_watcher",
-            "config": {**{name: str(path) for name, path in files.items()}, "refresh_interval": "1s"}}
+            "config": {**{name: str(path) for name, path in files.items()}, "refresh_interval": f"{REFRESH_S}s"}}
 
 
 class TlsWorld:
