@@ -11,6 +11,7 @@
 #include "ctrl/xds/keeper.h"
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
+#include "lb/route/filter.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -176,6 +177,25 @@ static void check_frontends(const struct doctor_live *l)
 	}
 }
 
+// TLS-259: API listeners are made for gRPC clients, which say nothing of it (HX-50).
+static void check_forwarded(const struct doctor_live *l)
+{
+	for (uint32_t i = 0; i < l->config->n_frontends; i++) {
+		const struct config_frontend *f = &l->config->frontends[i];
+		struct assembler_routes serves;
+		if (!f->target || !assembler_frontend_routes(l->assembler, i, &serves) ||
+			serves.filters->forwarding.on)
+			continue;
+		doctor_find(l->report, f->tls && f->tls->ca ? DOCTOR_WARNING : DOCTOR_NOTE,
+			"frontend %s: x-forwarded-for and x-forwarded-client-cert pass as clients "
+			"write them, as its listener says nothing of them; backends that trust "
+			"them can be lied to",
+			f->name);
+		doctor_fix(l->report, "use_remote_address in the listener's HttpConnectionManager: "
+				      "true at an edge, false behind a proxy that writes them");
+	}
+}
+
 static void check_members(const struct doctor_live *l, uint32_t port)
 {
 	const struct show_port *p = &l->ports[port];
@@ -260,6 +280,10 @@ const struct doctor_live_check doctor_live_checks[] = {
 		DOCTOR_WARNING, check_state},
 	{"frontend", "each frontend: whether it serves, and what its next configuration waits for",
 		DOCTOR_ERROR, check_frontends},
+	{"forwarded",
+		"frontends with a `target`: whether the listener says whom requests come from; a "
+		"warning where clients may have certificates",
+		DOCTOR_WARNING, check_forwarded},
 	{"cluster", "each cluster that a route uses: whether its requests fail at once, and why",
 		DOCTOR_ERROR, NULL, live_step_clusters},
 	{"endpoint",

@@ -443,6 +443,18 @@ def test_ops_135_what_happens_to_a_running_daemon_is_named(world):
     wait_until(lambda: not faults(doctor(bed)[1]), DOCTOR_S, "all is well again")
 
 
+def test_a_listener_that_leaves_to_clients_whom_a_request_comes_from_is_named(world):
+    """TLS-259"""
+    bed = world.bed
+    found = wait_for(bed, "forwarded", "frontend web: x-forwarded-for and x-forwarded-client-cert pass",
+                     "use_remote_address")
+    assert found["severity"] == "note"
+    said = resources.listener("web", ROUTES)
+    said["api_listener"]["api_listener"]["use_remote_address"] = False  # which says something, too
+    world.folder.put(said)
+    wait_until(lambda: not of_check(doctor(bed)[1], "forwarded"), DOCTOR_S, "the new listener")
+
+
 def test_ops_137_a_gateway_that_does_not_answer_is_named(make_world):
     far = [resources.cluster("far"), resources.endpoints("far", ("10.99.0.1", 80))]
     world = make_world(extra=far, extra_routes=[resources.route("/far", "far")])
