@@ -460,23 +460,22 @@ struct tlshs_threads *data_plane_make_handshakes(const struct config *c, struct 
 	return tlshs_threads_new(&conf);
 }
 
-void data_plane_describe_frontend(const struct config_frontend *f, struct proxy_frontend *ret)
+struct lb_frontend_conf *data_plane_describe_frontends(const struct config *c)
 {
-	static const enum proxy_wait_for_ready wait_for_ready[] = {
-		[CONFIG_WAIT_NEVER] = PROXY_WAIT_NEVER,
-		[CONFIG_WAIT_ALWAYS] = PROXY_WAIT_ALWAYS,
-		[CONFIG_WAIT_HEADER] = PROXY_WAIT_HEADER,
-	};
-	*ret = (struct proxy_frontend){
-		.address = f->address_ip,
-		.port = f->port,
-		.authority = f->authority,
-		.wait_for_ready = wait_for_ready[f->wait_for_ready],
-		.reply_details = f->reply_details,
-		.by_listeners = f->by_listeners,
-	};
-	const struct config_proxy_protocol *h = f->proxy_protocol;
-	if (h)
-		ret->header = (struct proxy_header_conf){
-			h->prefixes, h->n_allow, !h->v1 || *h->v1, !h->v2 || *h->v2};
+	struct lb_frontend_conf *list = calloc((size_t)c->n_frontends + 1, sizeof(*list));
+	for (unsigned i = 0; list && i < c->n_frontends; i++) {
+		const struct lb_frontend_conf f = config_frontend_terms(&c->frontends[i]);
+		if (lb_frontend_conf_copy(&list[i], &f))
+			continue;
+		data_plane_free_frontends(c, list);
+		return NULL;
+	}
+	return list;
+}
+
+void data_plane_free_frontends(const struct config *c, struct lb_frontend_conf *list)
+{
+	for (unsigned i = 0; list && i < c->n_frontends; i++)
+		lb_frontend_conf_fini(&list[i]);
+	free(list);
 }

@@ -66,5 +66,7 @@ struct takeover_devices data_plane_devices(struct relayed_ports *);
 // are there whether anything speaks TLS or not: what does may come with any configuration. NULL =
 // out of memory, or no thread is to be had.
 struct tlshs_threads *data_plane_make_handshakes(const struct config *, struct tlshs_keylog *);
-// The texts are borrowed from the configuration.
-void data_plane_describe_frontend(const struct config_frontend *, struct proxy_frontend *ret);
+// What workers begin with, [n_frontends] of the configuration, of which nothing is borrowed: a
+// reload changes it. NULL = out of memory.
+struct lb_frontend_conf *data_plane_describe_frontends(const struct config *);
+void data_plane_free_frontends(const struct config *, struct lb_frontend_conf *); // NULL is fine

@@ -67,7 +67,7 @@ struct daemon {
 	struct show_port shown_ports[NET_MAX_PORTS];
 	struct bond_watch bonds;
 	struct gateway_watch gateways; // of them
-	struct proxy_frontend *proxy_frontends;
+	struct lb_frontend_conf *proxy_frontends;
 	struct lb_slot *slot;
 	struct lb_link *links[LB_MAX_WORKERS];
 	struct lb_shared *shared;
@@ -265,12 +265,8 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 
 static int make_frontends(struct daemon *d, struct lb_err *err)
 {
-	d->proxy_frontends = calloc(d->config->n_frontends, sizeof(*d->proxy_frontends));
-	if (!d->proxy_frontends)
-		return lb_err_set(err, "out of memory");
-	for (unsigned i = 0; i < d->config->n_frontends; i++)
-		data_plane_describe_frontend(&d->config->frontends[i], &d->proxy_frontends[i]);
-	return 0;
+	d->proxy_frontends = data_plane_describe_frontends(d->config);
+	return d->proxy_frontends ? 0 : lb_err_set(err, "out of memory");
 }
 
 // A frontend with TLS refuses until it has a context: it never speaks in the clear; nor does one
@@ -341,7 +337,7 @@ static void stop_data_plane(struct daemon *d)
 	ending_part("EAL");
 	if (d->eal_started)
 		eal_stop();
-	free(d->proxy_frontends);
+	data_plane_free_frontends(d->config, d->proxy_frontends);
 }
 
 static void follow(void *ctx)

@@ -7,6 +7,7 @@
 #include "lb/base/cacheline.h"
 #include "lb/base/check.h"
 #include "lb/base/time.h"
+#include "lb/own_ranges.h"
 #include "lb/pick/link.h"
 
 #include <errno.h>
@@ -280,6 +281,15 @@ const char *host_source_for(void *host, const struct ip_addr *dst, struct ip_add
 void host_serve(void *host, uint32_t place, const struct ip_addr *ip)
 {
 	net_serve(((struct host *)host)->net, place, ip);
+}
+
+void host_own(void *host, const struct lb_own_ranges *ranges)
+{
+	struct net_vip list[NET_MAX_VIPS];
+	uint32_t n = 0;
+	for (; n < ranges->n && n < NET_MAX_VIPS; n++)
+		list[n] = (struct net_vip){ranges->list[n].prefix, ranges->list[n].answers};
+	net_change_vips(((struct host *)host)->net, list, n);
 }
 
 bool host_carry_out(struct host *h, struct lb_link *link, const struct lb_command *command)

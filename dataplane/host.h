@@ -19,6 +19,7 @@ struct host;
 struct lb_capture;
 struct lb_command;
 struct lb_link;
+struct lb_own_ranges;
 struct port;
 struct port_queue;
 struct relay_end;
@@ -81,6 +82,8 @@ void host_watch_links(struct host *);
 const char *host_source_for(void *host, const struct ip_addr *dst, struct ip_addr *ret);
 // net_serve() of the host, as for proxy_conf.serve.
 void host_serve(void *host, uint32_t place, const struct ip_addr *);
+// net_change_vips() of the host, as for proxy_conf.own.
+void host_own(void *host, const struct lb_own_ranges *);
 
 // Uses the relays that there are by now.
 void host_follow_relays(struct host *);

@@ -136,6 +136,7 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 		.seed = seed,
 		.source_for = host_source_for,
 		.serve = host_serve,
+		.own = host_own,
 		.source_ctx = w->host,
 	};
 	struct h2_conf h2 = {
@@ -160,7 +161,7 @@ static int check(const struct worker_conf *conf, struct lb_err *reterr)
 {
 	DCHECK(conf->n_ports >= 1 && conf->n_ports <= NET_MAX_PORTS);
 	for (uint32_t i = 0; i < conf->n_frontends; i++)
-		if (!conf->frontends[i].by_listeners &&
+		if (conf->frontends[i].port &&
 			!is_ours_to_serve(conf, &conf->frontends[i].address)) {
 			char text[IP_PORT_TEXT_MAX];
 			return lb_err_set(reterr,

@@ -62,7 +62,7 @@ struct worker_conf {
 	enum lb_company company; // at first
 	uint32_t port_part, n_port_parts; // of source ports (tcp_stack_set_ports()); 0 = all
 	// Borrowed, outlive the worker. Each address must be one of a port's, or of a VIP prefix.
-	const struct proxy_frontend *frontends;
+	const struct lb_frontend_conf *frontends;
 	uint32_t n_frontends;
 	uint64_t connect_timeout_ns; // 0 = 20 s
 	struct lb_terms terms; // at first: snapshots may bring others

@@ -4,6 +4,8 @@
 #include "lb/base/check.h"
 #include "lb/chain_set.h"
 #include "lb/cluster.h"
+#include "lb/live_frontend.h"
+#include "lb/own_ranges.h"
 #include "lb/pick/access_set.h"
 #include "lb/route/filter.h"
 #include "lb/route/route.h"
@@ -27,6 +29,7 @@ static void frontend_page_put(struct lb_frontend_page *p)
 		lb_filter_chain_put(p->frontends[i].filters);
 		lb_access_set_put(p->frontends[i].access);
 		lb_chain_set_put(p->frontends[i].chains);
+		lb_live_frontend_put(p->frontends[i].live);
 		free(p->frontends[i].error);
 	}
 	free(p);
@@ -68,6 +71,7 @@ static struct lb_frontend_page *frontend_page_copy(const struct lb_frontend_page
 			.generation = f->generation,
 			.chains = lb_chain_set_get(f->chains),
 			.credential = f->credential,
+			.live = lb_live_frontend_get(f->live),
 		};
 	}
 	return p;
@@ -166,9 +170,11 @@ struct lb_snapshot *lb_snapshot_copy(const struct lb_snapshot *from)
 	}
 	s->version = from->version + 1;
 	s->n_generations = from->n_generations;
+	s->n_live = from->n_live;
 	s->terms = from->terms;
 	s->credentials = lb_credentials_get(from->credentials);
 	s->vips = lb_vips_get(from->vips);
+	s->ranges = lb_own_ranges_get(from->ranges);
 	s->n_frontends = from->n_frontends;
 	for (uint32_t i = 0; i < n; i++) {
 		s->frontend_pages[i] = from->frontend_pages[i];
@@ -236,11 +242,31 @@ int lb_snapshot_set_chains(struct lb_snapshot *s, uint32_t index, struct lb_chai
 	return 0;
 }
 
+int lb_snapshot_set_live(struct lb_snapshot *s, uint32_t index, struct lb_live_frontend *live)
+{
+	if (lb_snapshot_frontend(s, index)->live == live)
+		return 0;
+	struct lb_frontend *f = own_frontend(s, index);
+	if (!f)
+		return -ENOMEM;
+	lb_live_frontend_put(f->live);
+	f->live = lb_live_frontend_get(live);
+	s->n_live++;
+	return 0;
+}
+
 void lb_snapshot_set_vips(struct lb_snapshot *s, struct lb_vips *vips)
 {
 	struct lb_vips *old = s->vips;
 	s->vips = lb_vips_get(vips);
 	lb_vips_put(old);
+}
+
+void lb_snapshot_set_ranges(struct lb_snapshot *s, struct lb_own_ranges *ranges)
+{
+	struct lb_own_ranges *old = s->ranges;
+	s->ranges = lb_own_ranges_get(ranges);
+	lb_own_ranges_put(old);
 }
 
 int lb_snapshot_set_frontend_credential(struct lb_snapshot *s, uint32_t index, uint32_t id)
@@ -284,6 +310,7 @@ void lb_snapshot_free(struct lb_snapshot *s)
 		page_put(s->pages[i]);
 	lb_credentials_put(s->credentials);
 	lb_vips_put(s->vips);
+	lb_own_ranges_put(s->ranges);
 	free(s->frontend_pages);
 	free(s->pages);
 	free(s);

@@ -16,6 +16,8 @@ struct lb_access_set;
 struct lb_chain_set;
 struct lb_cluster;
 struct lb_filter_chain;
+struct lb_live_frontend;
+struct lb_own_ranges;
 struct lb_route_table;
 struct lb_vips;
 
@@ -32,9 +34,9 @@ struct lb_frontend {
 	// which is one of those behind shunt.yaml's, and this one has no routes.
 	struct lb_chain_set *chains;
 	uint32_t credential; // id; LB_PLAIN_TEXT = no TLS
-	uint64_t unused; // workers find a frontend of 64 bytes by a shift
+	struct lb_live_frontend *live; // counted; NULL = it is as workers were started with it
 };
-_Static_assert(sizeof(struct lb_frontend) == 64, "a shift");
+_Static_assert(sizeof(struct lb_frontend) == 64, "workers find one by a shift");
 
 // Frontends and clusters lie in pages, and the next snapshot shares the unchanged ones: making it
 // costs only what changed, and leaves the cache lines that workers read alone.
@@ -53,12 +55,15 @@ struct lb_cluster_page {
 struct lb_snapshot {
 	uint64_t version; // grows by one each publish
 	uint64_t n_generations; // grows with the generation of any frontend
-	uint32_t n_frontends; // those of shunt.yaml in its order, then places for chains
+	uint64_t n_live; // grows with `live` of any frontend
+	// Those of shunt.yaml in its order and places for more, then places for chains.
+	uint32_t n_frontends;
 	uint32_t n_pages; // length of pages
 	struct lb_frontend_page **frontend_pages; // owned array of counted pointers
 	struct lb_cluster_page **pages; // owned array of counted pointers; NULL = an empty page
 	struct lb_credentials *credentials; // counted; NULL = there are none
 	struct lb_vips *vips; // counted; NULL = Listeners have no address of their own
+	struct lb_own_ranges *ranges; // counted; NULL = those that workers were started with
 	struct lb_terms terms; // number 0 = those that workers were started with
 	// lb/slot.c's, after another snapshot was published.
 	struct {
@@ -81,7 +86,9 @@ int lb_snapshot_set_filters(
 	struct lb_snapshot *, uint32_t index, struct lb_filter_chain *, uint64_t generation);
 int lb_snapshot_set_access(struct lb_snapshot *, uint32_t index, struct lb_access_set *);
 int lb_snapshot_set_chains(struct lb_snapshot *, uint32_t index, struct lb_chain_set *);
+int lb_snapshot_set_live(struct lb_snapshot *, uint32_t index, struct lb_live_frontend *);
 void lb_snapshot_set_vips(struct lb_snapshot *, struct lb_vips *);
+void lb_snapshot_set_ranges(struct lb_snapshot *, struct lb_own_ranges *);
 int lb_snapshot_set_frontend_credential(struct lb_snapshot *, uint32_t index, uint32_t id);
 int lb_snapshot_set_cluster(struct lb_snapshot *, uint32_t id, struct lb_cluster *); // NULL removes
 // What stands at the id; NULL = none (yet): who needs it is refused.

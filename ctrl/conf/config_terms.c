@@ -32,3 +32,25 @@ struct lb_terms config_terms(const struct config *c)
 		.retry_idempotent = c->retry_idempotent,
 	};
 }
+
+struct lb_frontend_conf config_frontend_terms(const struct config_frontend *f)
+{
+	static const enum lb_wait_for_ready wait_for_ready[] = {
+		[CONFIG_WAIT_NEVER] = LB_WAIT_NEVER,
+		[CONFIG_WAIT_ALWAYS] = LB_WAIT_ALWAYS,
+		[CONFIG_WAIT_HEADER] = LB_WAIT_HEADER,
+	};
+	struct lb_frontend_conf c = {
+		.address = f->address_ip,
+		.port = f->port,
+		.authority = f->authority,
+		.wait_for_ready = wait_for_ready[f->wait_for_ready],
+		.reply_details = f->reply_details,
+		.by_listeners = f->by_listeners,
+	};
+	const struct config_proxy_protocol *h = f->proxy_protocol;
+	if (h)
+		c.header = (struct lb_header_conf){
+			h->prefixes, h->n_allow, !h->v1 || *h->v1, !h->v2 || *h->v2};
+	return c;
+}

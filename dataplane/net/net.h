@@ -21,7 +21,7 @@ struct net_tunnels;
 
 #define NET_MAX_PORTS LB_MAX_PORTS
 #define NET_MAX_ADDRESSES 16 // of one port
-#define NET_MAX_VIPS 64
+#define NET_MAX_VIPS 128 // those that go count until their clients have gone
 #define NET_MAX_GATEWAYS LB_MAX_GATEWAYS // of one port
 
 // A device as net/ sees it.
@@ -96,6 +96,8 @@ void net_free(struct net *);
 // Copies the prefixes, which overlap nowhere; once, before any frame. n_places: of net_serve().
 // Returns 0 or -ENOMEM.
 [[nodiscard]] int net_set_vips(struct net *, const struct net_vip *, uint32_t n, uint32_t n_places);
+// Others take their place, in which what is served stays. Of an address in two the first counts.
+void net_change_vips(struct net *, const struct net_vip *, uint32_t n);
 // Tunnels end here, of which at least one is listed; once, before any frame. They are borrowed and
 // outlive it. What they bring is for addresses of those prefixes alone.
 void net_set_tunnels(struct net *, const struct net_tunnels *);

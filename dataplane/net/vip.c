@@ -83,6 +83,33 @@ int net_set_vips(struct net *net, const struct net_vip *list, uint32_t n, uint32
 	return 0;
 }
 
+static bool answers(const struct net_vips *v, const struct ip_addr *ip)
+{
+	const struct net_vip *in = net_vip_find(v, ip);
+	return in && in->answers;
+}
+
+void net_change_vips(struct net *net, const struct net_vip *list, uint32_t n)
+{
+	static const struct ip_addr none;
+	struct net_vips *v = &net->vips;
+	DCHECK(n <= NET_MAX_VIPS && v->net);
+	const struct net_vips before = *v; // whose places are the same
+	v->n = n;
+	for (uint32_t i = 0; i < n; i++)
+		v->list[i] = list[i];
+	net_forget_paths(net);
+	for (uint32_t i = 0; i < v->n_places; i++) {
+		const struct ip_addr ip = v->served[i];
+		if (ip_is_none(&ip))
+			continue;
+		if (!net_vip_find(v, &ip))
+			v->served[i] = none;
+		else if (answers(v, &ip) && !answers(&before, &ip))
+			announce_soon(v, i);
+	}
+}
+
 void net_vip_fini(struct net *net)
 {
 	twheel_cancel(net->wheel, &net->vips.timer);

@@ -23,7 +23,7 @@ int proxy_client_headers_init(struct proxy *p)
 
 bool proxy_client_header_allows(const struct proxy_listener *l, const struct tcp_conn *tcp)
 {
-	const struct proxy_header_conf *conf = &l->proxy->conf.frontends[l->frontend].header;
+	const struct lb_header_conf *conf = &l->proxy->frontends[l->frontend]->header;
 	const struct ip_addr *from = &tcp_conn_flow(tcp)->remote;
 	for (uint32_t i = 0; i < conf->n_allow; i++)
 		if (ip_in_prefix(from, &conf->allow[i].ip, conf->allow[i].bits))
@@ -150,7 +150,7 @@ const struct tcp_conn_ops *proxy_client_header_begin(
 	struct proxy_client *c, const struct tlv_types *passed, const struct tcp_conn_ops *ops)
 {
 	struct proxy *p = c->conn.proxy;
-	const struct proxy_header_conf *conf = &p->conf.frontends[c->frontend].header;
+	const struct lb_header_conf *conf = &p->frontends[c->frontend]->header;
 	c->behind_header = ops;
 	c->header = pool_take(&p->client_headers);
 	CHECK(c->header); // there are as many as clients

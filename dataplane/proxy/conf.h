@@ -5,39 +5,18 @@
 
 #include "dataplane/proxy/handshakes.h"
 #include "lb/base/ip.h"
+#include "lb/live_frontend.h"
 #include "lb/pick/terms.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// Which requests wait while their cluster fails. All others fail at once.
-enum proxy_wait_for_ready {
-	PROXY_WAIT_NEVER,
-	PROXY_WAIT_ALWAYS,
-	PROXY_WAIT_HEADER, // requests with x-shunt-wait-for-ready: true, which is not forwarded
-};
-
-// PROXY headers (client_header.h).
-struct proxy_header_conf {
-	const struct ip_prefix *allow; // who may connect, and has to send one; borrowed
-	uint32_t n_allow; // 0 = nobody sends one
-	bool v1, v2; // versions that are taken
-};
-
-struct proxy_frontend {
-	struct ip_addr address;
-	uint16_t port;
-	const char *
-		authority; // pinned :authority for the choice of virtual host; NULL = the request's
-	enum proxy_wait_for_ready wait_for_ready;
-	struct proxy_header_conf header;
-	bool reply_details; // local replies name clusters and addresses (TH-95)
-	bool by_listeners; // it is where the snapshot's vips say, not at an address of its own
-};
+struct lb_own_ranges;
 
 struct proxy_conf {
-	// borrowed, outlive the proxy; same index as in the snapshot
-	const struct proxy_frontend *frontends;
+	// At first, where snapshots say nothing else; same index as there. Borrowed, with what they
+	// borrow: outlive the proxy.
+	const struct lb_frontend_conf *frontends;
 	uint32_t n_frontends;
 	uint32_t n_workers; // of the program
 	uint32_t max_clients; // client connections
@@ -56,5 +35,7 @@ struct proxy_conf {
 	// those of frontends, and behind them those of the snapshot's vips. NULL = nobody wants to
 	// know.
 	void (*serve)(void *ctx, uint32_t place, const struct ip_addr *);
-	void *source_ctx; // of both
+	// Tells what else is ours from now on. NULL = nobody wants to know.
+	void (*own)(void *ctx, const struct lb_own_ranges *);
+	void *source_ctx; // of them
 };

@@ -55,7 +55,7 @@ bool proxy_plan_make(struct proxy_request *r, const struct h2_message *m, const 
 	const struct lb_route_policy *policy)
 {
 	const struct lb_filter_chain *chain = chain_of(r);
-	if (r->proxy->conf.frontends[r->frontend].wait_for_ready == PROXY_WAIT_HEADER)
+	if (r->proxy->frontends[r->frontend]->wait_for_ready == LB_WAIT_HEADER)
 		proxy_head_read_wait(r, m);
 	const struct lb_listener_timeouts *listener =
 		chain ? &chain->timeouts : &lb_no_listener_timeouts;

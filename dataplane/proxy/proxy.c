@@ -195,6 +195,7 @@ void proxy_free(struct proxy *p)
 	cacheline_free(p->positions);
 	cacheline_free(p->backends);
 	cacheline_free(p->ready);
+	free((void *)p->frontends);
 	proxy_scratch_fini(&p->scratch);
 	cacheline_free(p);
 }
@@ -209,7 +210,8 @@ void proxy_begin_turn(struct proxy *p, const struct lb_snapshot *snapshot, uint6
 		return;
 	p->version = snapshot->version;
 	proxy_terms_follow(p, &snapshot->terms);
-	proxy_listen_follow(p, snapshot->vips);
+	if (proxy_listen_follow(p))
+		proxy_drain_see_frontends(p);
 	proxy_queues_changed(&p->queues);
 	proxy_drain_see_generations(p);
 }

@@ -172,7 +172,7 @@ void proxy_request_answered_all(struct proxy_request *r)
 
 static bool tells_details(const struct proxy_request *r)
 {
-	return r->proxy->conf.frontends[r->frontend].reply_details;
+	return r->proxy->frontends[r->frontend]->reply_details;
 }
 
 static bool answer(struct proxy_request *r, const struct proxy_reply *reply, struct str id)
@@ -259,7 +259,7 @@ void proxy_request_fail_overload(struct proxy_request *r)
 
 struct lb_req proxy_request_view(const struct proxy_request *r, const struct h2_message *m)
 {
-	const char *pinned = r->proxy->conf.frontends[r->frontend].authority;
+	const char *pinned = r->proxy->frontends[r->frontend]->authority;
 	return (struct lb_req){.authority = m->authority,
 		.pinned = pinned ? str_from(pinned) : (struct str){0},
 		.path = m->path,

@@ -109,7 +109,7 @@ static struct proxy_reply_form end_at_once(struct proxy_client *c, const struct 
 {
 	struct proxy *p = c->conn.proxy;
 	const struct proxy_reply_form form = {.is_grpc = is_grpc,
-		.with_details = p->conf.frontends[c->frontend].reply_details,
+		.with_details = p->frontends[c->frontend]->reply_details,
 		.request_id = proxy_trail_refuse(c, m, reply, room)};
 	if (p->link->access)
 		proxy_access_refuse(c, m, reply, &form);
@@ -163,7 +163,7 @@ static void init(struct proxy_request *r, struct proxy_client *c, struct h2_stre
 	r->is_grpc = m->is_grpc;
 	r->is_head = str_eq(m->method, STR("HEAD"));
 	r->request_done = m->end_stream;
-	r->waits_for_ready = p->conf.frontends[c->frontend].wait_for_ready == PROXY_WAIT_ALWAYS;
+	r->waits_for_ready = p->frontends[c->frontend]->wait_for_ready == LB_WAIT_ALWAYS;
 }
 
 void proxy_route_request(

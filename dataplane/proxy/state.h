@@ -48,8 +48,12 @@ struct proxy_listener {
 	uint32_t vip; // if so: its place in the snapshot's table
 	struct ip_port at; // where it listens; port 0 = nowhere
 	// Of a frontend: its clients are to be gone by then, and nobody is accepted
-	// (LB_COMMAND_LEAVE). 0 = clients are accepted.
+	// (LB_COMMAND_LEAVE, or it is in shunt.yaml no more). 0 = clients are accepted.
 	uint64_t gone_by_ns;
+	bool is_left; // likewise: by shunt.yaml, for good
+	bool is_counted; // likewise: in frontend_uses, as it accepts clients
+	uint64_t live; // likewise: number of what the snapshot says of it; 0 = nothing so far
+	uint64_t owner; // likewise: that of who was here then (lb/live_frontend.h)
 };
 
 struct proxy {
@@ -108,8 +112,13 @@ struct proxy {
 	struct proxy_inflight inflight; // what an operator asked for
 	struct proxy_pressure pressure; // on the chunks
 	struct proxy_round_trips round_trips; // of connections
+	// [conf.n_frontends] owned; what shunt.yaml says of each: conf's, or the snapshot's, which
+	// the first turn with another one changes before anybody looks.
+	const struct lb_frontend_conf **frontends;
+	uint64_t n_live; // the snapshot's, of the last one that was followed
 	struct proxy_listener listeners[LB_MAX_FRONTENDS];
 	struct proxy_listener vips[LB_MAX_VIPS];
+	uint64_t ranges_version; // of the list that was followed last; 0 = none
 	uint64_t vips_version; // of the table that was followed last; 0 = none
 	tcp_accept_fn accept; // of listeners
 	struct proxy_conf conf;

@@ -62,7 +62,7 @@ struct bed {
 	uint64_t now_ns; // for both hosts
 	// The worker, as dataplane/worker.c runs it.
 	struct host *host;
-	struct proxy_frontend frontend;
+	struct lb_frontend_conf frontend;
 	struct proxy *proxy;
 	struct lb_capture *capture; // NULL = none
 	// The other host.
@@ -239,7 +239,7 @@ static void make_hosts(struct bed *b, unsigned link, uint32_t n_gateways)
 
 static void make_proxy(struct bed *b)
 {
-	b->frontend = (struct proxy_frontend){.address = wire_address(1, 1), .port = CLIENT_PORT};
+	b->frontend = (struct lb_frontend_conf){.address = wire_address(1, 1), .port = CLIENT_PORT};
 	struct proxy_conf conf = {.frontends = &b->frontend,
 		.n_frontends = 1,
 		.n_workers = 1,

@@ -30,7 +30,7 @@ struct pipe_world {
 	struct pool chunks;
 	struct twheel *wheel;
 	struct tcp_stack tcp;
-	struct proxy_frontend frontends[N_FRONTENDS];
+	struct lb_frontend_conf frontends[N_FRONTENDS];
 	struct proxy *proxy;
 	struct pipe_tls *tls; // of clients; NULL = plain text
 	struct tlshs_link *links[1]; // with its thread
@@ -178,7 +178,7 @@ static void new_proxy(struct pipe_world *w)
 {
 	for (uint32_t i = 0; i < N_FRONTENDS; i++)
 		w->frontends[i] =
-			(struct proxy_frontend){.address = wire_address(1, i + 1), .port = 80};
+			(struct lb_frontend_conf){.address = wire_address(1, i + 1), .port = 80};
 	struct proxy_conf conf = {.frontends = w->frontends,
 		.n_frontends = 1,
 		.n_workers = w->common->n_workers,

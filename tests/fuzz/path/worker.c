@@ -113,10 +113,10 @@ static void on_neighbor(void *proxy, const struct ip_addr *ip)
 static void make_proxy(struct path_worker *w)
 {
 	for (uint32_t i = 0; i < PATH_FRONTENDS; i++)
-		w->frontends[i] = (struct proxy_frontend){.address = path_frontend_address(w, i),
+		w->frontends[i] = (struct lb_frontend_conf){.address = path_frontend_address(w, i),
 			.port = 80,
 			.authority = i == 1 ? "pinned.test" : NULL,
-			.wait_for_ready = PROXY_WAIT_HEADER,
+			.wait_for_ready = LB_WAIT_HEADER,
 			.reply_details = i == 1};
 	struct proxy_conf conf = {.frontends = w->frontends,
 		.n_frontends = PATH_FRONTENDS,

@@ -47,7 +47,7 @@ struct path_worker {
 	struct lb_link *link;
 	struct proxy *proxy;
 	struct control control;
-	struct proxy_frontend frontends[PATH_FRONTENDS];
+	struct lb_frontend_conf frontends[PATH_FRONTENDS];
 	struct path_frame in[PATH_FRAMES];
 	uint32_t n_in;
 	bool open; // a frame of the device is reserved

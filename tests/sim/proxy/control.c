@@ -180,6 +180,13 @@ void control_set_terms(struct control *c, const struct lb_terms *terms)
 	publish(c, next);
 }
 
+void control_set_live(struct control *c, uint32_t frontend, struct lb_live_frontend *live)
+{
+	struct lb_snapshot *next = draft(c);
+	CHECK(lb_snapshot_set_live(next, frontend, live) == 0);
+	publish(c, next);
+}
+
 void control_set_chains(struct control *c, uint32_t frontend, struct lb_chain_set *chains)
 {
 	struct lb_snapshot *next = draft(c);

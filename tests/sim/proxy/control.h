@@ -34,6 +34,7 @@ enum control_route { ROUTE_ONE, ROUTE_TWO, ROUTE_DOWN, ROUTE_PINNED, N_ROUTES };
 struct lb_access_set;
 struct lb_breakers;
 struct lb_chain_set;
+struct lb_live_frontend;
 struct lb_cluster;
 struct lb_connectivity;
 struct lb_filter;
@@ -143,6 +144,7 @@ void control_set_policy(struct control *, enum control_route, const struct lb_ro
 void control_set_logs(struct control *, uint32_t frontend, struct lb_access_set *);
 // Other ones than the proxy has (lb/pick/terms.h), but for their number.
 void control_set_terms(struct control *, const struct lb_terms *);
+void control_set_live(struct control *, uint32_t frontend, struct lb_live_frontend *);
 // The filter chains of a frontend (lb/chain_set.h), whose places are frontends.
 void control_set_chains(struct control *, uint32_t frontend, struct lb_chain_set *);
 // The filters of a frontend's listener, and its limit (lb/route/filter.h).

@@ -18,7 +18,7 @@ static struct world *header_world(const struct ip_prefix *allow, uint32_t n_allo
 	struct world_conf conf = world_conf_default(7);
 	conf.n_clients = 2;
 	conf.n_backends = 2;
-	conf.header = (struct proxy_header_conf){allow, n_allow, true, true};
+	conf.header = (struct lb_header_conf){allow, n_allow, true, true};
 	struct world *w = world_new(&conf);
 	use_backends(w, 0x3);
 	return w;

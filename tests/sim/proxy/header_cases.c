@@ -163,7 +163,7 @@ static void pp_20_an_address_that_a_header_named_is_passed_on(void **state)
 	};
 	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
 		struct world_conf conf = headed(i % 2 ? &v1 : &v2, 1);
-		conf.header = (struct proxy_header_conf){anybody, 1, true, true};
+		conf.header = (struct lb_header_conf){anybody, 1, true, true};
 		struct world *w = world_new(&conf);
 		w->clients[0].header = rows[i / 2].header;
 		use_backends(w, 0x1);
@@ -296,7 +296,7 @@ static void pp_18_who_waits_for_ready_waits_for_its_own(void **state)
 	struct world_conf conf = headed(&v2, 1);
 	struct world *w = ready_world(&conf);
 	use_backends(w, 0x1);
-	w->frontends[0].wait_for_ready = PROXY_WAIT_ALWAYS;
+	w->frontends[0].wait_for_ready = LB_WAIT_ALWAYS;
 	world_run(w, 100 * MS);
 	backend_unlisten(&w->backends[0]);
 	struct ask *a = ask(w, KIND_ECHO, 10);
@@ -503,7 +503,7 @@ static struct world *keeping_world(const struct lb_header *to_backends, struct t
 {
 	static const uint32_t places[] = {0};
 	struct world_conf conf = headed(to_backends, 2);
-	conf.header = (struct proxy_header_conf){anybody, 1, true, true};
+	conf.header = (struct lb_header_conf){anybody, 1, true, true};
 	struct world *w = world_new(&conf);
 	struct lb_chain_set *chains = lb_chain_set_new(NULL, 0, places, &kept);
 	assert_non_null(chains);

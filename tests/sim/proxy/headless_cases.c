@@ -82,7 +82,7 @@ static void pp_18_who_waits_goes_elsewhere_when_the_endpoint_is_down(void **stat
 static void a31_r12_nobody_waits_so_for_a_deleted_cluster(void **state)
 {
 	struct world *w = headed_world(&v2, 1);
-	w->frontends[0].wait_for_ready = PROXY_WAIT_ALWAYS;
+	w->frontends[0].wait_for_ready = LB_WAIT_ALWAYS;
 	backend_unlisten(&w->backends[0]);
 	struct ask *a = ask(w, KIND_ECHO, 10);
 	world_run(w, 5 * SECOND);
@@ -175,7 +175,7 @@ static void pp_13_an_endpoint_may_go_before_a_connection_is_ready(void **state)
 {
 	for (int i = 0; i < 2; i++) {
 		struct world *w = headed_world(&v2, 1);
-		w->frontends[0].wait_for_ready = PROXY_WAIT_ALWAYS;
+		w->frontends[0].wait_for_ready = LB_WAIT_ALWAYS;
 		if (i == 0)
 			w->backends[0].is_shy = true;
 		else
@@ -204,7 +204,7 @@ static void pp_18_new_requests_that_pause_are_bounded(void **state)
 	conf.max_queued = 4;
 	struct world *w = ready_world(&conf);
 	use_backends(w, 0x1);
-	w->frontends[0].wait_for_ready = PROXY_WAIT_ALWAYS;
+	w->frontends[0].wait_for_ready = LB_WAIT_ALWAYS;
 	world_run(w, 100 * MS);
 	backend_unlisten(&w->backends[0]);
 	struct ask *first = ask(w, KIND_ECHO, 10), *a;

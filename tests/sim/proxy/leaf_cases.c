@@ -74,7 +74,7 @@ static void a27_i03_drops_end_at_once_and_name_their_category(void **state)
 {
 	struct world *w = ready_world(NULL);
 	control_set_policy(&w->control, ROUTE_ONE, &retries);
-	w->frontends[0].wait_for_ready = PROXY_WAIT_ALWAYS;
+	w->frontends[0].wait_for_ready = LB_WAIT_ALWAYS;
 	set_drops(w, LB_DROP_ALL, 0);
 	struct ask *grpc = ask(w, KIND_ECHO, 100), *plain = ask(w, KIND_PLAIN, 10);
 	finish(w);
@@ -144,7 +144,7 @@ static void a32_i06_the_breaker_holds_at_exactly_max_requests(void **state)
 {
 	struct world *w = ready_world(NULL);
 	control_set_policy(&w->control, ROUTE_ONE, &retries);
-	w->frontends[0].wait_for_ready = PROXY_WAIT_ALWAYS;
+	w->frontends[0].wait_for_ready = LB_WAIT_ALWAYS;
 	set_drops(w, 0, 0);
 	zero(w)->max_requests = 3;
 	update(w);

@@ -398,7 +398,7 @@ static void chaos(uint64_t seed)
 	set_reports(w);
 	for (uint32_t i = 0; i < N_FRONTENDS; i++)
 		w->frontends[i].wait_for_ready =
-			(enum proxy_wait_for_ready)rand_below(world_rand(w), 2);
+			(enum lb_wait_for_ready)rand_below(world_rand(w), 2);
 	open_clients(w);
 	uint32_t masks[2] = {0x3, 0xe};
 	for (int i = 0; i < 60; i++) {

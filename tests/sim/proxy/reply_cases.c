@@ -35,7 +35,7 @@ static void prepare_silence(struct world *w)
 	for (uint32_t i = 0; i < w->conf.n_backends; i++)
 		backend_close(&w->backends[i]);
 	use_backends(w, 0xc); // addresses that nobody has
-	w->frontends[0].wait_for_ready = PROXY_WAIT_ALWAYS;
+	w->frontends[0].wait_for_ready = LB_WAIT_ALWAYS;
 }
 
 static void prepare_fault(struct world *w)

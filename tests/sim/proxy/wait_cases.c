@@ -23,7 +23,7 @@ static const struct lb_route_policy retries = {
 	.retry = {.statuses = 1u << 14, .max_attempts = 3, .base_ns = MS, .max_ns = MS}};
 
 // Both backends are dead, and the cluster says so.
-static struct world *failing_world(enum proxy_wait_for_ready wait)
+static struct world *failing_world(enum lb_wait_for_ready wait)
 {
 	struct world *w = a_world();
 	w->frontends[0].wait_for_ready = wait;
@@ -55,7 +55,7 @@ static struct ask *ask_to_wait(struct world *w, enum kind kind, const char *valu
 // Q-01, A28-R05: only what fails fails.
 static void q_01_nobody_waits_for_a_failing_cluster_unasked(void **state)
 {
-	struct world *w = failing_world(PROXY_WAIT_NEVER);
+	struct world *w = failing_world(LB_WAIT_NEVER);
 	struct ask *a = ask(w, KIND_ECHO, 10), *said = ask_to_wait(w, KIND_ECHO, "true");
 	finish(w);
 	assert_reply(a, 14);
@@ -68,7 +68,7 @@ static void q_01_nobody_waits_for_a_failing_cluster_unasked(void **state)
 // all of them, plain ones too, and none counts as a failed attempt.
 static void q_00_all_wait_where_the_frontend_says_so(void **state)
 {
-	struct world *w = failing_world(PROXY_WAIT_ALWAYS);
+	struct world *w = failing_world(LB_WAIT_ALWAYS);
 	control_set_policy(&w->control, ROUTE_ONE, &retries);
 	struct ask *a = ask(w, KIND_ECHO, 10), *plain = ask(w, KIND_PLAIN, 10);
 	world_run(w, 30 * SECOND);
@@ -85,7 +85,7 @@ static void q_00_all_wait_where_the_frontend_says_so(void **state)
 // `true` alone says so, and no backend hears of it, at no attempt.
 static void q_00_header_says_who_waits_and_is_not_forwarded(void **state)
 {
-	struct world *w = failing_world(PROXY_WAIT_HEADER);
+	struct world *w = failing_world(LB_WAIT_HEADER);
 	control_set_policy(&w->control, ROUTE_ONE, &retries);
 	struct ask *waits = ask_to_wait(w, KIND_ECHO, "true");
 	struct ask *plain = ask_to_wait(w, KIND_PLAIN, "true");
@@ -111,7 +111,7 @@ static void q_00_header_says_who_waits_and_is_not_forwarded(void **state)
 		for (uint32_t j = 0; j < w->seen[i].n; j++)
 			assert_false(w->seen[i].attempts[j].was_asked_to_wait);
 	// Elsewhere it is a field as any other.
-	w->frontends[0].wait_for_ready = PROXY_WAIT_NEVER;
+	w->frontends[0].wait_for_ready = LB_WAIT_NEVER;
 	struct ask *other = ask_to_wait(w, KIND_ECHO, "true");
 	finish(w);
 	assert_true(w->seen[other->id].attempts[0].was_asked_to_wait);
@@ -121,7 +121,7 @@ static void q_00_header_says_who_waits_and_is_not_forwarded(void **state)
 //
 static void q_02_deadline_quotes_the_last_error(void **state)
 {
-	struct world *w = failing_world(PROXY_WAIT_ALWAYS);
+	struct world *w = failing_world(LB_WAIT_ALWAYS);
 	struct ask *a = ask_with(w, KIND_ECHO, 10, "300m", NULL);
 	finish(w);
 	assert_reply(a, 4);
@@ -164,7 +164,7 @@ static void mc_17_expired_requests_leave_before_the_next_pick(void **state)
 // A31-R12, A31-R11
 static void a31_r12_nobody_waits_for_a_deleted_cluster(void **state)
 {
-	struct world *w = failing_world(PROXY_WAIT_ALWAYS);
+	struct world *w = failing_world(LB_WAIT_ALWAYS);
 	struct ask *a = ask(w, KIND_ECHO, 10);
 	world_run(w, SECOND);
 	assert_false(a->closed);
@@ -175,7 +175,7 @@ static void a31_r12_nobody_waits_for_a_deleted_cluster(void **state)
 	world_free(w);
 	// One that serves goes on for those that chose it.
 	w = a_world();
-	w->frontends[0].wait_for_ready = PROXY_WAIT_ALWAYS;
+	w->frontends[0].wait_for_ready = LB_WAIT_ALWAYS;
 	open_client(w);
 	a = ask(w, KIND_ECHO, 10);
 	world_run(w, 20 * MS);
@@ -195,7 +195,7 @@ static void q_06_waiting_for_ready_is_bounded(void **state)
 	conf.n_clients = 1;
 	conf.max_queued = 5;
 	struct world *w = world_new(&conf);
-	w->frontends[0].wait_for_ready = PROXY_WAIT_ALWAYS;
+	w->frontends[0].wait_for_ready = LB_WAIT_ALWAYS;
 	use_backends(w, 0);
 	open_client(w);
 	for (int i = 0; i < 8; i++)

@@ -160,10 +160,10 @@ static void new_proxy(struct world *w)
 		desk_init(&w->desk, w->conf.n_handshake_slots);
 	for (uint32_t i = 0; i <= LAST_FRONTEND; i++)
 		w->frontends[i] =
-			(struct proxy_frontend){.address = wire_address(HOST_PROXY, i % 200 + 1),
+			(struct lb_frontend_conf){.address = wire_address(HOST_PROXY, i % 200 + 1),
 				.port = (uint16_t)(80 + i / 200),
 				.authority = i == 1 ? "pinned.test" : NULL,
-				.header = i ? (struct proxy_header_conf){0} : w->conf.header,
+				.header = i ? (struct lb_header_conf){0} : w->conf.header,
 				.reply_details = true};
 	struct proxy_conf conf = {.frontends = w->frontends,
 		.n_frontends = LAST_FRONTEND + 1,

@@ -33,7 +33,7 @@ struct world_conf {
 	uint64_t ping_interval_ns, ping_timeout_ns; // to clients and backends; 0 = never
 	uint32_t client_buffer;
 	uint32_t max_attempts;
-	struct proxy_header_conf header; // of frontend 0
+	struct lb_header_conf header; // of frontend 0
 	bool no_idempotent_retry;
 	// Clusters' connections begin with it, and backends want one; NULL = without.
 	const struct lb_header *to_backends;
@@ -54,7 +54,7 @@ struct world {
 	struct lb_shared *shared;
 	struct lb_link *link;
 	struct proxy *proxy;
-	struct proxy_frontend frontends[LAST_FRONTEND + 1];
+	struct lb_frontend_conf frontends[LAST_FRONTEND + 1];
 	struct h2_context *client_ctx;
 	struct h2_conf backend_conf;
 	struct client clients[MAX_CLIENTS];

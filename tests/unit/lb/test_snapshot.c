@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/chain_set.h"
 #include "lb/cluster.h"
+#include "lb/live_frontend.h"
 #include "lb/pick/access_set.h"
 #include "lb/pick/picker.h"
 #include "lb/route/chain_match.h"
@@ -70,6 +71,40 @@ static void access_logs_of_a_frontend_go_with_its_last_snapshot(void **state)
 	assert_int_equal(logs->n_refs, 1);
 	lb_snapshot_free(c);
 	lb_access_set_put(logs);
+}
+
+// OPS-323
+static void what_is_said_of_a_frontend_goes_with_its_last_snapshot(void **state)
+{
+	char authority[] = "a.test";
+	struct ip_prefix allow = {.bits = 128};
+	const struct lb_frontend_conf conf = {
+		.port = 80, .authority = authority, .header = {&allow, 1, true, true}};
+	struct lb_live_frontend *live = lb_live_frontend_new(&conf, 1, 1, false);
+	authority[0] = 'b'; // it has copies
+	allow.bits = 0;
+	assert_string_equal(live->conf.authority, "a.test");
+	assert_int_equal(live->conf.header.allow[0].bits, 128);
+	struct lb_snapshot *a = lb_snapshot_new(2, "waiting");
+	assert_int_equal(lb_snapshot_set_live(a, 1, live), 0);
+	assert_int_equal(lb_snapshot_set_live(a, 1, live), 0);
+	assert_int_equal(live->n_refs, 2);
+	assert_int_equal(a->n_live, 1);
+	struct lb_snapshot *b = lb_snapshot_copy(a);
+	assert_int_equal(lb_snapshot_set_filters(b, 0, NULL, 3), 0); // a page of its own
+	assert_ptr_equal(lb_snapshot_frontend(b, 1)->live, live);
+	assert_int_equal(b->n_live, 1);
+	assert_int_equal(lb_snapshot_set_live(b, 1, NULL), 0);
+	assert_int_equal(b->n_live, 2);
+	assert_int_equal(live->n_refs, 2);
+	lb_snapshot_free(a);
+	assert_int_equal(live->n_refs, 1);
+	lb_snapshot_free(b);
+	lb_live_frontend_put(live);
+	assert_null(lb_live_frontend_get(NULL));
+	lb_live_frontend_put(NULL);
+	ALLOC_FAIL_EACH(
+		live = lb_live_frontend_new(&conf, 2, 2, true), !live, lb_live_frontend_put(live));
 }
 
 // What did not change is the same object in the next one.
@@ -320,6 +355,7 @@ static void each_failed_allocation_is_survived(void **state)
 
 RUN_SUITE("lb/snapshot", cmocka_unit_test(empty_one_has_the_error_everywhere),
 	cmocka_unit_test(access_logs_of_a_frontend_go_with_its_last_snapshot),
+	cmocka_unit_test(what_is_said_of_a_frontend_goes_with_its_last_snapshot),
 	cmocka_unit_test(copies_share_unchanged_parts),
 	cmocka_unit_test(frontend_may_lose_its_routes_for_an_error),
 	cmocka_unit_test(chains_are_shared_until_others_come),

@@ -219,6 +219,41 @@ static void groups_of_what_is_served_are_reported(void **state)
 	assert_int_equal(n_reports, 2);
 }
 
+// OPS-327
+static void ops_327_others_take_their_place_and_are_announced_if_they_answer_now(void **state)
+{
+	struct world *w = *state;
+	const struct net_vip list[] = {vip("10.8.0.0", 24, true), vip("10.7.0.0", 24, true),
+		vip("10.9.0.0", 25, true), vip("10.9.0.0", 24, false)};
+	net_announce(w->net, 0);
+	serve(w, 0, QUIET);
+	serve(w, 1, LOUD);
+	serve(w, 2, NEAR);
+	world_advance(w, NS_PER_MS);
+	world_forget(w);
+	net_change_vips(w->net, list, 4);
+	world_advance(w, NS_PER_MS);
+	assert_int_equal(n_announced(w, QUIET), 2); // on both links
+	assert_int_equal(n_announced(w, LOUD), 0); // they know
+	assert_int_equal(n_announced(w, NEAR), 0);
+	assert_true(takes(w, 1, IP(10, 7, 0, 7)));
+	assert_true(takes(w, 1, LOUD));
+	assert_true(takes(w, 1, IP(10, 9, 0, 200)));
+	assert_false(takes(w, 1, NEAR));
+	assert_int_equal(n_answers(w, 0, QUIET), 1);
+	assert_int_equal(n_answers(w, 0, LOUD), 1); // the first that has it counts
+	assert_int_equal(n_answers(w, 0, IP(10, 9, 0, 200)), 0);
+	assert_int_equal(n_answers(w, 0, NEAR), 0);
+	world_forget(w);
+	net_announce(w->net, 0); // a link came up
+	world_advance(w, NS_PER_MS);
+	assert_int_equal(n_announced(w, NEAR), 0);
+	assert_int_equal(n_announced(w, LOUD), 2);
+	serve(w, 3, IP(10, 7, 0, 7));
+	world_advance(w, NS_PER_MS);
+	assert_int_equal(n_announced(w, IP(10, 7, 0, 7)), 2);
+}
+
 #define IN(setup, test) cmocka_unit_test_setup_teardown(test, setup, world_teardown)
 
 RUN_SUITE("net/vip", IN(setup, what_is_routed_to_a_prefix_is_taken_on_every_port),
@@ -227,5 +262,6 @@ RUN_SUITE("net/vip", IN(setup, what_is_routed_to_a_prefix_is_taken_on_every_port
 	IN(setup, what_is_served_is_announced_by_whoever_announces),
 	IN(setup, fl_05_one_behind_announces_what_is_served_once_it_answers_for_it),
 	IN(setup, many_at_once_are_announced_one_after_the_other),
+	IN(setup, ops_327_others_take_their_place_and_are_announced_if_they_answer_now),
 	IN(setup6, neighbor_discovery_answers_likewise),
 	IN(setup6, groups_of_what_is_served_are_reported))

@@ -15,7 +15,7 @@ static struct twheel *wheel;
 static struct pool chunks;
 static struct tcp_stack *tcp;
 static struct lb_link *l;
-static struct proxy_frontend frontends[3]; // the last one is by listeners
+static struct lb_frontend_conf frontends[3]; // the last one is by listeners
 
 static void *no_room(void *ctx, const struct tcp_flow *flow, size_t len)
 {
@@ -45,7 +45,7 @@ static int setup(void **state)
 		return -1;
 	tcp = tcp_stack_new(&conf, &io, &chunks, wheel);
 	for (uint32_t i = 0; i < 3; i++)
-		frontends[i] = (struct proxy_frontend){
+		frontends[i] = (struct lb_frontend_conf){
 			.address = ip_from_v4(0x0a000001 + i), .port = 80, .by_listeners = i == 2};
 	return tcp ? 0 : -1;
 }
