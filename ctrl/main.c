@@ -400,7 +400,7 @@ static int run(struct daemon *d, struct lb_err *err)
 		signals_unblock();
 		log_info("started", "version=%s workers=%u ports=%u frontends=%u xds=%s",
 			SHUNT_VERSION, d->config->n_workers, d->config->n_ports,
-			d->config->n_frontends, d->bootstrap->servers[0].uri);
+			config_n_serving(d->config), d->bootstrap->servers[0].uri);
 		bool is_awaited = control_plane_run(d->control);
 		signals_block(); // nothing hastens the end
 		ending_begin(ENDING_LOOK_MS, is_awaited ? service_ask_time : NULL);

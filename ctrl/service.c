@@ -52,7 +52,7 @@ static void tell_what_is_missing(struct service *s, const struct service_view *v
 	char status[SERVICE_MAX_STATUS] = "waiting for configuration";
 	for (uint32_t i = 0; i < v->config->n_frontends; i++) {
 		const char *waits = frontends_waiting(v->frontends, i);
-		if (!*waits)
+		if (!config_serves(v->config, i) || !*waits)
 			continue;
 		snprintf(status, sizeof(status), "frontend %s: waiting for %s",
 			v->config->frontends[i].name, waits);

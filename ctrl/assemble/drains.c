@@ -121,7 +121,7 @@ void drains_free(struct drains *d)
 
 static bool begin(struct drains *d, uint32_t i)
 {
-	if (d->list[i].phase != DRAIN_NONE)
+	if (d->list[i].phase != DRAIN_NONE || !config_serves(d->conf.config, i))
 		return false;
 	d->list[i].phase = DRAIN_LAME_DUCK;
 	d->list[i].until_ns =
@@ -168,6 +168,14 @@ int drains_end(struct drains *d, uint32_t frontend, struct lb_err *reterr)
 	return change(d, frontend, end, "frontends serve again", reterr);
 }
 
+void drains_forget(struct drains *d, uint32_t frontend)
+{
+	if (!d || d->list[frontend].phase == DRAIN_NONE)
+		return;
+	d->list[frontend].phase = DRAIN_NONE;
+	d->conf.changed(d->conf.ctx);
+}
+
 bool drains_stop(struct drains *d, uint64_t *ret_lame_until_ns, uint64_t *ret_gone_by_ns)
 {
 	uint64_t lame_until_ns = 0, gone_by_ns = 0;
@@ -175,6 +183,8 @@ bool drains_stop(struct drains *d, uint64_t *ret_lame_until_ns, uint64_t *ret_go
 	d->stopped = true;
 	for (uint32_t i = 0; i < d->n; i++) {
 		const struct drain *f = &d->list[i];
+		if (!config_serves(d->conf.config, i))
+			continue;
 		uint64_t *latest = f->phase == DRAIN_LAME_DUCK ? &lame_until_ns : &gone_by_ns;
 		*latest = f->until_ns > *latest ? f->until_ns : *latest;
 		all &= f->phase != DRAIN_NONE;

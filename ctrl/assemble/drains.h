@@ -39,6 +39,8 @@ void drains_free(struct drains *); // NULL is fine
 // already. -EINVAL with reterr once the process stops.
 [[nodiscard]] int drains_begin(struct drains *, uint32_t frontend, struct lb_err *reterr);
 [[nodiscard]] int drains_end(struct drains *, uint32_t frontend, struct lb_err *reterr);
+// The frontend is gone, or is another one now: nothing drains there. NULL is fine.
+void drains_forget(struct drains *, uint32_t frontend);
 // The process is about to stop: from now on nothing begins and nothing is taken back. If every
 // frontend drains, true, with when all have been lame ducks for long enough, and by when all
 // clients are to be gone; 0 = some frontend still is a lame duck.

@@ -3,6 +3,7 @@
 
 #include "ctrl/base/whole_file.h"
 #include "ctrl/conf/config_check.h"
+#include "ctrl/conf/config_frontend.h"
 #include "ctrl/conf/config_numbers.h"
 #include "ctrl/conf/config_scalars.h"
 #include "ctrl/conf/config_schema.h"
@@ -206,6 +207,13 @@ void config_free(struct config *c)
 	for (unsigned i = 0; i < c->n_frontends; i++)
 		if (c->frontends[i].proxy_protocol)
 			free(c->frontends[i].proxy_protocol->prefixes);
+	for (unsigned i = 0; i < c->n_frontends; i++) {
+		config_frontend_free(c->frontends[i].next);
+		c->frontends[i].next = NULL;
+	}
+	for (unsigned i = 0; i < c->n_past_names; i++)
+		free(c->past_names[i]);
+	free(c->past_names);
 	free(c->dns_servers);
 	struct complaint complaint = {.line = 0};
 	cyaml_config_t cyaml = cyaml_base;
@@ -213,15 +221,25 @@ void config_free(struct config *c)
 	cyaml_free(&cyaml, &config_schema, c, 0);
 }
 
+uint32_t config_n_serving(const struct config *c)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < c->n_frontends; i++)
+		n += config_serves(c, i);
+	return n;
+}
+
 int config_find_frontend(const struct config *c, const char *name, struct lb_err *err)
 {
 	for (unsigned i = 0; name && i < c->n_frontends; i++)
-		if (strcmp(c->frontends[i].name, name) == 0)
+		if (config_serves(c, i) && strcmp(c->frontends[i].name, name) == 0)
 			return (int)i;
 	if (name)
 		return lb_err_set(err, "no frontend is called '%s', try show info", name);
-	if (c->n_frontends != 1)
-		return lb_err_set(err, "there are %u frontends: choose one with --frontend",
-			(unsigned)c->n_frontends);
-	return 0;
+	unsigned n = config_n_serving(c), only = 0;
+	if (n != 1)
+		return lb_err_set(err, "there are %u frontends: choose one with --frontend", n);
+	while (!config_serves(c, only))
+		only++;
+	return (int)only;
 }

@@ -159,6 +159,13 @@ enum config_listeners {
 	CONFIG_LISTENERS_WILDCARD, // besides, all with an address in vips
 };
 
+// What a frontend's place of a running daemon is to it (ctrl/conf/config_rows.h).
+enum config_row {
+	CONFIG_ROW_SERVES,
+	CONFIG_ROW_LEAVES, // it is in the file no more, and clients are left
+	CONFIG_ROW_SPARE, // nobody's: has the name of who was there last, or ""
+};
+
 struct config_frontend {
 	char *name;
 	char *address;
@@ -175,6 +182,10 @@ struct config_frontend {
 	// The last one, made by the check: clients of the Listeners of `listeners: wildcard`, which
 	// have their own addresses.
 	bool by_listeners;
+	enum config_row row;
+	bool is_new; // by a reload, and without routes yet: it is not asked for readiness
+	// What the file says of it since a reload, and that does not serve yet. Owned; NULL = this.
+	struct config_frontend *next;
 };
 
 struct config_stats {
@@ -309,7 +320,7 @@ struct config {
 	unsigned n_tunnels;
 	enum config_listeners listeners;
 	struct config_frontend *frontends;
-	unsigned n_frontends;
+	unsigned n_frontends; // with spare ones, which only a running daemon has
 	unsigned n_vip_places; // addresses that its Listeners may have; 0 = not by wildcard
 	// Of snapshots, behind the frontends; 0 = each of these has a target.
 	unsigned n_chain_places;
@@ -332,6 +343,10 @@ struct config {
 	char *state_dir; // where what serves is kept for the next start; NULL = nowhere
 	// All servers, separated by commas; NULL = those of resolv.conf. Not read by libcyaml.
 	char *dns_servers;
+	// Names of frontends that are gone: records of their requests may be around. Owned.
+	char **past_names;
+	unsigned n_past_names;
+	bool takes_headers; // some frontend had proxy_protocol when workers were started
 	enum log_level log_level; // as given, or the default
 	uint32_t *lame_duck; // NULL = absent
 	uint32_t *farewell; // NULL = absent
@@ -374,6 +389,12 @@ static inline uint32_t config_n_places(const struct config *c)
 	return c->n_frontends + c->n_chain_places;
 }
 
+// False = nobody is there whom clients or operators are to know of.
+static inline bool config_serves(const struct config *c, uint32_t frontend)
+{
+	return c->frontends[frontend].row == CONFIG_ROW_SERVES;
+}
+
 // The frontend with by_listeners; n_frontends = there is none.
 static inline uint32_t config_by_listeners(const struct config *c)
 {
@@ -386,5 +407,6 @@ struct config *config_load(const char *path, struct lb_err *reterr);
 void config_free(struct config *); // NULL is fine
 // Index of the port with that address; n_ports = none.
 uint32_t config_port_of(const struct config *, const struct ip_addr *);
+uint32_t config_n_serving(const struct config *); // frontends
 // Index of the frontend with that name, or of the only one for NULL; or -EINVAL.
 int config_find_frontend(const struct config *, const char *name, struct lb_err *reterr);

@@ -116,3 +116,15 @@ void config_diff(const struct config *a, const struct config *b,
 	struct walk w = {.fn = fn, .ctx = ctx};
 	compare_fields(&w, config_schema.mapping.fields, (const uint8_t *)a, (const uint8_t *)b);
 }
+
+void config_diff_frontend(const struct config_frontend *a, const struct config_frontend *b,
+	const char *path, void (*fn)(void *ctx, const char *field), void *ctx)
+{
+	struct walk w = {.fn = fn, .ctx = ctx};
+	const cyaml_schema_field_t *f = config_schema.mapping.fields;
+	snprintf(w.path, sizeof(w.path), "%s", path);
+	while (strcmp(f->key, "frontends") != 0)
+		f++;
+	compare_fields(&w, f->value.sequence.entry->mapping.fields, (const uint8_t *)a,
+		(const uint8_t *)b);
+}

@@ -148,9 +148,16 @@ static void reserve_vips(struct config *c)
 static void reserve_places(struct config *c)
 {
 	unsigned most = LB_MAX_FRONTENDS - c->n_frontends;
+	c->n_chain_places = 0;
 	for (unsigned i = 0; i < c->n_frontends; i++)
-		if (!c->frontends[i].target)
+		if (config_serves(c, i) && !c->frontends[i].target)
 			c->n_chain_places = most < MAX_CHAIN_PLACES ? most : MAX_CHAIN_PLACES;
+}
+
+void config_reserve_places(struct config *c)
+{
+	reserve_places(c);
+	reserve_vips(c);
 }
 
 int config_check_frontends(struct config *c, struct lb_err *reterr)
@@ -167,8 +174,7 @@ int config_check_frontends(struct config *c, struct lb_err *reterr)
 		if (rc)
 			lb_err_within(reterr, "frontends[%u]", i);
 	}
-	reserve_places(c);
-	reserve_vips(c);
+	config_reserve_places(c);
 	strmap_fini(&names.map);
 	strmap_fini(&places.map);
 	free(names.links);

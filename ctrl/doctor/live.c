@@ -148,6 +148,8 @@ static void check_state(const struct doctor_live *l)
 static void check_frontends(const struct doctor_live *l)
 {
 	for (uint32_t i = 0; i < l->config->n_frontends; i++) {
+		if (!config_serves(l->config, i))
+			continue;
 		const char *name = l->config->frontends[i].name;
 		const char *error = assembler_frontend_error(l->assembler, i);
 		const char *tls = assembler_frontend_tls_error(l->assembler, i);

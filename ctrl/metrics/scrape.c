@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ctrl/conf/config.h"
 #include "ctrl/metrics/scrape_inside.h"
 
 #include <errno.h>
@@ -42,8 +43,11 @@ static int tell_step(struct scrape *s)
 	uint32_t n = is_told(s, f) ? f->over(s) : 0;
 	if (s->at == 0 && n)
 		s->sink->head(s->sink, &metrics[f->id]);
-	if (s->at < n)
-		f->tell(s, f->id, s->at++);
+	bool is_spare = f->over == scrape_over_frontends && s->at < n &&
+	                !config_serves(s->conf.config, s->at);
+	if (s->at < n && !is_spare)
+		f->tell(s, f->id, s->at);
+	s->at++;
 	if (s->at >= n) {
 		s->family++;
 		s->at = 0;

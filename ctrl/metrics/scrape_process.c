@@ -48,7 +48,7 @@ static void tell_ready(struct scrape *s, enum metric_id id, uint32_t i)
 
 static void tell_left_out(struct scrape *s, enum metric_id id, uint32_t i)
 {
-	uint32_t n = s->conf.config->n_frontends, most = SCRAPE_MAX_FRONTEND_TIMES;
+	uint32_t n = config_n_serving(s->conf.config), most = SCRAPE_MAX_FRONTEND_TIMES;
 	if (s->endpoints_only) {
 		scrape_tell(s, id, s->n_endpoints_left_out, LABELS("endpoints"));
 		return;

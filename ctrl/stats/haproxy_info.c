@@ -98,7 +98,7 @@ static void set_process(const struct show *s, struct haproxy_value *v)
 	haproxy_set(&v[INFO_Start_time_sec], (uint64_t)s->conf.started_s);
 	haproxy_set(&v[INFO_Maxconn], haproxy_info_max_clients(s));
 	haproxy_set(&v[INFO_Hard_maxconn], haproxy_info_max_clients(s));
-	haproxy_set(&v[INFO_Listeners], s->conf.config->n_frontends);
+	haproxy_set(&v[INFO_Listeners], config_n_serving(s->conf.config));
 	haproxy_set(&v[INFO_Stopping], strcmp(s->state, "draining") == 0);
 	// There are no pipes, but readers want to know of them.
 	haproxy_set(&v[INFO_Maxpipes], 0);

@@ -350,7 +350,9 @@ static bool step(struct stat_walk *w)
 {
 	const struct show *s = w->show;
 	if (w->frontend < s->conf.config->n_frontends) {
-		tell_frontend(w, w->frontend++);
+		uint32_t i = w->frontend++;
+		if (config_serves(s->conf.config, i))
+			tell_frontend(w, i);
 		return true;
 	}
 	if (!w->id)

@@ -91,6 +91,8 @@ static int step_frontend(struct load_walk *w)
 	uint32_t i = w->at++;
 	if (i >= s->conf.config->n_frontends)
 		return 0;
+	if (!config_serves(s->conf.config, i))
+		return 1;
 	struct lb_frontend_times times;
 	struct show_frontend_state state;
 	show_frontend_state(s, i, &state);

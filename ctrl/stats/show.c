@@ -46,7 +46,8 @@ static bool is_ready(void *ctx)
 {
 	const struct show *s = ctx;
 	for (uint32_t i = 0; i < s->conf.config->n_frontends; i++)
-		if (assembler_frontend_error(s->conf.assembler, i)[0])
+		if (config_serves(s->conf.config, i) && !s->conf.config->frontends[i].is_new &&
+			assembler_frontend_error(s->conf.assembler, i)[0])
 			return false;
 	return strcmp(s->state, "ready") == 0 && !drains_any(s->conf.drains);
 }

@@ -17,7 +17,8 @@ static void set_frontends(const struct show *s, json_t *row, const struct ip_add
 	char text[256] = "";
 	for (uint32_t i = 0; i < c->n_frontends; i++) {
 		size_t len = strlen(text);
-		if (!c->frontends[i].by_listeners && ip_eq(&c->frontends[i].address_ip, ip))
+		if (config_serves(c, i) && !c->frontends[i].by_listeners &&
+			ip_eq(&c->frontends[i].address_ip, ip))
 			snprintf(text + len, sizeof(text) - len, "%s%s", len ? ", " : "",
 				c->frontends[i].name);
 	}

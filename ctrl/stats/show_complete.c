@@ -92,7 +92,8 @@ static void add_frontends(struct completer *c, const char *before)
 {
 	const struct config *config = c->show->conf.config;
 	for (uint32_t i = 0; i < config->n_frontends; i++)
-		add(c, before, config->frontends[i].name, "");
+		if (config_serves(config, i))
+			add(c, before, config->frontends[i].name, "");
 }
 
 static void add_causes(struct completer *c, const char *before)

@@ -177,7 +177,8 @@ json_t *show_info(const struct show *s, struct show_args *args)
 		set_access_log(o, s->conf.access_log);
 	json_t *frontends = json_array();
 	for (uint32_t i = 0; i < s->conf.config->n_frontends; i++)
-		json_array_append_new(frontends, frontend_json(s, i));
+		if (config_serves(s->conf.config, i))
+			json_array_append_new(frontends, frontend_json(s, i));
 	json_object_set_new(o, "frontends", frontends);
 	return o;
 }

@@ -193,7 +193,7 @@ json_t *show_routes(const struct show *s, struct show_args *args)
 		return NULL;
 	json_t *frontends = json_array();
 	for (uint32_t i = 0; frontends && i < c->n_frontends; i++)
-		if (only < 0 || i == (uint32_t)only)
+		if (config_serves(c, i) && (only < 0 || i == (uint32_t)only))
 			json_array_append_new(frontends, frontend_json(s, i, w.authority));
 	return frontends;
 }

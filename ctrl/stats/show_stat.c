@@ -51,6 +51,8 @@ static void stat_frontends(struct stat_ctx *c)
 	const struct show *s = c->show;
 	for (uint32_t i = 0; i < s->conf.config->n_frontends; i++) {
 		uint64_t requests = 0, connections = 0;
+		if (!config_serves(s->conf.config, i))
+			continue;
 		for (uint32_t w = 0; w < workers_count(s->conf.workers); w++) {
 			const struct lb_worker_counters *k =
 				&workers_link(s->conf.workers, w)->counters;

@@ -81,6 +81,8 @@ static enum outcome look_for_drained(struct wait *w, struct lb_err *ret)
 static void tell_waiting(const struct show *s, struct lb_err *ret)
 {
 	for (uint32_t i = 0; i < s->conf.config->n_frontends && !ret->text[0]; i++) {
+		if (!config_serves(s->conf.config, i))
+			continue;
 		const char *here = assembler_frontend_waiting(s->conf.assembler, i);
 		const char *what = here[0] ? here : s->conf.waiting(s->conf.ctx, i);
 		if (what[0])
@@ -88,13 +90,24 @@ static void tell_waiting(const struct show *s, struct lb_err *ret)
 	}
 }
 
+// Whoever waits for readiness behind a reload waits for those as well.
+static bool has_new(const struct config *c)
+{
+	for (uint32_t i = 0; i < c->n_frontends; i++)
+		if (config_serves(c, i) && c->frontends[i].is_new)
+			return true;
+	return false;
+}
+
 static enum outcome look_for_ready(struct wait *w, struct lb_err *ret)
 {
 	const struct show *s = w->show;
-	if (s->scrape.is_ready(s->scrape.ctx))
+	if (s->scrape.is_ready(s->scrape.ctx) && !has_new(s->conf.config))
 		return WAIT_MET;
 	tell_waiting(s, ret);
 	for (uint32_t i = 0; i < s->conf.config->n_frontends && !ret->text[0]; i++) {
+		if (!config_serves(s->conf.config, i))
+			continue;
 		const char *error = assembler_frontend_error(s->conf.assembler, i);
 		struct drain_info drain;
 		drains_look(s->conf.drains, i, &drain);

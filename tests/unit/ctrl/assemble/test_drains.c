@@ -76,6 +76,24 @@ static void a_drain_is_taken_back_in_each_phase(void **state)
 	assert_int_equal(w->n_changes, 3);
 }
 
+// OPS-325
+static void ops_325_one_that_is_gone_drains_no_more(void **state)
+{
+	struct world *w = *state;
+	assert_int_equal(drains_begin(w->drains, 1, &w->err), 1);
+	w->config.frontends[1].row = CONFIG_ROW_LEAVES;
+	drains_forget(w->drains, 1);
+	assert_int_equal(w->n_changes, 2);
+	assert_false(drains_any(w->drains));
+	drains_forget(w->drains, 0); // it did not
+	drains_forget(NULL, 0);
+	assert_int_equal(w->n_changes, 2);
+	assert_int_equal(drains_begin(w->drains, DRAINS_ALL, &w->err), N_FRONTENDS - 1);
+	assert_int_equal(look(w, 1).phase, DRAIN_NONE);
+	uint64_t lame_ns, gone_ns;
+	assert_true(drains_stop(w->drains, &lame_ns, &gone_ns)); // all that there are
+}
+
 static void no_lame_duck_at_all_sends_clients_away_at_once(void **state)
 {
 	struct world *w = *state;
@@ -150,7 +168,7 @@ static void sigterm_takes_its_time_where_a_frontend_serves(void **state)
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, drain_world_set_up, drain_world_tear_down)
 RUN_SUITE("ctrl/drains", CASE(a_frontend_is_a_lame_duck_then_sends_clients_away_then_is_drained),
-	CASE(a_drain_is_taken_back_in_each_phase),
+	CASE(a_drain_is_taken_back_in_each_phase), CASE(ops_325_one_that_is_gone_drains_no_more),
 	CASE(no_lame_duck_at_all_sends_clients_away_at_once),
 	CASE(sigterm_counts_the_time_that_is_gone),
 	CASE(sigterm_has_the_deadline_of_a_drain_under_way),
