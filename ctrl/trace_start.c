@@ -88,6 +88,12 @@ void traces_tick(struct traces *t)
 		trace_exporter_tick(t->exporter);
 }
 
+void traces_rename(struct traces *t, uint32_t frontend, const char *name)
+{
+	if (t)
+		t->frontends[frontend] = name;
+}
+
 const struct trace_exporter *traces_exporter(const struct traces *t)
 {
 	return t ? t->exporter : NULL;

@@ -17,6 +17,8 @@ struct traces;
 [[nodiscard]] int traces_start(const struct config *, struct lb_link *const *links, struct loop *,
 	struct rand *, struct traces **ret, struct lb_err *reterr);
 void traces_tick(struct traces *); // every few milliseconds; NULL is fine
+// The frontend has another name, which is the configuration's for life. NULL is fine.
+void traces_rename(struct traces *, uint32_t frontend, const char *name);
 const struct trace_exporter *traces_exporter(const struct traces *); // NULL stays NULL
 // After the loop's last turn. NULL is fine.
 void traces_free(struct traces *);

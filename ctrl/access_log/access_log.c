@@ -26,6 +26,13 @@
 #define QUIET_NS (10 * NS_PER_SECOND)
 #define BATCH 16 // records
 
+// A frontend whose name or address has changed: the thread may have the one before still, for as
+// long as a write takes.
+struct renamed {
+	struct renamed *older;
+	struct access_log_frontend is;
+};
+
 struct access_log {
 	struct access_log_conf conf;
 	struct access_logs *logs;
@@ -35,6 +42,9 @@ struct access_log {
 	int wake_fd; // w: ctrl, r: thread
 	int done_fd; // w: thread, r: ctrl: it has ended
 	atomic_bool stop, reopen; // w: ctrl, r: thread
+	// [n_frontends] owned; conf's, or of `renamed`. w: ctrl (release), r: thread (acquire)
+	const struct access_log_frontend *_Atomic *frontends;
+	struct renamed *renamed; // owned, the newest first
 	struct lb_access_record batch[BATCH]; // the thread's
 	struct access_logs_now now; // the thread's
 	uint64_t told_ns, told_ring; // the control thread's: what was told last of the rings
@@ -49,7 +59,8 @@ static void signal_fd(int fd)
 static struct access_view view_of(const struct access_log *l, const struct lb_access_record *r,
 	uint32_t worker, uint64_t began_wall_ns)
 {
-	const struct access_log_frontend *f = &l->conf.frontends[r->frontend];
+	const struct access_log_frontend *f =
+		atomic_load_explicit(&l->frontends[r->frontend], memory_order_acquire);
 	return (struct access_view){.record = r,
 		.frontend = f->name,
 		.local = f->local,
@@ -205,8 +216,11 @@ static int copy_conf(struct access_log *l, const struct access_log_conf *conf)
 	l->conf.logs.node.bytes = copy(logs->node.bytes, logs->node.len, 1);
 	l->conf.logs.xds_collectors =
 		copy(logs->xds_collectors, logs->n_xds_collectors, sizeof(*logs->xds_collectors));
-	bool all = l->conf.frontends && l->conf.workers && l->conf.logs.node.bytes &&
-	           l->conf.logs.xds_collectors;
+	l->frontends = calloc((size_t)conf->n_frontends + 1, sizeof(l->frontends[0]));
+	for (uint32_t i = 0; l->frontends && l->conf.frontends && i < conf->n_frontends; i++)
+		atomic_init(&l->frontends[i], &l->conf.frontends[i]);
+	bool all = l->frontends && l->conf.frontends && l->conf.workers &&
+	           l->conf.logs.node.bytes && l->conf.logs.xds_collectors;
 	return all ? 0 : -ENOMEM;
 }
 
@@ -251,6 +265,11 @@ void access_log_free(struct access_log *l)
 	}
 	access_logs_free(l->logs);
 	access_recent_free(l->recent);
+	free((void *)(uintptr_t)l->frontends);
+	for (struct renamed *r = l->renamed, *older; r; r = older) {
+		older = r->older;
+		free(r);
+	}
 	free((void *)(uintptr_t)l->conf.frontends);
 	free((void *)(uintptr_t)l->conf.workers);
 	free((void *)(uintptr_t)l->conf.logs.node.bytes);
@@ -260,6 +279,17 @@ void access_log_free(struct access_log *l)
 	if (l->done_fd >= 0)
 		close(l->done_fd);
 	free(l);
+}
+
+void access_log_rename(
+	struct access_log *l, uint32_t frontend, const struct access_log_frontend *is)
+{
+	struct renamed *r = l ? malloc(sizeof(*r)) : NULL;
+	if (!r) // it goes by the name that it had
+		return;
+	*r = (struct renamed){l->renamed, *is};
+	l->renamed = r;
+	atomic_store_explicit(&l->frontends[frontend], &r->is, memory_order_release);
 }
 
 struct lb_access_set *access_log_want(struct access_log *l, const struct access_want *wants,

@@ -41,6 +41,8 @@ struct access_log_conf { // what is borrowed outlives the log
 // Writes what the rings hold, if that is done within two seconds. Workers have stopped; their rings
 // are freed later. NULL is fine.
 void access_log_free(struct access_log *);
+// The frontend goes by this from now on; the name is borrowed for the log's life. NULL is fine.
+void access_log_rename(struct access_log *, uint32_t frontend, const struct access_log_frontend *);
 // The set that a listener asks for, counted, to be put into snapshots; NULL = none of these can be.
 // Logs that can't be are left out, and tell() is called of them: without an access log, of all.
 struct lb_access_set *access_log_want(struct access_log *, const struct access_want *, uint32_t n,

@@ -368,7 +368,29 @@ static void what_was_told_can_be_read_again(void **state)
 	assert_false(access_recent_read(recent, &number, &e, &n_lost));
 }
 
+// OPS-323: whose place is another's, or that has another address.
+static void ops_323_a_frontend_goes_by_what_it_is_called_now(void **state)
+{
+	struct world *w = *state;
+	static struct access_recent_entry e;
+	char room[ACCESS_LINE_MAX];
+	struct access_line line = {.p = room, .size = sizeof(room)};
+	uint64_t number = 0, n_lost = 0;
+	const struct access_log_frontend other = {.name = "other"};
+	start(w);
+	access_log_rename(w->log, 0, &other);
+	access_log_rename(w->log, 0, &(struct access_log_frontend){.name = "newest"});
+	access_log_rename(NULL, 0, &other);
+	tell(w, 0);
+	wait_lines(w, 1);
+	assert_true(access_recent_read(access_log_recent(w->log), &number, &e, &n_lost));
+	access_log_print(w->log, &e, true, &line);
+	room[line.len] = 0;
+	assert_non_null(strstr(room, "\"frontend\":\"newest\""));
+}
+
 RUN_SUITE("ctrl/access_log", CASE(what_was_told_can_be_read_again),
+	CASE(ops_323_a_frontend_goes_by_what_it_is_called_now),
 	CASE(renamed_files_lose_and_double_nothing),
 	CASE(a_path_that_cannot_be_opened_again_is_tried_until_it_can),
 	CASE(a_file_that_was_cut_is_written_from_its_beginning),
