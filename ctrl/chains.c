@@ -41,7 +41,7 @@ struct chains {
 	struct frontends_conf env;
 	struct xds_watcher watcher;
 	bool is_watching; // what a wildcard's server says counts from now on
-	bool is_deleted; // by the server: of one by wildcard
+	bool is_deleted; // by the server: of one by wildcard; or nobody wants it
 	struct chain *list;
 	struct res_listener *next; // counted; what does not serve yet; NULL = none
 	struct twheel_timer look;
@@ -353,6 +353,11 @@ static void on_deleted(struct chains *c, const char *text)
 	xds_federation_cancel(c->env.xds, &c->watcher);
 }
 
+void chains_leave(struct chains *c)
+{
+	on_deleted(c, "the frontend is gone");
+}
+
 static void on_event(struct xds_watcher *w, const struct xds_event *e)
 {
 	struct chains *c = CONTAINER_OF(w, struct chains, watcher);
@@ -421,6 +426,12 @@ void chains_free(struct chains *c)
 void chains_check_again(struct chains *c)
 {
 	if (*c->error.text && !c->next && !c->is_deleted && newest(c))
+		take(c, newest(c));
+}
+
+void chains_look_again(struct chains *c)
+{
+	if (!c->is_deleted && newest(c))
 		take(c, newest(c));
 }
 

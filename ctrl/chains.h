@@ -37,6 +37,11 @@ void chains_reresolve(struct chains *); // as frontends_reresolve()
 // What check() said may be otherwise now: asks anew if the Listener is refused.
 void chains_check_again(struct chains *);
 
+// The same, whether it is refused or serves.
+void chains_look_again(struct chains *);
+// Nobody wants the Listener any more: its clients are sent away, and then it is gone.
+void chains_leave(struct chains *);
+
 // As frontends_waiting() and frontends_refused().
 const char *chains_waiting(struct chains *);
 const char *chains_refused(struct chains *);
@@ -45,5 +50,6 @@ uint32_t chains_count(const struct chains *); // those that serve or whose clien
 // A newer Listener is not serving yet, nor known not to.
 bool chains_is_unsettled(const struct chains *);
 bool chains_wants_room(const struct chains *); // unsettled, for want of places or memory
-// The server has deleted the Listener, and the last clients had their time: of one by wildcard.
+// The server has deleted the Listener, of one by wildcard, or chains_leave() was called; and the
+// last clients had their time.
 bool chains_is_gone(const struct chains *);

@@ -112,7 +112,7 @@ static void on_tick(void *arg)
 		p->ready = true;
 		show_set_state(p->show, "ready");
 		tell_serving(p);
-		log_info("ready", "frontends=%u", p->conf.config->n_frontends);
+		log_info("ready", "frontends=%u", config_n_serving(p->conf.config));
 	}
 }
 
@@ -213,12 +213,7 @@ static int start_loop(struct control_plane *p, struct lb_err *err)
 		return lb_err_set(err, "out of memory");
 	p->failure_log = failure_log_new(p->workers);
 	const struct drains_conf drains = {
-		.config = p->conf.config,
-		.workers = p->workers,
-		.wheel = loop_wheel(p->loop),
-		.changed = on_drains,
-		.ctx = p,
-	};
+		p->conf.config, p->workers, loop_wheel(p->loop), on_drains, p};
 	p->drains = drains_new(&drains);
 	p->signals = (struct signals){
 		.on_stop = on_stop,
@@ -319,12 +314,16 @@ static int start_xds(struct control_plane *p, struct lb_err *err)
 		return -1;
 	struct frontends_conf frontends = {
 		.config = p->conf.config,
+		.bootstrap = p->conf.bootstrap,
 		.listener_names = p->conf.listener_names,
 		.node_id = p->conf.bootstrap->node_id,
 		.xds = p->xds,
 		.dns = p->dns,
 		.wheel = loop_wheel(p->loop),
 		.assembler = p->assembler,
+		.access_log = p->signals.access_log,
+		.traces = p->traces,
+		.drains = p->drains,
 	};
 	p->frontends = frontends_new(&frontends);
 	return p->frontends ? 0 : lb_err_set(err, "out of memory");
@@ -423,7 +422,8 @@ int control_plane_start(struct control_plane *p, struct lb_err *err)
 		start_assembler(p, err) || start_xds(p, err) || start_succession(p, err) ||
 		start_show(p, err) || start_reach(p, err))
 		return -EINVAL;
-	live_config_init(&p->live, p->conf.config, p->conf.config_path, p->assembler, &p->reach);
+	live_config_init(&p->live, p->conf.config, p->conf.config_path, p->assembler, p->frontends,
+		&p->reach, loop_wheel(p->loop));
 	struct twheel *wheel = loop_wheel(p->loop);
 	steering_watch_look(&p->steering, p->conf.ports);
 	twheel_arm(wheel, &p->watch_timer, twheel_now(wheel) + NS_PER_SECOND);
@@ -458,6 +458,7 @@ void control_plane_stop(struct control_plane *p)
 	ending_part("the ports of status and metrics");
 	reach_stop(&p->reach);
 	ending_part("streams of xDS, and names");
+	live_config_fini(&p->live);
 	show_free(p->show);
 	struct frontends *frontends = p->frontends;
 	p->frontends = NULL; // a tree that asks for addresses while they go finds none

@@ -24,7 +24,7 @@ struct control_plane_conf { // all borrowed, outlives it, except the slot
 	struct config *config; // follows its file on SIGHUP (ctrl/conf/reload.h)
 	const char *config_path;
 	const struct xds_bootstrap *bootstrap;
-	char *const *listener_names; // ctrl/frontends.h
+	char **listener_names; // ctrl/frontends.h
 	struct lb_slot *slot; // contains an empty first snapshot
 	struct lb_link *const *links; // of running workers
 	uint32_t n_links;

@@ -5,7 +5,9 @@
 #include "ctrl/chain_places.h"
 #include "ctrl/chains.h"
 #include "ctrl/conf/config.h"
+#include "ctrl/deps/config.h"
 #include "ctrl/deps/depmgr.h"
+#include "ctrl/frontends_inside.h"
 #include "ctrl/listeners.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
@@ -14,21 +16,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-
-struct frontend {
-	struct frontends *all;
-	uint32_t index;
-	struct depmgr *depmgr; // owned; NULL = it has chains
-	struct chains *chains; // owned; NULL = it has a target, or Listeners
-};
-
-struct frontends {
-	struct frontends_conf conf;
-	struct chain_places *places; // owned
-	struct listeners *listeners; // owned, of the last frontend; NULL = none by wildcard
-	uint32_t n;
-	struct frontend list[];
-};
 
 // A36-64
 static int check_wildcard(
@@ -41,6 +28,18 @@ static int check_wildcard(
 		bootstrap->n_servers);
 }
 
+int frontend_name_listener(const struct config_frontend *f, const struct xds_bootstrap *bootstrap,
+	char **ret, struct lb_err *err)
+{
+	const struct ip_port place = {f->address_ip, f->port};
+	if (f->by_listeners || f->row == CONFIG_ROW_SPARE)
+		return 0; // A36-64
+	if (!f->target)
+		return xds_bootstrap_server_listener_name(bootstrap, f->listener, &place, ret, err);
+	int rc = xds_bootstrap_listener_name(bootstrap, f->target, ret, err);
+	return rc && rc != -ENOMEM ? lb_err_within(err, "target") : rc;
+}
+
 int frontends_name_listeners(const struct config *config, const struct xds_bootstrap *bootstrap,
 	char ***ret, struct lb_err *err)
 {
@@ -50,20 +49,12 @@ int frontends_name_listeners(const struct config *config, const struct xds_boots
 	if (!names)
 		return lb_err_set(err, "out of memory");
 	for (uint32_t i = 0; i < config->n_frontends; i++) {
-		const struct config_frontend *f = &config->frontends[i];
-		const struct ip_port place = {f->address_ip, f->port};
-		if (f->by_listeners)
-			continue; // A36-64
-		int rc = f->target
-		                 ? xds_bootstrap_listener_name(bootstrap, f->target, &names[i], err)
-		                 : xds_bootstrap_server_listener_name(
-					   bootstrap, f->listener, &place, &names[i], err);
+		int rc = frontend_name_listener(&config->frontends[i], bootstrap, &names[i], err);
 		if (!rc)
 			continue;
 		frontends_free_names(config, names);
 		return rc == -ENOMEM ? rc // it has no text
-		                     : lb_err_within(err, "frontends[%u]%s", i,
-					       f->target ? ".target" : "");
+		                     : lb_err_within(err, "frontends[%u]", i);
 	}
 	*ret = names;
 	return 0;
@@ -97,25 +88,80 @@ int frontends_check_providers(
 	return 0;
 }
 
+// One with a target
+
 static void on_config(void *ctx, struct xds_config *config)
 {
-	struct frontend *f = ctx;
-	assembler_update(f->all->conf.assembler, f->index, config);
+	struct frontend_source *s = ctx;
+	struct frontend *f = s->of;
+	if (s == f->source) {
+		assembler_update(f->all->conf.assembler, f->index, config);
+		return;
+	}
+	struct xds_config *old = s->config;
+	s->config = xds_config_get(config);
+	s->error.text[0] = 0;
+	xds_config_put(old);
+	frontends_look_soon(f->all);
 }
 
 static void on_config_error(void *ctx, const char *text)
 {
-	struct frontend *f = ctx;
-	log_warn("frontend without configuration", "frontend=%s error=%s",
-		log_quote(f->all->conf.config->frontends[f->index].name), log_quote(text));
-	assembler_fail(f->all->conf.assembler, f->index, text);
+	struct frontend_source *s = ctx;
+	struct frontend *f = s->of;
+	log_warn("frontend without configuration", "frontend=%s serves=%s error=%s",
+		log_quote(f->all->conf.config->frontends[f->index].name),
+		s == f->source ? "nothing" : "as-before", log_quote(text));
+	if (s == f->source)
+		assembler_fail(f->all->conf.assembler, f->index, text);
+	else
+		lb_err_set(&s->error, "%s", text);
 }
 
 static bool on_in_use(void *ctx, const char *cluster)
 {
-	const struct frontend *f = ctx;
-	return assembler_in_use(f->all->conf.assembler, f->index, cluster);
+	const struct frontend_source *s = ctx;
+	const struct frontend *f = s->of;
+	return s == f->source && assembler_in_use(f->all->conf.assembler, f->index, cluster);
 }
+
+struct frontend_source *frontend_source_new(
+	struct frontend *f, const struct config_frontend *c, const char *listener_name)
+{
+	const struct frontends_conf *conf = &f->all->conf;
+	struct frontend_source *s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->of = f;
+	struct depmgr_conf deps = {
+		.client = conf->xds,
+		.dns = conf->dns,
+		.wheel = conf->wheel,
+		.listener_name = listener_name,
+		.authority = c->authority,
+		.node_id = conf->node_id,
+		.on_update = on_config,
+		.on_error = on_config_error,
+		.in_use = on_in_use,
+		.ctx = s,
+	};
+	s->depmgr = depmgr_new(&deps);
+	if (s->depmgr)
+		return s;
+	free(s);
+	return NULL;
+}
+
+void frontend_source_free(struct frontend_source *s)
+{
+	if (!s)
+		return;
+	depmgr_free(s->depmgr);
+	xds_config_put(s->config);
+	free(s);
+}
+
+// One with a socket Listener
 
 // A36-31. The text is for operators; "" = it is the frontend's.
 static void check(void *ctx, const struct res_listener *l, struct lb_err *ret)
@@ -155,32 +201,24 @@ static struct chains *start_chains(struct frontend *f)
 	return chains_new(&conf);
 }
 
-// False = out of memory.
-static bool start(struct frontend *f)
+// All of them
+
+bool frontend_start(struct frontend *f)
 {
 	const struct frontends_conf *conf = &f->all->conf;
-	if (conf->config->frontends[f->index].by_listeners) {
+	const struct config_frontend *c = &conf->config->frontends[f->index];
+	if (c->row == CONFIG_ROW_SPARE)
+		return true;
+	if (c->by_listeners) {
 		f->all->listeners = listeners_new(conf, f->all->places, f->index);
 		return f->all->listeners;
 	}
-	if (!conf->config->frontends[f->index].target) {
+	if (!c->target) {
 		f->chains = start_chains(f);
 		return f->chains;
 	}
-	struct depmgr_conf deps = {
-		.client = conf->xds,
-		.dns = conf->dns,
-		.wheel = conf->wheel,
-		.listener_name = conf->listener_names[f->index],
-		.authority = conf->config->frontends[f->index].authority,
-		.node_id = conf->node_id,
-		.on_update = on_config,
-		.on_error = on_config_error,
-		.in_use = on_in_use,
-		.ctx = f,
-	};
-	f->depmgr = depmgr_new(&deps);
-	return f->depmgr;
+	f->source = frontend_source_new(f, c, conf->listener_names[f->index]);
+	return f->source;
 }
 
 struct frontends *frontends_new(const struct frontends_conf *conf)
@@ -190,6 +228,7 @@ struct frontends *frontends_new(const struct frontends_conf *conf)
 	if (!all)
 		return NULL;
 	all->conf = *conf;
+	all->look.fire = frontends_look;
 	all->places = chain_places_new(conf->config);
 	if (!all->places) {
 		frontends_free(all);
@@ -197,7 +236,8 @@ struct frontends *frontends_new(const struct frontends_conf *conf)
 	}
 	for (; all->n < n; all->n++) {
 		all->list[all->n] = (struct frontend){.all = all, .index = all->n};
-		if (!start(&all->list[all->n])) {
+		if (!frontend_start(&all->list[all->n])) {
+			all->n++;
 			frontends_free(all);
 			return NULL;
 		}
@@ -207,24 +247,30 @@ struct frontends *frontends_new(const struct frontends_conf *conf)
 
 void frontends_free(struct frontends *all)
 {
-	for (uint32_t i = 0; all && i < all->n; i++) {
-		depmgr_free(all->list[i].depmgr);
+	if (!all)
+		return;
+	twheel_cancel(all->conf.wheel, &all->look);
+	frontends_abandon(all);
+	for (uint32_t i = 0; i < all->n; i++) {
+		frontend_change_free(all, all->list[i].next);
+		frontend_source_free(all->list[i].source);
 		chains_free(all->list[i].chains);
 	}
-	if (all)
-		listeners_free(all->listeners);
-	if (all)
-		chain_places_free(all->places);
+	listeners_free(all->listeners);
+	chain_places_free(all->places);
 	free(all);
 }
 
 void frontends_reresolve(struct frontends *all)
 {
 	for (uint32_t i = 0; i < all->n; i++) {
-		if (all->list[i].depmgr)
-			depmgr_reresolve(all->list[i].depmgr);
-		else if (all->list[i].chains)
-			chains_reresolve(all->list[i].chains);
+		const struct frontend *f = &all->list[i];
+		if (f->source)
+			depmgr_reresolve(f->source->depmgr);
+		if (f->next && f->next->source)
+			depmgr_reresolve(f->next->source->depmgr);
+		if (f->chains)
+			chains_reresolve(f->chains);
 	}
 	if (all->listeners)
 		listeners_reresolve(all->listeners);
@@ -234,18 +280,27 @@ const char *frontends_waiting(void *frontends, uint32_t index)
 {
 	const struct frontends *all = frontends;
 	const struct frontend *f = &all->list[index];
-	if (f->depmgr)
-		return depmgr_waiting(f->depmgr);
-	return f->chains ? chains_waiting(f->chains) : listeners_waiting(all->listeners);
+	const struct frontend_source *s = f->next && f->next->source ? f->next->source : f->source;
+	if (s)
+		return depmgr_waiting(s->depmgr);
+	if (f->chains)
+		return chains_waiting(f->chains);
+	bool is_theirs = all->listeners && all->conf.config->frontends[index].by_listeners;
+	return is_theirs ? listeners_waiting(all->listeners) : "";
 }
 
 const char *frontends_refused(void *frontends, uint32_t index)
 {
 	const struct frontends *all = frontends;
 	const struct frontend *f = &all->list[index];
-	if (f->depmgr)
-		return depmgr_refused(f->depmgr);
-	return f->chains ? chains_refused(f->chains) : listeners_refused(all->listeners);
+	if (f->next && f->next->source && f->next->source->error.text[0])
+		return f->next->source->error.text;
+	if (f->source)
+		return depmgr_refused(f->source->depmgr);
+	if (f->chains)
+		return chains_refused(f->chains);
+	bool is_theirs = all->listeners && all->conf.config->frontends[index].by_listeners;
+	return is_theirs ? listeners_refused(all->listeners) : "";
 }
 
 void frontends_each_listener(

@@ -8,11 +8,15 @@
 
 #include <stdint.h>
 
+struct access_log;
 struct assembler;
 struct config;
+struct config_rows_plan;
 struct dns_resolver;
+struct drains;
 struct frontends;
 struct show_listener;
+struct traces;
 struct twheel;
 struct xds_bootstrap;
 struct xds_federation;
@@ -29,18 +33,31 @@ void frontends_free_names(const struct config *, char **names); // NULL is fine
 	const struct config *, const struct xds_bootstrap *, struct lb_err *reterr);
 
 struct frontends_conf { // all borrowed, outlive it
-	const struct config *config;
-	char *const *listener_names;
+	struct config *config; // whose frontends change with it
+	const struct xds_bootstrap *bootstrap;
+	char **listener_names; // [n_frontends], each of which changes with it
 	const char *node_id;
 	struct xds_federation *xds;
 	struct dns_resolver *dns;
 	struct twheel *wheel;
 	struct assembler *assembler;
+	// Who knows frontends by name or number, and hears of changes; each may be NULL.
+	struct access_log *access_log;
+	struct traces *traces;
+	struct drains *drains;
 };
 
 // Starts their watches. Returns NULL if out of memory.
 struct frontends *frontends_new(const struct frontends_conf *);
 void frontends_free(struct frontends *); // NULL is fine
+// A reload of shunt.yaml changes them. The first makes what may fail, beside what serves; returns
+// 0, or -EINVAL with reterr, which names the field, and nothing is made. Then the second, which
+// takes them out of the new configuration, or the third.
+[[nodiscard]] int frontends_prepare(struct frontends *, const struct config *new,
+	const struct config_rows_plan *, struct lb_err *reterr);
+void frontends_apply(struct frontends *, struct config *new, const struct config_rows_plan *);
+void frontends_abandon(struct frontends *);
+void frontends_follow_vips(struct frontends *); // the configuration has others now
 // DNS names of clusters may have other addresses now (A74-C06).
 void frontends_reresolve(struct frontends *);
 // For display, as depmgr_waiting() and depmgr_refused(). The first argument is the frontends, as

@@ -51,6 +51,7 @@ struct listeners {
 	bool is_complete; // all names have come once
 	bool is_up; // what came first serves, or is known not to
 	bool has_room; // an address was given up
+	bool is_otherwise; // what shunt.yaml says of addresses
 	bool is_unpublished; // for want of memory
 	uint64_t n_tables;
 	struct lb_err error; // why there is no list; "" = there is one
@@ -95,9 +96,9 @@ static void give_up(struct listeners *all, struct place *p)
 static uint32_t frontend_at(const struct config *c, const struct ip_port *a)
 {
 	uint32_t i = 0;
-	while (i < c->n_frontends &&
-		(c->frontends[i].by_listeners || c->frontends[i].port != a->port ||
-			!ip_eq(&c->frontends[i].address_ip, &a->ip)))
+	while (i < c->n_frontends && (!config_serves(c, i) || c->frontends[i].by_listeners ||
+					     c->frontends[i].port != a->port ||
+					     !ip_eq(&c->frontends[i].address_ip, &a->ip)))
 		i++;
 	return i;
 }
@@ -299,6 +300,11 @@ static void look(struct twheel_timer *t)
 		if (chains_is_gone(at(l)->chains))
 			listener_free(at(l));
 	}
+	if (all->is_otherwise) {
+		all->is_otherwise = false;
+		EACH(l, all)
+		chains_look_again(at(l)->chains);
+	}
 	if (all->has_room) {
 		all->has_room = false;
 		EACH(l, all)
@@ -350,6 +356,26 @@ void listeners_reresolve(struct listeners *all)
 {
 	EACH(l, all)
 	chains_reresolve(at(l)->chains);
+}
+
+const char *listeners_at(const struct listeners *all, const struct ip_port *a)
+{
+	for (uint32_t i = 0; i < all->n; i++)
+		if (all->places[i].of && ip_port_eq(&all->places[i].at, a))
+			return all->places[i].of->name;
+	return NULL;
+}
+
+void listeners_have_room(struct listeners *all)
+{
+	all->has_room = true;
+	look_soon(all, 0);
+}
+
+void listeners_look_again(struct listeners *all)
+{
+	all->is_otherwise = true;
+	look_soon(all, 0);
 }
 
 const char *listeners_waiting(const struct listeners *all)

@@ -9,6 +9,7 @@
 
 struct chain_places;
 struct frontends_conf;
+struct ip_port;
 struct listeners;
 struct show_listener;
 
@@ -18,6 +19,13 @@ struct listeners *listeners_new(
 	const struct frontends_conf *, struct chain_places *, uint32_t frontend);
 void listeners_free(struct listeners *); // NULL is fine
 void listeners_reresolve(struct listeners *); // as frontends_reresolve()
+
+// Whose the address is; NULL = no Listener's.
+const char *listeners_at(const struct listeners *, const struct ip_port *);
+// Frontends have left addresses, maybe: who was refused for it may be served now.
+void listeners_have_room(struct listeners *);
+// Other vips are in force: the same, and who was served may be refused.
+void listeners_look_again(struct listeners *);
 
 // As frontends_waiting() and frontends_refused(), of the first that has something to say.
 const char *listeners_waiting(const struct listeners *);

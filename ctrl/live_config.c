@@ -2,29 +2,56 @@
 #include "ctrl/live_config.h"
 
 #include "ctrl/assemble/assemble.h"
+#include "ctrl/conf/config_rows.h"
 #include "ctrl/conf/config_terms.h"
+#include "ctrl/frontends.h"
 #include "ctrl/reach.h"
 
-static int prepare_csds(void *ctx, const struct config *new, struct lb_err *err)
+static int prepare(
+	void *ctx, const struct config *new, const struct reload_parts *parts, struct lb_err *err)
 {
-	return reach_prepare_status(((struct live_config *)ctx)->reach, new, err);
+	const struct live_config *l = ctx;
+	bool has_frontends = parts->frontends->is_any || parts->has_vips;
+	if (parts->has_vips && own_vips_check(&l->vips, new, err))
+		return -1;
+	if (has_frontends && frontends_prepare(l->frontends, new, parts->frontends, err))
+		return -1;
+	if (!parts->has_csds || reach_prepare_status(l->reach, new, err) == 0)
+		return 0;
+	if (has_frontends)
+		frontends_abandon(l->frontends);
+	return -1;
 }
 
-static void apply(void *ctx, bool has_csds)
+static void apply(void *ctx, struct config *new, const struct reload_parts *parts)
 {
 	struct live_config *l = ctx;
 	struct lb_terms terms = config_terms(l->reloader.config);
 	assembler_set_terms(l->assembler, &terms);
-	if (has_csds)
+	if (parts->has_vips)
+		own_vips_change(&l->vips, new->vips, new->n_vips);
+	if (parts->frontends->is_any || parts->has_vips)
+		frontends_apply(l->frontends, new, parts->frontends);
+	if (parts->has_vips)
+		frontends_follow_vips(l->frontends);
+	if (parts->has_csds)
 		reach_change_status(l->reach);
 }
 
 void live_config_init(struct live_config *l, struct config *config, const char *path,
-	struct assembler *assembler, struct reach *reach)
+	struct assembler *assembler, struct frontends *frontends, struct reach *reach,
+	struct twheel *wheel)
 {
 	*l = (struct live_config){
-		.reloader = {config, path, prepare_csds, apply, l},
+		.reloader = {config, path, prepare, apply, l},
 		.assembler = assembler,
+		.frontends = frontends,
 		.reach = reach,
 	};
+	own_vips_init(&l->vips, config, assembler, wheel);
+}
+
+void live_config_fini(struct live_config *l)
+{
+	own_vips_fini(&l->vips);
 }

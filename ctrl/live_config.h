@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a reload of shunt.yaml changes beyond the configuration itself: the terms of workers, which
-// come with the next snapshot, and the status port.
+// come with the next snapshot, the vips, the frontends, and the status port.
 // Thread: ctrl.
 #pragma once
 
 #include "ctrl/conf/reload.h"
+#include "ctrl/own_vips.h"
 
 struct assembler;
+struct config;
+struct frontends;
 struct reach;
 
-struct live_config { // all borrowed, outlives it
+struct live_config { // what is borrowed outlives it
 	struct reloader reloader; // for who is asked to reload; its functions get this struct
 	struct assembler *assembler;
+	struct frontends *frontends;
 	struct reach *reach;
+	struct own_vips vips;
 };
 
 void live_config_init(struct live_config *, struct config *, const char *path, struct assembler *,
-	struct reach *);
+	struct frontends *, struct reach *, struct twheel *);
+void live_config_fini(struct live_config *); // all zero is fine

@@ -11,6 +11,7 @@
 #include "ctrl/check_dump.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/conf/config_bond.h"
+#include "ctrl/conf/config_rows.h"
 #include "ctrl/control_plane.h"
 #include "ctrl/data_plane.h"
 #include "ctrl/ending.h"
@@ -457,6 +458,8 @@ int main(int argc, char **argv)
 	if (d.config) {
 		log_set_level(d.config->log_level);
 		ret = xds_bootstrap_load(args.config, &d.bootstrap, &err);
+		if (ret == 0 && !args.check)
+			ret = config_rows_reserve(d.config, &err);
 	}
 	if (ret == 0) {
 		ret = frontends_name_listeners(d.config, d.bootstrap, &d.listener_names, &err);

@@ -20,6 +20,7 @@
 #include "lb/cluster.h"
 #include "lb/member/connectivity.h"
 #include "lb/member/probes.h"
+#include "lb/own_ranges.h"
 #include "lb/pick/breaker.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/link.h"
@@ -225,6 +226,7 @@ void assembler_free(struct assembler *a)
 	assembler_give_credentials(a);
 	overrides_free(a->tree_env.overrides);
 	lb_vips_put(a->vips);
+	lb_own_ranges_put(a->ranges);
 	free(a->parked);
 	free(a->positions);
 	free(a->transitions);
@@ -306,6 +308,7 @@ static void redraft(struct assembler *a)
 	draft_reset(&a->draft);
 	assembler_draft_credentials(a);
 	draft_set_vips(&a->draft, a->vips);
+	draft_set_ranges(&a->draft, a->ranges);
 	for (uint32_t i = 0; i < config_n_places(a->conf.config) && !a->draft.is_lost; i++)
 		assembled_frontend_draft(&a->frontends[i]);
 	for (uint32_t i = 0; i < cluster_set_count(a->clusters) && !a->draft.is_lost; i++) {
@@ -421,14 +424,6 @@ void assembler_set_chains(
 	assembled_frontend_set_chains(&a->frontends[frontend], chains, error);
 }
 
-void assembler_set_vips(struct assembler *a, struct lb_vips *vips)
-{
-	struct lb_vips *old = a->vips;
-	a->vips = lb_vips_get(vips);
-	lb_vips_put(old);
-	draft_set_vips(&a->draft, vips);
-}
-
 void assembler_set_terms(struct assembler *a, const struct lb_terms *terms)
 {
 	draft_set_terms(&a->draft, terms);
@@ -453,7 +448,7 @@ bool assembler_in_use(struct assembler *a, uint32_t frontend, const char *cluste
 bool assembler_ready(const struct assembler *a)
 {
 	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++)
-		if (*assembled_frontend_error(&a->frontends[i]))
+		if (config_serves(a->conf.config, i) && *assembled_frontend_error(&a->frontends[i]))
 			return false;
 	return a->draft.next == NULL;
 }

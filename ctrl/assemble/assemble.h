@@ -23,12 +23,15 @@ struct access_log;
 struct actions;
 struct assembler;
 struct config;
+struct config_frontend_tls;
 struct credentials;
 struct lb_credential;
 struct lb_dump;
 struct lb_chain_set;
 struct lb_event;
 struct lb_filter_chain;
+struct lb_live_frontend;
+struct lb_own_ranges;
 struct lb_req;
 struct lb_route_table;
 struct lb_slot;
@@ -75,11 +78,29 @@ void assembler_set_chains(
 	struct assembler *, uint32_t frontend, struct lb_chain_set *, const char *error);
 // Where Listeners have addresses of their own, and the chains of each. Takes a reference.
 void assembler_set_vips(struct assembler *, struct lb_vips *);
+// What this host answers for from the next snapshot on. Takes a reference.
+void assembler_set_ranges(struct assembler *, struct lb_own_ranges *);
+// What workers know of a frontend from the next snapshot on, or with_next: from that with its next
+// configuration on. sends_away: its clients leave then (FLT-11). Takes a reference.
+void assembler_set_live(struct assembler *, uint32_t frontend, struct lb_live_frontend *,
+	bool with_next, bool sends_away);
+// Clients that are connected, and workers that accept more.
+uint64_t assembler_frontend_uses(const struct assembler *, uint32_t frontend);
 // What workers hold connections and requests to from the next snapshot on; the number is ours.
 void assembler_set_terms(struct assembler *, const struct lb_terms *);
 // A place belongs to this frontend from now on, as to its name and settings. Its clients, unlike
 // those of a frontend, are sent away later even if they came before there was a configuration.
 void assembler_set_owner(struct assembler *, uint32_t chain, uint32_t frontend);
+// What new TLS of a frontend is made of, NULL = plain text: taken, to be given to a frontend or
+// back. LB_NO_CREDENTIAL = out of memory or of ids.
+uint32_t assembler_take_tls(struct assembler *, const struct config_frontend_tls *);
+void assembler_give_tls(struct assembler *, uint32_t id);
+void assembler_await_tls(struct assembler *); // as credentials_await()
+bool assembler_tls_is_new(const struct assembler *, uint32_t id); // as credentials_is_new()
+// Why there is no context; "" = there is one, or none is needed.
+const char *assembler_tls_error(const struct assembler *, uint32_t id);
+// The frontend has it from the next snapshot on; takes it over.
+void assembler_set_tls(struct assembler *, uint32_t frontend, uint32_t id);
 // What connections that begin at a place want of TLS; NULL = plain text.
 void assembler_secure(struct assembler *, uint32_t chain, const struct res_tls *);
 // The place is nobody's: whoever might still get it is refused, in plain text, too.

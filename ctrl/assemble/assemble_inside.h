@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The assembler's state, for its six files only: assemble.c (events, ticks), assemble_bequest.c
-// (what another process can go on with), assemble_checks.c (health checks), assemble_overrides.c
-// (what operators say of endpoints), assemble_tls.c (TLS) and assemble_view.c (display).
+// The assembler's state, for its seven files only: assemble.c (events, ticks), assemble_bequest.c
+// (what another process can go on with), assemble_checks.c (health checks), assemble_frontends.c
+// (frontends that come and go), assemble_overrides.c (what operators say of endpoints),
+// assemble_tls.c (TLS) and assemble_view.c (display).
 // Thread: ctrl.
 #pragma once
 
@@ -32,6 +33,7 @@ struct assembler {
 	uint64_t compiled_ns; // when to tell waiting frontends next, if patterns are still missing
 	struct draft draft;
 	struct lb_vips *vips; // counted; NULL = none
+	struct lb_own_ranges *ranges; // counted; NULL = as at the start
 	struct assembled_frontend_env frontend_env;
 	bool unsettled; // some frontend may have a part that does not serve yet
 	uint64_t look_ns; // when to check `unsettled` next

@@ -20,6 +20,45 @@ static void secure(struct assembler *a, uint32_t i, const struct credential_want
 	draft_set_frontend_credential(&a->draft, i, id);
 }
 
+uint32_t assembler_take_tls(struct assembler *a, const struct config_frontend_tls *tls)
+{
+	if (!tls)
+		return LB_PLAIN_TEXT;
+	const struct credential_want want = tls_want_of_frontend(tls);
+	return a->conf.credentials ? credentials_take(a->conf.credentials, &want)
+	                           : LB_NO_CREDENTIAL;
+}
+
+void assembler_give_tls(struct assembler *a, uint32_t id)
+{
+	if (a->conf.credentials)
+		credentials_give(a->conf.credentials, id);
+}
+
+void assembler_await_tls(struct assembler *a)
+{
+	if (a->conf.credentials)
+		credentials_await(a->conf.credentials);
+}
+
+bool assembler_tls_is_new(const struct assembler *a, uint32_t id)
+{
+	return a->conf.credentials && credentials_is_new(a->conf.credentials, id);
+}
+
+const char *assembler_tls_error(const struct assembler *a, uint32_t id)
+{
+	const struct credentials *all = a->conf.credentials;
+	return all && !credentials_at(all, id) ? credentials_error(all, id) : "";
+}
+
+void assembler_set_tls(struct assembler *a, uint32_t frontend, uint32_t id)
+{
+	assembler_give_tls(a, a->credentials[frontend]);
+	a->credentials[frontend] = id;
+	draft_set_frontend_credential(&a->draft, frontend, id);
+}
+
 void assembler_unsecure(struct assembler *a, uint32_t chain)
 {
 	secure(a, chain, NULL);

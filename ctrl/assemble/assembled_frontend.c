@@ -6,6 +6,7 @@
 #include "ctrl/assemble/draft.h"
 #include "ctrl/assemble/frontend_clusters.h"
 #include "ctrl/assemble/frontend_logs.h"
+#include "ctrl/assemble/frontend_warnings.h"
 #include "ctrl/assemble/listener_parts.h"
 #include "ctrl/assemble/route_compile.h"
 #include "ctrl/conf/config.h"
@@ -17,6 +18,7 @@
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/chain_set.h"
+#include "lb/live_frontend.h"
 #include "lb/pick/access_set.h"
 #include "lb/route/filter.h"
 
@@ -113,6 +115,8 @@ void assembled_frontend_fini(struct assembled_frontend *f)
 	drop_job(f);
 	free_parts(f);
 	lb_chain_set_put(f->chains);
+	lb_live_frontend_put(f->live);
+	lb_live_frontend_put(f->next_live);
 	xds_config_put(f->applied);
 	xds_config_put(f->wanted);
 	xds_config_put(f->newest);
@@ -129,6 +133,7 @@ void assembled_frontend_draft(const struct assembled_frontend *f)
 		f->generation);
 	draft_set_access(f->env->draft, f->index, f->access);
 	draft_set_chains(f->env->draft, f->index, f->chains);
+	draft_set_live(f->env->draft, f->index, f->live);
 }
 
 // What a configuration becomes. Parts whose resources are those that serve are NULL: they stay.
@@ -148,10 +153,14 @@ static void assembled_fini(struct assembled *n)
 	lb_access_set_put(n->access);
 }
 
+static bool wants_all_headers(const struct assembled_frontend *f)
+{
+	return f->env->config->frontends[f->owner].grpc_headers == CONFIG_GRPC_ALL;
+}
+
 static struct route_compile_how how_of(const struct assembled_frontend *f)
 {
-	const struct config_frontend *conf = &f->env->config->frontends[f->owner];
-	return (struct route_compile_how){f->wanted->vhost, conf->grpc_headers == CONFIG_GRPC_ALL};
+	return (struct route_compile_how){f->wanted->vhost, wants_all_headers(f)};
 }
 
 static enum route_compile_outcome compile_routes(
@@ -198,7 +207,8 @@ static enum route_compile_outcome assemble(
 	struct assembled_frontend *f, struct assembled *ret, struct lb_err *reterr)
 {
 	const struct xds_config *new = f->wanted, *old = f->applied;
-	ret->same_routes = old && old->routes == new->routes && old->vhost == new->vhost;
+	ret->same_routes = old && old->routes == new->routes && old->vhost == new->vhost &&
+	                   f->has_all_headers == wants_all_headers(f);
 	ret->same_listener = old && old->listener == new->listener;
 	enum route_compile_outcome outcome = ROUTE_COMPILED;
 	if (!ret->same_routes)
@@ -235,50 +245,15 @@ static void note_listener(struct assembled_frontend *f, struct res_listener *lis
 	f->listener = listener;
 }
 
-static bool has_warning(const struct res_warnings *w, const char *text)
+static void take_next_live(struct assembled_frontend *f)
 {
-	uint32_t i = 0;
-	while (w && i < w->n && strcmp(w->list[i].text, text) != 0)
-		i++;
-	return w && i < w->n;
-}
-
-// What was not said of the version before (NULL = there was none), since some servers send one
-// every few seconds, nor of this one for another frontend.
-static void log_warnings(const struct assembled_frontend *f, const struct xds_res *res,
-	const struct res_warnings *before, struct res_warnings *now)
-{
-	for (uint32_t k = 0; k < now->n && !now->told; k++) {
-		const struct res_warning *w = &now->list[k];
-		struct lb_err text;
-		lb_err_set(&text, "%s", w->text);
-		if (*w->where)
-			lb_err_within(&text, "%s", w->where);
-		if (!has_warning(before, w->text))
-			log_warn("resource", "frontend=%s type=%s name=%s warning=%s places=%u",
-				log_quote(name_of(f)), log_quote(res->type->label),
-				log_quote(res->name), log_quote(text.text), w->n);
-	}
-	now->told = true;
-}
-
-static void log_news(const struct assembled_frontend *f)
-{
-	const struct xds_config *old = f->applied, *new = f->wanted;
-	log_warnings(f, &new->listener->base, old ? &old->listener->warnings : NULL,
-		&new->listener->warnings);
-	log_warnings(
-		f, &new->routes->base, old ? &old->routes->warnings : NULL, &new->routes->warnings);
-	for (uint32_t k = 0; k < new->n_clusters; k++) {
-		struct res_cluster *now = new->clusters[k].cluster;
-		if (!now || !now->warnings.n || now->warnings.told)
-			continue;
-		const struct xds_cluster_config *before =
-			old ? xds_config_find_cluster(old, new->clusters[k].name) : NULL;
-		log_warnings(f, &now->base,
-			before && before->cluster ? &before->cluster->warnings : NULL,
-			&now->warnings);
-	}
+	if (!f->next_live)
+		return;
+	lb_live_frontend_put(f->live);
+	f->live = f->next_live;
+	f->next_live = NULL;
+	f->generation += f->next_sends_away;
+	f->next_sends_away = false;
 }
 
 // `wanted` serves from now on.
@@ -293,6 +268,7 @@ static void apply(struct assembled_frontend *f, struct assembled *n)
 		old.actions = f->actions;
 		f->routes = n->routes;
 		f->actions = n->actions;
+		f->has_all_headers = wants_all_headers(f);
 	}
 	if (!n->same_listener) {
 		old.filters = f->filters;
@@ -301,12 +277,13 @@ static void apply(struct assembled_frontend *f, struct assembled *n)
 		f->access = n->access;
 	}
 	assembled_fini(&old);
-	log_news(f);
+	frontend_warnings_tell(f);
 	note_listener(f, f->wanted->listener);
 	drop_whole(f, &f->applied);
 	f->applied = xds_config_get(f->wanted);
 	f->n_held = 0; // it is `applied` now that holds them
 	f->waits = false;
+	take_next_live(f);
 	assembled_frontend_draft(f);
 	// Notes about the server's health come as configurations, too: not worth a line each.
 	log_write(changed ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG, "configuration",
@@ -461,6 +438,7 @@ void assembled_frontend_fail(struct assembled_frontend *f, const char *text)
 	drop_whole(f, &f->applied);
 	drop_wanted(f);
 	drop_whole(f, &f->newest);
+	take_next_live(f);
 	assembled_frontend_draft(f);
 }
 
@@ -478,6 +456,21 @@ void assembled_frontend_set_chains(
 void assembled_frontend_send_away(struct assembled_frontend *f)
 {
 	f->generation++;
+	assembled_frontend_draft(f);
+}
+
+void assembled_frontend_set_live(struct assembled_frontend *f, struct lb_live_frontend *live,
+	bool with_next, bool sends_away)
+{
+	lb_live_frontend_put(f->next_live);
+	f->next_live = lb_live_frontend_get(live);
+	f->next_sends_away = sends_away;
+	if (with_next) { // what waits is of another target
+		drop_wanted(f);
+		drop_whole(f, &f->newest);
+		return;
+	}
+	take_next_live(f);
 	assembled_frontend_draft(f);
 }
 

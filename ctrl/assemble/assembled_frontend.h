@@ -19,6 +19,7 @@ struct draft;
 struct frontend_refused;
 struct lb_access_set;
 struct lb_chain_set;
+struct lb_live_frontend;
 struct route_compiler;
 struct route_job;
 struct twheel;
@@ -46,9 +47,14 @@ struct assembled_frontend {
 	uint32_t owner; // of a chain: shunt.yaml's frontend, else the index
 	struct lb_chain_set *chains; // counted; of a frontend with a socket Listener, else NULL
 	bool serves_chains; // it is up
+	// Counted: what workers know of it beside; NULL = what they were started with. The next one
+	// comes with the next configuration; NULL = none.
+	struct lb_live_frontend *live, *next_live;
+	bool next_sends_away; // it changes what clients of this one came to
 	struct xds_config *applied; // counted; the one that serves; NULL = none
 	struct compiled_routes *routes; // owned; compiled from applied's routes
 	struct actions *actions; // owned; of applied's routes
+	bool has_all_headers; // of gRPC requests, in these routes
 	struct lb_filter_chain *filters; // counted; of applied's listener
 	struct lb_access_set *access; // counted; likewise; NULL = none
 	// Owned: what was told of logs that are not in `access`; NULL = nothing. frontend_logs.h's.
@@ -97,6 +103,9 @@ void assembled_frontend_draft(const struct assembled_frontend *);
 void assembled_frontend_set_chains(
 	struct assembled_frontend *, struct lb_chain_set *, const char *error);
 void assembled_frontend_send_away(struct assembled_frontend *);
+// Implements assembler_set_live().
+void assembled_frontend_set_live(
+	struct assembled_frontend *, struct lb_live_frontend *, bool with_next, bool sends_away);
 
 // For display: implement assembler_frontend_…().
 bool assembled_frontend_routes(const struct assembled_frontend *, struct assembler_routes *ret);

@@ -82,11 +82,27 @@ void draft_set_chains(struct draft *d, uint32_t index, struct lb_chain_set *chai
 		d->is_lost = true;
 }
 
+void draft_set_live(struct draft *d, uint32_t index, struct lb_live_frontend *live)
+{
+	struct lb_snapshot *s = begin(d);
+	if (!s || lb_snapshot_set_live(s, index, live))
+		d->is_lost = true;
+}
+
 void draft_set_vips(struct draft *d, struct lb_vips *vips)
 {
 	struct lb_snapshot *s = begin(d);
 	if (s)
 		lb_snapshot_set_vips(s, vips);
+	else
+		d->is_lost = true;
+}
+
+void draft_set_ranges(struct draft *d, struct lb_own_ranges *ranges)
+{
+	struct lb_snapshot *s = begin(d);
+	if (s)
+		lb_snapshot_set_ranges(s, ranges);
 	else
 		d->is_lost = true;
 }

@@ -14,6 +14,8 @@ struct lb_chain_set;
 struct lb_cluster;
 struct lb_credential;
 struct lb_filter_chain;
+struct lb_live_frontend;
+struct lb_own_ranges;
 struct lb_route_table;
 struct lb_slot;
 struct lb_snapshot;
@@ -44,7 +46,10 @@ void draft_set_credential(struct draft *, uint32_t id, struct lb_credential *);
 void draft_set_frontend_credential(struct draft *, uint32_t index, uint32_t id);
 // True if a context stands at the id in the published snapshot.
 bool draft_has_published(const struct draft *, uint32_t credential);
+// NULL = the frontend is as workers were started with it.
+void draft_set_live(struct draft *, uint32_t index, struct lb_live_frontend *);
 void draft_set_vips(struct draft *, struct lb_vips *); // NULL = none
+void draft_set_ranges(struct draft *, struct lb_own_ranges *); // NULL = as at the start
 // Copied, but for the number, which is another one than before.
 void draft_set_terms(struct draft *, const struct lb_terms *);
 void draft_set_chains(struct draft *, uint32_t index, struct lb_chain_set *); // NULL = none

@@ -3,6 +3,7 @@
 
 #include "ctrl/conf/config.h"
 #include "ctrl/conf/config_diff.h"
+#include "ctrl/conf/config_rows.h"
 #include "lb/base/log.h"
 
 #include <stddef.h>
@@ -65,11 +66,12 @@ static bool differs(const struct config *a, const struct config *b, const struct
 	return memcmp(value_at(a, v), value_at(b, v), v->size) != 0;
 }
 
-// The field, or one of the mapping.
+// The field, or one of the mapping or list.
 static bool is_of(const char *field, const char *mapping)
 {
 	size_t len = strlen(mapping);
-	return strncmp(field, mapping, len) == 0 && (field[len] == 0 || field[len] == '.');
+	return strncmp(field, mapping, len) == 0 &&
+	       (field[len] == 0 || field[len] == '.' || field[len] == '[');
 }
 
 // Of the rows above.
@@ -88,7 +90,7 @@ bool reload_applies(const char *field)
 	for (size_t i = 0; i < N_LIVE; i++)
 		if (strcmp(field, live[i].field) == 0)
 			return true;
-	return is_of(field, "csds");
+	return is_of(field, "csds") || is_of(field, "vips") || is_of(field, "frontends");
 }
 
 static void add(struct reload_fields *f, const char *field)
@@ -102,20 +104,29 @@ static void add(struct reload_fields *f, const char *field)
 
 struct comparison {
 	struct reload_report *report;
-	bool has_csds;
+	struct reload_parts parts;
+	struct config_rows_plan frontends;
 };
 
 static void note(void *ctx, const char *field)
 {
 	struct comparison *c = ctx;
-	if (is_value(field))
+	if (is_value(field) || is_of(field, "frontends")) // which is another list in each
 		return;
-	bool is_csds = is_of(field, "csds");
-	c->has_csds |= is_csds;
-	add(is_csds ? &c->report->changed : &c->report->needs_restart, field);
+	bool is_csds = is_of(field, "csds"), is_vips = is_of(field, "vips");
+	c->parts.has_csds |= is_csds;
+	c->parts.has_vips |= is_vips;
+	add(is_csds || is_vips ? &c->report->changed : &c->report->needs_restart, field);
 }
 
-static void compare(struct comparison *c, const struct config *running, const struct config *new)
+static void note_frontend(void *ctx, const char *field, bool needs_restart)
+{
+	struct comparison *c = ctx;
+	add(needs_restart ? &c->report->needs_restart : &c->report->changed, field);
+}
+
+// 0 or -ENOMEM.
+static int compare(struct comparison *c, const struct config *running, const struct config *new)
 {
 	for (size_t i = 0; i < N_LIVE; i++)
 		if (differs(running, new, &live[i]))
@@ -124,6 +135,8 @@ static void compare(struct comparison *c, const struct config *running, const st
 		if (differs(running, new, &fixed[i]))
 			add(&c->report->needs_restart, fixed[i].field);
 	config_diff(running, new, note, c);
+	c->parts.frontends = &c->frontends;
+	return config_rows_plan(&c->frontends, running, new, note_frontend, c);
 }
 
 // What `running` has had goes with `new`.
@@ -134,6 +147,12 @@ static void take(struct config *running, struct config *new)
 	struct config_csds *csds = running->csds;
 	running->csds = new->csds;
 	new->csds = csds;
+	struct config_vip *vips = running->vips;
+	unsigned n_vips = running->n_vips;
+	running->vips = new->vips;
+	running->n_vips = new->n_vips;
+	new->vips = vips;
+	new->n_vips = n_vips;
 }
 
 static void apply(
@@ -142,7 +161,7 @@ static void apply(
 	enum log_level was = r->config->log_level;
 	take(r->config, new);
 	if (r->apply)
-		r->apply(r->ctx, c->has_csds);
+		r->apply(r->ctx, new, &c->parts);
 	if (new->log_level > was) // else the line would be lost with the old level, or the new one
 		log_set_level(new->log_level);
 	log_info("reloaded", "log_level=%s drain_s=%u lame_duck_s=%u changed=%s and_more=%u %s",
@@ -165,7 +184,8 @@ static struct config *load(const char *path, struct lb_err *reterr)
 static int prepare(const struct reloader *r, const struct config *new, const struct comparison *c)
 {
 	struct lb_err *err = &c->report->err;
-	if (!c->has_csds || !r->prepare_csds || r->prepare_csds(r->ctx, new, err) == 0)
+	bool is_any = c->parts.has_csds || c->parts.has_vips || c->frontends.is_any;
+	if (!is_any || !r->prepare || r->prepare(r->ctx, new, &c->parts, err) == 0)
 		return 0;
 	return lb_err_within(err, "%s", r->path);
 }
@@ -194,15 +214,13 @@ void reload(const struct reloader *r, const char *by, struct reload_report *ret)
 	*ret = (struct reload_report){.err = {.text = ""}};
 	struct comparison c = {.report = ret};
 	struct config *new = load(r->path, &ret->err);
-	if (new)
-		compare(&c, r->config, new);
-	if (!new || prepare(r, new, &c)) {
+	if (!new || compare(&c, r->config, new) || prepare(r, new, &c)) {
 		refuse(ret, by);
-		config_free(new);
-		return;
+	} else {
+		tell(ret, by);
+		if (ret->changed.text[0])
+			apply(r, new, &c, by);
 	}
-	tell(ret, by);
-	if (ret->changed.text[0])
-		apply(r, new, &c, by);
+	config_rows_plan_fini(&c.frontends);
 	config_free(new);
 }

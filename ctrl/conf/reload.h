@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 struct config;
+struct config_rows_plan;
 
 // Fields as shunt.yaml names them.
 struct reload_fields {
@@ -24,16 +25,24 @@ struct reload_report {
 	struct lb_err err; // nothing of the file was used, and why; "" = it was
 };
 
+// What changes beyond the values that are the configuration's own.
+struct reload_parts {
+	bool has_csds, has_vips;
+	const struct config_rows_plan *frontends; // borrowed
+};
+
 // What a reload concerns. All borrowed.
 struct reloader {
 	struct config *config; // that of the running daemon, which is updated
 	const char *path; // as given at the start
-	// Makes what the new csds asks for and may fail, beside what serves. Returns 0, or negative
+	// Makes what the new one asks for and may fail, beside what serves. Returns 0, or negative
 	// with reterr, which names the field, and without anything made.
-	int (*prepare_csds)(void *ctx, const struct config *new, struct lb_err *reterr);
-	// The configuration has changed: what was prepared serves now, workers hear of the rest.
-	// has_csds: behind prepare_csds().
-	void (*apply)(void *ctx, bool has_csds);
+	int (*prepare)(void *ctx, const struct config *new, const struct reload_parts *,
+		struct lb_err *reterr);
+	// Behind that, and the configuration has changed but for its frontends: takes these out of
+	// the new one, which has the vips of before. What was prepared serves now, workers hear of
+	// the rest.
+	void (*apply)(void *ctx, struct config *new, const struct reload_parts *);
 	void *ctx;
 };
 

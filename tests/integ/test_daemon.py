@@ -158,8 +158,7 @@ def test_sighup_takes_what_it_can_and_names_the_rest(make_world):
         wait_until(lambda: all(words in bed.daemon.output() for words in said), TAKES_S, str(said))
     reload(good.replace("target: web", "target: other").replace("frontends:", "frontends: 7\nx:"),
            "reload refused", f"{path}:", "frontends")
-    reload(good.replace("target: web", "target: other") + "drain_s: 1\n",
-           'needs_restart="frontends[0].target"', "drain_s=1")
+    reload(good.replace("idle: backoff", "idle: poll") + "drain_s: 1\n", 'needs_restart="idle"', "drain_s=1")
     assert bed.show("info")["frontends"][0]["target"] == "web"
     assert bed.run_h2load(requests=200).perfect
     calls = bed.start_calls("held", "held_streams", streams=1, seconds=LONG_S)

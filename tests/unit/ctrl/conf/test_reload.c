@@ -41,22 +41,23 @@ static struct {
 	bool had_csds, refuses;
 } parts;
 
-static int prepare_csds(void *ctx, const struct config *new, struct lb_err *reterr)
+static int prepare(void *ctx, const struct config *new, const struct reload_parts *wanted,
+	struct lb_err *reterr)
 {
 	parts.n_prepared++;
 	assert_ptr_equal(ctx, &parts);
 	return parts.refuses ? lb_err_set(reterr, "csds.listen: is taken") : 0;
 }
 
-static void apply(void *ctx, bool has_csds)
+static void apply(void *ctx, struct config *new, const struct reload_parts *wanted)
 {
 	parts.n_applied++;
-	parts.had_csds = has_csds;
+	parts.had_csds = wanted->has_csds;
 }
 
 static void again(struct config *running, const char *path)
 {
-	const struct reloader r = {running, path, prepare_csds, apply, &parts};
+	const struct reloader r = {running, path, prepare, apply, &parts};
 	reload(&r, "by=somebody", &report);
 }
 
