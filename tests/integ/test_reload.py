@@ -13,7 +13,7 @@ from test_certs import CERT, KEY
 from test_tls import provider
 from testbed import EXAMPLE, PORT, VIP
 
-LOAD = {"seconds": 2, "clients": 8, "streams": 8}
+LOAD = {"requests": 20_000, "clients": 8, "streams": 8}
 STATUS = "127.0.0.1:50052"
 OTHER = "127.0.0.1:50053"
 TAKEN = "127.0.0.1:50054"
