@@ -239,6 +239,32 @@ void tcp_conn_abort(struct tcp_conn *c)
 	tcp_conn_drop(c);
 }
 
+bool tcp_conn_let_go(struct tcp_conn *c)
+{
+	DCHECK(!c->dead);
+	if (!c->fin_acked) {
+		tcp_conn_abort(c);
+		return false;
+	}
+	if (!c->no_time_wait)
+		tcp_tw_add(c);
+	tcp_count(c->stack, TCP_let_go);
+	tcp_conn_drop(c);
+	return true;
+}
+
+bool tcp_conn_forget(struct tcp_conn *c)
+{
+	DCHECK(!c->dead);
+	if (!c->fin_sent) {
+		tcp_conn_abort(c);
+		return false;
+	}
+	tcp_count(c->stack, TCP_let_go);
+	tcp_conn_drop(c);
+	return true;
+}
+
 void tcp_conn_set_keepalive(struct tcp_conn *c, uint64_t idle_ns)
 {
 	c->keepalive_ns = idle_ns;

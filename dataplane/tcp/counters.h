@@ -50,6 +50,7 @@
 	X(closed_connect_timeout)                                                                  \
 	X(closed_unreachable)                                                                      \
 	X(aborted) /* by the owner */                                                              \
+	X(let_go) /* by the owner, before the peer's FIN had come */                               \
 	X(half_open_expired)                                                                       \
 	X(drop_short)                                                                              \
 	X(drop_offset)                                                                             \
@@ -65,6 +66,7 @@
 	X(drop_company) /* of no connection here: another process at our ports may know it */      \
 	X(drop_conns_full)                                                                         \
 	X(drop_time_wait) /* anything but a new connection */                                      \
+	X(drop_let_go) /* data for a connection that was let go: answered by RST */                \
 	X(drop_no_timestamp) /* though agreed on (RFC 7323 3.2) */                                 \
 	X(drop_old_timestamp) /* PAWS (RFC 7323 5) */                                              \
 	X(drop_old) /* wholly before the window */                                                 \

@@ -191,6 +191,13 @@ void tcp_conn_resume(struct tcp_conn *);
 void tcp_conn_shutdown(struct tcp_conn *);
 // Sends RST and drops everything; no further event. The pointer is invalid afterwards.
 void tcp_conn_abort(struct tcp_conn *);
+// The same for one that is shut down and waits for the peer's FIN no longer (RFC 9293 3.6,
+// FIN-WAIT-2): if the peer has acknowledged our FIN it hears nothing, and its own is acknowledged
+// when it comes. Returns true then; else it was aborted.
+bool tcp_conn_let_go(struct tcp_conn *);
+// The same at the end of the process, where nothing of it is left to answer: if our FIN was sent,
+// the peer hears no more. Returns true then; else it was aborted.
+bool tcp_conn_forget(struct tcp_conn *);
 // Gives up after this long without progress on outstanding data (RFC 5482); 0 = the default, 30 s.
 // Where that leaves no time for four repetitions, after 15 RTO, or 100 s. A closed window does not
 // count while the peer answers the probes.

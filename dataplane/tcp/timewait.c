@@ -48,6 +48,7 @@ void tcp_tw_add(struct tcp_conn *c)
 		.ts_recent = c->ts_recent,
 		.ts_offset = c->ts_offset,
 		.ts_on = c->ts_on,
+		.awaits_fin = !c->fin_received,
 		.window = (uint16_t)min_u32(scaled, UINT16_MAX),
 		.flow = c->flow,
 	};
@@ -101,6 +102,30 @@ static void tw_acknowledge(struct tcp_stack *s, struct tcp_tw *tw)
 		tcp_output_raw(s, &tw->flow, &ack);
 }
 
+// Of a connection that was let go (RFC 9293 3.10.7.4, FIN-WAIT-2): its end comes, or data, which
+// nobody reads (RFC 1122 4.2.2.13). False = neither.
+static bool end_half(struct tcp_stack *s, struct tcp_tw *tw, const struct tcp_seg *seg)
+{
+	bool is_fin = seg->flags & TCP_FIN && seg->seq == tw->rcv_nxt && !seg->len;
+	bool is_data = seg->len && seq_lt(tw->rcv_nxt, seg->seq + seg->len);
+	if (!(seg->flags & TCP_ACK) || seg->ack != tw->snd_nxt || !(is_fin || is_data))
+		return false;
+	if (is_data) {
+		tcp_drop(s, TCP_drop_let_go);
+		tcp_output_rst_reply(s, &tw->flow, seg);
+		tw_remove(s, tw);
+		return true;
+	}
+	tw->awaits_fin = false;
+	tw->rcv_nxt++;
+	if (tw->ts_on && seg->opts.has_ts)
+		tw->ts_recent = seg->opts.ts_val;
+	list_remove(&tw->order);
+	tw_wait(s, tw);
+	tw_acknowledge(s, tw);
+	return true;
+}
+
 bool tcp_tw_input(
 	struct tcp_stack *s, struct tcp_tw *tw, const struct tcp_seg *seg, uint32_t *ret_iss_floor)
 {
@@ -120,6 +145,8 @@ bool tcp_tw_input(
 			return true;
 		}
 	}
+	if (tw->awaits_fin && end_half(s, tw, seg))
+		return false;
 	tcp_drop(s, TCP_drop_time_wait);
 	bool their_fin = seg->flags & TCP_FIN && seg->seq + seg->len + 1 == tw->rcv_nxt;
 	if (their_fin) { // our last acknowledgement was lost: wait again

@@ -5,7 +5,7 @@
 
 #include "dataplane/tcp/tcp_internal.h"
 
-// What is left of a connection in TIME_WAIT; pooled.
+// What is left of a connection in TIME_WAIT, or of one that was let go in FIN-WAIT-2; pooled.
 struct tcp_tw {
 	struct list_link order; // oldest first
 	struct tcp_tw *hash_next;
@@ -14,6 +14,7 @@ struct tcp_tw {
 	uint32_t ts_recent, ts_offset;
 	uint16_t window; // as in the last header
 	bool ts_on;
+	bool awaits_fin; // FIN-WAIT-2: nobody reads what may come before it
 	struct tcp_flow flow;
 	uint64_t expires_ns;
 	uint64_t challenge_ns;

@@ -152,6 +152,21 @@ void tcp_conn_abort(struct tcp_conn *c)
 	c->open = false;
 }
 
+bool tcp_conn_let_go(struct tcp_conn *c)
+{
+	c->open = false;
+	return true;
+}
+
+bool tcp_conn_forget(struct tcp_conn *c)
+{
+	return tcp_conn_let_go(c);
+}
+
+void tcp_stack_flush(struct tcp_stack *s)
+{
+}
+
 void tcp_conn_set_user_timeout(struct tcp_conn *c, uint64_t timeout_ns)
 {
 }

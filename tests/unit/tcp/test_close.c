@@ -332,6 +332,93 @@ static void the_oldest_time_wait_makes_room(void **state)
 	assert_int_equal(rig_out()->flags, ACK);
 }
 
+// In FIN-WAIT-2, and let go there.
+static void let_go(struct tcp_opts opts)
+{
+	rig_accept(opts);
+	tcp_conn_shutdown(rig.conn);
+	rig_skip();
+	opts = (struct tcp_opts){.has_ts = opts.has_ts, .ts_val = opts.ts_val + 1};
+	IN(.flags = ACK, .seq = 1, .ack = 2, .opts = opts);
+	assert_true(tcp_conn_let_go(rig.conn));
+	rig.conn = NULL;
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 0);
+	assert_int_equal(rig.stack->tws.n_used, 1);
+	assert_int_equal(rig_count(TCP_let_go), 1);
+	NO_OUT();
+}
+
+static void tcp_215_who_is_let_go_hears_nothing_and_may_end_later(void **state)
+{
+	let_go(PLAIN);
+	rig_after_ms(50000);
+	NO_OUT();
+	IN(.flags = ACK | FIN, .seq = 1, .ack = 2);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, ACK);
+	assert_int_equal(o->seq, 2);
+	assert_int_equal(o->ack, 2);
+	IN(.flags = ACK | FIN, .seq = 1, .ack = 2); // our ACK was lost
+	assert_int_equal(rig_out()->ack, 2);
+	rig_after_ms(59999);
+	assert_int_equal(rig.stack->tws.n_used, 1);
+	rig_after_ms(2);
+	assert_int_equal(rig.stack->tws.n_used, 0);
+}
+
+static void tcp_215_likewise_with_timestamps(void **state)
+{
+	struct tcp_opts ts = {.has_mss = true, .mss = MSS, .has_ts = true, .ts_val = 1000};
+	let_go(ts);
+	IN(.flags = ACK | FIN, .seq = 1, .ack = 2, .opts = {.has_ts = true, .ts_val = 1007});
+	struct out *o = rig_out();
+	assert_int_equal(o->ack, 2);
+	assert_int_equal(o->opts.ts_ecr, 1007);
+	assert_int_equal(rig_count(TCP_rsts_out), 0);
+}
+
+// Whether an end comes with it or not.
+static void tcp_216_data_for_one_that_was_let_go_is_reset(void **state)
+{
+	for (int has_fin = 0; has_fin < 2; has_fin++) {
+		rig_restart();
+		let_go(PLAIN);
+		IN(.flags = ACK | (has_fin ? FIN : 0), .seq = 1, .ack = 2, .data = "more");
+		struct out *o = rig_out();
+		assert_int_equal(o->flags, RST);
+		assert_int_equal(o->seq, 2);
+		assert_int_equal(rig.stack->tws.n_used, 0);
+		assert_int_equal(rig_count(TCP_drop_let_go), 1);
+	}
+}
+
+static void tcp_216_what_cannot_be_the_peers_changes_nothing(void **state)
+{
+	let_go(PLAIN);
+	IN(.flags = ACK, .seq = 1, .ack = 9, .data = "more"); // nothing of ours was that far
+	IN(.flags = ACK | FIN, .seq = 5, .ack = 2); // there is a hole before it
+	IN(.flags = ACK, .seq = 0, .ack = 2, .data = "k"); // a probe
+	rig_after_ms(1000);
+	for (struct out *o; (o = rig_peek()); rig_out())
+		assert_int_equal(o->flags, ACK);
+	assert_int_equal(rig.stack->tws.n_used, 1);
+	assert_int_equal(rig_count(TCP_rsts_out), 0);
+}
+
+static void tcp_215_who_has_not_taken_all_is_aborted(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write("last words");
+	tcp_conn_shutdown(rig.conn);
+	rig_skip();
+	IN(.flags = ACK, .seq = 1, .ack = 11); // but for FIN
+	assert_false(tcp_conn_let_go(rig.conn));
+	rig.conn = NULL;
+	assert_int_equal(rig_out()->flags & RST, RST);
+	assert_int_equal(rig.stack->tws.n_used, 0);
+	assert_int_equal(rig_count(TCP_aborted), 1);
+}
+
 static void without_time_wait_records_the_end_is_the_end(void **state)
 {
 	rig.conf.max_time_wait = 0;
@@ -368,5 +455,9 @@ RUN_SUITE("tcp/close", CASE(we_close_first), CASE(they_close_first), CASE(both_c
 	CASE(time_wait_answers_strays_at_most_twice_a_second),
 	CASE(a_syn_beyond_the_old_connection_ends_time_wait),
 	CASE(a_newer_timestamp_ends_time_wait), CASE(the_oldest_time_wait_makes_room),
+	CASE(tcp_215_who_is_let_go_hears_nothing_and_may_end_later),
+	CASE(tcp_215_likewise_with_timestamps), CASE(tcp_215_who_has_not_taken_all_is_aborted),
+	CASE(tcp_216_data_for_one_that_was_let_go_is_reset),
+	CASE(tcp_216_what_cannot_be_the_peers_changes_nothing),
 	CASE(without_time_wait_records_the_end_is_the_end),
 	CASE(shutdown_before_the_handshake_sends_fin_after_it))
