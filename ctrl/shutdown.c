@@ -13,7 +13,7 @@
 #include <inttypes.h>
 
 // After the drain's deadline workers get this long to cut what is left and report.
-#define DRAIN_SLACK_NS NS_PER_SECOND
+#define DRAIN_SLACK_NS (LB_DRAIN_LAST_NS + NS_PER_SECOND)
 #define HALF_OPEN_NS (2 * NS_PER_SECOND) // a handshake takes, with a loss or two
 
 static void arm(struct shutdown *s, struct twheel_timer *t, void (*fire)(struct twheel_timer *),

@@ -482,12 +482,12 @@ void proxy_backend_remove(struct proxy_backend *b, struct proxy_upstream *u)
 	tell_later(b);
 }
 
-void proxy_backend_abort(struct proxy_backend *b)
+void proxy_backend_part(struct proxy_backend *b)
 {
 	while (b->proxy && !list_empty(&b->conns))
-		proxy_upstream_abort(conn_of(b->conns.next));
+		proxy_upstream_part(conn_of(b->conns.next));
 	if (!b->proxy || b->of)
 		return;
 	for (struct list_link *l = b->clients.next; l != &b->clients; l = l->next)
-		proxy_backend_abort(clients_of(l));
+		proxy_backend_part(clients_of(l));
 }

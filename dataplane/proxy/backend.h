@@ -93,8 +93,8 @@ bool proxy_backend_serve_all(struct proxy *);
 void proxy_backend_connect(struct proxy *, const struct lb_endpoint *);
 void proxy_backend_release(struct proxy *, const struct lb_endpoint *);
 
-// Aborts all connections.
-void proxy_backend_abort(struct proxy_backend *);
+// Ends all connections, as the process does: GOAWAY, then FIN; RST where there is no HTTP/2 yet.
+void proxy_backend_part(struct proxy_backend *);
 
 // An answer is longer than PROXY_FIRST_WINDOW, and so the next ones may be, too: backends tend to
 // serve much of a kind.

@@ -106,14 +106,14 @@ static void on_stream_closed(
 	if (c->conn.h2 && !by_peer)
 		cause = LB_CAUSE_OK; // both ends, or our RST_STREAM after the whole answer
 	else if (c->cut)
-		cause = LB_CAUSE_TIMEOUT;
+		cause = LB_CAUSE_DRAINED;
 	else if (c->broke_protocol)
 		cause = LB_CAUSE_CLIENT_PROTOCOL;
 	else if (!c->conn.h2)
 		cause = LB_CAUSE_CLIENT_LOST;
 	else
 		cause = h2_stream_malformed(s) ? LB_CAUSE_CLIENT_PROTOCOL : LB_CAUSE_CLIENT_RESET;
-	if (cause == LB_CAUSE_TIMEOUT && !r->ended)
+	if (cause == LB_CAUSE_DRAINED && !r->ended)
 		proxy_drain_count_cut(c->conn.proxy);
 	proxy_request_client_closed(r, cause);
 }
@@ -272,9 +272,31 @@ static bool on_fed_short(struct proxy_conn *conn)
 	return c->held;
 }
 
+// Its time is over: what runs still hears why, then it ends as any other. Who has said nothing yet,
+// or shakes hands, has nothing that runs.
+static void cut(struct proxy_client *c)
+{
+	const struct proxy_reply reply = proxy_reply_for(
+		LB_CAUSE_DRAINED, STR("the time that was left to this connection is over"));
+	for (struct h2_stream *s = h2_conn_newest(c->conn.h2); s; s = h2_stream_older(s)) {
+		const struct proxy_request *r = h2_stream_user(s);
+		if (r && !r->ended)
+			proxy_drain_count_cut(c->conn.proxy);
+	}
+	proxy_request_cut_all(c->conn.h2, &reply, H2_CANCEL);
+	if (!c->drained) // else it has heard the last GOAWAY
+		h2_conn_drain_end(c->conn.h2, H2_NO_ERROR);
+	proxy_conn_pump(&c->conn);
+	over(c, H2_NO_ERROR);
+}
+
 static void on_expired(struct proxy_conn *conn)
 {
-	proxy_client_abort(CONTAINER_OF(conn, struct proxy_client, conn));
+	struct proxy_client *c = CONTAINER_OF(conn, struct proxy_client, conn);
+	if (c->cut)
+		cut(c);
+	else
+		proxy_client_abort(c);
 }
 
 // A client that has agreed upon no protocol says by its first bytes what it speaks. So does one of

@@ -54,7 +54,7 @@ struct proxy_client {
 	bool held; // its input waits for an answer or for window (h2_conn_holds)
 	bool has_asked; // sent a request, ever
 	bool has_target;
-	bool cut; // closed by a drain's deadline
+	bool cut; // its time to leave is over: on_expired() ends it in order (leave.h)
 	bool broke_protocol; // the connection ended because the client broke the protocol
 	bool drained; // the last GOAWAY is sent: close when no streams are left
 };

@@ -186,6 +186,15 @@ bool proxy_conn_stalls(struct proxy_conn *c)
 	return stalls;
 }
 
+// Reset is only who has not taken all that was said.
+static void let_go(struct proxy_conn *c)
+{
+	bool ends = c->proxy->freeing;
+	bool took_all = ends ? tcp_conn_forget(c->tcp) : tcp_conn_let_go(c->tcp);
+	proxy_count(c->proxy, took_all ? PROXY_ends_unanswered : PROXY_ends_untaken);
+	proxy_conn_gone(c, H2_NO_ERROR, false);
+}
+
 static void linger_fire(struct twheel_timer *t)
 {
 	struct proxy_conn *c = proxy_conn_of_timer(t);
@@ -193,7 +202,7 @@ static void linger_fire(struct twheel_timer *t)
 	if (look)
 		c->n_lingered = 0;
 	if (!proxy_conn_left(c) || (look && proxy_conn_stalls(c)))
-		proxy_conn_gone(c, H2_NO_ERROR, true);
+		let_go(c);
 	else
 		proxy_conn_arm(c, linger_fire, LINGER_NS);
 }
@@ -271,16 +280,16 @@ void proxy_conn_gone(struct proxy_conn *c, enum h2_error code, bool abort)
 	proxy_conn_touch(c);
 }
 
-static void abort_all(struct list_link *lingering)
+static void let_go_all(struct list_link *lingering)
 {
 	for (struct list_link *l; (l = list_first(lingering));)
-		proxy_conn_gone(CONTAINER_OF(l, struct proxy_conn, lingering), H2_NO_ERROR, true);
+		let_go(CONTAINER_OF(l, struct proxy_conn, lingering));
 }
 
-void proxy_conn_abort_lingering(struct proxy *p)
+void proxy_conn_end_lingering(struct proxy *p)
 {
-	abort_all(&p->lingering_clients);
-	abort_all(&p->lingering);
+	let_go_all(&p->lingering_clients);
+	let_go_all(&p->lingering);
 }
 
 void proxy_conn_pump(struct proxy_conn *c)

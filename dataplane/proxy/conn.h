@@ -36,8 +36,9 @@ struct proxy_conn_ops {
 	// Input is left that HTTP/2 did not take. True = proxy_conn_resume() will be called. NULL =
 	// it waits for room alone.
 	bool (*on_fed_short)(struct proxy_conn *);
-	// It is to end: a PING was not answered in time, nor did anything else come; or a client
-	// that was to leave is still there (leave.h), or too much is kept for it (client_cut.h).
+	// It is to end: a PING was not answered in time, nor did anything else come; or too much is
+	// kept for a client (client_cut.h), or it was to leave and is still there, which alone is
+	// told to its requests (leave.h).
 	void (*on_expired)(struct proxy_conn *);
 	// The peer sends no more.
 	void (*on_eof)(struct proxy_conn *);
@@ -152,12 +153,13 @@ void proxy_conn_on_eof(struct tcp_conn *, void *user);
 void proxy_conn_resume(struct proxy_conn *);
 
 // Ends HTTP/2: closes open streams with code (conn->h2 is NULL during their callbacks), sends what
-// is queued, then close_notify of TLS, then FIN; then RST if the peer lingers.
+// is queued, then close_notify of TLS, then FIN. A peer that has all of it a second later is let
+// go, whether it has ended or not; one that does not take it is reset (FL-175).
 void proxy_conn_over(struct proxy_conn *, enum h2_error code);
 // The same when TCP is gone, or, with abort, when RST is to be sent instead of FIN.
 void proxy_conn_gone(struct proxy_conn *, enum h2_error code, bool abort);
-// Aborts all that wait to send or receive FIN.
-void proxy_conn_abort_lingering(struct proxy *);
+// Lets go of all that wait to send or receive FIN, or resets them, as if that second were over.
+void proxy_conn_end_lingering(struct proxy *);
 
 // Pumps every marked connection, then frees it or hands it on. Returns true if there was one.
 bool proxy_conn_flush_all(struct proxy *);

@@ -29,6 +29,9 @@
 	X(hellos_too_large) /* a client's first message, upon which its chain depends */           \
 	X(hellos_malformed) /* no good one, where the Listener demands one */                      \
 	X(clients_drained) /* their listener was replaced, or their frontend left */               \
+	/* Connections that we ended, and that clients or backends did not end in return: */       \
+	X(ends_unanswered) /* let go: they had taken all, and were silent for a second */          \
+	X(ends_untaken) /* reset: they did not take what had been said before the end */           \
 	X(clients_stalled) /* did not take a byte of output in time */                             \
 	X(streams_stalled) /* got no window from the client in time */                             \
 	/* Kept most of the worker's chunks when they ran short: */                               \

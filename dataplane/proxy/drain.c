@@ -6,6 +6,7 @@
 #include "dataplane/proxy/listen.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/container_of.h"
+#include "lb/base/min.h"
 #include "lb/pick/farewell.h"
 #include "lb/pick/link.h"
 #include "lb/snapshot.h"
@@ -19,9 +20,21 @@ static void enter_step(struct proxy *p, enum proxy_drain_step step)
 	p->drain.next = proxy_client_first(p); // there are no new ones
 }
 
+// Nobody is waited for any more.
+static void patience_over(struct twheel_timer *t)
+{
+	struct proxy *p = CONTAINER_OF(t, struct proxy, drain.timer);
+	for (struct proxy_client *c; (c = proxy_client_first(p));)
+		proxy_leave_cut(c);
+	proxy_conn_end_lingering(p);
+}
+
 static void deadline_over(struct twheel_timer *t)
 {
-	// That a turn happens is all: its step does the rest.
+	struct proxy *p = CONTAINER_OF(t, struct proxy, drain.timer);
+	enter_step(p, PROXY_DRAIN_CUTTING);
+	t->fire = patience_over;
+	twheel_arm(p->wheel, t, twheel_now(p->wheel) + LB_DRAIN_LAST_NS);
 }
 
 static void grace_over(struct twheel_timer *t)
@@ -39,8 +52,9 @@ void proxy_drain_begin(struct proxy *p, uint64_t deadline_ns)
 	proxy_listen_end(p);
 	enter_step(p, PROXY_DRAIN_BEGUN);
 	p->drain.deadline_ns = deadline_ns;
-	p->drain.timer.fire = grace_over;
-	twheel_arm(p->wheel, &p->drain.timer, twheel_now(p->wheel) + PROXY_LEAVE_GRACE_NS);
+	uint64_t grace_ns = twheel_now(p->wheel) + PROXY_LEAVE_GRACE_NS;
+	p->drain.timer.fire = grace_ns < deadline_ns ? grace_over : deadline_over;
+	twheel_arm(p->wheel, &p->drain.timer, min_u64(grace_ns, deadline_ns));
 }
 
 static void hush(struct twheel_timer *t)
@@ -63,8 +77,10 @@ static void tell_client(struct proxy *p, struct proxy_client *c)
 {
 	if (p->drain.step == PROXY_DRAIN_BEGUN)
 		proxy_leave_say_first(c);
-	else
+	else if (p->drain.step == PROXY_DRAIN_ENDING)
 		proxy_leave_say_last(c);
+	else
+		proxy_leave_cut(c);
 }
 
 static void tell_some(struct proxy *p)
@@ -81,15 +97,6 @@ void proxy_drain_count_cut(struct proxy *p)
 {
 	if (p->drain.step != PROXY_DRAIN_NONE)
 		p->drain.n_cut++;
-}
-
-static void cut_all(struct proxy *p)
-{
-	for (struct proxy_client *c; (c = proxy_client_first(p));) {
-		c->cut = true;
-		proxy_client_abort(c);
-	}
-	proxy_conn_abort_lingering(p);
 }
 
 static void answer(struct proxy *p)
@@ -144,9 +151,8 @@ void proxy_drain_step(struct proxy *p)
 		return;
 	case PROXY_DRAIN_BEGUN:
 	case PROXY_DRAIN_ENDING:
+	case PROXY_DRAIN_CUTTING:
 		tell_some(p);
-		if (twheel_now(p->wheel) >= p->drain.deadline_ns)
-			cut_all(p);
 		// What a backend has not read is of requests that have ended.
 		if (!list_empty(&p->client_list) || !list_empty(&p->lingering_clients))
 			return;

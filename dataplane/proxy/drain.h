@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draining (HX-22): GOAWAY in two steps, streams finish, a deadline cuts the rest. Either the
-// whole proxy drains and accepts no new clients, or only the clients of a listener that has been
-// replaced (FLT-11), or of a frontend that operators have left (OPS-73): leave.h has one client's.
+// Draining (HX-22): GOAWAY in two steps, streams finish, a deadline cuts the rest, which is told so
+// (FL-176) and closed as all are; who does not take that in a second is reset. Either the whole
+// proxy drains and accepts no new clients, or only the clients of a listener that has been replaced
+// (FLT-11), or of a frontend that operators have left (OPS-73): leave.h has one client's.
 // Thread: the owning worker.
 #pragma once
 
@@ -18,6 +19,7 @@ enum proxy_drain_step {
 	PROXY_DRAIN_NONE,
 	PROXY_DRAIN_BEGUN, // clients get GOAWAY with last stream 2^31-1
 	PROXY_DRAIN_ENDING, // clients get GOAWAY with the real last stream
+	PROXY_DRAIN_CUTTING, // the deadline is over
 	PROXY_DRAIN_DONE,
 };
 

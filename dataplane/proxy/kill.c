@@ -7,24 +7,21 @@
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
 
-void proxy_kill_request(struct proxy_request *r)
+static struct proxy_reply reply(void)
 {
-	const struct proxy_reply reply =
-		proxy_reply_for(LB_CAUSE_KILLED, STR("an operator ended the request"));
-	proxy_request_cut_short(r, &reply, H2_CANCEL);
+	return proxy_reply_for(LB_CAUSE_KILLED, STR("an operator ended the request"));
 }
 
-// Streams without a request have all they will get.
+void proxy_kill_request(struct proxy_request *r)
+{
+	const struct proxy_reply why = reply();
+	proxy_request_cut_short(r, &why, H2_CANCEL);
+}
+
 static void kill_streams(struct h2_conn *h2)
 {
-	struct h2_stream *s = h2_conn_newest(h2);
-	while (s) {
-		struct h2_stream *older = h2_stream_older(s);
-		struct proxy_request *r = h2_stream_user(s);
-		if (r)
-			proxy_kill_request(r);
-		s = older;
-	}
+	const struct proxy_reply why = reply();
+	proxy_request_cut_all(h2, &why, H2_CANCEL);
 }
 
 static bool is_begun(const struct proxy_client *c)

@@ -28,11 +28,15 @@ static uint64_t deadline(const struct proxy_leave *l)
 	return min_u64(l->own_by_ns, l->frontend_by_ns);
 }
 
+void proxy_leave_cut(struct proxy_client *c)
+{
+	c->cut = true;
+	c->conn.ops->on_expired(&c->conn); // client.c, which calls this file
+}
+
 static void time_is_up(struct twheel_timer *t)
 {
-	struct proxy_client *c = of_timer(t);
-	c->cut = true;
-	c->conn.ops->on_expired(&c->conn);
+	proxy_leave_cut(of_timer(t));
 }
 
 // By the deadline as it is now, whatever comes next.

@@ -39,6 +39,9 @@ void proxy_leave_frontend(struct proxy_client *, uint64_t by_ns);
 // The process is about to go, and this one is to be told well before then (FL-41). What ends its
 // streams is the drain.
 void proxy_leave_farewell(struct proxy_client *, uint64_t before_ns);
+// Its time is over: its requests end with the cause `drained`, which clients are told, then it is
+// closed by GOAWAY and FIN (FL-176).
+void proxy_leave_cut(struct proxy_client *);
 void proxy_leave_forget(struct proxy_client *); // it is over
 // GOAWAY: the first, and PROXY_LEAVE_GRACE_NS later the last. Who has said nothing at all by then,
 // and would be hung up on without a word, has as long again, until it is late (TH-16) or the

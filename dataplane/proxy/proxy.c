@@ -148,9 +148,11 @@ static void free_conns(struct proxy *p)
 	for (struct proxy_client *c; (c = proxy_client_first(p));)
 		proxy_client_abort(c);
 	for (uint32_t i = 0; p->upstreams.n_used && i < LB_MAX_ENDPOINTS; i++)
-		proxy_backend_abort(&p->backends[i]);
+		proxy_backend_part(&p->backends[i]);
 	proxy_probes_abort(p);
-	proxy_conn_abort_lingering(p);
+	proxy_conn_flush_all(p);
+	tcp_stack_flush(p->tcp);
+	proxy_conn_end_lingering(p);
 	proxy_conn_flush_all(p);
 }
 

@@ -246,6 +246,18 @@ void proxy_request_cut_short(
 	proxy_request_leave(r);
 }
 
+void proxy_request_cut_all(
+	struct h2_conn *h2, const struct proxy_reply *reply, enum h2_error code_if_cut)
+{
+	struct h2_stream *older;
+	for (struct h2_stream *s = h2_conn_newest(h2); s; s = older) {
+		struct proxy_request *r = h2_stream_user(s);
+		older = h2_stream_older(s);
+		if (r)
+			proxy_request_cut_short(r, reply, code_if_cut);
+	}
+}
+
 void proxy_request_fail_with(struct proxy_request *r, enum lb_cause cause, struct str text)
 {
 	struct proxy_reply reply = proxy_reply_for(cause, text);
@@ -290,7 +302,7 @@ void proxy_request_client_closed(struct proxy_request *r, enum lb_cause cause)
 	set_ending(r);
 	if (cause == LB_CAUSE_OK && !r->ended)
 		proxy_source_ended_well(r->owner->source);
-	else if (r->upstream && cause != LB_CAUSE_TIMEOUT) // of a drain
+	else if (r->upstream && cause != LB_CAUSE_DRAINED)
 		proxy_source_ended_early(r->owner->source, r->proxy->now_ns);
 	proxy_request_end(r, cause);
 	proxy_request_drop_upstream(r, H2_CANCEL); // HX-18

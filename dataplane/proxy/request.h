@@ -185,6 +185,8 @@ void proxy_request_answered_all(struct proxy_request *);
 // if they cut no message.
 void proxy_request_cut_short(
 	struct proxy_request *, const struct proxy_reply *, enum h2_error code_if_cut);
+// The same for all of a connection. Streams without a request have all they will get.
+void proxy_request_cut_all(struct h2_conn *, const struct proxy_reply *, enum h2_error code_if_cut);
 // Resets the backend's stream and forgets it.
 void proxy_request_drop_upstream(struct proxy_request *, enum h2_error);
 // The backend has answered in full: forgets its stream, and resets it if the rest of the request

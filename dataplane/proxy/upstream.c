@@ -77,6 +77,14 @@ void proxy_upstream_abort(struct proxy_upstream *u)
 	gone(u, "shutting down", true);
 }
 
+void proxy_upstream_part(struct proxy_upstream *u)
+{
+	if (u->state == PROXY_UPSTREAM_CONNECTING)
+		proxy_upstream_abort(u);
+	else
+		close_gracefully(u, "shutting down");
+}
+
 void proxy_upstream_retire(struct proxy_upstream *u, const char *why)
 {
 	if (u->state == PROXY_UPSTREAM_CONNECTING) {

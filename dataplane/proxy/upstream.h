@@ -60,3 +60,4 @@ bool proxy_upstream_has_room(struct proxy_upstream *);
 void proxy_upstream_retire(struct proxy_upstream *, const char *why);
 // Sends RST at once.
 void proxy_upstream_abort(struct proxy_upstream *);
+void proxy_upstream_part(struct proxy_upstream *); // at the end of all: GOAWAY, then FIN

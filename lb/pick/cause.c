@@ -51,6 +51,9 @@ static const struct lb_cause_info causes[LB_N_CAUSES] = {
 	// Not UNAVAILABLE, which invites clients to ask the same again.
 	[LB_CAUSE_KILLED] = {"KL", "killed", GRPC_CANCELLED, 503,
 		"the request was ended by an operator"},
+	// As a connection that is lost: another host may do better.
+	[LB_CAUSE_DRAINED] = {"DT", "drained", GRPC_UNAVAILABLE, 503,
+		"the load balancer closes this connection"},
 };
 
 const struct lb_cause_info *lb_cause_info(enum lb_cause cause)

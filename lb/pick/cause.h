@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a request ended: exactly one cause per stream, the same in counters, logs and statuses. Flags
-// are Envoy's response flags (plus DR, the client reset, UTL, DS, RBAC and KL).
+// are Envoy's response flags (plus DR, the client reset, UTL, DS, RBAC, KL and DT).
 // Thread: any. Pure.
 #pragma once
 
@@ -30,6 +30,7 @@ enum lb_cause {
 	LB_CAUSE_FAULT, // FI: aborted by a configured fault (FI-02)
 	LB_CAUSE_DENIED, // RBAC: refused by access control (A41-14)
 	LB_CAUSE_KILLED, // KL: an operator ended it, or its connection (OPS-190)
+	LB_CAUSE_DRAINED, // DT: its connection was to end, and the time for that was over (FL-176)
 	LB_N_CAUSES,
 };
 

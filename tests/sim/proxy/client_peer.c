@@ -213,13 +213,15 @@ static void tcp_on_eof(struct tcp_conn *tcp, void *user)
 	struct client *c = user;
 	if (c->h2)
 		end(c);
-	tcp_conn_shutdown(tcp);
+	if (!c->stays)
+		tcp_conn_shutdown(tcp);
 }
 
 static void tcp_on_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reason reason)
 {
 	struct client *c = user;
 	c->tcp = NULL;
+	c->was_reset = reason == TCP_CLOSE_RESET;
 	tls_end_fini(&c->secure);
 	if (c->h2)
 		end(c);

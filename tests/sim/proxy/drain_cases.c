@@ -104,8 +104,97 @@ static void the_drains_deadline_cuts_what_is_left(void **state)
 	assert_ok(w, done);
 	world_run(w, 2 * SECOND);
 	assert_true(a->closed && b->closed && w->control.drained);
-	assert_int_equal(world_ended(w, LB_CAUSE_TIMEOUT), 2);
+	assert_int_equal(world_ended(w, LB_CAUSE_DRAINED), 2);
 	assert_int_equal(w->control.n_cut, 2);
+	world_free(w);
+}
+
+static void begin_drain(struct world *w, uint64_t for_ns)
+{
+	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
+					     .deadline_ns = w->wire.now_ns + for_ns});
+}
+
+// FL-176: as each can still be told, in plain text. Its connection ends as any other.
+static void fl_176_what_a_drain_cuts_is_told(void **state)
+{
+	struct world *w = ready_world(NULL);
+	struct ask *unanswered = ask(w, KIND_HANG, 0), *plain = ask(w, KIND_STALL_PLAIN, 150),
+		   *answered = ask(w, KIND_STALL, 150);
+	world_run(w, SECOND);
+	begin_drain(w, 5 * SECOND);
+	world_run(w, 4 * SECOND + 900 * MS);
+	assert_false(unanswered->closed || answered->closed || plain->closed);
+	world_run(w, 500 * MS); // and it does not wait for more than that
+	assert_reply(unanswered, 14);
+	assert_true(unanswered->got_end);
+	assert_string_equal(unanswered->cause, "drained");
+	assert_true(answered->closed && answered->got_end && answered->received == 150);
+	assert_int_equal(answered->grpc_status, 14);
+	assert_true(plain->closed && !plain->got_end && plain->code == H2_CANCEL);
+	assert_int_equal(world_ended(w, LB_CAUSE_DRAINED), 3);
+	assert_true(w->control.drained && w->control.n_cut == 3);
+	assert_true(w->clients[0].over && !w->clients[0].was_reset);
+	assert_int_equal(world_counter(w, "ends_unanswered"), 0);
+	world_free(w);
+}
+
+// FL-175, FL-176: whether something of it ran or not.
+static void fl_175_who_stays_at_a_drains_end_is_not_reset(void **state)
+{
+	for (int busy = 0; busy < 2; busy++) {
+		struct world *w = ready_world(NULL);
+		struct client *c = &w->clients[0];
+		struct ask *a = busy ? ask(w, KIND_HANG, 0) : NULL;
+		c->stays = true;
+		world_run(w, 20 * MS);
+		begin_drain(w, 3 * SECOND);
+		world_run(w, busy ? 3 * SECOND + 900 * MS : 1900 * MS);
+		assert_false(w->control.drained);
+		world_run(w, 300 * MS);
+		assert_true(w->control.drained);
+		assert_true(!a || a->closed);
+		assert_int_equal(world_counter(w, "ends_unanswered"), 1);
+		assert_int_equal(world_counter(w, "ends_untaken"), 0);
+		world_run(w, 20 * SECOND);
+		assert_true(c->tcp && !c->was_reset);
+		tcp_conn_shutdown(c->tcp); // ends, and is acknowledged
+		c->host->due = true;
+		world_run(w, SECOND);
+		assert_true(!c->tcp && !c->was_reset);
+		world_free(w);
+	}
+}
+
+// FL-175: and its drain waits no longer than for others.
+static void fl_175_who_takes_nothing_at_a_drains_end_is_reset(void **state)
+{
+	struct world_conf conf = world_conf_default(14);
+	conf.client_window = 8 << 20; // more than TCP's
+	struct world *w = ready_world(&conf);
+	w->clients[0].deaf = true;
+	struct ask *a = ask(w, KIND_DOWNLOAD, 2 << 20);
+	world_run(w, 200 * MS);
+	begin_drain(w, 3 * SECOND);
+	world_run(w, 3 * SECOND + 900 * MS);
+	assert_false(w->control.drained || w->clients[0].over);
+	world_run(w, 300 * MS);
+	assert_true(w->control.drained && w->clients[0].was_reset && a->closed);
+	assert_int_equal(world_counter(w, "ends_untaken"), 1);
+	assert_int_equal(world_counter(w, "ends_unanswered"), 0);
+	world_free(w);
+}
+
+// FL-176: no time at all is as little for each.
+static void fl_176_a_drain_without_time_tells_as_well(void **state)
+{
+	struct world *w = ready_world(NULL);
+	struct ask *a = ask(w, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	begin_drain(w, 0);
+	world_run(w, 300 * MS);
+	assert_reply(a, 14);
+	assert_true(w->control.drained && w->clients[0].goaway && !w->clients[0].was_reset);
 	world_free(w);
 }
 
@@ -161,7 +250,7 @@ static void flt_11_a_changed_listeners_clients_are_sent_away(void **state)
 	assert_false(busy->closed || other->closed);
 	world_run(w, 4 * SECOND);
 	assert_true(busy->closed && w->clients[0].over);
-	assert_int_equal(world_ended(w, LB_CAUSE_TIMEOUT), 1);
+	assert_int_equal(world_ended(w, LB_CAUSE_DRAINED), 1);
 	assert_false(other->closed || w->clients[1].over);
 	world_free(w);
 }
@@ -580,7 +669,9 @@ static void ops_75_the_end_of_everything_ends_a_drain(void **state)
 RUN_SUITE("sim/proxy_drain", CASE(a_drain_says_goaway_twice_and_lets_streams_finish),
 	CASE(a_drain_without_clients_is_over_at_once), CASE(the_drains_deadline_cuts_what_is_left),
 	CASE(a_drain_does_not_wait_for_a_backend_that_reads_nothing),
-	CASE(a_drain_does_not_wait_for_a_backend_that_reads_nothing),
+	CASE(fl_176_what_a_drain_cuts_is_told), CASE(fl_175_who_stays_at_a_drains_end_is_not_reset),
+	CASE(fl_175_who_takes_nothing_at_a_drains_end_is_reset),
+	CASE(fl_176_a_drain_without_time_tells_as_well),
 	CASE(a_client_that_leaves_hears_goaway_if_a_stream_is_open),
 	CASE(flt_11_a_changed_listeners_clients_are_sent_away),
 	CASE(flt_11_streams_finish_within_the_time), CASE(flt_11_nothing_else_sends_anyone_away),

@@ -112,6 +112,8 @@ struct client {
 	uint8_t source; // last byte of its address; 0 = 1
 	bool up, over, goaway;
 	bool silent; // says nothing, not even its preface, before it asks
+	bool was_reset; // its connection ended by RST
+	bool stays; // does not end its side when the other end has
 	bool slow; // gives no window back
 	bool deaf; // reads nothing from TCP but
 	size_t ration; // so many bytes more

@@ -128,7 +128,7 @@ static void workers_that_do_not_report_are_not_waited_for(void **state)
 	shutdown_signal(&w->shutdown);
 	expect_drain(w, 30 * SECOND);
 	shutdown_worker_drained(&w->shutdown, 0, 0);
-	pass(w, 30 * SECOND + SECOND / 2); // they have a second to say so
+	pass(w, 31 * SECOND + SECOND / 2); // they have a second to cut, and one to say so
 	assert_false(has_ended(w));
 	pass(w, SECOND);
 	assert_true(has_ended(w));
@@ -141,7 +141,7 @@ static void reports_that_come_late_change_no_lame_duck(void **state)
 	expect_farewell(w, 20);
 	pass(w, 20 * SECOND + SECOND / 10);
 	expect_drain(w, 3 * SECOND);
-	pass(w, 4 * SECOND + SECOND / 10);
+	pass(w, 5 * SECOND + SECOND / 10);
 	assert_int_equal(w->n_begins, 1);
 	pass(w, 5 * SECOND);
 	all_drained(w);

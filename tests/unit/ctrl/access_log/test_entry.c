@@ -155,7 +155,7 @@ static void a_cause_has_the_flag_that_envoy_has_for_it(void **state)
 {
 	static const enum lb_cause without[] = {LB_CAUSE_OK, LB_CAUSE_NO_ACTION,
 		LB_CAUSE_UPSTREAM_TOO_LARGE, LB_CAUSE_OVER_SHARE, LB_CAUSE_DROPPED, LB_CAUSE_DENIED,
-		LB_CAUSE_CLIENT_SLOW, LB_CAUSE_KILLED};
+		LB_CAUSE_CLIENT_SLOW, LB_CAUSE_KILLED, LB_CAUSE_DRAINED};
 	for (int cause = 0; cause < LB_N_CAUSES; cause++) {
 		bool has = true;
 		for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)

@@ -96,7 +96,7 @@ static void all_names_of_causes_have_room(void **state)
 	struct world *w = *state;
 	char *text = show_answer(
 		w->show, &somebody, "log cause=0123456789012345678901234567890123456789", &follow);
-	assert_non_null(strstr(text, ", killed\n"));
+	assert_non_null(strstr(text, ", drained\n"));
 	free(text);
 }
 
