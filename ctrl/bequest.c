@@ -3,21 +3,15 @@
 
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/assemble/overrides.h"
+#include "ctrl/base/sealed_file.h"
 #include "ctrl/bequest_wire.h"
 #include "ctrl/certs/credentials.h"
 #include "ctrl/certs/material.h"
 #include "lb/base/log.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 _Static_assert((int)BEQUEST_SECRET == CERT_TICKET_SECRET, "a secret of a process's own is told");
 
@@ -44,29 +38,12 @@ static void add_endpoint(void *ctx, const struct assembler_bequest *b)
 	bequest_wire_endpoint(&m->writer, b);
 }
 
-static bool write_all(int fd, const uint8_t *bytes, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, bytes, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		bytes += n;
-		len -= (size_t)n;
-	}
-	return true;
-}
-
 static int file_of(const struct bequest_writer *w)
 {
-	int fd = memfd_create("shunt-bequest", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd >= 0 && write_all(fd, w->bytes, w->len) && fcntl(fd, F_ADD_SEALS, SEALS) == 0)
-		return fd;
-	log_warn("nothing left to the newer process", "error=%s", log_quote(strerror(errno)));
-	if (fd >= 0)
-		close(fd);
-	return -1;
+	int fd = sealed_file_make("shunt-bequest", w->bytes, w->len);
+	if (fd < 0)
+		log_warn("nothing left to the newer process", "error=%s", log_quote(strerror(-fd)));
+	return fd < 0 ? -1 : fd;
 }
 
 int bequest_make(const struct assembler *a, const struct credentials *c)
@@ -129,32 +106,6 @@ static void text_free(uint8_t *bytes, size_t len)
 	free(bytes);
 }
 
-// What the other process may change under way is not mapped. Returns 0, or -errno.
-static int read_file(int fd, uint8_t **ret, size_t *ret_len)
-{
-	struct stat st;
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-		return -EINVAL;
-	if (st.st_size < 0 || (uintmax_t)st.st_size > BEQUEST_MAX_LEN)
-		return -EFBIG;
-	size_t len = (size_t)st.st_size;
-	uint8_t *bytes = malloc(len + 1);
-	if (!bytes)
-		return -ENOMEM;
-	for (size_t at = 0; at < len;) {
-		ssize_t n = pread(fd, bytes + at, len - at, (off_t)at);
-		if (n <= 0) {
-			int rc = n < 0 ? -errno : -EIO;
-			text_free(bytes, at);
-			return rc;
-		}
-		at += (size_t)n;
-	}
-	*ret = bytes;
-	*ret_len = len;
-	return 0;
-}
-
 static bool take_tickets(struct credentials *c, const uint8_t secret[BEQUEST_SECRET])
 {
 	return credentials_inherit_tickets(c, (struct str){(const char *)secret, BEQUEST_SECRET});
@@ -166,7 +117,7 @@ void bequest_take(struct assembler *a, struct credentials *c, int fd)
 	struct taking t = {.assembler = a};
 	uint8_t *bytes = NULL;
 	size_t len = 0;
-	int rc = read_file(fd, &bytes, &len);
+	int rc = sealed_file_read(fd, BEQUEST_MAX_LEN, &bytes, &len);
 	rc = rc ? rc : bequest_wire_read(bytes, len, &events, &t);
 	bool has_secret = rc == 0 && t.secret && take_tickets(c, t.secret);
 	text_free(bytes, len);
