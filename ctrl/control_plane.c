@@ -63,8 +63,7 @@ struct control_plane {
 	struct dns_resolver *dns;
 	struct assembler *assembler;
 	struct drains *drains;
-	struct xds_federation *xds;
-	struct xds_keeper *keeper; // NULL = off
+	struct xds_live xds;
 	struct frontends *frontends; // NULL = they are not made yet
 	struct capture *capture; // NULL = there are none
 	struct traces *traces; // likewise
@@ -307,17 +306,18 @@ static int start_xds(struct control_plane *p, struct lb_err *err)
 		.loop = p->loop,
 		.rand = &p->rand,
 		.state_waits = p->conf.seat.fd >= 0,
+		.legacy_fd = p->conf.seat.resources_fd,
 		.slice_ns = SLICE_NS,
 		.log = hearsay_xds,
 	};
-	if (xds_start(&conf, &p->xds, &p->keeper, err))
+	if (xds_start(&conf, &p->xds, err))
 		return -1;
 	struct frontends_conf frontends = {
 		.config = p->conf.config,
 		.bootstrap = p->conf.bootstrap,
 		.listener_names = p->conf.listener_names,
 		.node_id = p->conf.bootstrap->node_id,
-		.xds = p->xds,
+		.xds = p->xds.federation,
 		.dns = p->dns,
 		.wheel = loop_wheel(p->loop),
 		.assembler = p->assembler,
@@ -341,8 +341,8 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 		.reloader = &p->live.reloader,
 		.workers = p->workers,
 		.assembler = p->assembler,
-		.xds = p->xds,
-		.keeper = p->keeper,
+		.xds = p->xds.federation,
+		.keeper = p->xds.keeper,
 		.takeover = succession_takeover(p->succession),
 		.drains = p->drains,
 		.loads = p->loads,
@@ -374,7 +374,7 @@ static int start_reach(struct control_plane *p, struct lb_err *err)
 	struct reach_conf conf = {
 		.config = p->conf.config,
 		.bootstrap = p->conf.bootstrap,
-		.xds = p->xds,
+		.xds = p->xds.federation,
 		.credentials = trust_credentials(p->trust),
 		.show = p->show,
 		.loop = p->loop,
@@ -394,6 +394,7 @@ static int start_succession(struct control_plane *p, struct lb_err *err)
 		.workers = p->workers,
 		.assembler = p->assembler,
 		.credentials = trust_credentials(p->trust),
+		.xds = &p->xds,
 		.reach = &p->reach,
 		.service = &p->service,
 		.shutdown = &p->shutdown,
@@ -454,7 +455,7 @@ void control_plane_stop(struct control_plane *p)
 	if (!p)
 		return;
 	ending_part("the file in state_dir");
-	xds_keeper_finish(p->keeper); // while all are watched still
+	xds_keeper_finish(p->xds.keeper); // while all are watched still
 	ending_part("the ports of status and metrics");
 	reach_stop(&p->reach);
 	ending_part("streams of xDS, and names");
@@ -463,8 +464,7 @@ void control_plane_stop(struct control_plane *p)
 	struct frontends *frontends = p->frontends;
 	p->frontends = NULL; // a tree that asks for addresses while they go finds none
 	frontends_free(frontends);
-	xds_federation_free(p->xds);
-	xds_keeper_free(p->keeper);
+	xds_live_fini(&p->xds);
 	if (p->dns)
 		p->dns->ops->free(p->dns);
 	if (p->lookups)

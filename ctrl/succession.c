@@ -10,6 +10,7 @@
 #include "ctrl/reach.h"
 #include "ctrl/service.h"
 #include "ctrl/shutdown.h"
+#include "ctrl/xds_start.h"
 #include "lb/base/log.h"
 #include "lb/base/time.h"
 
@@ -128,6 +129,11 @@ static int bequeath(void *ctx)
 	return bequest_make(s->conf.assembler, s->conf.credentials);
 }
 
+static int resources(void *ctx)
+{
+	return xds_live_bequeath(((const struct succession *)ctx)->conf.xds);
+}
+
 static void inherit(void *ctx, int fd)
 {
 	struct succession *s = ctx;
@@ -165,6 +171,7 @@ int succession_new(const struct succession_conf *conf, struct succession **ret, 
 		.share = share_reach,
 		.listeners = listeners,
 		.inherit_listener = inherit_listener,
+		.resources = resources,
 		.bequeath = bequeath,
 		.inherit = inherit,
 		.open = open_ports,

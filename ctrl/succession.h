@@ -20,6 +20,7 @@ struct service;
 struct shutdown;
 struct succession;
 struct workers;
+struct xds_live;
 
 struct succession_conf { // all borrowed, outlives it
 	const struct config *config;
@@ -28,6 +29,7 @@ struct succession_conf { // all borrowed, outlives it
 	struct workers *workers;
 	struct assembler *assembler;
 	struct credentials *credentials;
+	const struct xds_live *xds;
 	struct reach *reach;
 	struct service *service;
 	struct shutdown *shutdown;

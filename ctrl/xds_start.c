@@ -6,8 +6,11 @@
 #include "ctrl/res/types.h"
 #include "ctrl/xds/federation.h"
 #include "ctrl/xds/keeper.h"
+#include "ctrl/xds/legacy.h"
+#include "ctrl/xds/state/state_file.h"
 #include "lb/base/err.h"
 #include "lb/base/log.h"
+#include "lb/base/time.h"
 
 #include <errno.h>
 
@@ -45,14 +48,31 @@ static void note(void *ctx, const char *line)
 	log_info("xds", "text=%s", log_quote(line));
 }
 
-int xds_start(const struct xds_start_conf *in, struct xds_federation **ret,
-	struct xds_keeper **ret_keeper, struct lb_err *err)
+// What came from the older process is at least as new as what it has written.
+static const struct xds_state *known(const struct xds_live *l)
+{
+	static const struct xds_state none;
+	if (l->legacy)
+		return xds_legacy_state(l->legacy);
+	return l->keeper ? xds_keeper_state(l->keeper) : &none;
+}
+
+static void follow(const struct xds_live *l)
+{
+	struct xds_federation *f = l->federation;
+	if (l->keeper)
+		xds_federation_add_settled(f, xds_keeper_follow(l->keeper, each_client, f));
+	if (l->legacy)
+		xds_federation_add_settled(f, xds_legacy_follow(l->legacy, each_client, f));
+}
+
+int xds_start(const struct xds_start_conf *in, struct xds_live *ret, struct lb_err *err)
 {
 	const struct config_xds *xds = in->config->xds;
 	bool delta = xds && xds->protocol == CONFIG_XDS_DELTA;
-	*ret = NULL;
-	*ret_keeper = NULL;
-	int rc = start_keeper(in, ret_keeper, err);
+	*ret = (struct xds_live){.bootstrap = in->bootstrap};
+	ret->legacy = xds_legacy_take(in->legacy_fd > 0 ? in->legacy_fd : -1, in->bootstrap);
+	int rc = start_keeper(in, &ret->keeper, err);
 	if (rc)
 		return rc;
 	struct xds_client_conf conf = {
@@ -67,16 +87,29 @@ int xds_start(const struct xds_start_conf *in, struct xds_federation **ret,
 		.user_agent_version = SHUNT_VERSION,
 		.limits = {in->config->max_xds_resources, xds_max_response_len(in->config)},
 		.slice = {.clock_ns = loop_clock_ns, .len_ns = in->slice_ns},
-		.state = *ret_keeper ? xds_keeper_state(*ret_keeper) : NULL,
+		.state = known(ret),
 		.log = in->log,
 		.note = note,
 	};
-	*ret = xds_federation_new(&conf);
-	if (!*ret) {
+	ret->federation = xds_federation_new(&conf);
+	if (!ret->federation) {
 		lb_err_set(err, "out of memory");
 		return -ENOMEM;
 	}
-	if (*ret_keeper)
-		xds_federation_add_settled(*ret, xds_keeper_follow(*ret_keeper, each_client, *ret));
+	follow(ret);
 	return 0;
+}
+
+int xds_live_bequeath(const struct xds_live *l)
+{
+	return xds_legacy_make(
+		each_client, l->federation, l->bootstrap, known(l), loop_wall_ns() / NS_PER_SECOND);
+}
+
+void xds_live_fini(struct xds_live *l)
+{
+	xds_federation_free(l->federation);
+	xds_keeper_free(l->keeper);
+	xds_legacy_free(l->legacy);
+	*l = (struct xds_live){.federation = NULL};
 }

@@ -113,10 +113,22 @@ static void count_stale(void *ctx, const struct xds_entry_info *e)
 	*n += e->is_stale && e->res;
 }
 
-static void check_state(const struct doctor_live *l)
+static void check_stale(const struct doctor_live *l)
+{
+	unsigned n = 0;
+	xds_federation_each(l->xds, count_stale, &n);
+	if (!n)
+		return;
+	doctor_find(l->report, DOCTOR_WARNING,
+		"%s: %u resources serve as an earlier run %s them; their xDS server has not "
+		"confirmed them",
+		l->keeper ? "state_dir" : "xds", n, l->keeper ? "kept" : "had");
+	doctor_fix(l->report, "shuntctl show xds: the servers, and the resources that are stale");
+}
+
+static void check_kept(const struct doctor_live *l)
 {
 	struct xds_keeper_info i;
-	unsigned n_stale = 0;
 	if (!l->keeper)
 		return;
 	xds_keeper_info(l->keeper, &i);
@@ -134,15 +146,12 @@ static void check_state(const struct doctor_live *l)
 			i.read_error);
 		doctor_fix(l->report, "the disk, and who else writes in %s", i.directory);
 	}
-	xds_federation_each(l->xds, count_stale, &n_stale);
-	if (n_stale) {
-		doctor_find(l->report, DOCTOR_WARNING,
-			"state_dir: %u resources serve as an earlier run kept them; their xDS "
-			"server has not confirmed them",
-			n_stale);
-		doctor_fix(l->report, "shuntctl show xds: the servers, and the resources that are "
-				      "stale");
-	}
+}
+
+static void check_state(const struct doctor_live *l)
+{
+	check_kept(l);
+	check_stale(l);
 }
 
 static void check_frontends(const struct doctor_live *l)
@@ -278,7 +287,7 @@ const struct doctor_live_check doctor_live_checks[] = {
 		DOCTOR_ERROR, check_resources},
 	{"xds-state",
 		"the state kept in `state_dir`: whether it is written, was read at the start, and "
-		"what serves from it still",
+		"what serves from it still, or from an older process",
 		DOCTOR_WARNING, check_state},
 	{"frontend", "each frontend: whether it serves, and what its next configuration waits for",
 		DOCTOR_ERROR, check_frontends},

@@ -10,18 +10,38 @@
 #define JOIN_S 10 // to be heard, and again for an answer to HELLO
 #define N_JOINS 3 // of one who hears nothing, as from a process that was followed just then
 
+// The answer to HELLO, and what may come before it. *ret_given: what the answer brings; -1 =
+// nothing.
+static int hear_answer(int fd, struct takeover_message *m, int *ret_resources, int *ret_given)
+{
+	int rc = takeover_peer_hear_with(fd, JOIN_S, m, ret_given);
+	if (rc || m->kind != TAKEOVER_RESOURCES)
+		return rc;
+	*ret_resources = *ret_given >= 0 ? *ret_given : 0;
+	*ret_given = -1;
+	return takeover_peer_hear_with(fd, JOIN_S, m, ret_given);
+}
+
+static void drop(int *fd)
+{
+	if (*fd > 0)
+		close(*fd);
+	*fd = 0;
+}
+
 static int take_seat(int fd, const char *version, uint32_t n_workers, struct takeover_seat *ret,
 	struct lb_err *reterr)
 {
 	int given = -1;
-	struct takeover_message m = {
-		.kind = TAKEOVER_HELLO, .passes_listeners = 1, .n_workers = n_workers};
+	struct takeover_message m = {.kind = TAKEOVER_HELLO,
+		.passes_listeners = 1,
+		.n_workers = n_workers,
+		.takes_resources = 1};
 	snprintf(m.text, sizeof(m.text), "%s", version);
 	(void)takeover_peer_say(fd, &m); // to one that has gone it may have said why
-	int rc = takeover_peer_hear_with(fd, JOIN_S, &m, &given);
+	int rc = hear_answer(fd, &m, &ret->resources_fd, &given);
 	if (rc) {
-		if (given >= 0)
-			close(given);
+		drop(&given);
 		lb_err_set(reterr, "the process that serves does not answer");
 		return rc;
 	}
@@ -52,6 +72,7 @@ int takeover_join(const char *path, const char *version, uint32_t n_workers,
 		rc = fd < 0 ? fd : take_seat(fd, version, n_workers, ret, reterr);
 		if (rc == 0)
 			return 0;
+		drop(&ret->resources_fd);
 		if (fd >= 0)
 			close(fd);
 	}

@@ -2,6 +2,7 @@
 #include "ctrl/takeover/takeover.h"
 
 #include "ctrl/takeover/door.h"
+#include "ctrl/takeover/gifts.h"
 #include "ctrl/takeover/peer.h"
 #include "ctrl/takeover/stage.h"
 #include "lb/base/log.h"
@@ -211,15 +212,6 @@ static void go_on_without_newer(struct takeover *t, const char *why)
 		take_names(t);
 }
 
-static void give_listeners(struct takeover *t)
-{
-	int fds[TAKEOVER_MAX_LISTENERS];
-	uint32_t n = t->conf.ops->listeners(t->conf.ctx, fds);
-	for (uint32_t i = 0; i < n; i++)
-		takeover_peer_give(
-			t->newer, &(struct takeover_message){.kind = TAKEOVER_LISTENER}, fds[i]);
-}
-
 static void give(struct takeover *t)
 {
 	const char *why = t->conf.ops->busy(t->conf.ctx); // since it came
@@ -228,7 +220,7 @@ static void give(struct takeover *t)
 		return;
 	}
 	if (t->hello.passes_listeners)
-		give_listeners(t);
+		takeover_gifts_listeners(&t->conf, t->newer);
 	int fd = t->conf.ops->bequeath(t->conf.ctx);
 	bool opens = takeover_devices_are_lent(&t->conf.devices);
 	enter(t, STAGE_GIVEN, opens ? DEVICES_NS : BEGIN_NS);
@@ -367,6 +359,8 @@ static void welcome(struct takeover *t)
 		return;
 	}
 	enter(t, STAGE_SHARED, READY_NS);
+	if (t->hello.takes_resources)
+		takeover_gifts_resources(&t->conf, t->newer);
 	takeover_peer_give(t->newer, &m, fd);
 	if (fd < 0)
 		return;

@@ -32,6 +32,9 @@ struct takeover_seat {
 	char version[TAKEOVER_VERSION]; // of the older one
 	bool passes_listeners; // it does: its ports come with the place
 	int relay_fd; // what its devices come with, for the owner to close; 0 = nothing
+	// What xDS servers had sent it (ctrl/xds/legacy.h), for whoever reads that to close; 0 =
+	// nothing.
+	int resources_fd;
 	struct lb_cables cables; // by which it sends
 };
 // Asks at this path, and waits for the answer. Returns 0, or -EINVAL with reterr: it refused, say.
@@ -64,6 +67,9 @@ struct takeover_ops {
 	void (*give_up)(void *ctx, const char *why); // we have no place to take: end, at once
 	void (*free_to_go)(void *ctx); // after leave(): nobody is behind us any more
 	void (*follow_relays)(void *ctx); // workers are to, as devices say; not without these
+	// What xDS servers have sent us, for a newer one that has just come and may find none: a
+	// descriptor, closed here; -1 = nothing. NULL = alike.
+	int (*resources)(void *ctx);
 };
 
 struct takeover_conf {

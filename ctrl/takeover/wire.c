@@ -16,7 +16,8 @@ enum field {
 	FIELD_LISTENERS,
 	FIELD_WORKERS,
 	FIELD_CABLE,
-	FIELD_MEMBER
+	FIELD_MEMBER,
+	FIELD_RESOURCES
 };
 
 static const uint8_t magic[4] = {'S', 'H', 'T', 'O'};
@@ -96,7 +97,7 @@ static size_t put_members(uint8_t *at, const struct lb_cables *cables)
 size_t takeover_wire_write(const struct takeover_message *m, uint8_t ret[TAKEOVER_MAX_MESSAGE])
 {
 	_Static_assert(
-		HEAD + 5 * FIELD_HEAD + 16 + TAKEOVER_TEXT +
+		HEAD + 6 * FIELD_HEAD + 20 + TAKEOVER_TEXT +
 				LB_MAX_CABLES * (FIELD_HEAD + CABLE_MAX) +
 				LB_MAX_CABLES * LB_CABLE_MEMBERS * (FIELD_HEAD + MEMBER_MAX) <=
 			TAKEOVER_MAX_MESSAGE,
@@ -113,6 +114,8 @@ size_t takeover_wire_write(const struct takeover_message *m, uint8_t ret[TAKEOVE
 		len += put_number(ret + len, FIELD_LISTENERS, m->passes_listeners);
 	if (m->n_workers)
 		len += put_number(ret + len, FIELD_WORKERS, m->n_workers);
+	if (m->takes_resources)
+		len += put_number(ret + len, FIELD_RESOURCES, m->takes_resources);
 	for (uint32_t i = 0; i < m->cables.n; i++)
 		len += put_cable(ret + len, &m->cables.list[i]);
 	len += put_members(ret + len, &m->cables);
@@ -190,6 +193,8 @@ static int read_field(uint32_t id, const uint8_t *bytes, size_t len, struct take
 		return read_number(bytes, len, &ret->passes_listeners);
 	case FIELD_WORKERS:
 		return read_number(bytes, len, &ret->n_workers);
+	case FIELD_RESOURCES:
+		return read_number(bytes, len, &ret->takes_resources);
 	case FIELD_TEXT:
 		return read_text(bytes, len, ret->text, sizeof(ret->text));
 	case FIELD_CABLE:

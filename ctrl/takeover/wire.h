@@ -25,6 +25,7 @@ enum takeover_kind {
 	TAKEOVER_CHAIN, // older, once welcome was said: n_behind has changed
 	TAKEOVER_LISTENER, // older, before GIVEN, if both pass listeners: with one of its sockets
 	TAKEOVER_CABLES, // who is in front, or is told by it: by which cables it sends now
+	TAKEOVER_RESOURCES, // older, before WELCOME, if the newer takes them: with its resources
 	TAKEOVER_UNKNOWN, // and all above: what a later version says
 };
 
@@ -41,6 +42,7 @@ struct takeover_message {
 	// that comes with WELCOME (docs/decisions/takeover.md). 0 = it knows of none.
 	uint32_t n_workers;
 	struct lb_cables cables; // of WELCOME and CABLES: the sender's
+	uint32_t takes_resources; // of HELLO: the sender knows of RESOURCES; 0 or 1
 };
 
 #define TAKEOVER_MAX_MESSAGE 2048

@@ -175,12 +175,12 @@ static bool is_open(const struct xds_entry *e)
 }
 
 // A configuration that has come in half would be worse than the whole one before it.
-static bool is_whole(struct xds_client *client)
+static bool is_whole(struct xds_client *client, bool in_part)
 {
 	struct xds_server_info server;
 	const struct xds_cache *c = xds_client_cache(client);
 	xds_client_server(client, &server);
-	for (uint32_t t = 0; server.n_responses && t < c->conf->n_types; t++) {
+	for (uint32_t t = 0; server.n_responses && !in_part && t < c->conf->n_types; t++) {
 		const struct list_link *all = &c->subs[t].all;
 		for (const struct list_link *at = all->next; at != all; at = at->next)
 			if (is_open(CONTAINER_OF(at, struct xds_entry, all)))
@@ -193,7 +193,7 @@ static void add_client(void *ctx, struct xds_client *client)
 {
 	struct xds_gathered *into = ctx;
 	struct gathering g = {into, xds_client_cache(client), 0, 0};
-	if (!is_whole(client)) {
+	if (!is_whole(client, into->in_part)) {
 		(void)add_part(into, g.cache->server->uri);
 		return;
 	}
@@ -203,11 +203,12 @@ static void add_client(void *ctx, struct xds_client *client)
 }
 
 struct xds_gathered *xds_gather(
-	xds_each_client_fn each, void *of, const char *node_id, uint64_t written_s)
+	xds_each_client_fn each, void *of, const char *node_id, uint64_t written_s, bool in_part)
 {
 	struct xds_gathered *g = calloc(1, sizeof(*g));
 	if (!g)
 		return NULL;
+	g->in_part = in_part;
 	each(of, add_client, g);
 	g->list = calloc(g->n_parts + 1, sizeof(*g->list));
 	if (g->failed || !g->list) {

@@ -179,7 +179,8 @@ static bool give(struct xds_keeper *k)
 	if (k->claim == -EWOULDBLOCK && claim(k, NULL) != 0)
 		return false;
 	uint64_t wall_s = k->conf.wall_ns() / NS_PER_SECOND;
-	struct xds_gathered *g = xds_gather(k->each, k->of, k->conf.bootstrap->node_id, wall_s);
+	struct xds_gathered *g =
+		xds_gather(k->each, k->of, k->conf.bootstrap->node_id, wall_s, false);
 	if (!g || g->n_fresh == 0) { // nobody has spoken, or not to the end
 		xds_gathered_free(g);
 		return false;

@@ -163,8 +163,8 @@ static void say_begun(struct xds_standby *s)
 	s->is_told = true;
 	xds_cache_log(s->cache,
 		"xDS server %s does not answer: names serve, or are absent, as it had them by %s, "
-		"from disk",
-		s->cache->server->uri, at);
+		"from %s",
+		s->cache->server->uri, at, s->state->from);
 }
 
 // Reads on in the section. False = the slice is over.
@@ -185,8 +185,8 @@ static bool read_section(struct xds_standby *s)
 		return false;
 	free(complaint);
 	if (rc)
-		xds_cache_log(s->cache, "%s of xDS server %s cannot be read from disk: %s",
-			type_of(s, s->type)->label, s->cache->server->uri,
+		xds_cache_log(s->cache, "%s of xDS server %s cannot be read from %s: %s",
+			type_of(s, s->type)->label, s->cache->server->uri, s->state->from,
 			*err.text ? err.text : "out of memory");
 	close_section(s);
 	xds_news_tell(s->cache, event);

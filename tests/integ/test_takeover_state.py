@@ -72,6 +72,26 @@ def test_what_was_learned_holds_at_once(balance):
     ask.close()
 
 
+def test_fl_177_without_a_state_dir_either_for_two_generations(make_world, lab):
+    """What the first process has heard serves at the third, and the server is believed again when it is back."""
+    world = make_world()
+    bed = world.bed
+    bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\n"
+    world.start()
+    bed.xds.stop()
+    for number in (2, 3):
+        older = follow(bed, number)
+        assert "from the older process" in (lab.dir / f"shuntd-{number}.log").read_text()
+        assert older.wait(WAIT_S) == 0
+        assert bed.run_h2load(requests=500).perfect
+    assert bed.show("xds")["state"] is None
+    assert any(resource["stale"] for resource in bed.show("xds")["resources"])
+    bed.start_xds()
+    wait_until(lambda: not any(resource["stale"] for resource in bed.show("xds")["resources"]), WAIT_S,
+               "the server's own word")
+    assert bed.run_h2load(requests=500).perfect
+
+
 def test_resources_are_there_while_the_xds_server_is_not(make_world, lab):
     """FL-18, FL-14."""
     world = make_world()

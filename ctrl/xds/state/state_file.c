@@ -147,7 +147,7 @@ static int read_body(struct xds_state *state, struct str body, struct lb_err *er
 
 int xds_state_parse(uint8_t *bytes, size_t len, struct xds_state *ret, struct lb_err *err)
 {
-	*ret = (struct xds_state){.bytes = bytes};
+	*ret = (struct xds_state){.bytes = bytes, .from = "disk"};
 	int rc = check_head(bytes, len, err);
 	struct str body = {(const char *)bytes + HEAD_LEN, len - HEAD_LEN};
 	if (!rc)

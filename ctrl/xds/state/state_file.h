@@ -40,6 +40,7 @@ struct xds_state {
 	uint8_t *bytes; // owned
 	struct str node_id;
 	uint64_t written_s; // since 1970
+	const char *from; // for the log, static: "disk", unless who reads it says otherwise
 	struct xds_state_section *sections; // owned
 	size_t n_sections;
 	struct str *absent; // owned: of all sections

@@ -4,8 +4,11 @@
 #include "ctrl/takeover/takeover.h"
 #include "tests/support/check.h"
 
+#include <event2/event.h>
+
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +20,11 @@
 static struct {
 	char dir[32], path[64];
 } w;
+static const struct takeover_peer_events no_events;
 
 static int setup(void **state)
 {
+	signal(SIGPIPE, SIG_IGN);
 	strcpy(w.dir, "/tmp/takeover-join-XXXXXX");
 	assert_non_null(mkdtemp(w.dir));
 	snprintf(w.path, sizeof(w.path), "%s/sock", w.dir);
@@ -91,6 +96,56 @@ static void fl_71_whether_an_older_one_passes_listeners_is_in_its_welcome(void *
 	}
 }
 
+// One of a version that knows of none goes on as before; what a refused one was given is closed.
+static void fl_177_resources_come_before_the_welcome(void **state)
+{
+	enum { WITHOUT, WITH, REFUSED, N_WAYS };
+	for (int way = 0; way < N_WAYS; way++) {
+		struct lb_err err = {""};
+		uid_t uid;
+		int listener = takeover_peer_listen(w.path, &err), fds[2], status;
+		assert_int_equal(pipe(fds), 0);
+		pid_t child = fork();
+		if (child == 0) {
+			struct takeover_message m = {TAKEOVER_WELCOME, 2, 1, 1, "0.9"}, hello;
+			int fd;
+			while ((fd = takeover_peer_accept(listener, &uid)) < 0)
+				usleep(1000);
+			while (takeover_peer_hear(fd, 1, &hello) == -EAGAIN)
+				usleep(1000);
+			struct takeover_peer *p =
+				takeover_peer_new(event_base_new(), fd, &no_events, NULL);
+			if (way != WITHOUT)
+				takeover_peer_give(p,
+					&(struct takeover_message){.kind = TAKEOVER_RESOURCES},
+					fds[0]);
+			if (way == REFUSED)
+				takeover_peer_refuse(p, "not now");
+			else
+				takeover_peer_tell(p, &m);
+			_exit(hello.takes_resources == 1 ? 0 : 1);
+		}
+		close(fds[0]);
+		struct takeover_seat seat;
+		int rc = takeover_join(w.path, "2.0", 1, &seat, &err);
+		assert_int_equal(rc < 0, way == REFUSED);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		assert_int_equal(seat.resources_fd > 0, way == WITH);
+		assert_int_equal(write(fds[1], "x", 1), way == WITH ? 1 : -1);
+		char got;
+		if (way == WITH)
+			assert_int_equal(read(seat.resources_fd, &got, 1), 1);
+		if (way == WITH)
+			close(seat.resources_fd);
+		if (way != REFUSED)
+			close(seat.fd);
+		close(fds[1]);
+		close(listener);
+		unlink(w.path);
+	}
+}
+
 static void wait_for(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -127,4 +182,5 @@ static void fl_170_it_tells_why_it_was_refused_and_does_not_ask_again(void **sta
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 RUN_SUITE("takeover/join", T(one_that_hears_nothing_asks_again),
 	T(fl_71_whether_an_older_one_passes_listeners_is_in_its_welcome),
+	T(fl_177_resources_come_before_the_welcome),
 	T(fl_170_it_tells_why_it_was_refused_and_does_not_ask_again))

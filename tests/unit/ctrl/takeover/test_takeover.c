@@ -30,7 +30,7 @@ struct node {
 	struct takeover *takeover;
 	enum lb_company company;
 	bool is_open, is_leaving, may_go, is_slow, could_serve, is_busy, shares, is_joined;
-	bool cannot_share;
+	bool cannot_share, has_resources;
 	int ports[2]; // that it passes on; 0 = none. Files stand for them
 	uint32_t n_ports;
 	uint32_t n_lore; // what it knows
@@ -133,8 +133,15 @@ static void free_to_go(void *ctx)
 	((struct node *)ctx)->may_go = true;
 }
 
+static int resources(void *ctx)
+{
+	const struct node *n = ctx;
+	return n->has_resources ? memfd_create("test", MFD_CLOEXEC) : -1;
+}
+
 static const struct takeover_ops ops = {busy, set_company, has_company, share, listeners,
-	inherit_listener, bequeath, inherit, open_node, take, leave, give_up, free_to_go};
+	inherit_listener, bequeath, inherit, open_node, take, leave, give_up, free_to_go,
+	.resources = resources};
 
 static int n_taking(void) // what is new
 {
@@ -488,6 +495,27 @@ static void fl_17_what_the_older_one_knows_comes_with_the_place(void **state)
 	assert_int_equal(n_open(), n - 1); // the older one's listener
 }
 
+// Before the welcome, to one that knows of them.
+static void fl_177_resources_come_first(void **state)
+{
+	for (uint32_t takes = 0; takes < 2; takes++) {
+		struct node *old = first();
+		old->has_resources = true;
+		int fd = dial(), given, n = n_open();
+		struct takeover_message m = {
+			.kind = TAKEOVER_HELLO, .text = "2.0", .takes_resources = takes};
+		assert_int_equal(takeover_peer_say(fd, &m), 0);
+		pass(10 * NS_PER_MS);
+		if (takes && takeover_peer_hear_with(fd, 1, &m, &given) == 0)
+			close(given);
+		assert_int_equal(m.kind, takes ? TAKEOVER_RESOURCES : TAKEOVER_HELLO);
+		assert_int_equal(hear(fd).kind, TAKEOVER_WELCOME);
+		assert_int_equal(n_open(), n + 1); // the talk's other end
+		close(fd);
+		end(old);
+	}
+}
+
 static ino_t file_of(int fd)
 {
 	struct stat st;
@@ -758,7 +786,7 @@ RUN_SUITE("takeover/takeover", T(fl_02_until_it_could_serve_nothing_changes_but_
 	T(one_that_does_not_begin_in_time_is_told_that_it_is_too_late),
 	T(one_that_wakes_too_late_takes_nothing),
 	T(fl_12_the_socket_leads_to_one_that_serves_at_every_moment),
-	T(fl_70_listeners_are_passed_on_from_process_to_process),
+	T(fl_177_resources_come_first), T(fl_70_listeners_are_passed_on_from_process_to_process),
 	T(fl_71_a_newer_one_of_an_earlier_version_is_told_of_no_listener),
 	T(fl_17_what_the_older_one_knows_comes_with_the_place),
 	T(fl_09_a_newer_one_that_speaks_nonsense_is_out), T(fl_10_only_one_takes_over_at_a_time),

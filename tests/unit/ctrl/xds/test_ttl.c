@@ -114,7 +114,7 @@ static void each_client(void *of, void (*fn)(void *ctx, struct xds_client *), vo
 
 static size_t n_kept_as_absent(struct fixture *f)
 {
-	struct xds_gathered *g = xds_gather(each_client, f->client, "me", 1700000000);
+	struct xds_gathered *g = xds_gather(each_client, f->client, "me", 1700000000, false);
 	size_t n = 0;
 	assert_non_null(g);
 	for (size_t i = 0; i < g->n_parts; i++)
