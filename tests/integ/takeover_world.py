@@ -15,6 +15,7 @@ from testbed import BUILD, SENDS_AGAIN, VIP
 WAIT_S = 30
 TAKEOVER_MAX_BEHIND = 3
 LEAST = 20  # calls of each thread and messages of each stream of a load, however slow the machine is
+GAP_MS = 50  # half of the takeovers are within it, whatever else the machine does
 PING_S = 0.005  # between two of them: how well a gap is told
 # Newer processes that crash at each stage; more in the long form (docs/testing.md).
 N_CRASHES = int(os.environ.get("SHUNT_CRASHES", "1"))

@@ -18,13 +18,12 @@ import time
 import pytest
 
 from lab import wait_until
-from takeover_world import (AT_START, CRASHES, LEAST, N_CRASHES, WAIT_S, Calls, Streams, StreamsOfEach, clean,
+from takeover_world import (AT_START, CRASHES, GAP_MS, LEAST, N_CRASHES, WAIT_S, Calls, Streams, StreamsOfEach, clean,
                             count_resets, crash, crash_at_each, follow, info, quantiles, resets, talking)
 from testbed import PORT, URL, URL6, VIP, VIP6, Testbed
 
 # As many as may be behind one another; more in the long form (docs/testing.md).
 N_TAKEOVERS = int(os.environ.get("SHUNT_TAKEOVERS", "3"))
-GAP_MS = 50  # half of the takeovers are within it, whatever else the machine does
 
 
 @pytest.fixture(name="takeover_world")
