@@ -399,9 +399,9 @@ static int run(struct daemon *d, struct lb_err *err)
 		ret = start_control_plane(d, err);
 	if (ret == 0) {
 		signals_unblock();
-		log_info("started", "version=%s workers=%u ports=%u frontends=%u xds=%s",
+		log_info("started", "version=%s workers=%u ports=%u frontends=%u iova=%s xds=%s",
 			SHUNT_VERSION, d->config->n_workers, d->config->n_ports,
-			config_n_serving(d->config), d->bootstrap->servers[0].uri);
+			config_n_serving(d->config), eal_iova_mode(), d->bootstrap->servers[0].uri);
 		bool is_awaited = control_plane_run(d->control);
 		signals_block(); // nothing hastens the end
 		ending_begin(ENDING_LOOK_MS, is_awaited ? service_ask_time : NULL);

@@ -233,6 +233,11 @@ static void park(void)
 		wait_for_visit(before);
 }
 
+const char *eal_iova_mode(void)
+{
+	return rte_eal_iova_mode() == RTE_IOVA_PA ? "pa" : "va";
+}
+
 void eal_stop(void)
 {
 	park();

@@ -30,6 +30,8 @@ char *eal_describe(const struct eal_conf *, struct lb_err *reterr);
 // the caller's signal mask: block signals before. Returns 0, -EINVAL or -errno; reterr names the
 // field of shunt.yaml.
 [[nodiscard]] int eal_start(const struct eal_conf *, struct lb_err *reterr);
+// Which addresses devices use since then: "va" (the process's) or "pa" (those of physical memory).
+const char *eal_iova_mode(void);
 // Waits, at most some seconds, until EAL's own thread has handled all device events so far. When a
 // memif is closed, its peer, perhaps in this process, gets such an event: until it is handled, that
 // peer must not be closed, nor memory freed.

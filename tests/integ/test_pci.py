@@ -103,6 +103,16 @@ def test_the_operators_page_takes_a_card_and_gives_it_back(card):
     card.guest.run(f"sysctl -qw vm.nr_hugepages={pages}")
 
 
+def test_fl_179_the_card_uses_addresses_as_its_driver_has_them(card):
+    """And requests go by them: DMA to others would reach nothing."""
+    card.serve()
+    assert f" iova={'va' if card.driver == vm.VFIO else 'pa'} " in card.daemon.output(), card.daemon.output()[:2000]
+    huge = card.guest.run("grep HugetlbPages /proc/$(pidof shuntd)/status")  # with vfio there may be some
+    assert card.driver == vm.VFIO or int(huge.split()[1]) > 0, huge
+    report = card.load()
+    assert report.perfect, report
+
+
 def test_fl_151_checksums_are_verified_by_whom_is_shown(card):
     """And by software where nobody else does."""
     card.serve()
