@@ -2,6 +2,7 @@
 #include "dataplane/proxy/listen.h"
 
 #include "dataplane/proxy/state.h"
+#include "lb/base/min.h"
 #include "lb/own_ranges.h"
 #include "lb/pick/link.h"
 #include "lb/snapshot.h"
@@ -91,6 +92,12 @@ static void begin_anew(struct proxy_listener *l)
 	l->gone_by_ns = 0;
 }
 
+// What an operator's drain leaves them may be less.
+static void leave_by(struct proxy_listener *l, uint64_t by_ns)
+{
+	l->gone_by_ns = l->gone_by_ns ? min_u64(l->gone_by_ns, by_ns) : by_ns;
+}
+
 // True = its clients are to leave.
 static bool take(struct proxy_listener *l, const struct lb_live_frontend *to)
 {
@@ -104,34 +111,36 @@ static bool take(struct proxy_listener *l, const struct lb_live_frontend *to)
 	l->owner = to->owner;
 	l->is_left = to->is_left;
 	if (to->is_left)
-		l->gone_by_ns = twheel_now(p->wheel) + p->conf.terms.listener_drain_ns;
-	if (l->at.port && (!is_wanted(l) || !ip_port_eq(&l->at, &at))) {
+		leave_by(l, twheel_now(p->wheel) + p->conf.terms.listener_drain_ns);
+	bool goes = l->at.port && (!is_wanted(l) || !ip_port_eq(&l->at, &at));
+	if (goes)
 		leave(l);
+	if (goes || to->is_left)
 		tell(p, l->frontend, NULL);
-	}
 	note(l);
 	return to->is_left;
 }
 
-// What went makes room for what came: an address may be another frontend's now.
-static bool follow_frontends(struct proxy *p)
+// False = nothing has changed.
+static bool take_all(struct proxy *p, bool *ret_some_leave)
 {
 	const struct lb_snapshot *s = p->snapshot;
-	bool some_leave = false;
 	if (s->n_live == p->n_live)
 		return false;
 	p->n_live = s->n_live;
 	for (uint32_t i = 0; i < p->conf.n_frontends; i++) {
 		const struct lb_live_frontend *live = lb_snapshot_frontend(s, i)->live;
 		if (live && live->number != p->listeners[i].live)
-			some_leave |= take(&p->listeners[i], live);
+			*ret_some_leave |= take(&p->listeners[i], live);
 	}
-	if (p->drain.step != PROXY_DRAIN_NONE)
-		return some_leave;
+	return true;
+}
+
+static void listen_at_all(struct proxy *p)
+{
 	for (uint32_t i = 0; i < p->conf.n_frontends; i++)
 		if (listen_at(&p->listeners[i]))
 			proxy_count(p, PROXY_vips_refused);
-	return some_leave;
 }
 
 // Vips
@@ -143,13 +152,13 @@ static bool vips_are_left(const struct proxy *p)
 	return l->proxy && p->listeners[l->frontend].gone_by_ns;
 }
 
-// Likewise: an address may have moved to another place.
-static void follow_vips(struct proxy *p)
+// False = nothing has changed.
+static bool leave_old_vips(struct proxy *p)
 {
 	const struct lb_vips *vips = p->snapshot->vips;
 	uint64_t version = vips ? vips->version : 0;
 	if (version == p->vips_version || p->drain.step != PROXY_DRAIN_NONE || vips_are_left(p))
-		return;
+		return false;
 	p->vips_version = version;
 	for (uint32_t i = 0; i < LB_MAX_VIPS; i++) {
 		struct proxy_listener *l = &p->vips[i];
@@ -159,7 +168,13 @@ static void follow_vips(struct proxy *p)
 		leave(l);
 		tell(p, p->conf.n_frontends + i, NULL);
 	}
-	for (uint32_t i = 0; vips && i < vips->n && i < LB_MAX_VIPS; i++) {
+	return true;
+}
+
+static void listen_at_vips(struct proxy *p)
+{
+	const struct lb_vips *vips = p->snapshot->vips;
+	for (uint32_t i = 0; vips && i < vips->n && i < LB_MAX_VIPS && !vips_are_left(p); i++) {
 		struct proxy_listener *l = &p->vips[i];
 		const struct lb_vip *v = lb_vips_at(vips, i);
 		if (!v || l->at.port || !l->proxy)
@@ -197,11 +212,18 @@ static void follow_ranges(struct proxy *p)
 		p->conf.own(p->conf.source_ctx, r);
 }
 
+// What goes makes room for what comes: an address may move to another frontend, from a frontend to
+// a vip, or the other way.
 bool proxy_listen_follow(struct proxy *p)
 {
+	bool some_leave = false;
 	follow_ranges(p);
-	bool some_leave = follow_frontends(p);
-	follow_vips(p);
+	bool has_news = take_all(p, &some_leave);
+	has_news |= leave_old_vips(p);
+	if (has_news && p->drain.step == PROXY_DRAIN_NONE) {
+		listen_at_all(p);
+		listen_at_vips(p);
+	}
 	return some_leave;
 }
 
@@ -236,8 +258,10 @@ void proxy_listen_return(struct proxy *p, uint32_t frontend)
 		return;
 	l->gone_by_ns = 0;
 	note(l);
-	if (p->frontends[frontend]->by_listeners)
-		follow_vips(p);
-	else if (listen_at(l))
+	if (p->frontends[frontend]->by_listeners) {
+		leave_old_vips(p);
+		listen_at_vips(p);
+	} else if (listen_at(l)) {
 		proxy_count(p, PROXY_vips_refused);
+	}
 }

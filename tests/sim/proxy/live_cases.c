@@ -207,6 +207,21 @@ static void ops_325_who_drains_already_may_go_or_change(void **state)
 	world_free(w);
 }
 
+static void ops_325_who_drains_already_has_no_longer_for_being_removed(void **state)
+{
+	struct world *w = three_clients();
+	struct ask *busy = ask_of(w, 0, KIND_HANG, 0);
+	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_LEAVE,
+					     .frontend = 0,
+					     .deadline_ns = w->wire.now_ns + DRAIN_NS / 4});
+	world_run(w, 20 * MS);
+	set_live(w, 0, &w->frontends[0], 0, true);
+	assert_false(busy->closed);
+	world_run(w, DRAIN_NS / 2);
+	assert_true(busy->closed && w->clients[0].over);
+	world_free(w);
+}
+
 // The end of everything takes what comes, and listens nowhere.
 static void ops_323_a_proxy_that_drains_listens_to_nobody_new(void **state)
 {
@@ -234,4 +249,5 @@ RUN_SUITE("sim/proxy_live", CASE(ops_323_one_that_moves_is_where_it_is_now),
 	CASE(ops_325_who_is_gone_takes_nobody_and_ends_what_it_has),
 	CASE(ops_325_another_in_its_place_begins_with_nothing_counted),
 	CASE(ops_325_who_drains_already_may_go_or_change),
+	CASE(ops_325_who_drains_already_has_no_longer_for_being_removed),
 	CASE(ops_323_a_proxy_that_drains_listens_to_nobody_new))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/proxy.h"
 #include "lb/chain_set.h"
+#include "lb/live_frontend.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/link.h"
 #include "lb/snapshot.h"
@@ -187,6 +188,16 @@ static void it_listens_where_the_snapshot_says(void **state)
 	lb_snapshot_free(s);
 }
 
+static uint64_t n_refused(const struct proxy *p)
+{
+	struct counter_set set = proxy_counters(p);
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < set.n; i++)
+		if (strcmp(set.names[i], "vips_refused") == 0)
+			n = set.values[i];
+	return n;
+}
+
 // A36-65
 static void an_address_that_is_taken_is_counted_and_tried_again(void **state)
 {
@@ -196,17 +207,42 @@ static void an_address_that_is_taken_is_counted_and_tried_again(void **state)
 	assert_int_equal(tcp_listen(tcp, &ip, 80, refuse, NULL), 0);
 	turn(p, s = with_vips(s, (uint32_t[]){1, 2}, 2));
 	assert_true(listens(2));
-	struct counter_set set = proxy_counters(p);
-	uint64_t n = 0;
-	for (uint32_t i = 0; i < set.n; i++)
-		if (strcmp(set.names[i], "vips_refused") == 0)
-			n = set.values[i];
-	assert_int_equal(n, 1);
+	assert_int_equal(n_refused(p), 1);
 	tcp_unlisten(tcp, &ip, 80);
 	turn(p, s = with_vips(s, (uint32_t[]){1, 2}, 2));
 	assert_true(listens(1));
 	proxy_free(p);
 	assert_false(listens(1));
+	lb_snapshot_free(s);
+}
+
+static void move_first(struct lb_snapshot *s, struct ip_addr ip)
+{
+	static uint64_t number;
+	struct lb_frontend_conf conf = frontends[0];
+	conf.address = ip;
+	struct lb_live_frontend *live = lb_live_frontend_new(&conf, ++number, 0, false);
+	assert_int_equal(lb_snapshot_set_live(s, 0, live), 0);
+	lb_live_frontend_put(live);
+}
+
+// OPS-323
+static void an_address_goes_from_a_vip_to_a_frontend_and_back_in_one_snapshot(void **state)
+{
+	struct proxy *p = make();
+	struct ip_addr vip = ip_from_v4(0x0a090001);
+	struct lb_snapshot *s = lb_snapshot_new(3, "x");
+	turn(p, s = with_vips(s, (uint32_t[]){1}, 1));
+	s = with_vips(s, (uint32_t[]){0}, 1);
+	move_first(s, vip);
+	turn(p, s);
+	assert_true(listens(1) && ip_eq(&served[0], &vip) && ip_is_none(&served[3]));
+	s = with_vips(s, (uint32_t[]){1}, 1);
+	move_first(s, frontends[0].address);
+	turn(p, s);
+	assert_true(listens(1) && serves(0, 1) && ip_eq(&served[0], &frontends[0].address));
+	assert_int_equal(n_refused(p), 0);
+	proxy_free(p);
 	lb_snapshot_free(s);
 }
 
@@ -226,4 +262,5 @@ RUN_SUITE("proxy/proxy", CASE(each_failed_allocation_makes_none_and_leaves_nothi
 	CASE(a_taken_address_makes_none_and_stays_its_owners),
 	CASE(freeing_gives_the_addresses_back), CASE(it_listens_where_the_snapshot_says),
 	CASE(an_address_that_is_taken_is_counted_and_tried_again),
+	CASE(an_address_goes_from_a_vip_to_a_frontend_and_back_in_one_snapshot),
 	CASE(every_counter_has_a_name_of_its_own))
