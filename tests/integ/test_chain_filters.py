@@ -22,6 +22,7 @@ from testbed import PORT as FRONTEND_PORT
 NAME, PAIR = "socket", "pair"
 START_S, TIMEOUT_S = 45, 10
 DELAY_S = 0.3
+LEAST_S = DELAY_S - 0.01  # Envoy's timers count from when its loop last looked at the clock
 N = 20
 NETS = {"Envoy": "127.0.0", "shuntd": "10.81.0"}
 
@@ -118,7 +119,7 @@ def test_each_chain_does_with_requests_what_envoy_does(peers):
                 wrong.append(f"chain {last}, {call.label}: Envoy {shown(their)}, shuntd {shown(our)}")
             wrong += [f"chain {last}, {call.label}: {peer} took {answer['seconds']:.3f} s"
                       for peer, answer in (("Envoy", their), ("shuntd", our))
-                      if (answer["seconds"] >= DELAY_S) < (last in DELAYED)]
+                      if (answer["seconds"] >= LEAST_S) < (last in DELAYED)]
     assert not wrong, "\n".join(wrong)
 
 
