@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of the frontends, for their two files: frontends.c (what they are made of) and
-// frontends_change.c (what a reload makes of them).
+// The inside of the frontends, for their files: frontends.c (what they are made of),
+// frontends_prepare.c and frontends_change.c (what a reload makes of them).
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/conf/config.h"
 #include "ctrl/frontends.h"
 #include "lb/base/twheel.h"
 
@@ -11,7 +12,6 @@
 
 struct chain_places;
 struct chains;
-struct config_frontend;
 struct depmgr;
 struct frontend;
 struct lb_live_frontend;
@@ -62,6 +62,12 @@ struct frontends {
 	struct frontend list[];
 };
 
+// What serves, as shunt.yaml says it.
+static inline const struct config_frontend *frontend_row(const struct frontend *f)
+{
+	return &f->all->conf.config->frontends[f->index];
+}
+
 // Implemented by frontends.c. Begins what the configuration's row says. False = out of memory.
 [[nodiscard]] bool frontend_start(struct frontend *);
 // Of what shunt.yaml says of one with a target. NULL = out of memory.
@@ -71,6 +77,9 @@ void frontend_source_free(struct frontend_source *); // NULL is fine
 // 0, or -EINVAL or -ENOMEM with reterr. *ret is owned by the caller; NULL = it has none.
 [[nodiscard]] int frontend_name_listener(const struct config_frontend *,
 	const struct xds_bootstrap *, char **ret, struct lb_err *reterr);
+
+// Implemented by frontends_prepare.c. What it has made is somebody else's now.
+void frontends_forget_prepared(struct frontends *);
 
 // Implemented by frontends_change.c.
 void frontends_look_soon(struct frontends *);
