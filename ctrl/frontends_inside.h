@@ -45,7 +45,8 @@ struct frontend {
 	struct chains *chains; // owned; NULL = it has a target, Listeners, or nothing
 	struct frontend_change *next; // owned; NULL = it is as shunt.yaml says
 	uint64_t owner; // lb/live_frontend.h; 0 = since the start
-	bool stays; // while a reload is prepared: as it is
+	// While a reload is prepared: it is to be as it is, or has to wait for what it is to be.
+	bool stays, waits;
 };
 
 struct frontends {

@@ -54,6 +54,21 @@ static bool is_ours(
 	       config_vip_of(new, &f->address_ip);
 }
 
+// Those that change in one snapshot differ from each other, as one file has them. Who waits has its
+// address until then, and who waits since another reload has the next one, too.
+static bool keeps(const struct frontend *f, const struct config_frontend *at)
+{
+	const struct config_frontend *row = frontend_row(f);
+	if (f->stays && row->next && !is_elsewhere(row->next, at))
+		return true;
+	return (f->stays || f->waits) && !is_elsewhere(row, at);
+}
+
+static const char *how_long(const struct frontend *f)
+{
+	return f->waits || f->next ? ", until its target or certificates are there" : "";
+}
+
 // Ports are those of the start, whatever else the file says.
 static int check_address(const struct frontends *all, const struct config *new,
 	const struct config_frontend *f, struct lb_err *err)
@@ -67,12 +82,10 @@ static int check_address(const struct frontends *all, const struct config *new,
 	if (listener)
 		return lb_err_set(err, "port: %s:%u is the address of listener \"%s\"", f->address,
 			f->port, listener);
-	for (uint32_t i = 0; i < c->n_frontends; i++) {
-		// Those that change differ from each other, as one file has them.
-		if (all->list[i].stays && !is_elsewhere(&c->frontends[i], f))
-			return lb_err_set(err, "port: %s:%u is still that of \"%s\"", f->address,
-				f->port, c->frontends[i].name);
-	}
+	for (uint32_t i = 0; i < c->n_frontends; i++)
+		if (keeps(&all->list[i], f))
+			return lb_err_set(err, "port: %s:%u is still that of \"%s\"%s", f->address,
+				f->port, c->frontends[i].name, how_long(&all->list[i]));
 	return 0;
 }
 
@@ -112,11 +125,19 @@ static int fill(struct frontends *all, struct frontend_change *c, const struct c
 static void mark_who_stays(struct frontends *all, const struct config_rows_plan *plan)
 {
 	const struct config *c = all->conf.config;
-	for (uint32_t i = 0; i < all->n; i++)
+	struct assembler *a = all->conf.assembler;
+	assembler_await_tls(a);
+	for (uint32_t i = 0; i < all->n; i++) {
 		all->list[i].stays =
 			config_serves(c, i) && !c->frontends[i].by_listeners && !plan->goes[i];
-	for (uint32_t i = 0; i < all->n_changes; i++)
-		all->list[all->changes[i]->row].stays = false;
+		all->list[i].waits = false;
+	}
+	for (uint32_t i = 0; i < all->n_changes; i++) {
+		const struct frontend_change *to = all->changes[i];
+		struct frontend *f = &all->list[to->row];
+		f->waits = f->stays && (to->has_source || assembler_tls_is_new(a, to->credential));
+		f->stays = false;
+	}
 }
 
 static int make_changes(struct frontends *all, const struct config *new,
@@ -150,7 +171,6 @@ static int make_changes(struct frontends *all, const struct config *new,
 
 static int check_changes(struct frontends *all, const struct config *new, struct lb_err *err)
 {
-	assembler_await_tls(all->conf.assembler);
 	for (uint32_t i = 0; i < all->n_changes; i++) {
 		const struct frontend_change *c = all->changes[i];
 		const struct config_frontend *f = &new->frontends[c->entry];
@@ -164,11 +184,49 @@ static int check_changes(struct frontends *all, const struct config *new, struct
 		if (rc)
 			return lb_err_within(err, "frontends[%u]", c->entry);
 	}
+	return 0;
+}
+
+// Of those who keep theirs, as keeps().
+static int check_vips(const struct frontends *all, const struct config *new, struct lb_err *err)
+{
 	for (uint32_t i = 0; i < all->n; i++) {
-		const struct config_frontend *f = frontend_row(&all->list[i]);
-		if (all->list[i].stays && !is_ours(all->conf.config, new, f))
-			return lb_err_set(err, "vips: %s is still the address of \"%s\"",
-				f->address, f->name);
+		const struct frontend *f = &all->list[i];
+		const struct config_frontend *at = f->stays || f->waits ? frontend_row(f) : NULL;
+		for (; at; at = f->stays ? at->next : NULL)
+			if (!is_ours(all->conf.config, new, at))
+				return lb_err_set(err, "vips: %s is still the address of \"%s\"%s",
+					at->address, at->name, how_long(f));
+	}
+	return 0;
+}
+
+// Who leaves the address, now or later; NULL = nobody does.
+static const struct config_frontend *who_leaves(
+	const struct frontends *all, const struct config_frontend *at)
+{
+	for (uint32_t i = 0; i < all->n; i++) {
+		const struct config_frontend *row = frontend_row(&all->list[i]);
+		if (config_serves(all->conf.config, i) && !row->by_listeners &&
+			!all->list[i].stays && !is_elsewhere(row, at))
+			return row;
+	}
+	return NULL;
+}
+
+// Nobody leaves an address to one that cannot come yet.
+static int check_fixed(const struct frontends *all, const struct config *new,
+	const struct config_rows_plan *plan, struct lb_err *err)
+{
+	for (uint32_t i = 0; i < plan->n; i++) {
+		const struct config_frontend *to = &new->frontends[i], *from = NULL;
+		if (plan->entries[i].change == CONFIG_CHANGE_FIXED)
+			from = who_leaves(all, to);
+		if (from)
+			return lb_err_set(err,
+				"frontends[%u]: it cannot be yet, and \"%s\" would leave %s:%u to "
+				"nobody",
+				i, from->name, to->address, to->port);
 	}
 	return 0;
 }
@@ -184,6 +242,8 @@ int frontends_prepare(struct frontends *all, const struct config *new,
 	if (!rc)
 		mark_who_stays(all, plan);
 	rc = rc ? rc : check_changes(all, new, err);
+	rc = rc ? rc : check_vips(all, new, err);
+	rc = rc ? rc : check_fixed(all, new, plan, err);
 	if (rc)
 		frontends_abandon(all);
 	return rc ? -EINVAL : 0;

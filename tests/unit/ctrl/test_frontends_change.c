@@ -30,7 +30,10 @@
 	"  - {device: net_a, addresses: [10.81.0.10/24]}\n"
 #define FRONTENDS HEAD "frontends:\n"
 #define WEB "  - {name: web, address: 10.81.0.10, port: 80, target: web}\n"
+#define API "  - {name: api, address: 10.81.0.10, port: 81, target: web}\n"
 #define OWN "  - {name: own, address: 10.81.0.10, port: 82, listener: sock}\n"
+#define VIPS "vips: [{prefix: 10.9.0.0/24}]\n"
+#define TLS_ID 7
 
 struct world {
 	struct deps_fixture deps; // its server, client and clock
@@ -46,6 +49,41 @@ struct world {
 	struct reload_report report; // of the last reload
 };
 
+// Stand-ins, so that certificates are what a test says.
+static struct {
+	bool has_tls, tls_is_new;
+	const char *tls_error;
+} fake;
+
+int __real_frontends_check_providers(
+	const struct config *, const struct xds_bootstrap *, struct lb_err *);
+int __wrap_frontends_check_providers(
+	const struct config *, const struct xds_bootstrap *, struct lb_err *);
+int __wrap_frontends_check_providers(
+	const struct config *c, const struct xds_bootstrap *b, struct lb_err *err)
+{
+	return fake.has_tls ? 0 : __real_frontends_check_providers(c, b, err);
+}
+
+uint32_t __real_assembler_take_tls(struct assembler *, const struct config_frontend_tls *);
+uint32_t __wrap_assembler_take_tls(struct assembler *, const struct config_frontend_tls *);
+uint32_t __wrap_assembler_take_tls(struct assembler *a, const struct config_frontend_tls *tls)
+{
+	return fake.has_tls && tls ? TLS_ID : __real_assembler_take_tls(a, tls);
+}
+
+bool __wrap_assembler_tls_is_new(const struct assembler *, uint32_t);
+bool __wrap_assembler_tls_is_new(const struct assembler *a, uint32_t id)
+{
+	return id == TLS_ID && fake.tls_is_new;
+}
+
+const char *__wrap_assembler_tls_error(const struct assembler *, uint32_t);
+const char *__wrap_assembler_tls_error(const struct assembler *a, uint32_t id)
+{
+	return id == TLS_ID ? fake.tls_error : "";
+}
+
 static void on_event(void *ctx, uint32_t worker, const struct lb_event *event)
 {
 }
@@ -58,14 +96,16 @@ static void write_file(struct world *w, const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
-static void set_up(struct world *w, const char *text)
+static void set_up(struct world *w, const char *text, const char *features)
 {
 	struct lb_err err = {""};
 	*w = (struct world){.path = "/tmp/shunt-change-XXXXXX"};
+	memset(&fake, 0, sizeof(fake));
+	fake.tls_error = "";
 	log_set_level(LOG_LEVEL_ERROR);
 	close(mkstemp(w->path));
 	write_file(w, text);
-	deps_init(&w->deps, "", NULL);
+	deps_init(&w->deps, features, NULL);
 	w->config = config_load(w->path, &err);
 	assert_string_equal(err.text, "");
 	assert_int_equal(config_rows_reserve(w->config, &err), 0);
@@ -153,14 +193,19 @@ static void hold_api_listener(struct world *w, const char *name, const char *rou
 }
 
 // web → rc → blue, all of it serves.
-static void set_up_web(struct world *w, const char *text)
+static void set_up_web_of(struct world *w, const char *text, const char *features)
 {
-	set_up(w, text);
+	set_up(w, text, features);
 	hold_api_listener(w, "web", "rc");
 	hold_routes(&w->deps, "rc", "blue", NULL);
 	hold_cluster(&w->deps, "blue", "e-blue");
 	hold_endpoint(&w->deps, "e-blue", 1);
 	settle(w);
+}
+
+static void set_up_web(struct world *w, const char *text)
+{
+	set_up_web_of(w, text, "");
 }
 
 static const struct lb_frontend *row(const struct world *w, uint32_t i)
@@ -171,6 +216,22 @@ static const struct lb_frontend *row(const struct world *w, uint32_t i)
 static void set_uses(struct world *w, uint32_t i, uint64_t n)
 {
 	counter_set_to(&w->link->counters.frontend_uses[i], n);
+}
+
+static void assert_refused(struct world *w, const char *text, const char *error)
+{
+	uint64_t version = lb_slot_current(w->slot)->version;
+	again(w, text);
+	if (!strstr(w->report.err.text, error))
+		fail_msg("'%s' instead of '%s'", w->report.err.text, error);
+	assert_int_equal(lb_slot_current(w->slot)->version, version);
+}
+
+// All that "other" needs.
+static void hold_other(struct world *w)
+{
+	hold_api_listener(w, "other", "rc");
+	settle(w);
 }
 
 static void assert_changed(const struct world *w, const char *fields)
@@ -362,29 +423,27 @@ static void ops_326_what_cannot_be_is_refused_and_changes_nothing(void **state)
 	};
 	struct world w;
 	set_up_web(&w, FRONTENDS WEB OWN);
-	uint64_t version = lb_slot_current(w.slot)->version;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		again(&w, rows[i].text);
-		if (!strstr(w.report.err.text, rows[i].error))
-			fail_msg("'%s' instead of '%s'", w.report.err.text, rows[i].error);
+		assert_refused(&w, rows[i].text, rows[i].error);
 		assert_int_equal(config_n_serving(w.config), 2);
 	}
-	assert_int_equal(lb_slot_current(w.slot)->version, version);
 	again(&w, FRONTENDS WEB OWN "  - {name: b, address: 10.81.0.10, port: 81, target: b}\n");
 	assert_changed(&w, "frontends[2]");
 	tear_down(&w);
 }
 
-static void hold_socket(struct world *w)
+static void hold_socket(struct world *w, const char *name, const char *ip, unsigned port)
 {
-	hold(&w->deps, &res_type_listener, "sock",
-		"{'name':'sock','address':{'socketAddress':{'address':'10.81.0.10','portValue':82}}"
-		","
+	char json[1024];
+	snprintf(json, sizeof(json),
+		"{'name':'%s','address':{'socketAddress':{'address':'%s','portValue':%u}},"
 		"'defaultFilterChain':{'filters':[{'name':'h','typedConfig':{'@type':"
 		"'type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3."
 		"HttpConnectionManager','routeConfig':{'name':'r'},'httpFilters':[{'name':'router',"
 		"'typedConfig':{'@type':'type.googleapis.com/envoy.extensions.filters.http.router."
-		"v3.Router'}}]}}]}}");
+		"v3.Router'}}]}}]}}",
+		name, ip, port);
+	hold(&w->deps, &res_type_listener, name, json);
 }
 
 // OPS-325: of a frontend whose Listener says all; there is room for chains.
@@ -392,7 +451,7 @@ static void ops_325_chains_of_one_that_is_gone_have_their_time(void **state)
 {
 	struct world w;
 	set_up_web(&w, FRONTENDS WEB OWN);
-	hold_socket(&w);
+	hold_socket(&w, "sock", "10.81.0.10", 82);
 	settle(&w);
 	assert_non_null(row(&w, 1)->chains);
 	assert_string_equal(assembler_frontend_error(w.assembler, 1), "");
@@ -418,6 +477,103 @@ static void ops_325_chains_of_one_that_is_gone_have_their_time(void **state)
 	tear_down(&w);
 }
 
+// OPS-326: who waits for its target or certificates is still at its address.
+static void ops_326_nobody_comes_to_where_another_waits_to_leave(void **state)
+{
+	static const char *const held = "10.81.0.10:80 is still that of \"web\", until its target";
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB API);
+	// With another target one goes later than the other.
+	assert_refused(&w,
+		FRONTENDS "  - {name: web, address: 10.81.0.10, port: 81, target: other}\n"
+			  "  - {name: api, address: 10.81.0.10, port: 80, target: web}\n",
+		held);
+	assert_refused(&w,
+		FRONTENDS "  - {name: web, address: 10.81.0.10, port: 90, target: other}\n" API
+			  "  - {name: new, address: 10.81.0.10, port: 80, target: web}\n",
+		held);
+	fake.has_tls = fake.tls_is_new = true;
+	assert_refused(&w,
+		FRONTENDS "  - {name: web, address: 10.81.0.10, port: 90, target: web, "
+			  "tls: {certificate: c}}\n" API
+			  "  - {name: new, address: 10.81.0.10, port: 80, target: web}\n",
+		held);
+	// Else they go at once, and in one snapshot.
+	uint64_t version = lb_slot_current(w.slot)->version;
+	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 81, target: web}\n"
+			    "  - {name: api, address: 10.81.0.10, port: 80, target: web}\n");
+	assert_changed(&w, "frontends[0].port, frontends[1].port");
+	assert_int_equal(lb_slot_current(w.slot)->version, version + 1);
+	assert_int_equal(row(&w, 0)->live->conf.port, 81);
+	assert_int_equal(row(&w, 1)->live->conf.port, 80);
+	tear_down(&w);
+}
+
+// OPS-326: it was accepted by a reload before, and goes there still.
+static void ops_326_nobody_comes_to_where_another_waits_to_go(void **state)
+{
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 90, target: other}\n");
+	assert_changed(&w, "frontends[0].port, frontends[0].target");
+	assert_refused(&w,
+		FRONTENDS "  - {name: web, address: 10.81.0.10, port: 91, target: other, "
+			  "proxy_protocol: {allow: [10.0.0.0/8]}}\n"
+			  "  - {name: new, address: 10.81.0.10, port: 90, target: web}\n",
+		"10.81.0.10:90 is still that of \"web\"");
+	hold_other(&w);
+	assert_int_equal(row(&w, 0)->live->conf.port, 90);
+	tear_down(&w);
+}
+
+// OPS-326: a place or memory that a new one needs may not be there, and the old one serves on.
+static void ops_326_nobody_leaves_an_address_to_one_that_cannot_come_yet(void **state)
+{
+	static const char *const nobody = "cannot be yet, and \"web\" would leave 10.81.0.10:80";
+	char text[4096] = FRONTENDS API;
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB API);
+	assert_refused(&w,
+		FRONTENDS API "  - {name: new, address: 10.81.0.10, port: 80, target: web, "
+			      "proxy_protocol: {allow: [10.0.0.0/8]}}\n",
+		nobody);
+	assert_refused(&w,
+		FRONTENDS API "  - {name: web, address: 10.81.0.10, port: 90, target: other}\n"
+			      "  - {name: new, address: 10.81.0.10, port: 80, target: web, "
+			      "proxy_protocol: {allow: [10.0.0.0/8]}}\n",
+		nobody);
+	for (int i = 0; i <= 16; i++)
+		sprintf(text + strlen(text),
+			"  - {name: n%d, address: 10.81.0.10, port: %d, target: web}\n", i,
+			i < 16 ? 1000 + i : 80);
+	assert_refused(&w, text, "frontends[17]: it cannot be yet");
+	// Elsewhere it is named, and the rest takes effect.
+	again(&w, FRONTENDS API "  - {name: new, address: 10.81.0.10, port: 90, target: web, "
+				"proxy_protocol: {allow: [10.0.0.0/8]}}\n");
+	assert_string_equal(w.report.err.text, "");
+	assert_string_equal(w.report.changed.text, "frontends[web]");
+	assert_string_equal(w.report.needs_restart.text, "frontends[1]");
+	tear_down(&w);
+}
+
+// OPS-326
+static void ops_326_a_prefix_stays_while_one_waits_to_leave_it(void **state)
+{
+	struct world w;
+	set_up_web(&w, HEAD VIPS
+		"frontends:\n  - {name: web, address: 10.9.0.1, port: 80, target: web}\n");
+	assert_refused(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 80, target: x}\n",
+		"vips: 10.9.0.1 is still the address of \"web\", until its target");
+	again(&w, HEAD VIPS "frontends:\n"
+			    "  - {name: web, address: 10.9.0.2, port: 80, target: other}\n");
+	assert_changed(&w, "frontends[0].address, frontends[0].target");
+	hold_other(&w);
+	assert_int_equal(ip_to_v4(&row(&w, 0)->live->conf.address), 0x0a090002);
+	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 80, target: other}\n");
+	assert_changed(&w, "vips, frontends[0].address");
+	tear_down(&w);
+}
+
 #define CASE(test) cmocka_unit_test(test)
 
 RUN_SUITE("ctrl/frontends_change", CASE(ops_323_a_new_one_listens_at_once_and_gets_its_routes),
@@ -426,4 +582,8 @@ RUN_SUITE("ctrl/frontends_change", CASE(ops_323_a_new_one_listens_at_once_and_ge
 	CASE(ops_324_one_that_never_comes_can_be_taken_back),
 	CASE(ops_323_what_needs_no_other_resources_changes_at_once),
 	CASE(ops_326_what_cannot_be_is_refused_and_changes_nothing),
-	CASE(ops_325_chains_of_one_that_is_gone_have_their_time))
+	CASE(ops_325_chains_of_one_that_is_gone_have_their_time),
+	CASE(ops_326_nobody_comes_to_where_another_waits_to_leave),
+	CASE(ops_326_nobody_comes_to_where_another_waits_to_go),
+	CASE(ops_326_nobody_leaves_an_address_to_one_that_cannot_come_yet),
+	CASE(ops_326_a_prefix_stays_while_one_waits_to_leave_it))
