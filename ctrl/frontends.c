@@ -112,10 +112,13 @@ static void on_config_error(void *ctx, const char *text)
 	log_warn("frontend without configuration", "frontend=%s serves=%s error=%s",
 		log_quote(f->all->conf.config->frontends[f->index].name),
 		s == f->source ? "nothing" : "as-before", log_quote(text));
-	if (s == f->source)
+	if (s == f->source) {
 		assembler_fail(f->all->conf.assembler, f->index, text);
-	else
-		lb_err_set(&s->error, "%s", text);
+		return;
+	}
+	lb_err_set(&s->error, "%s", text);
+	xds_config_put(s->config); // or it would serve once certificates are there
+	s->config = NULL;
 }
 
 static bool on_in_use(void *ctx, const char *cluster)
@@ -295,6 +298,8 @@ const char *frontends_refused(void *frontends, uint32_t index)
 	const struct frontend *f = &all->list[index];
 	if (f->next && f->next->source && f->next->source->error.text[0])
 		return f->next->source->error.text;
+	if (*frontend_next_tls_error(f))
+		return frontend_next_tls_error(f);
 	if (f->source)
 		return depmgr_refused(f->source->depmgr);
 	if (f->chains)

@@ -100,11 +100,18 @@ static void commit(struct frontend *f, struct config_frontend *to)
 	log_info("frontend changed", "frontend=%s", log_quote(frontend_row(f)->name));
 }
 
+const char *frontend_next_tls_error(const struct frontend *f)
+{
+	bool has_tls = f->next && frontend_row(f)->next->tls;
+	return has_tls ? assembler_tls_error(f->all->conf.assembler, f->next->credential) : "";
+}
+
 static bool is_ready(const struct frontend *f)
 {
 	const struct frontend_change *c = f->next;
 	return (!c->has_source || (c->source && c->source->config)) &&
-	       !assembler_tls_is_new(f->all->conf.assembler, c->credential);
+	       !assembler_tls_is_new(f->all->conf.assembler, c->credential) &&
+	       !*frontend_next_tls_error(f);
 }
 
 // What it was to be before is nothing any more.

@@ -86,3 +86,5 @@ void frontends_forget_prepared(struct frontends *);
 void frontends_look_soon(struct frontends *);
 void frontend_change_free(struct frontends *, struct frontend_change *); // NULL is fine
 void frontends_look(struct twheel_timer *);
+// Why what it is to be has no TLS context; "" = it has, it is being made, or none is needed.
+const char *frontend_next_tls_error(const struct frontend *);

@@ -556,6 +556,51 @@ static void ops_326_nobody_leaves_an_address_to_one_that_cannot_come_yet(void **
 	tear_down(&w);
 }
 
+// OPS-324
+static void ops_324_certificates_that_fail_later_leave_what_serves(void **state)
+{
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	fake.has_tls = fake.tls_is_new = true; // longer than a reload waits
+	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 80, target: web, "
+			    "tls: {certificate: c}}\n");
+	assert_changed(&w, "frontends[0].tls");
+	assert_int_equal(row(&w, 0)->credential, LB_PLAIN_TEXT);
+	fake.tls_is_new = false;
+	fake.tls_error = "there is no key";
+	pass(&w, NS_PER_SECOND);
+	assert_int_equal(row(&w, 0)->credential, LB_PLAIN_TEXT);
+	assert_string_equal(frontends_refused(w.frontends, 0), "there is no key");
+	fake.tls_error = "";
+	pass(&w, NS_PER_SECOND);
+	assert_int_equal(row(&w, 0)->credential, TLS_ID);
+	assert_string_equal(frontends_refused(w.frontends, 0), "");
+	tear_down(&w);
+}
+
+// OPS-324: what has come and is there no more serves nobody.
+static void ops_324_a_target_that_goes_while_certificates_are_made_is_waited_for(void **state)
+{
+	struct world w;
+	set_up_web_of(&w, FRONTENDS WEB, "\"fail_on_data_errors\""); // heeds deletions
+	const struct lb_route_table *before = row(&w, 0)->routes;
+	fake.has_tls = fake.tls_is_new = true;
+	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 80, target: other, "
+			    "tls: {certificate: c}}\n");
+	hold_other(&w);
+	drop(&w.deps, &res_type_listener, "other");
+	say(&w.deps, &res_type_listener);
+	pass(&w, NS_PER_SECOND);
+	assert_string_not_equal(frontends_refused(w.frontends, 0), "");
+	fake.tls_is_new = false;
+	pass(&w, NS_PER_SECOND);
+	assert_string_equal(w.config->frontends[0].target, "web");
+	assert_ptr_equal(row(&w, 0)->routes, before);
+	hold_other(&w);
+	assert_string_equal(w.config->frontends[0].target, "other");
+	tear_down(&w);
+}
+
 // OPS-326
 static void ops_326_a_prefix_stays_while_one_waits_to_leave_it(void **state)
 {
@@ -586,4 +631,6 @@ RUN_SUITE("ctrl/frontends_change", CASE(ops_323_a_new_one_listens_at_once_and_ge
 	CASE(ops_326_nobody_comes_to_where_another_waits_to_leave),
 	CASE(ops_326_nobody_comes_to_where_another_waits_to_go),
 	CASE(ops_326_nobody_leaves_an_address_to_one_that_cannot_come_yet),
+	CASE(ops_324_certificates_that_fail_later_leave_what_serves),
+	CASE(ops_324_a_target_that_goes_while_certificates_are_made_is_waited_for),
 	CASE(ops_326_a_prefix_stays_while_one_waits_to_leave_it))
