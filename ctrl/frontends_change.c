@@ -95,6 +95,8 @@ static void commit(struct frontend *f, struct config_frontend *to)
 	}
 	if (f->chains)
 		chains_check_again(f->chains); // for proxy_protocol
+	if (all->listeners)
+		listeners_have_room(all->listeners);
 	frontend_change_free(all, c);
 	tell_changed(f);
 	log_info("frontend changed", "frontend=%s", log_quote(frontend_row(f)->name));

@@ -92,13 +92,20 @@ static void give_up(struct listeners *all, struct place *p)
 	all->has_room = true;
 }
 
+// Now, or when what a reload wants of it is there.
+static bool has_address(const struct config_frontend *f, const struct ip_port *a)
+{
+	for (; f; f = f->next)
+		if (!f->by_listeners && f->port == a->port && ip_eq(&f->address_ip, &a->ip))
+			return true;
+	return false;
+}
+
 // Which of shunt.yaml's frontends has the address; n_frontends = none.
 static uint32_t frontend_at(const struct config *c, const struct ip_port *a)
 {
 	uint32_t i = 0;
-	while (i < c->n_frontends && (!config_serves(c, i) || c->frontends[i].by_listeners ||
-					     c->frontends[i].port != a->port ||
-					     !ip_eq(&c->frontends[i].address_ip, &a->ip)))
+	while (i < c->n_frontends && (!config_serves(c, i) || !has_address(&c->frontends[i], a)))
 		i++;
 	return i;
 }

@@ -16,6 +16,7 @@
 #include "lb/pick/link.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
+#include "lb/vips.h"
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/deps/deps_fixture.h"
 
@@ -578,6 +579,41 @@ static void ops_324_certificates_that_fail_later_leave_what_serves(void **state)
 	tear_down(&w);
 }
 
+static bool has_vip(const struct world *w, const char *ip, uint16_t port)
+{
+	const struct lb_vips *v = lb_slot_current(w->slot)->vips;
+	char text[IP_PORT_TEXT_MAX];
+	for (uint32_t i = 0; v && i < v->n; i++) {
+		const struct lb_vip *vip = lb_vips_at(v, i);
+		if (vip && vip->at.port == port && strcmp(ip_print(&vip->at.ip, text), ip) == 0)
+			return true;
+	}
+	return false;
+}
+
+// OPS-324: Listeners by wildcard come to no address that one waits to go to, and to those that it
+// has left.
+static void ops_324_listeners_come_to_what_one_has_left_some_time_later(void **state)
+{
+#define ALL HEAD VIPS "listeners: wildcard\nfrontends:\n"
+	struct world w;
+	set_up_web(&w, ALL "  - {name: web, address: 10.9.0.1, port: 80, target: web}\n");
+	again(&w, ALL "  - {name: web, address: 10.9.0.2, port: 80, target: other}\n");
+	assert_changed(&w, "frontends[0].address, frontends[0].target");
+	hold_socket(&w, "before", "10.9.0.1", 80);
+	hold_socket(&w, "after", "10.9.0.2", 80);
+	hold_socket(&w, "beside", "10.9.0.3", 80);
+	settle(&w);
+	assert_true(has_vip(&w, "10.9.0.3", 80));
+	assert_false(has_vip(&w, "10.9.0.1", 80) || has_vip(&w, "10.9.0.2", 80));
+	hold_other(&w);
+	assert_int_equal(ip_to_v4(&row(&w, 0)->live->conf.address), 0x0a090002);
+	assert_true(has_vip(&w, "10.9.0.1", 80));
+	assert_false(has_vip(&w, "10.9.0.2", 80));
+	tear_down(&w);
+#undef ALL
+}
+
 // OPS-324: what has come and is there no more serves nobody.
 static void ops_324_a_target_that_goes_while_certificates_are_made_is_waited_for(void **state)
 {
@@ -632,5 +668,6 @@ RUN_SUITE("ctrl/frontends_change", CASE(ops_323_a_new_one_listens_at_once_and_ge
 	CASE(ops_326_nobody_comes_to_where_another_waits_to_go),
 	CASE(ops_326_nobody_leaves_an_address_to_one_that_cannot_come_yet),
 	CASE(ops_324_certificates_that_fail_later_leave_what_serves),
+	CASE(ops_324_listeners_come_to_what_one_has_left_some_time_later),
 	CASE(ops_324_a_target_that_goes_while_certificates_are_made_is_waited_for),
 	CASE(ops_326_a_prefix_stays_while_one_waits_to_leave_it))
