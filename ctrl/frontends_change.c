@@ -24,6 +24,7 @@
 #include <string.h>
 
 #define LOOK_NS (50 * NS_PER_MS)
+#define LEAST_LEAVE_NS NS_PER_SECOND // beyond a turn of a worker
 
 static void look_later(struct frontends *all, uint64_t ns)
 {
@@ -166,6 +167,8 @@ static void leave(struct frontend *f)
 	lb_live_frontend_put(all->left[f->index]);
 	if (f->chains)
 		chains_leave(f->chains);
+	f->left_by = assembler_snapshot_version(all->conf.assembler) + 1;
+	f->gone_ns = twheel_now(all->conf.wheel) + LEAST_LEAVE_NS;
 	tell_changed(f);
 	log_info("frontend removed", "frontend=%s", log_quote(row->name));
 }
@@ -219,9 +222,13 @@ static void finish(struct frontend *f)
 	log_info("frontend has no clients left", "frontend=%s", log_quote(frontend_row(f)->name));
 }
 
+// Workers take nobody: of one that an operator drains that is so before they hear of its end.
 static bool is_left_by_all(const struct frontend *f)
 {
-	return assembler_frontend_uses(f->all->conf.assembler, f->index) == 0 &&
+	const struct frontends_conf *conf = &f->all->conf;
+	return assembler_snapshot_version(conf->assembler) >= f->left_by &&
+	       twheel_now(conf->wheel) >= f->gone_ns &&
+	       assembler_frontend_uses(conf->assembler, f->index) == 0 &&
 	       (!f->chains || chains_is_gone(f->chains));
 }
 

@@ -45,6 +45,7 @@ struct frontend {
 	struct chains *chains; // owned; NULL = it has a target, Listeners, or nothing
 	struct frontend_change *next; // owned; NULL = it is as shunt.yaml says
 	uint64_t owner; // lb/live_frontend.h; 0 = since the start
+	uint64_t left_by, gone_ns; // once it goes: the snapshot that says so, and the earliest end
 	// While a reload is prepared: it is to be as it is, or has to wait for what it is to be.
 	bool stays, waits;
 };

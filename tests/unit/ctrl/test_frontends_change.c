@@ -655,6 +655,22 @@ static void ops_326_a_prefix_stays_while_one_waits_to_leave_it(void **state)
 	tear_down(&w);
 }
 
+// OPS-325: an operator drains it, so that workers take nobody already.
+static void ops_325_one_without_clients_ends_when_workers_know(void **state)
+{
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB API);
+	again(&w, FRONTENDS WEB);
+	assert_changed(&w, "frontends[api]");
+	assert_true(row(&w, 1)->live->is_left);
+	assert_non_null(row(&w, 1)->routes);
+	assert_int_equal(w.config->frontends[1].row, CONFIG_ROW_LEAVES);
+	pass(&w, 2 * NS_PER_SECOND);
+	assert_null(row(&w, 1)->routes);
+	assert_int_equal(w.config->frontends[1].row, CONFIG_ROW_SPARE);
+	tear_down(&w);
+}
+
 #define CASE(test) cmocka_unit_test(test)
 
 RUN_SUITE("ctrl/frontends_change", CASE(ops_323_a_new_one_listens_at_once_and_gets_its_routes),
@@ -670,4 +686,5 @@ RUN_SUITE("ctrl/frontends_change", CASE(ops_323_a_new_one_listens_at_once_and_ge
 	CASE(ops_324_certificates_that_fail_later_leave_what_serves),
 	CASE(ops_324_listeners_come_to_what_one_has_left_some_time_later),
 	CASE(ops_324_a_target_that_goes_while_certificates_are_made_is_waited_for),
-	CASE(ops_326_a_prefix_stays_while_one_waits_to_leave_it))
+	CASE(ops_326_a_prefix_stays_while_one_waits_to_leave_it),
+	CASE(ops_325_one_without_clients_ends_when_workers_know))
