@@ -129,7 +129,7 @@ static void change(struct frontend *f, struct frontend_change *c, struct config_
 	if (c->has_source)
 		c->source = frontend_source_new(f, to, c->listener_name);
 	if (c->has_source && !c->source)
-		log_error("frontend does not change", "frontend=%s error=\"out of memory\"",
+		log_error("frontend does not change yet", "frontend=%s error=\"out of memory\"",
 			log_quote(row->name));
 }
 
@@ -239,6 +239,8 @@ void frontends_look(struct twheel_timer *t)
 	for (uint32_t i = 0; i < all->n; i++) {
 		struct frontend *f = &all->list[i];
 		struct config_frontend *row = &all->conf.config->frontends[i];
+		if (f->next && f->next->has_source && !f->next->source) // for want of memory
+			f->next->source = frontend_source_new(f, row->next, f->next->listener_name);
 		if (f->next && is_ready(f)) {
 			struct config_frontend *to = row->next;
 			row->next = NULL;

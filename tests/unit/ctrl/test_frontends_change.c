@@ -6,6 +6,7 @@
 #include "ctrl/conf/config_rows.h"
 #include "ctrl/conf/reload.h"
 #include "ctrl/frontends.h"
+#include "ctrl/frontends_inside.h"
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
@@ -50,10 +51,11 @@ struct world {
 	struct reload_report report; // of the last reload
 };
 
-// Stand-ins, so that certificates are what a test says.
+// Stand-ins, so that certificates and memory are what a test says.
 static struct {
 	bool has_tls, tls_is_new;
 	const char *tls_error;
+	unsigned n_lacking; // sources that are not made
 } fake;
 
 int __real_frontends_check_providers(
@@ -83,6 +85,19 @@ const char *__wrap_assembler_tls_error(const struct assembler *, uint32_t);
 const char *__wrap_assembler_tls_error(const struct assembler *a, uint32_t id)
 {
 	return id == TLS_ID ? fake.tls_error : "";
+}
+
+struct frontend_source *__real_frontend_source_new(
+	struct frontend *, const struct config_frontend *, const char *);
+struct frontend_source *__wrap_frontend_source_new(
+	struct frontend *, const struct config_frontend *, const char *);
+struct frontend_source *__wrap_frontend_source_new(
+	struct frontend *f, const struct config_frontend *c, const char *listener)
+{
+	if (fake.n_lacking == 0)
+		return __real_frontend_source_new(f, c, listener);
+	fake.n_lacking--;
+	return NULL;
 }
 
 static void on_event(void *ctx, uint32_t worker, const struct lb_event *event)
@@ -671,6 +686,19 @@ static void ops_325_one_without_clients_ends_when_workers_know(void **state)
 	tear_down(&w);
 }
 
+// OPS-324
+static void ops_324_one_without_memory_is_tried_again(void **state)
+{
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	fake.n_lacking = 2;
+	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 80, target: other}\n");
+	assert_int_equal(fake.n_lacking, 0);
+	hold_other(&w);
+	assert_string_equal(w.config->frontends[0].target, "other");
+	tear_down(&w);
+}
+
 #define CASE(test) cmocka_unit_test(test)
 
 RUN_SUITE("ctrl/frontends_change", CASE(ops_323_a_new_one_listens_at_once_and_gets_its_routes),
@@ -687,4 +715,5 @@ RUN_SUITE("ctrl/frontends_change", CASE(ops_323_a_new_one_listens_at_once_and_ge
 	CASE(ops_324_listeners_come_to_what_one_has_left_some_time_later),
 	CASE(ops_324_a_target_that_goes_while_certificates_are_made_is_waited_for),
 	CASE(ops_326_a_prefix_stays_while_one_waits_to_leave_it),
-	CASE(ops_325_one_without_clients_ends_when_workers_know))
+	CASE(ops_325_one_without_clients_ends_when_workers_know),
+	CASE(ops_324_one_without_memory_is_tried_again))
