@@ -190,6 +190,8 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 		.clusters = a->clusters,
 		.trees = &a->tree_env,
 		.all = a->frontends,
+		.took_next = assembler_take_next_tls,
+		.ctx = a,
 	};
 	a->transitions = calloc(LB_MAX_ENDPOINTS, sizeof(*a->transitions));
 	a->credentials = calloc((size_t)n + 1, sizeof(*a->credentials));

@@ -99,7 +99,8 @@ void assembler_await_tls(struct assembler *); // as credentials_await()
 bool assembler_tls_is_new(const struct assembler *, uint32_t id); // as credentials_is_new()
 // Why there is no context; "" = there is one, or none is needed.
 const char *assembler_tls_error(const struct assembler *, uint32_t id);
-// The frontend has it from the next snapshot on; takes it over.
+// The frontend has it from the next snapshot on, or from that on that what assembler_set_live() was
+// told comes with. Takes it over.
 void assembler_set_tls(struct assembler *, uint32_t frontend, uint32_t id);
 // What connections that begin at a place want of TLS; NULL = plain text.
 void assembler_secure(struct assembler *, uint32_t chain, const struct res_tls *);

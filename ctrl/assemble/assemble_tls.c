@@ -7,17 +7,22 @@
 
 #include <stdlib.h>
 
+// Takes the id over.
+static void put(struct assembler *a, uint32_t i, uint32_t id)
+{
+	assembler_give_tls(a, a->credentials[i]);
+	a->credentials[i] = id;
+	draft_set_frontend_credential(&a->draft, i, id);
+}
+
 // NULL = plain text. Never that where TLS is asked for.
 static void secure(struct assembler *a, uint32_t i, const struct credential_want *want)
 {
 	struct credentials *all = a->conf.credentials;
-	uint32_t old = a->credentials[i], id = LB_PLAIN_TEXT;
+	uint32_t id = LB_PLAIN_TEXT;
 	if (want)
 		id = all ? credentials_take(all, want) : LB_NO_CREDENTIAL;
-	if (all)
-		credentials_give(all, old);
-	a->credentials[i] = id;
-	draft_set_frontend_credential(&a->draft, i, id);
+	put(a, i, id);
 }
 
 uint32_t assembler_take_tls(struct assembler *a, const struct config_frontend_tls *tls)
@@ -52,18 +57,37 @@ const char *assembler_tls_error(const struct assembler *a, uint32_t id)
 	return all && !credentials_at(all, id) ? credentials_error(all, id) : "";
 }
 
+static void drop_next(struct assembler *a, struct assembled_frontend *f)
+{
+	if (f->has_next_tls)
+		assembler_give_tls(a, f->next_tls);
+	f->has_next_tls = false;
+}
+
 void assembler_set_tls(struct assembler *a, uint32_t frontend, uint32_t id)
 {
-	assembler_give_tls(a, a->credentials[frontend]);
-	a->credentials[frontend] = id;
-	draft_set_frontend_credential(&a->draft, frontend, id);
+	struct assembled_frontend *f = &a->frontends[frontend];
+	drop_next(a, f);
+	if (!f->next_live) {
+		put(a, frontend, id);
+		return;
+	}
+	f->next_tls = id;
+	f->has_next_tls = true;
+}
+
+void assembler_take_next_tls(void *ctx, uint32_t frontend)
+{
+	struct assembler *a = ctx;
+	struct assembled_frontend *f = &a->frontends[frontend];
+	if (f->has_next_tls)
+		put(a, frontend, f->next_tls);
+	f->has_next_tls = false;
 }
 
 void assembler_unsecure(struct assembler *a, uint32_t chain)
 {
-	secure(a, chain, NULL);
-	a->credentials[chain] = LB_NO_CREDENTIAL;
-	draft_set_frontend_credential(&a->draft, chain, LB_NO_CREDENTIAL);
+	put(a, chain, LB_NO_CREDENTIAL);
 }
 
 void assembler_take_credentials(struct assembler *a)
@@ -90,9 +114,10 @@ void assembler_draft_credentials(struct assembler *a)
 
 void assembler_give_credentials(struct assembler *a)
 {
-	for (uint32_t i = 0; a->credentials && i < config_n_places(a->conf.config); i++)
-		if (a->conf.credentials)
-			credentials_give(a->conf.credentials, a->credentials[i]);
+	for (uint32_t i = 0; a->credentials && i < config_n_places(a->conf.config); i++) {
+		assembler_give_tls(a, a->credentials[i]);
+		drop_next(a, &a->frontends[i]);
+	}
 	free(a->credentials);
 }
 

@@ -254,6 +254,7 @@ static void take_next_live(struct assembled_frontend *f)
 	f->next_live = NULL;
 	f->generation += f->next_sends_away;
 	f->next_sends_away = false;
+	f->env->took_next(f->env->ctx, f->index);
 }
 
 // `wanted` serves from now on.

@@ -39,6 +39,8 @@ struct assembled_frontend_env {
 	struct cluster_tree_env *trees; // told when requests may have sessions
 	struct assembled_frontend *all; // [config_n_places()]
 	bool is_leaving; // set by frontends: a cluster may wait for its last request
+	void (*took_next)(void *ctx, uint32_t index); // its next_live is `live` now
+	void *ctx;
 };
 
 struct assembled_frontend {
@@ -51,6 +53,8 @@ struct assembled_frontend {
 	// comes with the next configuration; NULL = none.
 	struct lb_live_frontend *live, *next_live;
 	bool next_sends_away; // it changes what clients of this one came to
+	bool has_next_tls; // assemble_tls.c's, as next_tls: what comes with next_live
+	uint32_t next_tls; // a credential's id, taken
 	struct xds_config *applied; // counted; the one that serves; NULL = none
 	struct compiled_routes *routes; // owned; compiled from applied's routes
 	struct actions *actions; // owned; of applied's routes
