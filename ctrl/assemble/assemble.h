@@ -81,7 +81,8 @@ void assembler_set_vips(struct assembler *, struct lb_vips *);
 // What this host answers for from the next snapshot on. Takes a reference.
 void assembler_set_ranges(struct assembler *, struct lb_own_ranges *);
 // What workers know of a frontend from the next snapshot on, or with_next: from that with its next
-// configuration on. sends_away: its clients leave then (FLT-11). Takes a reference.
+// configuration on. While one waits for that, so does what takes its place, unless it is left.
+// sends_away: its clients leave then (FLT-11). Takes a reference.
 void assembler_set_live(struct assembler *, uint32_t frontend, struct lb_live_frontend *,
 	bool with_next, bool sends_away);
 // Clients that are connected, and workers that accept more.

@@ -463,14 +463,17 @@ void assembled_frontend_send_away(struct assembled_frontend *f)
 void assembled_frontend_set_live(struct assembled_frontend *f, struct lb_live_frontend *live,
 	bool with_next, bool sends_away)
 {
+	bool waits = f->next_live;
 	lb_live_frontend_put(f->next_live);
 	f->next_live = lb_live_frontend_get(live);
-	f->next_sends_away = sends_away;
+	f->next_sends_away |= sends_away;
 	if (with_next) { // what waits is of another target
 		drop_wanted(f);
 		drop_whole(f, &f->newest);
 		return;
 	}
+	if (waits && !live->is_left) // one that is on its way has changed meanwhile
+		return;
 	take_next_live(f);
 	assembled_frontend_draft(f);
 }

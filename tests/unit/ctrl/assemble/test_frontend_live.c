@@ -120,7 +120,63 @@ static void ops_324_what_fails_meanwhile_fails_where_it_was_to_be(void **state)
 	assert_null(published(w)->routes);
 }
 
+// It says nothing of clients to be sent away, but what it takes the place of did.
+static void ops_324_a_second_reload_waits_with_the_first(void **state)
+{
+	struct world *w = *state;
+	begin(w);
+	const struct lb_route_table *routes = published(w)->routes;
+	uint64_t generation = published(w)->generation;
+	turns(w, 2);
+	change(w, (struct change){.number = 2});
+	for (int i = 0; i < 100 && number_of_live(w) == 0; i++) {
+		assert_ptr_equal(published(w)->routes, routes);
+		turns(w, 1);
+	}
+	assert_int_equal(number_of_live(w), 2);
+	assert_int_equal(published(w)->credential, TLS);
+	assert_ptr_not_equal(published(w)->routes, routes);
+	assert_int_equal(published(w)->generation, generation + 1);
+	settle(w);
+	change(w, (struct change){.number = 3}); // by now nothing waits
+	turns(w, 1);
+	assert_int_equal(number_of_live(w), 3);
+	assert_int_equal(published(w)->generation, generation + 1);
+}
+
+static void ops_324_a_third_target_sends_away_who_came_to_the_first(void **state)
+{
+	struct world *w = *state;
+	begin(w);
+	uint64_t generation = published(w)->generation;
+	turns(w, 2);
+	change(w, (struct change){.number = 2, .with_next = true});
+	turns(w, 20);
+	assert_int_equal(number_of_live(w), 0);
+	give(w, after, 2);
+	turns(w, 50);
+	settle(w);
+	assert_int_equal(number_of_live(w), 2);
+	assert_int_equal(published(w)->generation, generation + 1);
+}
+
+static void ops_325_one_that_is_gone_waits_for_nothing(void **state)
+{
+	struct world *w = *state;
+	begin(w);
+	const struct lb_route_table *routes = published(w)->routes;
+	turns(w, 1);
+	change(w, (struct change){.number = 2, .is_left = true});
+	turns(w, 1);
+	assert_int_equal(number_of_live(w), 2);
+	assert_true(published(w)->live->is_left);
+	assert_ptr_equal(published(w)->routes, routes); // for who is there
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, world_set_up_in_steps, world_tear_down)
 RUN_SUITE("ctrl/frontend_live", CASE(ops_324_address_tls_and_routes_come_in_one_snapshot),
 	CASE(ops_324_tls_that_waits_is_replaced),
-	CASE(ops_324_what_fails_meanwhile_fails_where_it_was_to_be))
+	CASE(ops_324_what_fails_meanwhile_fails_where_it_was_to_be),
+	CASE(ops_324_a_second_reload_waits_with_the_first),
+	CASE(ops_324_a_third_target_sends_away_who_came_to_the_first),
+	CASE(ops_325_one_that_is_gone_waits_for_nothing))
