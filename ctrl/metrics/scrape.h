@@ -27,7 +27,7 @@ struct xds_keeper;
 // Bounds of one reading (OPS-11); what is above is counted in shunt_metrics_left_out. Clusters have
 // one of LB_MAX_CLUSTERS, frontends one of LB_MAX_FRONTENDS.
 #define SCRAPE_MAX_CLUSTER_TIMES 512 // clusters with histograms, those with the lowest ids
-#define SCRAPE_MAX_FRONTEND_TIMES 128 // the first frontends
+#define SCRAPE_MAX_FRONTEND_TIMES 128 // the first frontends that serve
 #define SCRAPE_MAX_VHOST_TIMES 512 // virtual hosts with the lowest numbers
 #define SCRAPE_MAX_ENDPOINTS 20000
 #define SCRAPE_MAX_NAMES 64 // clusters that one asks for

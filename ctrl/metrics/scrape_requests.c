@@ -92,9 +92,18 @@ static void tell_bodies(struct scrape *s, enum metric_id id, uint32_t i)
 		LABELS(frontend_name(s, i)));
 }
 
+// Spare places that are between count for nothing.
+static bool is_among_first(const struct scrape *s, uint32_t i)
+{
+	uint32_t n_before = 0;
+	for (uint32_t k = 0; k < i && n_before < SCRAPE_MAX_FRONTEND_TIMES; k++)
+		n_before += config_serves(s->conf.config, k);
+	return n_before < SCRAPE_MAX_FRONTEND_TIMES;
+}
+
 static void tell_frontend_time(struct scrape *s, enum metric_id id, uint32_t i)
 {
-	if (i >= SCRAPE_MAX_FRONTEND_TIMES)
+	if (!is_among_first(s, i))
 		return;
 	workers_frontend_times(s->conf.workers, i, &s->frontend);
 	const struct histogram *h =

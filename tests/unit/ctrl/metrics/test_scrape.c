@@ -99,14 +99,14 @@ static bool is_ready(void *ctx)
 	return true;
 }
 
-static struct scrape *begin(struct world *w, const struct scrape_ask *ask, struct told *t)
+static struct scrape *begin(struct world *w, const struct scrape_ask *ask, struct metric_sink *sink)
 {
 	const struct scrape_conf conf = {.config = &w->config,
 		.workers = w->workers,
 		.assembler = w->assembler,
 		.wheel = w->wheel,
 		.is_ready = is_ready};
-	struct scrape *s = scrape_new(&conf, ask, &t->sink);
+	struct scrape *s = scrape_new(&conf, ask, sink);
 	assert_non_null(s);
 	return s;
 }
@@ -125,7 +125,7 @@ static void finish(struct scrape *s)
 static struct told *tell(struct world *w, const struct scrape_ask *ask)
 {
 	struct told *t = told_new();
-	finish(begin(w, ask, t));
+	finish(begin(w, ask, &t->sink));
 	return t;
 }
 
@@ -149,7 +149,7 @@ static void ops_10_clusters_that_come_and_go_meanwhile_are_told_once(void **stat
 	give_three(w);
 	for (int pause = 1; pause < 8; pause++) {
 		struct told *t = told_new();
-		struct scrape *s = begin(w, &(struct scrape_ask){0}, t);
+		struct scrape *s = begin(w, &(struct scrape_ask){0}, &t->sink);
 		for (int i = 0; i < pause; i++)
 			assert_int_equal(scrape_step(s), 1);
 		give(w, &others, (const char *[]){"a", "c", "e"});
@@ -159,7 +159,7 @@ static void ops_10_clusters_that_come_and_go_meanwhile_are_told_once(void **stat
 		give_three(w);
 	}
 	struct told *t = told_new();
-	struct scrape *s = begin(w, &(struct scrape_ask){0}, t);
+	struct scrape *s = begin(w, &(struct scrape_ask){0}, &t->sink);
 	assert_int_equal(scrape_step(s), 1);
 	scrape_free(s); // a reader that went away
 	assert_int_equal(t->n, 0);
@@ -307,6 +307,55 @@ static void ops_270_they_are_not_counted_unless_asked_for(void **state)
 	told_free(t);
 }
 
+struct counted {
+	struct metric_sink sink;
+	uint32_t n; // frontends with histograms
+};
+
+static void no_head(struct metric_sink *sink, const struct metric *m)
+{
+}
+
+static void count(struct metric_sink *sink, const struct metric *m, const struct metric_sample *s)
+{
+	struct counted *c = (struct counted *)sink;
+	c->n += m == &metrics[METRIC_ID_REQUEST_TIME] && strcmp(s->suffix, "_count") == 0;
+}
+
+// OPS-11: one that a reload brought, or that of Listeners' addresses, stands behind all places that
+// nobody has.
+static void ops_11_frontends_with_histograms_are_those_that_serve(void **state)
+{
+#define N_PLACES (SCRAPE_MAX_FRONTEND_TIMES + 2)
+	struct world *w = *state;
+	static struct config_frontend places[N_PLACES];
+	static char name[N_PLACES][8];
+	for (uint32_t i = 0; i < N_PLACES; i++)
+		places[i] = (struct config_frontend){.name = name[i], .row = CONFIG_ROW_SPARE};
+	places[0] = w->frontends[0];
+	places[N_PLACES - 1] = w->frontends[1];
+	lb_slot_free(w->slot);
+	assembler_free(w->assembler);
+	w->config.frontends = places;
+	w->config.n_frontends = N_PLACES;
+	w->slot = lb_slot_new(lb_snapshot_new(N_PLACES, "nothing yet"));
+	const struct assembler_conf conf = {&w->config, w->slot, w->workers, w->wheel, 7};
+	w->assembler = assembler_new(&conf);
+	assert_non_null(w->assembler);
+	struct told *t = tell(w, &(struct scrape_ask){0});
+	assert_true(has(t, "shunt_metrics_left_out{what=frontend_durations,} 0"));
+	assert_true(has(t, "shunt_frontend_request_duration_seconds_count{frontend=web,} 0"));
+	assert_true(has(t, "shunt_frontend_request_duration_seconds_count{frontend=api,} 0"));
+	told_free(t);
+	for (uint32_t i = 1; i < N_PLACES - 1; i++) {
+		snprintf(name[i], sizeof(name[i]), "f%u", i);
+		places[i].row = CONFIG_ROW_SERVES;
+	}
+	struct counted c = {.sink = {no_head, count}};
+	finish(begin(w, &(struct scrape_ask){0}, &c.sink));
+	assert_int_equal(c.n, SCRAPE_MAX_FRONTEND_TIMES);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, world_set_up, world_tear_down)
 RUN_SUITE("ctrl/scrape", CASE(ops_10_clusters_that_come_and_go_meanwhile_are_told_once),
 	CASE(a_histogram_is_cumulative_up_to_its_count),
@@ -316,4 +365,5 @@ RUN_SUITE("ctrl/scrape", CASE(ops_10_clusters_that_come_and_go_meanwhile_are_tol
 	cmocka_unit_test_setup_teardown(
 		ops_270_virtual_hosts_are_told_by_name_through_their_changes, world_set_up_counting,
 		world_tear_down),
-	CASE(ops_270_they_are_not_counted_unless_asked_for))
+	CASE(ops_270_they_are_not_counted_unless_asked_for),
+	CASE(ops_11_frontends_with_histograms_are_those_that_serve))
