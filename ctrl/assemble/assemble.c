@@ -447,14 +447,6 @@ bool assembler_in_use(struct assembler *a, uint32_t frontend, const char *cluste
 	return frontend_clusters_in_use(&a->frontends[frontend], cluster);
 }
 
-bool assembler_ready(const struct assembler *a)
-{
-	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++)
-		if (config_serves(a->conf.config, i) && *assembled_frontend_error(&a->frontends[i]))
-			return false;
-	return a->draft.next == NULL;
-}
-
 uint64_t assembler_published_ns(const struct assembler *a)
 {
 	return a->draft.published_ns;

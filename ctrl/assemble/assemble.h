@@ -120,7 +120,8 @@ void assembler_event(struct assembler *, uint32_t worker, const struct lb_event 
 // Call at every tick: publishes what changed, frees what is no longer held.
 void assembler_tick(struct assembler *);
 
-// True if every frontend has routes.
+// True if every frontend has routes. Those that a reload has brought since (is_new) may lack them
+// while another has some.
 bool assembler_ready(const struct assembler *);
 uint64_t assembler_n_snapshots(const struct assembler *); // published so far
 // The number of the newest, as workers tell it that have it: the empty one of before is number 1.

@@ -2,6 +2,7 @@
 // Frontends that a reload of shunt.yaml brings, changes and takes away, and addresses beside them.
 #include "ctrl/assemble/assemble_inside.h"
 #include "ctrl/assemble/workers.h"
+#include "ctrl/conf/config.h"
 #include "lb/base/counter.h"
 #include "lb/own_ranges.h"
 #include "lb/pick/link.h"
@@ -11,6 +12,23 @@ void assembler_set_live(struct assembler *a, uint32_t frontend, struct lb_live_f
 	bool with_next, bool sends_away)
 {
 	assembled_frontend_set_live(&a->frontends[frontend], live, with_next, sends_away);
+}
+
+// Those that a reload has brought are waited for only where no other serves.
+bool assembler_ready(const struct assembler *a)
+{
+	const struct config *c = a->conf.config;
+	bool some_serve = false, some_wait = false;
+	for (uint32_t i = 0; i < c->n_frontends; i++) {
+		if (!config_serves(c, i))
+			continue;
+		bool waits = *assembled_frontend_error(&a->frontends[i]);
+		if (waits && !c->frontends[i].is_new)
+			return false;
+		some_serve |= !waits;
+		some_wait |= waits;
+	}
+	return (some_serve || !some_wait) && !a->draft.next;
 }
 
 uint64_t assembler_frontend_uses(const struct assembler *a, uint32_t frontend)

@@ -220,6 +220,24 @@ static void a_frontend_that_waits_holds_up_no_other(void **state)
 	assert_non_null(published(w, 1)->routes);
 }
 
+// OPS-323: nor may it keep a daemon that has not been ready yet from being it.
+static void ops_323_one_that_a_reload_brought_is_not_asked_for_readiness(void **state)
+{
+	struct world *w = *state;
+	const struct res_vhost a = {"a", DOMAINS("*"), TO_BLUE, .hash = {1, 1}};
+	w->frontends[1].is_new = true;
+	settle(w);
+	assert_false(assembler_ready(w->assembler));
+	give(w, 0, "1", &a, 1);
+	settle(w);
+	assert_true(assembler_ready(w->assembler));
+	w->frontends[1].is_new = false; // it is one of the start
+	assert_false(assembler_ready(w->assembler));
+	w->frontends[1].is_new = true;
+	w->frontends[0].row = CONFIG_ROW_LEAVES; // nobody is served any more
+	assert_false(assembler_ready(w->assembler));
+}
+
 // FLT-11: LDS drains, RDS does not; the first listener drains nobody.
 static void another_listener_means_another_generation(void **state)
 {
@@ -655,6 +673,7 @@ RUN_SUITE("ctrl/frontend", STEPS(a_table_is_made_in_steps_while_the_one_before_i
 	CASE(a_virtual_host_whose_clusters_got_other_ids_is_another_one),
 	CASE(patterns_hold_up_nothing_but_the_configuration_that_needs_them),
 	CASE(a_storm_of_new_patterns_is_heard), CASE(a_frontend_that_waits_holds_up_no_other),
+	CASE(ops_323_one_that_a_reload_brought_is_not_asked_for_readiness),
 	CASE(another_listener_means_another_generation),
 	CASE(ops_320_terms_come_with_every_snapshot),
 	CASE(filters_of_the_listener_reach_the_snapshot),
