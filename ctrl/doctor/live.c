@@ -194,7 +194,8 @@ static void check_forwarded(const struct doctor_live *l)
 	for (uint32_t i = 0; i < l->config->n_frontends; i++) {
 		const struct config_frontend *f = &l->config->frontends[i];
 		struct assembler_routes serves;
-		if (!f->target || !assembler_frontend_routes(l->assembler, i, &serves) ||
+		if (!f->target || !config_serves(l->config, i) ||
+			!assembler_frontend_routes(l->assembler, i, &serves) ||
 			serves.filters->forwarding.on)
 			continue;
 		doctor_find(l->report, f->tls && f->tls->ca ? DOCTOR_WARNING : DOCTOR_NOTE,

@@ -63,6 +63,9 @@ static void tls_259_a_listener_that_says_nothing_is_named(void **state)
 	expect(w, NONE); // nothing serves yet
 	give(w, "1", (struct lb_forwarding){.on = false});
 	expect(w, "note     " FOUND "0 errors, 0 warnings, 1 note\n");
+	w->frontends[0].row = CONFIG_ROW_LEAVES; // a reload has taken it away
+	expect(w, NONE);
+	w->frontends[0].row = CONFIG_ROW_SERVES;
 	give(w, "2", (struct lb_forwarding){.on = true});
 	expect(w, NONE);
 }
