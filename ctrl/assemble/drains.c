@@ -176,13 +176,22 @@ void drains_forget(struct drains *d, uint32_t frontend)
 	d->conf.changed(d->conf.ctx);
 }
 
+// Clients of one that a reload has taken away know that they are to leave, but have as long as all.
+static bool has_left_clients(const struct drains *d, uint32_t i)
+{
+	return d->conf.config->frontends[i].row == CONFIG_ROW_LEAVES && uses(d, i);
+}
+
 bool drains_stop(struct drains *d, uint64_t *ret_lame_until_ns, uint64_t *ret_gone_by_ns)
 {
 	uint64_t lame_until_ns = 0, gone_by_ns = 0;
+	uint64_t all_gone_ns = twheel_now(d->conf.wheel) + d->conf.config->drain_s * NS_PER_SECOND;
 	bool all = true, some_are_lame = false;
 	d->stopped = true;
 	for (uint32_t i = 0; i < d->n; i++) {
 		const struct drain *f = &d->list[i];
+		if (has_left_clients(d, i) && all_gone_ns > gone_by_ns)
+			gone_by_ns = all_gone_ns;
 		if (!config_serves(d->conf.config, i))
 			continue;
 		uint64_t *latest = f->phase == DRAIN_LAME_DUCK ? &lame_until_ns : &gone_by_ns;

@@ -166,6 +166,25 @@ static void sigterm_takes_its_time_where_a_frontend_serves(void **state)
 	assert_about(c.deadline_ns, w->now_ns + 29 * SECOND);
 }
 
+// OPS-325: though all that are in the file drain, and their deadline is over.
+static void ops_325_sigterm_leaves_clients_of_one_that_is_gone_their_time(void **state)
+{
+	struct world *w = *state;
+	w->config.frontends[2].row = CONFIG_ROW_SPARE; // nobody's, whatever is counted there
+	w->links[0]->counters.frontend_uses[1] = 2;
+	(void)!drains_begin(w->drains, 0, &w->err);
+	(void)!drains_begin(w->drains, 1, &w->err);
+	pass(w, 100 * SECOND);
+	for (int i = 0; i < 2; i++)
+		(void)heard(w);
+	w->config.frontends[1].row = CONFIG_ROW_LEAVES;
+	drains_forget(w->drains, 1);
+	shutdown_signal(&w->shutdown);
+	struct lb_command c = heard(w);
+	assert_int_equal(c.kind, LB_COMMAND_DRAIN);
+	assert_about(c.deadline_ns, w->now_ns + 30 * SECOND);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, drain_world_set_up, drain_world_tear_down)
 RUN_SUITE("ctrl/drains", CASE(a_frontend_is_a_lame_duck_then_sends_clients_away_then_is_drained),
 	CASE(a_drain_is_taken_back_in_each_phase), CASE(ops_325_one_that_is_gone_drains_no_more),
@@ -173,4 +192,5 @@ RUN_SUITE("ctrl/drains", CASE(a_frontend_is_a_lame_duck_then_sends_clients_away_
 	CASE(sigterm_counts_the_time_that_is_gone),
 	CASE(sigterm_has_the_deadline_of_a_drain_under_way),
 	CASE(sigterm_long_after_a_drain_waits_for_workers),
-	CASE(sigterm_takes_its_time_where_a_frontend_serves))
+	CASE(sigterm_takes_its_time_where_a_frontend_serves),
+	CASE(ops_325_sigterm_leaves_clients_of_one_that_is_gone_their_time))
