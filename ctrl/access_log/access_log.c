@@ -26,8 +26,7 @@
 #define QUIET_NS (10 * NS_PER_SECOND)
 #define BATCH 16 // records
 
-// A frontend whose name or address has changed: the thread may have the one before still, for as
-// long as a write takes.
+// A frontend whose name or address has changed. The one before stays: what was told of it keeps it.
 struct renamed {
 	struct renamed *older;
 	struct access_log_frontend is;
@@ -45,7 +44,8 @@ struct access_log {
 	// [n_frontends] owned; conf's, or of `renamed`. w: ctrl (release), r: thread (acquire)
 	const struct access_log_frontend *_Atomic *frontends;
 	struct renamed *renamed; // owned, the newest first
-	struct lb_access_record batch[BATCH]; // the thread's
+	struct lb_access_record batch[BATCH]; // the thread's, as `of`: their frontends
+	const struct access_log_frontend *of[BATCH];
 	struct access_logs_now now; // the thread's
 	uint64_t told_ns, told_ring; // the control thread's: what was told last of the rings
 };
@@ -56,11 +56,9 @@ static void signal_fd(int fd)
 	(void)!write(fd, &one, sizeof(one)); // a full counter is readable anyway
 }
 
-static struct access_view view_of(const struct access_log *l, const struct lb_access_record *r,
-	uint32_t worker, uint64_t began_wall_ns)
+static struct access_view view_of(const struct access_log_frontend *f,
+	const struct lb_access_record *r, uint32_t worker, uint64_t began_wall_ns)
 {
-	const struct access_log_frontend *f =
-		atomic_load_explicit(&l->frontends[r->frontend], memory_order_acquire);
 	return (struct access_view){.record = r,
 		.frontend = f->name,
 		.local = f->local,
@@ -74,8 +72,9 @@ static void put_lines(struct access_log *l, uint32_t worker, uint32_t n, uint64_
 {
 	for (uint32_t i = 0; i < n; i++) {
 		const struct lb_access_record *r = &l->batch[i];
+		l->of[i] = atomic_load_explicit(&l->frontends[r->frontend], memory_order_acquire);
 		const struct access_view v =
-			view_of(l, r, worker, r->brief.began_ns + wall_offset_ns);
+			view_of(l->of[i], r, worker, r->brief.began_ns + wall_offset_ns);
 		access_logs_write(l->logs, &v);
 	}
 }
@@ -109,7 +108,7 @@ static bool take_records(struct access_log *l, bool *ret_all)
 		while (n == BATCH && has_room(l)) {
 			n = spsc_read_many(&l->conf.workers[w]->ring, l->batch, BATCH);
 			put_lines(l, w, n, wall_offset_ns);
-			access_recent_add(l->recent, l->batch, n, w, wall_offset_ns);
+			access_recent_add(l->recent, l->batch, l->of, n, w, wall_offset_ns);
 			some |= n != 0;
 			make_room(l);
 		}
@@ -281,10 +280,17 @@ void access_log_free(struct access_log *l)
 	free(l);
 }
 
+static bool is_same(const struct access_log_frontend *a, const struct access_log_frontend *b)
+{
+	return strcmp(a->name, b->name) == 0 && ip_port_eq(&a->local, &b->local);
+}
+
 void access_log_rename(
 	struct access_log *l, uint32_t frontend, const struct access_log_frontend *is)
 {
-	struct renamed *r = l ? malloc(sizeof(*r)) : NULL;
+	if (!l || is_same(atomic_load_explicit(&l->frontends[frontend], memory_order_relaxed), is))
+		return;
+	struct renamed *r = malloc(sizeof(*r));
 	if (!r) // it goes by the name that it had
 		return;
 	*r = (struct renamed){l->renamed, *is};
@@ -316,7 +322,7 @@ struct access_recent *access_log_recent(const struct access_log *l)
 void access_log_print(const struct access_log *l, const struct access_recent_entry *e, bool json,
 	struct access_line *line)
 {
-	const struct access_view v = view_of(l, &e->record, e->worker, e->began_wall_ns);
+	const struct access_view v = view_of(e->frontend, &e->record, e->worker, e->began_wall_ns);
 	const struct access_format *format = access_logs_own_format(l->logs);
 	if (json || !format)
 		access_json_write(line, &v);

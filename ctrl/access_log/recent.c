@@ -30,8 +30,9 @@ void access_recent_free(struct access_recent *r)
 	free(r);
 }
 
-void access_recent_add(struct access_recent *r, const struct lb_access_record *records, uint32_t n,
-	uint32_t worker, uint64_t wall_offset_ns)
+void access_recent_add(struct access_recent *r, const struct lb_access_record *records,
+	const struct access_log_frontend *const *frontends, uint32_t n, uint32_t worker,
+	uint64_t wall_offset_ns)
 {
 	pthread_mutex_lock(&r->lock);
 	for (uint32_t i = 0; i < n; i++) {
@@ -39,6 +40,7 @@ void access_recent_add(struct access_recent *r, const struct lb_access_record *r
 		const struct lb_access_record *from = &records[i];
 		to->began_wall_ns = from->brief.began_ns + wall_offset_ns;
 		to->worker = worker;
+		to->frontend = frontends[i];
 		memcpy(&to->record, from, offsetof(struct lb_access_record, bytes) + from->n_bytes);
 	}
 	pthread_mutex_unlock(&r->lock);

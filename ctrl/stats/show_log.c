@@ -35,16 +35,15 @@ struct log_watch {
 	bool json;
 };
 
-static bool is_wanted(
-	const struct show *s, const struct log_filter *f, const struct lb_access_record *a)
+static bool is_wanted(const struct log_filter *f, const struct access_recent_entry *e)
 {
+	const struct lb_access_record *a = &e->record;
 	struct str cluster = lb_access_get(a, LB_ACCESS_CLUSTER);
 	struct str path = lb_access_get(a, LB_ACCESS_PATH);
 	const char *cause = lb_cause_info((enum lb_cause)a->brief.cause)->name;
-	const char *frontend = s->conf.config->frontends[a->frontend].name;
 	return a->brief.status >= f->min_status && (!f->cause[0] || strcmp(f->cause, cause) == 0) &&
 	       (!f->cluster[0] || str_eq(str_from(f->cluster), cluster)) &&
-	       (!f->frontend[0] || strcmp(f->frontend, frontend) == 0) &&
+	       (!f->frontend[0] || strcmp(f->frontend, e->frontend->name) == 0) &&
 	       str_starts(path, str_from(f->path));
 }
 
@@ -86,7 +85,7 @@ static bool more(struct stats_follow *f, struct evbuffer *out)
 					: "# %" PRIu64 " records were lost\n",
 				n_lost);
 		n_lost = 0;
-		if (is_wanted(w->show, &w->filter, &e.record))
+		if (is_wanted(&w->filter, &e))
 			add_line(w, &e, out);
 	}
 	return true;
@@ -119,7 +118,7 @@ static json_t *last(struct log_watch *w, uint64_t n_rows)
 	struct access_recent_entry e;
 	json_t *rows = json_array();
 	while (rows && w->next < n && access_recent_read(recent, &w->next, &e, &n_lost)) {
-		if (!is_wanted(w->show, &w->filter, &e.record))
+		if (!is_wanted(&w->filter, &e))
 			continue;
 		struct str line = line_of(w->show, &e, w->json, room);
 		json_array_append_new(

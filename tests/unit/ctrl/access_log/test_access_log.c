@@ -387,6 +387,19 @@ static void ops_323_a_frontend_goes_by_what_it_is_called_now(void **state)
 	access_log_print(w->log, &e, true, &line);
 	room[line.len] = 0;
 	assert_non_null(strstr(room, "\"frontend\":\"newest\""));
+	// What was told before keeps its name.
+	access_log_rename(w->log, 0, &other);
+	tell(w, 2);
+	wait_lines(w, 2);
+	static const char *const names[] = {"\"frontend\":\"newest\"", "\"frontend\":\"other\""};
+	for (number = 0; number < 2;) {
+		const char *name = names[number];
+		line.len = 0;
+		assert_true(access_recent_read(access_log_recent(w->log), &number, &e, &n_lost));
+		access_log_print(w->log, &e, true, &line);
+		room[line.len] = 0;
+		assert_non_null(strstr(room, name));
+	}
 }
 
 RUN_SUITE("ctrl/access_log", CASE(what_was_told_can_be_read_again),
