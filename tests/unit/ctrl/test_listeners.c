@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Socket Listeners from an xDS server to the table of addresses and chains that workers read.
 #include "ctrl/assemble/assemble.h"
-#include "ctrl/assemble/workers.h"
 #include "ctrl/base/show_listener.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/frontends.h"
@@ -17,88 +16,49 @@
 #include "lb/snapshot.h"
 #include "lb/vips.h"
 #include "tests/support/check.h"
-#include "tests/unit/ctrl/deps/deps_fixture.h"
+#include "tests/unit/ctrl/frontends_world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TURN_NS (10 * NS_PER_MS)
 #define DRAIN_S 5
+#define SHOWN_MAX 2048
 
-struct world {
-	struct deps_fixture deps; // its server, client and clock
-	struct config_frontend
-		list[2]; // "web" at 10.9.0.99:80 names the Listener "named"; the rest
-	struct config_vip vips[1]; // 10.9.0.0/24
+// Of shunt.yaml: "web" at 10.9.0.99:80 names the Listener "named"; the rest is in 10.9.0.0/24.
+static struct {
 	struct config config;
+	struct config_frontend list[2];
+	struct config_vip vips[1];
 	char *names[2];
-	struct lb_slot *slot;
-	struct lb_shared *shared;
-	struct lb_link *link;
-	struct workers *workers;
-	struct assembler *assembler;
-	struct frontends *frontends;
-	char shown[2048];
-};
-
-static void on_event(void *ctx, uint32_t worker, const struct lb_event *event)
-{
-}
+} own;
 
 static void set_up(struct world *w, unsigned n_chains, unsigned n_addresses)
 {
-	*w = (struct world){.names = {"named", NULL}};
+	*w = (struct world){.config = &own.config, .names = own.names};
 	log_set_level(LOG_LEVEL_ERROR);
 	deps_init(&w->deps, "", NULL);
-	w->list[0] = (struct config_frontend){.name = "web",
+	own.list[0] = (struct config_frontend){.name = "web",
 		.address_ip = ip_from_v4(0x0a090063),
 		.port = 80,
 		.listener = "named"};
-	w->list[1] = (struct config_frontend){.name = "listeners", .by_listeners = true};
-	w->vips[0].range = (struct ip_prefix){ip_from_v4(0x0a090000), 120};
-	w->config = (struct config){.frontends = w->list,
+	own.list[1] = (struct config_frontend){.name = "listeners", .by_listeners = true};
+	own.names[0] = "named";
+	own.vips[0].range = (struct ip_prefix){ip_from_v4(0x0a090000), 120};
+	own.config = (struct config){.frontends = own.list,
 		.n_frontends = 2,
-		.vips = w->vips,
+		.vips = own.vips,
 		.n_vips = 1,
 		.n_chain_places = n_chains,
 		.n_vip_places = n_addresses,
 		.listener_drain_s = DRAIN_S};
-	uint32_t n = config_n_places(&w->config);
-	w->slot = lb_slot_new(lb_snapshot_new(n, "nothing yet"));
-	w->link = lb_link_new(0, 0, w->shared = lb_shared_new());
-	w->workers = workers_new(&w->link, 1, on_event, w);
-	struct assembler_conf conf = {&w->config, w->slot, w->workers, w->deps.wheel, 7};
-	w->assembler = assembler_new(&conf);
-	const struct frontends_conf frontends = {.config = &w->config,
-		.listener_names = w->names,
-		.node_id = "me",
-		.xds = w->deps.client,
-		.dns = w->deps.resolver,
-		.wheel = w->deps.wheel,
-		.assembler = w->assembler};
-	w->frontends = frontends_new(&frontends);
-	assert_non_null(w->frontends);
+	world_start(w, 0);
 }
 
 static void tear_down(struct world *w)
 {
-	frontends_free(w->frontends);
-	lb_slot_free(w->slot);
-	assembler_free(w->assembler);
-	workers_free(w->workers);
-	lb_link_free(w->link);
-	lb_shared_free(w->shared);
+	world_end(w);
 	deps_fini(&w->deps);
-}
-
-static void pass(struct world *w, uint64_t ns)
-{
-	for (uint64_t t = 0; t < ns; t += TURN_NS) {
-		deps_pass_time(&w->deps, TURN_NS);
-		workers_poll(w->workers);
-		assembler_tick(w->assembler);
-	}
 }
 
 #define HCM                                                                                        \
@@ -150,18 +110,18 @@ static void say_listeners(struct world *w)
 
 static void add_row(void *ctx, const struct show_listener *l)
 {
-	struct world *w = ctx;
-	size_t len = strlen(w->shown);
-	snprintf(w->shown + len, sizeof(w->shown) - len, "%s%s=%s", len ? " " : "", l->name,
-		l->state);
+	char *shown = ctx;
+	size_t len = strlen(shown);
+	snprintf(shown + len, SHOWN_MAX - len, "%s%s=%s", len ? " " : "", l->name, l->state);
 }
 
 // "a=serving b=outside"
 static const char *states(struct world *w)
 {
-	w->shown[0] = 0;
-	frontends_each_listener(w->frontends, add_row, w);
-	return w->shown;
+	static char shown[SHOWN_MAX];
+	shown[0] = 0;
+	frontends_each_listener(w->frontends, add_row, shown);
+	return shown;
 }
 
 struct search {

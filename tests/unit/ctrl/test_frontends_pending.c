@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frontends that a reload of shunt.yaml gave another target or certificates, while these are not
+// there: what workers read, and what another reload may say meanwhile.
+#include "ctrl/assemble/assemble.h"
+#include "ctrl/conf/config.h"
+#include "ctrl/frontends.h"
+#include "ctrl/res/endpoints.h"
+#include "ctrl/res/listener.h"
+#include "lb/live_frontend.h"
+#include "lb/slot.h"
+#include "lb/snapshot.h"
+#include "lb/vips.h"
+#include "tests/support/check.h"
+#include "tests/unit/ctrl/reload_world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// As `show info` has it.
+static const char *waiting(const struct world *w)
+{
+	const char *here = assembler_frontend_waiting(w->assembler, 0);
+	return *here ? here : frontends_waiting(w->frontends, 0);
+}
+
+static const char *refused(const struct world *w)
+{
+	const char *here = assembler_frontend_refusal(w->assembler, 0);
+	return *here ? here : frontends_refused(w->frontends, 0);
+}
+
+// OPS-324
+static void ops_324_another_target_serves_once_it_is_complete(void **state)
+{
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	const struct lb_route_table *before = row(&w, 0)->routes;
+	uint64_t generation = row(&w, 0)->generation;
+	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 90, target: other, "
+			    "authority: a.test}\n");
+	assert_changed(&w, "frontends[0].port, frontends[0].target, frontends[0].authority");
+	pass(&w, 10 * NS_PER_SECOND);
+	assert_ptr_equal(row(&w, 0)->routes, before);
+	assert_null(row(&w, 0)->live);
+	assert_string_equal(waiting(&w), "listener other");
+	assert_int_equal(w.config->frontends[0].port, 80);
+	hold_other(&w);
+	assert_ptr_not_equal(row(&w, 0)->routes, before);
+	assert_non_null(row(&w, 0)->live);
+	assert_int_equal(row(&w, 0)->live->conf.port, 90);
+	assert_string_equal(row(&w, 0)->live->conf.authority, "a.test");
+	assert_true(row(&w, 0)->generation > generation); // who came to the other one leaves
+	assert_int_equal(w.config->frontends[0].port, 90);
+	assert_string_equal(waiting(&w), "");
+	tear_down(&w);
+}
+
+// OPS-324
+static void ops_324_one_that_never_comes_can_be_taken_back(void **state)
+{
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	const struct lb_route_table *before = row(&w, 0)->routes;
+	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 80, target: other}\n");
+	pass(&w, 60 * NS_PER_SECOND);
+	assert_string_not_equal(refused(&w), ""); // there is no such listener
+	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 80, target: other}\n");
+	assert_changed(&w, "");
+	again(&w, FRONTENDS WEB);
+	assert_changed(&w, "frontends[0].target");
+	assert_string_equal(refused(&w), "");
+	assert_string_equal(waiting(&w), "");
+	assert_ptr_equal(row(&w, 0)->routes, before);
+	hold_endpoint(&w.deps, "e-blue", 3); // it is heard of as before
+	say(&w.deps, &res_type_endpoints);
+	pass(&w, NS_PER_SECOND);
+	assert_ptr_equal(row(&w, 0)->routes, before);
+	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 80, target: other}\n");
+	again(&w, HEAD "vips: [{prefix: 10.9.0.0/24}]\nfrontends:\n"
+		       "  - {name: a, address: 10.81.0.10, port: 80, target: web}\n");
+	assert_string_equal(w.report.changed.text, "vips, frontends[0], frontends[web]");
+	tear_down(&w);
+}
+
+// OPS-326: who waits for its target or certificates is still at its address.
+static void ops_326_nobody_comes_to_where_another_waits_to_leave(void **state)
+{
+	static const char *const held = "10.81.0.10:80 is still that of \"web\", until its target";
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB API);
+	// With another target one goes later than the other.
+	assert_refused(&w,
+		FRONTENDS "  - {name: web, address: 10.81.0.10, port: 81, target: other}\n"
+			  "  - {name: api, address: 10.81.0.10, port: 80, target: web}\n",
+		held);
+	assert_refused(&w,
+		FRONTENDS "  - {name: web, address: 10.81.0.10, port: 90, target: other}\n" API
+			  "  - {name: new, address: 10.81.0.10, port: 80, target: web}\n",
+		held);
+	fake.has_tls = fake.tls_is_new = true;
+	assert_refused(&w,
+		FRONTENDS "  - {name: web, address: 10.81.0.10, port: 90, target: web, "
+			  "tls: {certificate: c}}\n" API
+			  "  - {name: new, address: 10.81.0.10, port: 80, target: web}\n",
+		held);
+	// Else they go at once, and in one snapshot.
+	uint64_t version = lb_slot_current(w.slot)->version;
+	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 81, target: web}\n"
+			    "  - {name: api, address: 10.81.0.10, port: 80, target: web}\n");
+	assert_changed(&w, "frontends[0].port, frontends[1].port");
+	assert_int_equal(lb_slot_current(w.slot)->version, version + 1);
+	assert_int_equal(row(&w, 0)->live->conf.port, 81);
+	assert_int_equal(row(&w, 1)->live->conf.port, 80);
+	tear_down(&w);
+}
+
+// OPS-326: it was accepted by a reload before, and goes there still.
+static void ops_326_nobody_comes_to_where_another_waits_to_go(void **state)
+{
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 90, target: other}\n");
+	assert_changed(&w, "frontends[0].port, frontends[0].target");
+	assert_refused(&w,
+		FRONTENDS "  - {name: web, address: 10.81.0.10, port: 91, target: other, "
+			  "proxy_protocol: {allow: [10.0.0.0/8]}}\n"
+			  "  - {name: new, address: 10.81.0.10, port: 90, target: web}\n",
+		"10.81.0.10:90 is still that of \"web\"");
+	hold_other(&w);
+	assert_int_equal(row(&w, 0)->live->conf.port, 90);
+	tear_down(&w);
+}
+
+// OPS-326
+static void ops_326_a_prefix_stays_while_one_waits_to_leave_it(void **state)
+{
+	struct world w;
+	set_up_web(&w, HEAD VIPS
+		"frontends:\n  - {name: web, address: 10.9.0.1, port: 80, target: web}\n");
+	assert_refused(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 80, target: x}\n",
+		"vips: 10.9.0.1 is still the address of \"web\", until its target");
+	again(&w, HEAD VIPS "frontends:\n"
+			    "  - {name: web, address: 10.9.0.2, port: 80, target: other}\n");
+	assert_changed(&w, "frontends[0].address, frontends[0].target");
+	hold_other(&w);
+	assert_int_equal(ip_to_v4(&row(&w, 0)->live->conf.address), 0x0a090002);
+	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 80, target: other}\n");
+	assert_changed(&w, "vips, frontends[0].address");
+	tear_down(&w);
+}
+
+// OPS-324
+static void ops_324_certificates_that_fail_later_leave_what_serves(void **state)
+{
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	fake.has_tls = fake.tls_is_new = true; // longer than a reload waits
+	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 80, target: web, "
+			    "tls: {certificate: c}}\n");
+	assert_changed(&w, "frontends[0].tls");
+	assert_int_equal(row(&w, 0)->credential, LB_PLAIN_TEXT);
+	fake.tls_is_new = false;
+	fake.tls_error = "there is no key";
+	pass(&w, NS_PER_SECOND);
+	assert_int_equal(row(&w, 0)->credential, LB_PLAIN_TEXT);
+	assert_string_equal(refused(&w), "there is no key");
+	fake.tls_error = "";
+	pass(&w, NS_PER_SECOND);
+	assert_int_equal(row(&w, 0)->credential, TLS_ID);
+	assert_string_equal(refused(&w), "");
+	tear_down(&w);
+}
+
+// OPS-324: what has come and is there no more serves nobody.
+static void ops_324_a_target_that_goes_while_certificates_are_made_is_waited_for(void **state)
+{
+	struct world w;
+	set_up_web_of(&w, FRONTENDS WEB, "\"fail_on_data_errors\""); // heeds deletions
+	const struct lb_route_table *before = row(&w, 0)->routes;
+	fake.has_tls = fake.tls_is_new = true;
+	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 80, target: other, "
+			    "tls: {certificate: c}}\n");
+	hold_other(&w);
+	drop(&w.deps, &res_type_listener, "other");
+	say(&w.deps, &res_type_listener);
+	pass(&w, NS_PER_SECOND);
+	assert_string_not_equal(refused(&w), "");
+	fake.tls_is_new = false;
+	pass(&w, NS_PER_SECOND);
+	assert_string_equal(w.config->frontends[0].target, "web");
+	assert_ptr_equal(row(&w, 0)->routes, before);
+	hold_other(&w);
+	assert_string_equal(w.config->frontends[0].target, "other");
+	tear_down(&w);
+}
+
+static bool has_vip(const struct world *w, const char *ip, uint16_t port)
+{
+	const struct lb_vips *v = lb_slot_current(w->slot)->vips;
+	char text[IP_PORT_TEXT_MAX];
+	for (uint32_t i = 0; v && i < v->n; i++) {
+		const struct lb_vip *vip = lb_vips_at(v, i);
+		if (vip && vip->at.port == port && strcmp(ip_print(&vip->at.ip, text), ip) == 0)
+			return true;
+	}
+	return false;
+}
+
+// OPS-324: Listeners by wildcard come to no address that one waits to go to, and to those that it
+// has left.
+static void ops_324_listeners_come_to_what_one_has_left_some_time_later(void **state)
+{
+#define ALL HEAD VIPS "listeners: wildcard\nfrontends:\n"
+	struct world w;
+	set_up_web(&w, ALL "  - {name: web, address: 10.9.0.1, port: 80, target: web}\n");
+	again(&w, ALL "  - {name: web, address: 10.9.0.2, port: 80, target: other}\n");
+	assert_changed(&w, "frontends[0].address, frontends[0].target");
+	hold_socket(&w, "before", "10.9.0.1", 80);
+	hold_socket(&w, "after", "10.9.0.2", 80);
+	hold_socket(&w, "beside", "10.9.0.3", 80);
+	settle(&w);
+	assert_true(has_vip(&w, "10.9.0.3", 80));
+	assert_false(has_vip(&w, "10.9.0.1", 80) || has_vip(&w, "10.9.0.2", 80));
+	hold_other(&w);
+	assert_int_equal(ip_to_v4(&row(&w, 0)->live->conf.address), 0x0a090002);
+	assert_true(has_vip(&w, "10.9.0.1", 80));
+	assert_false(has_vip(&w, "10.9.0.2", 80));
+	tear_down(&w);
+#undef ALL
+}
+
+// OPS-324
+static void ops_324_one_without_memory_is_tried_again(void **state)
+{
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	fake.n_lacking = 2;
+	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 80, target: other}\n");
+	assert_int_equal(fake.n_lacking, 0);
+	hold_other(&w);
+	assert_string_equal(w.config->frontends[0].target, "other");
+	tear_down(&w);
+}
+
+#define CASE(test) cmocka_unit_test(test)
+
+RUN_SUITE("ctrl/frontends_pending", CASE(ops_324_another_target_serves_once_it_is_complete),
+	CASE(ops_324_one_that_never_comes_can_be_taken_back),
+	CASE(ops_326_nobody_comes_to_where_another_waits_to_leave),
+	CASE(ops_326_nobody_comes_to_where_another_waits_to_go),
+	CASE(ops_326_a_prefix_stays_while_one_waits_to_leave_it),
+	CASE(ops_324_certificates_that_fail_later_leave_what_serves),
+	CASE(ops_324_a_target_that_goes_while_certificates_are_made_is_waited_for),
+	CASE(ops_324_listeners_come_to_what_one_has_left_some_time_later),
+	CASE(ops_324_one_without_memory_is_tried_again))
