@@ -55,18 +55,28 @@ static bool is_ours(
 }
 
 // Those that change in one snapshot differ from each other, as one file has them. Who waits has its
-// address until then, and who waits since another reload has the next one, too.
-static bool keeps(const struct frontend *f, const struct config_frontend *at)
+// address until then. NULL = it leaves it at once.
+static const struct config_frontend *what_stays(const struct frontend *f)
 {
-	const struct config_frontend *row = frontend_row(f);
-	if (f->stays && row->next && !is_elsewhere(row->next, at))
-		return true;
-	return (f->stays || f->waits) && !is_elsewhere(row, at);
+	return f->stays || f->waits ? frontend_row(f) : NULL;
 }
+
+// Who waits since another reload has an address to go to, too. NULL = none.
+static const struct config_frontend *what_comes(const struct frontend *f)
+{
+	return f->stays ? frontend_row(f)->next : NULL;
+}
+
+static bool is_at(const struct config_frontend *f, const struct config_frontend *at)
+{
+	return f && !is_elsewhere(f, at);
+}
+
+#define ARE_THERE "its target or certificates are there"
 
 static const char *how_long(const struct frontend *f)
 {
-	return f->waits || f->next ? ", until its target or certificates are there" : "";
+	return f->waits || f->next ? ", until " ARE_THERE : "";
 }
 
 // Ports are those of the start, whatever else the file says.
@@ -82,10 +92,16 @@ static int check_address(const struct frontends *all, const struct config *new,
 	if (listener)
 		return lb_err_set(err, "port: %s:%u is the address of listener \"%s\"", f->address,
 			f->port, listener);
-	for (uint32_t i = 0; i < c->n_frontends; i++)
-		if (keeps(&all->list[i], f))
+	for (uint32_t i = 0; i < c->n_frontends; i++) {
+		const struct frontend *other = &all->list[i];
+		if (is_at(what_stays(other), f))
 			return lb_err_set(err, "port: %s:%u is still that of \"%s\"%s", f->address,
-				f->port, c->frontends[i].name, how_long(&all->list[i]));
+				f->port, c->frontends[i].name, how_long(other));
+		if (is_at(what_comes(other), f))
+			return lb_err_set(err,
+				"port: %s:%u is the next address of \"%s\", once " ARE_THERE,
+				f->address, f->port, c->frontends[i].name);
+	}
 	return 0;
 }
 
@@ -187,16 +203,19 @@ static int check_changes(struct frontends *all, const struct config *new, struct
 	return 0;
 }
 
-// Of those who keep theirs, as keeps().
+// Of those who keep theirs.
 static int check_vips(const struct frontends *all, const struct config *new, struct lb_err *err)
 {
 	for (uint32_t i = 0; i < all->n; i++) {
 		const struct frontend *f = &all->list[i];
-		const struct config_frontend *at = f->stays || f->waits ? frontend_row(f) : NULL;
-		for (; at; at = f->stays ? at->next : NULL)
-			if (!is_ours(all->conf.config, new, at))
-				return lb_err_set(err, "vips: %s is still the address of \"%s\"%s",
-					at->address, at->name, how_long(f));
+		const struct config_frontend *stays = what_stays(f), *comes = what_comes(f);
+		if (stays && !is_ours(all->conf.config, new, stays))
+			return lb_err_set(err, "vips: %s is still the address of \"%s\"%s",
+				stays->address, stays->name, how_long(f));
+		if (comes && !is_ours(all->conf.config, new, comes))
+			return lb_err_set(err,
+				"vips: %s is the next address of \"%s\", once " ARE_THERE,
+				comes->address, comes->name);
 	}
 	return 0;
 }

@@ -92,22 +92,21 @@ static void give_up(struct listeners *all, struct place *p)
 	all->has_room = true;
 }
 
-// Now, or when what a reload wants of it is there.
 static bool has_address(const struct config_frontend *f, const struct ip_port *a)
 {
-	for (; f; f = f->next)
-		if (!f->by_listeners && f->port == a->port && ip_eq(&f->address_ip, &a->ip))
-			return true;
-	return false;
+	return f && !f->by_listeners && f->port == a->port && ip_eq(&f->address_ip, &a->ip);
 }
 
-// Which of shunt.yaml's frontends has the address; n_frontends = none.
-static uint32_t frontend_at(const struct config *c, const struct ip_port *a)
+// Which of shunt.yaml's frontends has the address now, or when what a reload wants of it is there.
+// NULL = none.
+static const struct config_frontend *frontend_at(const struct config *c, const struct ip_port *a)
 {
-	uint32_t i = 0;
-	while (i < c->n_frontends && (!config_serves(c, i) || !has_address(&c->frontends[i], a)))
-		i++;
-	return i;
+	for (uint32_t i = 0; i < c->n_frontends; i++) {
+		const struct config_frontend *f = &c->frontends[i];
+		if (config_serves(c, i) && (has_address(f, a) || has_address(f->next, a)))
+			return f;
+	}
+	return NULL;
 }
 
 static struct place *place_at(struct listeners *all, const struct ip_port *a)
@@ -132,14 +131,13 @@ static struct place *free_place(struct listeners *all)
 static int reserve(struct listener *l, const struct ip_port *a, struct lb_err *reterr)
 {
 	struct listeners *all = l->all;
-	const struct config *c = all->conf.config;
 	char text[IP_PORT_TEXT_MAX];
-	uint32_t frontend = frontend_at(c, a);
+	const struct config_frontend *frontend = frontend_at(all->conf.config, a);
 	struct place *p = place_at(all, a);
 	ip_port_print(a, text);
-	if (frontend < c->n_frontends)
-		return lb_err_set(reterr, "%s is the address of frontend \"%s\"", text,
-			c->frontends[frontend].name);
+	if (frontend)
+		return lb_err_set(reterr, "%s is the %saddress of frontend \"%s\"", text,
+			has_address(frontend, a) ? "" : "next ", frontend->name);
 	if (p && p->of != l)
 		return lb_err_set(
 			reterr, "%s is the address of listener \"%s\" already", text, p->of->name);

@@ -3,12 +3,16 @@
 
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/assemble/workers.h"
+#include "ctrl/base/show_listener.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/frontends.h"
 #include "lb/pick/link.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 #include "tests/support/check.h"
+
+#include <stdio.h>
+#include <string.h>
 
 static void on_event(void *ctx, uint32_t worker, const struct lb_event *event)
 {
@@ -52,4 +56,24 @@ void pass(struct world *w, uint64_t ns)
 		workers_poll(w->workers);
 		assembler_tick(w->assembler);
 	}
+}
+
+struct search {
+	const char *name;
+	char text[512];
+};
+
+static void find_text(void *ctx, const struct show_listener *l)
+{
+	struct search *s = ctx;
+	if (strcmp(l->name, s->name) == 0)
+		snprintf(s->text, sizeof(s->text), "%s%s", l->error, l->refused);
+}
+
+void assert_says(struct world *w, const char *name, const char *text)
+{
+	struct search s = {.name = name};
+	frontends_each_listener(w->frontends, find_text, &s);
+	if (!strstr(s.text, text))
+		fail_msg("%s says \"%s\"", name, s.text);
 }

@@ -33,3 +33,5 @@ struct world {
 void world_start(struct world *, uint64_t steps);
 void world_end(struct world *); // but for the deps
 void pass(struct world *, uint64_t ns);
+// Of a Listener by wildcard: why it does not serve, or not what is newest; with this text in it.
+void assert_says(struct world *, const char *listener, const char *text);

@@ -114,7 +114,7 @@ static void ops_326_nobody_comes_to_where_another_waits_to_leave(void **state)
 	tear_down(&w);
 }
 
-// OPS-326: it was accepted by a reload before, and goes there still.
+// OPS-305, OPS-326: it was accepted by a reload before, and goes there still.
 static void ops_326_nobody_comes_to_where_another_waits_to_go(void **state)
 {
 	struct world w;
@@ -125,7 +125,7 @@ static void ops_326_nobody_comes_to_where_another_waits_to_go(void **state)
 		FRONTENDS "  - {name: web, address: 10.81.0.10, port: 91, target: other, "
 			  "proxy_protocol: {allow: [10.0.0.0/8]}}\n"
 			  "  - {name: new, address: 10.81.0.10, port: 90, target: web}\n",
-		"10.81.0.10:90 is still that of \"web\"");
+		"10.81.0.10:90 is the next address of \"web\", once its target");
 	hold_other(&w);
 	assert_int_equal(row(&w, 0)->live->conf.port, 90);
 	tear_down(&w);
@@ -146,6 +146,22 @@ static void ops_326_a_prefix_stays_while_one_waits_to_leave_it(void **state)
 	assert_int_equal(ip_to_v4(&row(&w, 0)->live->conf.address), 0x0a090002);
 	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 80, target: other}\n");
 	assert_changed(&w, "vips, frontends[0].address");
+	tear_down(&w);
+}
+
+// OPS-305, OPS-326: that was accepted with the prefix; what the file says of it now needs a
+// restart.
+static void ops_326_a_prefix_stays_while_one_waits_to_come_to_it(void **state)
+{
+	struct world w;
+	set_up_web(&w, HEAD VIPS "frontends:\n" WEB);
+	again(&w, HEAD VIPS "frontends:\n"
+			    "  - {name: web, address: 10.9.0.2, port: 80, target: other}\n");
+	assert_changed(&w, "frontends[0].address, frontends[0].target");
+	assert_refused(&w,
+		FRONTENDS "  - {name: web, address: 10.81.0.10, port: 91, target: other, "
+			  "proxy_protocol: {allow: [10.0.0.0/8]}}\n",
+		"vips: 10.9.0.2 is the next address of \"web\", once its target");
 	tear_down(&w);
 }
 
@@ -206,8 +222,8 @@ static bool has_vip(const struct world *w, const char *ip, uint16_t port)
 	return false;
 }
 
-// OPS-324: Listeners by wildcard come to no address that one waits to go to, and to those that it
-// has left.
+// OPS-305, OPS-324: Listeners by wildcard come to no address that one waits to go to, and to those
+// that it has left.
 static void ops_324_listeners_come_to_what_one_has_left_some_time_later(void **state)
 {
 #define ALL HEAD VIPS "listeners: wildcard\nfrontends:\n"
@@ -221,6 +237,8 @@ static void ops_324_listeners_come_to_what_one_has_left_some_time_later(void **s
 	settle(&w);
 	assert_true(has_vip(&w, "10.9.0.3", 80));
 	assert_false(has_vip(&w, "10.9.0.1", 80) || has_vip(&w, "10.9.0.2", 80));
+	assert_says(&w, "before", "10.9.0.1:80 is the address of frontend \"web\"");
+	assert_says(&w, "after", "10.9.0.2:80 is the next address of frontend \"web\"");
 	hold_other(&w);
 	assert_int_equal(ip_to_v4(&row(&w, 0)->live->conf.address), 0x0a090002);
 	assert_true(has_vip(&w, "10.9.0.1", 80));
@@ -249,6 +267,7 @@ RUN_SUITE("ctrl/frontends_pending", CASE(ops_324_another_target_serves_once_it_i
 	CASE(ops_326_nobody_comes_to_where_another_waits_to_leave),
 	CASE(ops_326_nobody_comes_to_where_another_waits_to_go),
 	CASE(ops_326_a_prefix_stays_while_one_waits_to_leave_it),
+	CASE(ops_326_a_prefix_stays_while_one_waits_to_come_to_it),
 	CASE(ops_324_certificates_that_fail_later_leave_what_serves),
 	CASE(ops_324_a_target_that_goes_while_certificates_are_made_is_waited_for),
 	CASE(ops_324_listeners_come_to_what_one_has_left_some_time_later),

@@ -124,26 +124,6 @@ static const char *states(struct world *w)
 	return shown;
 }
 
-struct search {
-	const char *name;
-	char text[512];
-};
-
-static void find_text(void *ctx, const struct show_listener *l)
-{
-	struct search *s = ctx;
-	if (strcmp(l->name, s->name) == 0)
-		snprintf(s->text, sizeof(s->text), "%s%s", l->error, l->refused);
-}
-
-static void assert_says(struct world *w, const char *name, const char *text)
-{
-	struct search s = {.name = name};
-	frontends_each_listener(w->frontends, find_text, &s);
-	if (!strstr(s.text, text))
-		fail_msg("%s says \"%s\"", name, s.text);
-}
-
 // How many chains the address has in the published snapshot; 0 = nobody listens there.
 static unsigned chains_at(const struct world *w, uint32_t last)
 {
