@@ -209,6 +209,16 @@ static void tell(const struct reload_report *r, const char *by)
 		log_info("reload", "text=\"nothing to do\" %s", by);
 }
 
+static void tell_pending(const struct config *c, struct reload_fields *ret, const char *by)
+{
+	for (unsigned i = 0; i < c->n_frontends; i++)
+		if (c->frontends[i].next)
+			add(ret, c->frontends[i].name);
+	if (ret->text[0])
+		log_info("reload", "pending=%s and_more=%u %s", log_quote(ret->text), ret->n_more,
+			by);
+}
+
 void reload(const struct reloader *r, const char *by, struct reload_report *ret)
 {
 	*ret = (struct reload_report){.err = {.text = ""}};
@@ -220,6 +230,7 @@ void reload(const struct reloader *r, const char *by, struct reload_report *ret)
 		tell(ret, by);
 		if (ret->changed.text[0])
 			apply(r, new, &c, by);
+		tell_pending(r->config, &ret->pending, by);
 	}
 	config_rows_plan_fini(&c.frontends);
 	config_free(new);

@@ -20,8 +20,11 @@ struct reload_fields {
 };
 
 struct reload_report {
-	struct reload_fields changed; // took effect
+	struct reload_fields changed; // took effect, but for what is pending
 	struct reload_fields needs_restart; // differ, and do not
+	// Names of frontends of which some of that takes effect once it has all that it needs, of
+	// this reload or of one before.
+	struct reload_fields pending;
 	struct lb_err err; // nothing of the file was used, and why; "" = it was
 };
 

@@ -24,6 +24,8 @@ json_t *show_reload(const struct show *s, struct show_args *args)
 		json_object_set_new(o, "applied", json_boolean(applied));
 	show_set_text(o, "changed", report.changed.text);
 	show_set_text(o, "needs_restart", report.needs_restart.text);
-	show_set_u64(o, "and_more", report.changed.n_more + report.needs_restart.n_more);
+	show_set_text(o, "pending", report.pending.text);
+	show_set_u64(o, "and_more",
+		report.changed.n_more + report.needs_restart.n_more + report.pending.n_more);
 	return o;
 }

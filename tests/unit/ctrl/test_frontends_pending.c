@@ -55,7 +55,7 @@ static void ops_324_another_target_serves_once_it_is_complete(void **state)
 	tear_down(&w);
 }
 
-// OPS-324
+// OPS-304, OPS-324
 static void ops_324_one_that_never_comes_can_be_taken_back(void **state)
 {
 	struct world w;
@@ -66,8 +66,10 @@ static void ops_324_one_that_never_comes_can_be_taken_back(void **state)
 	assert_string_not_equal(refused(&w), ""); // there is no such listener
 	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 80, target: other}\n");
 	assert_changed(&w, "");
+	assert_string_equal(w.report.pending.text, "web");
 	again(&w, FRONTENDS WEB);
 	assert_changed(&w, "frontends[0].target");
+	assert_string_equal(w.report.pending.text, "");
 	assert_string_equal(refused(&w), "");
 	assert_string_equal(waiting(&w), "");
 	assert_ptr_equal(row(&w, 0)->routes, before);
