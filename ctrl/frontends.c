@@ -5,7 +5,6 @@
 #include "ctrl/chain_places.h"
 #include "ctrl/chains.h"
 #include "ctrl/conf/config.h"
-#include "ctrl/deps/config.h"
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/frontends_inside.h"
 #include "ctrl/listeners.h"
@@ -98,10 +97,7 @@ static void on_config(void *ctx, struct xds_config *config)
 		assembler_update(f->all->conf.assembler, f->index, config);
 		return;
 	}
-	struct xds_config *old = s->config;
-	s->config = xds_config_get(config);
-	s->error.text[0] = 0;
-	xds_config_put(old);
+	assembler_update_next(f->all->conf.assembler, f->index, config);
 	frontends_look_soon(f->all);
 }
 
@@ -112,13 +108,10 @@ static void on_config_error(void *ctx, const char *text)
 	log_warn("frontend without configuration", "frontend=%s serves=%s error=%s",
 		log_quote(f->all->conf.config->frontends[f->index].name),
 		s == f->source ? "nothing" : "as-before", log_quote(text));
-	if (s == f->source) {
+	if (s == f->source)
 		assembler_fail(f->all->conf.assembler, f->index, text);
-		return;
-	}
-	lb_err_set(&s->error, "%s", text);
-	xds_config_put(s->config); // or it would serve once certificates are there
-	s->config = NULL;
+	else
+		assembler_fail_next(f->all->conf.assembler, f->index, text);
 }
 
 static bool on_in_use(void *ctx, const char *cluster)
@@ -160,7 +153,6 @@ void frontend_source_free(struct frontend_source *s)
 	if (!s)
 		return;
 	depmgr_free(s->depmgr);
-	xds_config_put(s->config);
 	free(s);
 }
 
@@ -283,9 +275,11 @@ const char *frontends_waiting(void *frontends, uint32_t index)
 {
 	const struct frontends *all = frontends;
 	const struct frontend *f = &all->list[index];
-	const struct frontend_source *s = f->next && f->next->source ? f->next->source : f->source;
-	if (s)
-		return depmgr_waiting(s->depmgr);
+	const char *next = frontend_next_waiting(f);
+	if (*next)
+		return next;
+	if (f->source)
+		return depmgr_waiting(f->source->depmgr);
 	if (f->chains)
 		return chains_waiting(f->chains);
 	bool is_theirs = all->listeners && all->conf.config->frontends[index].by_listeners;
@@ -296,8 +290,6 @@ const char *frontends_refused(void *frontends, uint32_t index)
 {
 	const struct frontends *all = frontends;
 	const struct frontend *f = &all->list[index];
-	if (f->next && f->next->source && f->next->source->error.text[0])
-		return f->next->source->error.text;
 	if (*frontend_next_tls_error(f))
 		return frontend_next_tls_error(f);
 	if (f->source)

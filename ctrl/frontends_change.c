@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a reload of shunt.yaml makes of the frontends. One that is new listens at once. One that
-// changes serves as it did until its target is complete and its certificates are there, and then
-// everything of it changes in one snapshot. One that is gone listens no more; its clients are sent
-// away, and its requests are served to their ends as before.
+// changes serves as it did, at its address and with what its target is told, until what it is to be
+// is made and its certificates are there; then everything of it changes in one snapshot. One that
+// is gone listens no more; its clients are sent away, and its requests are served to their ends as
+// before.
 #include "ctrl/access_log/access_log.h"
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/assemble/drains.h"
@@ -10,7 +11,7 @@
 #include "ctrl/conf/config.h"
 #include "ctrl/conf/config_frontend.h"
 #include "ctrl/conf/config_rows.h"
-#include "ctrl/deps/config.h"
+#include "ctrl/deps/depmgr.h"
 #include "ctrl/frontends_inside.h"
 #include "ctrl/listeners.h"
 #include "ctrl/trace_start.h"
@@ -40,6 +41,8 @@ void frontend_change_free(struct frontends *all, struct frontend_change *c)
 {
 	if (!c)
 		return;
+	if (c->source)
+		assembler_drop_next(all->conf.assembler, c->row);
 	frontend_source_free(c->source);
 	lb_live_frontend_put(c->live);
 	assembler_give_tls(all->conf.assembler, c->credential);
@@ -70,29 +73,31 @@ static void set_listener_name(struct frontend *f, char **name)
 	*name = NULL;
 }
 
-// It is what `next` says from the next snapshot on.
+// From the next snapshot on.
+static void take_source(struct frontend *f, struct frontend_change *c)
+{
+	assembler_take_next(f->all->conf.assembler, f->index);
+	frontend_source_free(f->source);
+	f->source = c->source;
+	c->source = NULL;
+}
+
+// It is what `next` says, all in one turn, so that no snapshot has a part of it.
 static void commit(struct frontend *f, struct config_frontend *to)
 {
 	struct frontends *all = f->all;
 	struct assembler *a = all->conf.assembler;
 	struct frontend_change *c = f->next;
-	struct frontend_source *old = f->source;
 	uint32_t i = f->index;
 	f->next = NULL;
 	config_rows_put(all->conf.config, i, to);
 	set_listener_name(f, &c->listener_name);
-	assembler_set_live(a, i, c->live, c->source, c->sends_away);
+	if (c->source)
+		take_source(f, c);
+	assembler_set_live(a, i, c->live, c->sends_away);
 	if (frontend_row(f)->target) {
 		assembler_set_tls(a, i, c->credential);
 		c->credential = LB_PLAIN_TEXT;
-	}
-	if (c->source) {
-		f->source = c->source;
-		c->source = NULL;
-		assembler_update(a, i, f->source->config);
-		xds_config_put(f->source->config);
-		f->source->config = NULL;
-		frontend_source_free(old);
 	}
 	if (f->chains)
 		chains_check_again(f->chains); // for proxy_protocol
@@ -109,12 +114,33 @@ const char *frontend_next_tls_error(const struct frontend *f)
 	return has_tls ? assembler_tls_error(f->all->conf.assembler, f->next->credential) : "";
 }
 
-static bool is_ready(const struct frontend *f)
+const char *frontend_next_waiting(const struct frontend *f)
 {
 	const struct frontend_change *c = f->next;
-	return (!c->has_source || (c->source && c->source->config)) &&
-	       !assembler_tls_is_new(f->all->conf.assembler, c->credential) &&
-	       !*frontend_next_tls_error(f);
+	const char *what = c && c->source ? depmgr_waiting(c->source->depmgr) : "";
+	if (*what || !c)
+		return what;
+	return assembler_tls_is_new(f->all->conf.assembler, c->credential) ? "certificates" : "";
+}
+
+static bool is_ready(const struct frontend *f)
+{
+	const struct assembler *a = f->all->conf.assembler;
+	const struct frontend_change *c = f->next;
+	return (!c->has_source || assembler_next_is_made(a, f->index)) &&
+	       !assembler_tls_is_new(a, c->credential) && !*frontend_next_tls_error(f);
+}
+
+// Without memory it is tried again.
+static void begin_source(struct frontend *f)
+{
+	struct assembler *a = f->all->conf.assembler;
+	struct frontend_change *c = f->next;
+	if (!assembler_begin_next(a, f->index))
+		return;
+	c->source = frontend_source_new(f, frontend_row(f)->next, c->listener_name);
+	if (!c->source)
+		assembler_drop_next(a, f->index);
 }
 
 // What it was to be before is nothing any more.
@@ -127,7 +153,7 @@ static void change(struct frontend *f, struct frontend_change *c, struct config_
 	row->next = to;
 	f->next = c;
 	if (c->has_source)
-		c->source = frontend_source_new(f, to, c->listener_name);
+		begin_source(f);
 	if (c->has_source && !c->source)
 		log_error("frontend does not change yet", "frontend=%s error=\"out of memory\"",
 			log_quote(row->name));
@@ -143,7 +169,7 @@ static void begin(struct frontend *f, struct frontend_change *c, struct config_f
 	f->owner = c->live->owner;
 	all->conf.config->frontends[i].is_new = true;
 	assembler_fail(a, i, "no configuration has been received yet");
-	assembler_set_live(a, i, c->live, false, false);
+	assembler_set_live(a, i, c->live, false);
 	assembler_set_tls(a, i, c->credential);
 	c->credential = LB_PLAIN_TEXT;
 	frontend_change_free(all, c);
@@ -159,11 +185,11 @@ static void leave(struct frontend *f)
 	struct config_frontend *row = &all->conf.config->frontends[f->index];
 	row->row = CONFIG_ROW_LEAVES;
 	row->is_new = false;
-	config_frontend_free(row->next);
-	row->next = NULL;
 	frontend_change_free(all, f->next);
 	f->next = NULL;
-	assembler_set_live(all->conf.assembler, f->index, all->left[f->index], false, false);
+	config_frontend_free(row->next);
+	row->next = NULL;
+	assembler_set_live(all->conf.assembler, f->index, all->left[f->index], false);
 	lb_live_frontend_put(all->left[f->index]);
 	if (f->chains)
 		chains_leave(f->chains);
@@ -239,8 +265,8 @@ void frontends_look(struct twheel_timer *t)
 	for (uint32_t i = 0; i < all->n; i++) {
 		struct frontend *f = &all->list[i];
 		struct config_frontend *row = &all->conf.config->frontends[i];
-		if (f->next && f->next->has_source && !f->next->source) // for want of memory
-			f->next->source = frontend_source_new(f, row->next, f->next->listener_name);
+		if (f->next && f->next->has_source && !f->next->source)
+			begin_source(f);
 		if (f->next && is_ready(f)) {
 			struct config_frontend *to = row->next;
 			row->next = NULL;

@@ -22,12 +22,10 @@ struct xds_config;
 struct frontend_source {
 	struct frontend *of;
 	struct depmgr *depmgr; // owned
-	struct xds_config
-		*config; // counted; the newest, of one that is not in use yet; NULL = none
-	struct lb_err error; // likewise: why there is none; "" = it has not come
 };
 
-// What one is to be. It serves as it was until this has all that it needs.
+// What one is to be. It serves as it was until this has all that it needs, which the assembler
+// makes meanwhile of what the source delivers.
 struct frontend_change {
 	uint32_t row, entry; // of the running configuration, and of the new one
 	char *listener_name; // owned
@@ -87,5 +85,7 @@ void frontends_forget_prepared(struct frontends *);
 void frontends_look_soon(struct frontends *);
 void frontend_change_free(struct frontends *, struct frontend_change *); // NULL is fine
 void frontends_look(struct twheel_timer *);
+// What it is to be waits for this; "" = nothing, or the assembler knows.
+const char *frontend_next_waiting(const struct frontend *);
 // Why what it is to be has no TLS context; "" = it has, it is being made, or none is needed.
 const char *frontend_next_tls_error(const struct frontend *);

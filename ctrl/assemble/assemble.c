@@ -5,6 +5,7 @@
 #include "ctrl/assemble/cluster_set.h"
 #include "ctrl/assemble/cluster_tree.h"
 #include "ctrl/assemble/frontend_clusters.h"
+#include "ctrl/assemble/frontend_next.h"
 #include "ctrl/assemble/load_report.h"
 #include "ctrl/assemble/members.h"
 #include "ctrl/assemble/outages.h"
@@ -190,8 +191,6 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 		.clusters = a->clusters,
 		.trees = &a->tree_env,
 		.all = a->frontends,
-		.took_next = assembler_take_next_tls,
-		.ctx = a,
 	};
 	a->transitions = calloc(LB_MAX_ENDPOINTS, sizeof(*a->transitions));
 	a->credentials = calloc((size_t)n + 1, sizeof(*a->credentials));
@@ -211,8 +210,10 @@ void assembler_free(struct assembler *a)
 {
 	if (!a)
 		return;
-	for (uint32_t i = 0; i < config_n_places(a->conf.config); i++)
+	for (uint32_t i = 0; i < config_n_places(a->conf.config); i++) {
+		frontend_next_fini(&a->frontends[i]);
 		assembled_frontend_fini(&a->frontends[i]);
+	}
 	route_compiler_free(a->compiler);
 	vhost_numbers_free(a->numbers);
 	regex_cache_free(a->regexes);
@@ -390,8 +391,12 @@ static void retry(struct assembler *a)
 	if (!a->unsettled)
 		return;
 	a->unsettled = false;
-	for (uint32_t i = 0; i < config_n_places(a->conf.config); i++)
-		a->unsettled |= assembled_frontend_retry(&a->frontends[i], came);
+	for (uint32_t i = 0; i < config_n_places(a->conf.config); i++) {
+		struct assembled_frontend *f = &a->frontends[i];
+		a->unsettled |= assembled_frontend_retry(f, came);
+		if (f->next)
+			a->unsettled |= assembled_frontend_retry(f->next, came);
+	}
 }
 
 void assembler_tick(struct assembler *a)

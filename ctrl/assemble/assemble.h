@@ -80,11 +80,23 @@ void assembler_set_chains(
 void assembler_set_vips(struct assembler *, struct lb_vips *);
 // What this host answers for from the next snapshot on. Takes a reference.
 void assembler_set_ranges(struct assembler *, struct lb_own_ranges *);
-// What workers know of a frontend from the next snapshot on, or with_next: from that with its next
-// configuration on. While one waits for that, so does what takes its place, unless it is left.
-// sends_away: its clients leave then (FLT-11). Takes a reference.
-void assembler_set_live(struct assembler *, uint32_t frontend, struct lb_live_frontend *,
-	bool with_next, bool sends_away);
+// What workers know of a frontend from the next snapshot on. sends_away: its clients leave then
+// (FLT-11). Takes a reference.
+void assembler_set_live(
+	struct assembler *, uint32_t frontend, struct lb_live_frontend *, bool sends_away);
+// What it is to be by another target is made out of configurations of its own, while it serves as
+// it did (ctrl/assemble/frontend_next.h). Begins anew; the configuration's row has a next one until
+// it is taken or dropped. False = out of memory, and there is none.
+[[nodiscard]] bool assembler_begin_next(struct assembler *, uint32_t frontend);
+// These want one that was begun. As assembler_update().
+void assembler_update_next(struct assembler *, uint32_t frontend, struct xds_config *);
+// It has no usable configuration any more, which is told as a refusal.
+void assembler_fail_next(struct assembler *, uint32_t frontend, const char *text);
+// All of it is there; false without one.
+bool assembler_next_is_made(const struct assembler *, uint32_t frontend);
+// It serves from the next snapshot on; it has to be made.
+void assembler_take_next(struct assembler *, uint32_t frontend);
+void assembler_drop_next(struct assembler *, uint32_t frontend); // none is fine
 // Clients that are connected, and workers that accept more.
 uint64_t assembler_frontend_uses(const struct assembler *, uint32_t frontend);
 // What workers hold connections and requests to from the next snapshot on; the number is ours.
@@ -100,8 +112,7 @@ void assembler_await_tls(struct assembler *); // as credentials_await()
 bool assembler_tls_is_new(const struct assembler *, uint32_t id); // as credentials_is_new()
 // Why there is no context; "" = there is one, or none is needed.
 const char *assembler_tls_error(const struct assembler *, uint32_t id);
-// The frontend has it from the next snapshot on, or from that on that what assembler_set_live() was
-// told comes with. Takes it over.
+// The frontend has it from the next snapshot on. Takes it over.
 void assembler_set_tls(struct assembler *, uint32_t frontend, uint32_t id);
 // What connections that begin at a place want of TLS; NULL = plain text.
 void assembler_secure(struct assembler *, uint32_t chain, const struct res_tls *);
@@ -253,11 +264,12 @@ struct assembler_routes {
 // Returns false if nothing serves. Valid until the next call of the assembler.
 bool assembler_frontend_routes(
 	const struct assembler *, uint32_t frontend, struct assembler_routes *ret);
-// What its next configuration, complete, still waits for here; "" = nothing.
+// What its next configuration, or what it is to be, complete, still waits for here; "" = nothing.
 const char *assembler_frontend_waiting(const struct assembler *, uint32_t frontend);
 // Why clients cannot connect by TLS, or do by an older certificate; "" = all is well.
 const char *assembler_frontend_tls_error(const struct assembler *, uint32_t frontend);
 // Why the frontend has no routes; "" = it serves.
 const char *assembler_frontend_error(const struct assembler *, uint32_t frontend);
-// Why the newest configuration does not serve (an earlier one may); "" = it does.
+// Why what it is to be, or the newest configuration, does not serve (an earlier one may); "" = it
+// does.
 const char *assembler_frontend_refusal(const struct assembler *, uint32_t frontend);

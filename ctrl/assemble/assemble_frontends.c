@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frontends that a reload of shunt.yaml brings, changes and takes away, and addresses beside them.
 #include "ctrl/assemble/assemble_inside.h"
+#include "ctrl/assemble/frontend_next.h"
 #include "ctrl/assemble/workers.h"
 #include "ctrl/conf/config.h"
 #include "lb/base/counter.h"
@@ -8,10 +9,41 @@
 #include "lb/pick/link.h"
 #include "lb/vips.h"
 
-void assembler_set_live(struct assembler *a, uint32_t frontend, struct lb_live_frontend *live,
-	bool with_next, bool sends_away)
+void assembler_set_live(
+	struct assembler *a, uint32_t frontend, struct lb_live_frontend *live, bool sends_away)
 {
-	assembled_frontend_set_live(&a->frontends[frontend], live, with_next, sends_away);
+	assembled_frontend_set_live(&a->frontends[frontend], live, sends_away);
+}
+
+bool assembler_begin_next(struct assembler *a, uint32_t frontend)
+{
+	return frontend_next_begin(&a->frontends[frontend]);
+}
+
+void assembler_update_next(struct assembler *a, uint32_t frontend, struct xds_config *config)
+{
+	assembled_frontend_update(a->frontends[frontend].next, config);
+	a->unsettled = true;
+}
+
+void assembler_fail_next(struct assembler *a, uint32_t frontend, const char *text)
+{
+	assembled_frontend_fail(a->frontends[frontend].next, text);
+}
+
+bool assembler_next_is_made(const struct assembler *a, uint32_t frontend)
+{
+	return frontend_next_is_made(&a->frontends[frontend]);
+}
+
+void assembler_take_next(struct assembler *a, uint32_t frontend)
+{
+	frontend_next_take(&a->frontends[frontend]);
+}
+
+void assembler_drop_next(struct assembler *a, uint32_t frontend)
+{
+	frontend_next_drop(&a->frontends[frontend]);
 }
 
 // Those that a reload has brought are waited for only where no other serves.

@@ -52,8 +52,6 @@ struct assembler {
 void assembler_take_credentials(struct assembler *);
 void assembler_draft_credentials(struct assembler *); // all that there are, anew
 void assembler_give_credentials(struct assembler *);
-// In frontend_env: the frontend's next configuration serves, and what TLS was to come with it.
-void assembler_take_next_tls(void *ctx, uint32_t frontend);
 // The TLS context of this id is being made, or waits to be published.
 bool assembler_awaits_context(const struct assembler *, uint32_t credential);
 

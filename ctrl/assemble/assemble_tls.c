@@ -57,32 +57,9 @@ const char *assembler_tls_error(const struct assembler *a, uint32_t id)
 	return all && !credentials_at(all, id) ? credentials_error(all, id) : "";
 }
 
-static void drop_next(struct assembler *a, struct assembled_frontend *f)
-{
-	if (f->has_next_tls)
-		assembler_give_tls(a, f->next_tls);
-	f->has_next_tls = false;
-}
-
 void assembler_set_tls(struct assembler *a, uint32_t frontend, uint32_t id)
 {
-	struct assembled_frontend *f = &a->frontends[frontend];
-	drop_next(a, f);
-	if (!f->next_live) {
-		put(a, frontend, id);
-		return;
-	}
-	f->next_tls = id;
-	f->has_next_tls = true;
-}
-
-void assembler_take_next_tls(void *ctx, uint32_t frontend)
-{
-	struct assembler *a = ctx;
-	struct assembled_frontend *f = &a->frontends[frontend];
-	if (f->has_next_tls)
-		put(a, frontend, f->next_tls);
-	f->has_next_tls = false;
+	put(a, frontend, id);
 }
 
 void assembler_unsecure(struct assembler *a, uint32_t chain)
@@ -114,10 +91,8 @@ void assembler_draft_credentials(struct assembler *a)
 
 void assembler_give_credentials(struct assembler *a)
 {
-	for (uint32_t i = 0; a->credentials && i < config_n_places(a->conf.config); i++) {
+	for (uint32_t i = 0; a->credentials && i < config_n_places(a->conf.config); i++)
 		assembler_give_tls(a, a->credentials[i]);
-		drop_next(a, &a->frontends[i]);
-	}
 	free(a->credentials);
 }
 

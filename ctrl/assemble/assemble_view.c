@@ -439,13 +439,16 @@ const char *assembled_frontend_error(const struct assembled_frontend *f)
 	return f->routes || f->serves_chains ? "" : f->error;
 }
 
+// What it is to be goes before what it is.
 const char *assembled_frontend_refusal(const struct assembled_frontend *f)
 {
-	return f->refusal;
+	return f->next && *f->next->refusal ? f->next->refusal : f->refusal;
 }
 
 const char *assembled_frontend_waiting(const struct assembled_frontend *f)
 {
+	if (f->next && f->next->waits)
+		f = f->next;
 	return !f->waits ? "" : f->goes_on ? "compiling routes" : "compiling regular expressions";
 }
 

@@ -116,7 +116,6 @@ void assembled_frontend_fini(struct assembled_frontend *f)
 	free_parts(f);
 	lb_chain_set_put(f->chains);
 	lb_live_frontend_put(f->live);
-	lb_live_frontend_put(f->next_live);
 	xds_config_put(f->applied);
 	xds_config_put(f->wanted);
 	xds_config_put(f->newest);
@@ -128,6 +127,8 @@ void assembled_frontend_fini(struct assembled_frontend *f)
 
 void assembled_frontend_draft(const struct assembled_frontend *f)
 {
+	if (f->is_next)
+		return;
 	draft_set_frontend(f->env->draft, f->index,
 		f->routes ? compiled_routes_table(f->routes) : NULL, f->error, f->filters,
 		f->generation);
@@ -155,7 +156,8 @@ static void assembled_fini(struct assembled *n)
 
 static bool wants_all_headers(const struct assembled_frontend *f)
 {
-	return f->env->config->frontends[f->owner].grpc_headers == CONFIG_GRPC_ALL;
+	const struct config_frontend *row = &f->env->config->frontends[f->owner];
+	return (f->is_next ? row->next : row)->grpc_headers == CONFIG_GRPC_ALL;
 }
 
 static struct route_compile_how how_of(const struct assembled_frontend *f)
@@ -245,18 +247,6 @@ static void note_listener(struct assembled_frontend *f, struct res_listener *lis
 	f->listener = listener;
 }
 
-static void take_next_live(struct assembled_frontend *f)
-{
-	if (!f->next_live)
-		return;
-	lb_live_frontend_put(f->live);
-	f->live = f->next_live;
-	f->next_live = NULL;
-	f->generation += f->next_sends_away;
-	f->next_sends_away = false;
-	f->env->took_next(f->env->ctx, f->index);
-}
-
 // `wanted` serves from now on.
 static void apply(struct assembled_frontend *f, struct assembled *n)
 {
@@ -284,11 +274,15 @@ static void apply(struct assembled_frontend *f, struct assembled *n)
 	f->applied = xds_config_get(f->wanted);
 	f->n_held = 0; // it is `applied` now that holds them
 	f->waits = false;
-	take_next_live(f);
 	assembled_frontend_draft(f);
 	// Notes about the server's health come as configurations, too: not worth a line each.
 	log_write(changed ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG, "configuration",
 		"frontend=%s clusters=%u", log_quote(name_of(f)), f->applied->n_clusters);
+}
+
+static const char *what_serves(const struct assembled_frontend *f)
+{
+	return f->is_next ? "as-before" : f->applied ? "the-last-good-one" : "nothing";
 }
 
 static void refuse(struct assembled_frontend *f, const char *text)
@@ -297,8 +291,7 @@ static void refuse(struct assembled_frontend *f, const char *text)
 	f->retry_ns = now_ns(f) + RETRY_NS;
 	if (strcmp(f->refusal, text) != 0)
 		log_error("configuration refused", "frontend=%s serves=%s error=%s",
-			log_quote(name_of(f)), f->applied ? "the-last-good-one" : "nothing",
-			log_quote(text));
+			log_quote(name_of(f)), what_serves(f), log_quote(text));
 	set_text(&f->refusal, text);
 	if (!f->applied && set_text(&f->error, text))
 		assembled_frontend_draft(f);
@@ -435,11 +428,12 @@ void assembled_frontend_fail(struct assembled_frontend *f, const char *text)
 {
 	set_text(&f->error, text[0] ? text : "no configuration"); // else an older reason stays
 	f->refusal[0] = 0;
+	if (f->is_next) // nothing fails for it
+		set_text(&f->refusal, text);
 	free_parts(f);
 	drop_whole(f, &f->applied);
 	drop_wanted(f);
 	drop_whole(f, &f->newest);
-	take_next_live(f);
 	assembled_frontend_draft(f);
 }
 
@@ -460,21 +454,13 @@ void assembled_frontend_send_away(struct assembled_frontend *f)
 	assembled_frontend_draft(f);
 }
 
-void assembled_frontend_set_live(struct assembled_frontend *f, struct lb_live_frontend *live,
-	bool with_next, bool sends_away)
+void assembled_frontend_set_live(
+	struct assembled_frontend *f, struct lb_live_frontend *live, bool sends_away)
 {
-	bool waits = f->next_live;
-	lb_live_frontend_put(f->next_live);
-	f->next_live = lb_live_frontend_get(live);
-	f->next_sends_away |= sends_away;
-	if (with_next) { // what waits is of another target
-		drop_wanted(f);
-		drop_whole(f, &f->newest);
-		return;
-	}
-	if (waits && !live->is_left) // one that is on its way has changed meanwhile
-		return;
-	take_next_live(f);
+	struct lb_live_frontend *old = f->live;
+	f->live = lb_live_frontend_get(live);
+	f->generation += sends_away;
+	lb_live_frontend_put(old);
 	assembled_frontend_draft(f);
 }
 

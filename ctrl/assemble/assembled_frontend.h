@@ -39,8 +39,6 @@ struct assembled_frontend_env {
 	struct cluster_tree_env *trees; // told when requests may have sessions
 	struct assembled_frontend *all; // [config_n_places()]
 	bool is_leaving; // set by frontends: a cluster may wait for its last request
-	void (*took_next)(void *ctx, uint32_t index); // its next_live is `live` now
-	void *ctx;
 };
 
 struct assembled_frontend {
@@ -49,12 +47,10 @@ struct assembled_frontend {
 	uint32_t owner; // of a chain: shunt.yaml's frontend, else the index
 	struct lb_chain_set *chains; // counted; of a frontend with a socket Listener, else NULL
 	bool serves_chains; // it is up
-	// Counted: what workers know of it beside; NULL = what they were started with. The next one
-	// comes with the next configuration; NULL = none.
-	struct lb_live_frontend *live, *next_live;
-	bool next_sends_away; // it changes what clients of this one came to
-	bool has_next_tls; // assemble_tls.c's, as next_tls: what comes with next_live
-	uint32_t next_tls; // a credential's id, taken
+	// Counted: what workers know of it beside; NULL = what they were started with.
+	struct lb_live_frontend *live;
+	struct assembled_frontend *next; // frontend_next.h's; owned; NULL = it is not to change
+	bool is_next; // it is somebody's: workers hear nothing of it
 	struct xds_config *applied; // counted; the one that serves; NULL = none
 	struct compiled_routes *routes; // owned; compiled from applied's routes
 	struct actions *actions; // owned; of applied's routes
@@ -98,9 +94,9 @@ void assembled_frontend_fini(struct assembled_frontend *);
 void assembled_frontend_update(struct assembled_frontend *, struct xds_config *);
 void assembled_frontend_fail(struct assembled_frontend *, const char *text);
 // Retries a refused configuration when it is time, and a waiting one if patterns arrived. True =
-// some part does not serve yet.
+// some part is not applied yet.
 bool assembled_frontend_retry(struct assembled_frontend *, bool patterns_came);
-// Puts what serves into the draft.
+// Puts what serves into the draft; nothing of what is somebody's next.
 void assembled_frontend_draft(const struct assembled_frontend *);
 
 // Implement assembler_set_chains(), assembler_send_away().
@@ -109,7 +105,7 @@ void assembled_frontend_set_chains(
 void assembled_frontend_send_away(struct assembled_frontend *);
 // Implements assembler_set_live().
 void assembled_frontend_set_live(
-	struct assembled_frontend *, struct lb_live_frontend *, bool with_next, bool sends_away);
+	struct assembled_frontend *, struct lb_live_frontend *, bool sends_away);
 
 // For display: implement assembler_frontend_…().
 bool assembled_frontend_routes(const struct assembled_frontend *, struct assembler_routes *ret);

@@ -117,6 +117,21 @@ static bool same_parts(const struct xds_cluster_config *a, const struct xds_clus
 	return a->cluster == b->cluster && a->endpoints == b->endpoints;
 }
 
+// With what others serve, or are to serve: a frontend and its next one hold clusters as two do.
+// NULL = there is none at k.
+static const struct xds_config *applied_beside(const struct assembled_frontend *f, uint32_t k)
+{
+	const struct assembled_frontend *other = &f->env->all[k / 2];
+	if (k % 2)
+		other = other->next;
+	return other && other != f ? other->applied : NULL;
+}
+
+static uint32_t n_beside(const struct assembled_frontend *f)
+{
+	return 2 * config_n_places(f->env->config);
+}
+
 // Another frontend serves with what this one has heard since, and cannot follow yet: the cluster
 // that both share is not taken back.
 static bool is_outdated(const struct assembled_frontend *f, const struct xds_cluster_config *conf)
@@ -126,8 +141,8 @@ static bool is_outdated(const struct assembled_frontend *f, const struct xds_clu
 		newest ? xds_config_find_cluster(newest, conf->name) : NULL;
 	if (!newer || same_parts(newer, conf))
 		return false;
-	for (uint32_t i = 0; i < config_n_places(f->env->config); i++) {
-		const struct xds_config *serves = i == f->index ? NULL : f->env->all[i].applied;
+	for (uint32_t k = 0; k < n_beside(f); k++) {
+		const struct xds_config *serves = applied_beside(f, k);
 		const struct xds_cluster_config *c =
 			serves ? xds_config_find_cluster(serves, conf->name) : NULL;
 		if (c && c->is_root && same_parts(c, newer))
@@ -154,8 +169,8 @@ static bool same_entry(const struct xds_config *in_a, const struct xds_cluster_c
 static bool is_contested(const struct assembled_frontend *f, const struct xds_config *config,
 	const struct xds_cluster_config *conf)
 {
-	for (uint32_t i = 0; i < config_n_places(f->env->config); i++) {
-		const struct xds_config *serves = i == f->index ? NULL : f->env->all[i].applied;
+	for (uint32_t k = 0; k < n_beside(f); k++) {
+		const struct xds_config *serves = applied_beside(f, k);
 		const struct xds_cluster_config *other =
 			serves ? xds_config_find_cluster(serves, conf->name) : NULL;
 		if (other && other->is_root && !same_entry(serves, other, config, conf))

@@ -50,8 +50,11 @@ static bool was_told(const struct assembled_frontend *f, uint64_t hash)
 {
 	const struct assembled_frontend_env *env = f->env;
 	bool was = false;
-	for (uint32_t i = 0; i < config_n_places(env->config) && !was; i++)
-		was = has(env->all[i].refused_logs, hash);
+	for (uint32_t i = 0; i < config_n_places(env->config) && !was; i++) {
+		const struct assembled_frontend *next = env->all[i].next;
+		was = has(env->all[i].refused_logs, hash) ||
+		      (next && has(next->refused_logs, hash));
+	}
 	return was;
 }
 
@@ -112,7 +115,8 @@ void frontend_logs_retry(struct assembled_frontend *f)
 	}
 	lb_access_set_put(f->access);
 	f->access = set;
-	draft_set_access(f->env->draft, f->index, set);
+	if (!f->is_next)
+		draft_set_access(f->env->draft, f->index, set);
 	log_info("access logs found room", "frontend=%s name=%s logs=%u",
 		log_quote(f->env->config->frontends[f->owner].name),
 		log_quote(f->applied->listener->base.name), count(set));

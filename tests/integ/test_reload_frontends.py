@@ -19,6 +19,8 @@ from world import RPC_PATH, SIZES
 LOAD = {"requests": 20_000, "clients": 8, "streams": 8}
 MORE_PORT, MOVED_PORT = 8081, 8082
 TAKES_S = 20
+PATTERNS, COMPILES_S = 2000, 60  # some seconds
+COMPILING = "compiling regular expressions"
 DRAINS = "listener_drain_s: 5\n"
 
 
@@ -132,6 +134,42 @@ def test_ops_324_another_target_serves_once_it_is_there_and_no_call_fails(make_w
     wait_until(lambda: bed.show("info")["frontends"][0]["target"] == "web", TAKES_S, "the first target")
     stop.touch()
     assert bed.calls_result(load)["calls"] > 100
+    assert causes(bed) == {}
+
+
+@pytest.mark.timeout(150)
+def test_ops_302_one_whose_patterns_are_compiled_is_what_it_was_until_all_of_it_changes(make_world):
+    """Beside a load at another frontend of the same clusters. The old target's endpoints move meanwhile."""
+    world = make_world()
+    bed = world.bed
+    bed.settings += DRAINS
+    bed.more_frontends = (frontend("more", MORE_PORT),)
+    world.start()
+    slow = [resources.route({"safe_regex": {"regex": f"/(a|bc){{1,20}}{n}/(x|yz)*"}}, "blue") for n in range(PATTERNS)]
+    routes = resources.route_config("other-routes", resources.virtual_host(
+        "all", ["*"], *slow, resources.route("/", "green")))
+    moved = frontend("more", MOVED_PORT, "target: other")
+    row = lambda: bed.show("info")["frontends"][1]
+    with steady_load(bed, LOAD):
+        bed.more_frontends = (moved,)
+        assert reload(bed)["pending"] == "more"
+        world.folder.put(routes, resources.listener("other", "other-routes"))
+        wait_until(lambda: row()["waiting"] == COMPILING, TAKES_S, "patterns")
+        world.folder.put(resources.endpoints("blue", world.addresses("blue")[0]))
+        wait_until(lambda: len([e for e in bed.show("endpoints") if e["cluster"] == "blue"]) == 1, TAKES_S, "endpoints")
+        assert curl(bed, url(MORE_PORT)) in SIZES.values()
+        assert refuses(bed, MOVED_PORT)
+        with pytest.raises(LabError, match=rf"port: {VIP}:{MORE_PORT} is still that of .*, until its target"):
+            change(bed, moved, frontend("new", MORE_PORT))
+        shown = row()
+        assert (shown["port"], shown["target"], shown["waiting"]) == (MORE_PORT, "web", COMPILING)
+        wait_until(lambda: row()["target"] == "other", COMPILES_S, "the other target")
+        assert row()["port"] == MOVED_PORT
+        wait_until(lambda: curl(bed, url(MOVED_PORT)) == SIZES["green"], TAKES_S, "the other address")
+        assert refuses(bed, MORE_PORT)
+        assert change(bed, moved, frontend("new", MORE_PORT)) == "frontends[2]"
+        wait_until(lambda: curl(bed, url(MORE_PORT)), TAKES_S, "another one at the old address")
+        assert reload(bed)["pending"] == ""
     assert causes(bed) == {}
 
 

@@ -7,6 +7,7 @@
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/listener.h"
 #include "lb/live_frontend.h"
+#include "lb/pick/link.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 #include "lb/vips.h"
@@ -15,6 +16,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 // As `show info` has it.
 static const char *waiting(const struct world *w)
@@ -81,6 +83,195 @@ static void ops_324_one_that_never_comes_can_be_taken_back(void **state)
 	again(&w, HEAD "vips: [{prefix: 10.9.0.0/24}]\nfrontends:\n"
 		       "  - {name: a, address: 10.81.0.10, port: 80, target: web}\n");
 	assert_string_equal(w.report.changed.text, "vips, frontends[0], frontends[web]");
+	tear_down(&w);
+}
+
+struct endpoints_seen {
+	unsigned n, last; // of 10.0.0.x
+};
+
+static void see_endpoint(void *ctx, const struct assembler_endpoint_info *i)
+{
+	struct endpoints_seen *seen = ctx;
+	seen->n++;
+	seen->last = ip_to_v4(&i->addresses[0].ip) & 255;
+}
+
+// The only one of the cluster, as its last number.
+static unsigned endpoint_of(const struct world *w, const char *cluster)
+{
+	struct endpoints_seen seen = {0};
+	assembler_each_endpoint(w->assembler, cluster, see_endpoint, &seen);
+	assert_int_equal(seen.n, 1);
+	return seen.last;
+}
+
+static bool has_cluster(const struct world *w, const char *name)
+{
+	struct assembler_cluster_info info;
+	return assembler_find_cluster(w->assembler, name, &info);
+}
+
+// Once the snapshots are freed that had it, which takes real time.
+static void await_end(struct world *w, const char *cluster)
+{
+	for (int i = 0; i < 2000 && has_cluster(w, cluster); i++) {
+		nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+		pass(w, TURN_NS);
+	}
+	assert_false(has_cluster(w, cluster));
+}
+
+static void move_blue(struct world *w, int n)
+{
+	hold_endpoint(&w->deps, "e-blue", n);
+	say(&w->deps, &res_type_endpoints);
+	pass(w, NS_PER_SECOND);
+}
+
+#define MOVED "  - {name: web, address: 10.81.0.10, port: 90, target: other}\n"
+#define AT_80 "  - {name: new, address: 10.81.0.10, port: 80, target: web}\n"
+
+// All of it, for whoever looks and whoever connects.
+static void assert_as_before(struct world *w, const struct lb_route_table *routes, int n)
+{
+	assert_ptr_equal(row(w, 0)->routes, routes);
+	assert_null(row(w, 0)->live);
+	assert_int_equal(w->config->frontends[0].port, 80);
+	assert_string_equal(w->config->frontends[0].target, "web");
+	assert_string_equal(assembler_frontend_error(w->assembler, 0), "");
+	move_blue(w, n);
+	assert_int_equal(endpoint_of(w, "blue"), (unsigned)n);
+}
+
+// Turn by turn: no snapshot has a part of it.
+static void assert_changes_at_once(struct world *w, const struct lb_route_table *before)
+{
+	for (int i = 0; i < 300 && row(w, 0)->routes == before; i++) {
+		assert_null(row(w, 0)->live);
+		assert_int_equal(row(w, 0)->credential, LB_PLAIN_TEXT);
+		pass(w, TURN_NS);
+	}
+	assert_ptr_not_equal(row(w, 0)->routes, before);
+	assert_int_equal(row(w, 0)->live->conf.port, 90);
+	assert_int_equal(w->config->frontends[0].port, 90);
+	assert_string_equal(w->config->frontends[0].target, "other");
+}
+
+// OPS-302, OPS-304, OPS-305
+static void ops_302_one_whose_routes_are_compiled_is_wholly_what_it_was(void **state)
+{
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	const struct lb_route_table *before = row(&w, 0)->routes;
+	fake.holds_routes = true;
+	again(&w, FRONTENDS MOVED);
+	assert_changed(&w, "frontends[0].port, frontends[0].target");
+	assert_string_equal(w.report.pending.text, "web");
+	hold_other(&w);
+	assert_string_equal(waiting(&w), "compiling routes");
+	assert_as_before(&w, before, 3);
+	pass(&w, 10 * NS_PER_SECOND);
+	assert_as_before(&w, before, 4);
+	assert_refused(&w, FRONTENDS MOVED AT_80, "80 is still that of \"web\", until its target");
+	fake.holds_routes = false;
+	assert_changes_at_once(&w, before);
+	again(&w, FRONTENDS MOVED AT_80);
+	assert_changed(&w, "frontends[1]");
+	assert_string_equal(w.report.pending.text, "");
+	assert_int_equal(row(&w, 1)->live->conf.port, 80);
+	settle(&w);
+	move_blue(&w, 6); // which "new" has now
+	assert_int_equal(endpoint_of(&w, "blue"), 6);
+	tear_down(&w);
+}
+
+// OPS-302, OPS-304: TLS comes with it, too.
+static void ops_302_one_whose_target_is_made_waits_for_its_certificates(void **state)
+{
+#define SECURE                                                                                     \
+	"  - {name: web, address: 10.81.0.10, port: 90, target: other, "                           \
+	"tls: {certificate: c}}\n"
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	const struct lb_route_table *before = row(&w, 0)->routes;
+	fake.has_tls = fake.tls_is_new = true;
+	again(&w, FRONTENDS SECURE);
+	hold_other(&w);
+	assert_string_equal(waiting(&w), "certificates");
+	assert_as_before(&w, before, 3);
+	again(&w, FRONTENDS SECURE API);
+	assert_changed(&w, "frontends[1]");
+	assert_string_equal(w.report.pending.text, "web");
+	fake.tls_is_new = false;
+	assert_changes_at_once(&w, before);
+	assert_int_equal(row(&w, 0)->credential, TLS_ID);
+	assert_string_equal(waiting(&w), "");
+	tear_down(&w);
+#undef SECURE
+}
+
+// OPS-303: nobody is refused for it but what was to be, and it is tried again.
+static void ops_303_what_is_refused_leaves_what_serves_and_is_told(void **state)
+{
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	const struct lb_route_table *before = row(&w, 0)->routes;
+	fake.routes_error = "too many states";
+	again(&w, FRONTENDS MOVED);
+	hold_other(&w);
+	assert_string_equal(refused(&w), "too many states");
+	assert_as_before(&w, before, 3);
+	again(&w, FRONTENDS MOVED);
+	assert_changed(&w, "");
+	assert_string_equal(w.report.pending.text, "web");
+	assert_refused(&w, FRONTENDS MOVED AT_80, "80 is still that of \"web\", until its target");
+	assert_as_before(&w, before, 4);
+	fake.routes_error = "";
+	assert_changes_at_once(&w, before);
+	assert_string_equal(refused(&w), "");
+	tear_down(&w);
+}
+
+// OPS-303, OPS-324: nothing of it is left.
+static void ops_303_what_is_refused_is_taken_back(void **state)
+{
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	const struct lb_route_table *before = row(&w, 0)->routes;
+	fake.routes_error = "too many states";
+	again(&w, FRONTENDS MOVED);
+	hold_other(&w);
+	assert_true(has_cluster(&w, "green"));
+	again(&w, FRONTENDS WEB);
+	assert_changed(&w, "frontends[0].port, frontends[0].target");
+	assert_string_equal(w.report.pending.text, "");
+	assert_string_equal(refused(&w), "");
+	await_end(&w, "green");
+	assert_ptr_equal(row(&w, 0)->routes, before);
+	assert_int_equal(row(&w, 0)->live->conf.port, 80);
+	move_blue(&w, 3);
+	assert_int_equal(endpoint_of(&w, "blue"), 3);
+	tear_down(&w);
+}
+
+// OPS-303, OPS-325
+static void ops_303_one_that_is_removed_meanwhile_goes_as_what_it_is(void **state)
+{
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	const struct lb_route_table *before = row(&w, 0)->routes;
+	fake.holds_routes = true;
+	again(&w, FRONTENDS MOVED);
+	hold_other(&w);
+	counter_set_to(&w.link->counters.frontend_uses[0], 1);
+	again(&w, FRONTENDS API);
+	assert_changed(&w, "frontends[0], frontends[web]");
+	assert_true(row(&w, 0)->live->is_left);
+	assert_int_equal(row(&w, 0)->live->conf.port, 80);
+	assert_ptr_equal(row(&w, 0)->routes, before);
+	fake.holds_routes = false;
+	await_end(&w, "green");
 	tear_down(&w);
 }
 
@@ -266,6 +457,11 @@ static void ops_324_one_without_memory_is_tried_again(void **state)
 
 RUN_SUITE("ctrl/frontends_pending", CASE(ops_324_another_target_serves_once_it_is_complete),
 	CASE(ops_324_one_that_never_comes_can_be_taken_back),
+	CASE(ops_302_one_whose_routes_are_compiled_is_wholly_what_it_was),
+	CASE(ops_302_one_whose_target_is_made_waits_for_its_certificates),
+	CASE(ops_303_what_is_refused_leaves_what_serves_and_is_told),
+	CASE(ops_303_what_is_refused_is_taken_back),
+	CASE(ops_303_one_that_is_removed_meanwhile_goes_as_what_it_is),
 	CASE(ops_326_nobody_comes_to_where_another_waits_to_leave),
 	CASE(ops_326_nobody_comes_to_where_another_waits_to_go),
 	CASE(ops_326_a_prefix_stays_while_one_waits_to_leave_it),

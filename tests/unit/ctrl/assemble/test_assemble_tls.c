@@ -7,7 +7,6 @@
 #include "ctrl/res/tls.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "lb/base/twheel.h"
-#include "lb/live_frontend.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 #include "tests/support/check.h"
@@ -163,48 +162,7 @@ static void without_files_the_attempt_is_made_and_fails(void **state)
 	assert_string_equal(info.detail, "certificate provider \"p\": has nothing yet");
 }
 
-static void count_users(void *ctx, const struct credentials_info *i)
-{
-	*(uint32_t *)ctx += i->n_users;
-}
-
-static uint32_t n_users(void)
-{
-	uint32_t n = 0;
-	credentials_each(all, count_users, &n);
-	return n;
-}
-
-static uint32_t take(struct world *w, const char *certificate)
-{
-	const struct config_frontend_tls tls = {.certificate = (char *)(uintptr_t)certificate};
-	return assembler_take_tls(w->assembler, &tls);
-}
-
-// OPS-324: what comes with the next configuration, and what took its place.
-static void ops_324_contexts_that_wait_are_held_and_given_back(void **state)
-{
-	struct world *w = *state;
-	const struct lb_frontend_conf conf = {.port = 80};
-	start(w);
-	struct lb_live_frontend *live = lb_live_frontend_new(&conf, 1, 0, false);
-	assembler_set_tls(w->assembler, 0, take(w, "first"));
-	assembler_set_live(w->assembler, 0, live, true, false);
-	lb_live_frontend_put(live);
-	uint32_t second = take(w, "second"), third = take(w, "third");
-	assembler_set_tls(w->assembler, 0, second);
-	turns(w, 2);
-	assert_int_equal(n_users(), 3);
-	assembler_set_tls(w->assembler, 0, third);
-	assert_int_equal(n_users(), 2);
-	assembler_fail(w->assembler, 0, "gone");
-	turns(w, 2);
-	assert_int_equal(n_users(), 1);
-	assert_int_equal(lb_snapshot_frontend(lb_slot_current(w->slot), 0)->credential, third);
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 RUN_SUITE("ctrl/assemble_tls", TEST(without_credentials_tls_is_refused_and_never_plain),
 	TEST(nobody_connects_before_the_context_is_published),
-	TEST(without_files_the_attempt_is_made_and_fails),
-	TEST(ops_324_contexts_that_wait_are_held_and_given_back))
+	TEST(without_files_the_attempt_is_made_and_fails))
