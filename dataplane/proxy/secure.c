@@ -92,8 +92,15 @@ static size_t on_plain(struct tls_conn *tls, void *user, const uint8_t *p, size_
 	struct proxy_secure *s = user;
 	size_t n = s->events->on_plain(s->user, p, len);
 	if (s->role == TLS_SERVER) // backends have no allowance
-		proxy_work_charge_record(&s->proxy->work, len);
+		proxy_work_charge_record(&s->proxy->work, PROXY_WORK_RECORD, len);
 	return n;
+}
+
+static void on_other(struct tls_conn *tls, void *user, size_t len)
+{
+	struct proxy_secure *s = user;
+	if (s->role == TLS_SERVER)
+		proxy_work_charge_record(&s->proxy->work, PROXY_WORK_OTHER_RECORD, len);
 }
 
 static void on_eof(struct tls_conn *tls, void *user)
@@ -114,7 +121,7 @@ static void on_ticket(struct tls_conn *tls, void *user, const uint8_t *p, size_t
 }
 
 static const struct tls_events tls_events = {
-	.on_plain = on_plain, .on_eof = on_eof, .on_ticket = on_ticket};
+	.on_plain = on_plain, .on_eof = on_eof, .on_ticket = on_ticket, .on_other = on_other};
 
 uint64_t proxy_secure_source(const struct ip_port *a)
 {
@@ -208,13 +215,23 @@ void proxy_secure_begin(struct proxy_secure *s, struct tcp_conn *tcp)
 
 static size_t feed_handshake(struct proxy_secure *s, const uint8_t *data, size_t len)
 {
-	if (!s->handshake)
+	if (!s->handshake) { // a client's first bytes
+		s->proxy->work.allowance -= PROXY_WORK_HANDSHAKE;
 		start(s);
+	}
 	if (s->broken)
 		return len;
 	size_t n = proxy_handshake_send(&s->proxy->handshakes, s->handshake, data, len);
 	s->owed += n;
 	return n;
+}
+
+// A client's wait while its source has no part of the turn left: not all of them bring something
+// that the protocol above would leave.
+static size_t feed_records(struct proxy_secure *s, const uint8_t *p, size_t len)
+{
+	bool waits = s->role == TLS_SERVER && s->proxy->work.allowance <= 0;
+	return waits ? 0 : tls_conn_feed(s->tls, p, len);
 }
 
 size_t proxy_secure_feed(struct proxy_secure *s, const uint8_t *data, size_t len)
@@ -225,7 +242,7 @@ size_t proxy_secure_feed(struct proxy_secure *s, const uint8_t *data, size_t len
 		return feed_handshake(s, data, len);
 	if (s->owed || s->back.len)
 		return 0;
-	size_t n = tls_conn_feed(s->tls, data, len);
+	size_t n = feed_records(s, data, len);
 	look_at_records(s);
 	if (n < len && tls_conn_wants_chunks(s->tls))
 		proxy_secure_again(s);
@@ -250,7 +267,7 @@ bool proxy_secure_feed_back(struct proxy_secure *s)
 	for (size_t n = 1; s->back.len && n;) {
 		size_t len;
 		const uint8_t *p = buf_peek(&s->back, &len);
-		n = tls_conn_feed(s->tls, p, len);
+		n = feed_records(s, p, len);
 		buf_consume(&s->back, s->proxy->chunks, n);
 	}
 	look_at_records(s);

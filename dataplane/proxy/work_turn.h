@@ -15,7 +15,9 @@
 #define PROXY_WORK_LINE (512 << 10)
 #define PROXY_WORK_QUANTUM (64 << 10)
 #define PROXY_WORK_ACCEPT (5 << 10) // a connection without a frame
+#define PROXY_WORK_HANDSHAKE (8 << 10) // of TLS: a worker's part of one
 #define PROXY_WORK_RECORD 256 // of TLS, beside its bytes
+#define PROXY_WORK_OTHER_RECORD (4 << 10) // … without data: what new keys take
 
 struct proxy_work {
 	struct list_link line; // of sources, the next one first
@@ -35,9 +37,9 @@ static inline bool proxy_work_is_short(const struct proxy_work *w, const struct 
 	return w->allowance <= 0 || list_linked(&s->line);
 }
 
-// A record of TLS with so many bytes of plaintext has been opened for whoever is served now. It is
+// A record of TLS of so many bytes has been opened for whoever is served now. work: as above. It is
 // charged afterwards, so that whoever is let in gets on, however little is left.
-static inline void proxy_work_charge_record(struct proxy_work *w, size_t len)
+static inline void proxy_work_charge_record(struct proxy_work *w, int64_t work, size_t len)
 {
-	w->allowance -= PROXY_WORK_RECORD + (int64_t)(len / 2);
+	w->allowance -= work + (int64_t)(len / 2);
 }

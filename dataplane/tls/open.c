@@ -172,6 +172,8 @@ static bool open_record(struct tls_conn *c, const uint8_t *head, const struct bo
 		tls_conn_fail(c, TLS_UNEXPECTED_RECORD);
 		return true;
 	}
+	if ((type != TLS_DATA || !len) && c->events->on_other)
+		c->events->on_other(c, c->user, b->len);
 	if (type != TLS_DATA)
 		take_other(c, type, len);
 	else if (!deliver(c, len))

@@ -69,6 +69,9 @@ struct tls_events {
 	// Client, 1.3: the body of a NewSessionTicket (RFC 8446 4.6.1) that lay in one record.
 	// NULL = tickets are dropped.
 	void (*on_ticket)(struct tls_conn *, void *user, const uint8_t *, size_t len);
+	// A record of so many bytes was opened that is not data, or has none: new keys perhaps.
+	// NULL = nobody counts them.
+	void (*on_other)(struct tls_conn *, void *user, size_t len);
 };
 
 // Returns NULL if out of memory, or if conf->aead does not run here. chunks is borrowed and

@@ -1,157 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients and backends that speak TLS to the proxy: handshakes by tlshs in turns without threads,
-// records by dataplane/tls on both ends.
+// Clients and backends that speak TLS to the proxy.
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/peer.h"
 #include "dataplane/proxy/state.h"
-#include "dataplane/proxy/work_turn.h"
-#include "dataplane/tls/counters.h"
 #include "lb/pick/credential.h"
-#include "lb/pick/security.h"
-#include "tests/sim/proxy/cases.h"
+#include "tests/sim/proxy/secure_rig.h"
 #include "tests/support/check.h"
 #include "tests/support/quiet.h"
-#include "tests/unit/tlshs/pki.h"
-#include "tlshs/context.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { FRONT = 1, BACK = 2 }; // ids of credentials
-
-static struct pki_cert ca, other_ca, server_cert, backend_cert, client_cert;
-
-struct rig {
-	struct world *w;
-	struct tls_context *records[2]; // of clients, of backends
-	struct tlshs_context *client, *backend; // the peers'
-	struct tls_end_conf client_end, backend_end;
-	struct lb_credential *credentials[3];
-	struct lb_security *security;
-};
-
-struct side { // of a handshake; all zero: the usual
-	const struct pki_cert *cert, *ca;
-	const char *alpn; // of a client, instead of "h2"
-	bool no_cert, no_ca, no_alpn, require_peer;
-	uint16_t version; // 0 = both
-};
-
-struct rig_conf {
-	uint64_t seed;
-	double loss;
-	bool front, back; // speak TLS
-	const char *name; // that clients ask for; NULL = front.test
-	bool hangs_up; // both peers, once a handshake has failed
-	uint32_t piece, n_slots, n_chunks, header; // that of PROXY, to backends: its version
-	struct side client, server; // peer and proxy at the front
-	struct side upstream, backend; // proxy and peer at the back
-	const char *sni;
-};
-
-static struct tlshs_context *context(
-	enum tlshs_role role, const struct side *s, const struct pki_cert *cert)
-{
-	struct lb_err err;
-	struct str alpn[] = {str_from(s->alpn ? s->alpn : "h2"), STR("http/1.1")};
-	const struct pki_cert *own = s->cert ? s->cert : cert, *trust = s->ca ? s->ca : &ca;
-	struct tlshs_context_conf conf = {.role = role,
-		.alpn = alpn,
-		.n_alpn = s->no_alpn ? 0 : 1 + (role == TLSHS_SERVER),
-		.require_peer_certificate = s->require_peer,
-		.min_version = s->version,
-		.max_version = s->version};
-	if (!s->no_cert) {
-		conf.certificate_pem = own->pem;
-		conf.key_pem = own->key_pem;
-	}
-	if (!s->no_ca && (role == TLSHS_CLIENT || s->require_peer))
-		conf.ca_pem = trust->pem;
-	struct tlshs_context *c = tlshs_context_new(&conf, &err);
-	if (!c)
-		fail_msg("%s", err.text);
-	return c;
-}
-
-static struct lb_credential *credential(
-	enum tlshs_role role, const struct side *s, const struct pki_cert *cert)
-{
-	struct lb_credential *c = lb_credential_new(context(role, s, cert), tlshs_context_put);
-	assert_non_null(c);
-	return c;
-}
-
-static void rig_init(struct rig *r, const struct rig_conf *conf)
-{
-	*r = (struct rig){0};
-	struct world_conf world = world_conf_default(conf->seed ? conf->seed : 7);
-	world.n_clients = 2;
-	world.n_backends = 2;
-	world.loss = conf->loss;
-	world.n_handshake_slots = conf->n_slots ? conf->n_slots : 64;
-	if (conf->n_chunks)
-		world.n_chunks = conf->n_chunks;
-	r->w = world_new(&world);
-	struct control *c = &r->w->control;
-	for (unsigned i = 0; i < 2; i++) {
-		struct tls_conf tls = {.max_conns = 64, .now_ns = &r->w->wire.now_ns};
-		struct host *h = &r->w->wire.hosts[i ? HOST_BACKENDS : HOST_CLIENTS];
-		r->records[i] = tls_context_new(&tls, &h->chunks);
-		assert_non_null(r->records[i]);
-	}
-	r->client = context(TLSHS_CLIENT, &conf->client, &client_cert);
-	r->backend = context(TLSHS_SERVER, &conf->backend, &backend_cert);
-	r->client_end = (struct tls_end_conf){r->client, r->records[0],
-		conf->name ? conf->name : "front.test", conf->piece, conf->hangs_up};
-	r->backend_end =
-		(struct tls_end_conf){r->backend, r->records[1], NULL, conf->piece, conf->hangs_up};
-	r->credentials[FRONT] = credential(TLSHS_SERVER, &conf->server, &server_cert);
-	r->credentials[BACK] = credential(TLSHS_CLIENT, &conf->upstream, &client_cert);
-	memcpy(c->credentials, r->credentials, sizeof(r->credentials));
-	c->frontend_credential = conf->front ? FRONT : LB_PLAIN_TEXT;
-	const struct lb_security_conf back = {BACK, str_from(conf->sni ? conf->sni : ""), NULL,
-		{.version = (uint8_t)conf->header}};
-	c->security = r->security = conf->back ? lb_security_new_as(&back) : NULL;
-	control_set_credentials(c);
-	for (unsigned i = 0; i < 2; i++) {
-		r->w->clients[i].tls = conf->front ? &r->client_end : NULL;
-		r->w->backends[i].tls = conf->back ? &r->backend_end : NULL;
-		r->w->backends[i].wants_header = conf->header;
-	}
-}
-
-static void rig_begin(struct rig *r, const struct rig_conf *conf)
-{
-	rig_init(r, conf);
-	use_backends(r->w, 0x3);
-	open_client(r->w);
-	world_run(r->w, 50 * MS);
-}
-
-static void rig_fini(struct rig *r)
-{
-	r->w->control.security = NULL;
-	memset(r->w->control.credentials, 0, sizeof(r->w->control.credentials));
-	world_free(r->w);
-	lb_security_put(r->security);
-	for (unsigned i = 0; i < 2; i++)
-		tls_context_free(r->records[i]);
-	lb_credential_put(r->credentials[FRONT]);
-	lb_credential_put(r->credentials[BACK]);
-	tlshs_context_put(r->client);
-	tlshs_context_put(r->backend);
-}
-
-static uint64_t shaken(const struct rig *r, enum proxy_handshake_side side, enum tlshs_outcome how)
-{
-	return world_shaken(r->w, side, how);
-}
 
 static uint64_t all_shaken(const struct rig *r, enum proxy_handshake_side side)
 {
 	uint64_t n = 0;
 	for (unsigned i = 0; i < TLSHS_N_OUTCOMES; i++)
-		n += shaken(r, side, i);
+		n += rig_shaken(r, side, i);
 	return n;
 }
 
@@ -166,9 +30,9 @@ static void talk(const struct rig_conf *conf, uint32_t size)
 	for (unsigned i = 0; i < 8; i++)
 		assert_ok(r.w, asks[i]);
 	if (conf->front)
-		assert_int_equal(shaken(&r, PROXY_WITH_CLIENT, TLSHS_ok), 1);
+		assert_int_equal(rig_shaken(&r, PROXY_WITH_CLIENT, TLSHS_ok), 1);
 	if (conf->back)
-		assert_in_range(shaken(&r, PROXY_WITH_BACKEND, TLSHS_ok), 1, 4);
+		assert_in_range(rig_shaken(&r, PROXY_WITH_BACKEND, TLSHS_ok), 1, 4);
 	rig_fini(&r);
 }
 
@@ -230,7 +94,7 @@ static void refused(const struct rig_conf *conf, enum tlshs_outcome how)
 	for (uint64_t until = r.w->wire.now_ns + 5 * SECOND; !r.w->clients[0].over;
 		world_run(r.w, MS))
 		assert_true(r.w->wire.now_ns < until);
-	assert_int_equal(shaken(&r, PROXY_WITH_CLIENT, how), 1);
+	assert_int_equal(rig_shaken(&r, PROXY_WITH_CLIENT, how), 1);
 	assert_int_equal(all_shaken(&r, PROXY_WITH_CLIENT), 1);
 	assert_int_equal(r.w->link->counters.requests, 0);
 	rig_fini(&r);
@@ -238,7 +102,7 @@ static void refused(const struct rig_conf *conf, enum tlshs_outcome how)
 
 static void tls_141_a_failed_handshake_is_counted_by_its_cause_and_is_no_request(void **state)
 {
-	refused(&(struct rig_conf){.front = true, .client.ca = &other_ca},
+	refused(&(struct rig_conf){.front = true, .client.ca = &rig_certs.other_ca},
 		TLSHS_peer_alert_certificate);
 	refused(&(struct rig_conf){.front = true,
 			.client.no_cert = true,
@@ -265,7 +129,7 @@ static void tls_142_without_a_certificate_a_frontend_refuses(void **state)
 	for (uint64_t until = r.w->wire.now_ns + 5 * SECOND; !r.w->clients[0].over;
 		world_run(r.w, MS))
 		assert_true(r.w->wire.now_ns < until);
-	assert_int_equal(shaken(&r, PROXY_WITH_CLIENT, TLSHS_no_credential), 1);
+	assert_int_equal(rig_shaken(&r, PROXY_WITH_CLIENT, TLSHS_no_credential), 1);
 	rig_fini(&r);
 }
 
@@ -430,14 +294,14 @@ static void backend_refused(const struct rig_conf *conf, const char *why, enum t
 		assert_true(r.w->wire.now_ns < until);
 	if (strncmp(r.w->control.last_why, why, strlen(why)) != 0)
 		fail_msg("%s", r.w->control.last_why);
-	assert_in_range(shaken(&r, PROXY_WITH_BACKEND, how), 1, 100);
+	assert_in_range(rig_shaken(&r, PROXY_WITH_BACKEND, how), 1, 100);
 	assert_int_equal(r.w->n_served, 0);
 	rig_fini(&r);
 }
 
 static void tls_144_why_a_backend_is_not_connected_is_told(void **state)
 {
-	backend_refused(&(struct rig_conf){.back = true, .upstream.ca = &other_ca},
+	backend_refused(&(struct rig_conf){.back = true, .upstream.ca = &rig_certs.other_ca},
 		"TLS: unknown_ca: ", TLSHS_unknown_ca);
 	backend_refused(
 		&(struct rig_conf){
@@ -457,7 +321,7 @@ static void tls_197_the_last_alert_counts_and_not_the_end_behind_it(void **state
 		refused(&(struct rig_conf){.front = true,
 				.hangs_up = true,
 				.piece = piece,
-				.client.ca = &other_ca},
+				.client.ca = &rig_certs.other_ca},
 			TLSHS_peer_alert_certificate);
 	}
 }
@@ -511,7 +375,7 @@ static void renew(struct rig *r, const struct pki_cert *cert)
 {
 	const struct side usual = {0};
 	struct lb_credential *old = r->credentials[FRONT];
-	r->credentials[FRONT] = credential(TLSHS_SERVER, &usual, cert);
+	r->credentials[FRONT] = rig_credential(TLSHS_SERVER, &usual, cert);
 	r->w->control.credentials[FRONT] = r->credentials[FRONT];
 	control_set_credentials(&r->w->control);
 	lb_credential_put(old);
@@ -524,7 +388,7 @@ static void tls_143_a_new_certificate_touches_no_connection(void **state)
 	struct ask *a = ask(r.w, KIND_DOWNLOAD, 2000000);
 	world_run(r.w, 20 * MS);
 	assert_false(a->closed);
-	renew(&r, &backend_cert);
+	renew(&r, &rig_certs.backend);
 	world_open_client(r.w, 1, 0);
 	world_run(r.w, 100 * MS);
 	finish(r.w);
@@ -589,7 +453,7 @@ static void tls_146_a_client_has_ten_seconds_for_its_handshake(void **state)
 	assert_false(r.w->clients[0].over || r.w->clients[1].over);
 	world_run(r.w, 2 * SECOND);
 	assert_true(r.w->clients[0].over && r.w->clients[1].over);
-	assert_int_equal(shaken(&r, PROXY_WITH_CLIENT, TLSHS_timeout), 2);
+	assert_int_equal(rig_shaken(&r, PROXY_WITH_CLIENT, TLSHS_timeout), 2);
 	rig_fini(&r);
 }
 
@@ -675,43 +539,6 @@ static void a_client_that_does_not_read_is_waited_for(void **state)
 	rig_fini(&r);
 }
 
-// What the allowances of all turns lose to an upload; *ret_opened: in how many records it came.
-static uint64_t work_of_upload(bool front, uint32_t size, uint64_t *ret_opened)
-{
-	struct rig r;
-	rig_begin(&r, &(struct rig_conf){.front = front});
-	const struct proxy_work *work = &r.w->proxy->work;
-	struct counter_set records = proxy_tls_counters(r.w->proxy);
-	uint64_t before = counter_read(&records.values[TLS_C_records_in]), until = 20 * SECOND;
-	uint64_t spent = 0, turn = work->turn;
-	struct ask *a = ask(r.w, KIND_ECHO, size);
-	until += r.w->wire.now_ns;
-	while (!a->closed && r.w->wire.now_ns < until) {
-		wire_step(&r.w->wire, until);
-		if (work->turn != turn)
-			spent += (uint64_t)(PROXY_WORK_TURN - work->allowance);
-		turn = work->turn;
-	}
-	*ret_opened = counter_read(&records.values[TLS_C_records_in]) - before;
-	finish(r.w);
-	assert_ok(r.w, a);
-	rig_fini(&r);
-	return spent;
-}
-
-static void th_84_records_that_are_opened_are_charged_to_their_source(void **state)
-{
-	const uint32_t size = 200000;
-	uint64_t none, opened;
-	uint64_t clear = work_of_upload(false, size, &none);
-	uint64_t secure = work_of_upload(true, size, &opened);
-	uint64_t least = opened * PROXY_WORK_RECORD + size / 2;
-	assert_int_equal(none, 0);
-	assert_in_range(opened, size / TLS_MAX_PLAIN, size / 1000);
-	// Frames are cut elsewhere with TLS, and a few more or less of them come.
-	assert_in_range(secure, clear + least - least / 10, clear + 2 * least);
-}
-
 // Everything but the control thread's part and the handshakes': a certificate is replaced between
 // requests.
 static void tls_25_a_worker_takes_no_memory_and_makes_no_system_call(void **state)
@@ -727,14 +554,14 @@ static void tls_25_a_worker_takes_no_memory_and_makes_no_system_call(void **stat
 	for (unsigned i = 0; i < 2; i++) {
 		struct ask *a = ask(r.w, KIND_DOWNLOAD, 300000), *b = ask(r.w, KIND_ECHO, 100000);
 		world_run(r.w, 5 * MS);
-		renew(&r, i ? &server_cert : &backend_cert);
+		renew(&r, i ? &rig_certs.server : &rig_certs.backend);
 		if (!i)
 			world_open_client(r.w, 1, 0);
 		finish(r.w);
 		assert_ok(r.w, a);
 		assert_ok(r.w, b);
 	}
-	assert_int_equal(shaken(&r, PROXY_WITH_CLIENT, TLSHS_ok), 2);
+	assert_int_equal(rig_shaken(&r, PROXY_WITH_CLIENT, TLSHS_ok), 2);
 	r.w->wire.hosts[HOST_PROXY].watch = NULL;
 	rig_fini(&r);
 	struct quiet q = quiet_stop();
@@ -742,25 +569,6 @@ static void tls_25_a_worker_takes_no_memory_and_makes_no_system_call(void **stat
 	assert_int_equal(q.n_allocations, 0);
 	if (q.n_calls)
 		fail_msg("%d system calls, the last one is %d", q.n_calls, q.last_call);
-}
-
-static int begin(void **state)
-{
-	ca = pki_make((struct pki_conf){.name = "CA"});
-	other_ca = pki_make((struct pki_conf){.name = "other CA"});
-	server_cert = pki_make(
-		(struct pki_conf){.name = "front", .issuer = &ca, .sans = "DNS:front.test"});
-	backend_cert = pki_make(
-		(struct pki_conf){.name = "backend", .issuer = &ca, .sans = "DNS:backend.test"});
-	client_cert = pki_make(
-		(struct pki_conf){.name = "client", .issuer = &ca, .sans = "URI:spiffe://a/b"});
-	return 0;
-}
-
-static int end(void **state)
-{
-	pki_end();
-	return 0;
 }
 
 int main(void)
@@ -793,8 +601,7 @@ int main(void)
 		cmocka_unit_test(clients_may_go_at_any_time),
 		cmocka_unit_test(a_thread_that_hangs_holds_up_no_connect_timeout),
 		cmocka_unit_test(a_client_that_does_not_read_is_waited_for),
-		cmocka_unit_test(th_84_records_that_are_opened_are_charged_to_their_source),
 		cmocka_unit_test(tls_25_a_worker_takes_no_memory_and_makes_no_system_call),
 	};
-	return cmocka_run_group_tests_name("proxy/secure", tests, begin, end);
+	return cmocka_run_group_tests_name("proxy/secure", tests, rig_setup, rig_teardown);
 }
