@@ -99,6 +99,19 @@ bool tlshs_link_ticket(struct tlshs_link *l, uint64_t promise, const uint8_t *p,
 	return true;
 }
 
+bool tlshs_link_is_busy(const struct tlshs_link *l)
+{
+	// Pairs with the release of tlshs_link_rest().
+	return __atomic_load_n(&l->n_done, __ATOMIC_ACQUIRE) != spsc_n_placed(&l->orders);
+}
+
+void tlshs_link_rest(struct tlshs_link *l)
+{
+	uint32_t n = spsc_n_passed(&l->orders);
+	if (l->n_done != n)
+		__atomic_store_n(&l->n_done, n, __ATOMIC_RELEASE);
+}
+
 const struct tlshs_answer *tlshs_link_peek(struct tlshs_link *l)
 {
 	return spsc_peek(&l->answers);

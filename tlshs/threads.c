@@ -180,9 +180,18 @@ static void give_back(struct thread *t)
 	t->trim_ns = t->now_ns + TRIM_INTERVAL_NS;
 }
 
+// Workers need not look for answers but of those who wait for room (TLS-270).
+static void tell_rest(struct thread *t)
+{
+	for (uint32_t i = 0; i < t->all->conf.n_workers; i++)
+		if (list_empty(&t->ends[i].waiting))
+			tlshs_link_rest(&t->ends[i].link);
+}
+
 // Returns for how long, for the next time.
 static uint64_t rest(struct thread *t, uint32_t n_empty, uint64_t sleep_ns)
 {
+	tell_rest(t);
 	give_back(t);
 	if (n_empty < EMPTY_TURNS) {
 		sched_yield();

@@ -109,14 +109,16 @@ uint64_t proxy_handshake_tickets(
 	struct proxy_handshakes *, uint64_t tickets, const uint8_t *, size_t len);
 // Once for each take. Answers that are under way are dropped.
 void proxy_handshake_stop(struct proxy_handshakes *, struct proxy_handshake *);
-// Something is open, waits, or is to be read, be it that nobody wants it any more: secrets may lie
-// in it. Call proxy_handshakes_poll() every turn then, and sleep little.
-static inline bool proxy_handshakes_are_open(const struct proxy_handshakes *hs)
+// Somebody waits for room, or an answer is due or is to be read, be it that nobody wants it any
+// more: secrets may lie in it. Call proxy_handshakes_poll() every turn then, and sleep little.
+static inline bool proxy_handshakes_are_due(const struct proxy_handshakes *hs)
 {
-	bool is_open = hs->n_open || hs->n_waiting;
-	for (uint32_t i = 0; !is_open && i < hs->conf.n_links; i++)
-		is_open = !spsc_is_empty(&hs->conf.links[i]->answers);
-	return is_open;
+	bool are_due = hs->n_waiting;
+	for (uint32_t i = 0; !are_due && i < hs->conf.n_links; i++) {
+		const struct tlshs_link *l = hs->conf.links[i];
+		are_due = (hs->n_open && tlshs_link_is_busy(l)) || !spsc_is_empty(&l->answers);
+	}
+	return are_due;
 }
 // Reads answers, and lets those go on who waited and have room now.
 void proxy_handshakes_poll(struct proxy_handshakes *);

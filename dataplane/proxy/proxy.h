@@ -53,5 +53,5 @@ struct counter_set proxy_h1_counters(const struct proxy *);
 // Where there are threads for handshakes: of records, and how handshakes ended.
 struct counter_set proxy_tls_counters(const struct proxy *);
 struct counter_set proxy_handshake_counters(const struct proxy *, enum proxy_handshake_side);
-// Handshakes are under way, whose threads wake nobody: the next turn is to follow soon.
+// Threads are at handshakes, and wake nobody: the next turn is to follow soon.
 bool proxy_is_shaking(const struct proxy *);

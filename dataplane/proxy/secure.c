@@ -421,7 +421,7 @@ const struct proxy_handshakes_events proxy_secure_handshake_events = {
 
 bool proxy_secure_is_busy(const struct proxy *p)
 {
-	return proxy_handshakes_are_open(&p->handshakes) || !list_empty(&p->secures_again);
+	return proxy_handshakes_are_due(&p->handshakes) || !list_empty(&p->secures_again);
 }
 
 void proxy_secure_turn(struct proxy *p)

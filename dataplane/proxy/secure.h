@@ -132,8 +132,8 @@ static inline bool proxy_secure_is_shaking(const struct proxy_secure *s)
 	return !s->tls && !s->broken;
 }
 
-// Handshakes are open, or somebody waits for a turn: call proxy_secure_turn() in each, and sleep
-// little between them.
+// Threads have something to do or have answered, or somebody waits for a turn: call
+// proxy_secure_turn() in each, and sleep little between them.
 bool proxy_secure_is_busy(const struct proxy *);
 // Takes the answers of the threads, and calls those who wait for a turn.
 void proxy_secure_turn(struct proxy *);

@@ -44,3 +44,12 @@ void spsc_pass(struct spsc *);
 // Copies out the oldest items, at most max; returns how many.
 uint32_t spsc_read_many(struct spsc *, void *ret_items, uint32_t max);
 bool spsc_is_empty(const struct spsc *); // on the reader
+// How many items there have been so far, modulo 2^32: that were placed, and that were passed.
+static inline uint32_t spsc_n_placed(const struct spsc *r) // on the writer
+{
+	return r->staged;
+}
+static inline uint32_t spsc_n_passed(const struct spsc *r) // on the reader
+{
+	return r->tail;
+}

@@ -50,6 +50,8 @@ bool desk_turn(struct desk *d)
 	while (!d->asleep && list_empty(&d->waiting) && spsc_room(&d->link.answers) > 0 &&
 		spsc_read(&d->link.orders, &o))
 		obey(d, &o);
+	if (list_empty(&d->waiting))
+		tlshs_link_rest(&d->link);
 	return !spsc_is_empty(&d->link.answers);
 }
 

@@ -107,7 +107,7 @@ static void a_full_ring_takes_no_reference_and_delays_a_stop(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		proxy_handshake_stop(&hs, h[i]);
 	assert_int_equal(hs.n_open, 0);
-	assert_true(proxy_handshakes_are_open(&hs));
+	assert_true(proxy_handshakes_are_due(&hs));
 	for (unsigned i = 0; i < 2; i++) {
 		proxy_handshakes_poll(&hs); // nothing, until there is room
 		assert_int_equal(next_order(i), TLSHS_START);
@@ -115,7 +115,7 @@ static void a_full_ring_takes_no_reference_and_delays_a_stop(void **state)
 		assert_int_equal(next_order(i), TLSHS_STOP);
 	}
 	proxy_handshakes_poll(&hs);
-	assert_false(proxy_handshakes_are_open(&hs));
+	assert_false(proxy_handshakes_are_due(&hs));
 	assert_int_equal(n_rooms, 0); // nobody wants it any more
 	end();
 }
@@ -137,7 +137,7 @@ static void th_110_a_full_ring_holds_up_no_handshake_at_another_thread(void **st
 		assert_true(proxy_handshake_has_begun(h[i]));
 		assert_int_equal(next_order(1), TLSHS_START);
 	}
-	assert_true(proxy_handshakes_are_open(&hs)); // the first one is yet to be stopped
+	assert_true(proxy_handshakes_are_due(&hs)); // the first one is yet to be stopped
 	end();
 }
 
@@ -162,7 +162,7 @@ static void th_110_who_waits_for_a_ring_is_called_in_order_as_it_has_room(void *
 	proxy_handshakes_poll(&hs);
 	assert_int_equal(n_rooms, 4);
 	assert_int_equal(proxy_handshake_send(&hs, h[1], bytes, sizeof(bytes)), TLSHS_SLOT);
-	assert_true(proxy_handshakes_are_open(&hs));
+	assert_true(proxy_handshakes_are_due(&hs));
 	end();
 }
 
@@ -208,7 +208,7 @@ static void th_111_places_to_be_stopped_count_for_their_source(void **state)
 	assert_int_equal(hs.n_open, 0);
 	assert_non_null(start_from(2, 1, PROXY_WITH_CLIENT));
 	assert_non_null(start(2, PROXY_WITH_BACKEND));
-	while (proxy_handshakes_are_open(&hs) && n--)
+	while (proxy_handshakes_are_due(&hs) && n--)
 		for (unsigned i = 0; i < 2; i++) {
 			struct tlshs_order o;
 			(void)!spsc_read(&links[i].orders, &o);
@@ -236,9 +236,35 @@ static void answers_of_a_handshake_that_was_stopped_are_dropped(void **state)
 	proxy_handshake_stop(&hs, h[0]);
 	assert_non_null(start(9, PROXY_WITH_CLIENT)); // in the same place
 	assert_true(spsc_write(&links[0].answers, &a));
-	assert_true(proxy_handshakes_are_open(&hs));
+	assert_true(proxy_handshakes_are_due(&hs));
 	proxy_handshakes_poll(&hs);
 	assert_int_equal(n_answers, 1);
+	end();
+}
+
+// Its peer may say nothing for as long as it likes.
+static void tls_270_what_a_thread_has_done_with_is_not_due(void **state)
+{
+	static struct tlshs_answer a;
+	struct tlshs_order o;
+	begin(8);
+	struct proxy_handshake *h = start(0, PROXY_WITH_CLIENT);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(proxy_handshakes_are_due(&hs));
+		assert_true(spsc_read(&links[0].orders, &o));
+		assert_true(proxy_handshakes_are_due(&hs));
+		a.id = o.id;
+		assert_true(spsc_write(&links[0].answers, &a));
+		tlshs_link_rest(&links[0]);
+		assert_true(proxy_handshakes_are_due(&hs)); // to be read
+		proxy_handshakes_poll(&hs);
+		assert_int_equal(n_answers, i + 1);
+		assert_false(proxy_handshakes_are_due(&hs));
+		assert_int_equal(proxy_handshake_send(&hs, h, (const uint8_t *)"x", 1), 1);
+	}
+	a.kind = TLSHS_END; // by its deadline
+	assert_true(spsc_write(&links[0].answers, &a));
+	assert_true(proxy_handshakes_are_due(&hs));
 	end();
 }
 
@@ -281,4 +307,5 @@ RUN_SUITE("proxy/handshakes", cmocka_unit_test(threads_take_turns_and_clients_ge
 	cmocka_unit_test(th_111_a_source_leaves_places_for_others),
 	cmocka_unit_test(th_111_places_to_be_stopped_count_for_their_source),
 	cmocka_unit_test(answers_of_a_handshake_that_was_stopped_are_dropped),
+	cmocka_unit_test(tls_270_what_a_thread_has_done_with_is_not_due),
 	cmocka_unit_test(tls_67_places_take_no_memory_and_no_system_call))

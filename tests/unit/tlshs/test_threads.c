@@ -362,6 +362,38 @@ static void tls_66_a_handshake_that_takes_too_long_ends(void **state)
 	meeting_fini(&c.m);
 }
 
+static void wait_for_rest(const struct conn *c)
+{
+	for (time_t until = now_s() + PATIENCE_S; tlshs_link_is_busy(c->link) && now_s() < until;)
+		sched_yield();
+	assert_false(tlshs_link_is_busy(c->link));
+}
+
+// The first half of one whose peer then says nothing, and the other half.
+static void tls_270_a_thread_says_when_nothing_is_to_come(void **state)
+{
+	struct tlshs_threads *t = one_thread((struct tlshs_threads_conf){0});
+	struct conn c;
+	conn_init(&c, tlshs_threads_link(t, 0, 0), 0, 0);
+	assert_false(tlshs_link_is_busy(c.link));
+	conn_start(&c, 1);
+	speak(&c);
+	assert_int_equal(c.n_kept, 0);
+	wait_for_rest(&c);
+	assert_non_null(tlshs_link_peek(c.link)); // its whole flight is there
+	listen(c.link, &c, 1);
+	assert_int_equal(tlshs_threads_open(t), 1);
+	speak(&c);
+	assert_true(tlshs_link_is_busy(c.link) || tlshs_link_peek(c.link));
+	wait_for_rest(&c);
+	listen(c.link, &c, 1);
+	assert_true(conn_done(&c));
+	conn_stop(&c);
+	wait_for_rest(&c);
+	tlshs_threads_free(t);
+	meeting_fini(&c.m);
+}
+
 #define N_AT_A_TIME 256
 
 static size_t resident(void)
@@ -567,6 +599,7 @@ int main(void)
 		cmocka_unit_test(tls_65_too_many_handshakes_at_a_time_are_refused),
 		cmocka_unit_test(th_111_a_source_leaves_some_of_all_for_others),
 		cmocka_unit_test(tls_66_a_handshake_that_takes_too_long_ends),
+		cmocka_unit_test(tls_270_a_thread_says_when_nothing_is_to_come),
 		cmocka_unit_test(tls_218_an_idle_thread_gives_back_what_handshakes_took),
 		cmocka_unit_test(tls_225_what_comes_back_is_there_with_the_end),
 		cmocka_unit_test(tls_53_bytes_that_cross_the_end_come_back),
