@@ -92,13 +92,17 @@ static void hold_socket(struct world *w, const char *name, const char *ip, unsig
 	hold_socket_with(w, name, ip, "", n);
 }
 
-// A Listener "a" at 10.9.0.1 whose only chain has the routes "rc".
+// With the routes "rc".
+#define LAST_CHAIN                                                                                 \
+	"'defaultFilterChain':{'filters':[{'name':'h','typedConfig':{" HCM                         \
+	",'rds':{'configSource':{'ads':{}},'routeConfigName':'rc'}," ROUTER "}}]}"
+
+// A Listener "a" at 10.9.0.1 whose only chain is that.
 static void hold_socket_by_name(struct world *w)
 {
 	hold(&w->deps, &res_type_listener, "a",
-		"{'name':'a','address':{'socketAddress':{'address':'10.9.0.1','portValue':80}},"
-		"'defaultFilterChain':{'filters':[{'name':'h','typedConfig':{" HCM
-		",'rds':{'configSource':{'ads':{}},'routeConfigName':'rc'}," ROUTER "}}]}}");
+		"{'name':'a','address':{'socketAddress':{'address':'10.9.0.1','portValue':80}}"
+		"," LAST_CHAIN "}");
 }
 
 static void say_listeners(struct world *w)
@@ -132,6 +136,15 @@ static unsigned chains_at(const struct world *w, uint32_t last)
 		if (lb_vips_at(v, i) && ip_to_v4(&v->list[i].at.ip) == 0x0a090000 + last)
 			return v->list[i].chains->n;
 	return 0;
+}
+
+// What fails requests of the chain that no other one goes before; NULL = there is no such chain.
+static const char *error_of_last_chain(const struct world *w)
+{
+	const struct lb_snapshot *s = lb_slot_current(w->slot);
+	const struct lb_chain_set *chains = s->vips->list[0].chains;
+	uint32_t place = chains->places[chains->n];
+	return place == LB_NO_PLACE ? NULL : lb_snapshot_frontend(s, place)->error;
 }
 
 static bool is_up(const struct world *w)
@@ -179,6 +192,27 @@ static void its_frontend_is_up_when_the_first_list_serves(void **state)
 	pass(&w, NS_PER_SECOND);
 	assert_true(is_up(&w));
 	assert_string_equal(states(&w), "a=serving");
+	tear_down(&w);
+}
+
+static void a36_37_a_listener_takes_effect_when_all_of_its_chains_can(void **state)
+{
+	struct world w;
+	set_up(&w, 8, 4);
+	hold_socket(&w, "a", "10.9.0.1", 1);
+	say_listeners(&w);
+	hold_socket_with(&w, "a", "10.9.0.1", LAST_CHAIN ",", 2);
+	say_listeners(&w);
+	pass(&w, 10 * NS_PER_SECOND); // of the 15 s that routes may take
+	assert_int_equal(chains_at(&w, 1), 1);
+	assert_null(error_of_last_chain(&w));
+	pass(&w, 5 * NS_PER_SECOND);
+	assert_int_equal(chains_at(&w, 1), 2);
+	assert_non_null(strstr(error_of_last_chain(&w), "rc"));
+	hold(&w.deps, &res_type_route_config, "rc", "{'name':'rc'}");
+	say(&w.deps, &res_type_route_config);
+	pass(&w, NS_PER_SECOND);
+	assert_string_equal(error_of_last_chain(&w), "");
 	tear_down(&w);
 }
 
@@ -376,6 +410,7 @@ static void a_frontend_with_a_listener_takes_nobody_in_the_clear_before_it_comes
 
 RUN_SUITE("ctrl/listeners", cmocka_unit_test(listeners_in_vips_are_served_and_others_told),
 	cmocka_unit_test(its_frontend_is_up_when_the_first_list_serves),
+	cmocka_unit_test(a36_37_a_listener_takes_effect_when_all_of_its_chains_can),
 	cmocka_unit_test(who_is_first_at_an_address_keeps_it),
 	cmocka_unit_test(what_is_deleted_is_not_served_and_its_clients_have_time),
 	cmocka_unit_test(what_is_beyond_the_addresses_waits_for_room),
