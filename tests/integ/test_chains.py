@@ -10,7 +10,7 @@ from lab import wait_until
 from pki import Pki
 from test_certs import CERT, KEY
 from test_tls import provider
-from testbed import EXAMPLE, PORT, SENDS_AGAIN, URL, VIP
+from testbed import EXAMPLE, PORT, SENDS_AGAIN, VIP
 from tls_table import DOWNSTREAM
 from world import ROUTES, SIZES
 
@@ -42,19 +42,19 @@ class Chains:
         return {"filter_chain_match": {"source_prefix_ranges": [{"address_prefix": ip, "prefix_len": int(bits)}]},
                 "filters": [{"name": "hcm", "typed_config": manager}]}
 
-    def put(self, *chains, port=PORT, **fields):
+    def put(self, *chains, port=PORT, name=NAME, more=(), **fields):
         address = {"socket_address": {"address": VIP, "port_value": port}}
-        listener = {"@type": resources.LISTENER, "name": NAME, "address": address,
+        listener = {"@type": resources.LISTENER, "name": name, "address": address,
                     "filter_chains": list(chains), **fields}
         world = self.world
-        world.folder.set(*world._clusters(), world.routes(100, 0), listener)
+        world.folder.set(*world._clusters(), world.routes(100, 0), listener, *more)
 
     def own(self, **fields):
         return self.chain("10.81.0.1/32", **fields)
 
-    def size(self, source):
+    def size(self, source, port=PORT):
         """Of the answer that a new connection from this address gets; 0 = none."""
-        argv = ["curl", "-s", "-m", "20", "--http2-prior-knowledge", "--interface", source, f"{URL}/mark"]
+        argv = ["curl", "-s", "-m", "20", "--http2-prior-knowledge", "--interface", source, f"http://{VIP}:{port}/mark"]
         return len(self.bed.lab.exec("client", argv, check=False).stdout)
 
     def count(self, name):
@@ -122,6 +122,22 @@ def test_an_address_of_another_is_not_served_until_it_is_right(chains):
     assert chains.frontend()["state"] == "serving"
     chains.put(chains.own(), port=PORT + 1)
     chains.wait_for("its end", lambda: chains.size("10.81.0.1") == 0)
+
+
+def test_a_frontend_that_names_nothing_has_the_listener_of_the_template(make_world, tmp_path):
+    """A36-36."""
+    made = json.loads((EXAMPLE / "bootstrap.json").read_text())
+    made["server_listener_resource_name_template"] = "servers/%s"
+    bootstrap = tmp_path / "bootstrap.json"
+    bootstrap.write_text(json.dumps(made))
+    chains = Chains(make_world())
+    chains.bed.listener = None
+    chains.bed.more_frontends = [f"{{name: own, address: {VIP}, port: {PORT + 1}}}"]
+    chains.put(chains.own(), port=PORT + 1, name=f"servers/{VIP}:{PORT + 1}", more=[resources.listener("web", ROUTES)])
+    chains.bed.start_xds()
+    chains.bed.start_daemon(env={"GRPC_XDS_BOOTSTRAP": str(bootstrap)})
+    chains.wait_for("the template's listener", lambda: chains.size("10.81.0.1", PORT + 1) == SIZES["blue"])
+    assert chains.size("10.81.0.1") == SIZES["blue"]
 
 
 def secured(chain, instance="front"):
