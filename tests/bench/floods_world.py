@@ -48,6 +48,7 @@ class FloodsWorld(Ground):
         web = next(process for process in self.lab.processes if process.name == "web")
         for task in (*tasks(self.pid, WORKER), *tasks(web.pid)):
             os.setpriority(os.PRIO_PROCESS, int(task.name), self.nice_first)
+        self.lab.share(web.pid, self.nice_first)  # not the daemon, whose other threads are behind these
         self.lab.link(("elsewhere", "e0"), ("sink", "e1"))
         self.lab.address("elsewhere", "e0", f"{GATEWAY}/24")
         self.lab.address("sink", "e1", f"{VIP}/24")
@@ -81,9 +82,9 @@ class FloodsWorld(Ground):
         """(Sample, answers a second)"""
         self.n_loads += 1
         pools, resident, asked = self._pools(), self.resident(), self.counters()["requests"]
-        load = self.lab.start("client", f"load-{self.n_loads}", ["nice", "-n", str(self.nice_victim), *load_agent.argv(
+        load = self.lab.start("client", f"load-{self.n_loads}", load_agent.argv(
             "run", *load_agent.client_words(), "--tls", "--nap", "--check", "same", "-p", "/mark", "-c",
-            self.connections, "-m", STREAMS, "-T", self.timeout_s, *words)])
+            self.connections, "-m", STREAMS, "-T", self.timeout_s, *words), nice=self.nice_victim)
         wait_until(lambda: self.counters()["requests"] > asked or not load.alive(), self.patience_s, "first requests")
         attacker = attack and self.attack(f"attack-{self.n_loads}", again=True, least=self.least,
                                           nice=self.nice_attacker, **attack)

@@ -239,14 +239,15 @@ class Lab:
             popen = subprocess.Popen(full, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                      start_new_session=True, env={**os.environ, **(env or {})})
         if nice:
-            self._share_less(popen.pid, nice)
+            self.share(popen.pid, nice)
         process = Process(name, argv, log_path, popen)
         self.processes.append(process)
         return process
 
     @staticmethod
-    def _share_less(pid, nice):
-        """nice counts within a session, which has a share of its own where the kernel groups by them (sched(7))."""
+    def share(pid, nice):
+        """The same for its session: a process' nice counts within that alone where the kernel groups by sessions
+        (sched(7), autogroup)."""
         with contextlib.suppress(OSError):  # it does not, or the process has ended
             pathlib.Path(f"/proc/{pid}/autogroup").write_text(str(nice))
 
