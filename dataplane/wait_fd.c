@@ -85,15 +85,19 @@ void wait_fd_begin(
 	} else if (strcmp(driver, "net_af_xdp") == 0) {
 		s->by_queue = true;
 		s->first = s->n = list_sockets(AF_XDP, s->sockets);
+		for (uint32_t i = 0; i < s->n; i++)
+			s->inodes[i] = inode_of(s->sockets[i]);
 	} else {
 		s->interrupt = strcmp(driver, "net_tap") == 0;
 	}
 }
 
+// Another port's may have been closed since, in its own thread, and its number be used again.
 static bool is_known(const struct wait_fd_search *s, int fd)
 {
+	uint64_t inode = inode_of(fd);
 	for (uint32_t i = 0; i < s->n; i++)
-		if (s->sockets[i] == fd)
+		if (s->sockets[i] == fd && s->inodes[i] == inode)
 			return true;
 	return false;
 }

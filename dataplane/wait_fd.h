@@ -19,7 +19,7 @@ struct wait_fd_search {
 	// Some that are not of these queues, then one a queue, which may be lower than that of the
 	// queue before, as descriptors go.
 	int sockets[WAIT_FD_MAX];
-	uint64_t inodes[WAIT_FD_MAX]; // of those that came with queues
+	uint64_t inodes[WAIT_FD_MAX]; // of them, where they come with queues
 	uint32_t first, n; // first: the first queue's
 };
 

@@ -174,6 +174,19 @@ static void two_sockets_of_af_xdp_that_came_with_a_queue_are_not_guessed_at(void
 	close(next);
 }
 
+// FL-120
+static void a_queues_socket_may_have_the_number_of_one_that_was_closed_meanwhile(void **state)
+{
+	skip_without(xdp_socket);
+	int earlier = xdp_socket();
+	wait_fd_begin(&search, "net_af_xdp", loopback, 1);
+	close(earlier); // as of another port, in a thread of its own
+	int made = xdp_queue();
+	assert_int_equal(made, earlier);
+	assert_int_equal(wait_fd_find(&search, 0, 0), made);
+	close(made);
+}
+
 static bool is_open(int fd)
 {
 	return fcntl(fd, F_GETFD) >= 0;
@@ -227,6 +240,7 @@ RUN_SUITE("dataplane/wait_fd", CASE(sockets_of_a_packet_device_are_its_queues_as
 	CASE(sockets_of_another_interface_are_not_its_queues),
 	CASE(a_socket_of_af_xdp_is_of_the_queue_that_it_came_with),
 	CASE(two_sockets_of_af_xdp_that_came_with_a_queue_are_not_guessed_at),
+	CASE(a_queues_socket_may_have_the_number_of_one_that_was_closed_meanwhile),
 	CASE(what_the_driver_of_af_xdp_leaves_open_is_closed_and_nothing_else),
 	CASE(sockets_of_a_packet_device_are_its_drivers_to_close),
 	CASE(a_device_of_its_own_memory_has_none))
