@@ -14,7 +14,7 @@ from lab import command, wait_until
 from testbed import BUILD, EXAMPLE, HERE, PORT, START_TIMEOUT_S, VIP
 
 TIER, TIER6 = "10.81.0.5", "fd81::5"
-STRANGER = "10.81.0.6"  # of no tunnel
+STRANGER, STRANGER6 = "10.81.0.6", "fd81::6"  # of no tunnel
 HOP = "10.81.0.7"
 SECOND = "10.83.0.2"  # of BehindTwo
 SERVED, SERVED6 = "10.9.0.1", "fd09::1"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import vm
-from l4_world import LEAST_SHARE, REQUESTS, STRANGER, TIER, TIER6, URL, URL6, WAIT_S, Behind
+from l4_world import LEAST_SHARE, REQUESTS, STRANGER, STRANGER6, TIER, TIER6, URL, URL6, WAIT_S, Behind
 from lab import OFFLOADS, wait_until
 from testbed import VIP, VIP6
 
@@ -31,6 +31,8 @@ TUNNELS = [
     ("ipip", FOU, URL),
     ("ip6tnl", f"mode any encaplimit none {FOU} {CSUM}", URL),
 ]
+# The same of tunnels from a source of none.
+FORGED = [("ipip", "", URL), ("ipip", GUE, URL), ("sit", "", URL6), ("ip6tnl", "mode any encaplimit none", URL)]
 # What a router counts that had to tell a client of a packet that is too long.
 TOO_LONG = "cat /proc/net/snmp6 | awk '/Icmp6OutPktTooBigs/ {print $2}'; nstat -az IpFragFails | awk '/Ip/ {print $2}'"
 
@@ -57,11 +59,12 @@ class BehindLinux(Behind):
             ip addr add {TIER}/24 dev l0
             ip addr add {STRANGER}/24 dev l0
             ip addr add {TIER6}/64 dev l0 nodad
+            ip addr add {STRANGER6}/64 dev l0 nodad
             ip link set l0 up""")
 
-    def tunnel(self, kind, options="", tier=TIER):
+    def tunnel(self, kind, options, tier=TIER, tier6=TIER6):
         """In place of the one before."""
-        ends = f"local {TIER6} remote {VIP6}" if kind == "ip6tnl" else f"local {tier} remote {VIP}"
+        ends = f"local {tier6} remote {VIP6}" if kind == "ip6tnl" else f"local {tier} remote {VIP}"
         self.guest.try_run("ip link del t0")
         self.guest.run(f"""
             ip link add t0 type {kind} {ends} {options}
@@ -99,10 +102,10 @@ def test_requests_come_by_linuxs_own_tunnels_up_to_the_mtu(make_world):
     assert behind.too_long() == [0, 0]
     for name in ("tunnel_forged", "tunnel_malformed", "tunnel_checksum", "tunnel_not_vip"):
         assert behind.count(name) == 0, name
-    for options in ("", GUE):
-        behind.tunnel("ipip", options, STRANGER)
+    for kind, options, url in FORGED:
+        behind.tunnel(kind, options, STRANGER, STRANGER6)
         forged = behind.count("tunnel_forged")
-        assert not behind.answers(URL, 1)
+        assert not behind.answers(url, 1)
         sent = behind.sent()
-        assert sent > 0
+        assert sent > 0, kind
         wait_until(lambda n=forged + sent: behind.count("tunnel_forged") >= n, WAIT_S, "all of them counted")
