@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import statistics
 import time
 
 from lab import LabError, wait_until
@@ -17,7 +18,11 @@ TAKEOVER_MAX_BEHIND = 3
 LEAST = 20  # calls of each thread and messages of each stream of a load, however slow the machine is
 GAP_MS = 50  # half of the takeovers are within it, whatever else the machine does
 PING_S = 0.005  # between two of them: how well a gap is told
-# Newer processes that crash at each stage; more in the long form (docs/testing.md).
+PINGS_BESIDE_S = 0.5  # before what may cause a gap, and behind it
+USUAL_S = 1
+# Takeovers in a row, as many as may be behind one another, and crashes at each stage; more in the long forms
+# (docs/testing.md).
+N_TAKEOVERS = int(os.environ.get("SHUNT_TAKEOVERS", "3"))
 N_CRASHES = int(os.environ.get("SHUNT_CRASHES", "1"))
 TALK = BUILD / "tests" / "takeover_talk.so"
 # The messages of a takeover, in order (ctrl/takeover/wire.h).
@@ -139,6 +144,77 @@ class Pings:
         return round(1000 * max(b - a for a, b in zip(times, times[1:])))
 
 
+class Silences:
+    """How long pings got no answer at each of some events, in ms: the gap of frames as a peer sees it; and how long
+    at most without any. start_pings: returns Pings that begin."""
+
+    def __init__(self, start_pings):
+        self.start_pings, self.at_events = start_pings, []
+        with self.at_event():
+            time.sleep(USUAL_S)
+        self.usual = self.at_events.pop()
+
+    @contextlib.contextmanager
+    def at_event(self):
+        """Cause it here."""
+        pings = self.start_pings()
+        time.sleep(PINGS_BESIDE_S)
+        yield
+        time.sleep(PINGS_BESIDE_S)
+        self.at_events.append(pings.longest_gap_ms())
+
+    def tell(self):
+        print(f"ms without an answer: {quantiles(self.at_events)}, {self.usual} without a takeover")
+
+    def check(self):
+        """FL-220: half are short."""
+        self.tell()
+        assert statistics.median(self.at_events) <= GAP_MS + self.usual, (self.at_events, self.usual)
+
+
+class Row:
+    """Takeovers in a row, under streams of which there are always some that outlive three generations, and pings."""
+
+    def __init__(self, bed):
+        self.bed, self.older, self.gaps = bed, [], []
+        self.streams = StreamsOfEach(lambda: Streams(bed))
+        self.silences = None  # not before all of the load is there
+
+    def each(self):
+        """What the process in front tells of itself, behind each takeover."""
+        bed = self.bed
+        self.silences = Silences(lambda: Pings(bed.lab))
+        for number in range(2, N_TAKEOVERS + 2):
+            # Those of a long row wait for the oldest.
+            wait_until(lambda: info(bed)["processes_behind"] < TAKEOVER_MAX_BEHIND, 120, "a process to end")
+            with self.silences.at_event():
+                self.older.append(follow(bed, number))
+            told = info(bed)
+            assert told["generation"] == number and told["role"] == "front"
+            self.gaps.append(told["takeover_gap_ms"])
+            if number == TAKEOVER_MAX_BEHIND + 1:  # the first process is there for the streams
+                assert told["processes_behind"] == TAKEOVER_MAX_BEHIND
+            yield told
+            self.streams.followed()
+        assert self.streams.n_outlived == max(0, N_TAKEOVERS + 1 - TAKEOVER_MAX_BEHIND)
+
+    def finish(self, calls):
+        """Nothing of streams and calls was lost, no client was reset, and each older process ended in order."""
+        assert self.streams.finish()
+        wait_until(lambda: not any(p.alive() for p in self.older), WAIT_S, "older processes to end")
+        assert calls.finish()
+        assert [p.wait(1) for p in self.older] == [0] * len(self.older)
+        assert all(clean(self.bed, p.name) for p in self.older)
+        assert resets(self.bed.lab, "client") == 0
+        print(f"takeover_gap_ms: {quantiles(self.gaps)}; the longest call: {calls.longest_ms} ms")
+
+
+def check_relay(worker):
+    """One of `show workers`: frames went both ways."""
+    relay = worker["relay"]
+    assert relay["given"] > 0 and relay["taken"] > 0 and relay["malformed"] == 0, relay
+
+
 def crashes(*stages):
     """These stages, and in the long form all."""
     return {stage: place for stage, place in CRASHES.items() if N_CRASHES > 1 or stage in stages}
@@ -154,6 +230,17 @@ def has_all(bed):
     with contextlib.suppress(LabError):
         return info(bed)["newer"] is None and all(port["link"] == "up" for port in bed.show("ports"))
     return False
+
+
+def fail_by_config(bed):
+    """A newer process that cannot read its configuration, of which nobody hears."""
+    serving, settings, failed = bed.daemon, bed.settings, info(bed)["takeovers_failed"]
+    bed.settings += "no_such_option: 1\n"
+    bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-bad")
+    assert bed.daemon.wait(WAIT_S) == 1 and "no_such_option" in bed.daemon.output(), bed.daemon.output()
+    bed.settings, bed.daemon = settings, serving
+    told = info(bed)
+    assert told["takeovers_failed"] == failed and told["role"] == "front" and told["pid"] == serving.pid
 
 
 def crash(bed, place):
@@ -177,28 +264,35 @@ def logged_s(log, msg):
     return [datetime.datetime.fromisoformat(t).timestamp() for t in times]
 
 
+def after_crash(crashed, log):
+    """By what the process says that crashed, and the log of the older one since: how many ms later that heard of it,
+    and how many until it had its devices again, if it had let go of them."""
+    crash_s = float(re.search(r"^crashes at (\S+)$", crashed, re.M)[1])
+    return [round(1000 * (max(times) - crash_s)) if times else None
+            for times in (logged_s(log, "newer process failed"), logged_s(log, "device back"))]
+
+
 def cost_of_crash(bed, place):
-    """In ms, from the crash to when the older process heard of it, and to when it had its devices again, if it had let
-    go of them; then how long there were no frames, and the longest call."""
+    """In ms: as after_crash(); then how long there were no frames, and the longest call."""
     before = len(bed.daemon.output())
     calls, pings = Calls(bed, parallel=1, pause_s=0.01), Pings(bed.lab)
-    crash_s = float(re.search(r"^crashes at (\S+)$", crash(bed, place), re.M)[1])
+    crashed = crash(bed, place)
     time.sleep(1)  # of load
     assert calls.finish()
-    log = bed.daemon.output()[before:]
-    since = [round(1000 * (max(times) - crash_s)) if times else None
-             for times in (logged_s(log, "newer process failed"), logged_s(log, "device back"))]
-    return *since, pings.longest_gap_ms(), calls.longest_ms
+    return *after_crash(crashed, bed.daemon.output()[before:]), pings.longest_gap_ms(), calls.longest_ms
 
 
 def crash_at_each(bed, stages):
-    """Newer processes that crash there, under calls, streams and pings: no call and no stream fails. Tells of each
-    stage what a line of the table in docs/takeover.md does."""
+    """Newer processes that crash there, under calls, streams and pings: no call and no stream fails."""
     streams = Streams(bed)
     for stage, place in stages.items():
-        costs = zip(*(cost_of_crash(bed, place) for _ in range(N_CRASHES)))
-        print(f"| {stage} | {' | '.join(map(half_most_all, costs))} |")
+        tell_costs(stage, [cost_of_crash(bed, place) for _ in range(N_CRASHES)])
     assert streams.finish()
+
+
+def tell_costs(stage, costs):
+    """As a line of the tables in docs/takeover.md."""
+    print(f"| {stage} | {' | '.join(map(half_most_all, zip(*costs)))} |")
 
 
 def half_most_all(figures):

@@ -7,7 +7,6 @@ Likewise a bond of two cards (bond_world.py).
 """
 
 import json
-import os
 import re
 import shlex
 import sys
@@ -22,13 +21,12 @@ from card_world import READY_TIMEOUT_S, SECOND, SECOND_CLIENT, CardWorld
 from guest_world import BACKEND
 from lab import wait_until
 from lab_fixtures import module_lab_of
-from takeover_world import CRASHES, Pings, StreamsOfEach, count_resets, quantiles, resets, talking
+from takeover_world import (CRASHES, N_CRASHES, N_TAKEOVERS, Pings, Silences, StreamsOfEach, after_crash, check_relay,
+                            count_resets, crashes, quantiles, resets, talking, tell_costs)
 from testbed import HERE, SENDS_AGAIN, VIP, Testbed
 
 GRPC_BACKEND = (BACKEND[0], 8090)
 SOON_S = 180  # some seconds on an idle machine
-# As many as may be behind one another.
-N_TAKEOVERS = int(os.environ.get("SHUNT_TAKEOVERS", "3"))
 PING_S = 0.01  # between two pings: how well a gap is told
 CARDS = ("virtio", "virtio-vfio", "vmxnet3", "e1000e")
 TAKEOVER = "/run/takeover.sock"
@@ -142,10 +140,6 @@ def fixture_world(request):
         yield TakeoverWorld(lab, request.param)
 
 
-def relay(world):
-    return world.workers()[0]["relay"]
-
-
 def test_fl_101_a_takeover_of_a_card_fails_no_call_and_cuts_no_stream(world):
     """FL-101, FL-102, FL-103, FL-104."""
     world.begin()
@@ -156,8 +150,7 @@ def test_fl_101_a_takeover_of_a_card_fails_no_call_and_cuts_no_stream(world):
     info = world.info()
     print(f"gap: {gap_ms} ms without an answer, takeover_gap_ms {info['takeover_gap_ms']}")
     assert info["generation"] == 2 and info["role"] == "front" and info["processes_behind"] == 1
-    told = relay(world)
-    assert told["given"] > 0 and told["taken"] > 0 and told["malformed"] == 0, told
+    check_relay(world.workers()[0])
     assert older.alive()
     load.end_streams()
     older.wait(SOON_S)
@@ -173,17 +166,15 @@ def test_fl_101_takeovers_of_a_card_in_a_row_lose_nothing(world):
     """There are always streams that outlive three generations; more of them in the long form (docs/testing.md)."""
     world.begin()
     count_resets(world.lab, vm.NS, of="tcp sport 8080")  # of clients: backends are there, too
-    calls, streams, older, gaps, silences = Calls(world), StreamsOfEach(lambda: Streams(world)), [], [], []
+    calls, streams, older, gaps = Calls(world), StreamsOfEach(lambda: Streams(world)), [], []
+    silences = Silences(world.pings)
     for number in range(2, N_TAKEOVERS + 2):
         wait_until(lambda: world.info()["processes_behind"] < 3, SOON_S, "a process to end")
-        pings = world.pings()
-        time.sleep(1)
-        older.append(world.follow())
+        with silences.at_event():
+            older.append(world.follow())
         info = world.info()
         assert info["generation"] == number and info["role"] == "front"
         gaps.append(info["takeover_gap_ms"])
-        time.sleep(1)
-        silences.append(pings.longest_gap_ms())
         if number == 4:
             assert info["processes_behind"] == 3  # the first one is there for the streams
         streams.followed()
@@ -194,32 +185,39 @@ def test_fl_101_takeovers_of_a_card_in_a_row_lose_nothing(world):
         process.wait(SOON_S)
         assert "requests_cut=0" in process.output()
     assert resets(world.lab, vm.NS) == 0
-    print(f"takeover_gap_ms: {quantiles(gaps)}; ms without an answer: {quantiles(silences)}")
+    print(f"takeover_gap_ms: {quantiles(gaps)}")
+    silences.tell()
     world.stop()
 
 
+def cost_of_crash(world, place):
+    """In ms: as after_crash(); then how long there were no frames."""
+    serving, pings = world.daemon, world.pings()
+    seen, failed = len(serving.output()), world.info()["takeovers_failed"]
+    newer = world.launch("--takeover", env=talking(place))
+    newer.wait(SOON_S)
+    assert "crashes at" in newer.output()
+    if place != CRASHES["had not asked"]:
+        serving.wait_for("device back", SOON_S, since=seen)
+    time.sleep(3)  # of load
+    info = world.info()
+    assert info["takeovers_failed"] == failed + 1 and info["role"] == "front" and info["pid"] == serving.pid
+    return *after_crash(newer.output(), serving.output()[seen:]), pings.longest_gap_ms()
+
+
+@pytest.mark.timeout(900 + 240 * N_CRASHES)
 @only("virtio")
 def test_fl_105_a_newer_process_that_fails_gives_the_card_back(world):
-    """A bad configuration, and a crash before it asks, with the place and with the card in its hands: calls and streams
-    go on."""
-    serving = world.begin()
+    """A bad configuration, and a crash before it asks, with the place and with the card in its hands, in the long form
+    at each stage: calls and streams go on."""
+    world.begin()
     count_resets(world.lab, vm.NS, of="tcp sport 8080")
     load = Load(world)
     bad = world.launch("--takeover", more="no_such_option: 1\n")
     bad.wait(SOON_S)
     assert "no_such_option" in bad.output()
-    stages = ("had not asked", "was given the place", "had them")
-    for n_failed, stage in enumerate(stages, 1):
-        pings, seen = world.pings(), len(serving.output())
-        crashes = world.launch("--takeover", env=talking(CRASHES[stage]))
-        crashes.wait(SOON_S)
-        assert "crashes at" in crashes.output()
-        if stage != "had not asked":
-            serving.wait_for("device back", SOON_S, since=seen)
-        time.sleep(3)  # of load
-        print(f"{stage}: {pings.longest_gap_ms()} ms without an answer")
-        info = world.info()
-        assert info["takeovers_failed"] == n_failed and info["role"] == "front" and info["pid"] == serving.pid
+    for stage, place in crashes("had not asked", "was given the place", "had them").items():
+        tell_costs(stage, [cost_of_crash(world, place) for _ in range(N_CRASHES)])
     older = world.follow()  # a good one
     load.end_streams()
     older.wait(SOON_S)
@@ -274,8 +272,7 @@ def test_fl_110_a_trunk_of_a_card_moves_as_one(world):
         older = [world.follow(), world.follow()]
         time.sleep(3)  # of streams that go through the newer ones
         assert [port["vlan"] for port in world.show("ports")] == list(VLANS.values())
-        told = relay(world)
-        assert told["given"] > 0 and told["taken"] > 0 and told["malformed"] == 0, told
+        check_relay(world.workers()[0])
         for load in loads:
             load.end_streams()
         for process in older:
@@ -350,8 +347,7 @@ def test_fl_115_a_bond_of_cards_moves_with_its_members(bond):
     gap_s = max(b - a for a, b in zip(times, times[1:]))
     print(f"gap: {gap_s * 1000:.0f} ms without an answer, takeover_gap_ms {bond.show('info')['takeover_gap_ms']}")
     assert bond.port()["mac"] == mac
-    told = list(bond.show("workers").values())[0]["relay"]
-    assert told["given"] > 0 and told["taken"] > 0 and told["malformed"] == 0, told
+    check_relay(list(bond.show("workers").values())[0])
     stops[0].touch()
     assert min(told_by(streams)["rounds"]) > 10
     older.wait(SOON_S)

@@ -18,12 +18,9 @@ import time
 import pytest
 
 from lab import wait_until
-from takeover_world import (AT_START, CRASHES, GAP_MS, LEAST, N_CRASHES, WAIT_S, Calls, Streams, StreamsOfEach, clean,
-                            count_resets, crash, crash_at_each, follow, info, quantiles, resets, talking)
+from takeover_world import (AT_START, CRASHES, GAP_MS, LEAST, N_CRASHES, N_TAKEOVERS, WAIT_S, Calls, Row, Streams,
+                            clean, count_resets, crash, crash_at_each, fail_by_config, follow, info, resets, talking)
 from testbed import PORT, URL, URL6, VIP, VIP6, Testbed
-
-# As many as may be behind one another; more in the long form (docs/testing.md).
-N_TAKEOVERS = int(os.environ.get("SHUNT_TAKEOVERS", "3"))
 
 
 @pytest.fixture(name="takeover_world")
@@ -64,43 +61,29 @@ def metrics_start_s(bed):
 
 @pytest.mark.timeout(150 + 10 * N_TAKEOVERS)
 def test_takeovers_in_a_row_lose_nothing(takeover_world):
-    """FL-02, FL-03, FL-04, FL-06, FL-07, FL-11, FL-12, FL-70: under load; there are always streams that outlive three
-    generations."""
+    """FL-02, FL-03, FL-04, FL-06, FL-07, FL-11, FL-12, FL-70, FL-220: under load; there are always streams that
+    outlive three generations."""
     bed = takeover_world.bed
     count_resets(bed.lab, "client")
-    streams = StreamsOfEach(lambda: Streams(bed))
+    row = Row(bed)
     wait_until(lambda: info(bed)["client_connections"] > 0, WAIT_S, "streams")
     calls, knocks = Calls(bed), Knocks(bed)
-    older, gaps, starts = [], [], [metrics_start_s(bed)]
-    for number in range(2, N_TAKEOVERS + 2):
-        # At most three are behind: those of a long run wait for the oldest.
-        wait_until(lambda: info(bed)["processes_behind"] < 3, 120, "a process to end")
-        older.append(follow(bed, number))
-        told = info(bed)
-        assert told["generation"] == number and told["role"] == "front"
-        gaps.append(told["takeover_gap_ms"])
+    starts = [metrics_start_s(bed)]
+    for told in row.each():
         # The older one has its port until it hears that the newer one serves.
         wait_until(lambda: metrics_start_s(bed) > starts[-1], WAIT_S, "the newer process's metrics")
         starts.append(metrics_start_s(bed))
         bed.wait_connect("lb", "127.0.0.1", 50077)
-        if number == 4:  # the first process is there for the streams
-            assert told["processes_behind"] == 3
+        if told["generation"] == 4:
             behind = bed.stats_socket.with_name("stats.sock.3")
             assert '"role":"behind"' in bed.shuntctl("--socket", behind, "--json", "show", "info")
-        streams.followed()
-    assert streams.n_outlived == max(0, N_TAKEOVERS - 2)
     assert knocks.finish()
-    assert streams.finish()
-    wait_until(lambda: not any(p.alive() for p in older), WAIT_S, "older processes to end")
-    assert calls.finish()
-    assert [p.wait(1) for p in older] == [0] * len(older)
-    assert all(clean(bed, p.name) for p in older)
-    assert resets(bed.lab, "client") == 0
+    row.finish(calls)
     told = info(bed)
     assert told["processes_behind"] == 0 and told["older"] is None
     assert [p.name for p in bed.lab.dir.glob("stats.sock*")] == ["stats.sock"]
-    print(f"gap in ms: {quantiles(gaps)}")
-    assert statistics.median(gaps) <= GAP_MS, gaps
+    row.silences.check()
+    assert statistics.median(row.gaps) <= GAP_MS, row.gaps
 
 
 @pytest.mark.timeout(300 + 60 * N_CRASHES)
@@ -108,13 +91,8 @@ def test_newer_processes_that_come_to_nothing_change_nothing(takeover_world):
     """FL-01, FL-08: a bad configuration, a crash at the start, and one at each stage."""
     bed = takeover_world.bed
     count_resets(bed.lab, "client")
-    knocks, start_s, serving = Knocks(bed), metrics_start_s(bed), bed.daemon
-    good = bed.settings
-    bed.settings = good + "no_such_option: 1\n"
-    bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-bad")
-    assert bed.daemon.wait(WAIT_S) == 1
-    bed.settings, bed.daemon = good, serving
-
+    knocks, start_s = Knocks(bed), metrics_start_s(bed)
+    fail_by_config(bed)
     crash(bed, AT_START)
     *early, last = CRASHES
     crash_at_each(bed, {stage: CRASHES[stage] for stage in early})

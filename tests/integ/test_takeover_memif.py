@@ -2,18 +2,14 @@
 """Takeovers of memifs whose client shuntd is, under load: the device moves, what is the older process's is relayed
 (docs/takeover.md). Cards are in test_pci_takeover.py."""
 
-import os
 import time
 
 import pytest
 
 from lab import wait_until
 from memif_world import Switch
-from takeover_world import (N_CRASHES, WAIT_S, Calls, Pings, Streams, StreamsOfEach, clean, count_resets,
-                            crash_at_each, crashes, follow, has_all, info, quantiles, resets)
-
-# As many as may be behind one another; more in the long form (docs/testing.md).
-N_TAKEOVERS = int(os.environ.get("SHUNT_TAKEOVERS", "3"))
+from takeover_world import (N_CRASHES, N_TAKEOVERS, WAIT_S, Calls, Pings, Row, Streams, check_relay, count_resets,
+                            crash_at_each, crashes, fail_by_config, has_all, info, resets)
 
 
 @pytest.fixture(name="bed")
@@ -28,12 +24,6 @@ def fixture_bed(make_world, lab):
     return bed
 
 
-def finish(bed, *load):
-    """Nothing failed, and no client was reset."""
-    assert all(part.finish() for part in load), bed.daemon.output()
-    assert resets(bed.lab, "client") == 0
-
-
 def before_it_served(bed, number):
     """What that process logged until then."""
     return (bed.lab.dir / f"shuntd-{number}.log").read_text().partition('msg="took over"')[0]
@@ -42,35 +32,16 @@ def before_it_served(bed, number):
 @pytest.mark.timeout(150 + 12 * N_TAKEOVERS)
 def test_fl_116_takeovers_of_memifs_in_a_row_lose_nothing(bed):
     """There are always streams that outlive three generations, whose frames go through each process before."""
-    streams, calls = StreamsOfEach(lambda: Streams(bed)), Calls(bed)
+    row, calls = Row(bed), Calls(bed)
     macs = [port["mac"] for port in bed.show("ports")]
-    older, gaps, silences = [], [], []
-    for number in range(2, N_TAKEOVERS + 2):
-        # At most three are behind: those of a long run wait for the oldest.
-        wait_until(lambda: info(bed)["processes_behind"] < 3, 120, "a process to end")
-        pings = Pings(bed.lab)
-        time.sleep(0.3)
-        older.append(follow(bed, number))
-        told = info(bed)
-        assert told["generation"] == number and told["role"] == "front"
-        gaps.append(told["takeover_gap_ms"])
-        time.sleep(0.5)
-        silences.append(pings.longest_gap_ms())
+    for told in row.each():
         assert [port["mac"] for port in bed.show("ports")] == macs
-        if number == 4:  # the first process is there for the streams
-            assert told["processes_behind"] == 3
-            relay = bed.show_workers()[0]["relay"]
-            assert relay["given"] > 0 and relay["taken"] > 0 and relay["malformed"] == 0, relay
-        streams.followed()
-    assert streams.n_outlived == max(0, N_TAKEOVERS - 2)
-    finish(bed, calls, streams)
-    wait_until(lambda: not any(p.alive() for p in older), WAIT_S, "older processes to end")
-    assert [p.wait(1) for p in older] == [0] * len(older)
-    assert all(clean(bed, p.name) for p in older)
+        if told["generation"] == 4:
+            check_relay(bed.show_workers()[0])
+    row.finish(calls)
     # What they need to serve came to them through the processes before.
     assert any("endpoint connected" in before_it_served(bed, number) for number in range(2, N_TAKEOVERS + 2))
-    print(f"takeover_gap_ms: {quantiles(gaps)}; ms without an answer: {quantiles(silences)}; "
-          f"the longest call: {calls.longest_ms} ms")
+    row.silences.tell()
     print(f"the switch: {bed.switch.stop()}")
 
 
@@ -79,12 +50,7 @@ def test_fl_119_a_process_that_comes_to_nothing_gives_the_memifs_back(bed):
     """A bad configuration, a crash with the memifs in its hands (at each stage, in the long form), and one that the
     memif's server does not let in."""
     streams, serving = Streams(bed), bed.daemon
-    good = bed.settings
-    bed.settings = good + "no_such_option: 1\n"
-    bed.start_daemon(wait=False, words=["--takeover"], name="shuntd-bad")
-    assert bed.daemon.wait(WAIT_S) == 1
-    bed.settings, bed.daemon = good, serving
-
+    fail_by_config(bed)
     crash_at_each(bed, crashes("had them"))
     failed = info(bed)["takeovers_failed"]
     assert failed > 0 and 'msg="device back"' in serving.output()
@@ -98,7 +64,8 @@ def test_fl_119_a_process_that_comes_to_nothing_gives_the_memifs_back(bed):
     wait_until(lambda: has_all(bed), WAIT_S, "the memifs to be taken back")
     time.sleep(1)
     print(f"ms without an answer, when it was not let in: {pings.longest_gap_ms()}")
-    finish(bed, streams, calls)
+    assert streams.finish() and calls.finish()
+    assert resets(bed.lab, "client") == 0
     told = info(bed)
     assert told["role"] == "front" and told["pid"] == serving.pid and told["takeovers_failed"] == failed + 1
     assert bed.run_h2load(requests=500).perfect
