@@ -14,8 +14,7 @@ struct info {
 	uint32_t type, id;
 };
 
-// False = it is neither.
-static bool look(int fd, struct bpf_fd *ret)
+bool bpf_fd_look(int fd, struct bpf_fd *ret)
 {
 	char path[64], is[32] = "";
 	struct info info = {0};
@@ -41,7 +40,7 @@ void bpf_fds_list(struct bpf_fds *fds)
 	DIR *dir = opendir("/proc/self/fd");
 	fds->n = 0;
 	for (struct dirent *e; dir && fds->n < BPF_FDS_MAX && (e = readdir(dir));)
-		fds->n += e->d_name[0] != '.' && look(atoi(e->d_name), &fds->list[fds->n]);
+		fds->n += e->d_name[0] != '.' && bpf_fd_look(atoi(e->d_name), &fds->list[fds->n]);
 	if (dir)
 		closedir(dir);
 }

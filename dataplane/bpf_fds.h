@@ -20,6 +20,8 @@ struct bpf_fds {
 	struct bpf_fd list[BPF_FDS_MAX];
 };
 
+// What a descriptor is of. False = neither a map nor a program.
+bool bpf_fd_look(int fd, struct bpf_fd *ret);
 // The process's, as of now, in no order.
 void bpf_fds_list(struct bpf_fds *);
 // Leaves those of maps and programs of which there was none before; nothing if that cannot be told,

@@ -265,27 +265,6 @@ static void know_bpf(struct port *port, const struct bpf_fds *before)
 	port->xsk_map = xsk_map_find(&port->bpf);
 }
 
-// To start a device waits for the kernel's lock of all interfaces, which others may hold for long,
-// and no worker reads the sockets before: meanwhile the older process, or what stands in for it
-// here, goes on with the frames (port_stopgap.h). True = they have to be let in.
-static bool keep_frames_out(const struct port *port)
-{
-	for (uint16_t i = 0; i < port->n_queues; i++)
-		if (wait_fd_find(&port->search, port->id, i) < 0)
-			return false;
-	// Where it cannot be done, they wait.
-	return (port->relayed || port->stopgap) && port->xsk_map &&
-	       xsk_map_empty(port->xsk_map, port->first_queue, port->n_queues) == 0;
-}
-
-static int let_frames_in(const struct port *port, struct lb_err *reterr)
-{
-	int rc = 0;
-	for (uint32_t i = 0; rc == 0 && i < port->n_queues; i++)
-		rc = xsk_map_put(port->xsk_map, port->first_queue + i, port->queues[i].wait_fd);
-	return rc < 0 ? port_blame(reterr, port, "cannot be given its frames", rc) : 0;
-}
-
 int port_open(struct port *port, struct lb_err *reterr)
 {
 	const struct port_conf *conf = &port->conf;
@@ -294,17 +273,26 @@ int port_open(struct port *port, struct lb_err *reterr)
 	if (is_xdp)
 		bpf_fds_list(&before);
 	port->xsk_map = 0;
+	// Nobody reads its sockets before it is started, which waits for the kernel's lock of all
+	// interfaces, too: meanwhile the older process, or what stands in for it here, goes on with
+	// the frames (port_stopgap.h).
+	if (is_xdp && (port->relayed || port->stopgap))
+		xsk_map_hold();
 	int rc = port->bond ? port_bond_open(port, reterr) : port_probe(port, reterr);
 	if (rc == 0)
 		rc = configure(port, conf, reterr);
 	if (is_xdp)
 		know_bpf(port, &before);
-	bool are_out = rc == 0 && is_xdp && keep_frames_out(port);
 	if (rc == 0 && !port->bond)
 		port_reset_listen(port);
 	if (rc == 0)
 		rc = start(port, conf, reterr);
-	return rc == 0 && are_out ? let_frames_in(port, reterr) : rc;
+	if (rc != 0) {
+		xsk_map_drop();
+		return rc;
+	}
+	rc = xsk_map_let_in();
+	return rc < 0 ? port_blame(reterr, port, "cannot be given its frames", rc) : 0;
 }
 
 static void close_devices(struct port *port, bool forget)
