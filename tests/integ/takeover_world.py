@@ -5,10 +5,13 @@ import contextlib
 import datetime
 import json
 import os
+import pathlib
 import re
 import signal
 import statistics
 import time
+
+import pytest
 
 from lab import LabError, wait_until
 from testbed import BUILD, SENDS_AGAIN, VIP
@@ -25,6 +28,9 @@ USUAL_S = 1
 N_TAKEOVERS = int(os.environ.get("SHUNT_TAKEOVERS", "3"))
 N_CRASHES = int(os.environ.get("SHUNT_CRASHES", "1"))
 TALK = BUILD / "tests" / "takeover_talk.so"
+# A folder with a build of another commit (docs/testing.md).
+OLD = pathlib.Path(os.environ.get("SHUNT_OLD_BUILD", "/nonexistent"))
+with_old = pytest.mark.skipif(not (OLD / "ctrl" / "shuntd").exists(), reason="no shuntd in SHUNT_OLD_BUILD")
 # The messages of a takeover, in order (ctrl/takeover/wire.h).
 HELLO, WELCOME, TAKE, GIVEN, OPENED, FREE, SERVING = range(1, 8)
 AT_START = f"saying {HELLO}"

@@ -63,6 +63,7 @@ class Testbed:
         self.mtu = mtu  # of the links
         self.workers = workers  # cores, as in shunt.yaml
         self.device = device
+        self.build = BUILD  # whose shuntd is started
         self.stats_socket = lab.dir / "stats.sock"
         self.xds_folder = lab.dir / "xds"
         self.xds_folder.mkdir()
@@ -170,7 +171,7 @@ class Testbed:
         config = self.lab.dir / "shunt.yaml"
         config.write_text(self.config_text())
         env = {"GRPC_XDS_BOOTSTRAP": str(EXAMPLE / "bootstrap.json"), **(env or {})}
-        self.daemon = self.lab.start("lb", name, [BUILD / "ctrl" / "shuntd", "-c", config, *words],
+        self.daemon = self.lab.start("lb", name, [self.build / "ctrl" / "shuntd", "-c", config, *words],
                                      env=env, cpu=None)
         if wait:
             self.wait_for_daemon()
