@@ -143,9 +143,7 @@ SUBJECTS = {
 
 def resets(lab):
     """Connections of the client that a reset has ended so far."""
-    rows = [row.split() for row in lab.exec("client", ["cat", "/proc/net/snmp"]).stdout.splitlines()
-            if row.startswith("Tcp:")]
-    return int(dict(zip(*rows))["EstabResets"])
+    return lab.tcp_counters("client")["EstabResets"]
 
 
 def run(kind):

@@ -325,11 +325,10 @@ class Fleet:
         wait_until(lambda: self.paths() == [wanted] * len(VIPS), START_S, f"paths by {sorted(wanted)}")
 
     def cut_connections(self):
-        """Of the client, that were reset while open; RST to one that is closed already counts for none (RFC 4022,
-        tcpEstabResets)."""
-        names, values = [line.split() for line in self.lab.exec("client", ["cat", "/proc/net/snmp"]).stdout.splitlines()
-                         if line.startswith("Tcp:")]
-        return int(dict(zip(names, values))["EstabResets"])
+        """Of the client, that others reset while they were open; RST to one that is closed already counts for none (RFC
+        4022, tcpEstabResets), and those that it resets itself are not meant: it closes what has something unread."""
+        counters = self.lab.tcp_counters("client")
+        return counters["EstabResets"] - counters["TCPAbortOnClose"]
 
     def note_ways(self):
         """From now on the router notes by which hosts' links a client's segments to the VIPs go. RST apart: those that
@@ -342,12 +341,24 @@ class Fleet:
             }}
         }}""")
 
-    def ways(self):
-        """{port of the client: numbers of the hosts to which its segments went} since note_ways()."""
+    def note_resets(self):
+        """From now on the router notes whose RST are of a client's connection to the VIPs."""
+        self.lab.nft("router", f"""table inet resets {{
+            set seen {{ typeof tcp sport . meta iifname; size 65535; flags dynamic; }}
+            chain forward {{
+                type filter hook forward priority 0;
+                oifname rc tcp sport {PORT} tcp flags & rst == rst add @seen {{ tcp dport . meta iifname }}
+                iifname rc tcp dport {PORT} tcp flags & rst == rst add @seen {{ tcp sport . meta iifname }}
+            }}
+        }}""")
+
+    def noted(self, what):
+        """{port of the client: numbers of hosts, or "c" for itself} since note_ways(), to which its segments went, or
+        since note_resets(), from which RST came."""
         told = collections.defaultdict(set)
-        shown = self.lab.exec("router", ["nft", "list", "set", "inet", "ways", "seen"]).stdout
-        for port, n in re.findall(r'(\d+) \. "r(\d+)"', shown):
-            told[int(port)].add(int(n))
+        shown = self.lab.exec("router", ["nft", "list", "set", "inet", what, "seen"]).stdout
+        for port, who in re.findall(r'(\d+) \. "r(\w+)"', shown):
+            told[int(port)].add(int(who) if who.isdecimal() else who)
         return told
 
     def start_load(self, channels, per_s, streams, stream_s, vip=VIP):

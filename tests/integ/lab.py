@@ -216,6 +216,12 @@ class Lab:
         (folder / "resolv.conf").write_text(
             f"nameserver {server}\noptions timeout:1 attempts:3\n")
 
+    def tcp_counters(self, ns):
+        """What the kernel has counted of TCP there, by its own names."""
+        told = self.exec(ns, ["cat", "/proc/net/snmp", "/proc/net/netstat"]).stdout.splitlines()
+        rows = [line.split()[1:] for line in told if line.startswith(("Tcp:", "TcpExt:"))]
+        return {name: int(n) for names, row in zip(rows[::2], rows[1::2]) for name, n in zip(names, row)}
+
     def nft(self, ns, ruleset):
         """Loads an nftables ruleset inside ns."""
         command(["ip", "netns", "exec", self.ns(ns), "nft", "-f", "-"], stdin=ruleset)

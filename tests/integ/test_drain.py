@@ -15,9 +15,7 @@ KINDS = {"idle": 6, "busy": 5, "deaf": 2}
 
 def estab_resets(lab, ns):
     """Of connections of this namespace, that were reset while open (RFC 4022, tcpEstabResets)."""
-    names, values = [line.split() for line in lab.exec(ns, ["cat", "/proc/net/snmp"]).stdout.splitlines()
-                     if line.startswith("Tcp:")]
-    return int(dict(zip(names, values))["EstabResets"])
+    return lab.tcp_counters(ns)["EstabResets"]
 
 
 @pytest.mark.ends_daemon

@@ -184,12 +184,19 @@ class FullLoad:
         return report
 
     def end_without_failure(self):
-        """Streams were on each connection at any time, so that none was reset either, but behind GOAWAY."""
+        """Streams were on each connection at any time, until GOAWAY and the last one's end."""
         report = self.end()
         assert report["failed"] == [], report["failed"][:10]
         assert report["not_begun"] == 0
         turns = report["calls"] / report["per_s"] / STREAM_S
         assert report["streams"] > 0.8 * STREAMS * (turns - 1), (report["streams"], turns)
+        return report
+
+
+def reset_connections(report):
+    """Those of the load that others reset while it had them open: {port: how much was on it}."""
+    return {opened["port"]: opened["left"] for connections in report["connections"] for opened in connections
+            if opened["reset"]}
 
 
 def port_at(report, channel, when):
@@ -207,6 +214,8 @@ def only_these_were_cut(report, dead, when):
         anew = [opened["at"] for opened in connections if opened["at"] > when]
         assert bool(anew) == (port_at(report, channel, when) in dead), (channel, connections, dead)
         back += anew[:1]
+    reset = reset_connections(report)
+    assert reset and set(reset) <= dead, (reset, dead)
     return max(back, default=when) - when
 
 
@@ -228,15 +237,20 @@ def a_death_is_survived(load, flows, host, how, seconds=4):
 @pytest.mark.parametrize("speakers, vip", [((Bird, Frr), VIP), ((Bird, Frr, Exabgp), VIP), ((Bird, Frr, Exabgp), VIP6)],
                          ids=["two", "three", "three-ipv6"])
 def test_fl_73_all_hosts_are_restarted_three_times_under_full_load(make_fleet, router, speakers, vip):
-    """Each host with another speaker. No call fails, and streams end by themselves behind GOAWAY (FL-136: by IPv6 as
-    well)."""
+    """Each host with another speaker. No call fails, streams end by themselves behind GOAWAY, and no connection is
+    reset (FL-182; FL-136: by IPv6 as well)."""
     fleet = make_fleet(speakers, settings=SETTINGS.replace("3", "6"), router=router, full=True)
+    fleet.note_resets()
     load, cut = FullLoad(fleet, vip), fleet.cut_connections()
     had = rolling_restart(fleet, rounds=3)
-    cut = fleet.cut_connections() - cut
-    print(f"clients of each host as it was restarted: {had}; {cut} connections reset, the client's own resets included")
+    print(f"clients of each host as it was restarted: {had}")
     assert len(had) == 3 * len(speakers) and all(had), "a host was restarted that had no clients"
-    load.end_without_failure()
+    reset = reset_connections(load.end_without_failure())
+    counted, seen = fleet.lab.tcp_counters("client"), fleet.noted("resets")
+    print({name: counted[name] for name in ("EstabResets", "TCPAbortOnClose", "TCPAbortOnData", "OutRsts")},
+          f"RST from {sum('c' in who for who in seen.values())} ports of the client,"
+          f" to {sum(who != {'c'} for who in seen.values())}")
+    assert not reset and fleet.cut_connections() == cut, (reset, seen)
 
 
 @whole
@@ -290,7 +304,7 @@ def test_fl_73_more_and_fewer_hosts_under_full_load_cut_what_is_hashed_elsewhere
     n_cut = fleet.cut_connections() - n_cut
     # Of connections that it had no host sent any.
     assert all(host.resets() <= resets[host.n] for host in fleet.hosts[:2])
-    report, ways = load.end(), fleet.ways()
+    report, ways = load.end(), fleet.noted("ways")
     anew = [n for n, connections in enumerate(report["connections"]) for opened in connections if opened["at"] > before]
     moved = set(anew)
     assert {failed["channel"] for failed in report["failed"]} <= moved

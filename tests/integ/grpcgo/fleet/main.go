@@ -8,13 +8,15 @@
 // Each channel has a connection of its own, on which calls begin at their rate, whatever becomes of those before; the
 // streams are shared by the channels, and on each a message comes four times a second. Nothing is tried again but what
 // grpc-go sends again by itself, as no server has seen it. In the end it prints a line of JSON: how many there were,
-// which failed, on which connection and when, how long calls took, and each channel's connections by their ports.
+// which failed, on which connection and when, how long calls took, and each channel's connections by their ports: when
+// each came and ended, whether by RST, and what was on it then.
 // Times are seconds of the monotonic clock, which other programs can read.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -29,6 +31,7 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 )
 
@@ -93,15 +96,18 @@ type failure struct {
 }
 
 type opened struct {
-	At   float64 `json:"at"`
-	Port int     `json:"port"`
+	At    float64 `json:"at"`
+	Port  int     `json:"port"`
+	Ended float64 `json:"ended"` // 0: not yet
+	Reset bool    `json:"reset"` // by the other end
+	Left  int     `json:"left"`  // calls and streams that were on it then
 }
 
 type channel struct {
 	*grpc.ClientConn
 	number int
 	// Of a connection that did not come to be nothing is told.
-	opened []opened
+	opened []*opened
 	last   float64 // when a call succeeded
 	gap    float64 // the longest time between two that did
 }
@@ -112,6 +118,7 @@ type load struct {
 	failed               []failure
 	took                 []float32 // ms, of calls
 	channels             []*channel
+	on                   map[int]int // calls and streams, by the port of their connection
 	stop                 string
 	pending              atomic.Int64
 	waiting              sync.WaitGroup
@@ -120,14 +127,71 @@ type load struct {
 func (l *load) dialer(c *channel) grpc.DialOption {
 	return grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		if err == nil {
-			l.Lock()
-			c.opened = append(c.opened, opened{monotonic(), connection.LocalAddr().(*net.TCPAddr).Port})
-			l.Unlock()
+		if err != nil {
+			return nil, err
 		}
-		return connection, err
+		o := &opened{At: monotonic(), Port: portOf(connection.LocalAddr())}
+		l.Lock()
+		c.opened = append(c.opened, o)
+		l.Unlock()
+		return &watched{connection, l, o}, nil
 	})
 }
+
+func portOf(address net.Addr) int { return address.(*net.TCPAddr).Port }
+
+// watched is a connection of which is noted how it ends.
+type watched struct {
+	net.Conn
+	*load
+	*opened
+}
+
+func (w *watched) saw(n int, err error) (int, error) {
+	if err != nil {
+		w.Lock()
+		defer w.Unlock()
+		if w.Ended == 0 {
+			w.Ended, w.Reset, w.Left = monotonic(), errors.Is(err, unix.ECONNRESET), w.on[w.Port]
+		}
+	}
+	return n, err
+}
+
+func (w *watched) Read(b []byte) (int, error)  { return w.saw(w.Conn.Read(b)) }
+func (w *watched) Write(b []byte) (int, error) { return w.saw(w.Conn.Write(b)) }
+
+func (w *watched) Close() error {
+	w.saw(0, net.ErrClosed)
+	return w.Conn.Close()
+}
+
+// attempt is the context's key of the port on which a call or stream is, 0 when it is on none.
+type attempt struct{}
+
+func (l *load) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
+	return context.WithValue(ctx, attempt{}, new(int))
+}
+
+// HandleRPC counts calls and streams on connections: from their first frame until their last one has been read.
+func (l *load) HandleRPC(ctx context.Context, what stats.RPCStats) {
+	port := ctx.Value(attempt{}).(*int)
+	l.Lock()
+	defer l.Unlock()
+	switch what := what.(type) {
+	case *stats.OutHeader:
+		*port = portOf(what.LocalAddr)
+		l.on[*port]++
+	case *stats.InTrailer, *stats.End:
+		if *port != 0 {
+			l.on[*port]--
+			*port = 0
+		}
+	}
+}
+
+func (l *load) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (l *load) HandleConn(context.Context, stats.ConnStats)                       {}
 
 func (l *load) note(kind string, c *channel, began float64, err error) {
 	now := monotonic()
@@ -225,7 +289,7 @@ func (l *load) steadily(perSecond float64) {
 func (l *load) told(seconds float64) map[string]any {
 	slices.Sort(l.took)
 	at := func(part float64) float32 { return l.took[int(float64(len(l.took)-1)*part)] }
-	connections, gaps := [][]opened{}, []float64{}
+	connections, gaps := [][]*opened{}, []float64{}
 	for _, c := range l.channels {
 		connections = append(connections, c.opened)
 		gaps = append(gaps, c.gap)
@@ -236,12 +300,12 @@ func (l *load) told(seconds float64) map[string]any {
 }
 
 func run(target, stop string, channels, perSecond, streams int, streamSeconds float64) error {
-	l := &load{stop: stop}
+	l := &load{stop: stop, on: map[int]int{}}
 	for i := range channels {
 		c := &channel{number: i, last: monotonic()}
 		var err error
 		c.ClientConn, err = grpc.NewClient("passthrough:///"+target, l.dialer(c),
-			grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStatsHandler(l),
 			grpc.WithDefaultCallOptions(grpc.ForceCodec(plain{})))
 		if err != nil {
 			return err
