@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client's connections: opened, ready for requests, closed.
+#include "lb/base/min.h"
 #include "lb/base/time.h"
 #include "tools/shunt-load/client_inside.h"
 
@@ -143,13 +144,26 @@ static bool connect_one(struct client *c, bool is_idle)
 	return true;
 }
 
+// Connections that go after so many requests are replaced only while there are requests left for
+// those that come: one that is opened in vain costs whoever is measured, and counts nowhere.
+static uint32_t n_wanted(const struct client *c)
+{
+	const struct client_conf *conf = &c->conf;
+	uint64_t n_left = conf->n_requests - c->n_begun;
+	if (!conf->per_conn || !conf->n_requests || c->phase < CLIENT_WARMING)
+		return conf->n_conns;
+	for (const struct request *r = TAILQ_FIRST(&c->resend); r; r = TAILQ_NEXT(r, link))
+		n_left++;
+	return (uint32_t)min_u64(conf->n_conns, (n_left + conf->per_conn - 1) / conf->per_conn);
+}
+
 bool client_conns_open(struct client *c)
 {
 	bool any = false;
 	if (c->now_ns < c->next_connect_ns)
 		return false;
-	while (c->n_active < c->conf.n_conns && c->n_connecting < CLIENT_MAX_CONNECTING &&
-		connect_one(c, false))
+	uint32_t n = n_wanted(c);
+	while (c->n_active < n && c->n_connecting < CLIENT_MAX_CONNECTING && connect_one(c, false))
 		any = true;
 	while (c->n_idle < c->conf.n_idle && c->n_connecting < CLIENT_MAX_CONNECTING &&
 		connect_one(c, true))
