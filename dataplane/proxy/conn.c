@@ -153,7 +153,8 @@ static __attribute__((noinline)) size_t feed_secure(
 	c->fed_short = n < len;
 	if (c->fed_short && s->tls && !s->owed)
 		wait_for_room(c);
-	proxy_conn_touch(c);
+	if (!proxy_secure_is_shaking(s)) // else there is nothing to write before its thread answers
+		proxy_conn_touch(c);
 	return n;
 }
 
