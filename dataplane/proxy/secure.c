@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#define RECORD_HEAD 5
 // What seal leaves free for lack of a record's worth: TCP is filled beyond its limit by that, since
 // only who has filled it is told of room.
 #define ROOM_SLACK 512
@@ -213,6 +214,12 @@ void proxy_secure_begin(struct proxy_secure *s, struct tcp_conn *tcp)
 	start(s);
 }
 
+// The record that begins there (RFC 8446 5.1).
+static bool has_whole_record(const uint8_t *data, size_t len)
+{
+	return len >= RECORD_HEAD && len - RECORD_HEAD >= ((size_t)data[3] << 8 | data[4]);
+}
+
 static size_t feed_handshake(struct proxy_secure *s, const uint8_t *data, size_t len)
 {
 	if (!s->handshake) { // a client's first bytes
@@ -221,6 +228,8 @@ static size_t feed_handshake(struct proxy_secure *s, const uint8_t *data, size_t
 	}
 	if (s->broken)
 		return len;
+	if (s->role == TLS_SERVER && !s->owed && has_whole_record(data, len)) // TLS-260
+		tcp_conn_will_answer(s->tcp);
 	size_t n = proxy_handshake_send(&s->proxy->handshakes, s->handshake, data, len);
 	s->owed += n;
 	return n;

@@ -50,6 +50,12 @@ static __attribute__((noinline)) void ack_quickly(struct tcp_conn *c)
 	tcp_timer_set(c, TCP_TIMER_ACK, tcp_now(c->stack) + delay);
 }
 
+void tcp_conn_will_answer(struct tcp_conn *c)
+{
+	if (c->quick_acks & TCP_QUICK_START)
+		c->quick_acks = 0;
+}
+
 // Returns what the owner consumed; the connection may be dead after it.
 static size_t give(struct tcp_conn *c, const uint8_t *data, size_t len)
 {

@@ -186,6 +186,9 @@ size_t tcp_conn_unread(const struct tcp_conn *);
 // The owner can consume again: delivers stored bytes through on_data, at once or, if called inside
 // on_data, when timers fire next.
 void tcp_conn_resume(struct tcp_conn *);
+// For on_data: the owner answers what it has taken, soon or a little later. ACKs may wait for
+// answers from now on, as they do once one has gone with an answer (TCP-208): 40 ms at most.
+void tcp_conn_will_answer(struct tcp_conn *);
 // Queues FIN; nothing may be appended after it. Receiving goes on for as long as the peer likes:
 // the owner must abort a peer that never sends its FIN.
 void tcp_conn_shutdown(struct tcp_conn *);

@@ -142,6 +142,10 @@ void tcp_conn_resume(struct tcp_conn *c)
 	// Whatever comes is taken whole: pipe_give() sees to it.
 }
 
+void tcp_conn_will_answer(struct tcp_conn *c)
+{
+}
+
 void tcp_conn_shutdown(struct tcp_conn *c)
 {
 	c->shut = true;

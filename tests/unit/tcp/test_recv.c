@@ -54,6 +54,21 @@ static void a_pair_ends_the_haste_of_the_start(void **state)
 	assert_int_equal(delay_of_lone_ack(10), 40);
 }
 
+// TCP-208, TLS-260; TCP-164 stays as it is.
+static void an_owner_that_will_answer_ends_the_haste_of_the_start(void **state)
+{
+	rig_accept(PLAIN);
+	tcp_conn_will_answer(rig.conn);
+	assert_int_equal(delay_of_lone_ack(1), 40);
+	IN(.flags = ACK, .seq = 7, .ack = 1, .data = "abc");
+	assert_int_equal(rig_out()->ack, 4);
+	tcp_conn_will_answer(rig.conn);
+	IN(.flags = ACK, .seq = 4, .ack = 1, .data = "abc");
+	assert_int_equal(rig_out()->ack, 10);
+	IN(.flags = ACK, .seq = 10, .ack = 1, .data = "abc");
+	assert_int_equal(rig_out()->ack, 13); // with the turn
+}
+
 // TCP-45
 static void the_second_segment_is_acknowledged_at_once(void **state)
 {
@@ -472,7 +487,9 @@ static void what_came_early_from_beyond_the_fin_is_forgotten(void **state)
 RUN_SUITE("tcp/recv", CASE(what_came_early_from_beyond_the_fin_is_forgotten),
 	CASE(a_lone_segment_is_acknowledged_after_40_ms),
 	CASE(the_first_sixteen_alone_are_acknowledged_within_a_millisecond),
-	CASE(a_pair_ends_the_haste_of_the_start), CASE(the_second_segment_is_acknowledged_at_once),
+	CASE(a_pair_ends_the_haste_of_the_start),
+	CASE(an_owner_that_will_answer_ends_the_haste_of_the_start),
+	CASE(the_second_segment_is_acknowledged_at_once),
 	CASE(an_ack_rides_on_data_of_the_same_turn), CASE(data_is_given_straight_from_the_segment),
 	CASE(what_the_owner_leaves_shrinks_the_window_and_comes_again),
 	CASE(a_small_opening_of_the_window_is_not_announced),
