@@ -285,13 +285,19 @@ static void on_metrics(struct evhttp_request *request, void *arg)
 	evhttp_clear_headers(&query);
 }
 
+// Who is here while this process drains behind another asks for the host, which that one serves.
+static bool host_is_ready(const struct metrics_server *s)
+{
+	const struct scrape_conf *c = s->conf.scrape;
+	return connections_listener(s->connections) < 0 || c->is_ready(c->ctx);
+}
+
 static void on_ready(struct evhttp_request *request, void *arg)
 {
 	struct metrics_server *s = arg;
-	const struct scrape_conf *c = s->conf.scrape;
 	if (is_other_method(s, request))
 		return;
-	bool is_ready = c->is_ready(c->ctx);
+	bool is_ready = host_is_ready(s);
 	refuse(request, is_ready ? HTTP_OK : HTTP_SERVUNAVAIL, is_ready ? "ready" : "not ready");
 }
 

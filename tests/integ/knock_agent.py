@@ -6,9 +6,9 @@ and what went wrong: whoever connects is answered, and nobody is refused or rese
 usage: knock_agent.py STOP_FILE LEAST ASKED SEEN SCRAPED GREETED
 
 ASKED, a stats socket, has to answer a command. SEEN is a socket of another type: that somebody listens there is seen by
-the error, and nobody hears of it. SCRAPED is the metrics' port, which has to answer for metrics and for the page, on
-new connections and on one that is kept for as long as the server keeps it. GREETED, a port of HTTP/2, has to say its
-settings. Ports are those of 127.0.0.1.
+the error, and nobody hears of it. SCRAPED is the metrics' port, which has to answer for metrics and for the page, and
+to say that it is ready, on new connections and on one that is kept for as long as the server keeps it. GREETED, a port
+of HTTP/2, has to say its settings. Ports are those of 127.0.0.1.
 """
 
 import collections
@@ -25,7 +25,7 @@ TIMEOUT_S = 30
 PAUSE_S = 0.005
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 SETTINGS = 4
-ENDS = {"/metrics": b"\n", "/": b"</html>\n"}
+ENDS = {"/metrics": b"\n", "/": b"</html>\n", "/ready": b"ready\n"}
 
 
 def ask(path):

@@ -61,7 +61,7 @@ def metrics_start_s(bed):
 
 @pytest.mark.timeout(150 + 10 * N_TAKEOVERS)
 def test_takeovers_in_a_row_lose_nothing(takeover_world):
-    """FL-02, FL-03, FL-04, FL-06, FL-07, FL-11, FL-12, FL-70, FL-220: under load; there are always streams that
+    """FL-02, FL-03, FL-04, FL-06, FL-07, FL-11, FL-12, FL-70, FL-200, FL-220: under load; there are always streams that
     outlive three generations."""
     bed = takeover_world.bed
     count_resets(bed.lab, "client")

@@ -332,6 +332,20 @@ static void fl_70_who_follows_when_another_process_has_the_port_is_to_come_again
 	close(kept);
 }
 
+// FL-200: it asks for the host, which that process serves.
+static void fl_200_who_asks_for_readiness_behind_another_process_hears_yes(void **state)
+{
+	(void)state;
+	int kept = ask("GET", "/ready", "");
+	hear(kept, "not ready\n");
+	metrics_server_leave(server);
+	ask_on(kept, "GET /ready HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n");
+	hear(kept, "\r\n\r\nready\n");
+	assert_true(begins(heard, "HTTP/1.1 200"));
+	expect(heard, "Connection: close\r\n");
+	close(kept);
+}
+
 // OPS-176
 static void ops_176_who_follows_is_told_what_changes_and_nobody_costs_nothing(void **state)
 {
@@ -495,6 +509,7 @@ RUN_SUITE("ctrl/page/page", CASE(a_page_is_whole_by_itself), CASE(ops_174_it_onl
 	CASE_REMOTE(where_others_may_reach_it_its_name_is_theirs_to_choose),
 	CASE(what_is_asked_for_and_is_not_there_is_told),
 	CASE(fl_70_who_follows_when_another_process_has_the_port_is_to_come_again),
+	CASE(fl_200_who_asks_for_readiness_behind_another_process_hears_yes),
 	CASE(ops_176_who_follows_is_told_what_changes_and_nobody_costs_nothing),
 	CASE(ops_176_so_many_follow_and_no_more),
 	CASE(ops_176_who_takes_nothing_holds_one_event_and_is_dropped),
