@@ -45,8 +45,28 @@ def fixture_proxy(tmp_path, serve, upstream):
     started.stop()
 
 
+@pytest.fixture(name="below")
+def fixture_below(tmp_path, proxy, upstream):
+    """A second layer."""
+    folder = tmp_path / "below"
+    folder.mkdir()
+    started = Proxy(folder, proxy, upstream)
+    yield started
+    started.stop()
+
+
 def count_answers(call, n):
     return collections.Counter(call(b"", timeout=CALL_TIMEOUT_S).decode() for _ in range(n))
+
+
+def all_become(call, name):
+    """The first answer of this backend is followed by no other, past the moments when old clusters are taken away."""
+    deadline = time.monotonic() + WAIT_S
+    while call(b"", timeout=CALL_TIMEOUT_S) != name.encode():
+        assert time.monotonic() < deadline
+    until = time.monotonic() + 3
+    while time.monotonic() < until:
+        assert count_answers(call, 20) == {name: 20}
 
 
 def n_subscribes(serve):
@@ -70,12 +90,24 @@ def test_all_clusters_are_replaced_in_one_change_without_a_failed_call(proxy, se
         call = channel.unary_unary("/a.B/C")
         count_answers(call, 20)
         serve.change(*world(backends, {"red": 1}))
-        deadline = time.monotonic() + WAIT_S
-        while call(b"", timeout=CALL_TIMEOUT_S) != b"red":
-            assert time.monotonic() < deadline
-        until = time.monotonic() + 3  # past the moments when the old clusters are taken away
-        while time.monotonic() < until:
-            assert count_answers(call, 20) == {"red": 20}
+        all_become(call, "red")
+
+
+@UPSTREAM
+def test_fl_203_a_change_passes_two_layers_of_which_the_first_starts_anew_and_no_call_fails(
+        proxy, below, serve, backends):
+    with below.channel() as channel:
+        call = channel.unary_unary("/a.B/C")
+        assert set(count_answers(call, 40)) == {"blue", "green"}
+        proxy.kill()
+        below.wait_log("ended the stream")
+        assert set(count_answers(call, 40)) == {"blue", "green"}
+        serve.change(*world(backends, {"red": 1}))  # which nobody hears
+        proxy.start()
+        all_become(call, "red")
+        serve.change(*world(backends, {"blue": 1}))
+        all_become(call, "blue")
+    assert not any("event=nack" in server.log.read_text() for server in (below, proxy, serve))
 
 
 @UPSTREAM
@@ -203,6 +235,28 @@ def test_subscription_that_nobody_has_any_more_is_ended_at_the_upstream(tmp_path
         serve.wait_match(r"event=\w+ type=cluster version=\S+ names=0 wildcard=0")
     finally:
         proxy.stop()
+
+
+@UPSTREAM
+@STREAMS
+def test_fl_203_who_is_behind_two_layers_hears_what_changed_while_the_first_was_away(proxy, below, serve, stream):
+    prod = "env", "prod"
+    serve.folder.set(variant(routes("first"), has(*prod)))
+    serve.wait_match("(?s)type=routes .*type=routes ")
+    with stream(below.address, dict([prod])) as client:
+        client.subscribe(ROUTE_CONFIG, "r")
+        assert hosts(client.take()) == ["first"]
+        serve.folder.set(variant(routes("seen"), has(*prod)))
+        assert hosts(client.take()) == ["seen"]
+        proxy.kill()
+        below.wait_log("ended the stream")
+        serve.folder.set(variant(routes("missed"), has(*prod)))
+        with stream(below.address, dict([prod])) as late:
+            late.subscribe(ROUTE_CONFIG, "r")
+            assert hosts(late.take()) == ["seen"]
+            proxy.start()
+            assert [hosts(each.take()) for each in (client, late)] == [["missed"], ["missed"]]
+        client.assert_quiet()
 
 
 @UPSTREAM
