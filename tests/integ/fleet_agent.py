@@ -6,11 +6,10 @@ usage: fleet_agent.py SOCKET
 
 `open`: n connections to ip:port, each with an answer; tells their ports. `ask`: one request on each of them; tells
 {port: the status, or "lost"}, and forgets those that are lost. `knock`: for so many seconds a new connection every
-PACE_S; tells [when it began, when it had its answer] of each, in seconds of the monotonic clock, without the second
-where that was not SOON.
+PACE_S; tells [when it began, when it was over, what became of it] of each, in seconds of the monotonic clock: "served",
+if it was SOON, "cut" when it was open, or "refused".
 """
 
-import contextlib
 import socket
 import sys
 import threading
@@ -26,11 +25,6 @@ PACE_S = 0.01
 CONNECTIONS = {}  # port: (socket, h2's connection)
 
 
-def connect(ip, port, timeout_s=TIMEOUT_S):
-    sock = socket.create_connection((ip, port), timeout_s)
-    return sock, h2_peer.session(sock, is_client=True)
-
-
 def request(sock, connection):
     try:
         return h2_peer.ask(sock, connection, "fleet", PATH).get(":status")
@@ -41,7 +35,8 @@ def request(sock, connection):
 def open_some(ip, port, n):
     ports = []
     for _ in range(n):
-        sock, connection = connect(ip, port)
+        sock = socket.create_connection((ip, port), TIMEOUT_S)
+        connection = h2_peer.session(sock, is_client=True)
         status = request(sock, connection)
         if status != "200":
             raise ValueError(f"a new connection's request: {status}")
@@ -58,22 +53,26 @@ def ask_all():
     return answers
 
 
-def try_once(ip, port, times):
-    with contextlib.suppress(OSError):
-        sock, connection = connect(ip, port, SOON_S)
-        with sock:
-            if request(sock, connection) == "200":
-                times.append(time.monotonic())
+def try_once(ip, port, tries):
+    began, became = time.monotonic(), "refused"
+    try:
+        with socket.create_connection((ip, port), SOON_S) as sock:
+            became = "cut"
+            if request(sock, h2_peer.session(sock, is_client=True)) == "200":
+                became = "served"
+    except OSError:
+        pass
+    finally:
+        tries.append([began, time.monotonic(), became])
 
 
 def knock(ip, port, seconds):
     tries, threads = [], []
     started = time.monotonic()
     while time.monotonic() - started < seconds:
-        tries.append([time.monotonic()])
-        threads.append(threading.Thread(target=try_once, args=(ip, port, tries[-1])))
+        threads.append(threading.Thread(target=try_once, args=(ip, port, tries)))
         threads[-1].start()
-        time.sleep(max(0.0, started + len(tries) * PACE_S - time.monotonic()))
+        time.sleep(max(0.0, started + len(threads) * PACE_S - time.monotonic()))
     for thread in threads:
         thread.join()
     return tries

@@ -69,15 +69,19 @@ class Flows:
         return {p for p, s in answers.items() if s == "200"}, {p for p, s in answers.items() if s != "200"}
 
     def knock(self, seconds):
-        """Begins new connections, one after the other; served_after() is to follow."""
+        """Begins new connections, one after the other; knocked() or served_after() is to follow."""
         self.agent.begin(op="knock", seconds=seconds, **self.to)
+
+    def knocked(self):
+        """(when it began, when it was over, "served", "cut" or "refused") of each."""
+        return [tuple(row) for row in self.agent.answer()]
 
     def served_after(self, when, noticed=False):
         """Seconds until a new connection was served behind which all were; noticed: some before must not have been."""
-        tries = self.agent.answer()
-        unserved = max((began for began, *answered in tries if not answered), default=0)
+        tries = self.knocked()
+        unserved = max((began for began, _, became in tries if became != "served"), default=0)
         assert unserved > when or not noticed, "nobody met the host that had died"
-        return min((answered[0] for began, *answered in tries if began > max(unserved, when)), default=math.inf) - when
+        return min((over for began, over, _ in tries if began > max(unserved, when)), default=math.inf) - when
 
     def hosts(self, ports):
         """{port: the number of the host that has its connection}"""
@@ -318,12 +322,28 @@ def test_fl_73_more_and_fewer_hosts_under_full_load_cut_what_is_hashed_elsewhere
         assert all(len(hosts) > 1 or hosts == {3} for hosts in cut), (cut, "cut, and always with the host that lived")
 
 
+def withdrawn_within(host):
+    """(when its routes were still there, when they were not any more)"""
+    there = [time.monotonic()] * 2
+
+    def is_withdrawn():
+        there.append(time.monotonic())
+        return not host.is_announced()
+    wait_until(is_withdrawn, EXIT_S, "the route withdrawn")
+    wait_until(host.is_withdrawn, EXIT_S, "both routes withdrawn")
+    return there[-2], time.monotonic()
+
+
 @whole
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("speaker", [Bird, Frr, Exabgp])
 def test_fl_40_who_drains_is_withdrawn_before_clients_are_refused(make_fleet, speaker):
-    fleet = make_fleet((Bird, speaker), settings="lame_duck_s: 5\ndrain_s: 2")
+    """Whoever comes from before SIGTERM until the host has ended is served; the router cuts who is open as it moves
+    flows."""
+    fleet = make_fleet((Bird, speaker), settings="lame_duck_s: 4\ndrain_s: 2")
     flows, host = Flows(fleet), fleet.hosts[1]
+    flows.knock(10)
+    time.sleep(0.5)
     host.daemon.signal(signal.SIGTERM)
     asked = time.monotonic()
     wait_until(host.is_withdrawn, EXIT_S, "the route withdrawn")
