@@ -32,7 +32,7 @@ RECIPES = ROOT / "contrib" / "fleet"
 VIPS = VIP, VIP6 = "10.9.0.1", "fd09::1"
 PORT = 8080
 WEB, RPC = ("10.82.1.1", 8080), ("10.82.1.2", 9090)
-READY = "http://127.0.0.1:9464/ready"
+READY, READY_FILE = "http://127.0.0.1:9464/ready", "file://{dir}/ready-{n}"  # as shunt-announce has them
 START_S = 45
 RESILIENT_TABLE = 200
 FAMILIES = "-4", "-6"  # as ip has them, of VIPS
@@ -57,6 +57,7 @@ frontends:
   - {{name: web6, address: "{vip6}", port: {port}, target: web}}
 stats: {{socket: {dir}/stats-{n}.sock, mode: "0660"}}
 metrics: {{listen: "127.0.0.1:9464"}}
+ready_file: {dir}/ready-{n}
 {settings}
 """
 
@@ -136,8 +137,11 @@ class Host:
         self.xds = self.lab.start(self.ns, f"xds-{n}", [BUILD / "tools" / "shunt-xds" / "shunt-xds", "--listen",
                                                         XDS_ADDRESS, world.xds_folder])
         self.speaker = speaker(self.lab, self.ns, n)
+        self.announcer = None  # of a speaker that checks by itself
         if self.speaker.told:
-            self.lab.start(self.ns, f"announce-{n}", [RECIPES / "shunt-announce", READY, *self.speaker.told])
+            ready = world.ready.format(dir=self.lab.dir, n=n)
+            self.announcer = self.lab.start(self.ns, f"announce-{n}", [RECIPES / "shunt-announce", ready,
+                                                                       *self.speaker.told])
 
     def kill_all(self):
         """What a host that dies has no time to do; its links stay. Returns when. Its kernel is not to close the
@@ -247,10 +251,10 @@ class Cpu:
 
 
 class Fleet:
-    """The router and its world run at once, hosts by add()."""
+    """The router and its world run at once, hosts by add(). ready: where shunt-announce asks."""
 
-    def __init__(self, lab, settings="", resilient=True, router=Bird, full=False):
-        self.lab, self.settings, self.hosts = lab, settings, []
+    def __init__(self, lab, settings="", resilient=True, router=Bird, full=False, ready=READY):
+        self.lab, self.settings, self.ready, self.hosts = lab, settings, ready, []
         self.xds_folder = lab.dir / "xds"
         self.xds_folder.mkdir()
         lab.link(("client", "c0"), ("router", "rc"))

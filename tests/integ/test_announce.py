@@ -20,9 +20,9 @@ AGAIN_S = 15  # more than that
 
 class Announcer:
     """The program with a command of each name and way, which fails while there is a file broken-NAME, and takes its
-    time while there is one slow-NAME."""
+    time while there is one slow-NAME. by_file: it asks no server."""
 
-    def __init__(self, lab):
+    def __init__(self, lab, by_file=False):
         self.folder = lab.dir / "announced"
         self.folder.mkdir()
         self.ready = self.folder / "ready"
@@ -33,7 +33,8 @@ class Announcer:
                 for name in NAMES for what in ("touch", "rm -f")]
         wait_until(lambda: lab.exec("host", ["curl", "-s", self.url("")], check=False).returncode == 0, START_S,
                    "the server")
-        self.process = lab.start("host", "announce", [RECIPES / "shunt-announce", self.url("ready"), *told])
+        url = f"file://{self.ready}" if by_file else self.url("ready")
+        self.process = lab.start("host", "announce", [RECIPES / "shunt-announce", url, *told])
 
     @staticmethod
     def url(path):
@@ -55,6 +56,15 @@ class Announcer:
 @pytest.fixture(name="announcer")
 def fixture_announcer(lab):
     return Announcer(lab)
+
+
+def test_fl_201_a_ready_file_says_it_as_well(lab):
+    announcer = Announcer(lab, by_file=True)
+    wait_until(lambda: "down" in announcer.process.output(), START_S, "a first withdrawal")
+    announcer.ready.touch()
+    announcer.wait_for(*NAMES)
+    announcer.ready.unlink()
+    announcer.wait_for()
 
 
 @pytest.mark.parametrize("broken, other", [NAMES, NAMES[::-1]])

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from agent import Agent
-from fleet_world import FRR, PORT, VIP, VIP6, VIPS, Bird, Cpu, Exabgp, Fleet, Frr
+from fleet_world import FRR, PORT, READY, READY_FILE, VIP, VIP6, VIPS, Bird, Cpu, Exabgp, Fleet, Frr
 from lab import wait_until
 
 EXIT_S = 60
@@ -116,11 +116,11 @@ def rolling_restart(fleet, rounds=1):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("router, speakers", [(Bird, (Bird, Bird)), pytest.param(Frr, (Bird, Frr), marks=with_frr)],
-                         ids=["bird", "frr"])
-def test_fl_41_43_hosts_are_restarted_one_after_the_other_and_no_call_fails(make_fleet, router, speakers):
-    """Neither a unary call nor a stream of a second, by IPv4 or IPv6 (FL-136)."""
-    fleet = make_fleet(speakers, settings=SETTINGS, router=router)
+@pytest.mark.parametrize("router, speakers, ready", [
+    (Bird, (Bird, Bird), READY_FILE), pytest.param(Frr, (Bird, Frr), READY, marks=with_frr)], ids=["bird", "frr"])
+def test_fl_41_43_hosts_are_restarted_one_after_the_other_and_no_call_fails(make_fleet, router, speakers, ready):
+    """Neither a unary call nor a stream of a second, by IPv4 or IPv6 (FL-136), by the ready file (FL-201) or /ready."""
+    fleet = make_fleet(speakers, settings=SETTINGS, router=router, ready=ready)
     loads = [fleet.start_load(channels=4, per_s=50, streams=2, stream_s=1, vip=vip) for vip in VIPS]
     rolling_restart(fleet)
     for load in loads:
