@@ -12,7 +12,7 @@ pytest_plugins = ["lab_fixtures"]
 
 
 def pytest_addoption(parser):
-    parser.addoption("--fleet", action="store_true", help="the whole of test_fleet.py")
+    parser.addoption("--fleet", action="store_true", help="the whole of test_fleet*.py")
     parser.addoption("--alerts", action="store_true", help="the whole of test_alerts.py")
 
 

@@ -58,6 +58,7 @@ frontends:
 stats: {{socket: {dir}/stats-{n}.sock, mode: "0660"}}
 metrics: {{listen: "127.0.0.1:9464"}}
 ready_file: {dir}/ready-{n}
+takeover_socket: {dir}/takeover-{n}.sock
 {settings}
 """
 
@@ -162,13 +163,23 @@ class Host:
             process.kill()
         return died
 
-    def start(self):
+    def start(self, *words):
+        """words: more of its command line."""
         path = self.lab.dir / f"shunt-{self.n}.yaml"
         path.write_text(CONFIG.format(core=self.n % 2, n=self.n, vip=VIP, vip6=VIP6, port=PORT,
                                       dir=self.lab.dir, settings=self.world.settings))
         self.runs += 1
-        self.daemon = self.lab.start(self.ns, f"shuntd-{self.n}-{self.runs}", [BUILD / "ctrl" / "shuntd", "-c", path],
+        self.daemon = self.lab.start(self.ns, f"shuntd-{self.n}-{self.runs}",
+                                     [BUILD / "ctrl" / "shuntd", "-c", path, *words],
                                      env={"GRPC_XDS_BOOTSTRAP": str(EXAMPLE / "bootstrap.json")}, cpu=None)
+
+    def upgrade(self):
+        """A newer process has taken over; returns the older one, which drains."""
+        older = self.daemon
+        self.start("--takeover")
+        wait_until(lambda: self.daemon.alive() and self.show("info")["pid"] == self.daemon.pid and
+                   self.show("info")["state"] == "ready", START_S, f"the newer process of host {self.n} in front")
+        return older
 
     def show(self, what):
         argv = [BUILD / "tools" / "shuntctl", "--socket", self.lab.dir / f"stats-{self.n}.sock", "--json", "show", what]

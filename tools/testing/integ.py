@@ -12,7 +12,7 @@ from testing.report import FAILED, ROOT, Counts, Stage, add, run
 TESTS = ROOT / "tests" / "integ"
 ATTACKS = ROOT / "tests" / "attacks"
 PCI_TESTS = [TESTS / f"test_{name}.py" for name in ("pci", "pci_bond", "pci_kernel", "pci_takeover", "pci_tunnels")]
-FLEET_TEST = TESTS / "test_fleet.py"
+FLEET_TESTS = [TESTS / f"test_{name}.py" for name in ("fleet", "fleet_upgrade")]
 MESH_TESTS = [TESTS / "test_istiod.py", TESTS / "test_psm_interop.py", TESTS / "test_tracing_collector.py"]
 ALERTS_TEST = TESTS / "test_alerts.py"
 SERVICE_TEST = TESTS / "test_service.py"
@@ -154,11 +154,11 @@ def pci(only):
 
 
 def fleet(only):
-    """The whole of a file of which the integration tests have the short forms."""
+    """The whole of files of which the integration tests have the short forms."""
     if not build("build"):
         return Counts(failed=1)
     with Stage("tests with routers"):
-        return counted(ROOT / "build" / "fleet.xml", ["-rs", "--fleet", "-s", FLEET_TEST,
+        return counted(ROOT / "build" / "fleet.xml", ["-rs", "--fleet", "-s", *FLEET_TESTS,
                                                       *(["-k", only[0]] if only else [])], TESTS, {}, FLEET_TIMEOUT_S)
 
 
