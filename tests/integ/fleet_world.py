@@ -45,7 +45,7 @@ CONFIG = """\
 eal: [--in-memory, --no-huge, -m, "256"]
 workers: [{core}]
 idle: backoff
-limits: {{connections: 4096, buffers_mib: 32}}
+limits: {{connections: 4096, buffers_mib: 32, max_connection_age_s: {age_s}, max_connection_age_grace_s: {grace_s}}}
 ports:
   - device: "net_af_packet0,iface=p0"
     addresses: [10.80.{n}.2/24, "fd80:{n}::{n}/64"]
@@ -166,8 +166,9 @@ class Host:
     def start(self, *words):
         """words: more of its command line."""
         path = self.lab.dir / f"shunt-{self.n}.yaml"
-        path.write_text(CONFIG.format(core=self.n % 2, n=self.n, vip=VIP, vip6=VIP6, port=PORT,
-                                      dir=self.lab.dir, settings=self.world.settings))
+        path.write_text(CONFIG.format(core=self.n % 2, n=self.n, vip=VIP, vip6=VIP6, port=PORT, dir=self.lab.dir,
+                                      age_s=self.world.age_s, grace_s=2 * self.world.age_s,
+                                      settings=self.world.settings))
         self.runs += 1
         self.daemon = self.lab.start(self.ns, f"shuntd-{self.n}-{self.runs}",
                                      [BUILD / "ctrl" / "shuntd", "-c", path, *words],
@@ -262,10 +263,11 @@ class Cpu:
 
 
 class Fleet:
-    """The router and its world run at once, hosts by add(). ready: where shunt-announce asks."""
+    """The router and its world run at once, hosts by add(). ready: where shunt-announce asks; age_s: at which clients
+    are sent away, 0 = never."""
 
-    def __init__(self, lab, settings="", resilient=True, router=Bird, full=False, ready=READY):
-        self.lab, self.settings, self.ready, self.hosts = lab, settings, ready, []
+    def __init__(self, lab, settings="", resilient=True, router=Bird, full=False, ready=READY, age_s=0):
+        self.lab, self.settings, self.ready, self.age_s, self.hosts = lab, settings, ready, age_s, []
         self.xds_folder = lab.dir / "xds"
         self.xds_folder.mkdir()
         lab.link(("client", "c0"), ("router", "rc"))

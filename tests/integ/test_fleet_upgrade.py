@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts behind a router that announce by BGP, each taken over by a newer process, one after the other
-(docs/takeover.md). The whole is opt-in: tools/test fleet."""
+"""Hosts behind a router that announce by BGP, each taken over by a newer process, one after the other; and clients that
+leave at their age when a host has come (docs/takeover.md, docs/scale.md). The whole is opt-in: tools/test fleet."""
+
+import collections
+import time
 
 import pytest
 
 from fleet_world import READY_FILE, START_S, VIP, VIP6, VIPS, Bird, Exabgp, Frr
 from lab import wait_until
 from takeover_world import clean
-from test_fleet import EXIT_S, FullLoad, fixture_make_fleet, whole  # noqa: F401
+from test_fleet import EXIT_S, FullLoad, fixture_make_fleet, port_at, whole  # noqa: F401
 
 # A route of another table: who is told of it is told of all.
 SIGN = "blackhole", "192.0.2.1", "table", "201"
+# Connections in which a third is told from none and all: 33, and 5 is the standard deviation. Fewer than the buckets of
+# a resilient group, whose idle ones a host that comes gets.
+MANY = 100
+AGE_S, LATE_S = 8, 2
 
 
 class Steadiness:
@@ -76,3 +83,22 @@ def test_fl_202_hosts_are_upgraded_under_full_load_and_no_route_changes(make_fle
     load = FullLoad(fleet, vip)
     upgrade_all(fleet)
     load.end_without_failure()
+
+
+@whole
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("router", [Bird, Frr])
+def test_fl_52_a_host_that_comes_has_its_share_after_an_age_and_no_call_fails(make_fleet, router):
+    """2 -> 3 hosts behind resilient groups, under full load: clients come to it as they leave others at their age."""
+    fleet = make_fleet((router, router), router=router, full=True, age_s=AGE_S)
+    load = FullLoad(fleet, channels=MANY)
+    fleet.add(router)
+    came = time.monotonic()
+    first = len(fleet.hosts[2].clients())
+    time.sleep(1.1 * AGE_S + LATE_S)
+    looked, found = time.monotonic(), {port: host.n for host in fleet.hosts for port in host.clients()}
+    report = load.end_without_failure()
+    at = collections.Counter(found.get(port_at(report, channel, looked)) for channel in range(MANY))
+    print(f"of {MANY} connections at each host {dict(at)}; the third had {first} as it came")
+    assert all(any(came < opened["at"] <= looked for opened in each) for each in report["connections"])
+    assert MANY / 6 < at[3] < MANY / 2, at
