@@ -92,10 +92,12 @@ void wait_fd_begin(
 	}
 }
 
-// Another port's may have been closed since, in its own thread, and its number be used again.
+// Another port's may be closed meanwhile, in its own thread, and its number be used again.
 static bool is_known(const struct wait_fd_search *s, int fd)
 {
 	uint64_t inode = inode_of(fd);
+	if (!inode) // it has just gone, and is none of a queue that was made
+		return true;
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->sockets[i] == fd && s->inodes[i] == inode)
 			return true;
