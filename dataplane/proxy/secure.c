@@ -91,17 +91,15 @@ static void late_fire(struct twheel_timer *t)
 static size_t on_plain(struct tls_conn *tls, void *user, const uint8_t *p, size_t len)
 {
 	struct proxy_secure *s = user;
-	size_t n = s->events->on_plain(s->user, p, len);
-	if (s->role == TLS_SERVER) // backends have no allowance
-		proxy_work_charge_record(&s->proxy->work, PROXY_WORK_RECORD, len);
-	return n;
+	return s->events->on_plain(s->user, p, len);
 }
 
-static void on_other(struct tls_conn *tls, void *user, size_t len)
+static void on_opened(struct tls_conn *tls, void *user, bool has_data, size_t len)
 {
 	struct proxy_secure *s = user;
-	if (s->role == TLS_SERVER)
-		proxy_work_charge_record(&s->proxy->work, PROXY_WORK_OTHER_RECORD, len);
+	if (s->role == TLS_SERVER) // backends have no allowance
+		proxy_work_charge_record(&s->proxy->work,
+			has_data ? PROXY_WORK_RECORD : PROXY_WORK_OTHER_RECORD, len);
 }
 
 static void on_eof(struct tls_conn *tls, void *user)
@@ -122,7 +120,7 @@ static void on_ticket(struct tls_conn *tls, void *user, const uint8_t *p, size_t
 }
 
 static const struct tls_events tls_events = {
-	.on_plain = on_plain, .on_eof = on_eof, .on_ticket = on_ticket, .on_other = on_other};
+	.on_plain = on_plain, .on_eof = on_eof, .on_ticket = on_ticket, .on_opened = on_opened};
 
 uint64_t proxy_secure_source(const struct ip_port *a)
 {

@@ -172,14 +172,16 @@ static bool open_record(struct tls_conn *c, const uint8_t *head, const struct bo
 		tls_conn_fail(c, TLS_UNEXPECTED_RECORD);
 		return true;
 	}
-	if ((type != TLS_DATA || !len) && c->events->on_other)
-		c->events->on_other(c, c->user, b->len);
-	if (type != TLS_DATA)
+	bool has_data = type == TLS_DATA && len, taken = true;
+	if (type == TLS_DATA)
+		taken = deliver(c, len);
+	else
 		take_other(c, type, len);
-	else if (!deliver(c, len))
-		return false;
-	tls_count(c, TLS_C_records_in);
-	return true;
+	if (c->events->on_opened)
+		c->events->on_opened(c, c->user, has_data, b->len);
+	if (taken)
+		tls_count(c, TLS_C_records_in);
+	return taken;
 }
 
 // What one packet does not hold. Returns how many bytes are consumed; sets c->waits, c->starves.

@@ -69,9 +69,9 @@ struct tls_events {
 	// Client, 1.3: the body of a NewSessionTicket (RFC 8446 4.6.1) that lay in one record.
 	// NULL = tickets are dropped.
 	void (*on_ticket)(struct tls_conn *, void *user, const uint8_t *, size_t len);
-	// A record of so many bytes was opened that is not data, or has none: new keys perhaps.
-	// NULL = nobody counts them.
-	void (*on_other)(struct tls_conn *, void *user, size_t len);
+	// A record of so many bytes, padding included, was opened, and what was in it delivered; as
+	// often as it is opened. Without data: new keys perhaps. NULL = nobody counts them.
+	void (*on_opened)(struct tls_conn *, void *user, bool has_data, size_t len);
 };
 
 // Returns NULL if out of memory, or if conf->aead does not run here. chunks is borrowed and

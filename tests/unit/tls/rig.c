@@ -73,7 +73,12 @@ static void on_ticket(struct tls_conn *c, void *user, const uint8_t *p, size_t l
 	g->ticket_len = len;
 }
 
-static const struct tls_events events = {on_plain, on_eof, on_ticket};
+static void on_opened(struct tls_conn *c, void *user, bool has_data, size_t len)
+{
+	((struct rig *)user)->opened[has_data] += len;
+}
+
+static const struct tls_events events = {on_plain, on_eof, on_ticket, on_opened};
 
 void rig_init_conf(struct rig *g, const struct rig_suite *suite, enum tls_role role, uint64_t seed,
 	struct tls_conf conf)

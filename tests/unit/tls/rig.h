@@ -38,6 +38,7 @@ struct rig {
 	size_t n_plain, takes;
 	unsigned n_eofs, n_tickets, n_calls;
 	size_t ticket_len;
+	size_t opened[2]; // bytes of on_opened: without data, and with it
 	struct buf out;
 	struct tls_forger peer;
 };

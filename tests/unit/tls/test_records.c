@@ -277,6 +277,28 @@ static void padding_is_cut_off_and_nothing_but_padding_fails(void **state)
 	rig_fini(&g);
 }
 
+// TH-84: what opening costs goes by all that is opened, as often as it is, not by what comes out.
+static void th_84_padding_counts_as_what_it_takes_to_open_it(void **state)
+{
+	const size_t whole = TLS_MAX_PLAIN + 1 + AEAD_TAG;
+	static uint8_t record[17000];
+	struct rig g;
+	rig_init(&g, &rig_suites[0], TLS_SERVER, 7);
+	size_t len = rig_forge(&g, TLS_DATA, "ab", 2, TLS_MAX_PLAIN - 2, record);
+	g.takes = 1;
+	assert_int_equal(tls_conn_feed(g.conn, record, len), 0);
+	assert_int_equal(g.opened[true], whole);
+	g.takes = 1;
+	assert_int_equal(tls_conn_feed(g.conn, record, len), len);
+	assert_int_equal(g.opened[true], 2 * whole);
+	assert_int_equal(g.opened[false], 0);
+	len = rig_forge(&g, TLS_DATA, NULL, 0, 100, record);
+	assert_int_equal(tls_conn_feed(g.conn, record, len), len);
+	assert_int_equal(g.opened[false], 101 + AEAD_TAG);
+	rig_expect_sound(&g);
+	rig_fini(&g);
+}
+
 // TLS-04, and the same of 1.2, where types are in the clear; TLS-06
 static void outer_types_and_versions_are_those_of_the_version(void **state)
 {
@@ -450,6 +472,7 @@ RUN_SUITE("tls/records", cmocka_unit_test(a_stream_means_the_same_wherever_it_is
 	cmocka_unit_test(an_oversize_record_fails_by_its_header),
 	cmocka_unit_test(a_record_of_more_than_was_agreed_fails),
 	cmocka_unit_test(padding_is_cut_off_and_nothing_but_padding_fails),
+	cmocka_unit_test(th_84_padding_counts_as_what_it_takes_to_open_it),
 	cmocka_unit_test(outer_types_and_versions_are_those_of_the_version),
 	cmocka_unit_test(empty_records_have_a_budget),
 	cmocka_unit_test(sequence_numbers_end_before_they_wrap),
