@@ -350,11 +350,10 @@ static __attribute__((cold)) size_t on_data_when_short(
 	struct proxy_client *c, struct tcp_conn *tcp, const uint8_t *data, size_t len)
 {
 	struct proxy_work *w = &c->conn.proxy->work;
-	int64_t left = w->allowance;
-	w->allowance = proxy_work_grant(w, c->source);
+	int64_t left = w->allowance, granted = proxy_work_grant(w, c->source);
+	w->allowance = granted;
 	size_t n = proxy_conn_on_data(tcp, &c->conn, data, len);
-	if (!list_linked(&c->source->line))
-		c->source->allowance = w->allowance;
+	c->source->allowance -= granted - w->allowance; // also of who stands in line
 	w->allowance = left;
 	return n;
 }

@@ -54,12 +54,14 @@ static void serve(struct proxy_work *w, struct proxy_source *s)
 {
 	add_quantum(s);
 	w->allowance = s->allowance;
+	s->allowance = 0; // it has no other in this turn
+	s->turn = w->turn;
 	while (w->allowance > 0 && !list_empty(&s->waiting)) {
 		struct proxy_client *c = CONTAINER_OF(s->waiting.next, struct proxy_client, waits);
 		list_remove(&c->waits);
 		proxy_conn_resume(&c->conn);
 	}
-	s->allowance = w->allowance;
+	s->allowance += w->allowance;
 }
 
 void proxy_work_serve_line(struct proxy *p)
