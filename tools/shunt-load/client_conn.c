@@ -154,7 +154,8 @@ static uint32_t n_wanted(const struct client *c)
 		return conf->n_conns;
 	for (const struct request *r = TAILQ_FIRST(&c->resend); r; r = TAILQ_NEXT(r, link))
 		n_left++;
-	return (uint32_t)min_u64(conf->n_conns, (n_left + conf->per_conn - 1) / conf->per_conn);
+	uint64_t n_each = min_u64(conf->per_conn, conf->n_streams); // at one time
+	return (uint32_t)min_u64(conf->n_conns, (n_left + n_each - 1) / n_each);
 }
 
 bool client_conns_open(struct client *c)
