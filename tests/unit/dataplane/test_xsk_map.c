@@ -3,6 +3,7 @@
 #include "dataplane/xsk_map.h"
 #include "tests/support/check.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/if_xdp.h>
@@ -98,6 +99,14 @@ static void other_maps_are_written_at_once(void **state)
 	close(map);
 }
 
+// libxdp and libbpf are to find ours, as in shuntd, which is linked likewise.
+static void libraries_find_it_before_libbpfs(void **state)
+{
+	assert_ptr_equal(dlsym(RTLD_DEFAULT, "bpf_map_update_elem"), bpf_map_update_elem);
+	assert_ptr_not_equal(dlsym(RTLD_NEXT, "bpf_map_update_elem"), bpf_map_update_elem);
+}
+
 RUN_SUITE("dataplane/xsk_map", cmocka_unit_test(sockets_that_are_held_back_come_in_together),
 	cmocka_unit_test(those_of_a_device_that_could_not_be_opened_never_come),
-	cmocka_unit_test(other_maps_are_written_at_once))
+	cmocka_unit_test(other_maps_are_written_at_once),
+	cmocka_unit_test(libraries_find_it_before_libbpfs))
