@@ -301,6 +301,7 @@ static void refuse(struct assembled_frontend *f, const char *text)
 // What applies, but for clusters that do not follow it yet. "" = for none.
 static void note_refused_clusters(struct assembled_frontend *f, const char *text)
 {
+	f->lacks_clusters = text[0];
 	f->retry_ns = now_ns(f) + RETRY_NS;
 	if (text[0] && strcmp(f->refusal, text) != 0)
 		log_error("clusters refused", "frontend=%s error=%s", log_quote(name_of(f)),

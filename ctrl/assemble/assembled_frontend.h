@@ -71,6 +71,7 @@ struct assembled_frontend {
 	// Number of its entries, from the first on, that hold their clusters; all entries of
 	// `applied` and `newest` do.
 	uint32_t n_held;
+	bool lacks_clusters; // some of `applied` are refused so far
 	bool waits; // `wanted` waits only for compiled patterns or routes
 	// What the routes of `wanted` become, one after the other. Owned; NULL = not yet, or done.
 	struct route_job *job;

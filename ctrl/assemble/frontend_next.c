@@ -36,7 +36,8 @@ bool frontend_next_begin(struct assembled_frontend *of)
 
 bool frontend_next_is_made(const struct assembled_frontend *of)
 {
-	return of->next && of->next->applied;
+	const struct assembled_frontend *next = of->next;
+	return next && next->applied && !next->lacks_clusters;
 }
 
 // Both change places, so that what served goes as one that never came does. What is not of a

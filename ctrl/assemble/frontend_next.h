@@ -14,7 +14,7 @@ struct assembled_frontend;
 [[nodiscard]] bool frontend_next_begin(struct assembled_frontend *of);
 // Lets its clusters go. None is fine.
 void frontend_next_drop(struct assembled_frontend *of);
-// It could serve. None is fine.
+// It could serve, with each of its clusters. None is fine.
 bool frontend_next_is_made(const struct assembled_frontend *of);
 // It serves from now on, and what served lets its clusters go. It has to be made.
 void frontend_next_take(struct assembled_frontend *of);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a reload of shunt.yaml makes of a frontend whose next target takes its time: it is made
 // beside what serves, which goes on, and address, TLS and routes come in one snapshot.
+#include "ctrl/assemble/cluster_tree.h"
 #include "lb/live_frontend.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
@@ -11,6 +12,21 @@
 #include <string.h>
 
 #define TLS 5 // a credential's id
+#define RETRY_TURNS 1000 // two seconds
+
+static const char *refused_cluster; // there is no room for it; NULL = for all
+
+int __real_cluster_tree_configure(struct cluster_tree *, struct xds_config *,
+	const struct xds_cluster_config *, struct lb_err *);
+int __wrap_cluster_tree_configure(struct cluster_tree *, struct xds_config *,
+	const struct xds_cluster_config *, struct lb_err *);
+int __wrap_cluster_tree_configure(struct cluster_tree *t, struct xds_config *config,
+	const struct xds_cluster_config *conf, struct lb_err *err)
+{
+	if (!refused_cluster || strcmp(conf->name, refused_cluster) != 0)
+		return __real_cluster_tree_configure(t, config, conf, err);
+	return lb_err_set(err, "no room for %s", conf->name);
+}
 
 #define BACKEND(n)                                                                                 \
 	{                                                                                          \
@@ -89,6 +105,7 @@ static void take(struct world *w, bool sends_away)
 static void begin(struct world *w)
 {
 	static struct config_frontend to;
+	refused_cluster = NULL;
 	update(w, 0, config_with((struct told){before, 1}));
 	turns(w, 10);
 	settle(w);
@@ -213,6 +230,28 @@ static void ops_303_a_next_one_that_fails_is_a_refusal(void **state)
 	await_made(w);
 }
 
+// OPS-303: it is whole, or it is not taken, whatever else of it comes.
+static void ops_303_a_next_one_whose_cluster_is_refused_is_not_made(void **state)
+{
+	struct world *w = *state;
+	begin(w);
+	refused_cluster = "green";
+	turns(w, 100);
+	assert_false(is_made(w));
+	assert_string_equal(assembler_frontend_refusal(w->assembler, 0), "no room for green");
+	turns(w, RETRY_TURNS);
+	assert_false(is_made(w));
+	give_next(w, (struct told){after, 3, .backend = 2});
+	for (int i = 0; i < 100; i++) { // to be compiled, and then refused as well
+		turns(w, 1);
+		assert_false(is_made(w));
+	}
+	refused_cluster = NULL;
+	turns(w, RETRY_TURNS);
+	assert_true(is_made(w));
+	assert_string_equal(assembler_frontend_refusal(w->assembler, 0), "");
+}
+
 // OPS-324: at any step, and what was to come lets its clusters go.
 static void ops_324_what_is_half_made_is_taken_back(void **state)
 {
@@ -266,5 +305,6 @@ RUN_SUITE("ctrl/frontend_next", CASE(ops_324_address_tls_and_routes_come_in_one_
 	CASE(ops_302_what_serves_goes_on_while_the_next_is_compiled),
 	CASE(ops_302_a_cluster_is_not_taken_back_by_what_is_to_come),
 	CASE(ops_303_a_next_one_that_fails_is_a_refusal),
+	CASE(ops_303_a_next_one_whose_cluster_is_refused_is_not_made),
 	CASE(ops_324_what_is_half_made_is_taken_back),
 	CASE(ops_324_what_is_taken_serves_and_is_updated_as_ever))
