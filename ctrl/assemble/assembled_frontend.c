@@ -60,6 +60,7 @@ bool assembled_frontend_init(
 	f->env = env;
 	f->index = index;
 	f->owner = index;
+	f->refused_bit = 2 * index;
 	f->error = strdup("no configuration has been received yet");
 	f->refusal = strdup("");
 	return f->error && f->refusal;

@@ -45,6 +45,9 @@ struct assembled_frontend {
 	struct assembled_frontend_env *env;
 	uint32_t index; // in env->all
 	uint32_t owner; // of a chain: shunt.yaml's frontend, else the index
+	// Which bit of each cluster's `refused` tells of these configurations: two for each index,
+	// since it and its next one hold clusters as two do. It changes places with them.
+	uint32_t refused_bit;
 	struct lb_chain_set *chains; // counted; of a frontend with a socket Listener, else NULL
 	bool serves_chains; // it is up
 	// Counted: what workers know of it beside; NULL = what they were started with.

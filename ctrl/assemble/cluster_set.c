@@ -103,7 +103,7 @@ static struct cluster *cluster_new(struct cluster_set *s, const char *name, uint
 	struct cluster *c = calloc(1, sizeof(*c) + size);
 	if (!c)
 		return NULL;
-	c->refused = calloc(s->n_frontends / 64 + 1, sizeof(*c->refused));
+	c->refused = calloc(2 * (size_t)s->n_frontends / 64 + 1, sizeof(*c->refused));
 	c->id = id;
 	memcpy(c->name, name, size);
 	c->tree = c->refused ? cluster_tree_new(s->env, id, c->name) : NULL;

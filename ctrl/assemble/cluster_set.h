@@ -24,7 +24,9 @@ struct cluster {
 	struct strmap_link by_name; // in the set
 	uint32_t id;
 	uint32_t n_users; // configurations of frontends that route to it; 0 = leaving
-	uint64_t *refused; // a bit per frontend: it could not apply that frontend's configuration
+	// Two bits per frontend, of it and of its next one: the cluster could not apply what that
+	// one's configuration says of it.
+	uint64_t *refused;
 	struct cluster_tree *tree; // owned
 	// The workers' counters for this id when it was assigned; owned; NULL = all zero.
 	struct cluster_before *before;

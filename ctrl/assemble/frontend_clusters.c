@@ -13,14 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool was_refused(const struct cluster *c, uint32_t frontend)
+static bool was_refused(const struct cluster *c, const struct assembled_frontend *f)
 {
-	return c->refused[frontend / 64] >> frontend % 64 & 1;
+	return c->refused[f->refused_bit / 64] >> f->refused_bit % 64 & 1;
 }
 
-static void note_refused(struct cluster *c, uint32_t frontend, bool is_refused)
+static void note_refused(struct cluster *c, const struct assembled_frontend *f, bool is_refused)
 {
-	uint64_t bit = UINT64_C(1) << frontend % 64, *bits = &c->refused[frontend / 64];
+	uint64_t bit = UINT64_C(1) << f->refused_bit % 64;
+	uint64_t *bits = &c->refused[f->refused_bit / 64];
 	*bits = is_refused ? *bits | bit : *bits & ~bit;
 }
 
@@ -194,7 +195,7 @@ static bool is_repeated(const struct assembled_frontend *f, const struct xds_con
 		own ? xds_config_find_cluster(own, conf->name) : NULL;
 	// What the cluster has already does no harm, and is what most entries are: no other
 	// frontend is looked at, of which there may be thousands.
-	return before && !was_refused(c, f->index) && same_entry(own, before, config, conf) &&
+	return before && !was_refused(c, f) && same_entry(own, before, config, conf) &&
 	       !cluster_tree_is_same(c->tree, config, conf) && is_contested(f, config, conf);
 }
 
@@ -232,7 +233,7 @@ void frontend_clusters_configure(const struct assembled_frontend *f, struct lb_e
 			continue;
 		bool is_refused = cluster_tree_configure(
 			c->tree, config, conf, n_refused ? &(struct lb_err){0} : &why);
-		note_refused(c, f->index, is_refused);
+		note_refused(c, f, is_refused);
 		n_refused += is_refused;
 	}
 	lb_err_set(ret_refused, "%s", why.text);

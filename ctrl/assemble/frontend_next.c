@@ -28,10 +28,12 @@ bool frontend_next_begin(struct assembled_frontend *of)
 	if (!of->next)
 		return false;
 	of->next->is_next = true;
-	if (assembled_frontend_init(of->next, of->env, of->index))
-		return true;
-	frontend_next_fini(of);
-	return false;
+	if (!assembled_frontend_init(of->next, of->env, of->index)) {
+		frontend_next_fini(of);
+		return false;
+	}
+	of->next->refused_bit = of->refused_bit ^ 1;
+	return true;
 }
 
 bool frontend_next_is_made(const struct assembled_frontend *of)

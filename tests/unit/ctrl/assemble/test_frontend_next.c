@@ -15,6 +15,7 @@
 #define RETRY_TURNS 1000 // two seconds
 
 static const char *refused_cluster; // there is no room for it; NULL = for all
+static unsigned n_refused; // so often
 
 int __real_cluster_tree_configure(struct cluster_tree *, struct xds_config *,
 	const struct xds_cluster_config *, struct lb_err *);
@@ -25,6 +26,7 @@ int __wrap_cluster_tree_configure(struct cluster_tree *t, struct xds_config *con
 {
 	if (!refused_cluster || strcmp(conf->name, refused_cluster) != 0)
 		return __real_cluster_tree_configure(t, config, conf, err);
+	n_refused++;
 	return lb_err_set(err, "no room for %s", conf->name);
 }
 
@@ -210,6 +212,24 @@ static void ops_302_a_cluster_is_not_taken_back_by_what_is_to_come(void **state)
 	assert_int_equal(backend_of_blue(w), 2);
 }
 
+// OPS-302: which both hold, and which what is to come has still as it was.
+static void ops_302_a_refused_cluster_of_what_serves_is_tried_again(void **state)
+{
+	struct world *w = *state;
+	begin(w);
+	await_made(w);
+	refused_cluster = "blue";
+	n_refused = 0;
+	update(w, 0, config_with((struct told){moved, 1, .backend = 2}));
+	turns(w, 50);
+	assert_int_not_equal(n_refused, 0);
+	assert_int_equal(backend_of_blue(w), 1);
+	refused_cluster = NULL;
+	give_next(w, (struct told){after, 3});
+	turns(w, RETRY_TURNS);
+	assert_int_equal(backend_of_blue(w), 2);
+}
+
 // OPS-303
 static void ops_303_a_next_one_that_fails_is_a_refusal(void **state)
 {
@@ -304,6 +324,7 @@ static void ops_324_what_is_taken_serves_and_is_updated_as_ever(void **state)
 RUN_SUITE("ctrl/frontend_next", CASE(ops_324_address_tls_and_routes_come_in_one_snapshot),
 	CASE(ops_302_what_serves_goes_on_while_the_next_is_compiled),
 	CASE(ops_302_a_cluster_is_not_taken_back_by_what_is_to_come),
+	CASE(ops_302_a_refused_cluster_of_what_serves_is_tried_again),
 	CASE(ops_303_a_next_one_that_fails_is_a_refusal),
 	CASE(ops_303_a_next_one_whose_cluster_is_refused_is_not_made),
 	CASE(ops_324_what_is_half_made_is_taken_back),
