@@ -271,15 +271,22 @@ void frontends_reresolve(struct frontends *all)
 		listeners_reresolve(all->listeners);
 }
 
+// Whose news operators hear: of a frontend that is to have another target, that one's. Once it is
+// taken, or taken back, they hear of what serves again.
+static const struct frontend_source *newest_source(const struct frontend *f)
+{
+	return f->next && f->next->source ? f->next->source : f->source;
+}
+
 const char *frontends_waiting(void *frontends, uint32_t index)
 {
 	const struct frontends *all = frontends;
 	const struct frontend *f = &all->list[index];
-	const char *next = frontend_next_waiting(f);
-	if (*next)
-		return next;
-	if (f->source)
-		return depmgr_waiting(f->source->depmgr);
+	const struct frontend_source *s = newest_source(f);
+	if (frontend_next_awaits_tls(f))
+		return "certificates";
+	if (s)
+		return depmgr_waiting(s->depmgr);
 	if (f->chains)
 		return chains_waiting(f->chains);
 	bool is_theirs = all->listeners && all->conf.config->frontends[index].by_listeners;
@@ -290,10 +297,11 @@ const char *frontends_refused(void *frontends, uint32_t index)
 {
 	const struct frontends *all = frontends;
 	const struct frontend *f = &all->list[index];
+	const struct frontend_source *s = newest_source(f);
 	if (*frontend_next_tls_error(f))
 		return frontend_next_tls_error(f);
-	if (f->source)
-		return depmgr_refused(f->source->depmgr);
+	if (s)
+		return depmgr_refused(s->depmgr);
 	if (f->chains)
 		return chains_refused(f->chains);
 	bool is_theirs = all->listeners && all->conf.config->frontends[index].by_listeners;

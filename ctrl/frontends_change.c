@@ -11,7 +11,6 @@
 #include "ctrl/conf/config.h"
 #include "ctrl/conf/config_frontend.h"
 #include "ctrl/conf/config_rows.h"
-#include "ctrl/deps/depmgr.h"
 #include "ctrl/frontends_inside.h"
 #include "ctrl/listeners.h"
 #include "ctrl/trace_start.h"
@@ -114,21 +113,16 @@ const char *frontend_next_tls_error(const struct frontend *f)
 	return has_tls ? assembler_tls_error(f->all->conf.assembler, f->next->credential) : "";
 }
 
-const char *frontend_next_waiting(const struct frontend *f)
+bool frontend_next_awaits_tls(const struct frontend *f)
 {
-	const struct frontend_change *c = f->next;
-	const char *what = c && c->source ? depmgr_waiting(c->source->depmgr) : "";
-	if (*what || !c)
-		return what;
-	return assembler_tls_is_new(f->all->conf.assembler, c->credential) ? "certificates" : "";
+	return f->next && assembler_tls_is_new(f->all->conf.assembler, f->next->credential);
 }
 
 static bool is_ready(const struct frontend *f)
 {
-	const struct assembler *a = f->all->conf.assembler;
-	const struct frontend_change *c = f->next;
-	return (!c->has_source || assembler_next_is_made(a, f->index)) &&
-	       !assembler_tls_is_new(a, c->credential) && !*frontend_next_tls_error(f);
+	bool is_made =
+		!f->next->has_source || assembler_next_is_made(f->all->conf.assembler, f->index);
+	return is_made && !frontend_next_awaits_tls(f) && !*frontend_next_tls_error(f);
 }
 
 // Without memory it is tried again.

@@ -85,7 +85,7 @@ void frontends_forget_prepared(struct frontends *);
 void frontends_look_soon(struct frontends *);
 void frontend_change_free(struct frontends *, struct frontend_change *); // NULL is fine
 void frontends_look(struct twheel_timer *);
-// What it is to be waits for this; "" = nothing, or the assembler knows.
-const char *frontend_next_waiting(const struct frontend *);
+// The certificates of what it is to be are being made.
+bool frontend_next_awaits_tls(const struct frontend *);
 // Why what it is to be has no TLS context; "" = it has, it is being made, or none is needed.
 const char *frontend_next_tls_error(const struct frontend *);

@@ -264,12 +264,13 @@ struct assembler_routes {
 // Returns false if nothing serves. Valid until the next call of the assembler.
 bool assembler_frontend_routes(
 	const struct assembler *, uint32_t frontend, struct assembler_routes *ret);
-// What its next configuration, or what it is to be, complete, still waits for here; "" = nothing.
+// What its next configuration, complete, still waits for here; "" = nothing. Of a frontend that is
+// to have another target, that one's.
 const char *assembler_frontend_waiting(const struct assembler *, uint32_t frontend);
 // Why clients cannot connect by TLS, or do by an older certificate; "" = all is well.
 const char *assembler_frontend_tls_error(const struct assembler *, uint32_t frontend);
 // Why the frontend has no routes; "" = it serves.
 const char *assembler_frontend_error(const struct assembler *, uint32_t frontend);
-// Why what it is to be, or the newest configuration, does not serve (an earlier one may); "" = it
-// does.
+// Why the newest configuration, likewise, does not serve (an earlier one may); "" = it does, or
+// waits.
 const char *assembler_frontend_refusal(const struct assembler *, uint32_t frontend);

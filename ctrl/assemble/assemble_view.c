@@ -439,16 +439,20 @@ const char *assembled_frontend_error(const struct assembled_frontend *f)
 	return f->routes || f->serves_chains ? "" : f->error;
 }
 
-// What it is to be goes before what it is.
+// Whose news operators hear, as in ctrl/frontends.c.
+static const struct assembled_frontend *newest(const struct assembled_frontend *f)
+{
+	return f->next ? f->next : f;
+}
+
 const char *assembled_frontend_refusal(const struct assembled_frontend *f)
 {
-	return f->next && *f->next->refusal ? f->next->refusal : f->refusal;
+	return newest(f)->refusal;
 }
 
 const char *assembled_frontend_waiting(const struct assembled_frontend *f)
 {
-	if (f->next && f->next->waits)
-		f = f->next;
+	f = newest(f);
 	return !f->waits ? "" : f->goes_on ? "compiling routes" : "compiling regular expressions";
 }
 

@@ -6,6 +6,7 @@
 #include "ctrl/frontends.h"
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/listener.h"
+#include "ctrl/res/route.h"
 #include "lb/live_frontend.h"
 #include "lb/pick/link.h"
 #include "lb/slot.h"
@@ -130,6 +131,9 @@ static void move_blue(struct world *w, int n)
 }
 
 #define MOVED "  - {name: web, address: 10.81.0.10, port: 90, target: other}\n"
+#define SECURE                                                                                     \
+	"  - {name: web, address: 10.81.0.10, port: 90, target: other, "                           \
+	"tls: {certificate: c}}\n"
 #define AT_80 "  - {name: new, address: 10.81.0.10, port: 80, target: web}\n"
 
 // All of it, for whoever looks and whoever connects.
@@ -189,9 +193,6 @@ static void ops_302_one_whose_routes_are_compiled_is_wholly_what_it_was(void **s
 // OPS-302, OPS-304: TLS comes with it, too.
 static void ops_302_one_whose_target_is_made_waits_for_its_certificates(void **state)
 {
-#define SECURE                                                                                     \
-	"  - {name: web, address: 10.81.0.10, port: 90, target: other, "                           \
-	"tls: {certificate: c}}\n"
 	struct world w;
 	set_up_web(&w, FRONTENDS WEB);
 	const struct lb_route_table *before = row(&w, 0)->routes;
@@ -208,7 +209,6 @@ static void ops_302_one_whose_target_is_made_waits_for_its_certificates(void **s
 	assert_int_equal(row(&w, 0)->credential, TLS_ID);
 	assert_string_equal(waiting(&w), "");
 	tear_down(&w);
-#undef SECURE
 }
 
 // OPS-303: nobody is refused for it but what was to be, and it is tried again.
@@ -230,6 +230,64 @@ static void ops_303_what_is_refused_leaves_what_serves_and_is_told(void **state)
 	fake.routes_error = "";
 	assert_changes_at_once(&w, before);
 	assert_string_equal(refused(&w), "");
+	tear_down(&w);
+}
+
+#define BAD_ROUTES(name) "{'name':'" name "','virtualHosts':[{}]}"
+
+// OPS-302
+static void ops_302_what_is_waited_for_is_of_what_it_is_to_be(void **state)
+{
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	hold_cluster(&w.deps, "red", "e-red"); // which the server lacks
+	hold_routes(&w.deps, "rc", "red", NULL);
+	settle(&w);
+	assert_string_equal(waiting(&w), "endpoints e-red");
+	again(&w, FRONTENDS MOVED);
+	assert_string_equal(waiting(&w), "listener other");
+	fake.routes_error = "too many states";
+	hold_other(&w);
+	assert_string_equal(refused(&w), "too many states");
+	assert_string_equal(waiting(&w), "");
+	again(&w, FRONTENDS WEB);
+	assert_string_equal(waiting(&w), "endpoints e-red");
+	tear_down(&w);
+}
+
+// OPS-303
+static void ops_303_a_refusal_is_told_of_what_it_is_to_be(void **state)
+{
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	fake.routes_error = "too many states";
+	hold_routes(&w.deps, "rc", "blue", "blue", NULL);
+	settle(&w);
+	assert_string_equal(refused(&w), "too many states");
+	again(&w, FRONTENDS MOVED);
+	assert_string_equal(refused(&w), "");
+	again(&w, FRONTENDS WEB);
+	assert_string_equal(refused(&w), "too many states");
+	tear_down(&w);
+}
+
+// OPS-303
+static void ops_303_a_refused_resource_is_told_of_what_it_is_to_be(void **state)
+{
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	hold(&w.deps, &res_type_route_config, "rc", BAD_ROUTES("rc"));
+	settle(&w);
+	assert_non_null(strstr(refused(&w), "no domains"));
+	fake.has_tls = fake.tls_is_new = true;
+	again(&w, FRONTENDS SECURE);
+	hold_other(&w);
+	assert_string_equal(refused(&w), "");
+	hold(&w.deps, &res_type_route_config, "rc2", BAD_ROUTES("rc2"));
+	hold_routes(&w.deps, "rc", "blue", NULL);
+	settle(&w);
+	assert_non_null(strstr(refused(&w), "no domains"));
+	assert_string_equal(waiting(&w), "certificates");
 	tear_down(&w);
 }
 
@@ -460,6 +518,9 @@ RUN_SUITE("ctrl/frontends_pending", CASE(ops_324_another_target_serves_once_it_i
 	CASE(ops_302_one_whose_routes_are_compiled_is_wholly_what_it_was),
 	CASE(ops_302_one_whose_target_is_made_waits_for_its_certificates),
 	CASE(ops_303_what_is_refused_leaves_what_serves_and_is_told),
+	CASE(ops_302_what_is_waited_for_is_of_what_it_is_to_be),
+	CASE(ops_303_a_refusal_is_told_of_what_it_is_to_be),
+	CASE(ops_303_a_refused_resource_is_told_of_what_it_is_to_be),
 	CASE(ops_303_what_is_refused_is_taken_back),
 	CASE(ops_303_one_that_is_removed_meanwhile_goes_as_what_it_is),
 	CASE(ops_326_nobody_comes_to_where_another_waits_to_leave),

@@ -276,12 +276,12 @@ void hold_routes(struct deps_fixture *f, const char *name, const char *cluster, 
 	char json[2048];
 	int len = snprintf(json, sizeof(json),
 		"{'name':'%s','virtualHosts':[{'name':'v','domains':['*'],'routes':[", name);
+	const char *between = "";
 	va_list args;
 	va_start(args, cluster);
-	for (const char *c = cluster; c; c = va_arg(args, const char *))
+	for (const char *c = cluster; c; c = va_arg(args, const char *), between = ",")
 		len += snprintf(json + len, sizeof(json) - (size_t)len,
-			"%s{'match':{'prefix':'/%s'},'route':{'cluster':'%s'}}",
-			c == cluster ? "" : ",", c, c);
+			"%s{'match':{'prefix':'/%s'},'route':{'cluster':'%s'}}", between, c, c);
 	va_end(args);
 	snprintf(json + len, sizeof(json) - (size_t)len, "]}]}");
 	hold(f, &res_type_route_config, name, json);
