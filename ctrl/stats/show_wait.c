@@ -77,11 +77,13 @@ static enum outcome look_for_drained(struct wait *w, struct lb_err *ret)
 	return missing(ret);
 }
 
-// What a frontend's next configuration waits for.
-static void tell_waiting(const struct show *s, struct lb_err *ret)
+// What a frontend's next configuration waits for. with_next: that of another target, too, which
+// readiness does not ask for (docs/decisions/next-target.md).
+static void tell_waiting(const struct show *s, bool with_next, struct lb_err *ret)
 {
-	for (uint32_t i = 0; i < s->conf.config->n_frontends && !ret->text[0]; i++) {
-		if (!config_serves(s->conf.config, i))
+	const struct config *c = s->conf.config;
+	for (uint32_t i = 0; i < c->n_frontends && !ret->text[0]; i++) {
+		if (!config_serves(c, i) || (c->frontends[i].next && !with_next))
 			continue;
 		const char *here = assembler_frontend_waiting(s->conf.assembler, i);
 		const char *what = here[0] ? here : s->conf.waiting(s->conf.ctx, i);
@@ -104,7 +106,7 @@ static enum outcome look_for_ready(struct wait *w, struct lb_err *ret)
 	const struct show *s = w->show;
 	if (s->scrape.is_ready(s->scrape.ctx) && !has_new(s->conf.config))
 		return WAIT_MET;
-	tell_waiting(s, ret);
+	tell_waiting(s, false, ret);
 	for (uint32_t i = 0; i < s->conf.config->n_frontends && !ret->text[0]; i++) {
 		if (!config_serves(s->conf.config, i))
 			continue;
@@ -161,7 +163,7 @@ static enum outcome look_for_config(struct wait *w, struct lb_err *ret)
 	if (!s.is_there)
 		lb_err_set(ret, "no resource has version %s, try show xds", w->version);
 	if (!ret->text[0])
-		tell_waiting(w->show, ret);
+		tell_waiting(w->show, true, ret);
 	if (!ret->text[0])
 		tell_outdated(w->show, ret);
 	bool was_met = w->was_met;

@@ -205,6 +205,26 @@ static void who_waits_too_long_is_told_what_is_missing(void **state)
 	ready->free(ready);
 }
 
+// OPS-76: readiness does not ask for it.
+static void who_waits_for_readiness_hears_of_no_next_target(void **state)
+{
+	struct world *w = *state;
+	struct config_frontend next = {.target = NULL};
+	bool goes_on;
+	w->frontends[0].next = &next;
+	w->waiting[0] = "listener other";
+	w->waiting[1] = "cluster blue";
+	struct stats_follow *f = begin(w, "wait ready 3");
+	twheel_advance(w->wheel, 5 * NS_PER_SECOND);
+	assert_string_equal(
+		more(f, &goes_on), "error: not within 3 s: frontend api waits for cluster blue\n");
+	assert_false(goes_on);
+	w->waiting[1] = "";
+	assert_string_equal(more(f, &goes_on),
+		"error: not within 3 s: frontend web: no configuration has been received yet\n");
+	f->free(f);
+}
+
 // OPS-76
 static void who_waits_for_a_version_hears_of_it_or_of_its_refusal(void **state)
 {
@@ -303,6 +323,7 @@ RUN_SUITE("ctrl/show_actions", CASE(an_action_needs_its_level_and_says_which),
 	CASE(who_waits_for_a_drain_is_told_that_the_daemon_stops),
 	CASE(who_waits_for_a_drain_that_nobody_began_hears_of_a_stop),
 	CASE(who_waits_too_long_is_told_what_is_missing),
+	CASE(who_waits_for_readiness_hears_of_no_next_target),
 	CASE(who_waits_for_a_version_hears_of_it_or_of_its_refusal),
 	CASE(the_logs_level_is_set_and_reload_knows_of_it), CASE(what_is_no_wait_is_refused),
 	CASE(what_is_no_condition_of_a_capture_is_refused))
