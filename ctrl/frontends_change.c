@@ -82,17 +82,19 @@ static void take_source(struct frontend *f, struct frontend_change *c)
 }
 
 // It is what `next` says, all in one turn, so that no snapshot has a part of it.
-static void commit(struct frontend *f, struct config_frontend *to)
+static void commit(struct frontend *f)
 {
 	struct frontends *all = f->all;
 	struct assembler *a = all->conf.assembler;
 	struct frontend_change *c = f->next;
 	uint32_t i = f->index;
+	struct config_frontend *row = &all->conf.config->frontends[i], *to = row->next;
+	if (c->source)
+		take_source(f, c); // until then the row has a next one
 	f->next = NULL;
+	row->next = NULL;
 	config_rows_put(all->conf.config, i, to);
 	set_listener_name(f, &c->listener_name);
-	if (c->source)
-		take_source(f, c);
 	assembler_set_live(a, i, c->live, c->sends_away);
 	if (frontend_row(f)->target) {
 		assembler_set_tls(a, i, c->credential);
@@ -261,13 +263,10 @@ void frontends_look(struct twheel_timer *t)
 		struct config_frontend *row = &all->conf.config->frontends[i];
 		if (f->next && f->next->has_source && !f->next->source)
 			begin_source(f);
-		if (f->next && is_ready(f)) {
-			struct config_frontend *to = row->next;
-			row->next = NULL;
-			commit(f, to);
-		} else if (row->row == CONFIG_ROW_LEAVES && is_left_by_all(f)) {
+		if (f->next && is_ready(f))
+			commit(f);
+		else if (row->row == CONFIG_ROW_LEAVES && is_left_by_all(f))
 			finish(f);
-		}
 		if (row->is_new && !*assembler_frontend_error(all->conf.assembler, i))
 			row->is_new = false;
 		is_any = is_any || f->next || row->is_new || row->row == CONFIG_ROW_LEAVES;
