@@ -248,7 +248,7 @@ static void note_listener(struct assembled_frontend *f, struct res_listener *lis
 	f->listener = listener;
 }
 
-// `wanted` serves from now on.
+// `wanted` serves from now on; what is somebody's next could.
 static void apply(struct assembled_frontend *f, struct assembled *n)
 {
 	if (f->wanted == f->applied)
@@ -276,8 +276,9 @@ static void apply(struct assembled_frontend *f, struct assembled *n)
 	f->n_held = 0; // it is `applied` now that holds them
 	f->waits = false;
 	assembled_frontend_draft(f);
-	// Notes about the server's health come as configurations, too: not worth a line each.
-	log_write(changed ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG, "configuration",
+	// Notes about the server's health come as configurations, too: not worth a line each. Nor
+	// does a next one serve yet: that it does is told when it is taken.
+	log_write(changed && !f->is_next ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG, "configuration",
 		"frontend=%s clusters=%u", log_quote(name_of(f)), f->applied->n_clusters);
 }
 
