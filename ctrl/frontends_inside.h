@@ -16,7 +16,6 @@ struct depmgr;
 struct frontend;
 struct lb_live_frontend;
 struct listeners;
-struct xds_config;
 
 // Where a frontend with a target has its configurations from.
 struct frontend_source {

@@ -7,12 +7,11 @@
 
 #include <stdlib.h>
 
-// Takes the id over.
-static void put(struct assembler *a, uint32_t i, uint32_t id)
+void assembler_set_tls(struct assembler *a, uint32_t frontend, uint32_t id)
 {
-	assembler_give_tls(a, a->credentials[i]);
-	a->credentials[i] = id;
-	draft_set_frontend_credential(&a->draft, i, id);
+	assembler_give_tls(a, a->credentials[frontend]);
+	a->credentials[frontend] = id;
+	draft_set_frontend_credential(&a->draft, frontend, id);
 }
 
 // NULL = plain text. Never that where TLS is asked for.
@@ -22,7 +21,7 @@ static void secure(struct assembler *a, uint32_t i, const struct credential_want
 	uint32_t id = LB_PLAIN_TEXT;
 	if (want)
 		id = all ? credentials_take(all, want) : LB_NO_CREDENTIAL;
-	put(a, i, id);
+	assembler_set_tls(a, i, id);
 }
 
 uint32_t assembler_take_tls(struct assembler *a, const struct config_frontend_tls *tls)
@@ -57,14 +56,9 @@ const char *assembler_tls_error(const struct assembler *a, uint32_t id)
 	return all && !credentials_at(all, id) ? credentials_error(all, id) : "";
 }
 
-void assembler_set_tls(struct assembler *a, uint32_t frontend, uint32_t id)
-{
-	put(a, frontend, id);
-}
-
 void assembler_unsecure(struct assembler *a, uint32_t chain)
 {
-	put(a, chain, LB_NO_CREDENTIAL);
+	assembler_set_tls(a, chain, LB_NO_CREDENTIAL);
 }
 
 void assembler_take_credentials(struct assembler *a)
