@@ -9,7 +9,7 @@ from lab import LabError, wait_until
 
 DRIVER = "127.0.0.1:9515"
 START_TIMEOUT_S = 60
-LOAD_TIMEOUT_MS = 30_000
+LOAD_TIMEOUT_MS = 90_000  # on a machine at work
 ARGUMENTS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
              "--disable-background-networking", "--disable-component-update", "--disable-sync",
              "--disable-dev-shm-usage", "--hide-scrollbars", "--force-device-scale-factor=1")
@@ -21,7 +21,7 @@ method, url, body = sys.argv[1:4]
 request = urllib.request.Request(url, method=method, data=body.encode() if body else None,
                                  headers={"Content-Type": "application/json"})
 try:
-    print(urllib.request.urlopen(request, timeout=50).read().decode())
+    print(urllib.request.urlopen(request, timeout=100).read().decode())
 except urllib.error.HTTPError as e:
     print(e.read().decode())
 """
@@ -57,7 +57,7 @@ class Browser:
     def _ask(self, method, path, **body):
         words = ["/usr/bin/python3", "-c", ASK, method, f"http://{DRIVER}{path}",
                  json.dumps(body) if method == "POST" else ""]
-        text = self.lab.exec("lb", words, timeout=60).stdout
+        text = self.lab.exec("lb", words, timeout=110).stdout
         value = json.loads(text)["value"]
         if isinstance(value, dict) and "error" in value:
             raise LabError(f"{method} {path}: {value['error']}: {value.get('message', '')}")
