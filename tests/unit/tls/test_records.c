@@ -292,7 +292,7 @@ static void th_84_padding_counts_as_what_it_takes_to_open_it(void **state)
 	assert_int_equal(tls_conn_feed(g.conn, record, len), len);
 	assert_int_equal(g.opened[true], 2 * whole);
 	assert_int_equal(g.opened[false], 0);
-	len = rig_forge(&g, TLS_DATA, NULL, 0, 100, record);
+	len = rig_forge(&g, TLS_DATA, "", 0, 100, record);
 	assert_int_equal(tls_conn_feed(g.conn, record, len), len);
 	assert_int_equal(g.opened[false], 101 + AEAD_TAG);
 	rig_expect_sound(&g);
