@@ -6,6 +6,7 @@
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/work_turn.h"
 #include "dataplane/tcp/tcp.h"
+#include "dataplane/tls/record.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
 #include "lb/base/min.h"
@@ -16,7 +17,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define RECORD_HEAD 5
 // What seal leaves free for lack of a record's worth: TCP is filled beyond its limit by that, since
 // only who has filled it is told of room.
 #define ROOM_SLACK 512
@@ -212,10 +212,9 @@ void proxy_secure_begin(struct proxy_secure *s, struct tcp_conn *tcp)
 	start(s);
 }
 
-// The record that begins there (RFC 8446 5.1).
 static bool has_whole_record(const uint8_t *data, size_t len)
 {
-	return len >= RECORD_HEAD && len - RECORD_HEAD >= ((size_t)data[3] << 8 | data[4]);
+	return len >= TLS_HEADER && len - TLS_HEADER >= tls_body_len(data);
 }
 
 static size_t feed_handshake(struct proxy_secure *s, const uint8_t *data, size_t len)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/tls/hello.h"
 
+#include "dataplane/tls/record.h"
 #include "lb/base/min.h"
 
 #include <string.h>
 
-#define RECORD_HEAD 5
 #define MESSAGE_HEAD 4
 #define MAX_RECORD 16384
 #define HANDSHAKE 22
@@ -123,21 +123,21 @@ struct records {
 
 static struct records join_records(uint8_t *bytes, size_t len)
 {
-	struct records r = {.need = RECORD_HEAD};
-	while (len - r.len >= RECORD_HEAD) {
+	struct records r = {.need = TLS_HEADER};
+	while (len - r.len >= TLS_HEADER) {
 		const uint8_t *head = bytes + r.len;
-		size_t in_record = (size_t)head[3] << 8 | head[4];
+		size_t in_record = tls_body_len(head);
 		bool good = head[0] == HANDSHAKE && head[1] == MAJOR_VERSION;
-		r.need = r.len + RECORD_HEAD + in_record;
+		r.need = r.len + TLS_HEADER + in_record;
 		if (!good || !in_record || in_record > MAX_RECORD)
 			r.need = 0;
 		if (!r.need || r.need > len)
 			return r;
-		memmove(bytes + r.n, head + RECORD_HEAD, in_record);
+		memmove(bytes + r.n, head + TLS_HEADER, in_record);
 		r.n += in_record;
 		r.len = r.need;
 	}
-	r.need = r.len + RECORD_HEAD;
+	r.need = r.len + TLS_HEADER;
 	return r;
 }
 
@@ -147,7 +147,7 @@ static size_t need_of(const struct records *r, size_t n_message)
 {
 	if (!r->need || r->n >= MESSAGE_HEAD + n_message)
 		return r->need;
-	size_t least = r->len + RECORD_HEAD + MESSAGE_HEAD + n_message - r->n;
+	size_t least = r->len + TLS_HEADER + MESSAGE_HEAD + n_message - r->n;
 	return least > r->need ? least : r->need;
 }
 

@@ -5,10 +5,10 @@
 
 #include "dataplane/tls/aead.h"
 #include "dataplane/tls/counters.h"
+#include "dataplane/tls/record.h"
 #include "dataplane/tls/tls.h"
 #include "lb/base/gcra.h"
 
-#define TLS_HEADER 5
 #define TLS_EXPLICIT_NONCE 8 // RFC 5288 3
 #define TLS_MESSAGE_HEADER 4 // of a handshake message: type, length
 

@@ -18,11 +18,6 @@ struct body {
 	size_t len; // of all
 };
 
-static size_t body_len(const uint8_t *head)
-{
-	return (size_t)head[3] << 8 | head[4];
-}
-
 static uint16_t head_version(const uint8_t *head)
 {
 	return (uint16_t)(head[1] << 8 | head[2]);
@@ -46,7 +41,7 @@ static bool check_head(struct tls_conn *c, const uint8_t *head)
 		tls_conn_fail(c, TLS_UNEXPECTED_RECORD);
 	else if (c->version == TLS_1_2 && head_version(head) != TLS_1_2)
 		tls_conn_fail(c, TLS_WRONG_VERSION);
-	else if (body_len(head) > max_body(c))
+	else if (tls_body_len(head) > max_body(c))
 		tls_conn_fail(c, TLS_OVERSIZE_RECORD);
 	return !c->failed;
 }
@@ -195,7 +190,7 @@ static size_t gather(struct tls_conn *c, const uint8_t *p, size_t len)
 	c->n_head = (uint8_t)(c->n_head + used);
 	if (c->n_head < TLS_HEADER || !check_head(c, c->head))
 		return used;
-	size_t left = body_len(c->head) - c->part.len;
+	size_t left = tls_body_len(c->head) - c->part.len;
 	if (len - used < left) {
 		if (buf_append(&c->part, chunks, p + used, len - used))
 			return len;
@@ -203,7 +198,7 @@ static size_t gather(struct tls_conn *c, const uint8_t *p, size_t len)
 		tls_count(c, TLS_C_waits_no_chunk);
 		return used;
 	}
-	struct body b = {&c->part, p + used, body_len(c->head)};
+	struct body b = {&c->part, p + used, tls_body_len(c->head)};
 	c->waits = !open_record(c, c->head, &b);
 	if (c->waits)
 		return used;
@@ -214,11 +209,11 @@ static size_t gather(struct tls_conn *c, const uint8_t *p, size_t len)
 
 static size_t feed_one(struct tls_conn *c, const uint8_t *p, size_t len)
 {
-	if (c->n_head || len < TLS_HEADER || len - TLS_HEADER < body_len(p))
+	if (c->n_head || len < TLS_HEADER || len - TLS_HEADER < tls_body_len(p))
 		return gather(c, p, len);
 	if (!check_head(c, p))
 		return len;
-	struct body b = {&c->part, p + TLS_HEADER, body_len(p)};
+	struct body b = {&c->part, p + TLS_HEADER, tls_body_len(p)};
 	c->waits = !open_record(c, p, &b);
 	return c->waits ? 0 : TLS_HEADER + b.len;
 }
