@@ -152,9 +152,11 @@ static uint32_t n_wanted(const struct client *c)
 	uint64_t n_left = conf->n_requests - c->n_begun;
 	if (!conf->per_conn || !conf->n_requests || c->phase < CLIENT_WARMING)
 		return conf->n_conns;
-	for (const struct request *r = TAILQ_FIRST(&c->resend); r; r = TAILQ_NEXT(r, link))
-		n_left++;
 	uint64_t n_each = min_u64(conf->per_conn, conf->n_streams); // at one time
+	uint64_t most = conf->n_conns * n_each;
+	const struct request *r = TAILQ_FIRST(&c->resend);
+	for (; r && n_left < most; r = TAILQ_NEXT(r, link))
+		n_left++;
 	return (uint32_t)min_u64(conf->n_conns, (n_left + n_each - 1) / n_each);
 }
 
