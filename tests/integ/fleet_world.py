@@ -178,8 +178,11 @@ class Host:
         """A newer process has taken over; returns the older one, which drains."""
         older = self.daemon
         self.start("--takeover")
-        wait_until(lambda: self.daemon.alive() and self.show("info")["pid"] == self.daemon.pid and
-                   self.show("info")["state"] == "ready", START_S, f"the newer process of host {self.n} in front")
+
+        def is_in_front():
+            told = self.daemon.alive() and self.show("info")
+            return told and told["pid"] == self.daemon.pid and told["state"] == "ready"
+        wait_until(is_in_front, START_S, f"the newer process of host {self.n} in front")
         return older
 
     def show(self, what):
