@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The header of a record, in the clear (RFC 8446 5.1, RFC 5246 6.2.1).
+// Thread: any. Pure.
 #pragma once
 
 #include <stddef.h>
