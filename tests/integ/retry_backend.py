@@ -40,7 +40,7 @@ def serve(sock, count):
                 head = heads.pop(event.stream_id)
                 path, name = head[":path"], head["x-id"]
                 if name in seen:
-                    print(f"again {peer} {path}", flush=True)
+                    print(f"again {peer} {path}\n", end="", flush=True)  # one write: others print, too
                     end(connection, event.stream_id, 0)
                     continue
                 seen.add(name)
