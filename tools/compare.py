@@ -26,7 +26,10 @@ of the medians.
 CPU of a peer is user and system time of its processes. CPU of shuntd on memif is its worker's CPU time
 times the share of it in turns that did something (a worker that polls is on the CPU always). Whether that
 is true shows at saturation: as many requests a second are possible as the busy share says at half of them,
-or more, since larger batches cost less.
+or more, since larger batches cost less. With TLS and in HTTP/1.1, and in clear text beside these, it is the time of
+such turns between looks at the worker, every 50 ms while connections neither come nor go, and for two seconds at
+least: what a connection costs, and time in which the worker was off its core, is in none of them. A figure is `-` (in
+JSON null) where fewer were counted than tell anything: 10,000 requests, 200 new connections.
 What is measured runs with real-time priority, so that other work on the machine counts little, but for
 latency: leave the machine alone meanwhile.
 
@@ -83,6 +86,7 @@ def rate_of(subjects, seconds):
 
 def measure(figures, subjects, plan, rate, many):
     """How many requests failed."""
+    import compare_print  # pylint: disable=import-outside-toplevel
     n_failed, started = 0, time.monotonic()
     for repeat in range(plan.repeats):
         if repeat and (time.monotonic() - started) * (repeat + 1) / repeat > plan.limit_s:
@@ -94,7 +98,7 @@ def measure(figures, subjects, plan, rate, many):
                     for what, unit, value in running.figures(plan.seconds, rate):
                         figures.add(repeat, subject, what, unit, value)
                         tell(f"{repeat + 1}/{plan.repeats} {subject.name} {subject.transport}: "
-                             f"{what}: {value:.2f} {unit}")
+                             f"{what}: {compare_print.figure(value)} {unit}")
                     n_failed += running.failed
                     if running.failed:
                         tell(f"{subject.name} {subject.transport}, {n_routes} routes: {running.failed} FAILED")
@@ -119,6 +123,7 @@ def closing(figures, subjects, plan):
 def ways(figures, subjects, plan):
     """Of clear text, TLS and HTTP/1.1. How many requests failed."""
     import compare_bed  # pylint: disable=import-outside-toplevel
+    import compare_print  # pylint: disable=import-outside-toplevel
     import compare_ways  # pylint: disable=import-outside-toplevel
     n_failed = 0
     for repeat in range(plan.few_repeats):
@@ -128,7 +133,7 @@ def ways(figures, subjects, plan):
                     for what, unit, value in running.way_figures(plan.seconds):
                         figures.add(repeat, subject, what, unit, value)
                         tell(f"{repeat + 1}/{plan.few_repeats} {subject.name} {subject.transport}: {what}: "
-                             f"{value:.2f} {unit}")
+                             f"{compare_print.figure(value)} {unit}")
                     n_failed += running.failed
     whats = [*map(compare_bed.cpu_per_request, compare_bed.SHAPES), compare_bed.CHURN_FIGURE, *compare_bed.IDLE_FIGURES]
     for way in compare_ways.WAYS[1:]:

@@ -18,6 +18,7 @@ import compare_closing
 import compare_ways
 import h2load
 import load_agent
+from compare_sample import Sample
 from lab import Lab, LabError, wait_until
 from testbed import LINKS, PORT, URL, VIP, Testbed
 
@@ -30,6 +31,7 @@ LABEL = "shunt-compare"
 RUN_TIMEOUT_S = 120
 WARM_UP = 4000  # requests
 CHURN = 200  # connections
+ENOUGH = 10_000  # requests, of which fewer tell nothing of what a way of speaking adds
 IDLE_S = 3  # in which what making so many connections took may be given back
 IDLE, IDLE_RATE = 2000, 2000  # connections, requests a second when they are opened
 MANY = 10_000  # routes
@@ -123,29 +125,9 @@ def slab():
     return next(int(row.split()[1]) for row in rows if row.startswith("Slab:")) * 1024
 
 
-class Sample:
-    """A load that has ended. requests; subject_s, others_s: CPU; per_second; failed; busy: of the loading
-    thread, where it polls; latency: shunt-load's, in ns; why: {outcome: how many}."""
-
-    def __init__(self, requests, subject_s, others_s, per_second, failed, busy=None, latency=None, why=None):
-        self.requests = requests
-        self.subject_s = subject_s
-        self.others_s = others_s
-        self.per_second = per_second
-        self.failed = failed
-        self.busy = busy
-        self.latency = latency
-        self.why = why
-
-    def subject_us(self):
-        return self.subject_s / self.requests * 1e6
-
-    def whole_us(self):
-        return (self.subject_s + self.others_s) / self.requests * 1e6
-
-
 class Subject:
-    """One that runs, from `with` on, with so many routes. Figures of requests that failed stay away."""
+    """One that runs, from `with` on, with so many routes. Figures of requests that failed stay away; those of too few
+    to tell are None."""
 
     name = transport = None
     is_peer = True
@@ -196,12 +178,10 @@ class Subject:
         yield from self.latency_figures(seconds, rate)
 
     def way_figures(self, seconds):
-        """What a way of speaking costs: requests, and with TLS or to compare with it also connections. What these cost
-        is no part of requests: it is measured by a load of one request each."""
+        """What a way of speaking costs: requests, and with TLS or to compare with it also connections."""
         for shape, size in SHAPES.items():
             if not self.way.http1 or size[1] == 1:  # HTTP/1.1 has one request at a time
-                opened, sample = self.seen(self.measure_opening(size[0])), self.seen(self.measure(*size, seconds))
-                us = 1e6 * (sample.subject_s - opened.subject_s) / (sample.requests - opened.requests)
+                us = self.seen(self.measure_steady(*size, seconds)).subject_us(ENOUGH)
                 yield compare_ways.named(cpu_per_request(shape), self.way), "us", us
         if self.way.back or self.way.http1:
             return
@@ -209,7 +189,7 @@ class Subject:
             yield compare_ways.named(what, self.way), unit, value
 
     def churn_figures(self, seconds):
-        yield CHURN_FIGURE, "us", self.seen(self.churn(seconds)).subject_us()
+        yield CHURN_FIGURE, "us", self.seen(self.churn(seconds)).subject_us(CHURN)
 
     def all_load_figures(self, seconds):
         for shape, (clients, streams) in SHAPES.items():
@@ -287,8 +267,9 @@ class Subject:
         """As many requests as take about so long."""
         raise NotImplementedError
 
-    def measure_opening(self, clients):
-        """Of so many connections with one request each."""
+    def measure_steady(self, clients, streams, seconds):
+        """The same without what connections cost that come and go; of more than ENOUGH requests, on a machine that can
+        do as many."""
         raise NotImplementedError
 
     def measure_bodies(self, way, clients, streams, seconds):
@@ -406,13 +387,16 @@ class OnVeth(Subject):
     def churn(self, seconds):
         return self._counted(lambda: [self._load(CHURN, 1, CHURN) for _ in range(max(1, round(4 * seconds)))])
 
-    def measure(self, clients, streams, seconds):
+    def measure(self, clients, streams, seconds, least=WARM_UP):
         guess, _ = self._load(clients, streams, WARM_UP)
-        requests = max(WARM_UP, int(guess.rate * seconds) // (clients * streams) * clients * streams)
+        requests = max(least, int(guess.rate * seconds) // (clients * streams) * clients * streams)
         return self._counted(lambda: [self._load(clients, streams, requests)])
 
-    def measure_opening(self, clients):
-        return self._counted(lambda: [self._load(clients, 1, clients)])
+    def measure_steady(self, clients, streams, seconds):
+        """CPU is looked at before h2load comes and when it has gone, so that it is that of all of its requests; what
+        its connections cost is told by as many with one request each."""
+        opened = self.seen(self._counted(lambda: [self._load(clients, 1, clients)]))
+        return self.measure(clients, streams, seconds, least=2 * ENOUGH).without(opened)
 
     def measure_bodies(self, way, clients, streams, seconds):
         page = "/" + str(self.large.relative_to(self.large.parents[1]))

@@ -2,7 +2,8 @@
 """Nobody between the two ends: what the balancers' latency is above, on each transport."""
 
 import load_agent
-from compare_bed import OnVeth, RUN_TIMEOUT_S, Sample, Subject, cores, first, latency_words, path, report_of, said
+from compare_bed import OnVeth, RUN_TIMEOUT_S, Subject, cores, first, latency_words, path, report_of, said
+from compare_sample import Sample
 from testbed import DEVICES, PORT, Testbed, VIP
 
 NAME = "direct"

@@ -6,7 +6,8 @@ import statistics
 MORE_IS_BETTER = ("1/s", "MB/s")
 
 class Figures:
-    """{what: {subject: {repeat: value}}}; a subject has name, transport and is_peer."""
+    """{what: {subject: {repeat: value}}}; a subject has name, transport and is_peer. Without a repeat nothing can be
+    told, and the row says so."""
 
     def __init__(self):
         self._units = {}
@@ -14,17 +15,20 @@ class Figures:
         self._derived = set()  # what is the difference of two figures
 
     def add(self, repeat, subject, what, unit, value):
-        self._units[what] = unit
-        self._values.setdefault(what, {}).setdefault(subject, {})[repeat] = value
+        """value: None = of too few to tell."""
+        values = self._values_of(what, unit, subject)
+        if value is not None:
+            values[repeat] = value
 
     def add_differences(self, what, more, less):
         """what = more - less, of the same subject and repeat, where the subject has not measured it itself."""
         self._derived.add(what)
-        measured = set(self.subjects(what))
+        measured, bases = set(self.subjects(what)), self._values.get(less, {})
         for subject, values in self._values.get(more, {}).items():
-            base = {} if subject in measured else self._values.get(less, {}).get(subject, {})
-            for repeat in values.keys() & base.keys():
-                self.add(repeat, subject, what, self._units[more], values[repeat] - base[repeat])
+            if subject in bases and subject not in measured:
+                base = bases[subject]
+                self._values_of(what, self._units[more], subject).update(
+                    {repeat: values[repeat] - base[repeat] for repeat in values.keys() & base.keys()})
 
     def add_beyond(self, what, of, reference):
         """what = of, less what the subject `reference` has on the same transport in the same repeat."""
@@ -36,6 +40,10 @@ class Figures:
             for repeat in values.keys() & base.keys():
                 self.add(repeat, subject, what, self._units[of], values[repeat] - base[repeat])
 
+    def _values_of(self, what, unit, subject):
+        self._units[what] = unit
+        return self._values.setdefault(what, {}).setdefault(subject, {})
+
     def subjects(self, what):
         return self._values.get(what, {}).keys()
 
@@ -46,7 +54,7 @@ class Figures:
     def _row(self, what, subject, values):
         ratio = self._ratio_of_medians(what, values) if what in self._derived else self._median_ratio(what, values)
         return {"what": what, "transport": subject.transport, "subject": subject.name,
-                "value": round(statistics.median(values.values()), 4), "unit": self._units[what],
+                "value": round(statistics.median(values.values()), 4) if values else None, "unit": self._units[what],
                 "ratio_to_best_peer": None if ratio is None else round(ratio, 3),
                 "samples": [round(values[repeat], 4) for repeat in sorted(values)]}
 
@@ -57,9 +65,9 @@ class Figures:
 
     def _ratio_of_medians(self, what, values):
         """Of differences, which of a single repeat may be nothing or less than that."""
-        peers = [statistics.median(of.values()) for s, of in self._values[what].items() if s.is_peer]
+        peers = [statistics.median(of.values()) for s, of in self._values[what].items() if s.is_peer and of]
         best = min(peers, default=0)
-        return statistics.median(values.values()) / best if best > 0 else None
+        return statistics.median(values.values()) / best if values and best > 0 else None
 
     def _best_peer(self, what, repeat):
         """0: there is none."""

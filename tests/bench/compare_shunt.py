@@ -6,7 +6,6 @@ A worker that polls is always on the CPU: its cost is its CPU time times its bus
 is worth shows at saturation: there the cost must say how many requests a second one gets.
 """
 
-import collections
 import json
 import statistics
 import time
@@ -14,9 +13,9 @@ import time
 import load_agent
 import resources
 from compare_bed import (ANSWER, BACKEND, BACKEND_PORT, BODY, CHURN, CHURN_FIGURE, RUN_TIMEOUT_S, SHAPES, OnVeth,
-                         Sample, Subject, cores, cpu_added, cpu_per_request, cpu_s, first, latency_words, path, prefer,
+                         Subject, cores, cpu_added, cpu_per_request, cpu_s, first, latency_words, path, prefer,
                          prefixes, report_of, said, why_of)
-from lab import LabError
+from compare_sample import Look, Sample, spent, steady
 from testbed import BUILD, Testbed
 
 WORKER = "rte-worker"
@@ -27,7 +26,7 @@ FEW, MANY = "few.test", "all.test"  # authorities: with one route, and with all 
 LARGE_MTU = 9000
 PART_S = 0.6  # of a load without many routes, and then of one with them
 LOOK_S = 0.05  # between two looks at a worker
-Look = collections.namedtuple("Look", "busy_s long_turns requests")  # so far
+STEADY_S = 2.0  # at least, of a load whose connections are not counted
 
 
 class ShuntOnVeth(OnVeth):
@@ -79,16 +78,14 @@ class ShuntOnMemif(Subject):
         return load_agent.argv("run", *load_agent.memif_words(self.lab), "--check", "same", "-p",
                                path(self.n_routes), "--mtu", str(self.mtu), *map(str, words), core=cores()[1])
 
-    def _run(self, *words, priority=None):
-        """With TLS the load does not go before others: the threads that make the handshakes, of which all come first,
-        share its core (_run_beside_others)."""
-        priority = priority or (together if self.way.front or self.way.back else first)
+    def _run(self, *words, priority=first):
         before = self._state()
         report = report_of(self.lab.exec("lb", priority(*self._shunt_load(*words)), timeout=RUN_TIMEOUT_S, check=False))
         cpu, busy, idle, requests = (b - a for a, b in zip(before, self._state()))
         load = report["busy"]
         return Sample(requests, cpu * busy / (busy + idle), 0.0, report["per_second"],
-                      report["failed"], load["client"] + load["echo"], report["latency_ns"], why_of(report))
+                      report["failed"], busy=load["client"] + load["echo"], latency=report["latency_ns"],
+                      why=why_of(report))
 
     def start_shunt_load(self, *words):
         """Each load has a backend of its own. If the one before went while the daemon was off its core, the daemon
@@ -98,8 +95,8 @@ class ShuntOnMemif(Subject):
     def measure(self, clients, streams, seconds, *words):
         return self._run("-c", clients, "-m", streams, "-D", seconds, *words)
 
-    def measure_opening(self, clients):
-        return self._run("-c", clients, "-n", clients)
+    def measure_steady(self, clients, streams, seconds):
+        return self._watched("-c", clients, "-m", streams, "-D", max(STEADY_S, seconds), of=steady)
 
     def measure_bodies(self, way, clients, streams, seconds):
         sizes = ["-A", BODY] if way == "GET" else ["-b", BODY, "-A", ANSWER]
@@ -133,11 +130,9 @@ class ShuntOnMemif(Subject):
             return self._watched(*words, "-n", round(CHURN + 600 * seconds), "-T", 60)
         return self._run(*words, "-D", seconds)
 
-    def _watched(self, *words):
-        """shunt-load shares its core with the threads that make our handshakes, and has no priority there. The worker
-        has, and is held off its own core for 50 ms of each second: a turn that finds what came meanwhile seems to have
-        lasted as long. Beside a worker that does little this is most of its busy time. So it is looked at often, and
-        only what passed between two looks without a turn of more than a millisecond counts."""
+    def _watched(self, *words, of=lambda looks: looks):
+        """A load while which somebody looks at the worker often; of: which looks count. It has no priority: those who
+        look share its core, and with TLS the threads that make our handshakes."""
         process = self.lab.start("lb", f"watched-{len(self.lab.processes)}", self._shunt_load(*words))
         looks = [self._look()]
         while process.alive():
@@ -145,14 +140,9 @@ class ShuntOnMemif(Subject):
             looks.append(self._look())
         process.wait(RUN_TIMEOUT_S)
         report = json.loads(process.output().splitlines()[-1])
-        pairs = [(b.busy_s - a.busy_s, b.requests - a.requests) for a, b in zip(looks, looks[1:])
-                 if a.long_turns == b.long_turns]
-        if not sum(n for _, n in pairs):
-            raise LabError(f"{self.name}: a turn of more than a millisecond between any two of {len(looks)} looks")
-        busy_s, counted = (sum(column) for column in zip(*pairs))
-        requests = looks[-1].requests - looks[0].requests
-        return Sample(requests, busy_s * requests / counted, 0.0, report["per_second"], report["failed"],
-                      why=why_of(report))
+        busy_s, counted = spent(of(looks))
+        return Sample(looks[-1].requests - looks[0].requests, busy_s, 0.0, report["per_second"], report["failed"],
+                      counted=counted, why=why_of(report))
 
     def _look(self):
         workers = self.bed.show_workers()
@@ -163,9 +153,12 @@ class ShuntOnMemif(Subject):
         before = cpu_s(self.pid(), but=WORKER)
         sample = self.seen(self.churn(seconds))
         others_s = cpu_s(self.pid(), but=WORKER) - before
-        yield CHURN_FIGURE, "us", sample.subject_us() + (others_s / sample.requests * 1e6 if self.way.front else 0)
+        part_us = all_us = sample.subject_us(CHURN)
+        if self.way.front and part_us is not None:
+            all_us = part_us + others_s / sample.requests * 1e6
+        yield CHURN_FIGURE, "us", all_us
         if self.way.front:
-            yield f"{CHURN_FIGURE}, the worker's part", "us", sample.subject_us()
+            yield f"{CHURN_FIGURE}, the worker's part", "us", part_us
 
     def more_figures(self, seconds):
         """What the busy share says at half of the highest rate, and what the highest rate was."""

@@ -12,9 +12,11 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
 
 # pylint: disable=wrong-import-position
+import compare_bed  # noqa: E402
 import compare_closing  # noqa: E402
 import compare_print  # noqa: E402
 import compare_rows  # noqa: E402
+import compare_sample  # noqa: E402
 import compare_subjects  # noqa: E402
 import compare_ways  # noqa: E402
 from lab import wait_until  # noqa: E402
@@ -62,9 +64,9 @@ def test_a_subject_speaks_tls_and_http1(subject, way):
         assert running.failed == 0
     assert compare_ways.named("CPU per request 64x1", way) in figures
     assert way.back or way.http1 or compare_ways.named("CPU per connection with one request", way) in figures
-    # From a request's the handshakes' are taken out, which in so short a time may be more than is there.
-    assert all(value > 0 for what, (unit, value) in figures.items()
-               if unit != "B" and (way.http1 or "CPU per request" not in what)), figures
+    # On a machine at work a worker may do too little in so short a time; h2load sends as much as is needed.
+    assert all(subject.transport == "memif" if value is None else value > 0 for unit, value in figures.values()
+               if unit != "B"), figures
 
 
 @pytest.mark.parametrize("subject", [s for s in SUBJECTS if "MTU" in s.transport], ids=lambda s: s.transport)
@@ -151,6 +153,64 @@ def test_a_ratio_of_what_is_added_is_that_of_the_medians(figures):
         nothing.add(0, subject, "cost", "us", value)
     nothing.add_beyond("beyond", "cost", "direct")
     assert rows_by(nothing, "beyond")["shunt"]["ratio_to_best_peer"] is None  # the peer added nothing
+
+
+def test_what_too_few_tell_is_a_row_without_a_figure(figures):
+    shunt, _, fast, _ = figures.subjects("cost")
+    for subject, value in ((shunt, None), (fast, 5)):
+        figures.add(0, subject, "cost with TLS", "us", value)
+    figures.add_differences("added", "cost with TLS", "cost")
+    for what in ("cost with TLS", "added"):
+        row = rows_by(figures, what)["shunt"]
+        assert (row["value"], row["ratio_to_best_peer"], row["samples"]) == (None, None, [])
+    assert rows_by(figures, "added")["fast"]["value"] == 1
+    rows = figures.rows()
+    assert json.loads(json.dumps(rows)) == rows
+    told = next(line.split() for line in compare_print.table(rows) if line.startswith("added") and "shunt" in line)
+    assert told == ["added", "memif", "shunt", "-", "us", "-", "-", "-"]
+    assert compare_print.svg(rows).count("<rect") == len(rows)
+    figures.add(1, shunt, "cost with TLS", "us", 7)  # another repeat may tell
+    assert rows_by(figures, "cost with TLS")["shunt"]["samples"] == [7]
+
+
+class Handshakes(compare_bed.Subject):
+    """One of whom no more requests are counted than connections came."""
+
+    def measure_steady(self, clients, streams, seconds):
+        n = compare_bed.ENOUGH + clients
+        return compare_sample.Sample(n - 1, 1.0, 1.0, n, 0).without(compare_sample.Sample(clients, 0.9, 1.0, n, 0))
+
+
+def test_a_ways_request_has_no_figure_below_so_many():
+    figures = list(Handshakes(way=compare_ways.HTTP1).way_figures(0.5))
+    assert figures == [(compare_ways.named("CPU per request 64x1", compare_ways.HTTP1), "us", None)]
+    assert compare_sample.Sample(compare_bed.ENOUGH, 0.02, 0, 0, 0).subject_us(compare_bed.ENOUGH) == 2
+    assert compare_sample.Sample(compare_bed.ENOUGH, 0.02, 0, 0, 0, counted=0).subject_us() is None
+
+
+def test_a_workers_time_and_requests_are_those_between_the_same_looks():
+    looks = [compare_sample.Look(0.0, 5, 7)]
+
+    def passes(busy_s, n, long_turns=0):
+        before = looks[-1]
+        looks.append(compare_sample.Look(before.busy_s + busy_s, before.long_turns + long_turns, before.requests + n))
+
+    assert compare_sample.spent(looks) == (0, 0) and compare_sample.steady(looks) == []
+    passes(0.05, 0, 1)  # the load starts
+    passes(0.008, 0)  # handshakes
+    assert compare_sample.steady(looks) == []
+    passes(0.009, 1001)  # the last of them, and the first requests
+    for long_turns in (0, 0, 1, 0):
+        passes(0.03 + 0.05 * long_turns, 30_000 - 15_000 * long_turns, long_turns)
+    passes(0.0, 0)
+    passes(0.03, 30_000)
+    passes(0.02, 500)  # the last requests, and connections go
+    passes(0.01, 0)
+    passes(0.05, 0, 1)
+    busy_s, n = compare_sample.spent(compare_sample.steady(looks))
+    assert n == 4 * 30_000 and round(busy_s, 9) == 0.12
+    busy_s, n = compare_sample.spent(looks)  # connections, too
+    assert n == 4 * 30_000 + 1501 and round(busy_s, 9) == 0.167
 
 
 def test_rows_are_json_a_table_and_a_chart(figures):
