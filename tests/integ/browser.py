@@ -14,18 +14,6 @@ ARGUMENTS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "-
              "--disable-background-networking", "--disable-component-update", "--disable-sync",
              "--disable-dev-shm-usage", "--hide-scrollbars", "--force-device-scale-factor=1")
 
-# A command of WebDriver: its answer is JSON, whatever the status.
-ASK = """
-import sys, urllib.request, urllib.error
-method, url, body = sys.argv[1:4]
-request = urllib.request.Request(url, method=method, data=body.encode() if body else None,
-                                 headers={"Content-Type": "application/json"})
-try:
-    print(urllib.request.urlopen(request, timeout=100).read().decode())
-except urllib.error.HTTPError as e:
-    print(e.read().decode())
-"""
-
 
 class Browser:
     """Use it as a context: at its end it is closed."""
@@ -55,10 +43,11 @@ class Browser:
         self.driver.stop()
 
     def _ask(self, method, path, **body):
-        words = ["/usr/bin/python3", "-c", ASK, method, f"http://{DRIVER}{path}",
-                 json.dumps(body) if method == "POST" else ""]
-        text = self.lab.exec("lb", words, timeout=110).stdout
-        value = json.loads(text)["value"]
+        """A command of WebDriver: its answer is JSON, whatever the status."""
+        words = ["-H", "Content-Type: application/json", "--data-binary", json.dumps(body)] if method == "POST" else []
+        done = self.lab.exec("lb", ["curl", "-sS", "-m", "100", "-X", method, *words, f"http://{DRIVER}{path}"],
+                             timeout=110)
+        value = json.loads(done.stdout)["value"]
         if isinstance(value, dict) and "error" in value:
             raise LabError(f"{method} {path}: {value['error']}: {value.get('message', '')}")
         return value
@@ -91,6 +80,15 @@ class Browser:
 
     def allow_scripts(self, allowed):
         self.tell("Emulation.setScriptExecutionDisabled", value=not allowed)
+
+    def reset(self):
+        """To a blank page, as wide and as light as it was at first; nobody follows the last one any more, and what was
+        complained of there is forgotten."""
+        self.allow_scripts(True)
+        self.tell("Emulation.clearDeviceMetricsOverride")
+        self.tell("Emulation.setEmulatedMedia", features=[])
+        self.open("about:blank")
+        self.complaints()
 
     def screenshot(self, whole=False):
         """PNG, of what is seen or of the whole page."""

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The status page on the metrics' port, in a headless Chromium."""
 
+import itertools
+
 import pytest
 
 import resources
 from browser import Browser
 from lab import wait_until
-from world import SIZES, WEB_PORT
+from lab_fixtures import check_end
+from world import SIZES, WEB_PORT, World
 
 ADDRESS = "127.0.0.1:9464"
 ORIGIN = f"http://{ADDRESS}"
@@ -51,21 +54,39 @@ return least
 """
 
 
-@pytest.fixture(name="shown")
-def fixture_shown(make_world):
-    world = make_world()
-    world.bed.settings += SETTINGS
+@pytest.fixture(name="shown", scope="module")
+def fixture_shown(module_lab):
+    """What a test changes, it changes back."""
     # The names go wherever names go: a cluster that nobody serves, and a route to it.
-    world.extra = (resources.cluster(EVIL), resources.endpoints(EVIL))
-    world.extra_routes = (resources.route("/evil", EVIL),)
-    world.set_weights(75, 25)
-    return world.start()
+    world = World(module_lab, extra=(resources.cluster(EVIL), resources.endpoints(EVIL)),
+                  extra_routes=(resources.route("/evil", EVIL),))
+    world.bed.settings += SETTINGS
+    yield world.start()
+    check_end(world.bed)
+
+
+@pytest.fixture(name="one_browser", scope="module")
+def fixture_one_browser(shown):
+    with Browser(shown.bed.lab) as browser:
+        yield browser
 
 
 @pytest.fixture(name="browser")
-def fixture_browser(shown):
-    with Browser(shown.bed.lab) as browser:
-        yield browser
+def fixture_browser(one_browser):
+    """As if it were new."""
+    one_browser.reset()
+    return one_browser
+
+
+BACK = itertools.count(1)
+
+
+def bring_back(shown):
+    """green-1, which was killed."""
+    cluster, address = shown.web_backends["green-1"]
+    shown.backends["green-1"] = shown.bed.start_http_backend(f"green-1-{next(BACK)}", address, SIZES[cluster], WEB_PORT)
+    shown.bed.wait_connect("backends", address, WEB_PORT, shown.backends["green-1"])
+    shown.bed.shuntctl("reconnect")
 
 
 def open_live(browser, path="/"):
@@ -92,9 +113,7 @@ def test_ops_177_what_happens_is_seen_without_a_new_page(shown, browser):
     browser.wait_text("10.82.1.3:8080", "#endpoints", LIVE_S)
     assert "TRANSIENT_FAILURE" in browser.text("#endpoints")
     browser.wait_text("1 failing", "#clusters", LIVE_S)
-    cluster, address = shown.web_backends["green-1"]
-    shown.backends["green-1"] = bed.start_http_backend("green-1b", address, SIZES[cluster], WEB_PORT)
-    bed.shuntctl("reconnect")
+    bring_back(shown)
     browser.wait_no_text("10.82.1.3:8080", "#endpoints", LIVE_S)
 
     # A frontend that drains, as everybody sees it at once.
@@ -110,6 +129,7 @@ def test_ops_177_what_happens_is_seen_without_a_new_page(shown, browser):
     browser.wait_text("2 errors", ".state", LIVE_S)  # the other one is the cluster that nobody serves
     assert browser.run(IS_MARKED)
     check_origin(browser)
+    bed.start_xds()
     load.kill()
 
 
@@ -129,9 +149,17 @@ def test_ops_170_hostile_names_are_text_in_a_browser(shown, browser):
     check_origin(browser)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_ops_177_it_is_read_narrow_and_wide_in_light_and_dark(shown, browser, scheme):
+@pytest.fixture(name="failing")
+def fixture_failing(shown):
+    """green-1, all the while."""
     shown.backends["green-1"].kill()
+    yield
+    bring_back(shown)
+
+
+@pytest.mark.usefixtures("failing")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_ops_177_it_is_read_narrow_and_wide_in_light_and_dark(browser, scheme):
     open_live(browser)
     browser.wait_text("10.82.1.3:8080", "#endpoints", LIVE_S)
     for width in (360, 700, 1400):
@@ -171,7 +199,6 @@ def test_the_page_can_be_stopped_and_hidden_and_costs_nothing_then(shown, browse
     assert followers() >= 1
 
 
-@pytest.mark.ends_daemon
 def test_ops_177_a_page_that_is_not_live_says_since_when(shown, browser):
     open_live(browser)
     shown.bed.daemon.kill()
