@@ -41,12 +41,14 @@ def assert_nothing_left(demo):
     assert leftovers(label_of(demo)) == [] and done.stdout == ""
 
 
-def test_demo_checks_itself_and_leaves_nothing():
+def test_two_demos_at_once_check_themselves_and_leave_nothing():
     before = huge_pages()
-    demo = start_demo()
-    output, _ = demo.communicate(timeout=TAKES_S)
-    assert demo.returncode == 0, output
-    assert_nothing_left(demo)
+    demos = start_demo(), start_demo()
+    for demo in demos:
+        output, _ = demo.communicate(timeout=TAKES_S)
+        assert demo.returncode == 0, output
+    for demo in demos:
+        assert_nothing_left(demo)
     assert huge_pages() == before
 
 
@@ -114,12 +116,6 @@ def test_interrupted_demo_says_truly_what_is_left(at_step, monkeypatch, capsys):
     finally:
         for name in leftovers(label):
             program.stop(name)
-
-
-def test_two_demos_run_at_once():
-    for demo in (start_demo(), start_demo()):
-        output, _ = demo.communicate(timeout=TAKES_S)
-        assert demo.returncode == 0, output
 
 
 def test_kept_demo_stays_until_it_is_stopped():
