@@ -54,7 +54,10 @@ def test_loss_on_both_links_alters_and_fails_nothing(make_world, lab):
     report = world.bed.run_h2load(requests=20_000, clients=16, streams=8)
     assert report.perfect, report
     split_of(report)
-    world.bed.run_calls("many", count=20_000, timeout=100)
+    for _ in range(4):
+        world.bed.run_calls("many", count=5_000, timeout=100)
+        if dropped_frames(world, lab) > 500:
+            break
     assert dropped_frames(world, lab) > 500
 
 
