@@ -12,6 +12,8 @@ from testing.report import FAILED, ROOT, Counts, Stage, add, run
 
 # How much more time a test may take than on a machine of its own: others may have most of this one.
 SLOWER = {"build": 3, "build-asan": 8, "build-tsan": 12}
+# Tests at once: those of threads and servers wait for each other more than they work.
+AT_ONCE = max(1, 3 * (os.cpu_count() or 1) // 2)
 TCP_SEEDS = os.environ.get("SHUNT_TCP_SEEDS", "1 20000").split()  # the first one, and how many
 if len(TCP_SEEDS) != 2 or not all(word.isdigit() for word in TCP_SEEDS):
     raise SystemExit("SHUNT_TCP_SEEDS: the first seed and how many, as in '1 20000'")
@@ -66,7 +68,8 @@ def meson_test(name, suite, only=()):
     unwritten = {"MALLOC_PERTURB_": "0"} if suite == "sim" else {}
     with Stage(f"{suite} tests of {name}"):
         ok = run(["meson", "test", "-C", name, "--no-rebuild", "--suite", suite, "--print-errorlogs",
-                  "--timeout-multiplier", str(SLOWER.get(name, 3)), *only], env={**os.environ, **unwritten})
+                  "--num-processes", str(AT_ONCE), "--timeout-multiplier", str(SLOWER.get(name, 3)), *only],
+                 env={**os.environ, **unwritten})
     lines = log.read_text().splitlines() if log.exists() else []
     results = [json.loads(line) for line in lines]
     counts = add(Counts(), *map(count_cases, results))
