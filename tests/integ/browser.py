@@ -27,8 +27,7 @@ class Browser:
                 "TMPDIR": str(self.folder)}
         host, port = DRIVER.split(":")
         self.driver = lab.start("lb", "chromedriver", ["chromedriver", f"--port={port}"], env=home)
-        wait_until(lambda: lab.exec("lb", ["bash", "-c", f": </dev/tcp/{host}/{port}"], check=False).returncode == 0,
-                   START_TIMEOUT_S, "chromedriver")
+        wait_until(lambda: lab.accepts("lb", host, port, 1), START_TIMEOUT_S, "chromedriver")
         options = {"args": [*ARGUMENTS, f"--user-data-dir={self.folder / 'profile'}"]}
         answer = self._ask("POST", "/session", capabilities={"alwaysMatch": {
             "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"},

@@ -9,12 +9,14 @@ lock on its run directory. Nothing is ever created in the caller's own namespace
 
 import atexit
 import contextlib
+import ctypes
 import fcntl
 import os
 import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -28,6 +30,7 @@ SUPPORT_CPU = 0  # the balancer's worker has the other core to itself
 COMMAND_TIMEOUT_S = 30
 STOP_TIMEOUT_S = 3
 STOP_LOOK_S = 0.5
+LIBC = ctypes.CDLL(None, use_errno=True)
 STILL_WAITING = 'reason="still waiting"'  # shuntd, of what does not end
 
 
@@ -54,6 +57,22 @@ def wait_until(condition, timeout, what, interval=0.02):
         if time.monotonic() >= deadline:
             raise TimeoutError(f"{what}: not within {timeout} s")
         time.sleep(interval)
+
+
+def _set_namespace(namespace):
+    if LIBC.setns(namespace.fileno(), 0) != 0:
+        raise OSError(ctypes.get_errno(), f"setns {namespace.name}")
+
+
+@contextlib.contextmanager
+def inside(ns):
+    """The sockets that the calling thread makes meanwhile are in the namespace of this name, and stay there."""
+    with open("/proc/thread-self/ns/net", "rb") as here, open(NS_ROOT / ns, "rb") as there:
+        try:
+            _set_namespace(there)
+            yield
+        finally:
+            _set_namespace(here)
 
 
 class Process:
@@ -202,6 +221,14 @@ class Lab:
 
     def ip(self, ns, *words):
         return command(["ip", "-n", self.ns(ns), *words])
+
+    def accepts(self, ns, ip, port, timeout):
+        """Whether a connection from ns to ip:port is made in so many seconds. It costs no process: many wait so."""
+        with inside(self.ns(ns)):
+            sock = socket.socket(socket.AF_INET6 if ":" in ip else socket.AF_INET)
+        with sock:
+            sock.settimeout(timeout)
+            return sock.connect_ex((ip, int(port))) == 0
 
     def unanswered(self, ns, target, count, pause_s):
         """Which of so many echo requests nobody answered; it has to be none. With -w, for without it ping waits for its

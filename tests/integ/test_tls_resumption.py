@@ -3,15 +3,13 @@
 whoever has the same secret resumes their sessions, and nobody does once the CAs have changed."""
 
 import concurrent.futures
-import ctypes
-import os
 import shutil
 import socket
 import ssl
 
 import pytest
 
-from lab import Lab, NS_ROOT, wait_until
+from lab import Lab, inside, wait_until
 from pki import replace
 from takeover_world import WAIT_S, follow
 from test_tls import TlsWorld
@@ -23,15 +21,6 @@ CHAIN = 21
 LEAST = 99
 VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
 REQUEST = b"GET /mark HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-
-
-def enter(ns):
-    """The calling thread's sockets are in the namespace from now on."""
-    fd = os.open(NS_ROOT / ns, os.O_RDONLY)
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.setns(fd, 0) != 0:
-        raise OSError(ctypes.get_errno(), f"setns {ns}")
-    os.close(fd)
 
 
 class Clients:
@@ -60,8 +49,8 @@ class Clients:
     def _within(lab, ask_all):
         """What it returns, which runs where clients are."""
         def run():
-            enter(lab.ns("client"))
-            return ask_all()
+            with inside(lab.ns("client")):
+                return ask_all()
         with concurrent.futures.ThreadPoolExecutor(1) as thread:
             return thread.submit(run).result(120)
 

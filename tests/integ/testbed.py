@@ -258,12 +258,10 @@ class Testbed:
 
     def wait_connect(self, ns, ip, port, process=None):
         """Until something accepts on ip:port; LabError with its log if the process ends."""
-        probe = ["timeout", str(self.connect_s), "bash", "-c", f": </dev/tcp/{ip}/{port}"]
-
         def accepts():
             if process and not process.alive():
                 raise LabError(f"{process.name} ended: {process.output()}")
-            return self.lab.exec(ns, probe, check=False).returncode == 0
+            return self.lab.accepts(ns, ip, port, self.connect_s)
         wait_until(accepts, START_TIMEOUT_S, f"a listener on {ip}:{port}")
 
 
