@@ -20,9 +20,9 @@ AGED_TIMEOUT_S = 60
 STOOD_S = 10  # a peer's silence is told within nine; gRPC's servers end a connection after twenty
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_calls(world, scenario):
-    world.bed.run_calls(scenario)
+def test_calls(world):
+    for scenario in SCENARIOS:
+        world.bed.run_calls(scenario)
 
 
 def connections_of(bed):

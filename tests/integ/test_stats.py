@@ -16,11 +16,11 @@ COMMANDS = ("show info", "show stat", "show clusters", "show routes", "show xds"
             "show ports", "show metrics", "show requests", "show conns")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_show_command_has_both_forms(world, command):
-    text = world.bed.shuntctl(*command.split())
-    assert text.strip() and not text.lstrip().startswith("{")
-    assert json.loads(world.bed.shuntctl(*command.split(), "json"))
+def test_every_show_command_has_both_forms(world):
+    for command in COMMANDS:
+        text = world.bed.shuntctl(*command.split())
+        assert text.strip() and not text.lstrip().startswith("{"), command
+        assert json.loads(world.bed.shuntctl(*command.split(), "json")), command
 
 
 def test_help_names_every_command(world):
