@@ -70,7 +70,7 @@ def fixture_grounds(request):
             leave()
             lab = Lab(LABEL)
             try:
-                running[kind] = Ground(lab, kind), lab
+                running[kind] = Ground(lab, kind, form_of(request.config)), lab
             except BaseException:
                 print(log_tails(lab))
                 lab.close()
