@@ -34,8 +34,10 @@ AT_ONCE = 4
 BESIDE_COMPARE = [TESTS / f"test_{name}.py" for name in ("compare", "fallback", "proxied", "scale")]
 # So that no long one is left alone at the end.
 LONGEST_FIRST = [TESTS / f"test_{name}.py" for name in (
-    "balance_differential", "takeover", "devices", "load", "balancing", "grpc", "faults", "tidy",
-    "connect_differential", "fleet", "card", "xds", "differential")]
+    "takeover", "status_page", "load", "faults", "actions", "takeover_memif", "balancing", "tidy", "takeover_bonds",
+    "grpc", "devices", "balance_differential", "validation", "tunnels", "alerts", "connect_differential", "soak",
+    "shunt_xds_proxy", "status_tls", "stats", "card", "tls_resumption", "trunks", "blackouts", "cold_start", "fleet",
+    "tls_peers", "xds", "tls", "differential", "workers", "daemon", "metrics", "gateways", "vips", "load_reports")]
 
 
 def go_version():
@@ -101,7 +103,8 @@ def integ_files(chosen):
     runs = [("beside tools/compare", "integ-compare.xml", beside, None, 2),
             (f"{AT_ONCE} files at once", "integ.xml", others, None, AT_ONCE)]
     if (os.cpu_count() or 1) >= 2:
-        runs.append(("on two workers", "integ-two.xml", [path for path in ON_TWO_WORKERS if path in chosen], "0,1", 2))
+        again = [path for path in ON_TWO_WORKERS if path in chosen]
+        runs.append(("on two workers", "integ-two.xml", again, "0,1", len(ON_TWO_WORKERS)))
     total = Counts()
     for how, report, what, workers, at_once in runs:
         if what:
