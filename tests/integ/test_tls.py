@@ -3,6 +3,7 @@
 and by what name; certificates that change each second under load."""
 
 import json
+import os
 import time
 
 import pytest
@@ -17,7 +18,7 @@ from world import World
 URL = f"https://{VIP}:{PORT}"
 BACKEND, TLS_PORT, SIZE = "10.82.1.9", 8443, 700
 UPSTREAM = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
-ROTATIONS = 20
+ROTATIONS = int(os.environ.get("SHUNT_ROTATIONS", "10"))
 REFRESH_S = 1
 
 

@@ -39,6 +39,7 @@ LONG_INTEG = [("test_gocp_churn.py", {"SHUNT_GOCP_CHURN": "60 20"}),
               ("test_soak.py", {"SHUNT_SOAK": "20000 2000 60 600"}),
               ("test_soak_tls.py", {"SHUNT_SOAK_TLS": "600"}),
               ("test_grpc.py", {"SHUNT_CALLS": "20000", "SHUNT_STREAM_MIB": "1024"}),
+              ("test_tls.py", {"SHUNT_ROTATIONS": "20"}),
               ("test_tls_rotation.py", {"SHUNT_ROTATIONS": "60"}),
               *((f"test_tls_peers{peers}.py", {"SHUNT_TLS_MEGABYTES": "100"})
                 for peers in ("", "_go", "_grpc", "_proxies", "_relays")),
