@@ -30,6 +30,7 @@ SUPPORT_CPU = 0  # the balancer's worker has the other core to itself
 COMMAND_TIMEOUT_S = 30
 STOP_TIMEOUT_S = 3
 STOP_LOOK_S = 0.5
+SELDOM_S = 0.1  # between two looks at what is waited for, at most
 LIBC = ctypes.CDLL(None, use_errno=True)
 STILL_WAITING = 'reason="still waiting"'  # shuntd, of what does not end
 
@@ -48,15 +49,17 @@ def command(argv, timeout=COMMAND_TIMEOUT_S, stdin=None, check=True):
 
 
 def wait_until(condition, timeout, what, interval=0.02):
-    """Polls until condition() is true and returns its value; TimeoutError names `what`."""
-    deadline = time.monotonic() + timeout
+    """Polls until condition() is true and returns its value; TimeoutError names `what`. The longer it waits the
+    less often it looks: most looks are processes, and what is waited for wants the CPU."""
+    began = time.monotonic()
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() >= deadline:
+        waited = time.monotonic() - began
+        if waited >= timeout:
             raise TimeoutError(f"{what}: not within {timeout} s")
-        time.sleep(interval)
+        time.sleep(max(interval, min(waited / 10, SELDOM_S)))
 
 
 def _set_namespace(namespace):
