@@ -2,6 +2,7 @@
 """Runs a row in a world, and says what is wrong with what became of it. Time is told and never judged, but for what a
 row says itself: when an attacker is to be cut, and when all is to be given back."""
 
+import contextlib
 import dataclasses
 import json
 import time
@@ -117,7 +118,8 @@ def attack(ground, row, seconds, form, watch):
     end = time.monotonic() + seconds + SPARE_S
     while process.alive() and time.monotonic() < end:
         watch.look()
-        time.sleep(POLL_S)
+        with contextlib.suppress(TimeoutError):
+            process.wait(POLL_S)
     if process.alive():
         process.kill()
         raise LabError(f"the attack did not end: {process.output()}")
