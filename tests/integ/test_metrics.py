@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metrics' port, read by curl, promtool and a real Prometheus."""
 
+import itertools
 import os
 import re
 import signal
@@ -147,17 +148,16 @@ def test_ops_11_endpoints_and_single_clusters_are_told_when_asked_for(metered):
     assert fetch(metered.bed, "/ready") == "ready\n"
 
 
-@pytest.mark.parametrize("query, status, text", [
-    ("cluster=absent", 404, "no such cluster: absent\n"),
-    ("scope=endpoint&cluster=absent&cluster=blu", 404, "no such cluster: absent, blu\n"),
-    ("cluster=a%0d%0ab:%20c", 404, "no such cluster: a??b: c\n"),
-    ("cluster=", 400, "cluster= is without a name\n"),
-    ("cluster=blue&cluster=", 400, "cluster= is without a name\n"),
-])
-def test_ops_273_clusters_that_are_not_there_are_named(metered, query, status, text):
-    path = f"/metrics?{query}"
-    assert fetch(metered.bed, path, head=True) == f"{status} text/plain\n"
-    assert fetch(metered.bed, path) == text
+def test_ops_273_clusters_that_are_not_there_are_named(metered):
+    for query, status, text in (
+            ("cluster=absent", 404, "no such cluster: absent\n"),
+            ("scope=endpoint&cluster=absent&cluster=blu", 404, "no such cluster: absent, blu\n"),
+            ("cluster=a%0d%0ab:%20c", 404, "no such cluster: a??b: c\n"),
+            ("cluster=", 400, "cluster= is without a name\n"),
+            ("cluster=blue&cluster=", 400, "cluster= is without a name\n")):
+        path = f"/metrics?{query}"
+        assert fetch(metered.bed, path, head=True) == f"{status} text/plain\n", path
+        assert fetch(metered.bed, path) == text, path
 
 
 HOG = """
@@ -294,13 +294,13 @@ def test_ops_16_what_is_sent_behind_a_request_takes_no_memory(metered):
     assert fetch(bed, "/ready") == "ready\n"
 
 
-@pytest.mark.parametrize("path", ("/", "/metrics", "/ready", "/nosuch"))
-def test_ops_174_other_methods_are_refused_with_those_that_are_not(metered, path):
-    for more in (("-X", "POST"), ("-X", "DELETE"), ("-d", "a=b"), ("-T", "/etc/hostname")):
+def test_ops_174_other_methods_are_refused_with_those_that_are_not(metered):
+    methods = (("-X", "POST"), ("-X", "DELETE"), ("-d", "a=b"), ("-T", "/etc/hostname"))
+    for path, more in itertools.product(("/", "/metrics", "/ready", "/nosuch"), methods):
         argv = ["curl", "-s", "-D-", "--max-time", "20", *more, f"http://{ADDRESS}{path}"]
         answer = metered.bed.lab.exec("lb", argv).stdout
         final = answer.rpartition("HTTP/1.1 ")[2]  # behind "100 Continue"
-        assert final.startswith("405 ") and "Allow: GET, HEAD" in final, answer
+        assert final.startswith("405 ") and "Allow: GET, HEAD" in final, (path, answer)
 
 
 def test_ops_17_who_loses_its_listener_is_not_ready_until_it_is_back(make_world):
