@@ -17,9 +17,9 @@
     tools/test attacks-asan [NAME]  all short forms, with shuntd under AddressSanitizer and UndefinedBehaviorSanitizer
 
 Parts: lint; unit; sim (seeded simulations); sanitize (unit and sim under AddressSanitizer and
-UndefinedBehaviorSanitizer, those with threads under ThreadSanitizer); clang (the whole build with clang); integ (the
-running daemon between real peers, in network namespaces; needs root); attacks-short (attacks beside a victim, for a
-second each; needs root).
+UndefinedBehaviorSanitizer, those with threads under ThreadSanitizer); clang (the whole build with clang, beside integ
+if both run); integ (the running daemon between real peers, in network namespaces; needs root); attacks-short (attacks
+beside a victim, for a second each; needs root).
 
 --changed looks at what is committed since BASE, at what is not committed yet, and at new files. Lint runs always.
 Of unit, sim and sanitize run the programs that ninja would build from a changed file, and those that are given one.
@@ -31,6 +31,8 @@ may affect anything, so then everything runs. So it is, too, when a meson.build 
 Installs what is missing first (tools/setup). The last line is `N passed, N failed[, N skipped]`.
 """
 
+import concurrent.futures
+import os
 import sys
 import time
 
@@ -46,6 +48,7 @@ PARTS = {
     "integ": integ.integ,
     "attacks-short": integ.short_attacks,
 }
+BESIDE = {"clang": "integ"}  # the first, of which nothing is run, has what the second leaves of the machine
 ASKED_FOR = {"long": suites.long_forms, "pci": integ.pci, "fleet": integ.fleet,
              "mesh": integ.mesh, "alerts": integ.alerts, "package": package.package, "attacks": integ.long_attacks,
              "attacks-asan": integ.sanitized_attacks}  # not parts of everything
@@ -65,6 +68,29 @@ def parse(argv):
     return [(argv[0], lambda: known[argv[0]](argv[1:]))]
 
 
+def timed(name, part):
+    start = time.monotonic()
+    counts = part()
+    print(f"{name}: {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped "
+          f"in {time.monotonic() - start:.0f} s", flush=True)
+    return counts
+
+
+def run_parts(chosen):
+    """The counts of each: one after the other, but for those BESIDE the next."""
+    def idly():  # what this thread starts inherits it
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    with concurrent.futures.ThreadPoolExecutor(1, initializer=idly) as pool:
+        beside = []
+        for (name, part), (following, _) in zip(chosen, [*chosen[1:], (None, None)]):
+            if following and BESIDE.get(name) == following:
+                beside.append(pool.submit(timed, name, part))
+                continue
+            yield timed(name, part)
+            yield from (each.result() for each in beside)
+            beside = []
+
+
 def main(argv):
     if argv[:1] in (["-h"], ["--help"]):
         print(__doc__.strip())
@@ -76,13 +102,7 @@ def main(argv):
     if not run(["tools/setup"]):
         print("0 passed, 1 failed")
         return 1
-    total = Counts()
-    for name, part in chosen:
-        start = time.monotonic()
-        counts = part()
-        total = add(total, counts)
-        print(f"{name}: {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped "
-              f"in {time.monotonic() - start:.0f} s", flush=True)
+    total = add(Counts(), *run_parts(chosen))
     for name in FAILED:
         print(f"failed: {name}")
     skipped = f", {total.skipped} skipped" if total.skipped else ""
