@@ -12,10 +12,12 @@ from testing.report import FAILED, ROOT, Stage, run
 CLANG = {"CC": "clang-14", "CXX": "clang++-14"}
 # The sanitizers' code is large and slow to optimise, and line tables are all that their reports read.
 SANITIZED = ["-Deal=false", "-Doptimization=1", "-Dc_args=-g1", "-Dcpp_args=-g1"]
+# Of binutils' two linkers the faster one: there are five hundred programs with large libraries.
+FAST_LINK = ["-Dc_link_args=-fuse-ld=gold", "-Dcpp_link_args=-fuse-ld=gold"]
 # name of the build directory: (meson options, environment)
 BUILDS = {
     "build": ([], {}),
-    "build-asan": ([*SANITIZED, "-Db_sanitize=address,undefined"], {}),
+    "build-asan": ([*SANITIZED, *FAST_LINK, "-Db_sanitize=address,undefined"], {}),
     # shuntd itself, with DPDK, for tests/attacks
     "build-asan-eal": ([*SANITIZED[1:], "-Db_sanitize=address,undefined"], {}),
     "build-tsan": ([*SANITIZED, "-Db_sanitize=thread"], {}),  # gcc: clang's needs LLVM to name functions
