@@ -28,13 +28,13 @@ h2: a unary gRPC request through both roles of HTTP/2, beside nghttp2's sessions
 client's bytes to a backend and back, through all of the proxy but packets, also on connections of one request
 each (once), and what it takes to be observed: by logs, traces and metrics (times), and with its frames, between memifs,
 by virtual host (vhosts) and by a packet capture (captured). tcp: a segment out of one stack and into another, a
-connection opened, used and closed by both (once), and a frame through Ethernet, IP and TCP between memifs beside a loop
-that only receives and sends (and beside dpdk-testpmd, where Debian's dpdk-dev is installed). tls: records of 200 bytes
-and of 16 KiB, sealed, and sealed and opened, beside OpenSSL's SSL_write and SSL_read and its bare cipher; a worker's
-part of a new connection with one request, beside one in plain text; and full handshakes on one and two threads of their
-own, beside OpenSSL alone in as many, and such as end with a ticket, full or resumed, with real-time priority, where
-that is allowed. With --instructions each row also tells callgrind's count of instructions an operation, which repeats
-from run to run where times do not.
+connection opened, used and closed by both (once), and a frame through Ethernet, IPv4 and TCP between memifs, beside the
+same by IPv6 (ip6) and a loop that only receives and sends (and dpdk-testpmd, where Debian's dpdk-dev is installed).
+tls: records of 200 bytes and of 16 KiB, sealed, and sealed and opened, beside OpenSSL's SSL_write and SSL_read and its
+bare cipher; a worker's part of a new connection with one request, beside one in plain text; and full handshakes on one
+and two threads of their own, beside OpenSSL alone in as many, and such as end with a ticket, full or resumed, with
+real-time priority, where that is allowed. With --instructions each row also tells callgrind's count of instructions an
+operation, which repeats from run to run where times do not.
 
 workers: what two workers do on two cores beside one alone, each a whole proxy fed by its own thread (as in
 proxy): two that share a snapshot and its breaker, and two that share nothing, which is what the machine has for
@@ -235,6 +235,7 @@ def instructions(program, i, n_ops):
 
 WAYS = ("hpack", "h2", "proxy", "tcp", "tls")
 COUNTED_OPS = 4096
+IP6_WANTED = 1.1  # of what a frame by IPv4 takes
 TESTPMD_S = 3
 TESTPMD_THREAD = "rte-worker-1"
 # Of what two threads gain over one, beside OpenSSL's; us of a worker for a new connection with TLS.
@@ -381,9 +382,12 @@ def packets(args):
         return
     if not theirs:
         print("dpdk-testpmd is not there (Debian package dpdk-dev): io, the same loop in our program, is the ceiling\n")
-    by = {r["impl"]: r["ns_op"] for r in rows}
-    target_table([(f"packet rate of shunt / {impl}", by[impl] / by["shunt"], 0.4, True)
-                  for impl in ("io", "testpmd_io") if impl in by])
+    by = {r["impl"]: r for r in rows}
+    wanted = [(f"packet rate of shunt / {impl}", by[impl]["ns_op"] / by["shunt"]["ns_op"], 0.4, True)
+              for impl in ("io", "testpmd_io") if impl in by]
+    wanted += [(f"{what} of a frame by IPv6 / by IPv4", by["ip6"][key] / by["shunt"][key], IP6_WANTED, False)
+               for what, key in (("ns", "ns_op"), ("instructions", "instructions")) if key in by["ip6"]]
+    target_table(wanted)
 
 
 def ways_table(args, rows):

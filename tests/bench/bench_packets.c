@@ -4,11 +4,12 @@
 // tools/bench runs, too, where it is installed). Both ends of the memifs are here, on one thread:
 // an operation is a frame received and one sent, by either end.
 //
-// io: rx_burst, tx_burst. shunt: Ethernet, IP, TCP on two hosts (dataplane/host.h); 64 connections
-// each carry 128 bytes to and fro, so that each frame carries data and an acknowledgement.
-// captured: the same while both hosts copy all frames for a packet capture, whose reader only
-// throws them away: what writes them to a file is another thread. tagged: all frames have a VLAN's
-// tag, which a memif leaves to us. trunk: the same where that VLAN is the second one of its device.
+// io: rx_burst, tx_burst. shunt: Ethernet, IPv4, TCP on two hosts (dataplane/host.h); 64
+// connections each carry 128 bytes to and fro, so that each frame carries data and an
+// acknowledgement. ip6: the same by IPv6, whose frames are 20 bytes longer. captured: shunt's while
+// both hosts copy all frames for a packet capture, whose reader only throws them away: what writes
+// them to a file is another thread. tagged: all frames have a VLAN's tag, which a memif leaves to
+// us. trunk: the same where that VLAN is the second one of its device.
 #include "dataplane/host.h"
 #include "dataplane/port.h"
 #include "lb/base/check.h"
@@ -27,7 +28,7 @@
 
 #define N_FRAMES 64 // on their way at one time
 #define MESSAGE 128
-#define FRAME_LEN (14 + 20 + 32 + MESSAGE) // TCP with timestamps
+#define FRAME_LEN (14 + 20 + 32 + MESSAGE) // IPv4, and TCP with timestamps
 // callgrind makes a turn last fifty times as long, and timers would fire that else never do.
 #define TURN_MAX_NS 50000
 
@@ -143,7 +144,7 @@ static void hosts_run(void *ctx, uint64_t n_ops)
 		turn(w);
 }
 
-enum link { PLAIN, TAGGED, TRUNK };
+enum link { PLAIN, IP6, TAGGED, TRUNK };
 
 static struct port *open_port(const struct port_conf *conf)
 {
@@ -160,7 +161,7 @@ static uint32_t describe_ports(
 {
 	uint32_t last = link == TRUNK;
 	ports[last] = (struct host_port){.device = device,
-		.addresses = {{*ip, 24}},
+		.addresses = {{*ip, link == IP6 ? 64 : 24}},
 		.n_addresses = 1,
 		.vlan = link == TAGGED ? 7 : 0};
 	if (link != TRUNK)
@@ -178,6 +179,7 @@ static uint32_t describe_ports(
 // first: of its ends
 static struct hosts *hosts_new(unsigned first, enum link link)
 {
+	static const char *const texts[][2] = {{"10.0.0.1", "10.0.0.2"}, {"fd00::1", "fd00::2"}};
 	struct hosts *w = calloc(1, sizeof(*w));
 	struct lb_err err;
 	char device[128];
@@ -185,7 +187,7 @@ static struct hosts *hosts_new(unsigned first, enum link link)
 	struct tcp_flow flow = {.remote_port = 80};
 	struct ip_addr *addresses[2] = {&flow.local, &flow.remote};
 	for (unsigned i = 0; i < 2; i++) {
-		*addresses[i] = ip_from_v4(0x0a000001 + i);
+		CHECK(ip_parse(texts[link == IP6][i], addresses[i]));
 		struct host_port ports[2];
 		eal_bench_memif(device, sizeof(device), first + i);
 		uint32_t n = describe_ports(link, device, addresses[i], ports);
@@ -225,17 +227,19 @@ static struct hosts *hosts_new(unsigned first, enum link link)
 int main(int argc, char **argv)
 {
 	eal_bench_start("bench_packets");
-	static struct bench_way ways[5]; // static: leak checkers find the worlds by it
+	static struct bench_way ways[6]; // static: leak checkers find the worlds by it
 	ways[0] = (struct bench_way){"io", "memif", N_FRAMES, io_run, io_new(), FRAME_LEN};
 	ways[1] = (struct bench_way){
 		"shunt", "memif", N_FRAMES, hosts_run, hosts_new(2, PLAIN), FRAME_LEN};
-	struct hosts *captured = hosts_new(4, PLAIN);
+	ways[2] = (struct bench_way){
+		"ip6", "memif", N_FRAMES, hosts_run, hosts_new(4, IP6), FRAME_LEN + 20};
+	struct hosts *captured = hosts_new(6, PLAIN);
 	for (unsigned i = 0; i < 2; i++)
 		begin_capture(captured, i);
-	ways[2] = (struct bench_way){"captured", "memif", N_FRAMES, hosts_run, captured, FRAME_LEN};
-	ways[3] = (struct bench_way){
-		"tagged", "memif", N_FRAMES, hosts_run, hosts_new(6, TAGGED), FRAME_LEN};
+	ways[3] = (struct bench_way){"captured", "memif", N_FRAMES, hosts_run, captured, FRAME_LEN};
 	ways[4] = (struct bench_way){
-		"trunk", "memif", N_FRAMES, hosts_run, hosts_new(8, TRUNK), FRAME_LEN};
-	return bench_ways("packets", ways, 5, argc, argv);
+		"tagged", "memif", N_FRAMES, hosts_run, hosts_new(8, TAGGED), FRAME_LEN};
+	ways[5] = (struct bench_way){
+		"trunk", "memif", N_FRAMES, hosts_run, hosts_new(10, TRUNK), FRAME_LEN};
+	return bench_ways("packets", ways, 6, argc, argv);
 }
