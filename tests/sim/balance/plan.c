@@ -5,16 +5,18 @@
 
 #include <stdlib.h>
 
-#define FIRST 0x0a000000 // 10.0.0.0
+#define FIRST 0x0a000000 // 10.0.0.0; of IPv6, fd00::
 
 struct ip_port plan_address(uint32_t number)
 {
-	return (struct ip_port){ip_from_v4(FIRST + number), 80};
+	if (number < PLAN_IP6)
+		return (struct ip_port){ip_from_v4(FIRST + number), 80};
+	return (struct ip_port){{{[0] = 0xfd, [15] = (uint8_t)number}}, 80};
 }
 
 uint32_t plan_number(const struct ip_port *a)
 {
-	return ip_to_v4(&a->ip) - FIRST;
+	return ip_is_v4(&a->ip) ? ip_to_v4(&a->ip) - FIRST : a->ip.b[15];
 }
 
 static const char *past(const char *at, char c)

@@ -10,7 +10,8 @@
 #define PLAN_PRIORITIES 8
 #define PLAN_LOCALITIES 32
 #define PLAN_ENDPOINTS 128
-#define PLAN_ADDRESSES 192 // numbers are less than this
+#define PLAN_IP6 192 // from this number on they are of IPv6
+#define PLAN_ADDRESSES 256 // numbers are less than this
 
 struct plan {
 	struct lb_leaf_priority priorities[PLAN_PRIORITIES];

@@ -5,6 +5,7 @@
 #include "tests/support/check.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static const struct lb_policy_spec ring = {
 	.kind = LB_POLICY_RING_HASH, .ring_hash = {.min_size = 64, .max_size = 64}};
@@ -417,6 +418,61 @@ static void endpoint_of_two_addresses_connects_by_the_second(void **state)
 	sim_free(s);
 }
 
+#define N_DUAL 24
+#define N_ASKS 200
+
+// Endpoints with an address of either family, each second one with that of IPv4 first. One family
+// gets no answer; hosts of the other one are 5 ms away at most, and have their SETTINGS as soon.
+static struct sim *dual_world(uint64_t seed)
+{
+	struct sim *s = sim_new_paced(1 + (uint32_t)(seed / 2 % 4), seed, 1024, 2048);
+	char plan[16 * N_DUAL] = "a:";
+	s->leaves[0].config.spec = &ring;
+	s->probes = false;
+	for (uint32_t i = 0; i < N_DUAL; i++) {
+		uint32_t v6 = PLAN_IP6 + i, live = seed % 2 ? i : v6;
+		size_t n = strlen(plan);
+		snprintf(plan + n, sizeof(plan) - n, " %u+%u", i % 2 ? i : v6, i % 2 ? v6 : i);
+		sim_set(s, i + v6 - live, SIM_SILENT);
+		s->hosts[live].syn_ns = 1 + rand_below(&s->rand, 5 * SIM_MS);
+		s->hosts[live].settings_ns = 1 + rand_below(&s->rand, 5 * SIM_MS);
+	}
+	sim_update(s, plan);
+	return s;
+}
+
+// PF-02 (RFC 8305 5): whoever asks first for an endpoint waits for the delay and for a connection,
+// or for two where its worker needs one of its own; and each has its answer's first byte a round
+// trip later.
+static void answers_begin_within_300_ms_where_a_family_is_dark(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 100; seed++) {
+		struct sim *s = dual_world(seed);
+		struct sim_request *asks[N_ASKS];
+		uint64_t began_ns[N_ASKS];
+		uint32_t n_late = 0;
+		for (uint32_t i = 0; i < N_ASKS; i++) {
+			asks[i] = sim_begin(s, i % s->n_workers);
+			asks[i]->hash = (struct lb_pick_hash){rand_u64(&s->rand), true};
+			asks[i]->lasts_ns = 3600 * SIM_S;
+			began_ns[i] = twheel_now(s->wheel);
+			sim_start(s, asks[i]);
+			sim_run(s, rand_below(&s->rand, 10) * SIM_MS);
+		}
+		sim_run(s, 300 * SIM_MS);
+		for (uint32_t i = 0; i < N_ASKS; i++) {
+			const struct sim_request *r = asks[i];
+			assert_int_equal(r->outcome, SIM_SENT);
+			uint64_t sent_ns = r->end_ns - r->lasts_ns - began_ns[i];
+			assert_in_range(sent_ns + s->hosts[r->address].syn_ns, 0, 300 * SIM_MS);
+			n_late += sent_ns >= 250 * SIM_MS;
+		}
+		assert_in_range(n_late, N_DUAL / 4, N_DUAL);
+		sim_free(s);
+	}
+}
+
 static struct sim_request *with_hash(struct sim *s, uint32_t worker, uint64_t hash)
 {
 	struct sim_request *r = sim_begin(s, worker);
@@ -550,6 +606,7 @@ RUN_SUITE("sim/balance/connect",
 	cmocka_unit_test(lost_pick_first_rests_until_a_request_comes),
 	cmocka_unit_test(new_list_keeps_the_connection_that_it_contains),
 	cmocka_unit_test(endpoint_of_two_addresses_connects_by_the_second),
+	cmocka_unit_test(answers_begin_within_300_ms_where_a_family_is_dark),
 	cmocka_unit_test(ring_connects_whom_a_request_needs),
 	cmocka_unit_test(ring_that_serves_connects_whom_else_a_request_needs),
 	cmocka_unit_test(failing_ring_looks_for_somebody_who_works),
