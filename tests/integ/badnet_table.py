@@ -119,4 +119,8 @@ SHORT = [Cell(dataclasses.replace(condition, length=SHORT_LENGTH), side, way, 8 
          for number, condition in enumerate(SHORT_CONDITIONS) for side in SIDES for way in WAYS]
 # One of each four over IPv6, each time another one.
 SHORT6 = [dataclasses.replace(SHORT[4 * number + number % 4], family=6) for number in range(len(SHORT_CONDITIONS))]
+# Only where the balancer sends: a kernel that does never comes through.
+SILENT = Condition("path MTU 1300, silent, RTT 2 ms", 2, "mtu=1300 silent=1", length=SHORT_LENGTH)
+SHORT_SILENT = [Cell(SILENT, side, way, connections, family) for side, way in (("client", "down"), ("backend", "up"))
+                for connections, family in ((8, 4), (1, 6))]
 SHORT_CALLS = calls("1 %", 2, connections=4, requests=100)

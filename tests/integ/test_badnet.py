@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from badnet_table import CALLS, CELLS, SHORT, SHORT6, SHORT_CALLS
+from badnet_table import CALLS, CELLS, SHORT, SHORT6, SHORT_CALLS, SHORT_SILENT
 from badnet_world import Bed, Result, quantile_ms
 from lab_fixtures import check_end, module_lab_of
 
@@ -35,6 +35,13 @@ def fixture_bed_of(request):
 def test_no_request_fails_and_no_body_is_altered(bed_of, cell):
     result = bed_of(cell.family).run(cell, SEED)
     assert result.good, result
+
+
+@pytest.mark.parametrize("cell", SHORT_SILENT, ids=str)
+def test_a_kernel_gets_all_that_is_sent_by_a_path_that_drops_long_packets(bed_of, cell):
+    """TCP-168, TCP-169."""
+    result = bed_of(cell.family).run(cell, SEED)
+    assert result.good and sum(way["too_big"] for way in result.counters.values()) > 0, result
 
 
 def result(goodput, failed=0, altered=0):
