@@ -129,6 +129,17 @@ static struct h2_conf h2_conf(const struct world *w, uint32_t max_concurrent)
 		.seed = w->conf.seed};
 }
 
+// Of a peer; window: of its streams, and of a connection where that is more. 0 = the world's.
+static struct h2_conf peer_conf(const struct world *w, uint32_t max_concurrent, uint32_t window)
+{
+	struct h2_conf c = h2_conf(w, max_concurrent);
+	if (window)
+		c.stream_window = window;
+	if (c.conn_window < window)
+		c.conn_window = window;
+	return c;
+}
+
 static void enter_control(const struct world *w, bool enters)
 {
 	if (w->conf.in_control)
@@ -207,9 +218,7 @@ struct world *world_new(const struct world_conf *conf)
 	wire_init(&w->wire, conf->seed);
 	w->wire.loss = conf->loss;
 	struct host *clients = wire_add_host(&w->wire, 65536, 256, 64 << 10);
-	struct h2_conf client_conf = h2_conf(w, 100);
-	if (conf->client_window)
-		client_conf.stream_window = conf->client_window;
+	struct h2_conf client_conf = peer_conf(w, 100, conf->client_window);
 	w->client_ctx = h2_context_new(&client_conf, &clients->chunks);
 	CHECK(w->client_ctx);
 	clients->end_turn = clients_end;
@@ -218,9 +227,7 @@ struct world *world_new(const struct world_conf *conf)
 	struct host *backends = wire_add_host(&w->wire, 65536, 256, 64 << 10);
 	backends->end_turn = backends_end;
 	backends->ctx = w;
-	w->backend_conf = h2_conf(w, conf->backend_streams);
-	if (conf->backend_window)
-		w->backend_conf.stream_window = conf->backend_window;
+	w->backend_conf = peer_conf(w, conf->backend_streams, conf->backend_window);
 	for (uint32_t i = 0; i < conf->n_backends; i++) {
 		struct backend *b = &w->backends[i];
 		*b = (struct backend){.n_done = w->n_done,
