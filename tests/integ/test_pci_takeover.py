@@ -57,7 +57,7 @@ class TakeoverWorld(CardWorld):
 
     def configure(self, more="", **changes):
         config = super().configure(**changes)
-        config.write_text(config.read_text().replace("drain_s: 1\n", "drain_s: 300\n") +
+        config.write_text(config.read_text().replace("drain_s: 1\n", "drain_s: 1800\n") +
                           f"takeover_socket: {TAKEOVER}\nlame_duck_s: 1\n{more}")
         return config
 
@@ -287,7 +287,7 @@ def test_fl_110_a_trunk_of_a_card_moves_as_one(world):
 class BondTakeoverWorld(BondWorld):
     """gRPC's backend beside the other one, in the guest, and processes by number."""
 
-    drain_s, more = 300, f"takeover_socket: {TAKEOVER}\nlame_duck_s: 1\n"
+    drain_s, more = 1800, f"takeover_socket: {TAKEOVER}\nlame_duck_s: 1\n"
 
     def __init__(self, lab, mode):
         super().__init__(lab, mode)

@@ -26,7 +26,7 @@ from testbed import PORT, URL, URL6, VIP, VIP6, Testbed
 @pytest.fixture(name="takeover_world")
 def fixture_takeover_world(make_world, lab):
     world = make_world()
-    world.bed.settings = (f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 60\nlame_duck_s: 1\n"
+    world.bed.settings = (f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 600\nlame_duck_s: 1\n"
                           f"state_dir: {lab.dir}/state\n"
                           "csds: {listen: '127.0.0.1:50077'}\nmetrics: {listen: '127.0.0.1:9477'}\n")
     (lab.dir / "state").mkdir()
@@ -135,7 +135,7 @@ def test_takeovers_over_ipv6_lose_nothing(make_world, lab):
     generations."""
     world = make_world(ip6=True)
     bed = world.bed
-    bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 60\n"
+    bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 600\n"
     world.start()
     bed.wait_connect("client", VIP6, PORT, bed.daemon)
     count_resets(lab, "client")

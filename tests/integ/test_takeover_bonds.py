@@ -26,7 +26,7 @@ def fixture_make_net(lab):
     nets = []
 
     def make(**arguments):
-        more = f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 60\nlame_duck_s: 1\n"
+        more = f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 600\nlame_duck_s: 1\n"
         nets.append(Net(lab, more=more, **arguments))
         nets[-1].wait_for(**({} if "device" in arguments else C_CARRIES))
         count_resets(lab, "client")

@@ -21,7 +21,7 @@ def test_fl_181_an_upgrade_a_rollback_and_an_upgrade_lose_nothing(make_world, la
     """Of two builds. Streams outlive all three."""
     world = make_world(device=device)
     bed = world.bed
-    bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 60\n"
+    bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 600\n"
     bed.build = OLD
     if device == "memif_client":
         Switch(bed)

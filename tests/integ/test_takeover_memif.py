@@ -16,7 +16,7 @@ from takeover_world import (N_CRASHES, N_TAKEOVERS, WAIT_S, Calls, Pings, Row, S
 def fixture_bed(make_world, lab):
     world = make_world(device="memif_client")
     bed = world.bed
-    bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 60\nlame_duck_s: 1\n"
+    bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 600\nlame_duck_s: 1\n"
     switch = Switch(bed)
     world.start()
     count_resets(lab, "client")

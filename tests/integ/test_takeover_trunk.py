@@ -45,7 +45,7 @@ def fixture_bed(make_world, lab):
     bed.port_settings[0] = [f"vlan: {VLAN}"]
     bed.more_ports = [port(BLUE_VLAN, BLUE)]
     bed.more_frontends = [frontend("blue", BLUE)]
-    bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 60\nlame_duck_s: 1\n"
+    bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 600\nlame_duck_s: 1\n"
     world.start()
     bed.wait_connect("blue", BLUE, PORT, bed.daemon)
     for ns in NAMESPACES:

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(len(WORKERS) > 1, reason="af_xdp uses one queue 
 @pytest.fixture(name="bed")
 def fixture_bed(make_world, lab):
     world = make_world(device="af_xdp")
-    world.bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 60\nlame_duck_s: 1\n"
+    world.bed.settings = f"takeover_socket: {lab.dir}/takeover.sock\ndrain_s: 600\nlame_duck_s: 1\n"
     bed = world.start().bed
     count_resets(lab, "client")
     return bed
