@@ -3,18 +3,14 @@
 
 #include "lb/base/check.h"
 #include "lb/base/counter.h"
+#include "lb/base/share.h"
 
 #include <stdio.h>
 
-#define SOURCE_SHARE 3 // one greedy source leaves a quarter
-
-static bool enter(uint32_t *n, uint32_t max)
+// Returns how many there were before.
+static uint32_t enter(uint32_t *n)
 {
-	uint32_t before = __atomic_fetch_add(n, 1, __ATOMIC_RELAXED);
-	if (max == 0 || before < max)
-		return true;
-	__atomic_fetch_sub(n, 1, __ATOMIC_RELAXED);
-	return false;
+	return __atomic_fetch_add(n, 1, __ATOMIC_RELAXED);
 }
 
 static void leave(uint32_t *n)
@@ -22,23 +18,22 @@ static void leave(uint32_t *n)
 	__atomic_fetch_sub(n, 1, __ATOMIC_RELAXED);
 }
 
-// Of one source, when one more has come in: from half of all on, three times what is free with its
-// own, so that others get in as well (TH-111).
-static uint32_t most_of_source(const struct tlshs_census *c)
+// A source that has so many gets one more of all, of which so many are open. From half on it leaves
+// some for others (TH-111).
+static bool may_have(const struct tlshs_census *c, uint32_t of_source, uint32_t open)
 {
-	uint32_t most = c->max_of_source, open = gauge_read(&c->open);
-	if (c->max == 0 || open < c->max / 2)
-		return most;
-	uint32_t share = SOURCE_SHARE * (open < c->max ? c->max - open + 1 : 1);
-	return most && most < share ? most : share;
+	if (c->max_of_source && of_source >= c->max_of_source)
+		return false;
+	return c->max == 0 || open < c->max / 2 ||
+	       (open < c->max && share_allows_place(of_source, c->max - open, c->max));
 }
 
 static bool admit(struct tlshs_census *c, uint32_t source)
 {
-	if (!enter(&c->open, c->max))
-		return false;
-	if (enter(&c->of_source[source], most_of_source(c)))
+	uint32_t open = enter(&c->open), of_source = enter(&c->of_source[source]);
+	if (may_have(c, of_source, open))
 		return true;
+	leave(&c->of_source[source]);
 	leave(&c->open);
 	return false;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/handshakes.h"
 
-#include "dataplane/proxy/share.h"
 #include "lb/base/check.h"
+#include "lb/base/share.h"
 #include "tlshs/context.h"
 
 #include <errno.h>
@@ -94,7 +94,7 @@ static bool client_may_have(const struct proxy_handshakes *hs, uint64_t source)
 {
 	uint32_t most = CLIENTS_SHARE(n_places(&hs->conf)), n = hs->n_with_clients;
 	uint32_t of_source = hs->of_source[source % PROXY_HANDSHAKE_SOURCES];
-	return n < most / 2 || (n < most && proxy_share_allows(of_source, most - n));
+	return n < most / 2 || share_allows_place(of_source, most - n, most);
 }
 
 static bool somebody_waits(const struct proxy_handshakes *hs, uint32_t link)

@@ -74,9 +74,8 @@ struct proxy_handshakes {
 void proxy_handshakes_fini(struct proxy_handshakes *);
 
 // A place for a handshake, the caller's until it stops it; NULL = all are taken, or the source has
-// its share of them. Clients get three quarters; from half of these on, a source gets one more
-// while it has less than PROXY_SHARE_FACTOR times what is free (share.h). source: a hash of the
-// peer's address. user: not NULL.
+// its share of them. Clients get three quarters; from half of these on, lb/base/share.h decides who
+// gets one more. source: a hash of the peer's address. user: not NULL.
 struct proxy_handshake *proxy_handshake_take(
 	struct proxy_handshakes *, enum proxy_handshake_side, uint64_t source, void *user);
 

@@ -2,6 +2,7 @@
 #include "dataplane/proxy/share.h"
 
 #include "lb/base/check.h"
+#include "lb/base/share.h"
 #include "lb/base/time.h"
 
 #include <errno.h>
@@ -93,7 +94,7 @@ static bool has_room(
 	const struct proxy_shares *all, const struct proxy_share_ask *ask, uint32_t n_free)
 {
 	uint32_t n = proxy_share_count(all, ask->breaker, ask->source);
-	return proxy_share_allows_place(n, n_free, ask->limit);
+	return share_allows_place(n, n_free, ask->limit);
 }
 
 // Half of the places are taken.

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which source holds how much of what all clients share, so that none shuts the others out. Places
-// of a circuit breaker are shared by the dynamic threshold of packet buffers (Choudhury and Hahne,
-// 1998): a holder gets one more while it has less than PROXY_SHARE_FACTOR times what is free. So N
-// greedy holders who come and go leave one part in PROXY_SHARE_FACTOR * N + 1 free. But when they
-// begin one after the other and let nothing go, each takes most of what the one before it left.
-// Therefore the last places, one in PROXY_SHARE_RESERVE, go by a threshold of their own to whoever
-// holds least: each newcomer leaves nearly all of them. A holder who asks alone gets everything
-// (A32-I06). Counting begins when half is taken: below, nobody is near any bound. Who lets answers
-// lie is counted before (reclaim.h).
+// Which source holds how many places of a circuit breaker. All clients share them as
+// lb/base/share.h says, but a holder who asks alone gets everything (A32-I06). Counting begins when
+// half is taken: below, nobody is near any bound. Who lets answers lie is counted before
+// (reclaim.h).
 // Thread: the owning worker.
 #pragma once
 
@@ -21,24 +16,7 @@
 
 struct proxy_source;
 
-#define PROXY_SHARE_FACTOR 3 // one greedy holder leaves a quarter
-#define PROXY_SHARE_RESERVE 8
-#define PROXY_SHARE_LITTLE 8 // one part of so many of what is free
 #define PROXY_SHARES_SEEN 1024
-
-// May a holder of n take one more?
-static inline bool proxy_share_allows(uint64_t n, uint64_t n_free)
-{
-	return n < PROXY_SHARE_FACTOR * n_free;
-}
-// The same with a reserve, of n_total in all.
-static inline bool proxy_share_allows_place(uint64_t n, uint64_t n_free, uint64_t n_total)
-{
-	uint64_t reserve = n_total / PROXY_SHARE_RESERVE;
-	if (n_free > reserve && proxy_share_allows(n, n_free - reserve))
-		return true;
-	return n * PROXY_SHARE_LITTLE < n_free;
-}
 
 // Places of one breaker that one source has.
 struct proxy_share {

@@ -7,11 +7,11 @@
 #pragma once
 
 #include "dataplane/h2/h2.h"
-#include "dataplane/proxy/share.h"
 #include "lb/base/gcra.h"
 #include "lb/base/ip.h"
 #include "lb/base/list.h"
 #include "lb/base/pool.h"
+#include "lb/base/share.h"
 #include "lb/base/siphash.h"
 
 #include <stdint.h>
@@ -57,13 +57,13 @@ struct proxy_source *proxy_source_find(
 struct proxy_source *proxy_source_join(
 	struct proxy_sources *, struct proxy_source *known, const struct ip_addr *);
 // May a source that holds n of a worker's n_total have one more, while all together have n_used?
-// From half of n_total on the rule of share.h decides; the only source that is connected may have
+// From half of n_total on lb/base/share.h decides; the only source that is connected may have
 // all. Where nothing is free the answer is yes: the caller refuses what there is none of.
 static inline bool proxy_source_may_have(
 	const struct proxy_sources *all, uint32_t n, uint32_t n_used, uint32_t n_total)
 {
 	return n_used < n_total / 2 || n_used >= n_total || all->n_connected == 1 ||
-	       proxy_share_allows(n, n_total - n_used);
+	       share_allows(n, n_total - n_used);
 }
 // What clients break off costs backends work, and the connections to them (upstream.h). A source
 // may end 1000 requests early, 50 a second, and as many as it lets end well (TH-91).

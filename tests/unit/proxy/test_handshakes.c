@@ -30,14 +30,19 @@ static void on_room(void *user)
 
 static const struct proxy_handshakes_events events = {on_answer, on_room};
 
-static void begin(uint32_t n_slots)
+static void begin_with(uint32_t max_of_link, uint32_t n_slots)
 {
-	const struct proxy_handshakes_conf conf = {both, 2, MAX};
+	const struct proxy_handshakes_conf conf = {both, 2, max_of_link};
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(tlshs_link_init(&links[i], n_slots), 0);
 	assert_int_equal(proxy_handshakes_init(&hs, &conf, &events), 0);
 	context.refs = 1;
 	n_answers = n_rooms = 0;
+}
+
+static void begin(uint32_t n_slots)
+{
+	begin_with(MAX, n_slots);
 }
 
 static void end(void)
@@ -197,6 +202,25 @@ static void th_111_a_source_leaves_places_for_others(void **state)
 	end();
 }
 
+static uint32_t take_all_that_it_may(uint64_t source)
+{
+	uint32_t n = 0;
+	while (proxy_handshake_take(&hs, PROXY_WITH_CLIENT, source, &users[0]))
+		n++;
+	return n;
+}
+
+// Each takes what it may of what the ones before it have left, and lets nothing go. Without a
+// reserve six would have all.
+static void th_111_sources_that_come_one_after_the_other_leave_some_for_the_next(void **state)
+{
+	begin_with(1024, 8); // of 1536 places for clients
+	for (uint64_t source = 1; source <= 30; source++)
+		assert_true(take_all_that_it_may(source) > 0);
+	assert_int_equal(take_all_that_it_may(1), 0);
+	end();
+}
+
 // Who begins and goes, faster than threads take orders, holds places until the threads know.
 static void th_111_places_to_be_stopped_count_for_their_source(void **state)
 {
@@ -305,6 +329,7 @@ RUN_SUITE("proxy/handshakes", cmocka_unit_test(threads_take_turns_and_clients_ge
 	cmocka_unit_test(th_110_who_waits_for_a_ring_is_called_in_order_as_it_has_room),
 	cmocka_unit_test(th_110_backends_go_before_clients_that_wait),
 	cmocka_unit_test(th_111_a_source_leaves_places_for_others),
+	cmocka_unit_test(th_111_sources_that_come_one_after_the_other_leave_some_for_the_next),
 	cmocka_unit_test(th_111_places_to_be_stopped_count_for_their_source),
 	cmocka_unit_test(answers_of_a_handshake_that_was_stopped_are_dropped),
 	cmocka_unit_test(tls_270_what_a_thread_has_done_with_is_not_due),

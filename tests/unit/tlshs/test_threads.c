@@ -326,23 +326,29 @@ static void tls_65_too_many_handshakes_at_a_time_are_refused(void **state)
 		meeting_fini(&conns[i].m);
 }
 
+// The last of eight is for who has nothing.
 static void th_111_a_source_leaves_some_of_all_for_others(void **state)
 {
-	struct tlshs_threads *t = one_thread((struct tlshs_threads_conf){.max_open = 4});
+	static const uint64_t sources[] = {1, 1, 1, 1, 1, 1, 1, 2, 2, 3};
+	enum { N = sizeof(sources) / sizeof(sources[0]) };
+	struct tlshs_threads *t = one_thread((struct tlshs_threads_conf){.max_open = 8});
 	struct tlshs_link *link = tlshs_threads_link(t, 0, 0);
-	struct conn conns[5];
-	for (unsigned i = 0; i < 5; i++) {
-		conn_init(&conns[i], link, i, 0);
-		conn_start(&conns[i], i < 4 ? 1 : 2);
-		if (i != 3)
+	struct conn conns[N];
+	uint64_t n_open = 0;
+	for (unsigned i = 0; i < N; i++) {
+		conn_init(&conns[i], link, (uint64_t)i << 32 | n_open, 0);
+		conn_start(&conns[i], sources[i]);
+		if (i != 6 && i != 8) {
+			n_open++;
 			continue;
+		}
 		wait_for_end(&conns[i]);
 		assert_int_equal(conns[i].outcome, TLSHS_over_limit);
 		conn_stop(&conns[i]);
 	}
-	wait_until_open(t, 4);
+	wait_until_open(t, 8);
 	tlshs_threads_free(t);
-	for (unsigned i = 0; i < 5; i++)
+	for (unsigned i = 0; i < N; i++)
 		meeting_fini(&conns[i].m);
 }
 
