@@ -48,6 +48,7 @@
 	X(certificate_bad) /* any other reason not to trust it */                                  \
 	X(over_limit) /* too many handshakes at a time, in all or of this source */                \
 	X(timeout)                                                                                 \
+	X(gave_way) /* its peer was slow, and places were short */                                 \
 	X(lost) /* the connection ended first */                                                   \
 	X(no_credential) /* none was begun: no certificate is there yet */                         \
 	X(no_memory)                                                                               \

@@ -4,6 +4,7 @@
 #include "lb/base/check.h"
 #include "lb/base/counter.h"
 #include "lb/base/share.h"
+#include "tlshs/owing.h"
 
 #include <stdio.h>
 
@@ -93,6 +94,7 @@ static void drop_handshake(struct tlshs_seat *s, struct tlshs_census *c)
 	s->handshake = NULL;
 	list_remove(&s->open);
 	list_remove(&s->ready);
+	tlshs_owing_remove(s);
 	leave(&c->of_source[s->source]);
 	leave(&c->open);
 }

@@ -13,6 +13,8 @@
 
 #define TLSHS_SOURCES 4096
 
+struct tlshs_owing;
+
 // How many there are at a time; shared by all threads.
 struct tlshs_census {
 	uint32_t max, max_of_source; // 0 = any number
@@ -30,12 +32,15 @@ struct tlshs_seat {
 	uint64_t n_got; // bytes of the peer
 	uint64_t n_unanswered; // of them
 	uint64_t since_ns; // it has something to do
+	uint64_t asked_ns; // of a client: it was told something, or has begun
 	uint32_t source; // its place
 	enum tlshs_outcome refused; // with no handshake: why there is none
 	struct tlshs_handshake *handshake; // NULL = none, or all is told
 	struct tlshs_promises *promises; // borrowed: the thread's
 	struct list_link open; // those with a handshake, in order of their deadlines
 	struct list_link ready; // tlshs_queue's
+	struct list_link owing; // tlshs_owing's
+	struct tlshs_owing *debtors; // borrowed; NULL = with a backend, or over
 	struct list_link waiting; // for room in the ring of answers
 };
 

@@ -5,6 +5,7 @@
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"
+#include "tlshs/owing.h"
 #include "tlshs/queue.h"
 
 #include <malloc.h>
@@ -18,6 +19,9 @@
 #define FIRST_SLEEP_NS (20 * NS_PER_US)
 #define LAST_SLEEP_NS NS_PER_MS
 #define TIMEOUT_NS (10 * NS_PER_SECOND)
+// A round trip of 300 ms and a loss: our flight, sent again after two round trips (RFC 8985 7.2),
+// is answered after 0.9 s; the peer's, after a timeout of 1 s (RFC 6298 2.4), is there after 1.3 s.
+#define OWING_PATIENCE_NS (1500 * NS_PER_MS)
 // Handshakes at a time that are a storm, and how seldom the memory of one is given back.
 #define STORM 128
 #define TRIM_INTERVAL_NS (10 * NS_PER_SECOND)
@@ -27,6 +31,7 @@ struct end { // of a link
 	struct tlshs_link link;
 	struct tlshs_seat *seats; // max_handshakes
 	struct list_link waiting; // seats that wait for room
+	struct tlshs_owing owing;
 };
 
 struct thread {
@@ -55,6 +60,8 @@ static void answer(struct thread *t, struct end *e, struct tlshs_seat *s)
 	list_remove(&s->waiting);
 	if (!tlshs_seat_answer(s, &e->link, &t->all->census, t->counts))
 		list_append(&e->waiting, &s->waiting);
+	if (!s->n_unanswered)
+		tlshs_owing_renew(s, t->now_ns);
 }
 
 static uint64_t read_ns(clockid_t clock)
@@ -102,10 +109,13 @@ static void obey(struct thread *t, struct end *e, const struct tlshs_order *o)
 		return;
 	}
 	if (o->kind == TLSHS_START) {
+		bool is_server = tlshs_context_role(o->context) == TLSHS_SERVER;
 		tlshs_seat_start(
 			s, o, &t->all->census, &t->promises, t->now_ns + t->all->conf.timeout_ns);
 		if (s->handshake)
 			list_append(&t->open, &s->open);
+		if (s->handshake && is_server)
+			tlshs_owing_add(&e->owing, s, t->now_ns);
 		uint32_t n = tlshs_threads_open(t->all);
 		t->peak = n > t->peak ? n : t->peak;
 		answer(t, e, s);
@@ -146,6 +156,13 @@ static struct end *end_of(struct thread *t, const struct tlshs_seat *s)
 	return NULL;
 }
 
+static void end_early(struct thread *t, struct end *e, struct tlshs_seat *s, enum tlshs_outcome how)
+{
+	list_remove(&s->open);
+	tlshs_handshake_stop(s->handshake, how);
+	answer(t, e, s);
+}
+
 // All have the same time, so that the first one to start is the first one to expire.
 static void expire(struct thread *t)
 {
@@ -153,10 +170,17 @@ static void expire(struct thread *t)
 		struct tlshs_seat *s = CONTAINER_OF(l, struct tlshs_seat, open);
 		if (t->now_ns < s->deadline_ns)
 			return;
-		list_remove(l);
-		tlshs_handshake_stop(s->handshake, TLSHS_timeout);
-		answer(t, end_of(t, s), s);
+		end_early(t, end_of(t, s), s, TLSHS_timeout);
 	}
+}
+
+// Whoever gives way ends at once, so that nobody is found twice.
+static void make_room(struct thread *t, struct end *e)
+{
+	struct tlshs_seat *s;
+	while (list_empty(&e->waiting) && spsc_room(&e->link.answers) > 0 &&
+		(s = tlshs_owing_find(&e->owing, &t->all->census, t->now_ns)))
+		end_early(t, e, s, TLSHS_gave_way);
 }
 
 // One public key operation or so: then whoever came meanwhile is looked at. True = there was one.
@@ -213,6 +237,8 @@ static void *run(void *arg)
 		for (uint32_t i = 0; i < t->all->conf.n_workers; i++)
 			busy |= serve(t, &t->ends[i]);
 		expire(t);
+		for (uint32_t i = 0; i < t->all->conf.n_workers; i++)
+			make_room(t, &t->ends[i]);
 		tlshs_promises_expire(&t->promises, t->now_ns);
 		busy |= run_next(t);
 		n_empty = busy ? 0 : n_empty + 1;
@@ -225,6 +251,7 @@ static void *run(void *arg)
 static bool end_init(struct end *e, const struct tlshs_threads_conf *conf)
 {
 	list_init(&e->waiting);
+	tlshs_owing_init(&e->owing, conf->max_handshakes, conf->patience_ns);
 	e->seats = calloc(conf->max_handshakes, sizeof(*e->seats));
 	return e->seats && tlshs_link_init(&e->link, conf->n_slots) == 0;
 }
@@ -279,6 +306,7 @@ struct tlshs_threads *tlshs_threads_new(const struct tlshs_threads_conf *conf)
 	all->conf = *conf;
 	all->conf.n_slots = conf->n_slots ? conf->n_slots : N_SLOTS;
 	all->conf.timeout_ns = conf->timeout_ns ? conf->timeout_ns : TIMEOUT_NS;
+	all->conf.patience_ns = conf->patience_ns ? conf->patience_ns : OWING_PATIENCE_NS;
 	all->census.max = conf->max_open;
 	all->census.max_of_source = conf->max_open_of_source;
 	all->census.keys = conf->keys;

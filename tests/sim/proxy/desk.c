@@ -4,6 +4,7 @@
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
 #include "tlshs/context.h"
+#include "tlshs/handshake.h"
 
 void desk_init(struct desk *d, uint32_t n_slots)
 {
@@ -53,6 +54,17 @@ bool desk_turn(struct desk *d)
 	if (list_empty(&d->waiting))
 		tlshs_link_rest(&d->link);
 	return !spsc_is_empty(&d->link.answers);
+}
+
+void desk_give_way(struct desk *d)
+{
+	for (uint32_t i = 0; i < DESK_SEATS; i++) {
+		struct tlshs_seat *s = &d->seats[i];
+		if (!s->handshake)
+			continue;
+		tlshs_handshake_stop(s->handshake, TLSHS_gave_way);
+		answer(d, s);
+	}
 }
 
 void desk_fini(struct desk *d)

@@ -22,3 +22,4 @@ void desk_init(struct desk *, uint32_t n_slots);
 void desk_fini(struct desk *); // nothing may be open
 // True = there are answers for the worker.
 bool desk_turn(struct desk *);
+void desk_give_way(struct desk *); // all handshakes that are open

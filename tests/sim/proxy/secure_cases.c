@@ -457,6 +457,29 @@ static void tls_146_a_client_has_ten_seconds_for_its_handshake(void **state)
 	rig_fini(&r);
 }
 
+static void th_140_a_client_whose_handshake_gave_way_is_hung_up_on_and_may_come_again(void **state)
+{
+	struct rig r;
+	rig_init(&r, &(struct rig_conf){.front = true});
+	r.w->wire.delay_ns = 20 * MS; // so long our answer is on its way
+	world_open_client(r.w, 0, 0);
+	while (!r.w->desk.census.open)
+		world_run(r.w, MS);
+	r.w->clients[0].secure.mute = true;
+	world_run(r.w, MS);
+	assert_int_equal(r.w->proxy->handshakes.n_with_clients, 1);
+	desk_give_way(&r.w->desk);
+	r.w->wire.hosts[HOST_PROXY].due = true;
+	world_run(r.w, 100 * MS);
+	assert_true(r.w->clients[0].over);
+	assert_int_equal(r.w->proxy->handshakes.n_with_clients, 0);
+	assert_int_equal(rig_shaken(&r, PROXY_WITH_CLIENT, TLSHS_gave_way), 1);
+	world_open_client(r.w, 1, 0);
+	world_run(r.w, 200 * MS);
+	assert_int_equal(rig_shaken(&r, PROXY_WITH_CLIENT, TLSHS_ok), 1);
+	rig_fini(&r);
+}
+
 static void tls_147_ends_are_announced_both_ways(void **state)
 {
 	struct rig r;
@@ -596,6 +619,8 @@ int main(void)
 		cmocka_unit_test(tls_149_what_a_client_has_proven_and_asked_for_is_known),
 		cmocka_unit_test(tls_149_names_of_any_length_are_known),
 		cmocka_unit_test(tls_146_a_client_has_ten_seconds_for_its_handshake),
+		cmocka_unit_test(
+			th_140_a_client_whose_handshake_gave_way_is_hung_up_on_and_may_come_again),
 		cmocka_unit_test(tls_147_ends_are_announced_both_ways),
 		cmocka_unit_test(tls_148_a_changed_byte_ends_the_connection_with_an_alert),
 		cmocka_unit_test(clients_may_go_at_any_time),

@@ -218,6 +218,7 @@ static struct tlshs_threads *one_thread(struct tlshs_threads_conf conf)
 {
 	conf.n_threads = conf.n_workers = 1;
 	conf.max_handshakes = 8;
+	conf.patience_ns = conf.patience_ns ? conf.patience_ns : PATIENCE_S * NS_PER_SECOND;
 	struct tlshs_threads *t = tlshs_threads_new(&conf);
 	assert_non_null(t);
 	return t;
@@ -368,6 +369,34 @@ static void tls_66_a_handshake_that_takes_too_long_ends(void **state)
 	meeting_fini(&c.m);
 }
 
+// With clients; one of them sends a byte, which wins it nothing.
+static void th_140_half_handshakes_give_way_while_more_than_half_of_the_places_are_taken(
+	void **state)
+{
+	enum { N_BACKENDS = 2, N_ALL = 8, N_LEFT = 4, FIRST = N_BACKENDS };
+	struct tlshs_threads *t =
+		one_thread((struct tlshs_threads_conf){.patience_ns = 20 * NS_PER_MS});
+	struct tlshs_link *link = tlshs_threads_link(t, 0, 0);
+	struct conn conns[N_ALL];
+	for (unsigned i = 0; i < N_ALL; i++) {
+		conn_init(&conns[i], link, i, i < N_BACKENDS);
+		conn_start(&conns[i], i);
+	}
+	assert_int_equal(tlshs_link_send(link, conns[FIRST].id, (const uint8_t *)"\26", 1), 1);
+	time_t until = now_s() + PATIENCE_S;
+	while (!(conns[FIRST].ended && conns[FIRST + 1].ended) && now_s() < until)
+		listen(link, conns, N_ALL);
+	for (unsigned i = 0; i < N_ALL; i++)
+		assert_int_equal(conns[i].ended, i == FIRST || i == FIRST + 1);
+	assert_int_equal(conns[FIRST].outcome, TLSHS_gave_way);
+	assert_string_equal(conns[FIRST].why, "gave_way");
+	assert_int_equal(counted(t, 1, TLSHS_gave_way), 2);
+	wait_until_open(t, N_BACKENDS + N_LEFT);
+	tlshs_threads_free(t);
+	for (unsigned i = 0; i < N_ALL; i++)
+		meeting_fini(&conns[i].m);
+}
+
 static void wait_for_rest(const struct conn *c)
 {
 	for (time_t until = now_s() + PATIENCE_S; tlshs_link_is_busy(c->link) && now_s() < until;)
@@ -417,8 +446,9 @@ static void tls_218_an_idle_thread_gives_back_what_handshakes_took(void **state)
 {
 	if (!alloc_fail_works()) // sanitizers' allocators keep what was freed
 		skip();
-	struct tlshs_threads *t = tlshs_threads_new(&(struct tlshs_threads_conf){
-		1, 1, .max_handshakes = N_AT_A_TIME, .max_open_of_source = N_AT_A_TIME});
+	struct tlshs_threads *t = tlshs_threads_new(&(struct tlshs_threads_conf){1, 1,
+		.max_handshakes = N_AT_A_TIME, .max_open_of_source = N_AT_A_TIME,
+		.patience_ns = PATIENCE_S * NS_PER_SECOND});
 	assert_non_null(t);
 	struct conn *conns = calloc(N_AT_A_TIME, sizeof(*conns));
 	for (unsigned i = 0; i < N_AT_A_TIME; i++)
@@ -605,6 +635,8 @@ int main(void)
 		cmocka_unit_test(tls_65_too_many_handshakes_at_a_time_are_refused),
 		cmocka_unit_test(th_111_a_source_leaves_some_of_all_for_others),
 		cmocka_unit_test(tls_66_a_handshake_that_takes_too_long_ends),
+		cmocka_unit_test(
+			th_140_half_handshakes_give_way_while_more_than_half_of_the_places_are_taken),
 		cmocka_unit_test(tls_270_a_thread_says_when_nothing_is_to_come),
 		cmocka_unit_test(tls_218_an_idle_thread_gives_back_what_handshakes_took),
 		cmocka_unit_test(tls_225_what_comes_back_is_there_with_the_end),
