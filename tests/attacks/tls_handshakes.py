@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients that shake hands in number, by halves, or never to the end."""
 
+import collections
 import contextlib
+import itertools
 import ssl
 import time
 
 import raw_tls as tls
-from attacker import Cut
+from attacker import SOURCES, Cut
 from row import KIB, MIB, row
 
 AT_ONCE = 50
 PLACES = 1536  # of a worker's clients at one handshake thread
 CROWD = 2 * PLACES
+HALVES_A_SECOND = 500
 OF_A_HANDSHAKE = 64 * KIB  # of the process's memory: the library's buffers and certificates
 WORLD = "tls"
 
@@ -26,6 +29,11 @@ def resident_is_bounded(outcome):
         return "nothing was done"
     bound = 32 * MIB + PLACES * OF_A_HANDSHAKE
     return None if outcome.resident < bound else f"{outcome.resident} bytes more, of {bound} that may be"
+
+
+def nth_source(a, n):
+    """Of more than one net has, those of the next nets as well: half handshakes leave nothing behind."""
+    return SOURCES.format((a.net + n // 250) % 256, 1 + n % 250)
 
 
 def come_and_go(a, first, linger_s=0.0):
@@ -94,12 +102,27 @@ def half_handshakes_of_few_sources_leave_places_for_others(a):
 @row(world=WORLD, counter="tls_clients.over_limit", seconds=(4, 25), held=32 * KIB, check=resident_is_bounded)
 def half_handshakes_of_many_sources_leave_places_for_others(a):
     """TH-111: of 250 sources."""
-    numbers = iter(range(10 ** 9))
-    a.source = lambda number=None: f"10.66.{a.net}.{1 + next(numbers) % 250}"
+    numbers = itertools.count()
+    a.source = lambda number=None: nth_source(a, next(numbers) % 250)
     held = a.crowd(CROWD, hello_records())
     while a.going():
         a.sleep(0.05)
     assert len(held) == CROWD
+
+
+@row(world=WORLD, counter="tls_clients.gave_way", seconds=(7, 25), held=32 * KIB, check=resident_is_bounded)
+def half_handshakes_of_two_thousand_sources_give_way_to_others(a):
+    """TH-140: hellos whole and half, of a source one or two; after three seconds they would have all places."""
+    numbers, held = itertools.count(), collections.deque()
+    firsts = itertools.cycle((hello_records(), hello_records()[:60]))
+    a.source = lambda number=None: nth_source(a, next(numbers) % 2000)
+    while a.going():
+        held.append(a.crowd(AT_ONCE, next(firsts)))
+        while len(held) * AT_ONCE > CROWD:
+            for sock in held.popleft():
+                sock.close()
+        a.most = len(held) * AT_ONCE
+        a.sleep(AT_ONCE / HALVES_A_SECOND)
 
 
 @row(world=WORLD, long=True, seconds=(0, 20), cut_s=15, counter="tls_clients.timeout", held=32 * KIB)
