@@ -8,11 +8,11 @@
 #define HASTE_MAX 16
 
 // cwnd was reduced: ECN does not within a round trip, and the peer hears of it whatever the cause
-// (RFC 3168 6.1.2).
+// (RFC 3168 6.1.2). A mark that came earlier in the repair stays heard.
 static void reduced(struct tcp_conn *c)
 {
 	c->reduced_ns = tcp_now(c->stack);
-	c->reduced_by_mark = false;
+	c->reduced_by_mark &= c->in_recovery || c->in_loss;
 	c->cwr_due = c->ecn_on;
 }
 

@@ -42,17 +42,24 @@ void tcp_ecn_data(struct tcp_conn *c, const struct tcp_seg *seg)
 	tcp_conn_mark_dirty(c);
 }
 
-// RFC 3168 6.1.2: once a round trip, whatever reduced cwnd last.
-void tcp_ecn_ack(struct tcp_conn *c, const struct tcp_seg *seg)
+static void reduce(struct tcp_conn *c)
 {
-	uint64_t now = tcp_now(c->stack);
-	if (!c->ecn_on || !(seg->flags & TCP_ECE) || seg->flags & TCP_SYN ||
-		!seq_lt(c->snd_una, seg->ack) || c->in_recovery || c->in_loss ||
-		now - c->reduced_ns < c->srtt_ns)
-		return;
-	c->reduced_ns = now;
+	c->reduced_ns = tcp_now(c->stack);
 	c->reduced_by_mark = true;
 	tcp_cc_ops(c)->on_ecn(&c->cc, c->mss, c->snd_max - c->snd_una);
 	c->cwr_due = true;
 	tcp_count(c->stack, TCP_ecn_reductions);
+}
+
+// RFC 3168 6.1.2: once a round trip, whatever reduced cwnd last. That answers this mark, too, and
+// so stays, even if nothing was lost (RFC 4015 3.2).
+void tcp_ecn_ack(struct tcp_conn *c, const struct tcp_seg *seg)
+{
+	if (!c->ecn_on || !(seg->flags & TCP_ECE) || seg->flags & TCP_SYN)
+		return;
+	uint64_t since = tcp_now(c->stack) - c->reduced_ns;
+	if (c->in_recovery || c->in_loss || (c->reduced_ns && since < c->srtt_ns))
+		c->reduced_by_mark = true;
+	else if (seq_lt(c->snd_una, seg->ack))
+		reduce(c);
 }

@@ -43,17 +43,32 @@ bool tcp_undo_is_older(const struct tcp_conn *c, const struct tcp_news *news, ui
 	return news->has_echo && seq_lt(news->ts_ecr, tcp_ts_now(c) - ago);
 }
 
+// RFC 4015 3.2: not if a mark came meanwhile. Without one, the next mark is to be heard, and a CWR
+// that is still due would end its echo.
+static void restore(struct tcp_conn *c)
+{
+	if (c->in_recovery)
+		c->cc.cwnd = c->cc.ssthresh; // not what was let out at the moment
+	if (!c->cc.prior_cwnd || c->reduced_by_mark) {
+		tcp_cc_settle(&c->cc);
+		return;
+	}
+	tcp_cc_ops(c)->undo(&c->cc);
+	c->reduced_ns = 0;
+	c->cwr_due = false;
+}
+
 static void undo(struct tcp_conn *c)
 {
 	tcp_count(c->stack, c->timed_out ? TCP_timeouts_undone : TCP_recoveries_undone);
 	c->reordering_seen |= !c->timed_out;
+	restore(c);
 	c->may_undo = c->in_loss = c->in_recovery = false;
 	c->frto = TCP_FRTO_OFF;
 	c->n_dup_acks = 0;
 	c->rtx_due = false;
 	c->snd_nxt = c->snd_max;
 	tcp_sent_lose_none(c);
-	tcp_cc_ops(c)->undo(&c->cc);
 	tcp_conn_mark_dirty(c);
 }
 

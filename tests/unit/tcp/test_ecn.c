@@ -225,6 +225,74 @@ static void a_loss_right_after_a_mark_does_not_reduce_again(void **state)
 	rig_skip();
 }
 
+// Twenty segments are in flight, the first is late and is repeated, and so comes twice. Has begun.
+static void begin_a_needless_recovery(void)
+{
+	send_twenty_segments();
+	report(0, 1, 5, 0);
+	assert_true(rig.conn->in_recovery);
+	assert_int_equal(rig.conn->cc.ssthresh, 10 * MSS);
+	assert_int_equal(rig_out()->seq, 1);
+}
+
+static void expect_undone(uint32_t ack)
+{
+	report(ack, 0, 1, 0);
+	assert_int_equal(rig_count(TCP_recoveries_undone), 1);
+	assert_false(rig.conn->in_recovery);
+}
+
+// TCP-217, RFC 4015 3.2: what the recovery took answers the mark.
+static void a_mark_in_a_recovery_forbids_to_give_back_what_it_took(void **state)
+{
+	begin_a_needless_recovery();
+	report(5, 0, 0, ECE);
+	expect_undone(5);
+	assert_int_equal(rig.conn->cc.cwnd, 10 * MSS);
+	assert_int_equal(rig.conn->cc.ssthresh, 10 * MSS);
+	assert_int_equal(rig_count(TCP_ecn_reductions), 0); // once was enough
+	rig_skip();
+}
+
+// TCP-217: until the hole is filled no ACK is of new data.
+static void a_mark_told_beside_a_report_forbids_it_too(void **state)
+{
+	begin_a_needless_recovery();
+	report(0, 1, 6, ECE);
+	expect_undone(6);
+	assert_int_equal(rig.conn->cc.cwnd, 10 * MSS);
+	rig_skip();
+}
+
+// TCP-217
+static void a_mark_between_the_end_of_a_recovery_and_its_undoing_forbids_it(void **state)
+{
+	begin_a_needless_recovery();
+	rig_write_n(MSS);
+	rig_skip();
+	report(20, 0, 0, 0);
+	assert_false(rig.conn->in_recovery);
+	report(21, 0, 0, ECE);
+	expect_undone(21);
+	assert_in_range(rig.conn->cc.cwnd, 10 * MSS, 11 * MSS);
+}
+
+// TCP-217: nothing was reduced after all, so nothing is told, and the next mark is heard at once.
+static void without_a_mark_all_comes_back_and_nothing_is_told(void **state)
+{
+	begin_a_needless_recovery();
+	assert_true(rig.conn->cwr_due);
+	report(5, 0, 0, 0);
+	expect_undone(5);
+	assert_int_equal(rig.conn->cc.cwnd, 40 * MSS);
+	rig_write_n(MSS);
+	assert_int_equal(rig_out()->flags, ACK | PSH);
+	report(6, 0, 0, ECE);
+	assert_int_equal(rig_count(TCP_ecn_reductions), 1);
+	assert_true(rig.conn->cc.cwnd < 16 * MSS);
+	rig_skip();
+}
+
 // TCP-161
 static void a_mark_never_raises_cwnd_and_nothing_undoes_it(void **state)
 {
@@ -249,4 +317,8 @@ RUN_SUITE("tcp/ecn", CASE(only_both_flags_of_a_syn_ask_for_ecn),
 	CASE(a_mark_where_none_may_be_says_nothing),
 	CASE(an_echo_reduces_once_a_round_trip_and_is_told), CASE(a_loss_is_told_as_a_mark_is),
 	CASE(a_timeout_is_told_as_a_mark_is), CASE(a_loss_right_after_a_mark_does_not_reduce_again),
+	CASE(a_mark_in_a_recovery_forbids_to_give_back_what_it_took),
+	CASE(a_mark_told_beside_a_report_forbids_it_too),
+	CASE(a_mark_between_the_end_of_a_recovery_and_its_undoing_forbids_it),
+	CASE(without_a_mark_all_comes_back_and_nothing_is_told),
 	CASE(a_mark_never_raises_cwnd_and_nothing_undoes_it))
