@@ -75,17 +75,19 @@ static void end_recovery(struct tcp_conn *c)
 }
 
 // RFC 8985 7.4: the ACK of a probe that repeated old data, and no word that the data came twice,
-// says that the probe itself repaired a loss. The next ones may come sooner, until HASTE_STEP of
-// them for each such loss were needless, since an ACK was late or lost.
+// says that the probe itself repaired a loss; unless it comes too soon to be of the probe, as in
+// 6.2, step 2. The next ones may come sooner, until HASTE_STEP of them for each such loss were
+// needless, since an ACK was late or lost.
 static void tail_acked(struct tcp_conn *c, const struct tcp_seg *seg, const struct tcp_news *news)
 {
 	if (!c->tail_probe_out || seq_lt(seg->ack, c->tail_end))
 		return;
 	c->tail_probe_out = false;
 	bool twice = seg->opts.n_sack && seq_le(seg->opts.sack[0].end, seg->ack);
+	bool crossed = tcp_now(c->stack) - c->tail_ns < c->min_rtt_ns;
 	if (!c->tail_probe_old || c->in_recovery)
 		return;
-	if (twice || tcp_undo_is_older(c, news, c->tail_ns)) {
+	if (twice || crossed || tcp_undo_is_older(c, news, c->tail_ns)) {
 		c->haste -= c->haste != 0;
 		return;
 	}

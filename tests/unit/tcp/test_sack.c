@@ -379,8 +379,26 @@ static void a_single_segment_is_probed_a_delayed_ack_later(void **state)
 	assert_int_equal(rig_out()->seq, 1);
 	NO_OUT();
 	assert_int_equal(rig_count(TCP_tail_probes), 1);
+	rig_after_ms(1);
 	IN(.flags = ACK, .seq = 1, .ack = 4);
 	assert_int_equal(rig.conn->cc.cwnd, 2 * MSS);
+}
+
+// TCP-218: a peer that delays ACKs by 200 ms has sent it before the probe, which left after 250 ms,
+// could arrive.
+static void an_ack_that_crosses_a_probe_shows_no_loss(void **state)
+{
+	rig_begin_connect(10 * NS_PER_SECOND);
+	rig_after_ms(100);
+	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = sacking);
+	rig_skip();
+	rig_write("one");
+	rig_after_ms(300);
+	rig_skip();
+	assert_int_equal(rig_count(TCP_tail_probes), 1);
+	IN(.flags = ACK, .seq = 1, .ack = 4);
+	assert_int_equal(rig.conn->cc.cwnd, 10 * MSS);
+	assert_int_equal(rig.conn->haste, 0);
 }
 
 // TCP-51
@@ -497,6 +515,7 @@ RUN_SUITE("tcp/sack", CASE(both_sides_must_offer_it),
 	CASE(a_silent_tail_is_probed_before_the_timeout), CASE(a_probe_prefers_new_data),
 	CASE(a_probe_that_repaired_the_loss_itself_slows_us_down),
 	CASE(a_probe_that_was_needless_does_not),
-	CASE(a_single_segment_is_probed_a_delayed_ack_later), CASE(what_comes_twice_is_reported),
+	CASE(a_single_segment_is_probed_a_delayed_ack_later),
+	CASE(an_ack_that_crosses_a_probe_shows_no_loss), CASE(what_comes_twice_is_reported),
 	CASE(a_fin_waits_for_its_turn_in_recovery), CASE(a_fin_leaves_although_blocks_are_due),
 	CASE(the_board_is_bounded), CASE(random_blocks_agree_with_a_map_of_bytes))
