@@ -59,6 +59,7 @@ static bool is_extension(uint8_t protocol, bool first)
 enum net_counter ip6_find_payload(const uint8_t *ip, size_t len, struct ip6_payload *ret)
 {
 	uint8_t protocol = ip[6];
+	bool atomic = false;
 	size_t at = IP6_HEADER;
 	for (unsigned n = 0; is_extension(protocol, n == 0); n++) {
 		if (n == EXTENSIONS_MAX || len - at < 8)
@@ -69,10 +70,11 @@ enum net_counter ip6_find_payload(const uint8_t *ip, size_t len, struct ip6_payl
 		enum net_counter drop = check_extension(protocol, ip + at, size);
 		if (drop != NET_N_COUNTERS)
 			return drop;
+		atomic |= protocol == FRAGMENT;
 		protocol = ip[at];
 		at += size;
 	}
-	*ret = (struct ip6_payload){protocol, at};
+	*ret = (struct ip6_payload){protocol, atomic, at};
 	return NET_N_COUNTERS;
 }
 
@@ -128,6 +130,7 @@ static enum net_counter check(struct net *net, const struct ip6_origin *from, co
 		.dst = address_at(ip + 24),
 		.hop_limit = ip[7],
 		.protocol = payload.protocol,
+		.from_link = ip[7] == IP6_HOP_LIMIT_ON_LINK && !payload.atomic,
 		.payload = ip + payload.at,
 		.len = total - payload.at};
 	return check_addresses(net, ret, from->in_group);

@@ -13,6 +13,7 @@ struct ip6_packet {
 	struct ip_addr src, dst;
 	uint8_t hop_limit;
 	uint8_t protocol;
+	bool from_link; // by its hop limit (RFC 4861 7.1), and in no fragment (RFC 6980 5)
 	const uint8_t *payload; // behind extension headers
 	size_t len;
 };
@@ -20,6 +21,7 @@ struct ip6_packet {
 // What stands behind the extension headers.
 struct ip6_payload {
 	uint8_t protocol;
+	bool atomic; // there was a fragment header, of an only fragment (RFC 6946)
 	size_t at; // from the IP header on
 };
 

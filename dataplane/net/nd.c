@@ -41,7 +41,7 @@ static bool find_mac(const uint8_t *p, size_t len, uint8_t kind, const uint8_t *
 static bool parse(const struct ip6_packet *p, struct nd *ret)
 {
 	const uint8_t *m = p->payload;
-	if (p->hop_limit != IP6_HOP_LIMIT_ON_LINK || m[1] != 0 || p->len < MESSAGE)
+	if (!p->from_link || m[1] != 0 || p->len < MESSAGE)
 		return false;
 	*ret = (struct nd){.asks = m[0] == TYPE_SOLICITATION,
 		.solicited = m[4] & FLAG_SOLICITED,

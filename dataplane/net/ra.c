@@ -178,8 +178,7 @@ static bool set_prefix(struct net *net, struct net_ra *ra, const uint8_t *option
 // RFC 4861 6.1.2.
 static bool is_sound(const struct ip6_packet *p)
 {
-	if (p->hop_limit != IP6_HOP_LIMIT_ON_LINK || p->len < MESSAGE || p->payload[1] != 0 ||
-		!ip_is_link_local(&p->src))
+	if (!p->from_link || p->len < MESSAGE || p->payload[1] != 0 || !ip_is_link_local(&p->src))
 		return false;
 	size_t at = MESSAGE;
 	for (size_t size; at < p->len; at += size) {

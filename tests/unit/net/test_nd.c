@@ -138,6 +138,24 @@ static void what_a_router_forwarded_or_is_malformed_is_dropped(void **state)
 	assert_int_equal(w->n_sent, 0);
 }
 
+// IP6-28: RFC 6980 5. A whole packet may say that it is its only fragment, but not with this in it.
+static void what_comes_with_a_fragment_header_is_dropped(void **state)
+{
+	struct world *w = *state;
+	uint8_t f[128];
+	size_t len = make_solicitation(f, &(struct nd_text){PEER6, OUR_GROUP, OURS6, peer_mac, 0});
+	len = put_fragment_header(f, len);
+	world_in(w, 0, f, len);
+	net_hear(w->net, 0, f, len);
+	len = make_advertisement(f, &(struct nd_text){PEER6, OURS6, PEER6, peer_mac, 0x60});
+	len = put_fragment_header(f, len);
+	world_in(w, 0, f, len);
+	assert_int_equal(world_count(w, "nd_malformed"), 2);
+	assert_int_equal(w->n_sent, 0);
+	world6_send(w, OURS6, PEER6, "x");
+	assert_true(is_solicitation(&w->sent[0], PEER6)); // nothing was learned
+}
+
 // IP6-11
 static void an_address_of_ours_is_defended_at_our_pace(void **state)
 {
@@ -248,6 +266,7 @@ RUN_SUITE("net/nd", CASE(an_unknown_neighbor_is_asked_for_in_its_group),
 	CASE(a_question_without_an_option_is_answered_to_its_sender),
 	CASE(questions_for_others_or_from_elsewhere_are_not_answered),
 	CASE(what_a_router_forwarded_or_is_malformed_is_dropped),
+	CASE(what_comes_with_a_fragment_header_is_dropped),
 	CASE(an_address_of_ours_is_defended_at_our_pace),
 	CASE(a_claim_does_not_take_an_address_in_use),
 	CASE(an_answer_that_does_not_override_keeps_the_known_address),

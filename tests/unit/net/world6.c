@@ -60,6 +60,15 @@ void fix_icmp6_checksum(uint8_t *f)
 	memcpy(f + 56, &field, 2);
 }
 
+size_t put_fragment_header(uint8_t *f, size_t len)
+{
+	memmove(f + 54 + 8, f + 54, len - 54);
+	memcpy(f + 54, (const uint8_t[8]){f[20], [7] = 1}, 8);
+	f[20] = 44;
+	store16(f + 18, (uint16_t)(load16(f + 18) + 8));
+	return len + 8;
+}
+
 size_t make_icmp6(uint8_t *f, const char *src, const char *dst, const void *message, size_t len)
 {
 	size_t frame_len = make_ip6(f, src, dst, 58, message, len);

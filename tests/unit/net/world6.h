@@ -20,6 +20,9 @@ size_t make_ip6(uint8_t *frame, const char *src, const char *dst, uint8_t protoc
 size_t make_icmp6(
 	uint8_t *frame, const char *src, const char *dst, const void *message, size_t len);
 void fix_icmp6_checksum(uint8_t *frame);
+// Puts a fragment header in front of its payload: it is its packet's only one. Returns the new
+// length.
+size_t put_fragment_header(uint8_t *frame, size_t len);
 
 // Messages of neighbor discovery from the peer; mac in their option, NULL = none.
 struct nd_text {
