@@ -229,6 +229,8 @@ static bool become_open(struct tcp_conn *c, const struct tcp_seg *seg)
 		tcp_rtt_sample(c, now == c->last.sent_ns ? 1 : now - c->last.sent_ns, 0);
 	else if (!tcp_rtt_sample_echo(c, seg->opts.ts_ecr, 0) && c->n_backoff)
 		c->rto_ns = TCP_RTO_AFTER_SYN_LOSS;
+	if (c->n_backoff > 1) // RFC 6928 2: one loss may be chance
+		c->cc.cwnd = c->mss;
 	if (c->passive)
 		s->n_half_open--;
 	c->state = TCP_OPEN;

@@ -48,6 +48,39 @@ static void the_first_flight_is_ten_segments(void **state)
 	NO_OUT();
 }
 
+static uint32_t first_flight_after(uint64_t unanswered_ms)
+{
+	rig_begin_connect(10 * NS_PER_SECOND);
+	rig_after_ms(unanswered_ms);
+	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = PLAIN);
+	rig_write_n(20 * MSS);
+	rig_skip();
+	return rig.conn->snd_max - rig.conn->snd_una;
+}
+
+// TCP-219, RFC 6928 2: one lost SYN may be chance.
+static void the_first_flight_after_two_lost_syns_is_one_segment(void **state)
+{
+	assert_int_equal(first_flight_after(1000), 10 * MSS);
+	assert_int_equal(first_flight_after(3000), MSS);
+}
+
+// TCP-219
+static void the_first_flight_after_two_lost_syn_acks_is_one_segment(void **state)
+{
+	IN(.flags = SYN, .seq = 0, .opts = PLAIN);
+	rig_after_ms(3000);
+	rig_skip();
+	IN(.flags = ACK, .seq = 1, .ack = 1);
+	rig_write_n(20 * MSS);
+	assert_int_equal(rig_out()->len, MSS);
+	NO_OUT();
+	IN(.flags = ACK, .seq = 1, .ack = 1 + MSS); // slow start
+	assert_int_equal(rig_out()->len, MSS);
+	assert_int_equal(rig_out()->len, MSS);
+	NO_OUT();
+}
+
 // TCP-53
 static void the_peers_window_bounds_what_is_in_flight(void **state)
 {
@@ -309,7 +342,10 @@ static void chunks_are_read_right_across_their_edges(void **state)
 
 RUN_SUITE("tcp/output", CASE(data_goes_out_in_full_segments_and_is_pushed_at_its_end),
 	CASE(timestamps_shorten_a_full_segment), CASE(one_turn_sends_a_connection_once),
-	CASE(the_first_flight_is_ten_segments), CASE(the_peers_window_bounds_what_is_in_flight),
+	CASE(the_first_flight_is_ten_segments),
+	CASE(the_first_flight_after_two_lost_syns_is_one_segment),
+	CASE(the_first_flight_after_two_lost_syn_acks_is_one_segment),
+	CASE(the_peers_window_bounds_what_is_in_flight),
 	CASE(a_window_from_an_older_segment_is_ignored),
 	CASE(no_small_segment_is_cut_to_fit_a_window),
 	CASE(a_closed_window_is_probed_with_one_byte), CASE(a_probe_that_is_taken_counts_as_sent),
