@@ -81,7 +81,7 @@ static void unreachable(struct net *net, uint32_t local, const uint8_t *quoted, 
 		return;
 	net_count(net, NET_icmp_unreachable);
 	if (net->tcp.unreachable)
-		net->tcp.unreachable(net->tcp.ctx, &flow);
+		net->tcp.unreachable(net->tcp.ctx, &flow, load32(quoted + IP4_HEADER + 4));
 }
 
 // RFC 1191 4. A router that names no MTU is older than that; one that names no smaller one than the

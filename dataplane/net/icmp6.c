@@ -65,12 +65,13 @@ static bool read_quoted(struct net *net, const struct ip6_packet *p, struct tcp_
 
 static void unreachable(struct net *net, const struct ip6_packet *p)
 {
+	const uint8_t *quoted = p->payload + ICMP6_HEADER;
 	struct tcp_flow flow;
 	if (!read_quoted(net, p, &flow))
 		return;
 	net_count(net, NET_icmp6_unreachable);
 	if (net->tcp.unreachable)
-		net->tcp.unreachable(net->tcp.ctx, &flow);
+		net->tcp.unreachable(net->tcp.ctx, &flow, load32(quoted + IP6_HEADER + 4));
 }
 
 // RFC 8201 4. A router that names no smaller MTU than the packet had is none.

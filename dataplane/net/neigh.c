@@ -376,31 +376,33 @@ void neigh_hear(struct neigh *n, const uint8_t mac[6], bool asked)
 }
 
 // False = no segment.
-static bool flow_of(const uint8_t *frame, struct tcp_flow *ret)
+static bool flow_of(const uint8_t *frame, struct tcp_flow *ret, uint32_t *ret_seq)
 {
-	const uint8_t *ip = frame + ETH_HEADER, *ports;
+	const uint8_t *ip = frame + ETH_HEADER, *segment;
 	bool v4 = ip[0] >> 4 == 4;
 	if (ip[v4 ? 9 : 6] != IP_PROTO_TCP)
 		return false;
 	if (v4) {
 		ret->local = ip_from_v4(load32(ip + 12));
 		ret->remote = ip_from_v4(load32(ip + 16));
-		ports = ip + IP4_HEADER;
+		segment = ip + IP4_HEADER;
 	} else {
 		memcpy(ret->local.b, ip + 8, sizeof(ret->local.b));
 		memcpy(ret->remote.b, ip + 24, sizeof(ret->remote.b));
-		ports = ip + IP6_HEADER;
+		segment = ip + IP6_HEADER;
 	}
-	ret->local_port = load16(ports);
-	ret->remote_port = load16(ports + 2);
+	ret->local_port = load16(segment);
+	ret->remote_port = load16(segment + 2);
+	*ret_seq = load32(segment + 4);
 	return true;
 }
 
 static void tell_unreachable(struct net *net, const uint8_t *frame)
 {
 	struct tcp_flow flow;
-	if (net->tcp.unreachable && flow_of(frame, &flow))
-		net->tcp.unreachable(net->tcp.ctx, &flow);
+	uint32_t seq;
+	if (net->tcp.unreachable && flow_of(frame, &flow, &seq))
+		net->tcp.unreachable(net->tcp.ctx, &flow, seq);
 }
 
 // What a kept one was found to be last is better than nothing: there may be no other way.

@@ -41,7 +41,7 @@ struct net_device {
 struct net_tcp {
 	// The flow's addresses are set; the stack sets its ports.
 	void (*input)(void *ctx, struct tcp_flow *, const uint8_t *segment, size_t len);
-	void (*unreachable)(void *ctx, const struct tcp_flow *);
+	void (*unreachable)(void *ctx, const struct tcp_flow *, uint32_t seq);
 	void (*too_big)(void *ctx, const struct tcp_flow *, uint32_t seq, uint32_t mtu);
 	void *ctx;
 	// As input(), of a packet that a router has marked (CE, RFC 3168 5). NULL = input().

@@ -144,10 +144,10 @@ void tcp_stack_flush(struct tcp_stack *s)
 		twheel_arm(s->wheel, &s->again, tcp_now(s) + NS_PER_MS);
 }
 
-void tcp_stack_unreachable(struct tcp_stack *s, const struct tcp_flow *flow)
+void tcp_stack_unreachable(struct tcp_stack *s, const struct tcp_flow *flow, uint32_t seq)
 {
 	struct tcp_conn *c = tcp_table_find(s, flow, tcp_flow_hash(s, flow));
-	if (c && c->state == TCP_SYN_SENT)
+	if (c && c->state == TCP_SYN_SENT && seq == c->iss)
 		tcp_conn_close(c, TCP_CLOSE_UNREACHABLE);
 }
 

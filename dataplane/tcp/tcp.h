@@ -144,9 +144,9 @@ void tcp_stack_hush(struct tcp_stack *);
 // connection once. Call at the end of each turn.
 void tcp_stack_flush(struct tcp_stack *);
 
-// An ICMP unreachable or our neighbor table says that the peer is unreachable. Acts only on
-// connections in SYN_SENT (RFC 5927).
-void tcp_stack_unreachable(struct tcp_stack *, const struct tcp_flow *);
+// An ICMP unreachable or our neighbor table says that the peer is unreachable, by our segment that
+// began at seq. Acts only on connections in SYN_SENT, whose SYN it must be (RFC 5927 4.1).
+void tcp_stack_unreachable(struct tcp_stack *, const struct tcp_flow *, uint32_t seq);
 // A router dropped our segment that began at seq, since the next link's MTU (of IP packets) is this
 // (RFC 1191, RFC 8201). Believed within bounds, for the flow's connection alone, and only of what
 // is outstanding (RFC 5927 4.1).

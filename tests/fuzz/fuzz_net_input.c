@@ -82,7 +82,7 @@ static void on_through(void *ctx, uint32_t overhead)
 	CHECK(overhead < 2048);
 }
 
-static void on_unreachable(void *ctx, const struct tcp_flow *flow)
+static void on_unreachable(void *ctx, const struct tcp_flow *flow, uint32_t seq)
 {
 	CHECK(ip_is_v4(&flow->local) == ip_is_v4(&flow->remote));
 }

@@ -276,7 +276,7 @@ static void do_too_big(const char *args)
 
 static void do_unreachable(const char *args)
 {
-	tcp_stack_unreachable(rig.stack, &rig.flow);
+	tcp_stack_unreachable(rig.stack, &rig.flow, rig.iss);
 }
 
 static void do_refuse(const char *args)

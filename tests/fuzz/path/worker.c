@@ -49,9 +49,9 @@ static void on_segment(void *ctx, struct tcp_flow *flow, const uint8_t *segment,
 	tcp_stack_input(ctx, flow, segment, len);
 }
 
-static void on_unreachable(void *ctx, const struct tcp_flow *flow)
+static void on_unreachable(void *ctx, const struct tcp_flow *flow, uint32_t seq)
 {
-	tcp_stack_unreachable(ctx, flow);
+	tcp_stack_unreachable(ctx, flow, seq);
 }
 
 static void on_too_big(void *ctx, const struct tcp_flow *flow, uint32_t seq, uint32_t mtu)

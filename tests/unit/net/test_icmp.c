@@ -159,6 +159,7 @@ static size_t make_unreachable(uint8_t *f, uint8_t code)
 	store32(quoted + 16, BACKEND);
 	store16(quoted + 20, 40000);
 	store16(quoted + 22, 8080);
+	store32(quoted + 24, WORLD_SEQ);
 	fix_icmp(message, sizeof(message));
 	return make_ip(f, ROUTER, OURS, 1, message, sizeof(message));
 }
@@ -178,6 +179,7 @@ static void unreachable_names_the_quoted_flow(void **state)
 	assert_int_equal(ip_to_v4(&w->unreachable.remote), BACKEND);
 	assert_int_equal(w->unreachable.local_port, 40000);
 	assert_int_equal(w->unreachable.remote_port, 8080);
+	assert_int_equal(w->unreachable_seq, WORLD_SEQ);
 }
 
 // Fragmentation needed of this MTU, about a packet of so many bytes, whose segment began at 77.

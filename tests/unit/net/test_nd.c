@@ -57,6 +57,7 @@ static void a_silent_neighbor_is_told_to_tcp(void **state)
 	assert_true(ip_eq(&w->unreachable.remote, &remote));
 	assert_int_equal(w->unreachable.local_port, 1000);
 	assert_int_equal(w->unreachable.remote_port, 2000);
+	assert_int_equal(w->unreachable_seq, WORLD_SEQ);
 }
 
 // IP6-09: RFC 4861 7.2.4

@@ -168,6 +168,7 @@ static void silence_drops_the_frames_and_tells_their_flow(void **state)
 	assert_int_equal(ip_to_v4(&w->unreachable.remote), PEER);
 	assert_int_equal(w->unreachable.local_port, 1000);
 	assert_int_equal(w->unreachable.remote_port, 2000);
+	assert_int_equal(w->unreachable_seq, WORLD_SEQ);
 	assert_int_equal(world_count(w, "hold_dropped"), 2);
 	assert_int_equal(world_count(w, "neigh_failed"), 1);
 	assert_int_equal(n_packets(w), 0);

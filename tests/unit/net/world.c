@@ -56,11 +56,12 @@ static void on_segment(void *ctx, struct tcp_flow *flow, const uint8_t *segment,
 	memcpy(w->segment, segment, len);
 }
 
-static void on_unreachable(void *ctx, const struct tcp_flow *flow)
+static void on_unreachable(void *ctx, const struct tcp_flow *flow, uint32_t seq)
 {
 	struct world *w = ctx;
 	w->n_unreachable++;
 	w->unreachable = *flow;
+	w->unreachable_seq = seq;
 	if (w->on_unreachable)
 		w->on_unreachable(w);
 }
@@ -247,6 +248,7 @@ bool world_send_flow(struct world *w, const struct ip_addr *local, const struct 
 	memset(segment, 0, 20);
 	store16(segment, 1000);
 	store16(segment + 2, 2000);
+	store32(segment + 4, WORLD_SEQ);
 	memcpy(segment + 20, payload, strlen(payload));
 	w->io.emit(w->io.ctx, &flow, segment, len);
 	return n_lost(w) == before;

@@ -13,6 +13,7 @@
 #define WORLD_FRAMES 256
 #define WORLD_NEIGHBORS 4096
 #define WORLD_FRAME_MAX 2048
+#define WORLD_SEQ 0x01020304
 
 struct world_frame {
 	uint32_t port;
@@ -47,6 +48,7 @@ struct world {
 	uint8_t segment[WORLD_FRAME_MAX];
 	uint32_t n_unreachable;
 	struct tcp_flow unreachable; // the last one
+	uint32_t unreachable_seq;
 	void (*on_unreachable)(struct world *); // a test may react
 	uint32_t n_too_big;
 	struct tcp_flow too_big; // the last one
@@ -85,8 +87,8 @@ size_t make_ip(uint8_t *frame, uint32_t src, uint32_t dst, uint8_t protocol, con
 void fix_ip_checksum(uint8_t *frame);
 void world_in(struct world *, uint32_t port, const uint8_t *frame, size_t len);
 
-// One TCP segment of ours from local port 1000 to remote port 2000. False = no room was given, or
-// the segment had no way and is lost.
+// One TCP segment of ours from local port 1000 to remote port 2000, with the number WORLD_SEQ.
+// False = no room was given, or the segment had no way and is lost.
 bool world_send_flow(struct world *, const struct ip_addr *local, const struct ip_addr *remote,
 	const char *payload);
 bool world_send(struct world *, uint32_t local, uint32_t remote, const char *payload);

@@ -118,12 +118,22 @@ static void the_reset_of_a_syn_means_refused(void **state)
 static void unreachable_ends_only_a_connection_that_is_not_open_yet(void **state)
 {
 	rig_begin_connect(NS_PER_SECOND);
-	tcp_stack_unreachable(rig.stack, &rig.flow);
+	tcp_stack_unreachable(rig.stack, &rig.flow, rig.iss);
 	assert_int_equal(rig.n_closed, 1);
 	assert_int_equal(rig.reason, TCP_CLOSE_UNREACHABLE);
 	rig_connect(PLAIN);
-	tcp_stack_unreachable(rig.stack, &rig.flow);
+	tcp_stack_unreachable(rig.stack, &rig.flow, rig.iss);
 	assert_int_equal(rig.n_closed, 1);
+}
+
+// NET-45, TH-42, RFC 5927 4.1: addresses and ports can be guessed.
+static void unreachable_must_quote_our_syns_number(void **state)
+{
+	rig_begin_connect(NS_PER_SECOND);
+	const uint32_t others[] = {1, (uint32_t)-1, 1u << 31, -rig.iss};
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		tcp_stack_unreachable(rig.stack, &rig.flow, rig.iss + others[i]);
+	assert_int_equal(rig.n_closed, 0);
 }
 
 // TCP-24, RFC 9293 3.10.7.3: only an acceptable ACK makes a RST in SYN_SENT valid.
@@ -651,6 +661,7 @@ RUN_SUITE("tcp/handshake", CASE(an_active_open_takes_three_segments),
 	CASE(an_unanswered_syn_comes_again_after_1_3_7_seconds),
 	CASE(a_connect_timeout_is_reported_on_time), CASE(the_reset_of_a_syn_means_refused),
 	CASE(unreachable_ends_only_a_connection_that_is_not_open_yet),
+	CASE(unreachable_must_quote_our_syns_number),
 	CASE(a_reset_without_our_sequence_number_is_ignored),
 	CASE(a_wrong_ack_of_our_syn_is_answered_by_reset), CASE(both_sides_may_open_at_once),
 	CASE(a_repeated_syn_gets_the_same_syn_ack), CASE(a_syn_ack_comes_again_until_patience_ends),
