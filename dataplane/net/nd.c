@@ -237,6 +237,8 @@ void nd_input(struct net *net, const struct ip6_packet *p)
 		net_drop(net, NET_icmp6_ignored);
 	else if (!parse(p, &nd))
 		net_drop(net, NET_nd_malformed);
+	else if (memcmp(p->src_mac, net->ports[p->port].mac, ETH_ADDRESS) == 0)
+		return; // our own came back (RFC 4862 5.4.3)
 	else if (nd.asks)
 		solicitation(net, p, &nd);
 	else

@@ -284,8 +284,12 @@ static void announce_addresses(struct net *net, uint32_t port)
 {
 	struct net_port *p = &net->ports[port];
 	p->is_unannounced = net->silent;
-	for (uint32_t i = 0; i < p->n_addresses && !net->silent; i++)
+	if (net->silent)
+		return;
+	for (uint32_t i = 0; i < p->n_addresses; i++)
 		announce(net, port, &p->addresses[i].ip);
+	if (net_port_has_ip6(p))
+		announce(net, port, &p->link_local);
 }
 
 void net_set_silent(struct net *net, bool silent)

@@ -60,7 +60,7 @@ static void groups_are_reported_at_start_and_a_second_later(void **state)
 	for (uint32_t p = 0; p < 2; p++)
 		net_announce(w->net, p);
 	assert_report(&w->sent[0], 0, 4, 1, "ff02::1:ff00:1");
-	assert_report(&w->sent[6], 1, 4, 2, "ff02::1:ff00:2");
+	assert_report(&w->sent[8], 1, 4, 2, "ff02::1:ff00:2");
 	world_forget(w);
 	world_advance(w, NS_PER_SECOND);
 	assert_int_equal(w->n_sent, 2);

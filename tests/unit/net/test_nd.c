@@ -216,15 +216,31 @@ static void every_address_is_asked_for_and_announced_at_start(void **state)
 	for (uint32_t p = 0; p < 2; p++)
 		net_announce(w->net, p);
 	assert_int_equal(
-		w->n_sent, 9); // two for each of IPv6, one for IPv4, a report of groups each
+		w->n_sent, 13); // two for each of IPv6, one for IPv4, a report of groups each
 	assert_true(is_solicitation(&w->sent[1], OURS6));
 	struct ip_addr none = {0};
 	assert_memory_equal(w->sent[1].bytes + 22, none.b, 16);
 	assert_int_equal(w->sent[1].len, 78); // nobody has no MAC address to tell
 	assert_true(is_advertisement(&w->sent[2], OURS6));
 	assert_true(is_advertisement(&w->sent[4], "fd00::1"));
-	assert_true(is_advertisement(&w->sent[8], "2001:db8:1::1"));
-	assert_int_equal(w->sent[8].port, 1);
+	assert_true(is_solicitation(&w->sent[6], "fe80::ff:fe00:1")); // of 02:00:00:00:00:01
+	assert_true(is_advertisement(&w->sent[7], "fe80::ff:fe00:1"));
+	assert_true(is_advertisement(&w->sent[10], "2001:db8:1::1"));
+	assert_int_equal(w->sent[10].port, 1);
+	assert_true(is_advertisement(&w->sent[12], "fe80::ff:fe00:2"));
+}
+
+// IP6-29: RFC 4862 5.4.3. Some switches and bonds send it back.
+static void our_own_question_for_an_address_is_no_rivals(void **state)
+{
+	struct world *w = *state;
+	net_announce(w->net, 0);
+	uint32_t n = w->n_sent;
+	for (uint32_t i = 0; i < n; i++)
+		if (is_solicitation(&w->sent[i], OURS6))
+			world_in(w, 0, w->sent[i].bytes, w->sent[i].len);
+	assert_int_equal(world_count(w, "nd_conflict"), 0);
+	assert_int_equal(w->n_sent, n);
 }
 
 // IP6-14
@@ -272,5 +288,6 @@ RUN_SUITE("net/nd", CASE(an_unknown_neighbor_is_asked_for_in_its_group),
 	CASE(a_claim_does_not_take_an_address_in_use),
 	CASE(an_answer_that_does_not_override_keeps_the_known_address),
 	CASE(every_address_is_asked_for_and_announced_at_start),
+	CASE(our_own_question_for_an_address_is_no_rivals),
 	CASE(the_link_local_address_answers_questions_and_echo_alone),
 	CASE(other_workers_learn_without_answering))
