@@ -18,17 +18,17 @@ static void reduced(struct tcp_conn *c)
 
 // RFC 6582 3.2, step 2; RFC 6675 5, step 4. A loss of the round trip in which a mark has reduced
 // cwnd is the same event.
-static void enter_recovery(struct tcp_conn *c, uint32_t flight)
+static void enter_recovery(struct tcp_conn *c, const struct tcp_news *news)
 {
 	bool reduced_it = c->reduced_by_mark && tcp_now(c->stack) - c->reduced_ns < c->srtt_ns;
 	tcp_undo_begin(c);
 	if (!reduced_it)
-		tcp_cc_ops(c)->on_loss(&c->cc, c->mss, flight);
+		tcp_cc_ops(c)->on_loss(&c->cc, c->mss, news->flight);
 	if (!c->sack_on) { // with SACK, what has arrived is known, not guessed
 		c->cc.cwnd += TCP_DUP_THRESHOLD * c->mss;
 		c->rtx_due = true;
 	}
-	tcp_prr_begin(c, flight);
+	tcp_prr_begin(c, news->flight - news->reported);
 	reduced(c);
 	c->recover = c->snd_max - 1;
 	c->in_recovery = true;
@@ -36,7 +36,7 @@ static void enter_recovery(struct tcp_conn *c, uint32_t flight)
 }
 
 // Without SACK.
-static void duplicate(struct tcp_conn *c)
+static void duplicate(struct tcp_conn *c, const struct tcp_news *news)
 {
 	if (c->n_dup_acks < UINT8_MAX)
 		c->n_dup_acks++;
@@ -44,7 +44,7 @@ static void duplicate(struct tcp_conn *c)
 		c->cc.cwnd += c->mss; // a segment has left the network
 	else if (c->n_dup_acks >= TCP_DUP_THRESHOLD && !c->in_loss &&
 		 seq_lt(c->recover, c->snd_una))
-		enter_recovery(c, c->snd_max - c->snd_una);
+		enter_recovery(c, news);
 	tcp_conn_mark_dirty(c);
 }
 
@@ -103,7 +103,7 @@ static void repair(struct tcp_conn *c, const struct tcp_news *news, bool by_time
 	bool begun = false;
 	enum tcp_rack_found found = tcp_rack_detect(c);
 	if (c->lost_bytes && !c->in_recovery && !c->in_loss && c->snd_nxt == c->snd_max) {
-		enter_recovery(c, news->flight);
+		enter_recovery(c, news);
 		begun = true;
 	} else if (found == TCP_RACK_LOST_AGAIN && c->in_recovery) { // RFC 5681 4.3: another loss
 		tcp_cc_ops(c)->on_loss(&c->cc, c->mss, c->cc.cwnd);
@@ -154,7 +154,11 @@ static void recover_by_reports(struct tcp_conn *c, const struct tcp_seg *seg, st
 void tcp_ack_late(struct tcp_conn *c)
 {
 	const struct tcp_news news = {
-		.una = c->snd_una, .flight = c->snd_max - c->snd_una, .fack = c->snd_una};
+		.una = c->snd_una,
+		.flight = c->snd_max - c->snd_una,
+		.reported = c->sacked_bytes,
+		.fack = c->snd_una,
+	};
 	if (c->sack_on && c->state == TCP_OPEN)
 		repair(c, &news, true);
 }
@@ -230,7 +234,7 @@ static void recover_by_number(struct tcp_conn *c, const struct tcp_seg *seg,
 	const struct tcp_news *news, bool is_duplicate)
 {
 	if (is_duplicate)
-		duplicate(c);
+		duplicate(c, news);
 	(void)!tcp_undo_input(c, news);
 	if ((c->in_recovery || c->in_loss) && seq_lt(c->recover, c->snd_una))
 		end_recovery(c);
@@ -246,6 +250,7 @@ bool tcp_ack_input(struct tcp_conn *c, const struct tcp_seg *seg)
 		.ack = seg->ack,
 		.una = c->snd_una,
 		.flight = c->snd_max - c->snd_una,
+		.reported = c->sacked_bytes,
 		.fack = c->has_reports ? tcp_sack_fack(c) : c->snd_una,
 		.ts_ecr = seg->opts.ts_ecr,
 		.has_echo = c->ts_on && seg->opts.ts_ecr,

@@ -13,6 +13,7 @@
 struct tcp_news {
 	uint32_t ack;
 	uint32_t una, flight; // SND.UNA and the bytes outstanding before it
+	uint32_t reported; // of these
 	uint32_t fack; // end of the highest report before it
 	uint32_t ts_ecr;
 	bool has_echo; // ts_ecr counts
@@ -81,7 +82,8 @@ enum tcp_rack_found tcp_rack_detect(struct tcp_conn *);
 void tcp_rack_recovered(struct tcp_conn *); // a recovery ended
 
 // prr.c: proportional rate reduction (RFC 9937).
-void tcp_prr_begin(struct tcp_conn *, uint32_t flight); // cwnd was reduced
+// cwnd was reduced; flight: what was outstanding then and not known to have arrived.
+void tcp_prr_begin(struct tcp_conn *, uint32_t flight);
 // An ACK in recovery; safe = it moved snd_una and told of no further loss.
 void tcp_prr_input(struct tcp_conn *, uint32_t delivered, bool safe);
 

@@ -469,6 +469,30 @@ static void recovery_sends_one_for_two_that_arrive(void **state)
 	rig_skip();
 }
 
+// TCP-220, RFC 9937 6.1: two for three, since a quarter of the flight had arrived.
+static void what_was_reported_before_a_recovery_has_no_share_in_it(void **state)
+{
+	open_far();
+	rig.conn->reordering_seen = true;
+	rig.conn->cc.cwnd = 20 * MSS;
+	rig_write_n(20 * MSS);
+	rig_skip();
+	rig_after_ms(RTT_MS);
+	sack(0, 1, 6);
+	assert_false(rig.conn->in_recovery);
+	rig_after_ms(RTT_MS / 4 + 1);
+	assert_true(rig.conn->in_recovery);
+	assert_int_equal(rig.conn->cc.ssthresh, 10 * MSS);
+	rig_write_n(20 * MSS);
+	rig_skip();
+	uint32_t sent = rig.conn->snd_max;
+	for (uint32_t i = 7; i <= 12; i++) {
+		sack(0, 1, i);
+		rig_skip();
+	}
+	assert_int_equal(rig.conn->snd_max - sent, 3 * MSS); // beside the repetition
+}
+
 // TCP-116, RFC 7323 4: whatever is sent twice, timestamps measure.
 static void each_acknowledgement_is_a_sample(void **state)
 {
@@ -503,4 +527,6 @@ RUN_SUITE("tcp/rack", CASE(what_leaves_in_one_turn_is_one_run),
 	CASE(a_fin_sent_by_itself_is_the_last_segment),
 	CASE(a_probe_with_a_fin_that_came_twice_does_not_widen_it), CASE(it_narrows_again),
 	CASE(a_repetition_that_is_under_way_is_not_repeated),
-	CASE(recovery_sends_one_for_two_that_arrive), CASE(each_acknowledgement_is_a_sample))
+	CASE(recovery_sends_one_for_two_that_arrive),
+	CASE(what_was_reported_before_a_recovery_has_no_share_in_it),
+	CASE(each_acknowledgement_is_a_sample))
