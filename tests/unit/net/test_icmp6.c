@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+#define OURS4 IP(10, 0, 0, 1)
+#define PEER4 IP(10, 0, 0, 7)
+
 static void learn_peer(struct world *w)
 {
 	world6_send(w, OURS6, PEER6, "x");
@@ -37,15 +40,30 @@ static void echo_comes_back_with_its_data(void **state)
 	assert_memory_equal(&sum, f + 56, 2);
 }
 
+static void ping4(struct world *w)
+{
+	uint8_t f[128], message[16] = {8};
+	uint16_t sum = csum(message, sizeof(message));
+	memcpy(message + 2, &sum, sizeof(sum));
+	world_in(w, 0, f, make_ip(f, PEER4, OURS4, 1, message, sizeof(message)));
+}
+
 // IP6-06
 static void echo_rate_is_shared_with_ipv4(void **state)
 {
 	struct world *w = *state;
+	world_send(w, OURS4, PEER4, "x");
+	world_resolve(w, 0, PEER4, peer_mac);
 	learn_peer(w);
-	for (int i = 0; i < 150; i++)
+	for (int i = 0; i < 75; i++) {
 		ping(w, PEER6, OURS6);
+		ping4(w);
+	}
 	assert_int_equal(w->n_sent, 100);
-	assert_int_equal(world_count(w, "icmp6_echo_limited"), 50);
+	assert_int_equal(world_count(w, "icmp6_echo"), 50);
+	assert_int_equal(world_count(w, "icmp_echo"), 50);
+	assert_int_equal(world_count(w, "icmp6_echo_limited"), 25);
+	assert_int_equal(world_count(w, "icmp_echo_limited"), 25);
 }
 
 // IP6-06: RFC 4443 2.4 (e)
