@@ -46,7 +46,8 @@ void assembler_drop_next(struct assembler *a, uint32_t frontend)
 	frontend_next_drop(&a->frontends[frontend]);
 }
 
-// Those that a reload has brought are waited for only where no other serves.
+// Those that a reload has brought are waited for only where no other serves. What else is drafted,
+// as of an endpoint that has just connected, takes nothing back.
 bool assembler_ready(const struct assembler *a)
 {
 	const struct config *c = a->conf.config;
@@ -60,7 +61,7 @@ bool assembler_ready(const struct assembler *a)
 		some_serve |= !waits;
 		some_wait |= waits;
 	}
-	return (some_serve || !some_wait) && !a->draft.next;
+	return (some_serve || !some_wait) && !a->draft.has_frontends;
 }
 
 uint64_t assembler_frontend_uses(const struct assembler *a, uint32_t frontend)

@@ -33,6 +33,12 @@ static struct lb_snapshot *begin(struct draft *d)
 	return d->next;
 }
 
+static struct lb_snapshot *begin_frontend(struct draft *d)
+{
+	d->has_frontends = true;
+	return begin(d);
+}
+
 void draft_set_cluster(struct draft *d, uint32_t id, struct lb_cluster *cluster)
 {
 	struct lb_snapshot *s = begin(d);
@@ -43,7 +49,7 @@ void draft_set_cluster(struct draft *d, uint32_t id, struct lb_cluster *cluster)
 void draft_set_frontend(struct draft *d, uint32_t index, struct lb_route_table *table,
 	const char *error, struct lb_filter_chain *filters, uint64_t generation)
 {
-	struct lb_snapshot *s = begin(d);
+	struct lb_snapshot *s = begin_frontend(d);
 	if (!s || lb_snapshot_set_frontend(s, index, table, table ? "" : error) ||
 		lb_snapshot_set_filters(s, index, filters, generation))
 		d->is_lost = true;
@@ -65,7 +71,7 @@ void draft_set_credential(struct draft *d, uint32_t id, struct lb_credential *cr
 
 void draft_set_frontend_credential(struct draft *d, uint32_t index, uint32_t id)
 {
-	struct lb_snapshot *s = begin(d);
+	struct lb_snapshot *s = begin_frontend(d);
 	if (!s || lb_snapshot_set_frontend_credential(s, index, id))
 		d->is_lost = true;
 }
@@ -77,14 +83,14 @@ bool draft_has_published(const struct draft *d, uint32_t credential)
 
 void draft_set_chains(struct draft *d, uint32_t index, struct lb_chain_set *chains)
 {
-	struct lb_snapshot *s = begin(d);
+	struct lb_snapshot *s = begin_frontend(d);
 	if (!s || lb_snapshot_set_chains(s, index, chains))
 		d->is_lost = true;
 }
 
 void draft_set_live(struct draft *d, uint32_t index, struct lb_live_frontend *live)
 {
-	struct lb_snapshot *s = begin(d);
+	struct lb_snapshot *s = begin_frontend(d);
 	if (!s || lb_snapshot_set_live(s, index, live))
 		d->is_lost = true;
 }
@@ -120,7 +126,7 @@ void draft_reset(struct draft *d)
 {
 	lb_snapshot_free(d->next);
 	d->next = NULL;
-	d->is_lost = false;
+	d->has_frontends = d->is_lost = false;
 }
 
 void draft_reclaim(struct draft *d)
@@ -143,6 +149,7 @@ void draft_publish(struct draft *d, uint64_t now_ns)
 		return;
 	lb_slot_publish(d->slot, d->next);
 	d->next = NULL;
+	d->has_frontends = false;
 	d->held_since_ns = 0;
 	d->n_published++;
 	d->published_ns = now_ns;

@@ -457,6 +457,30 @@ static void a_storm_of_changes_becomes_few_snapshots(void **state)
 	xds_res_put(&e->base);
 }
 
+// OPS-17, FL-200: endpoints come and go while a process takes over, too. It is ready all the same.
+static void what_waits_to_be_told_of_endpoints_takes_no_readiness_back(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	uint32_t n_held = 0;
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	settle(w);
+	uint32_t id = expect_command(w, LB_COMMAND_CONNECT);
+	for (int i = 0; i < 40; i++) {
+		struct lb_event event = {.kind = i % 2 ? LB_EVENT_LOST : LB_EVENT_CONNECTED,
+			.endpoint_id = id,
+			.why = "closed"};
+		uint64_t n = assembler_n_snapshots(w->assembler);
+		assert_true(spsc_write(&w->link->events, &event));
+		turns(w, 1); // no real time for a grace period
+		n_held += assembler_n_snapshots(w->assembler) == n;
+		assert_true(assembler_ready(w->assembler));
+	}
+	assert_true(n_held > 0);
+	settle(w);
+	xds_res_put(&e->base);
+}
+
 // A configuration that can never fit is refused with the limit, and the last good one serves on.
 static void a_configuration_beyond_a_limit_is_refused_and_the_last_good_one_serves(void **state)
 {
@@ -604,6 +628,7 @@ RUN_SUITE("ctrl/assemble", CASE(a_frontend_without_configuration_says_why_and_is
 	CASE(a_snapshot_stays_whole_when_the_next_one_comes),
 	CASE(a_cluster_that_comes_back_in_time_is_the_same_one),
 	CASE(endpoints_nobody_wants_any_more_are_released),
+	CASE(what_waits_to_be_told_of_endpoints_takes_no_readiness_back),
 	CASE(a_storm_of_changes_becomes_few_snapshots),
 	CASE(a_configuration_beyond_a_limit_is_refused_and_the_last_good_one_serves),
 	CASE(routes_that_do_not_compile_are_refused_and_publishing_goes_on),
