@@ -93,6 +93,11 @@ bool h1_conn_in_head(const struct h1_conn *c)
 	return c->section_len > 0;
 }
 
+size_t h1_conn_unfinished(const struct h1_conn *c)
+{
+	return c->pending.len;
+}
+
 void h1_conn_set_window(struct h1_conn *c, uint32_t n)
 {
 	c->window = n;

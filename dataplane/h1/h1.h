@@ -118,6 +118,8 @@ bool h1_conn_closes(const struct h1_conn *);
 bool h1_conn_busy(const struct h1_conn *);
 // Part of a head or of trailers has arrived: the owner's header timer runs.
 bool h1_conn_in_head(const struct h1_conn *);
+// Bytes that are kept of it.
+size_t h1_conn_unfinished(const struct h1_conn *);
 // HTTP/1.x of the last request.
 uint8_t h1_conn_minor(const struct h1_conn *);
 // So many body bytes are taken from now on; without this call, all.

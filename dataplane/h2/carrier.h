@@ -22,6 +22,7 @@ struct h2_carrier {
 	// Nothing is taken before the answer is complete, or until there is window.
 	bool (*holds)(void *, uint32_t window);
 	bool (*in_head)(const void *); // part of a head or of trailers has come
+	size_t (*unfinished)(const void *); // bytes that are kept of it
 	// What came can't be understood. Returns the status to refuse it with; 0 = no. *ret_why
 	// (static) is for operators.
 	uint16_t (*failed)(const void *, struct str *ret_why);

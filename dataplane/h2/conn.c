@@ -135,6 +135,11 @@ uint32_t h2_conn_in_block(const struct h2_conn *c)
 	return c->rx.block_id;
 }
 
+size_t h2_conn_unfinished(const struct h2_conn *c)
+{
+	return c->carried ? c->ctx->carrier->unfinished(c->carried) : c->rx.pending.len;
+}
+
 void h2_conn_ping(struct h2_conn *c)
 {
 	if (!c->failed && c->settings_seen && !c->ping_out)

@@ -207,6 +207,8 @@ bool h2_conn_ready(const struct h2_conn *);
 // Stream of the header block that is open, 0 = none. The owner's header timer runs while the value
 // stays the same.
 uint32_t h2_conn_in_block(const struct h2_conn *);
+// Bytes that are kept of it, or of another frame that is not whole.
+size_t h2_conn_unfinished(const struct h2_conn *);
 
 // Asks the peer for a sign of life (RFC 9113 6.7), unless an earlier question is open; not before
 // its SETTINGS. h2_conn_ping_out(): it is open still.

@@ -130,10 +130,15 @@ static inline uint64_t proxy_conn_taken(const struct proxy_conn *c)
 	uint64_t n = c->secure ? c->secure->n_put : c->h2 ? h2_conn_written(c->h2) : c->written;
 	return n + c->n_before - tcp_conn_sendq(c->tcp)->len;
 }
-// Received and not read, as it lies in TCP and behind a handshake.
+// Received and not read, as it lies in TCP and behind a handshake; and what is kept of a record and
+// of a header that are not whole. h2 is set.
 static inline size_t proxy_conn_unread(const struct proxy_conn *c)
 {
-	return tcp_conn_unread(c->tcp) + (c->secure ? c->secure->back.len : 0);
+	const struct proxy_secure *s = c->secure;
+	size_t n = tcp_conn_unread(c->tcp) + h2_conn_unfinished(c->h2);
+	if (s)
+		n += s->back.len + (s->tls ? tls_conn_unfinished(s->tls) : 0);
+	return n;
 }
 // There is room in TCP's queue for more than what waits for it.
 static inline bool proxy_conn_has_room(const struct proxy_conn *c)

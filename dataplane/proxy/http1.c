@@ -62,6 +62,11 @@ static bool in_head(const void *h1)
 	return h1_conn_in_head(h1);
 }
 
+static size_t unfinished(const void *h1)
+{
+	return h1_conn_unfinished(h1);
+}
+
 static uint16_t failed(const void *h1, struct str *ret_why)
 {
 	uint16_t status;
@@ -144,6 +149,7 @@ const struct h2_carrier proxy_http1_carrier = {.begin = begin,
 	.feed = feed,
 	.holds = holds,
 	.in_head = in_head,
+	.unfinished = unfinished,
 	.failed = failed,
 	.known = known,
 	.put_message = put_message,

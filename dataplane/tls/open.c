@@ -223,6 +223,11 @@ static bool is_over(const struct tls_conn *c)
 	return c->failed || c->ended;
 }
 
+size_t tls_conn_unfinished(const struct tls_conn *c)
+{
+	return c->part.len;
+}
+
 bool tls_conn_wants_chunks(const struct tls_conn *c)
 {
 	return c->starves && !is_over(c);

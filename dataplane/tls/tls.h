@@ -97,6 +97,8 @@ void tls_conn_free(struct tls_conn *);
 // consumed and dropped.
 // An error makes tls_conn_failed() true: call tls_conn_seal(), which writes the alert, then close.
 size_t tls_conn_feed(struct tls_conn *, const uint8_t *, size_t len);
+// Bytes that are kept of a record that is not whole, or that on_plain did not take.
+size_t tls_conn_unfinished(const struct tls_conn *);
 // The last tls_conn_feed() had no chunk for a part of a record (counted): the owner resumes TCP at
 // a later turn. The record's deadline goes on meanwhile, so that connections which hold parts do
 // not wait for each other for ever.

@@ -114,6 +114,71 @@ static void th_85_many_who_hold_little_are_cut_as_well(void **state)
 	world_free(w);
 }
 
+static void say(struct world *w, uint32_t client, const void *p, size_t len)
+{
+	struct client *c = &w->clients[client];
+	assert_true(buf_append(tcp_conn_sendq(c->tcp), &c->host->chunks, p, len));
+	tcp_conn_push(c->tcp);
+	c->host->due = true;
+}
+
+// An honest client, the first, beside n that say these bytes and no more.
+static void say_half_of_something(uint32_t pool_kib, const void *p, size_t len)
+{
+	enum { N = 40 };
+	struct world_conf conf = world_conf_default(N);
+	conf.n_clients = N + 1;
+	conf.n_chunks = pool_kib * 1024 / CHUNK;
+	struct world *w = ready_world(&conf);
+	for (uint32_t i = 1; i <= N; i++) {
+		w->clients[i].silent = true;
+		open_more(w, i);
+		say(w, i, p, len);
+		world_run(w, 50 * MS);
+	}
+	check_pages(w, 0, 10);
+	world_run(w, SECOND);
+	assert_in_range(world_counter(w, "clients_cut_for_memory"), 1, N - 1);
+	assert_in_range(world_chunks_used(w), 1, w->conf.n_chunks / 2);
+	assert_int_equal(world_counter(w, "clients_in_header"), 0); // it is not yet their time
+	world_free(w);
+}
+
+#define FRAGMENT 15000
+
+static size_t put_frame(uint8_t *out, uint8_t type, uint32_t id, const void *payload, size_t len)
+{
+	const uint8_t head[9] = {
+		0, (uint8_t)(len >> 8), (uint8_t)len, type, 0, 0, 0, 0, (uint8_t)id};
+	memcpy(out, head, sizeof(head));
+	if (len)
+		memcpy(out + sizeof(head), payload, len);
+	return sizeof(head) + len;
+}
+
+// TH-141
+static void th_141_header_blocks_that_are_never_whole_count_to_who_sent_them(void **state)
+{
+	enum { HEADERS = 1, SETTINGS = 4, CONTINUATION = 9 };
+	static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+	static uint8_t bytes[100 + 4 * FRAGMENT], fragment[FRAGMENT];
+	size_t n = sizeof(preface) - 1;
+	memcpy(bytes, preface, n);
+	n += put_frame(bytes + n, SETTINGS, 0, NULL, 0);
+	for (int i = 0; i < 4; i++)
+		n += put_frame(bytes + n, i ? CONTINUATION : HEADERS, 1, fragment, FRAGMENT);
+	say_half_of_something(2 << 10, bytes, n);
+}
+
+// TH-141
+static void th_141_so_do_heads_of_http_1_1(void **state)
+{
+	static char bytes[15000] = "GET / HTTP/1.1\r\nx: ";
+	size_t n = strlen(bytes);
+	memset(bytes + n, 'a', sizeof(bytes) - n);
+	say_half_of_something(1 << 10, bytes, sizeof(bytes));
+}
+
 // TH-85: a backend that reads no request is not the fault of others.
 static void th_85_uploads_that_nobody_reads_count_to_who_sent_them(void **state)
 {
@@ -381,6 +446,8 @@ static void th_89_small_requests_that_are_kept_take_no_chunks(void **state)
 RUN_SUITE("proxy/memory", CASE(th_85_readers_of_nothing_leave_memory_to_others),
 	CASE(th_85_connections_full_of_unread_bytes_are_cut_as_a_whole),
 	CASE(th_85_many_who_hold_little_are_cut_as_well),
+	CASE(th_141_header_blocks_that_are_never_whole_count_to_who_sent_them),
+	CASE(th_141_so_do_heads_of_http_1_1),
 	CASE(th_85_uploads_that_nobody_reads_count_to_who_sent_them),
 	CASE(th_85_who_takes_what_it_asked_for_is_not_cut),
 	CASE(th_85_nobody_is_cut_while_there_is_memory),

@@ -562,6 +562,34 @@ static void a_client_that_does_not_read_is_waited_for(void **state)
 	rig_fini(&r);
 }
 
+// TH-141: an honest client, the first, beside those who begin a record of 16 KiB.
+static void th_141_records_that_are_never_whole_count_to_who_sent_them(void **state)
+{
+	enum { N = 40 };
+	static const uint8_t part[16000] = {23, 3, 3, 0x40, 0};
+	struct rig r;
+	rig_begin(&r, &(struct rig_conf){.front = true, .n_clients = N + 1, .n_chunks = 512});
+	for (uint32_t i = 1; i <= N; i++) {
+		struct client *c = &r.w->clients[i];
+		c->source = (uint8_t)(i + 1);
+		world_open_client(r.w, i, 0);
+		world_run(r.w, 20 * MS);
+		assert_non_null(c->secure.tls);
+		c->secure.mute = true;
+		assert_true(
+			buf_append(tcp_conn_sendq(c->tcp), &c->host->chunks, part, sizeof(part)));
+		tcp_conn_push(c->tcp);
+		c->host->due = true;
+		world_run(r.w, 50 * MS);
+	}
+	struct ask *page = ask(r.w, KIND_DOWNLOAD, 100000);
+	finish(r.w);
+	assert_ok(r.w, page);
+	assert_in_range(world_counter(r.w, "clients_cut_for_memory"), 1, N - 1);
+	assert_in_range(world_chunks_used(r.w), 1, 512 / 2);
+	rig_fini(&r);
+}
+
 // Everything but the control thread's part and the handshakes': a certificate is replaced between
 // requests.
 static void tls_25_a_worker_takes_no_memory_and_makes_no_system_call(void **state)
@@ -626,6 +654,7 @@ int main(void)
 		cmocka_unit_test(clients_may_go_at_any_time),
 		cmocka_unit_test(a_thread_that_hangs_holds_up_no_connect_timeout),
 		cmocka_unit_test(a_client_that_does_not_read_is_waited_for),
+		cmocka_unit_test(th_141_records_that_are_never_whole_count_to_who_sent_them),
 		cmocka_unit_test(tls_25_a_worker_takes_no_memory_and_makes_no_system_call),
 	};
 	return cmocka_run_group_tests_name("proxy/secure", tests, rig_setup, rig_teardown);
