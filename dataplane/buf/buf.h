@@ -55,6 +55,14 @@ static inline uint32_t buf_allowed(
 	return wanted < bound ? wanted : bound;
 }
 
+// The last chunks are for answers, control frames, and what drains the queues: neither bodies nor
+// heads that are not whole take them (TH-70).
+#define BUF_LAST_CHUNKS 16
+static inline bool buf_is_short(const struct pool *chunks)
+{
+	return pool_left(chunks) <= BUF_LAST_CHUNKS;
+}
+
 // Room for n_chunks chunks. 0 or -ENOMEM.
 [[nodiscard]] int buf_pool_init(struct pool *, uint32_t n_chunks);
 

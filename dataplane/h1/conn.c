@@ -295,7 +295,7 @@ static size_t feed_section(struct h1_conn *c, const uint8_t *p, size_t len)
 		return len;
 	}
 	if (found == SECTION_PART) {
-		if (!buf_append(&c->pending, c->ctx->chunks, p, n))
+		if (buf_is_short(c->ctx->chunks) || !buf_append(&c->pending, c->ctx->chunks, p, n))
 			fail_section(c, H1_NO_MEMORY, p, 0);
 		return n;
 	}

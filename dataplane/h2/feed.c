@@ -231,12 +231,17 @@ static size_t feed_head(struct h2_conn *c, const uint8_t *p, size_t len)
 	return n;
 }
 
+static void out_of_memory(struct h2_conn *c)
+{
+	h2_count(c->ctx, H2_C_no_memory);
+	h2_conn_fail(c, H2_INTERNAL_ERROR);
+}
+
 static bool keep_piece(struct h2_conn *c, const uint8_t *p, size_t len)
 {
 	if (buf_append(&c->rx.pending, c->ctx->chunks, p, len))
 		return true;
-	h2_count(c->ctx, H2_C_no_memory);
-	h2_conn_fail(c, H2_INTERNAL_ERROR);
+	out_of_memory(c);
 	return false;
 }
 
@@ -259,6 +264,8 @@ static void feed_fragment(struct h2_conn *c, const uint8_t *p, uint32_t n)
 	}
 	if (rx->left == 0 && rx->frame.flags & H2_FLAG_END_HEADERS)
 		h2_receive_block(c, p, n);
+	else if (buf_is_short(c->ctx->chunks))
+		out_of_memory(c);
 	else
 		keep_piece(c, p, n);
 }

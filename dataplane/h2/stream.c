@@ -3,10 +3,6 @@
 #include "dataplane/h2/impl.h"
 #include "lb/base/check.h"
 
-// A stream's body may not take the pool's last chunks: control frames and the frames that would
-// drain the queues need them.
-#define RESERVED_CHUNKS 16
-
 _Static_assert(sizeof(struct h2_stream) <= H2_STREAM_SIZE &&
 		       sizeof(struct h2_stream) > H2_STREAM_SIZE - 16,
 	"as the pool rounds it");
@@ -261,7 +257,7 @@ bool h2_stream_send_message(struct h2_stream *s, const struct h2_message *m)
 
 static bool may_queue(const struct h2_stream *s, size_t len)
 {
-	return len == 0 || pool_left(s->conn->ctx->chunks) > RESERVED_CHUNKS;
+	return len == 0 || !buf_is_short(s->conn->ctx->chunks);
 }
 
 static bool queued(struct h2_stream *s, bool end_stream)
@@ -298,7 +294,7 @@ static bool may_pass(const struct h2_stream *s, size_t len)
 	return len <= PASS_MAX && s->out.len == 0 && list_empty(&c->data_turns) &&
 	       (int64_t)len <= h2_send_window(s) && (int64_t)len <= c->send_window &&
 	       c->written + H2_FRAME_HEAD + len <= c->room_end &&
-	       pool_left(c->ctx->chunks) > RESERVED_CHUNKS; // an end alone needs some, too
+	       !buf_is_short(c->ctx->chunks); // an end alone needs some, too
 }
 
 bool h2_stream_pass_data(

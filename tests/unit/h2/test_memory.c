@@ -371,6 +371,21 @@ static void header_block_without_memory_ends_the_connection(void **state)
 	worlds_end();
 }
 
+// TH-70: … and takes none of the last chunks, so that its client can be told.
+static void header_blocks_do_not_take_the_last_chunks(void **state)
+{
+	struct raw *raw = calloc(1, sizeof(*raw));
+	small_worlds_begin();
+	hide_all_chunks_but(8);
+	raw_headers(raw, 1, true, get_request);
+	h2_conn_feed(server.conn, raw->data, 20);
+	assert_true(failed(&server));
+	assert_string_equal(peer_frames(&server), "GOAWAY 0 INTERNAL_ERROR\n");
+	show_chunks();
+	free(raw);
+	worlds_end();
+}
+
 // TH-70
 static void stream_pool_runs_dry(void **state)
 {
@@ -526,6 +541,7 @@ RUN_SUITE("h2/memory", cmocka_unit_test(chunks_run_dry_at_each_point),
 	cmocka_unit_test(bodies_do_not_take_the_last_chunks),
 	cmocka_unit_test(a_field_cut_short_does_not_keep_the_room_for_large_ones),
 	cmocka_unit_test(header_block_without_memory_ends_the_connection),
+	cmocka_unit_test(header_blocks_do_not_take_the_last_chunks),
 	cmocka_unit_test(stream_pool_runs_dry), cmocka_unit_test(server_without_streams_refuses),
 	cmocka_unit_test(connection_pool_runs_dry),
 	cmocka_unit_test(hpack_memory_runs_dry_at_each_point),
