@@ -236,7 +236,10 @@ static void on_eof(struct proxy_conn *conn)
 	struct proxy_upstream *u = CONTAINER_OF(conn, struct proxy_upstream, conn);
 	struct proxy_backend *b = u->backend;
 	bool is_idle_one = u->state == PROXY_UPSTREAM_READY && b->is_private;
-	over(u, "closed by peer", H2_INTERNAL_ERROR);
+	if (h2_conn_n_streams(u->conn.h2)) // nobody answers what is yet to be sent
+		gone(u, "closed by peer", true);
+	else
+		over(u, "closed by peer", H2_INTERNAL_ERROR);
 	if (is_idle_one)
 		proxy_backend_replace(b);
 }

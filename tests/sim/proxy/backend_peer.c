@@ -645,15 +645,29 @@ void backend_goaway_of(struct backend *b, const struct ip_port *client)
 	b->host->due = true;
 }
 
+static void shut(struct backend_conn *c)
+{
+	struct h2_conn *h2 = c->h2;
+	c->h2 = NULL;
+	h2_conn_pump(h2, tcp_conn_send_room(c->tcp));
+	h2_conn_free(h2, H2_NO_ERROR);
+	tcp_conn_shutdown(c->tcp);
+}
+
 void backend_shut_of(struct backend *b, const struct ip_port *client)
 {
+	for (struct backend_conn *c = b->conns; c; c = c->next)
+		if (c->h2 && is_of(c, client))
+			shut(c);
+	b->host->due = true;
+}
+
+void backend_shut_conns(struct backend *b)
+{
 	for (struct backend_conn *c = b->conns; c; c = c->next) {
-		if (!c->h2 || !is_of(c, client))
-			continue;
-		h2_conn_pump(c->h2, tcp_conn_send_room(c->tcp));
-		h2_conn_free(c->h2, H2_NO_ERROR);
-		c->h2 = NULL;
-		tcp_conn_shutdown(c->tcp);
+		excuse(c);
+		if (c->h2)
+			shut(c);
 	}
 	b->host->due = true;
 }

@@ -179,6 +179,7 @@ void backend_goaway_of(struct backend *, const struct ip_port *client);
 void backend_shut_of(struct backend *, const struct ip_port *client); // FIN
 void backend_abort_of(struct backend *, const struct ip_port *client);
 void backend_abort_conns(struct backend *);
+void backend_shut_conns(struct backend *); // FIN
 void backend_fini(struct backend *);
 void backend_listen(struct backend *); // no longer deaf
 void backend_pump(struct backend *);

@@ -434,8 +434,8 @@ static void cb_08_places_that_a_worker_keeps_allow_no_retries(void **state)
 	world_free(w);
 }
 
-// RT-11: what never left this host cannot have been seen.
-static void rt_11_what_was_never_sent_goes_elsewhere(void **state)
+// Requests that wait behind others for a backend that reads nothing, whose connection then ends.
+static void end_before_all_is_sent(void (*end)(struct backend *))
 {
 	struct world *w = ready_world(NULL);
 	use_backends(w, 1);
@@ -450,7 +450,7 @@ static void rt_11_what_was_never_sent_goes_elsewhere(void **state)
 	assert_int_equal(w->link->endpoints[0].active, 5);
 	use_backends(w, 3);
 	world_run(w, 20 * MS);
-	backend_abort_conns(&w->backends[0]);
+	end(&w->backends[0]);
 	finish(w);
 	for (int i = 0; i < 2; i++)
 		assert_reply(fill[i], 14); // some of it was sent
@@ -458,6 +458,18 @@ static void rt_11_what_was_never_sent_goes_elsewhere(void **state)
 		assert_ok(w, behind[i]);
 	assert_int_equal(world_counter(w, "transparent_retries"), 3);
 	world_free(w);
+}
+
+// RT-11: what never left this host cannot have been seen.
+static void rt_11_what_was_never_sent_goes_elsewhere(void **state)
+{
+	end_before_all_is_sent(backend_abort_conns);
+}
+
+// RT-11: FIN without GOAWAY, as of a server whose process ends.
+static void rt_11_so_does_what_a_fin_comes_before(void **state)
+{
+	end_before_all_is_sent(backend_shut_conns);
 }
 
 // RT-12: a limit of ours is no status of a backend's.
@@ -565,8 +577,9 @@ RUN_SUITE("sim/proxy_retry", CASE(rt_03_the_last_attempts_status_is_the_clients)
 	CASE(rt_10_a_negative_or_odd_wait_forbids_retries),
 	CASE(rt_11_a_refused_request_is_sent_again_once),
 	CASE(rt_11_refusals_are_free_once_and_then_count),
-	CASE(rt_11_what_was_never_sent_goes_elsewhere), CASE(rt_10_a_told_wait_has_a_bound),
-	CASE(paused_requests_count_as_waiting_ones), CASE(cb_07_retries_in_sum_are_bounded),
+	CASE(rt_11_what_was_never_sent_goes_elsewhere), CASE(rt_11_so_does_what_a_fin_comes_before),
+	CASE(rt_10_a_told_wait_has_a_bound), CASE(paused_requests_count_as_waiting_ones),
+	CASE(cb_07_retries_in_sum_are_bounded),
 	CASE(cb_08_places_that_a_worker_keeps_allow_no_retries),
 	CASE(rt_12_overflow_and_overload_are_not_retried), CASE(rt_12_failed_picks_are_retried),
 	CASE(rt_13_plain_http_is_not_retried), CASE(a_client_may_leave_during_the_wait),
