@@ -293,6 +293,33 @@ static void a_drain_says_nothing_to_whom_has_said_nothing(void **state)
 	world_free(w);
 }
 
+// H1-34, H1-35: of a connection that is told nothing, since it waits for the next request.
+static void a_drain_waits_for_a_head_that_has_begun(void **state)
+{
+	struct world *w = ready_world(NULL);
+	open_raw(w, 2000);
+	say_all(w, "GET /none HTTP/1.1\r\nHost: calls.test\r\n\r\n");
+	assert_int_equal(count("HTTP/1.1 404 "), 1);
+	drain(w);
+	say_all(w, "GET /one/plain/2/10 HT");
+	world_run(w, 3 * SECOND);
+	assert_false(raw.got_fin);
+	say_all(w, "TP/1.1\r\nHost: calls.test\r\n\r\n");
+	assert_int_equal(count("HTTP/1.1 200 "), 1);
+	assert_int_equal(count("connection: close\r\n"), 1);
+	assert_true(raw.got_fin);
+	world_free(w);
+	w = ready_world(NULL);
+	open_raw(w, 2000);
+	say_all(w, "GET /none HTTP/1.1\r\nHost: calls.test\r\n\r\n");
+	drain(w);
+	say_all(w, "GET / HT");
+	world_run(w, 12 * SECOND);
+	assert_int_equal(count("HTTP/1.1 408 "), 1);
+	assert_true(raw.got_fin);
+	world_free(w);
+}
+
 // H1-34, FL-98
 static void a_drain_lets_go_of_whom_never_says_anything(void **state)
 {
@@ -559,6 +586,7 @@ int main(void)
 		cmocka_unit_test(who_waits_for_100_gets_it_and_who_reads_nothing_is_let_go),
 		cmocka_unit_test(a_body_that_does_not_come_gives_way_with_408),
 		cmocka_unit_test(a_drain_says_nothing_to_whom_has_said_nothing),
+		cmocka_unit_test(a_drain_waits_for_a_head_that_has_begun),
 		cmocka_unit_test(a_drain_lets_go_of_whom_never_says_anything),
 		cmocka_unit_test(what_is_refused_before_it_is_a_request_is_one),
 		cmocka_unit_test(so_is_what_is_refused_in_its_body),
