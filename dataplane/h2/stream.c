@@ -145,7 +145,7 @@ void h2_stream_close(struct h2_stream *s, enum h2_error code, bool by_peer, bool
 	if (!s->live) { // both ends are out: whatever happens now comes too late to spoil it
 		code = H2_NO_ERROR;
 		by_peer = unprocessed = false;
-	} else if (by_peer) {
+	} else if (by_peer && !s->malformed) { // else we have reset it
 		remember_ended(c, s->id);
 	}
 	off_wire(s);

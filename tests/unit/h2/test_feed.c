@@ -492,6 +492,24 @@ static void answers_to_requests_cancelled_long_ago_are_ignored(void **state)
 	assert_string_equal(peer_frames(&us), "");
 }
 
+// HX-26: we have reset it, too. The rest of its answer is on its way, whatever we reset since.
+static void an_answer_that_broke_the_rules_long_ago_is_still_ignored(void **state)
+{
+	start(H2_CLIENT);
+	for (uint32_t i = 0; i < 40; i++)
+		open_stream();
+	peer_frames(&us);
+	raw_frame(&raw, H2_DATA, 0, 1, "x", 1); // no head was there
+	peer_feed(&us, &raw);
+	assert_string_equal(peer_frames(&us), "RST_STREAM 1 PROTOCOL_ERROR\n");
+	for (uint32_t i = 1; i < 40; i++)
+		h2_stream_reset(us.streams[i].stream, H2_CANCEL);
+	peer_frames(&us);
+	raw_headers(&raw, 1, true, ok_response);
+	peer_feed(&us, &raw);
+	assert_string_equal(peer_frames(&us), "");
+}
+
 static void header_block_may_end_with_an_empty_continuation(void **state)
 {
 	uint8_t block[512];
@@ -660,6 +678,7 @@ RUN_SUITE("h2/feed", CASE(each_frame_in_each_state_gets_its_error),
 	CASE(hpack_state_survives_blocks_that_nobody_hears),
 	CASE(hpack_state_survives_refused_streams), CASE(streams_reset_long_ago_are_still_ignored),
 	CASE(answers_to_requests_cancelled_long_ago_are_ignored),
+	CASE(an_answer_that_broke_the_rules_long_ago_is_still_ignored),
 	CASE(header_block_may_end_with_an_empty_continuation),
 	CASE(byte_stream_cut_in_two_anywhere_means_the_same),
 	CASE(byte_stream_in_single_bytes_means_the_same),
