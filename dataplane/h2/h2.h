@@ -224,7 +224,7 @@ void h2_conn_drain_end(struct h2_conn *, enum h2_error code);
 // fields; all is encoded before the call returns. NULL = no room for a stream or pools exhausted.
 struct h2_stream *h2_stream_open(struct h2_conn *, const struct h2_message *, void *user);
 // Server: sends a response (status and fields) or 1xx; either side: trailers, after queued data.
-// False = pools exhausted: the caller resets the stream.
+// False = pools exhausted: the caller resets the stream; or the connection has failed. So below.
 [[nodiscard]] bool h2_stream_send_message(struct h2_stream *, const struct h2_message *);
 // Copies body bytes to the stream's queue; windows decide when they are sent. False = pools
 // exhausted.

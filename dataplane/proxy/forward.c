@@ -23,6 +23,17 @@ static void touch(struct h2_stream *s)
 	proxy_conn_touch(h2_conn_user(h2_stream_conn(s)));
 }
 
+// There was no memory for it; or the connection has failed, whose end, in this turn, tells the
+// request why. Only what has all that it waited for must not hear of another end before that.
+static __attribute__((cold)) void cannot_send(struct proxy_request *r, const struct h2_stream *to)
+{
+	enum h2_error code;
+	if (!h2_conn_failed(h2_stream_conn(to), &code) || code == H2_INTERNAL_ERROR)
+		proxy_request_fail_overload(r);
+	else if (to == r->client && r->upstream && h2_stream_got_end(r->upstream))
+		proxy_request_leave_upstream(r);
+}
+
 // Keeps the body of a request under way for a second attempt, or gives that up.
 static void keep_for_retry(struct proxy_request *r, const uint8_t *data, size_t len)
 {
@@ -92,7 +103,7 @@ void proxy_forward_request_data(
 		touch(r->upstream);
 		size_t sent;
 		if (!h2_stream_pass_data(r->upstream, data, len, end_stream, &sent))
-			proxy_request_fail_overload(r);
+			cannot_send(r, r->upstream);
 		else
 			request_sent(r, sent);
 	} else if (r->client && len) {
@@ -138,7 +149,7 @@ void proxy_forward_request_trailers(struct proxy_request *r, const struct h2_mes
 			proxy_retry_give_up(r);
 		touch(r->upstream);
 		if (!h2_stream_send_message(r->upstream, m))
-			proxy_request_fail_overload(r);
+			cannot_send(r, r->upstream);
 	}
 	proxy_request_leave(r);
 }
@@ -177,7 +188,7 @@ static void forward_informational(struct proxy_request *r, const struct h2_messa
 		return;
 	touch(r->client);
 	if (!h2_stream_send_message(r->client, m))
-		proxy_request_fail_overload(r);
+		cannot_send(r, r->client);
 }
 
 // Trailers-Only with a status for which the route's policy has another try (RT-07).
@@ -218,7 +229,7 @@ static void forward_answer(struct proxy_request *r, const struct h2_message *m)
 		m = &longer;
 	}
 	if (!h2_stream_send_message(r->client, m)) {
-		proxy_request_fail_overload(r);
+		cannot_send(r, r->client);
 		return;
 	}
 	if (r->session.on)
@@ -266,7 +277,7 @@ void proxy_forward_response_data(
 	touch(r->client);
 	size_t sent;
 	if (!h2_stream_pass_data(r->client, data, len, end_stream, &sent)) {
-		proxy_request_fail_overload(r);
+		cannot_send(r, r->client);
 		proxy_request_leave(r);
 		return;
 	}
@@ -297,7 +308,7 @@ void proxy_forward_response_trailers(struct proxy_request *r, const struct h2_me
 			proxy_head_to_client(r, m, proxy_trail_answer(r, m, room), &longer))
 			m = &longer;
 		if (!h2_stream_send_message(r->client, m))
-			proxy_request_fail_overload(r);
+			cannot_send(r, r->client);
 		else
 			proxy_request_answered_all(r);
 	}

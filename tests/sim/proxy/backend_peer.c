@@ -603,6 +603,15 @@ void backend_abort_conns(struct backend *b)
 	b->host->due = true;
 }
 
+void backend_say(struct backend *b, const void *p, size_t len)
+{
+	for (struct backend_conn *c = b->conns; c; c = c->next) {
+		CHECK(buf_append(tcp_conn_sendq(c->tcp), &b->host->chunks, p, len));
+		tcp_conn_push(c->tcp);
+	}
+	b->host->due = true;
+}
+
 void backend_close(struct backend *b)
 {
 	backend_unlisten(b);

@@ -262,6 +262,13 @@ void client_abort(struct client *c)
 		c->host->due = true;
 }
 
+void client_say(struct client *c, const void *p, size_t len)
+{
+	CHECK(buf_append(tcp_conn_sendq(c->tcp), &c->host->chunks, p, len));
+	tcp_conn_push(c->tcp);
+	c->host->due = true;
+}
+
 bool client_has_room(const struct client *c)
 {
 	return c->h2 && h2_conn_stream_room(c->h2) > 0;

@@ -114,14 +114,6 @@ static void th_85_many_who_hold_little_are_cut_as_well(void **state)
 	world_free(w);
 }
 
-static void say(struct world *w, uint32_t client, const void *p, size_t len)
-{
-	struct client *c = &w->clients[client];
-	assert_true(buf_append(tcp_conn_sendq(c->tcp), &c->host->chunks, p, len));
-	tcp_conn_push(c->tcp);
-	c->host->due = true;
-}
-
 // An honest client, the first, beside n that say these bytes and no more.
 static void say_half_of_something(uint32_t pool_kib, const void *p, size_t len)
 {
@@ -133,7 +125,7 @@ static void say_half_of_something(uint32_t pool_kib, const void *p, size_t len)
 	for (uint32_t i = 1; i <= N; i++) {
 		w->clients[i].silent = true;
 		open_more(w, i);
-		say(w, i, p, len);
+		client_say(&w->clients[i], p, len);
 		world_run(w, 50 * MS);
 	}
 	check_pages(w, 0, 10);

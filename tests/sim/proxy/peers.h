@@ -160,6 +160,7 @@ uint8_t pattern(uint32_t id, uint32_t at);
 void client_open(struct client *, struct host *, struct h2_context *, uint32_t frontend,
 	struct ip_addr, uint16_t port);
 void client_abort(struct client *);
+void client_say(struct client *, const void *, size_t len); // beside HTTP/2, and TLS
 bool client_has_room(const struct client *);
 // Fields of ask: id, kind, route, size and the flags.
 void client_ask(struct client *, struct ask *);
@@ -180,6 +181,7 @@ void backend_shut_of(struct backend *, const struct ip_port *client); // FIN
 void backend_abort_of(struct backend *, const struct ip_port *client);
 void backend_abort_conns(struct backend *);
 void backend_shut_conns(struct backend *); // FIN
+void backend_say(struct backend *, const void *, size_t len); // on all of them, beside HTTP/2
 void backend_fini(struct backend *);
 void backend_listen(struct backend *); // no longer deaf
 void backend_pump(struct backend *);

@@ -237,9 +237,73 @@ static void what_the_client_ends_is_not_kept(void **state)
 	world_free(w);
 }
 
+// The wire delays all alike, so that what is sent at one instant comes in one turn, in that order.
+static struct world *world_of_one_turn(void)
+{
+	struct world *w = ready_world(NULL);
+	w->wire.jitter_ns = 0;
+	use_backends(w, 1);
+	world_run(w, 20 * MS);
+	return w;
+}
+
+static void send_now(struct world *w)
+{
+	wire_step(&w->wire, w->wire.now_ns);
+}
+
+static const uint8_t ping_of_a_stream[17] = {0, 0, 8, 6, 0, 0, 0, 0, 1};
+
+// OPS-50: it is not we who are out of memory.
+static void a_body_behind_a_backends_error_is_not_an_overload(void **state)
+{
+	struct world *w = world_of_one_turn();
+	struct ask *a = world_ask(w, "one", KIND_HANG, 0);
+	a->open_ended = true;
+	client_ask(&w->clients[0], a);
+	world_run(w, 20 * MS);
+	backend_say(&w->backends[0], ping_of_a_stream, sizeof(ping_of_a_stream));
+	send_now(w);
+	assert_true(h2_stream_send_data(a->stream, (const uint8_t *)"x", 1, false));
+	w->clients[0].host->due = true;
+	send_now(w);
+	finish(w);
+	assert_reply(a, 13);
+	assert_int_equal(world_ended(w, LB_CAUSE_UPSTREAM_PROTOCOL), 1);
+	assert_int_equal(world_ended(w, LB_CAUSE_OVERLOAD), 0);
+	world_free(w);
+}
+
+// OPS-50: nor is an answer to a client that has just broken the protocol, whichever of the two
+// connections is looked at first.
+static void nor_is_an_answer_behind_a_clients_error(void **state)
+{
+	static const uint8_t ping[17] = {0, 0, 8, 6};
+	static const uint8_t answer[10] = {0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88}; // :status 200
+	for (int backend_first = 0; backend_first < 2; backend_first++) {
+		struct world *w = world_of_one_turn();
+		ask(w, KIND_HANG, 0);
+		world_run(w, 20 * MS);
+		if (backend_first)
+			backend_say(&w->backends[0], ping, sizeof(ping));
+		send_now(w);
+		client_say(&w->clients[0], ping_of_a_stream, sizeof(ping_of_a_stream));
+		send_now(w);
+		backend_say(&w->backends[0], answer, sizeof(answer));
+		send_now(w);
+		finish(w);
+		assert_int_equal(world_ended(w, LB_CAUSE_CLIENT_PROTOCOL), 1);
+		assert_int_equal(world_ended(w, LB_CAUSE_OVERLOAD), 0);
+		assert_int_equal(world_ended(w, LB_CAUSE_UPSTREAM_PROTOCOL), 0);
+		world_free(w);
+	}
+}
+
 RUN_SUITE("proxy/reply",
 	cmocka_unit_test(th_95_strangers_learn_the_cause_and_the_operator_the_rest),
 	cmocka_unit_test(th_95_trusted_clients_learn_all),
 	cmocka_unit_test(th_95_why_a_frontend_is_not_configured_is_no_clients_business),
 	cmocka_unit_test(th_95_requests_above_the_limit_are_told_no_more),
-	cmocka_unit_test(what_the_client_ends_is_not_kept))
+	cmocka_unit_test(what_the_client_ends_is_not_kept),
+	cmocka_unit_test(a_body_behind_a_backends_error_is_not_an_overload),
+	cmocka_unit_test(nor_is_an_answer_behind_a_clients_error))
