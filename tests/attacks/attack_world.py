@@ -28,6 +28,7 @@ from testbed import EXAMPLE, HERE, Testbed
 WORLDS = {
     "web": "",
     "small": "limits: {connections: 1024}\n",  # clients have 768
+    "tight": "limits: {buffers_mib: 32}\n",  # 16384 chunks
     "honest": "",  # with no backend that means harm
     "tls": "",  # the frontend has TLS, and asks for a certificate that clients may leave out
 }

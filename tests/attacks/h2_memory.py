@@ -96,6 +96,15 @@ def large_fields_of_answers_that_are_not_read_are_bounded(a):
     a.hold()
 
 
+@row(ci=False, world="tight", seconds=(5, 20), counter="proxy.clients_cut_for_memory")
+def header_blocks_that_are_never_whole_cost_who_sent_them_their_connections(a):
+    """TH-141: on more connections than there are chunks for; a victim that is cut would tell."""
+    piece = bytes(15000)
+    block = h2.headers(1, piece, end_headers=False) + 3 * h2.continuation(1, piece)
+    a.send_each(a.connect(700), block, 1)
+    a.hold()
+
+
 @row(seconds=(3, 20))
 def bodies_that_no_backend_takes_are_bounded(a):
     """TH-88, TH-89: small ones, of which copies are kept."""

@@ -74,4 +74,4 @@ def all_rows():
     """Of every topic, in the order in which they stand; those of one world together."""
     found = [value.row for topic in topics() for value in vars(importlib.import_module(topic)).values()
              if isinstance(getattr(value, "row", None), Row) and value.row.topic == topic]
-    return sorted(found, key=lambda r: r.world != "web")
+    return sorted(found, key=lambda r: (r.world != "web", r.world))
