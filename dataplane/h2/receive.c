@@ -306,7 +306,8 @@ static void more_headers(struct h2_conn *c, struct h2_stream *s)
 		return;
 	}
 	if (m->kind == H2_INFORMATIONAL && ++s->n_informational > MAX_INFORMATIONAL) {
-		h2_abuse_fail(c, H2_ABUSE_INFORMATIONAL);
+		h2_count(c->ctx, H2_C_abuse_informational);
+		h2_stream_fail(s, H2_ENHANCE_YOUR_CALM);
 		return;
 	}
 	if (m->kind == H2_RESPONSE)

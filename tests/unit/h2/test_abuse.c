@@ -666,8 +666,8 @@ static void th_135_an_ack_of_no_settings_ends_the_connection(void **state)
 	}
 }
 
-// TH-24
-static void endless_informational_responses_are_calmed(void **state)
+// TH-24: others of the connection go on.
+static void endless_informational_responses_end_their_stream(void **state)
 {
 	struct h2_message m = {.kind = H2_REQUEST,
 		.method = STR("GET"),
@@ -676,13 +676,16 @@ static void endless_informational_responses_are_calmed(void **state)
 		.path = STR("/")};
 	start(H2_CLIENT);
 	assert_non_null(h2_stream_open(us.conn, &m, NULL));
+	peer_frames(&us);
 	for (int i = 0; i < 100; i++)
 		raw_headers(&raw, 1, false, (const char *const[]){":status", "103", NULL});
 	peer_feed(&us, &raw);
-	assert_false(calmed());
+	assert_string_equal(peer_frames(&us), "");
 	raw_headers(&raw, 1, false, (const char *const[]){":status", "103", NULL});
 	peer_feed(&us, &raw);
-	assert_true(calmed());
+	assert_string_equal(peer_frames(&us), "RST_STREAM 1 ENHANCE_YOUR_CALM\n");
+	assert_int_equal(peer_counter(&us, "abuse_informational"), 1);
+	assert_false(calmed());
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -706,4 +709,4 @@ RUN_SUITE("h2/abuse", CASE(rapid_reset_is_calmed_after_1000),
 	CASE(more_fields_than_the_limit_are_431), CASE(list_of_one_byte_above_the_limit_is_431),
 	CASE(oversized_response_resets_its_stream), CASE(second_empty_data_in_a_row_is_calmed),
 	CASE(empty_data_that_ends_is_honest), CASE(priority_flood_is_calmed),
-	CASE(window_update_flood_is_calmed), CASE(endless_informational_responses_are_calmed))
+	CASE(window_update_flood_is_calmed), CASE(endless_informational_responses_end_their_stream))
