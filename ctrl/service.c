@@ -25,13 +25,13 @@ void service_tell(struct service *s, enum service_phase phase, const char *statu
 	snprintf(cut, sizeof(cut), "%s", status);
 	for (char *c = cut; (c = strchr(c, '\n'));)
 		*c = ' ';
-	if (!*line && strcmp(cut, s->status) == 0)
+	if (!*line && !s->main_pid && strcmp(cut, s->status) == 0)
 		return;
 	if (phase > s->told)
 		s->told = phase;
 	memcpy(s->status, cut, sizeof(cut));
 	// Nobody could be told of a failure; the manager's own timeouts act on silence.
-	if (s->main_pid && *line) {
+	if (s->main_pid) {
 		(void)sd_notifyf(0, "MAINPID=%d\n%sSTATUS=%s", s->main_pid, line, s->status);
 		s->main_pid = 0;
 		return;

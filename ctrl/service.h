@@ -21,7 +21,7 @@ struct service {
 	char status[SERVICE_MAX_STATUS];
 	bool is_silent; // another process of ours is the service's
 	bool must_end; // the service is stopped while that one, or we alone, still drain
-	int main_pid; // to be told with the next phase, since another one was it; 0 = it is known
+	int main_pid; // to be told with what comes next, since another one was it; 0 = it is known
 };
 
 struct service_view { // borrowed for the call

@@ -132,6 +132,20 @@ static void fl_13_one_that_takes_over_is_the_services_main_process_from_then_on(
 	assert_string_equal(heard(), "");
 }
 
+// FL-13: the older one ends whether or not the newer one is ready, and is to be nobody by then.
+static void fl_13_the_main_process_is_told_before_it_is_ready(void **state)
+{
+	struct service s = {.is_silent = true, .main_pid = 4711};
+	(void)state;
+	s.is_silent = false;
+	service_tell(&s, SERVICE_STARTING, "no port has a link");
+	assert_string_equal(heard(), "MAINPID=4711\nSTATUS=no port has a link");
+	service_tell(&s, SERVICE_STARTING, "no port has a link");
+	assert_string_equal(heard(), "");
+	service_tell(&s, SERVICE_READY, "serving");
+	assert_string_equal(heard(), "READY=1\nSTATUS=serving");
+}
+
 // FL-13: the service is stopped, and whoever was followed before has streams still.
 static void one_that_was_followed_asks_for_time_once_the_service_ends(void **state)
 {
@@ -168,6 +182,7 @@ int main(void)
 		cmocka_unit_test(a_drain_of_an_operator_is_a_status_and_no_end),
 		cmocka_unit_test(
 			fl_13_one_that_takes_over_is_the_services_main_process_from_then_on),
+		cmocka_unit_test(fl_13_the_main_process_is_told_before_it_is_ready),
 		cmocka_unit_test(one_that_was_followed_asks_for_time_once_the_service_ends),
 		cmocka_unit_test(without_a_manager_nothing_happens),
 	};
