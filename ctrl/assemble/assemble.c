@@ -26,6 +26,8 @@
 #include "lb/pick/limits.h"
 #include "lb/pick/link.h"
 #include "lb/pick/orca.h"
+#include "lb/slot.h"
+#include "lb/snapshot.h"
 #include "lb/vips.h"
 
 #include <stdlib.h>
@@ -321,21 +323,21 @@ static void redraft(struct assembler *a)
 }
 
 // A cluster can go when no snapshot that a worker may still read routes to it, and no request that
-// chose it is alive.
+// chose it is alive: however many were published since, and are alive.
 static void drop_left_clusters(struct assembler *a)
 {
 	uint64_t now = twheel_now(a->conf.wheel);
-	if (!a->frontend_env.is_leaving || a->draft.next || a->draft.n_live != 1 ||
-		now < a->look_ns)
+	uint64_t oldest = lb_slot_oldest(a->conf.slot)->version, left_by = 0;
+	if (!a->frontend_env.left_by || oldest < a->frontend_env.left_by || now < a->look_ns)
 		return;
 	a->look_ns = now + LOOK_NS;
-	bool leaving = false;
 	for (uint32_t i = cluster_set_count(a->clusters); i-- > 0;) {
 		struct cluster *c = cluster_set_at(a->clusters, i);
 		if (c->n_users)
 			continue;
-		if (workers_cluster_active(a->conf.workers, c->id)) {
-			leaving = true;
+		if (oldest < c->left_by || workers_cluster_active(a->conf.workers, c->id)) {
+			if (!left_by || c->left_by < left_by)
+				left_by = c->left_by;
 			continue;
 		}
 		draft_set_cluster(&a->draft, c->id, NULL);
@@ -344,7 +346,7 @@ static void drop_left_clusters(struct assembler *a)
 		outages_forget(a->outages, c->id);
 		cluster_set_drop(a->clusters, c);
 	}
-	a->frontend_env.is_leaving = leaving;
+	a->frontend_env.left_by = left_by;
 }
 
 // While attempts to connect wait, those of clusters whose requests wait go first: in turn, where

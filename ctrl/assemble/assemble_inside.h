@@ -36,7 +36,7 @@ struct assembler {
 	struct lb_own_ranges *ranges; // counted; NULL = as at the start
 	struct assembled_frontend_env frontend_env;
 	bool unsettled; // some frontend may have a part that does not serve yet
-	uint64_t look_ns; // when to check `unsettled` next
+	uint64_t look_ns; // when to look next for clusters that may go
 	uint64_t expedite_ns; // when to check next for clusters with waiting requests
 	uint32_t expedite_at; // the cluster checked last
 	// Endpoints to connect as soon as their TLS context is published. Owned; ids may be stale.

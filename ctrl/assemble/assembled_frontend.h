@@ -38,7 +38,8 @@ struct assembled_frontend_env {
 	struct cluster_set *clusters;
 	struct cluster_tree_env *trees; // told when requests may have sessions
 	struct assembled_frontend *all; // [config_n_places()]
-	bool is_leaving; // set by frontends: a cluster may wait for its last request
+	// Set by frontends: the least one of the clusters that are leaving; 0 = none is.
+	uint64_t left_by;
 };
 
 struct assembled_frontend {

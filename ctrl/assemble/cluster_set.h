@@ -24,6 +24,8 @@ struct cluster {
 	struct strmap_link by_name; // in the set
 	uint32_t id;
 	uint32_t n_users; // configurations of frontends that route to it; 0 = leaving
+	// While it is: the version of the first snapshot that does not route to it.
+	uint64_t left_by;
 	// Two bits per frontend, of it and of its next one: the cluster could not apply what that
 	// one's configuration says of it.
 	uint64_t *refused;

@@ -39,6 +39,11 @@ static struct lb_snapshot *begin_frontend(struct draft *d)
 	return begin(d);
 }
 
+uint64_t draft_version(const struct draft *d)
+{
+	return lb_slot_current(d->slot)->version + 1;
+}
+
 void draft_set_cluster(struct draft *d, uint32_t id, struct lb_cluster *cluster)
 {
 	struct lb_snapshot *s = begin(d);

@@ -42,6 +42,8 @@ void draft_set_frontend(struct draft *, uint32_t index, struct lb_route_table *t
 	const char *error, struct lb_filter_chain *filters, uint64_t generation);
 // Of the frontend's listener; NULL = none.
 void draft_set_access(struct draft *, uint32_t index, struct lb_access_set *);
+// The version that the next snapshot has.
+uint64_t draft_version(const struct draft *);
 // NULL = none.
 void draft_set_credential(struct draft *, uint32_t id, struct lb_credential *);
 void draft_set_frontend_credential(struct draft *, uint32_t index, uint32_t id);

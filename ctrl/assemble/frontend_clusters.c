@@ -108,8 +108,10 @@ void frontend_clusters_release(
 		struct cluster *c = cluster_set_find(f->env->clusters, config->clusters[i].name);
 		if (--c->n_users > 0)
 			continue;
+		c->left_by = draft_version(f->env->draft);
 		cluster_tree_set_leaving(c->tree, true);
-		f->env->is_leaving = true;
+		if (!f->env->left_by)
+			f->env->left_by = c->left_by;
 	}
 }
 

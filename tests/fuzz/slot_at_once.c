@@ -42,3 +42,8 @@ const struct lb_snapshot *lb_slot_current(const struct lb_slot *slot)
 {
 	return slot->current;
 }
+
+const struct lb_snapshot *lb_slot_oldest(const struct lb_slot *slot)
+{
+	return slot->current;
+}

@@ -109,7 +109,7 @@ void turns(struct world *w, int n)
 	}
 }
 
-static void sleep_a_little(void)
+void sleep_a_little(void)
 {
 	struct timespec pause = {.tv_nsec = 500000};
 	nanosleep(&pause, NULL);

@@ -40,6 +40,7 @@ int world_tear_down(void **state);
 
 // Turns of the loop; grace periods end by themselves, since nobody reads.
 void turns(struct world *, int n);
+void sleep_a_little(void); // a grace period may end
 // Until the published snapshot is the only one alive.
 void settle(struct world *);
 // Until the frontend waits for nothing any more.

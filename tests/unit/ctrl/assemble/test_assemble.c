@@ -305,7 +305,54 @@ static void whether_a_cluster_may_go_is_looked_at_ten_times_a_second(void **stat
 	turns(w, 1);
 	settle(w);
 	assert_null(lb_snapshot_cluster(lb_slot_current(w->slot), blue));
-	assert_false(w->assembler->frontend_env.is_leaving);
+	assert_int_equal(w->assembler->frontend_env.left_by, 0);
+	xds_res_put(&e->base);
+}
+
+// A31-C02: no tick is without a change, so that several snapshots are alive all the time.
+static void a_cluster_that_left_goes_however_much_changes(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	settle(w);
+	uint32_t blue = route(w, "/x");
+	for (int i = 0; i < 2000 && lb_snapshot_cluster(lb_slot_current(w->slot), blue); i++) {
+		apply(w, &green_vhost, (const char *[]){"green"}, &e, 1);
+		turns(w, 1);
+		sleep_a_little();
+	}
+	assert_null(lb_snapshot_cluster(lb_slot_current(w->slot), blue));
+	xds_res_put(&e->base);
+}
+
+static void publish(struct world *w)
+{
+	do
+		turns(w, 1);
+	while (w->assembler->draft.next);
+}
+
+// A31-C02: whoever reads the last snapshot that routes to it may still choose it.
+static void a_cluster_that_left_twice_stays_until_nobody_reads_that_it_was_there(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	settle(w);
+	uint32_t blue = route(w, "/x");
+	for (int i = 0; i < 2; i++) {
+		apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+		publish(w);
+		apply(w, &green_vhost, (const char *[]){"green"}, &e, 1);
+		publish(w);
+	}
+	uint64_t left_by = lb_slot_current(w->slot)->version;
+	while (lb_slot_oldest(w->slot)->version < left_by) {
+		assert_non_null(lb_snapshot_cluster(lb_slot_current(w->slot), blue));
+		turns(w, 1);
+		sleep_a_little();
+	}
 	xds_res_put(&e->base);
 }
 
@@ -623,6 +670,8 @@ RUN_SUITE("ctrl/assemble", CASE(a_frontend_without_configuration_says_why_and_is
 	CASE(a_cluster_in_error_fails_and_the_others_go_on),
 	CASE(a_cluster_that_left_stays_until_its_last_request_ends),
 	CASE(whether_a_cluster_may_go_is_looked_at_ten_times_a_second),
+	CASE(a_cluster_that_left_goes_however_much_changes),
+	CASE(a_cluster_that_left_twice_stays_until_nobody_reads_that_it_was_there),
 	CASE(a_cluster_that_left_follows_its_endpoints_while_requests_hold_it),
 	CASE(a_cluster_that_left_still_fails_when_its_backends_do),
 	CASE(a_snapshot_stays_whole_when_the_next_one_comes),

@@ -428,7 +428,7 @@ static void check_users(const struct world *w)
 		}
 		assert_int_equal(c->n_users, n);
 		assert_int_equal(cluster_tree_object(c->tree)->is_leaving, n == 0);
-		assert_true(n > 0 || a->frontend_env.is_leaving);
+		assert_true(n > 0 || a->frontend_env.left_by);
 	}
 }
 
