@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stages of a takeover, as one process goes through them: first as the newer one of two, then
-// as the older one. Private to takeover.c.
+// as the older one. Private to the files of takeover_inside.h.
 // Thread: ctrl.
 #pragma once
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/takeover/takeover.h"
 
-#include "ctrl/takeover/door.h"
 #include "ctrl/takeover/gifts.h"
 #include "ctrl/takeover/peer.h"
-#include "ctrl/takeover/stage.h"
+#include "ctrl/takeover/takeover_inside.h"
 #include "lb/base/log.h"
 
 #include <event2/event.h>
@@ -14,22 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-struct takeover {
-	struct takeover_conf conf;
-	enum stage stage;
-	enum lb_company company; // as the workers were told
-	uint64_t now_ns, deadline_ns; // of the stage; 0 = none
-	struct takeover_peer *older, *newer; // owned; NULL = none
-	struct takeover_door door;
-	bool has_shared; // names, with the newer one
-	struct takeover_message hello; // of the newer one
-	bool has_relay; // to the older one
-	uint64_t asked_ns; // when we asked for the place
-	uint64_t opened_ns; // when we had ports, and workers began to change places
-	struct lb_cables told; // to the others, last
-	struct takeover_info info;
-};
 
 static void enter(struct takeover *t, enum stage stage, uint64_t for_ns)
 {
@@ -470,25 +453,4 @@ void takeover_free(struct takeover *t)
 	takeover_peer_free(t->older);
 	takeover_peer_free(t->newer);
 	free(t);
-}
-
-bool takeover_is_in_front(const struct takeover *t)
-{
-	return t->stage >= STAGE_FRONT && t->stage < STAGE_GIVING;
-}
-
-bool takeover_must_stay(const struct takeover *t)
-{
-	return t->older &&
-	       (t->stage == STAGE_LEFT ||
-		       (t->stage >= STAGE_FRONT && takeover_devices_have_older(&t->conf.devices)));
-}
-
-void takeover_info(const struct takeover *t, struct takeover_info *ret)
-{
-	*ret = t->info;
-	ret->n_refused += t->door.guests.n_turned_away;
-	ret->role = stage_role(t->stage);
-	ret->older = t->older ? takeover_peer_pid_of(t->older) : 0;
-	ret->newer = t->newer ? takeover_peer_pid_of(t->newer) : 0;
 }

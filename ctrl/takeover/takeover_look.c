@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a takeover stands.
+#include "ctrl/takeover/peer.h"
+#include "ctrl/takeover/takeover_inside.h"
+
+bool takeover_is_in_front(const struct takeover *t)
+{
+	return t->stage >= STAGE_FRONT && t->stage < STAGE_GIVING;
+}
+
+bool takeover_must_stay(const struct takeover *t)
+{
+	return t->older &&
+	       (t->stage == STAGE_LEFT ||
+		       (t->stage >= STAGE_FRONT && takeover_devices_have_older(&t->conf.devices)));
+}
+
+void takeover_info(const struct takeover *t, struct takeover_info *ret)
+{
+	*ret = t->info;
+	ret->n_refused += t->door.guests.n_turned_away;
+	ret->role = stage_role(t->stage);
+	ret->older = t->older ? takeover_peer_pid_of(t->older) : 0;
+	ret->newer = t->newer ? takeover_peer_pid_of(t->newer) : 0;
+}
