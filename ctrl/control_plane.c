@@ -424,7 +424,7 @@ int control_plane_start(struct control_plane *p, struct lb_err *err)
 		start_show(p, err) || start_reach(p, err))
 		return -EINVAL;
 	live_config_init(&p->live, p->conf.config, p->conf.config_path, p->assembler, p->frontends,
-		&p->reach, loop_wheel(p->loop));
+		&p->reach, succession_takeover(p->succession), loop_wheel(p->loop));
 	struct twheel *wheel = loop_wheel(p->loop);
 	steering_watch_look(&p->steering, p->conf.ports);
 	twheel_arm(wheel, &p->watch_timer, twheel_now(wheel) + NS_PER_SECOND);

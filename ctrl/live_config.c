@@ -6,6 +6,7 @@
 #include "ctrl/conf/config_terms.h"
 #include "ctrl/frontends.h"
 #include "ctrl/reach.h"
+#include "ctrl/takeover/takeover.h"
 
 static int prepare(
 	void *ctx, const struct config *new, const struct reload_parts *parts, struct lb_err *err)
@@ -38,15 +39,21 @@ static void apply(void *ctx, struct config *new, const struct reload_parts *part
 		reach_change_status(l->reach);
 }
 
+static int check(void *ctx, struct lb_err *err)
+{
+	return takeover_check_reload(((const struct live_config *)ctx)->takeover, err);
+}
+
 void live_config_init(struct live_config *l, struct config *config, const char *path,
 	struct assembler *assembler, struct frontends *frontends, struct reach *reach,
-	struct twheel *wheel)
+	const struct takeover *takeover, struct twheel *wheel)
 {
 	*l = (struct live_config){
-		.reloader = {config, path, prepare, apply, l},
+		.reloader = {config, path, prepare, apply, l, check},
 		.assembler = assembler,
 		.frontends = frontends,
 		.reach = reach,
+		.takeover = takeover,
 	};
 	own_vips_init(&l->vips, config, assembler, wheel);
 }

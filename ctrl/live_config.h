@@ -11,15 +11,17 @@ struct assembler;
 struct config;
 struct frontends;
 struct reach;
+struct takeover;
 
 struct live_config { // what is borrowed outlives it
 	struct reloader reloader; // for who is asked to reload; its functions get this struct
 	struct assembler *assembler;
 	struct frontends *frontends;
 	struct reach *reach;
+	const struct takeover *takeover; // NULL = off
 	struct own_vips vips;
 };
 
 void live_config_init(struct live_config *, struct config *, const char *path, struct assembler *,
-	struct frontends *, struct reach *, struct twheel *);
+	struct frontends *, struct reach *, const struct takeover *, struct twheel *);
 void live_config_fini(struct live_config *); // all zero is fine

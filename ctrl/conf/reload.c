@@ -223,7 +223,8 @@ void reload(const struct reloader *r, const char *by, struct reload_report *ret)
 {
 	*ret = (struct reload_report){.err = {.text = ""}};
 	struct comparison c = {.report = ret};
-	struct config *new = load(r->path, &ret->err);
+	bool may = !r->check || r->check(r->ctx, &ret->err) == 0;
+	struct config *new = may ? load(r->path, &ret->err) : NULL;
 	if (!new || compare(&c, r->config, new) || prepare(r, new, &c)) {
 		refuse(ret, by);
 	} else {

@@ -47,6 +47,8 @@ struct reloader {
 	// the rest.
 	void (*apply)(void *ctx, struct config *new, const struct reload_parts *);
 	void *ctx;
+	// Whether the file may be read at all now: 0, or negative with reterr. NULL = always.
+	int (*check)(void *ctx, struct lb_err *reterr);
 };
 
 // by: who asked, as keys and values for the log, "by=SIGHUP". What became of it is logged, too.

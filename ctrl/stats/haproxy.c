@@ -10,6 +10,7 @@
 #include "ctrl/stats/haproxy_stat.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_inside.h"
+#include "ctrl/takeover/takeover.h"
 #include "lb/base/twheel.h"
 
 #include <stdio.h>
@@ -198,10 +199,12 @@ static char *act(struct call *c, const struct command *command, const struct sta
 			stats_level_name(caller->level));
 		return NULL;
 	}
-	struct assembler *assembler = c->haproxy->show->conf.assembler;
-	char *text = command->change                                         ? command->change(c)
-	             : command->act(assembler, c->words, c->n, &c->err) == 0 ? strdup("")
-	                                                                     : NULL;
+	const struct show_conf *conf = &c->haproxy->show->conf;
+	if (command->act && takeover_check_change(conf->takeover, &c->err))
+		return NULL;
+	char *text = command->change ? command->change(c)
+	             : command->act(conf->assembler, c->words, c->n, &c->err) == 0 ? strdup("")
+	                                                                           : NULL;
 	if (text)
 		stats_caller_tell(caller, line);
 	return text;

@@ -4,6 +4,7 @@
 #include "ctrl/conf/config.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
+#include "ctrl/takeover/takeover.h"
 
 #include <string.h>
 
@@ -34,6 +35,8 @@ static json_t *change(const struct show *s, struct show_args *args,
 
 json_t *show_drain(const struct show *s, struct show_args *args)
 {
+	if (takeover_check_change(s->conf.takeover, &args->err))
+		return NULL;
 	return change(s, args, drains_begin, "draining");
 }
 

@@ -4,6 +4,7 @@
 #include "ctrl/assemble/overrides.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
+#include "ctrl/takeover/takeover.h"
 #include "lb/base/ip.h"
 
 #include <stdio.h>
@@ -146,6 +147,7 @@ json_t *show_set_endpoint(const struct show *s, struct show_args *args)
 	struct override what = overrides_find(
 		assembler_overrides(s->conf.assembler), target.cluster, &target.address, 1);
 	if (read_change(args, &what, &args->err) ||
+		takeover_check_change(s->conf.takeover, &args->err) ||
 		assembler_override(
 			s->conf.assembler, target.cluster, &target.address, what, &args->err))
 		return NULL;
@@ -172,8 +174,9 @@ json_t *show_unset_endpoint(const struct show *s, struct show_args *args)
 		return NULL;
 	}
 	const struct override none = {.has_health = false};
-	if (assembler_override(
-		    s->conf.assembler, target.cluster, &target.address, none, &args->err))
+	if (takeover_check_change(s->conf.takeover, &args->err) ||
+		assembler_override(
+			s->conf.assembler, target.cluster, &target.address, none, &args->err))
 		return NULL;
 	char text[OVERRIDE_TEXT_MAX];
 	return json_pack("{ss}", "unset", override_print(&before, text));

@@ -96,6 +96,14 @@ bool takeover_is_in_front(const struct takeover *);
 // So they would be, if their frames go through a device of ours, at any end of ours.
 bool takeover_must_stay(const struct takeover *);
 
+// Whether shunt.yaml may be read anew here, NULL = yes: not while another process that has read it
+// as it was gets ready for our place, or we are about to take one. Returns 0, or negative with
+// reterr, which says what to do (FL-183).
+[[nodiscard]] int takeover_check_reload(const struct takeover *, struct lb_err *reterr);
+// Whether operators may change here who serves, NULL = yes: not once the newer one has heard what
+// they have changed. Likewise (FL-184).
+[[nodiscard]] int takeover_check_change(const struct takeover *, struct lb_err *reterr);
+
 struct takeover_info {
 	const char *role; // "waiting", "front", "behind"
 	uint32_t generation;

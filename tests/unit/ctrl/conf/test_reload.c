@@ -38,7 +38,7 @@ static struct reload_report report; // of the last reload
 // What the rest of the daemon is asked, and says.
 static struct {
 	unsigned n_prepared, n_applied;
-	bool had_csds, refuses;
+	bool had_csds, refuses, is_taken_over;
 } parts;
 
 static int prepare(void *ctx, const struct config *new, const struct reload_parts *wanted,
@@ -55,9 +55,15 @@ static void apply(void *ctx, struct config *new, const struct reload_parts *want
 	parts.had_csds = wanted->has_csds;
 }
 
+static int check(void *ctx, struct lb_err *reterr)
+{
+	assert_ptr_equal(ctx, &parts);
+	return parts.is_taken_over ? lb_err_set(reterr, "another one takes over") : 0;
+}
+
 static void again(struct config *running, const char *path)
 {
-	const struct reloader r = {running, path, prepare, apply, &parts};
+	const struct reloader r = {running, path, prepare, apply, &parts, check};
 	reload(&r, "by=somebody", &report);
 }
 
@@ -313,6 +319,23 @@ static void ops_321_all_of_a_reload_takes_effect_or_nothing(void **state)
 	config_free(c);
 }
 
+static void fl_183_a_reload_is_refused_while_another_process_takes_over(void **state)
+{
+	struct files *f = *state;
+	struct config *running = load(f);
+	write_file(f->config, with("drain_s: 30", "drain_s: 31"));
+	parts.is_taken_over = true;
+	again(running, f->config);
+	assert_string_equal(report.err.text, "another one takes over");
+	assert_int_equal(running->drain_s, 30);
+	assert_non_null(strstr(read_file(f->log), "msg=\"reload refused\""));
+	parts.is_taken_over = false;
+	again(running, f->config);
+	assert_string_equal(report.err.text, "");
+	assert_int_equal(running->drain_s, 31);
+	config_free(running);
+}
+
 static void of_a_wrong_file_nothing_is_taken(void **state)
 {
 	struct files *f = *state;
@@ -476,6 +499,7 @@ RUN_SUITE("ctrl/reload", CASE(differences_are_named_as_the_file_names_them),
 	CASE(ops_320_limits_and_times_follow_and_sizes_of_memory_are_named),
 	CASE(ops_320_what_workers_are_told_is_what_the_file_says),
 	CASE(ops_321_all_of_a_reload_takes_effect_or_nothing),
+	CASE(fl_183_a_reload_is_refused_while_another_process_takes_over),
 	CASE(of_a_wrong_file_nothing_is_taken), CASE(a_reload_waits_for_no_file),
 	CASE(a_reload_takes_no_time_for_what_is_too_deep), CASE(a_second_document_is_refused),
 	CASE(the_logs_file_is_opened_again_by_its_name),

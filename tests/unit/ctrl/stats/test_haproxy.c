@@ -6,6 +6,7 @@
 #include "ctrl/stats/haproxy.h"
 #include "ctrl/stats/show.h"
 #include "ctrl/stats/stats_server.h"
+#include "lb/base/err.h"
 #include "lb/base/log.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/link.h"
@@ -349,6 +350,24 @@ static void a_server_is_disabled_drained_weighed_and_taken_back(void **state)
 	}
 }
 
+static bool is_given; // the place, to another process
+
+int __wrap_takeover_check_change(const struct takeover *, struct lb_err *);
+int __wrap_takeover_check_change(const struct takeover *t, struct lb_err *err)
+{
+	return is_given ? lb_err_set(err, "ask that one") : 0;
+}
+
+// FL-184
+static void what_another_process_would_not_know_of_is_refused(void **state)
+{
+	is_given = true;
+	assert_string_equal(ask("disable server blue/10.0.0.1:80"), "ask that one\n");
+	assert_string_equal(ask("clear counters"), "");
+	is_given = false;
+	assert_cell("blue,10.0.0.1:80", "status", "no check");
+}
+
 // OPS-115
 static void who_only_looks_changes_nothing(void **state)
 {
@@ -456,6 +475,7 @@ RUN_SUITE("ctrl/haproxy", CASE(each_row_has_every_column_and_servers_come_before
 	CASE(rows_are_chosen_by_proxy_type_and_number), CASE(values_are_told_with_what_they_are),
 	CASE(info_has_what_readers_look_for),
 	CASE(a_server_is_disabled_drained_weighed_and_taken_back),
+	CASE(what_another_process_would_not_know_of_is_refused),
 	CASE(who_only_looks_changes_nothing), CASE(maxima_are_cleared_by_who_may),
 	CASE(an_action_is_an_event), CASE(what_is_not_known_is_said),
 	CASE(a_listing_comes_in_slices_and_says_the_same),

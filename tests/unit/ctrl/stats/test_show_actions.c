@@ -69,6 +69,14 @@ static void help_names_the_level_of_each_command(void **state)
 	json_decref(rows);
 }
 
+static bool is_given; // the place, to another process
+
+int __wrap_takeover_check_change(const struct takeover *, struct lb_err *);
+int __wrap_takeover_check_change(const struct takeover *t, struct lb_err *err)
+{
+	return is_given ? lb_err_set(err, "ask that one") : 0;
+}
+
 // The text of an answer that is whole; good until the next one.
 static const char *ask(struct world *w, const char *command)
 {
@@ -106,6 +114,21 @@ static void a_drain_is_of_one_frontend_or_all(void **state)
 		ask(w, "drain frontend no"), "error: no frontend is called 'no', try show info\n");
 	assert_string_equal(ask(w, "drain web"),
 		"error: 'frontend NAME' or 'all' may follow, and nothing else\n");
+}
+
+// FL-184: nobody else would know.
+static void what_another_process_would_not_know_of_is_refused(void **state)
+{
+	static const char *const commands[] = {
+		"drain", "set endpoint blue/10.0.0.1:80 drain", "unset endpoint blue/10.0.0.1:80"};
+	struct world *w = *state;
+	for (int i = 0; i < 3; i++) {
+		is_given = true;
+		assert_string_equal(ask(w, commands[i]), "error: ask that one\n");
+		is_given = false;
+		assert_null(strstr(ask(w, commands[i]), "error: "));
+	}
+	assert_string_equal(ask(w, "undrain"), "serving: 2\n");
 }
 
 // What the follow adds; good until the next call. *ret_more: whether it goes on.
@@ -319,6 +342,7 @@ static void what_is_no_wait_is_refused(void **state)
 RUN_SUITE("ctrl/show_actions", CASE(an_action_needs_its_level_and_says_which),
 	CASE(an_action_is_an_event_with_who_did_it), CASE(help_names_the_level_of_each_command),
 	CASE(a_drain_is_of_one_frontend_or_all),
+	CASE(what_another_process_would_not_know_of_is_refused),
 	CASE(who_waits_for_a_drain_is_told_when_it_is_over),
 	CASE(who_waits_for_a_drain_is_told_that_the_daemon_stops),
 	CASE(who_waits_for_a_drain_that_nobody_began_hears_of_a_stop),
