@@ -101,7 +101,7 @@ static void commit(struct frontend *f)
 		c->credential = LB_PLAIN_TEXT;
 	}
 	if (f->chains)
-		chains_check_again(f->chains); // for proxy_protocol
+		chains_look_again(f->chains); // for proxy_protocol, which a Listener may want
 	if (all->listeners)
 		listeners_have_room(all->listeners);
 	frontend_change_free(all, c);

@@ -152,6 +152,12 @@ void hold_api_listener(struct world *w, const char *name, const char *routes)
 
 void hold_socket(struct world *w, const char *name, const char *ip, unsigned port)
 {
+	hold_socket_with(w, name, ip, port, "");
+}
+
+void hold_socket_with(
+	struct world *w, const char *name, const char *ip, unsigned port, const char *more)
+{
 	char json[1024];
 	snprintf(json, sizeof(json),
 		"{'name':'%s','address':{'socketAddress':{'address':'%s','portValue':%u}},"
@@ -159,8 +165,8 @@ void hold_socket(struct world *w, const char *name, const char *ip, unsigned por
 		"'type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3."
 		"HttpConnectionManager','routeConfig':{'name':'r'},'httpFilters':[{'name':'router',"
 		"'typedConfig':{'@type':'type.googleapis.com/envoy.extensions.filters.http.router."
-		"v3.Router'}}]}}]}}",
-		name, ip, port);
+		"v3.Router'}}]}}]}%s}",
+		name, ip, port, more);
 	hold(&w->deps, &res_type_listener, name, json);
 }
 

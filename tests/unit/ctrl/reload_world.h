@@ -43,6 +43,9 @@ void assert_refused(struct world *, const char *text, const char *error); // wit
 void settle(struct world *);
 void hold_api_listener(struct world *, const char *name, const char *routes);
 void hold_socket(struct world *, const char *name, const char *ip, unsigned port);
+// With more of JSON: ",'listenerFilters':[]".
+void hold_socket_with(
+	struct world *, const char *name, const char *ip, unsigned port, const char *more);
 void hold_other(struct world *); // all that the target "other" needs: rc2 → green
 
 const struct lb_frontend *row(const struct world *, uint32_t); // in the published snapshot

@@ -183,6 +183,29 @@ static void ops_325_chains_of_one_that_is_gone_have_their_time(void **state)
 	tear_down(&w);
 }
 
+// OPS-306, PP-09: its Listener wants what nobody may say any more, until that comes back.
+static void ops_306_a_listener_that_serves_is_judged_by_what_its_frontend_is_now(void **state)
+{
+	static const char taking[] =
+		FRONTENDS "  - {name: own, address: 10.81.0.10, port: 82, listener: sock, "
+			  "proxy_protocol: {allow: [10.0.0.0/8]}}\n";
+	struct world w;
+	set_up_web(&w, taking);
+	hold_socket_with(&w, "sock", "10.81.0.10", 82,
+		",'listenerFilters':[{'name':'p','typedConfig':{'@type':'type.googleapis.com/"
+		"envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol'}}]");
+	settle(&w);
+	assert_string_equal(assembler_frontend_error(w.assembler, 0), "");
+	again(&w, FRONTENDS OWN);
+	assert_changed(&w, "frontends[0].proxy_protocol");
+	settle(&w);
+	assert_non_null(strstr(assembler_frontend_error(w.assembler, 0), "wants PROXY headers"));
+	again(&w, taking);
+	settle(&w);
+	assert_string_equal(assembler_frontend_error(w.assembler, 0), "");
+	tear_down(&w);
+}
+
 // OPS-326: a place or memory that a new one needs may not be there, and the old one serves on.
 static void ops_326_nobody_leaves_an_address_to_one_that_cannot_come_yet(void **state)
 {
@@ -236,5 +259,6 @@ RUN_SUITE("ctrl/frontends_change", CASE(ops_323_a_new_one_listens_at_once_and_ge
 	CASE(ops_323_what_needs_no_other_resources_changes_at_once),
 	CASE(ops_326_what_cannot_be_is_refused_and_changes_nothing),
 	CASE(ops_325_chains_of_one_that_is_gone_have_their_time),
+	CASE(ops_306_a_listener_that_serves_is_judged_by_what_its_frontend_is_now),
 	CASE(ops_326_nobody_leaves_an_address_to_one_that_cannot_come_yet),
 	CASE(ops_325_one_without_clients_ends_when_workers_know))
