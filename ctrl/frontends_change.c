@@ -72,13 +72,15 @@ static void set_listener_name(struct frontend *f, char **name)
 	*name = NULL;
 }
 
-// From the next snapshot on.
+// From the next snapshot on. As the one before ends, the new one may be told of something: it is
+// nobody's next by then.
 static void take_source(struct frontend *f, struct frontend_change *c)
 {
+	struct frontend_source *before = f->source;
 	assembler_take_next(f->all->conf.assembler, f->index);
-	frontend_source_free(f->source);
 	f->source = c->source;
 	c->source = NULL;
+	frontend_source_free(before);
 }
 
 // It is what `next` says, all in one turn, so that no snapshot has a part of it.

@@ -62,6 +62,14 @@ struct frontend_source *__wrap_frontend_source_new(
 	return NULL;
 }
 
+void __real_frontend_source_free(struct frontend_source *);
+void __wrap_frontend_source_free(struct frontend_source *);
+void __wrap_frontend_source_free(struct frontend_source *s)
+{
+	fake.n_freed_amid_use += s && s->of->source == s;
+	__real_frontend_source_free(s);
+}
+
 enum route_compile_outcome __real_route_job_run(
 	struct route_job *, struct compiled_routes **, struct lb_err *);
 enum route_compile_outcome __wrap_route_job_run(

@@ -416,6 +416,18 @@ static void ops_326_a_prefix_stays_while_one_waits_to_come_to_it(void **state)
 	tear_down(&w);
 }
 
+// OPS-324: its end may have the one that follows told of something, without memory for a request.
+static void ops_324_a_source_is_nobodys_any_more_when_it_ends(void **state)
+{
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	again(&w, FRONTENDS "  - {name: web, address: 10.81.0.10, port: 80, target: other}\n");
+	hold_other(&w);
+	assert_null(w.config->frontends[0].next);
+	assert_int_equal(fake.n_freed_amid_use, 0);
+	tear_down(&w);
+}
+
 // OPS-324
 static void ops_324_certificates_that_fail_later_leave_what_serves(void **state)
 {
@@ -527,6 +539,7 @@ RUN_SUITE("ctrl/frontends_pending", CASE(ops_324_another_target_serves_once_it_i
 	CASE(ops_326_nobody_comes_to_where_another_waits_to_go),
 	CASE(ops_326_a_prefix_stays_while_one_waits_to_leave_it),
 	CASE(ops_326_a_prefix_stays_while_one_waits_to_come_to_it),
+	CASE(ops_324_a_source_is_nobodys_any_more_when_it_ends),
 	CASE(ops_324_certificates_that_fail_later_leave_what_serves),
 	CASE(ops_324_a_target_that_goes_while_certificates_are_made_is_waited_for),
 	CASE(ops_324_listeners_come_to_what_one_has_left_some_time_later),
