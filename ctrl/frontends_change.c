@@ -162,10 +162,12 @@ static void begin(struct frontend *f, struct frontend_change *c, struct config_f
 	struct frontends *all = f->all;
 	struct assembler *a = all->conf.assembler;
 	uint32_t i = f->index;
+	struct config_frontend *row = &all->conf.config->frontends[i];
 	config_rows_put(all->conf.config, i, to);
 	set_listener_name(f, &c->listener_name);
 	f->owner = c->live->owner;
-	all->conf.config->frontends[i].is_new = true;
+	row->is_new = true;
+	row->since_ns = twheel_now(all->conf.wheel);
 	assembler_fail(a, i, "no configuration has been received yet");
 	assembler_set_live(a, i, c->live, false);
 	assembler_set_tls(a, i, c->credential);

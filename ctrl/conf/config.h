@@ -184,6 +184,7 @@ struct config_frontend {
 	bool by_listeners;
 	enum config_row row;
 	bool is_new; // by a reload, and without routes yet: it is not asked for readiness
+	uint64_t since_ns; // when a reload brought it, by the control thread's clock; 0 = the start
 	// What the file says of it since a reload, and that does not serve yet. Owned; NULL = this.
 	struct config_frontend *next;
 };

@@ -85,6 +85,7 @@ void config_rows_put(struct config *c, uint32_t row, struct config_frontend *f)
 {
 	struct config_frontend *to = &c->frontends[row];
 	bool is_same = strcmp(to->name, f->name) == 0, is_new = is_same && to->is_new;
+	uint64_t since_ns = to->since_ns;
 	if (is_same) { // who borrows the name has it still
 		free(f->name);
 		f->name = to->name;
@@ -98,6 +99,7 @@ void config_rows_put(struct config *c, uint32_t row, struct config_frontend *f)
 	to->row = CONFIG_ROW_SERVES;
 	to->next = NULL;
 	to->is_new = is_new;
+	to->since_ns = since_ns;
 	free(f);
 }
 

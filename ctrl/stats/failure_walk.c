@@ -2,6 +2,7 @@
 #include "ctrl/stats/failure_walk.h"
 
 #include "ctrl/assemble/workers.h"
+#include "ctrl/conf/config.h"
 #include "lb/pick/link.h"
 
 #include <stdlib.h>
@@ -70,6 +71,12 @@ const struct lb_failure *failure_walk_next(struct failure_walk *w, uint32_t *ret
 	w->told = last->now;
 	step(last);
 	return &w->told;
+}
+
+const char *failure_frontend(const struct config *c, const struct lb_failure *f)
+{
+	const struct config_frontend *row = &c->frontends[f->frontend];
+	return f->at_ns < row->since_ns ? "" : row->name;
 }
 
 const char *failure_cause(const struct lb_failure *f)

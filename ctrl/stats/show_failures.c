@@ -20,11 +20,6 @@ static double age_s(const struct show *s, const struct lb_failure *f)
 	return now_ns > f->at_ns ? show_seconds(now_ns - f->at_ns) : 0;
 }
 
-static const char *frontend_of(const struct show *s, const struct lb_failure *f)
-{
-	return s->conf.config->frontends[f->frontend].name;
-}
-
 // Of a backend's answer its statuses, and what it says.
 static void set_text(json_t *row, const struct lb_failure *f)
 {
@@ -45,7 +40,7 @@ static json_t *row_of(const struct show *s, uint32_t worker, const struct lb_fai
 	json_t *row = json_object();
 	json_object_set_new(row, "age_s", json_real(age_s(s, f)));
 	show_set_u64(row, "worker", worker);
-	show_set_text(row, "frontend", frontend_of(s, f));
+	show_set_text(row, "frontend", failure_frontend(s->conf.config, f));
 	show_set_text(row, "cause", failure_cause(f));
 	show_set_text(row, "cluster", f->cluster);
 	show_set_address(row, "endpoint", f->has_backend ? &f->backend : NULL);
@@ -65,7 +60,7 @@ static bool is_wanted(const struct show *s, const struct wanted *w, const struct
 	return (!w->cause || strcmp(w->cause, failure_cause(f)) == 0) &&
 	       (!w->not_cause || strcmp(w->not_cause, failure_cause(f)) != 0) &&
 	       (!w->cluster || strcmp(w->cluster, f->cluster) == 0) &&
-	       (!w->frontend || strcmp(w->frontend, frontend_of(s, f)) == 0);
+	       (!w->frontend || strcmp(w->frontend, failure_frontend(s->conf.config, f)) == 0);
 }
 
 // False = args->err says what there is not.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // why: all that is known of one request that failed, by its x-request-id.
-#include "ctrl/conf/config.h"
 #include "ctrl/stats/failure_walk.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
@@ -45,7 +44,7 @@ static json_t *tell(const struct show *s, const struct lb_failure *f, uint32_t w
 	json_object_set_new(
 		o, "age_s", json_real(now_ns > f->at_ns ? show_seconds(now_ns - f->at_ns) : 0));
 	show_set_u64(o, "worker", worker);
-	show_set_text(o, "frontend", s->conf.config->frontends[f->frontend].name);
+	show_set_text(o, "frontend", failure_frontend(s->conf.config, f));
 	show_set_text(o, "method", f->method);
 	show_set_text(o, "authority", f->authority);
 	show_set_text(o, "path", f->path);

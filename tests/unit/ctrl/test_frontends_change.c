@@ -37,6 +37,7 @@ static void ops_323_a_new_one_listens_at_once_and_gets_its_routes(void **state)
 	assert_int_equal(row(&w, 1)->credential, LB_PLAIN_TEXT);
 	assert_string_equal(frontends_waiting(w.frontends, 1), "listener api");
 	assert_true(w.config->frontends[1].is_new);
+	assert_true(w.config->frontends[1].since_ns > w.config->frontends[0].since_ns); // OPS-307
 	hold_api_listener(&w, "api", "rc");
 	settle(&w);
 	assert_non_null(row(&w, 1)->routes);

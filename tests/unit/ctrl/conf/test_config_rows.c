@@ -199,10 +199,12 @@ static void a_row_takes_what_another_file_has(void **state)
 			  "tls: {certificate: c, sni: [a.test, b.test]}, "
 			  "proxy_protocol: {allow: [10.0.0.0/8], v1: false}}\n" API);
 	const char *name = c->frontends[0].name, *address = c->frontends[0].address;
+	c->frontends[0].since_ns = 7;
 	config_rows_put(c, 0, config_frontend_take(newer, 0));
 	config_rows_put(c, 1, config_frontend_take(newer, 1));
 	config_free(newer);
 	assert_ptr_equal(c->frontends[0].name, name); // others have it
+	assert_int_equal(c->frontends[0].since_ns, 7); // OPS-307: it is the same
 	assert_ptr_not_equal(c->frontends[0].address, address);
 	assert_int_equal(c->frontends[0].port, 90);
 	assert_string_equal(c->frontends[0].tls->sni[1], "b.test");

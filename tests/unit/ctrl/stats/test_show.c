@@ -392,6 +392,24 @@ static void failures_are_told_by_cause_cluster_and_frontend(void **state)
 	}
 }
 
+// OPS-307: a reload has put it where another one had been.
+static void failures_of_one_that_is_gone_are_not_those_of_who_has_its_place(void **state)
+{
+	struct world *w = *state;
+	twheel_advance(w->wheel, 5 * NS_PER_SECOND);
+	w->frontends[1].since_ns = 3 * NS_PER_SECOND;
+	fail_at(w, 3 * NS_PER_SECOND, LB_CAUSE_TIMEOUT, "blue", "of the other");
+	fail_at(w, 2 * NS_PER_SECOND, LB_CAUSE_TIMEOUT, "blue", "its own");
+	json_t *rows = show_world_ask(w, "show failures json");
+	assert_string_equal(text_at(json_array_get(rows, 0), "frontend"), "api");
+	assert_string_equal(text_at(json_array_get(rows, 1), "frontend"), "");
+	json_decref(rows);
+	rows = show_world_ask(w, "show failures frontend=api json");
+	assert_int_equal(json_array_size(rows), 1);
+	assert_string_equal(text_at(json_array_get(rows, 0), "text"), "its own");
+	json_decref(rows);
+}
+
 static void fail_as(struct world *w, const char *id, const char *text)
 {
 	const uint64_t now_ns = twheel_now(w->wheel);
@@ -623,6 +641,7 @@ RUN_SUITE("ctrl/show", CASE(info_says_what_each_frontend_waits_for),
 	CASE(xds_says_what_is_in_which_state_and_since_when),
 	CASE(pools_are_told_with_what_is_free_in_each), CASE(failures_are_told_the_newest_first),
 	CASE(failures_are_told_by_cause_cluster_and_frontend),
+	CASE(failures_of_one_that_is_gone_are_not_those_of_who_has_its_place),
 	CASE(ops_276_what_backends_answered_is_told_beside_and_moves_nothing_away),
 	CASE(why_tells_all_of_the_newest_with_the_id), CASE(events_are_told_with_their_time),
 	CASE(events_are_followed_and_lost_ones_counted))
