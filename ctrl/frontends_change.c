@@ -157,6 +157,15 @@ static void change(struct frontend *f, struct frontend_change *c, struct config_
 			log_quote(row->name));
 }
 
+// Without memory it is tried again.
+static void start(struct frontend *f)
+{
+	struct assembler *a = f->all->conf.assembler;
+	assembler_fail(a, f->index, "no configuration has been received yet");
+	if (!frontend_start(f))
+		assembler_fail(a, f->index, "out of memory");
+}
+
 static void begin(struct frontend *f, struct frontend_change *c, struct config_frontend *to)
 {
 	struct frontends *all = f->all;
@@ -168,14 +177,12 @@ static void begin(struct frontend *f, struct frontend_change *c, struct config_f
 	f->owner = c->live->owner;
 	row->is_new = true;
 	row->since_ns = twheel_now(all->conf.wheel);
-	assembler_fail(a, i, "no configuration has been received yet");
 	assembler_set_live(a, i, c->live, false);
 	assembler_set_tls(a, i, c->credential);
 	c->credential = LB_PLAIN_TEXT;
 	frontend_change_free(all, c);
 	tell_changed(f);
-	if (!frontend_start(f))
-		assembler_fail(a, i, "out of memory");
+	start(f);
 	log_info("frontend added", "frontend=%s", log_quote(frontend_row(f)->name));
 }
 
@@ -265,6 +272,8 @@ void frontends_look(struct twheel_timer *t)
 	for (uint32_t i = 0; i < all->n; i++) {
 		struct frontend *f = &all->list[i];
 		struct config_frontend *row = &all->conf.config->frontends[i];
+		if (row->is_new && !f->source && !f->chains)
+			start(f);
 		if (f->next && f->next->has_source && !f->next->source)
 			begin_source(f);
 		if (f->next && is_ready(f))

@@ -62,6 +62,16 @@ struct frontend_source *__wrap_frontend_source_new(
 	return NULL;
 }
 
+bool __real_frontend_start(struct frontend *);
+bool __wrap_frontend_start(struct frontend *);
+bool __wrap_frontend_start(struct frontend *f)
+{
+	if (fake.n_lacking == 0)
+		return __real_frontend_start(f);
+	fake.n_lacking--;
+	return false;
+}
+
 void __real_frontend_source_free(struct frontend_source *);
 void __wrap_frontend_source_free(struct frontend_source *);
 void __wrap_frontend_source_free(struct frontend_source *s)

@@ -22,7 +22,7 @@
 extern struct reload_fake {
 	bool has_tls, tls_is_new;
 	const char *tls_error;
-	unsigned n_lacking; // sources that are not made
+	unsigned n_lacking; // sources that are not made, and frontends that do not start
 	unsigned n_freed_amid_use; // sources that were their frontend's until they were gone
 	bool holds_routes; // they are being compiled
 	const char *routes_error; // they are refused; "" = they are not

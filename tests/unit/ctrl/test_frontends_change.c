@@ -49,6 +49,23 @@ static void ops_323_a_new_one_listens_at_once_and_gets_its_routes(void **state)
 	tear_down(&w);
 }
 
+// OPS-323
+static void ops_323_a_new_one_without_memory_is_tried_again(void **state)
+{
+	static const char with_api[] =
+		FRONTENDS WEB "  - {name: api, address: 10.81.0.10, port: 81, target: web}\n";
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	fake.n_lacking = 2;
+	again(&w, with_api);
+	assert_changed(&w, "frontends[1]");
+	settle(&w);
+	assert_int_equal(fake.n_lacking, 0);
+	assert_non_null(row(&w, 1)->routes);
+	assert_false(w.config->frontends[1].is_new);
+	tear_down(&w);
+}
+
 // OPS-325
 static void ops_325_one_that_is_gone_serves_who_is_there_to_the_end(void **state)
 {
@@ -256,6 +273,7 @@ static void ops_325_one_without_clients_ends_when_workers_know(void **state)
 #define CASE(test) cmocka_unit_test(test)
 
 RUN_SUITE("ctrl/frontends_change", CASE(ops_323_a_new_one_listens_at_once_and_gets_its_routes),
+	CASE(ops_323_a_new_one_without_memory_is_tried_again),
 	CASE(ops_325_one_that_is_gone_serves_who_is_there_to_the_end),
 	CASE(ops_323_what_needs_no_other_resources_changes_at_once),
 	CASE(ops_326_what_cannot_be_is_refused_and_changes_nothing),
