@@ -6,8 +6,8 @@
     tools/test PART [NAME]          one part, or one test of it
     tools/test --changed [BASE]     what can be affected by what was changed since BASE (main)
     tools/test long [NAME]          the random tests in their long forms (some ten minutes)
-    tools/test pci [NAME]           network cards that QEMU emulates (needs root)
-    tools/test fleet [NAME]         hosts behind routers that speak BGP (needs root; some minutes)
+    tools/test pci [NAME]           network cards that QEMU emulates (needs root; half an hour)
+    tools/test fleet [NAME]         hosts behind routers that speak BGP (needs root; 25 minutes)
     tools/test mesh [NAME]          istiod as the control plane, and gRPC's interop programs (needs root and Go; some
                                     minutes, a quarter of an hour more the first time)
     tools/test alerts               the alert rules, as a Prometheus sees an hour of faults in ten minutes (needs root)

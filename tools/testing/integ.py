@@ -152,8 +152,8 @@ def pci(only):
     if not build("build"):
         return Counts(failed=1)
     with Stage("tests with emulated cards"):
-        return counted(ROOT / "build" / "pci.xml", ["-rs", *PCI_TESTS, *(["-k", only[0]] if only else [])], TESTS, {},
-                       PCI_TIMEOUT_S)
+        return counted(ROOT / "build" / "pci.xml", ["-rs", "-s", *PCI_TESTS, *(["-k", only[0]] if only else [])],
+                       TESTS, {}, PCI_TIMEOUT_S)
 
 
 def fleet(only):
