@@ -50,12 +50,15 @@ struct tlshs_seat *tlshs_owing_find(
 	if (!is_short(o, c))
 		return NULL;
 	for (struct list_link *l = list_first(&o->seats); l && n < LOOKED_AT;
-		l = list_after(&o->seats, l), n++) {
+		l = list_after(&o->seats, l)) {
 		struct tlshs_seat *s = CONTAINER_OF(l, struct tlshs_seat, owing);
-		uint32_t of_source = gauge_read(&c->of_source[s->source]);
 		if (now_ns < s->asked_ns + o->patience_ns)
 			break;
-		if (of_source > most && !list_linked(&s->ready)) {
+		if (list_linked(&s->ready)) // it waits for us
+			continue;
+		n++;
+		uint32_t of_source = gauge_read(&c->of_source[s->source]);
+		if (of_source > most) {
 			found = s;
 			most = of_source;
 		}

@@ -4,7 +4,7 @@
 // While they have more than half of the link's places, or more than half of all handshakes that may
 // be open are, a peer has so much time until it is our turn again. So half is left to those who
 // come, as Linux leaves half of a queue of SYNs to the young (docs/decisions/handshakes.md). Bytes
-// that make nothing whole win no time, and what waits in our queues is not late. Of those that are
+// that get no answer win no time, and what waits in our queues is not late. Of those that are
 // late one of the source with most handshakes goes first.
 // Thread: the handshake thread whose link it is.
 #pragma once

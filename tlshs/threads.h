@@ -22,7 +22,7 @@ struct tlshs_threads_conf {
 	uint32_t max_open_of_source; // likewise; sources share a place of 4096 by their hash
 	uint32_t n_slots; // of each ring; 0 = 64
 	uint64_t timeout_ns; // of one handshake; 0 = 10 s
-	uint64_t patience_ns; // with a client that owes a message, while half is taken; 0 = 1.5 s
+	uint64_t patience_ns; // with a client that owes a flight, while half is taken; 0 = 1.5 s
 	struct tlshs_keylog *keys; // borrowed, outlives them; NULL = none
 };
 

@@ -93,6 +93,17 @@ static void th_140_who_waits_for_us_does_not_give_way(void **state)
 	assert_ptr_equal(find(LATE + NS_PER_SECOND), &seats[0]);
 }
 
+// However many of them are the first.
+static void th_140_who_waits_for_us_shields_nobody_behind(void **state)
+{
+	struct list_link ready;
+	list_init(&ready);
+	begin_some(38);
+	for (int i = 0; i < 20; i++)
+		list_append(&ready, &seats[i].ready);
+	assert_ptr_equal(find(LATE + NS_PER_SECOND), &seats[20]);
+}
+
 static void th_140_of_those_that_are_late_the_largest_source_gives_way_first(void **state)
 {
 	begin_some(PLACES);
@@ -144,6 +155,7 @@ RUN_SUITE("tlshs/owing",
 	cmocka_unit_test_setup(th_140_who_has_owed_longest_gives_way_until_half_is_free, setup),
 	cmocka_unit_test_setup(th_140_an_answer_of_ours_gives_the_peer_its_time_anew, setup),
 	cmocka_unit_test_setup(th_140_who_waits_for_us_does_not_give_way, setup),
+	cmocka_unit_test_setup(th_140_who_waits_for_us_shields_nobody_behind, setup),
 	cmocka_unit_test_setup(
 		th_140_of_those_that_are_late_the_largest_source_gives_way_first, setup),
 	cmocka_unit_test_setup(th_140_sixteen_of_the_late_are_compared, setup),
