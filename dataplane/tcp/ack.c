@@ -12,7 +12,8 @@
 static void reduced(struct tcp_conn *c)
 {
 	c->reduced_ns = tcp_now(c->stack);
-	c->reduced_by_mark &= c->in_recovery || c->in_loss;
+	c->reduced_by_mark = false;
+	c->marked_since &= c->in_recovery || c->in_loss;
 	c->cwr_due = c->ecn_on;
 }
 

@@ -59,7 +59,7 @@ void tcp_ecn_ack(struct tcp_conn *c, const struct tcp_seg *seg)
 		return;
 	uint64_t since = tcp_now(c->stack) - c->reduced_ns;
 	if (c->in_recovery || c->in_loss || (c->reduced_ns && since < c->srtt_ns))
-		c->reduced_by_mark = true;
+		c->marked_since = true;
 	else if (seq_lt(c->snd_una, seg->ack))
 		reduce(c);
 }

@@ -226,7 +226,8 @@ struct tcp_conn {
 	bool dsack_round : 1; // a DSACK has widened the window of reordering until dsack_round_end
 	bool may_undo : 1; // the last recovery or timeout may still turn out needless
 	bool timed_out : 1; // it was a timeout
-	bool reduced_by_mark : 1; // cwnd, the last time, or a mark came right after it was
+	bool reduced_by_mark : 1; // cwnd, the last time
+	bool marked_since : 1; // a mark came in the repair, or right after cwnd was reduced
 	uint8_t frto : 2; // enum tcp_frto
 	uint16_t n_runs; // pooled ones
 	uint8_t reo_wnd_more; // quarters of a round trip beside the first one

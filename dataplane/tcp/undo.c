@@ -49,7 +49,7 @@ static void restore(struct tcp_conn *c)
 {
 	if (c->in_recovery)
 		c->cc.cwnd = c->cc.ssthresh; // not what was let out at the moment
-	if (!c->cc.prior_cwnd || c->reduced_by_mark) {
+	if (!c->cc.prior_cwnd || c->marked_since) {
 		tcp_cc_settle(&c->cc);
 		return;
 	}

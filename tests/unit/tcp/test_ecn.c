@@ -277,6 +277,20 @@ static void a_mark_between_the_end_of_a_recovery_and_its_undoing_forbids_it(void
 	assert_in_range(rig.conn->cc.cwnd, 10 * MSS, 11 * MSS);
 }
 
+// TCP-161: it was a loss that reduced, and this is another one.
+static void a_mark_in_a_recovery_excuses_no_later_loss(void **state)
+{
+	begin_a_needless_recovery();
+	report(20, 0, 0, ECE);
+	assert_false(rig.conn->in_recovery);
+	rig_write_n(20 * MSS);
+	rig_skip();
+	report(20, 21, 25, 0);
+	assert_true(rig.conn->in_recovery);
+	assert_true(rig.conn->cc.ssthresh < 10 * MSS);
+	rig_skip();
+}
+
 // TCP-217: nothing was reduced after all, so nothing is told, and the next mark is heard at once.
 static void without_a_mark_all_comes_back_and_nothing_is_told(void **state)
 {
@@ -320,5 +334,6 @@ RUN_SUITE("tcp/ecn", CASE(only_both_flags_of_a_syn_ask_for_ecn),
 	CASE(a_mark_in_a_recovery_forbids_to_give_back_what_it_took),
 	CASE(a_mark_told_beside_a_report_forbids_it_too),
 	CASE(a_mark_between_the_end_of_a_recovery_and_its_undoing_forbids_it),
+	CASE(a_mark_in_a_recovery_excuses_no_later_loss),
 	CASE(without_a_mark_all_comes_back_and_nothing_is_told),
 	CASE(a_mark_never_raises_cwnd_and_nothing_undoes_it))
