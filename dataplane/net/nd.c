@@ -230,6 +230,14 @@ void nd_hear(struct net *net, const struct ip6_packet *p)
 		learn_answer(net, p, &nd);
 }
 
+// Frames may be sent in our name; whoever takes our address names another MAC address within.
+static bool is_own(const struct net *net, const struct ip6_packet *p, const struct nd *nd)
+{
+	const uint8_t *mac = net->ports[p->port].mac;
+	return memcmp(p->src_mac, mac, ETH_ADDRESS) == 0 &&
+	       (!nd->mac || memcmp(nd->mac, mac, ETH_ADDRESS) == 0);
+}
+
 void nd_input(struct net *net, const struct ip6_packet *p)
 {
 	struct nd nd;
@@ -237,7 +245,7 @@ void nd_input(struct net *net, const struct ip6_packet *p)
 		net_drop(net, NET_icmp6_ignored);
 	else if (!parse(p, &nd))
 		net_drop(net, NET_nd_malformed);
-	else if (memcmp(p->src_mac, net->ports[p->port].mac, ETH_ADDRESS) == 0)
+	else if (is_own(net, p, &nd))
 		return; // our own came back (RFC 4862 5.4.3)
 	else if (nd.asks)
 		solicitation(net, p, &nd);

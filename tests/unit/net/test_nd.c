@@ -243,6 +243,19 @@ static void our_own_question_for_an_address_is_no_rivals(void **state)
 	assert_int_equal(w->n_sent, n);
 }
 
+// IP6-11, IP6-29: what others learn is the MAC address in the message, whoever sent the frame.
+static void who_takes_our_address_in_our_name_is_no_echo_of_ours(void **state)
+{
+	struct world *w = *state;
+	const struct nd_text claim = {PEER6, "ff02::1", OURS6, other_mac, 0x20};
+	uint8_t f[128];
+	size_t len = make_advertisement(f, &claim);
+	memcpy(f + 6, world_mac[0], 6);
+	world_in(w, 0, f, len);
+	assert_int_equal(world_count(w, "nd_conflict"), 1);
+	assert_true(is_advertisement(&w->sent[0], OURS6));
+}
+
 // IP6-14
 static void the_link_local_address_answers_questions_and_echo_alone(void **state)
 {
@@ -289,5 +302,6 @@ RUN_SUITE("net/nd", CASE(an_unknown_neighbor_is_asked_for_in_its_group),
 	CASE(an_answer_that_does_not_override_keeps_the_known_address),
 	CASE(every_address_is_asked_for_and_announced_at_start),
 	CASE(our_own_question_for_an_address_is_no_rivals),
+	CASE(who_takes_our_address_in_our_name_is_no_echo_of_ours),
 	CASE(the_link_local_address_answers_questions_and_echo_alone),
 	CASE(other_workers_learn_without_answering))
