@@ -18,8 +18,8 @@
 
 Parts: lint; unit; sim (seeded simulations); sanitize (unit and sim under AddressSanitizer and
 UndefinedBehaviorSanitizer, those with threads under ThreadSanitizer); clang (the whole build with clang, beside integ
-if both run); integ (the running daemon between real peers, in network namespaces; needs root); attacks-short (attacks
-beside a victim, for a second each; needs root).
+without arguments); integ (the running daemon between real peers, in network namespaces; needs root); attacks-short
+(attacks beside a victim, for a second each; needs root).
 
 --changed looks at what is committed since BASE, at what is not committed yet, and at new files. Lint runs always.
 Of unit, sim and sanitize run the programs that ninja would build from a changed file, and those that are given one.
@@ -48,7 +48,7 @@ PARTS = {
     "integ": integ.integ,
     "attacks-short": integ.short_attacks,
 }
-BESIDE = {"clang": "integ"}  # the first, of which nothing is run, has what the second leaves of the machine
+BESIDE = {"clang": "integ"}  # the first, of which nothing is run, has what the second's own session leaves
 ASKED_FOR = {"long": suites.long_forms, "pci": integ.pci, "fleet": integ.fleet,
              "mesh": integ.mesh, "alerts": integ.alerts, "package": package.package, "attacks": integ.long_attacks,
              "attacks-asan": integ.sanitized_attacks}  # not parts of everything

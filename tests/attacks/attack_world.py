@@ -53,7 +53,7 @@ class Ground:
 
     honest, address = BACKEND, "10.81.0.10:8080"
 
-    def __init__(self, lab, kind, form="long"):
+    def __init__(self, lab, kind, form):
         self.lab, self.kind, self.quiet_s = lab, kind, QUIET_S[form]
         self.bed = Testbed(lab)
         self.bed.settings = WORLDS[kind]

@@ -20,6 +20,7 @@ AGED_TIMEOUT_S = 60
 STOOD_S = 10  # a peer's silence is told within nine; gRPC's servers end a connection after twenty
 
 
+@pytest.mark.timeout(len(SCENARIOS) * 60 + 60)
 def test_calls(world):
     for scenario in SCENARIOS:
         world.bed.run_calls(scenario)

@@ -143,6 +143,7 @@ def test_every_pool_is_as_full_again_as_before_and_memory_is_flat(bed, capsys, r
     churn(bed, SHORT_S)
     load(bed, SHORT_S)
     wait_until(lambda: at_rest(bed), SPARE_S + PATIENCE_S, "no client, and one connection to the backend")
+    time.sleep(COUNTED_S)
     before, touched_before = memory(bed), touched(bed)
     hold_idle(bed)
     per_second = churn(bed, CHURN_S)

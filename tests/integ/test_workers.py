@@ -219,7 +219,7 @@ def syns(balance):
 
 def test_a_dead_backend_has_one_prober(balance):
     """MC-07, BO-01: attempts after 1, 1.6, 2.56, … s, give or take a fifth, of one worker alone, whatever both of them
-    are asked for meanwhile; and one more each time that a worker first hears of the host by ARP."""
+    are asked for meanwhile. ARP that shows the host begins them anew, at the start as a rule: one more a worker."""
     c = balance.case("prober")
     count_syns(balance, c.address(dead(1)))
     c.simple(1, dead(1))

@@ -131,10 +131,12 @@ static void stalled_reader_delays_freeing_only(void **state)
 	}
 	pause_ms(60);
 	assert_int_equal(lb_slot_reclaim(slot), 20);
+	assert_int_equal(lb_slot_oldest(slot)->version, 1);
 	__atomic_store_n(&reader.stalls, false, __ATOMIC_RELEASE);
 	for (int i = 0; i < 5000 && lb_slot_reclaim(slot) > 1; i++)
 		pause_ms(1);
 	assert_int_equal(lb_slot_reclaim(slot), 1);
+	assert_ptr_equal(lb_slot_oldest(slot), lb_slot_current(slot));
 	__atomic_store_n(&reader.stop, true, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
 	assert_false(reader.is_wrong);
