@@ -35,5 +35,6 @@ void lb_slot_publish(struct lb_slot *, struct lb_snapshot *);
 unsigned lb_slot_reclaim(struct lb_slot *);
 // ctrl: the published snapshot.
 const struct lb_snapshot *lb_slot_current(const struct lb_slot *);
-// ctrl: the oldest one that is alive, the published one if no other is. Borrowed likewise.
+// ctrl: the oldest one that is alive, the published one if no other is. Good until the next
+// lb_slot_reclaim().
 const struct lb_snapshot *lb_slot_oldest(const struct lb_slot *);

@@ -24,7 +24,7 @@ struct lb_vips;
 struct draft {
 	struct lb_slot *slot; // borrowed
 	struct lb_snapshot *next; // owned: the snapshot to be published; NULL = nothing changed
-	bool has_frontends; // something of a frontend's is among it
+	bool has_frontends; // something of a frontend's is among it, its access logs aside
 	bool is_lost; // out of memory while drafting: everything must be drafted anew
 	struct lb_terms terms; // of all drafts; number 0 = none were set
 	uint64_t held_since_ns; // 0 = no change is held back

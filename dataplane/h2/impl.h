@@ -34,7 +34,7 @@ enum h2_abuse {
 	H2_ABUSE_PRIORITY,
 	H2_ABUSE_WINDOW_UPDATE,
 	H2_ABUSE_INFORMATIONAL, // ends its stream alone
-	H2_ABUSE_SHARED_RESETS, // likewise, of all connections that share budgets
+	H2_ABUSE_SHARED_RESETS, // as H2_ABUSE_RESETS, of all connections that share budgets
 	H2_ABUSE_HEADER_BYTES,
 	H2_ABUSE_SHARED_HEADER_BYTES,
 	H2_ABUSE_IGNORED_FRAMES,

@@ -248,7 +248,7 @@ static void on_flushed(struct proxy_conn *conn)
 		proxy_conn_stalls(&c->conn);
 		proxy_conn_arm(&c->conn, stall_fire, PROXY_PATIENCE_NS);
 	}
-	// A head that has begun is waited for, as at any time (H1-35).
+	// A head that has begun is waited for, as at any time (H1-35); with HTTP/2 it is refused.
 	if (c->drained && h2_conn_idle(c->conn.h2) && !h2_conn_in_block(c->conn.h2))
 		over(c, H2_NO_ERROR);
 	else if (!list_linked(&c->idle) && !h2_conn_n_streams(c->conn.h2))
