@@ -39,7 +39,7 @@ class FloodsWorld(Ground):
         if SUPPORT_CPU not in cores():
             raise LabError(f"core {SUPPORT_CPU} is needed")
         self.n_loads = 0
-        super().__init__(lab, "tls")
+        super().__init__(lab, "tls", "short")  # there is no victim to watch
 
     def start_victim(self):
         """Of which there is one for each load; but whom attacks reach elsewhere. Its backend goes before it on their

@@ -8,11 +8,10 @@ import pytest
 
 import envoy_proxy
 from conftest import check_end
-from lab import wait_until
 from lab_fixtures import module_lab_of
 from resources import HTTP_MANAGER, ROUTER, TYPES
 from test_tls import BACKEND, UPSTREAM, URL, TlsWorld
-from test_tls_peers_relays import SIZE, echo
+from test_tls_peers_relays import SIZE, check_counted, echo
 from testbed import PORT, VIP
 from tls_returns import check_returns
 from tls_table import DOWNSTREAM
@@ -150,10 +149,7 @@ def test_proxies_behind_us_echo_megabytes(proxies, name):
     """TLS-51."""
     own = ["--http2", "--cacert", proxies.pki.folder / "ca.pem", *proxies.own("client")]
     assert echo(proxies, SIZE, f"{URL}/{name}/mark", *own) == "200 2"
-    # The client may have the answer before its end is counted.
-    wait_until(lambda: proxies.cluster_shown(name)["ok"] == 1, 20, "the request counted")
-    shown = proxies.cluster_shown(name)
-    assert shown["tls"] == "mtls" and shown["failed"] == 0, shown
+    check_counted(proxies, name)
 
 
 @pytest.mark.parametrize("name", BACKENDS)
