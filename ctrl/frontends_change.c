@@ -72,15 +72,14 @@ static void set_listener_name(struct frontend *f, char **name)
 	*name = NULL;
 }
 
-// From the next snapshot on. As the one before ends, the new one may be told of something: it is
-// nobody's next by then.
-static void take_source(struct frontend *f, struct frontend_change *c)
+// From the next snapshot on. Returns the one before.
+static struct frontend_source *take_source(struct frontend *f, struct frontend_change *c)
 {
 	struct frontend_source *before = f->source;
 	assembler_take_next(f->all->conf.assembler, f->index);
 	f->source = c->source;
 	c->source = NULL;
-	frontend_source_free(before);
+	return before;
 }
 
 // It is what `next` says, all in one turn, so that no snapshot has a part of it.
@@ -91,8 +90,8 @@ static void commit(struct frontend *f)
 	struct frontend_change *c = f->next;
 	uint32_t i = f->index;
 	struct config_frontend *row = &all->conf.config->frontends[i], *to = row->next;
-	if (c->source)
-		take_source(f, c); // until then the row has a next one
+	// Until then the row has a next one.
+	struct frontend_source *before = c->source ? take_source(f, c) : NULL;
 	f->next = NULL;
 	row->next = NULL;
 	config_rows_put(all->conf.config, i, to);
@@ -107,6 +106,7 @@ static void commit(struct frontend *f)
 	if (all->listeners)
 		listeners_have_room(all->listeners);
 	frontend_change_free(all, c);
+	frontend_source_free(before); // as it ends, the new one may be told of something
 	tell_changed(f);
 	log_info("frontend changed", "frontend=%s", log_quote(frontend_row(f)->name));
 }
