@@ -264,8 +264,8 @@ static void feed_fragment(struct h2_conn *c, const uint8_t *p, uint32_t n)
 	}
 	if (rx->left == 0 && rx->frame.flags & H2_FLAG_END_HEADERS)
 		h2_receive_block(c, p, n);
-	else if (buf_is_short(c->ctx->chunks))
-		out_of_memory(c);
+	else if (c->role == H2_SERVER && buf_is_short(c->ctx->chunks))
+		out_of_memory(c); // the last ones are for answers
 	else
 		keep_piece(c, p, n);
 }

@@ -386,6 +386,25 @@ static void header_blocks_do_not_take_the_last_chunks(void **state)
 	worlds_end();
 }
 
+// TH-70: … but an answer's has them: with its connection all of a backend's requests would be
+// lost.
+static void an_answers_header_block_has_the_last_chunks(void **state)
+{
+	static const char *const answer[] = {":status", "200", NULL};
+	struct raw *raw = calloc(1, sizeof(*raw));
+	small_worlds_begin();
+	assert_non_null(post(0, 10));
+	hide_all_chunks_but(8);
+	raw_headers(raw, 1, true, answer);
+	h2_conn_feed(client.conn, raw->data, 12);
+	h2_conn_feed(client.conn, raw->data + 12, raw->len - 12);
+	assert_false(failed(&client));
+	assert_true(client.streams[0].got_end);
+	show_chunks();
+	free(raw);
+	worlds_end();
+}
+
 // TH-70
 static void stream_pool_runs_dry(void **state)
 {
@@ -542,6 +561,7 @@ RUN_SUITE("h2/memory", cmocka_unit_test(chunks_run_dry_at_each_point),
 	cmocka_unit_test(a_field_cut_short_does_not_keep_the_room_for_large_ones),
 	cmocka_unit_test(header_block_without_memory_ends_the_connection),
 	cmocka_unit_test(header_blocks_do_not_take_the_last_chunks),
+	cmocka_unit_test(an_answers_header_block_has_the_last_chunks),
 	cmocka_unit_test(stream_pool_runs_dry), cmocka_unit_test(server_without_streams_refuses),
 	cmocka_unit_test(connection_pool_runs_dry),
 	cmocka_unit_test(hpack_memory_runs_dry_at_each_point),
