@@ -85,7 +85,7 @@ size_t tlshs_link_send(struct tlshs_link *, uint64_t id, const uint8_t *, size_t
 [[nodiscard]] const struct tlshs_answer *tlshs_link_peek(struct tlshs_link *);
 void tlshs_link_pass(struct tlshs_link *);
 // The thread may have something to do for an order. False = no answer comes before the next one,
-// but for a deadline; those that came before can be read.
+// but of who meets a deadline or gives way; those that came before can be read.
 bool tlshs_link_is_busy(const struct tlshs_link *);
 // The thread says that nothing more comes of the orders that it has read.
 void tlshs_link_rest(struct tlshs_link *);
