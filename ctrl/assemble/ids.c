@@ -33,6 +33,11 @@ uint32_t ids_take(struct ids *ids, uint64_t now_ns)
 		ids->n_resting--;
 		return oldest->id;
 	}
+	return ids_take_new(ids);
+}
+
+uint32_t ids_take_new(struct ids *ids)
+{
 	return ids->next < ids->n_max ? ids->next++ : IDS_NONE;
 }
 

@@ -21,4 +21,5 @@ struct ids {
 void ids_fini(struct ids *); // all zero is fine
 // Returns IDS_NONE if all are in use or resting.
 uint32_t ids_take(struct ids *, uint64_t now_ns);
+uint32_t ids_take_new(struct ids *); // one never used; IDS_NONE = all were
 void ids_give(struct ids *, uint32_t id, uint64_t now_ns);

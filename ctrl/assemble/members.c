@@ -102,29 +102,36 @@ static struct lb_shared *shared_of(const struct members *m)
 	return workers_link(m->workers, 0)->shared;
 }
 
-uint32_t members_take(struct members *m, void *owner)
+// Those that still have requests rest on. There may be very many of them, one behind another.
+static uint32_t take_idle(struct members *m, uint64_t now_ns)
 {
-	uint64_t now_ns = twheel_now(m->wheel);
 	for (int i = 0; i < N_TRIES; i++) {
 		uint32_t id = ids_take(&m->ids, now_ns);
 		if (id == IDS_NONE)
-			break;
+			return IDS_NONE;
 		struct counts c = sum(m, id);
-		if (c.issued != ended(&c)) {
-			ids_give(&m->ids, id, now_ns);
-			continue;
-		}
-		// As with the past: a table that nobody wrote to stays the kernel's.
-		uint32_t *load = &shared_of(m)->loads[id];
-		if (__atomic_load_n(load, __ATOMIC_RELAXED))
-			__atomic_store_n(load, 0, __ATOMIC_RELAXED);
-		m->owners[id] = owner;
-		const struct past past = {c, c.ok, c.failed, last_used(m, id)};
-		if (memcmp(&m->past[id], &past, sizeof(past)) != 0)
-			m->past[id] = past;
-		return id;
+		if (c.issued == ended(&c))
+			return id;
+		ids_give(&m->ids, id, now_ns);
 	}
-	return UINT32_MAX;
+	return ids_take_new(&m->ids);
+}
+
+uint32_t members_take(struct members *m, void *owner)
+{
+	uint32_t id = take_idle(m, twheel_now(m->wheel));
+	if (id == IDS_NONE)
+		return UINT32_MAX;
+	// As with the past: a table that nobody wrote to stays the kernel's.
+	uint32_t *load = &shared_of(m)->loads[id];
+	if (__atomic_load_n(load, __ATOMIC_RELAXED))
+		__atomic_store_n(load, 0, __ATOMIC_RELAXED);
+	m->owners[id] = owner;
+	struct counts c = sum(m, id);
+	const struct past past = {c, c.ok, c.failed, last_used(m, id)};
+	if (memcmp(&m->past[id], &past, sizeof(past)) != 0)
+		m->past[id] = past;
+	return id;
 }
 
 void members_give(struct members *m, uint32_t member)

@@ -138,6 +138,21 @@ static void a_number_with_requests_in_flight_is_not_given_again(void **state)
 	assert_int_equal(members_take(members, &owner), 7);
 }
 
+static void numbers_in_flight_in_number_leave_those_never_used(void **state)
+{
+	enum { BUSY = 1000 };
+	(void)state;
+	for (uint32_t i = 0; i < BUSY; i++) {
+		assert_int_equal(members_take(members, &owner), i);
+		count(0, i, 1, 0, 0);
+	}
+	for (uint32_t i = 0; i < BUSY; i++)
+		members_give(members, i);
+	twheel_advance(wheel, 20 * NS_PER_SECOND);
+	assert_int_equal(members_take(members, &owner), BUSY);
+	assert_int_equal(members_take(members, &owner), BUSY + 1);
+}
+
 static void what_a_member_left_behind_is_forgotten(void **state)
 {
 	(void)state;
@@ -169,4 +184,5 @@ RUN_SUITE("ctrl/members", cmocka_unit_test(a_number_that_was_given_back_rests),
 	CASE(each_ended_request_is_harvested_once_over_all_workers),
 	CASE(the_newest_use_of_any_worker_counts_and_those_before_the_member_do_not),
 	CASE(a_number_with_requests_in_flight_is_not_given_again),
+	CASE(numbers_in_flight_in_number_leave_those_never_used),
 	CASE(what_a_member_left_behind_is_forgotten), CASE(each_failed_allocation_is_survived))
