@@ -145,6 +145,8 @@ void lb_probes_end(struct lb_probes *all, struct lb_probe *p)
 		all->n_waiting--;
 	}
 	all->n_under_way -= e->phase == PHASE_UNDER_WAY;
+	if (all->n_waiting)
+		wait_for_turn(all, 0);
 	e->phase = PHASE_ENDS;
 	e->user = NULL;
 	if (e->is_known)

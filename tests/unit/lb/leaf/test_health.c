@@ -361,6 +361,25 @@ static void no_more_checks_are_under_way_than_may_be(void **state)
 	fini(&f);
 }
 
+// AHC-07: nobody else reports who would let it begin.
+static void who_waits_begins_when_those_under_way_are_ended(void **state)
+{
+	struct fixture f;
+	struct lb_probe_user user = {0};
+	init(&f);
+	update(&f, 0, MAX_UNDER_WAY, false);
+	struct ip_port address = world_addr(MAX_UNDER_WAY);
+	struct lb_probe *p = lb_probes_begin(f.probes, &address, NULL, &user);
+	lb_probes_ask(f.probes, p, f.check);
+	world_pass(&f.world, WORLD_S / 10);
+	assert_int_equal(lb_probes_n_waiting(f.probes), 1);
+	update(&f, 0, 0, false);
+	assert_int_equal(lb_probes_n_under_way(f.probes), 1);
+	assert_ptr_equal(f.asked[MAX_UNDER_WAY], p);
+	lb_probes_end(f.probes, p);
+	fini(&f);
+}
+
 // AHC-07.
 static void first_checks_of_many_endpoints_begin_a_hundred_a_millisecond(void **state)
 {
@@ -483,6 +502,7 @@ RUN_SUITE("lb/health", cmocka_unit_test(a_verdict_of_another_process_holds_until
 	cmocka_unit_test(an_endpoint_that_comes_back_has_no_older_verdict),
 	cmocka_unit_test(a_member_is_ready_only_while_its_checks_pass),
 	cmocka_unit_test(no_more_checks_are_under_way_than_may_be),
+	cmocka_unit_test(who_waits_begins_when_those_under_way_are_ended),
 	cmocka_unit_test(first_checks_of_many_endpoints_begin_a_hundred_a_millisecond),
 	cmocka_unit_test(a_check_that_our_memory_ended_says_nothing),
 	cmocka_unit_test(a_check_waits_until_it_may_begin),
