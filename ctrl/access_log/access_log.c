@@ -47,6 +47,7 @@ struct access_log {
 	struct lb_access_record batch[BATCH]; // the thread's, as `of`: their frontends
 	const struct access_log_frontend *of[BATCH];
 	struct access_logs_now now; // the thread's
+	uint32_t first; // the thread's: its next round begins with that worker
 	uint64_t told_ns, told_ring; // the control thread's: what was told last of the rings
 };
 
@@ -96,25 +97,43 @@ static void make_room(struct access_log *l)
 			access_output_flush(l->now.outputs[i]);
 }
 
-// Takes what there is room for. True = there was something. *ret_all: it came to the end of each
-// ring.
-static bool take_records(struct access_log *l, bool *ret_all)
+// What a round through the rings came to.
+struct round {
+	bool some; // it had records
+	bool all; // none is left of what the rings held at its beginning
+	bool more; // a ring had as many as it holds, and may have others by now
+};
+
+// Takes what there is room for of a worker's ring, at most as many as that holds: a fast worker may
+// fill it for as long as a slow disk takes lines.
+static void take_ring(
+	struct access_log *l, uint32_t w, uint64_t wall_offset_ns, struct round *round)
 {
-	bool some = false;
-	*ret_all = true;
-	uint64_t wall_offset_ns = l->conf.wall_ns() - l->conf.clock_ns();
-	for (uint32_t w = 0; w < l->conf.n_workers; w++) {
-		uint32_t n = BATCH;
-		while (n == BATCH && has_room(l)) {
-			n = spsc_read_many(&l->conf.workers[w]->ring, l->batch, BATCH);
-			put_lines(l, w, n, wall_offset_ns);
-			access_recent_add(l->recent, l->batch, l->of, n, w, wall_offset_ns);
-			some |= n != 0;
-			make_room(l);
-		}
-		*ret_all &= n < BATCH;
+	uint32_t n = BATCH, taken = 0;
+	while (n == BATCH && taken < LB_ACCESS_RECORDS && has_room(l)) {
+		n = spsc_read_many(&l->conf.workers[w]->ring, l->batch, BATCH);
+		put_lines(l, w, n, wall_offset_ns);
+		access_recent_add(l->recent, l->batch, l->of, n, w, wall_offset_ns);
+		make_room(l);
+		taken += n;
 	}
-	return some;
+	if (taken) {
+		round->some = true;
+		l->first = w + 1;
+	}
+	round->more |= taken >= LB_ACCESS_RECORDS;
+	round->all &= n < BATCH || taken >= LB_ACCESS_RECORDS;
+}
+
+// Where there is not room for all, the next round begins behind the last worker that had some.
+static struct round take_records(struct access_log *l)
+{
+	struct round round = {.all = true};
+	uint64_t wall_offset_ns = l->conf.wall_ns() - l->conf.clock_ns();
+	uint32_t first = l->first;
+	for (uint32_t i = 0; i < l->conf.n_workers; i++)
+		take_ring(l, (first + i) % l->conf.n_workers, wall_offset_ns, &round);
+	return round;
 }
 
 static bool flush(struct access_log *l)
@@ -171,15 +190,15 @@ static void *log_main(void *arg)
 	for (;;) {
 		bool stop = atomic_load_explicit(&l->stop, memory_order_acquire);
 		access_logs_look(l->logs, &l->now);
-		bool all, some = take_records(l, &all);
+		const struct round round = take_records(l);
 		if (atomic_exchange_explicit(&l->reopen, false, memory_order_relaxed))
 			reopen(l);
 		if (stop)
 			finish(l, &stopped_ns);
 		bool flushed = flush(l);
-		if (all)
+		if (round.all)
 			access_logs_let_go(l->logs, &l->now, l->conf.clock_ns());
-		if (stop && !some && flushed)
+		if (stop && !round.some && flushed)
 			break;
 		if (!flushed) {
 			wait_for(l, l->now.n > 1 && !stop ? BUSY_MS : RETRY_MS); // others go on
@@ -187,8 +206,8 @@ static void *log_main(void *arg)
 				break;
 			continue;
 		}
-		idle_ms = some ? BUSY_MS : idle_ms < IDLE_MS ? idle_ms + BUSY_MS : IDLE_MS;
-		if (!stop)
+		idle_ms = round.some ? BUSY_MS : idle_ms < IDLE_MS ? idle_ms + BUSY_MS : IDLE_MS;
+		if (!stop && !round.more)
 			wait_for(l, idle_ms);
 	}
 	signal_fd(l->done_fd);

@@ -77,10 +77,10 @@ struct access_logs_now {
 };
 // What there is when a round through all rings begins.
 void access_logs_look(struct access_logs *, struct access_logs_now *ret);
-// That round came to the end of each ring: those that were leaving have all their lines, and ctrl
-// may free them from now on. Where others share the output, these write what waits there; else it
-// is closed first, when nothing waits, it fails, or ACCESS_LAST_NS have passed. *now is what there
-// is without them.
+// That round left none of what the rings held when it began: those that were leaving have all their
+// lines, and ctrl may free them from now on. Where others share the output, these write what waits
+// there; else it is closed first, when nothing waits, it fails, or ACCESS_LAST_NS have passed. *now
+// is what there is without them.
 #define ACCESS_LAST_NS (5 * NS_PER_SECOND)
 void access_logs_let_go(struct access_logs *, struct access_logs_now *now, uint64_t now_ns);
 // A line for each log of the view's record. An output without room is flushed, and else loses it.

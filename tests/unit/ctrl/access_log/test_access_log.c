@@ -3,6 +3,7 @@
 // gone.
 #include "ctrl/access_log/access_log.h"
 #include "ctrl/access_log/line.h"
+#include "ctrl/access_log/output.h"
 #include "ctrl/access_log/place.h"
 #include "ctrl/access_log/recent.h"
 #include "ctrl/loop.h"
@@ -56,12 +57,14 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void start(struct world *w)
+#define PATH "%REQ(:PATH)%"
+
+static void start_at(struct world *w, const char *path, const char *format)
 {
 	static const struct access_log_frontend front = {.name = "front"};
 	struct lb_err err = {.text = ""};
-	const struct access_place own = {.kind = ACCESS_FILE, .path = w->path};
-	struct access_log_conf conf = {.logs = {.own = &own, .text_format = "%REQ(:PATH)%"},
+	const struct access_place own = {.kind = ACCESS_FILE, .path = path};
+	struct access_log_conf conf = {.logs = {.own = &own, .text_format = format},
 		.frontends = &front,
 		.n_frontends = 1,
 		.workers = w->rings,
@@ -70,6 +73,21 @@ static void start(struct world *w)
 		.wall_ns = loop_wall_ns};
 	if (access_log_new(&conf, &w->log, &err))
 		fail_msg("%s", err.text);
+}
+
+static void start(struct world *w)
+{
+	start_at(w, w->path, PATH);
+}
+
+// Its lines are long, and take far longer to be made than records.
+static void start_long(struct world *w, const char *path)
+{
+	enum { TIMES = 200 };
+	char format[TIMES * sizeof(PATH)] = "";
+	for (int i = 0; i < TIMES; i++)
+		strcat(format, PATH);
+	start_at(w, path, format);
 }
 
 // A request with that number.
@@ -266,6 +284,50 @@ static void a_reader_that_does_not_read_ends_nothing_and_costs_no_time(void **st
 	close(fd);
 }
 
+static bool is_taken(const struct world *w, unsigned ring)
+{
+	return spsc_room(&w->rings[ring]->ring) == LB_ACCESS_RECORDS;
+}
+
+static void fill(struct world *w, unsigned ring)
+{
+	while (spsc_room(&w->rings[ring]->ring))
+		tell(w, ring);
+}
+
+// OPS-36: by whatever takes no more lines than one worker makes, as a slow disk does.
+static void a_worker_that_is_faster_than_the_log_does_not_keep_it(void **state)
+{
+	struct world *w = *state;
+	start_long(w, "/dev/null");
+	fill(w, 0);
+	tell(w, 1);
+	for (int i = 0; i < 3000 && !is_taken(w, 1); i++)
+		for (unsigned k = 0; k < 10000; k++)
+			tell(w, 0);
+	assert_true(is_taken(w, 1));
+	while (!is_taken(w, 0)) // its end waits two seconds at most
+		usleep(1000);
+}
+
+// OPS-36
+static void room_for_lines_goes_round_among_workers(void **state)
+{
+	struct world *w = *state;
+	static char text[1 << 16];
+	assert_int_equal(mkfifo(w->path, 0600), 0);
+	int fd = open(w->path, O_RDONLY | O_NONBLOCK);
+	start_long(w, w->path);
+	fill(w, 0);
+	wait_full(fd);
+	tell(w, 1);
+	for (size_t n = 0; !is_taken(w, 1); n += read_some(fd, text, sizeof(text))) {
+		assert_true(n < (size_t)8 * ACCESS_BUFFER);
+		fill(w, 0);
+	}
+	close(fd);
+}
+
 static void what_rings_hold_at_the_end_is_written(void **state)
 {
 	struct world *w = *state;
@@ -410,6 +472,8 @@ RUN_SUITE("ctrl/access_log", CASE(what_was_told_can_be_read_again),
 	CASE(a_fifo_without_a_reader_stops_nobody),
 	CASE(a_reader_that_goes_and_comes_gets_whole_lines),
 	CASE(a_reader_that_does_not_read_ends_nothing_and_costs_no_time),
-	CASE(what_rings_hold_at_the_end_is_written), CASE(a_folder_that_is_not_there_is_an_error),
+	CASE(a_worker_that_is_faster_than_the_log_does_not_keep_it),
+	CASE(room_for_lines_goes_round_among_workers), CASE(what_rings_hold_at_the_end_is_written),
+	CASE(a_folder_that_is_not_there_is_an_error),
 	CASE(the_filter_tells_of_failures_statuses_long_ones_and_samples),
 	CASE(a_full_ring_drops_and_counts))
