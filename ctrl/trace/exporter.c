@@ -36,6 +36,7 @@ struct trace_exporter {
 	// What the next batch is made of.
 	uint32_t n;
 	uint64_t first_ns; // when the first of these was taken
+	uint32_t worker; // whose ring is next
 	struct span_source sources[TRACE_BATCH];
 	struct lb_trace_record *records; // owned; [TRACE_BATCH]
 	// Those that wait, the oldest at `head`.
@@ -82,21 +83,28 @@ static void drop_oldest(struct trace_exporter *e)
 	e->n_queued--;
 }
 
-// What workers told, as much as the batch has room for.
+static void gather_of(struct trace_exporter *e, uint32_t worker, uint64_t now_ns, uint64_t wall_ns)
+{
+	struct lb_trace_record *r = &e->records[e->n];
+	for (; e->n < TRACE_BATCH && spsc_read(&e->conf.workers[worker]->ring, r); r++) {
+		uint32_t f = r->access.frontend;
+		if (!e->n)
+			e->first_ns = now_ns;
+		e->sources[e->n++] = (struct span_source){.record = r,
+			.frontend = f < e->conf.n_frontends ? e->conf.frontends[f] : "",
+			.worker = worker,
+			.began_wall_ns = wall_ns - (now_ns - r->access.brief.began_ns)};
+	}
+}
+
+// What workers told, as much as the batch has room for; the next one begins behind the worker that
+// filled it.
 static void gather(struct trace_exporter *e, uint64_t now_ns)
 {
 	uint64_t wall_ns = e->conf.wall_ns();
-	for (uint32_t w = 0; w < e->conf.n_workers; w++) {
-		struct lb_trace_record *r = &e->records[e->n];
-		for (; e->n < TRACE_BATCH && spsc_read(&e->conf.workers[w]->ring, r); r++) {
-			uint32_t f = r->access.frontend;
-			if (!e->n)
-				e->first_ns = now_ns;
-			e->sources[e->n++] = (struct span_source){.record = r,
-				.frontend = f < e->conf.n_frontends ? e->conf.frontends[f] : "",
-				.worker = w,
-				.began_wall_ns = wall_ns - (now_ns - r->access.brief.began_ns)};
-		}
+	for (uint32_t i = 0; i < e->conf.n_workers && e->n < TRACE_BATCH; i++) {
+		gather_of(e, e->worker, now_ns, wall_ns);
+		e->worker = (e->worker + 1) % e->conf.n_workers;
 	}
 }
 

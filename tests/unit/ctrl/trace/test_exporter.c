@@ -136,6 +136,15 @@ static void ops_167_batches_go_when_they_are_full_or_have_waited(void **state)
 	assert_int_equal(numbers().n_waiting, 0);
 }
 
+static void ops_169_batches_have_room_for_each_worker(void **state)
+{
+	tell(0, 3 * TRACE_BATCH);
+	tell(1, 1);
+	after(0);
+	after(0);
+	assert_true(spsc_is_empty(&rings[1]->ring));
+}
+
 static void ops_168_a_collector_that_is_away_is_tried_again(void **state)
 {
 	tell(0, 1);
@@ -219,6 +228,7 @@ static void ops_169_the_queue_and_the_rings_are_bounded_and_count_what_they_drop
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 RUN_SUITE("ctrl/trace/exporter", CASE(ops_167_batches_go_when_they_are_full_or_have_waited),
+	CASE(ops_169_batches_have_room_for_each_worker),
 	CASE(ops_168_a_collector_that_is_away_is_tried_again),
 	CASE(ops_168_a_batch_is_given_up_in_time),
 	CASE(ops_168_what_a_collector_refuses_is_not_sent_again),
