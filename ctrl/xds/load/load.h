@@ -52,6 +52,7 @@ struct xds_load_cluster {
 	uint64_t since_ns; // start of the unsent counts
 	uint64_t taken_ns; // sending: end of the counts being sent
 	bool sending; // part of the report under way
+	bool leaving; // likewise, of its message under way
 };
 
 struct xds_load {

@@ -129,7 +129,7 @@ static void close_stream(struct xds_lrs *r)
 		if (!c->sending)
 			continue;
 		xds_load_move(c, XDS_LOAD_GIVE_BACK);
-		c->sending = false;
+		c->sending = c->leaving = false;
 	}
 }
 
@@ -250,16 +250,32 @@ static bool take(struct xds_lrs *r)
 	return zero;
 }
 
+static void finish_cluster(struct xds_load_cluster *c)
+{
+	xds_load_move(c, XDS_LOAD_DONE);
+	c->since_ns = c->taken_ns;
+	c->sending = c->leaving = false;
+}
+
+// What was under way has left. True = it was the last of the report.
+static bool finish_message(struct xds_lrs *r)
+{
+	bool last = true;
+	for (struct xds_load_cluster *c = TAILQ_FIRST(&r->load.clusters); c;
+		c = TAILQ_NEXT(c, order)) {
+		if (c->leaving)
+			finish_cluster(c);
+		last &= !c->sending;
+	}
+	return last;
+}
+
 static void finish_report(struct xds_lrs *r)
 {
 	for (struct xds_load_cluster *c = TAILQ_FIRST(&r->load.clusters); c;
-		c = TAILQ_NEXT(c, order)) {
-		if (!c->sending)
-			continue;
-		xds_load_move(c, XDS_LOAD_DONE);
-		c->since_ns = c->taken_ns;
-		c->sending = false;
-	}
+		c = TAILQ_NEXT(c, order))
+		if (c->sending)
+			finish_cluster(c);
 	if (r->finishing)
 		return;
 	arm_report(r);
@@ -322,8 +338,12 @@ static void on_sent(void *ctx)
 	enum message what = r->sending;
 	r->sending = NONE;
 	if (what == REPORT) {
-		r->counters.n_reports++;
 		r->told_ns = now(r);
+		if (!finish_message(r)) {
+			send_message(r, REPORT);
+			return;
+		}
+		r->counters.n_reports++;
 		finish_report(r);
 	} else if (r->had_response && !r->finishing) { // else the answer starts the time (LR-03)
 		arm_report(r);

@@ -165,11 +165,11 @@ static int fill_cluster(struct lb_arena *a, ClusterStats *m, const struct xds_lo
 	return fill_localities(a, m, c) || fill_drops(a, m, c) ? -ENOMEM : 0;
 }
 
-int xds_lrs_encode_report(const struct xds_load_cluster *first, uint8_t **ret, size_t *ret_len)
+int xds_lrs_encode_report(struct xds_load_cluster *first, uint8_t **ret, size_t *ret_len)
 {
 	struct lb_arena arena = {0};
 	Request m;
-	size_t n = 0;
+	size_t n = 0, len = 0;
 	int rc = 0;
 	envoy__service__load_stats__v3__load_stats_request__init(&m);
 	for (const struct xds_load_cluster *c = first; c; c = TAILQ_NEXT(c, order))
@@ -178,12 +178,18 @@ int xds_lrs_encode_report(const struct xds_load_cluster *first, uint8_t **ret, s
 	m.cluster_stats = lb_arena_alloc(&arena, n, sizeof(ClusterStats *));
 	if (!stats || !m.cluster_stats)
 		rc = -ENOMEM;
-	for (const struct xds_load_cluster *c = first; c && !rc; c = TAILQ_NEXT(c, order)) {
+	for (struct xds_load_cluster *c = first; c && !rc; c = TAILQ_NEXT(c, order)) {
 		if (!c->sending)
 			continue;
-		rc = fill_cluster(&arena, &stats[m.n_cluster_stats], c);
-		m.cluster_stats[m.n_cluster_stats] = &stats[m.n_cluster_stats];
-		m.n_cluster_stats++;
+		ClusterStats *s = &stats[m.n_cluster_stats];
+		rc = fill_cluster(&arena, s, c);
+		if (rc)
+			break;
+		len += PROTO_HEAD_MAX + protobuf_c_message_get_packed_size(&s->base);
+		if (len > XDS_LRS_MESSAGE_LEN && m.n_cluster_stats)
+			break;
+		m.cluster_stats[m.n_cluster_stats++] = s;
+		c->leaving = true;
 	}
 	if (!rc)
 		rc = proto_pack(&m.base, ret, ret_len);

@@ -15,9 +15,13 @@ struct xds_node;
 
 // The first message of a stream (LR-02). The caller frees *ret. Returns 0 or -ENOMEM.
 [[nodiscard]] int xds_lrs_encode_hello(const struct xds_node *, uint8_t **ret, size_t *ret_len);
-// A report on those clusters of the list from `first` on that are `sending`. Returns 0 or -ENOMEM.
+// Many servers take no message above 4 MiB.
+#define XDS_LRS_MESSAGE_LEN ((size_t)2 << 20)
+// A report on those clusters of the list from `first` on that are `sending`, or on the first ones
+// of them: as many as go into a message of that length, but at least one. They are `leaving` then.
+// Returns 0 or -ENOMEM.
 [[nodiscard]] int xds_lrs_encode_report(
-	const struct xds_load_cluster *first, uint8_t **ret, size_t *ret_len);
+	struct xds_load_cluster *first, uint8_t **ret, size_t *ret_len);
 
 // What the server asks for.
 struct xds_lrs_settings {
