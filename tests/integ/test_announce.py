@@ -20,7 +20,7 @@ AGAIN_S = 15  # more than that
 
 class Announcer:
     """The program with a command of each name and way, which fails while there is a file broken-NAME, and takes its
-    time while there is one slow-NAME. by_file: it asks no server."""
+    time while there is one slow-NAME, or for ever with one hung-NAME. by_file: it asks no server."""
 
     def __init__(self, lab, by_file=False):
         self.folder = lab.dir / "announced"
@@ -29,7 +29,7 @@ class Announcer:
         server = [sys.executable, "-m", "http.server", str(PORT), "--bind", "127.0.0.1", "--directory", self.folder]
         self.server = lab.start("host", "metrics", server)
         told = [f"test ! -e {self.broken(name)} || exit 1; test ! -e {self.slow(name)} || sleep {SLOW_S}; "
-                f"{what} {self.folder}/{name}"
+                f"test ! -e {self.hung(name)} || sleep infinity; {what} {self.folder}/{name}"
                 for name in NAMES for what in ("touch", "rm -f")]
         wait_until(lambda: lab.exec("host", ["curl", "-s", self.url("")], check=False).returncode == 0, START_S,
                    "the server")
@@ -45,6 +45,9 @@ class Announcer:
 
     def slow(self, name):
         return self.folder / f"slow-{name}"
+
+    def hung(self, name):
+        return self.folder / f"hung-{name}"
 
     def announced(self):
         return {name for name in NAMES if (self.folder / name).exists()}
@@ -98,7 +101,7 @@ def test_fl_159_sigterm_withdraws_what_can_be(announcer, broken):
     announcer.wait_for(*NAMES)
     announcer.broken(broken).touch()
     announcer.process.signal(signal.SIGTERM)
-    assert announcer.process.wait(START_S) == 0
+    assert announcer.process.wait(START_S) == 1
     assert announcer.announced() == {broken}
 
 
@@ -111,6 +114,30 @@ def test_fl_159_a_slow_command_holds_up_no_other(announcer, slow, other):
     announcer.ready.unlink()
     announcer.wait_for(slow)
     announcer.wait_for()
+
+
+@pytest.mark.parametrize("hung", NAMES)
+def test_fl_159_a_command_that_hangs_is_given_up_and_tried_again(announcer, hung):
+    announcer.ready.touch()
+    announcer.wait_for(*NAMES)
+    announcer.hung(hung).touch()
+    announcer.ready.unlink()
+    announcer.wait_for(hung, timeout=AGAIN_S)  # what is repeated may hang before
+    announcer.hung(hung).unlink()
+    announcer.wait_for(timeout=AGAIN_S)
+    announcer.ready.touch()
+    announcer.wait_for(*NAMES)
+
+
+def test_fl_159_sigterm_tries_again_where_a_command_hangs(announcer):
+    announcer.ready.touch()
+    announcer.wait_for(*NAMES)
+    announcer.hung("vip").touch()
+    announcer.process.signal(signal.SIGTERM)
+    announcer.wait_for("vip", timeout=AGAIN_S)
+    announcer.hung("vip").unlink()
+    assert announcer.process.wait(AGAIN_S) == 0
+    assert not announcer.announced()
 
 
 def test_fl_159_sigterm_withdraws_what_is_just_being_announced(announcer):
