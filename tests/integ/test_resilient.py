@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 
 import pytest
 
@@ -19,12 +20,12 @@ ROUNDS = 4  # FRR makes a group anew in one of two
 
 
 class Router:
-    def __init__(self, lab):
+    def __init__(self, lab, env=None):
         self.lab = lab
         lab.link(("router", "r0"), ("hosts", "h0"))
         lab.address("router", "r0", "10.80.1.1/24")
-        process = lab.start("router", "resilient", [RECIPES / "shunt-resilient", RESILIENT_TABLE, VIP])
-        wait_until(lambda: "watching" in process.output(), SOON_S, "shunt-resilient")
+        self.process = lab.start("router", "resilient", [RECIPES / "shunt-resilient", RESILIENT_TABLE, VIP], env)
+        wait_until(lambda: "watching" in self.process.output(), SOON_S, "shunt-resilient")
 
     def announce(self):
         self.lab.ip("router", "route", "add", VIP, *(word for host in HOSTS for word in ("nexthop", "via", host)))
@@ -63,6 +64,21 @@ def test_fl_160_an_ordinary_group_in_the_place_of_a_resilient_one_is_replaced(ro
     router.withdraw()
     router.lab.ip("router", "nexthop", "del", "id", str(GROUP))
     router.lab.ip("router", "nexthop", "add", "id", str(GROUP), "group", "/".join(map(str, MEMBERS)))
+    router.announce()
+
+
+def test_an_answer_of_ip_that_is_cut_changes_nothing(lab):
+    folder, cut = lab.dir / "bin", lab.dir / "cut"
+    folder.mkdir()
+    (folder / "ip").write_text(f"#!/bin/sh\ntest -e {cut} && echo '[{{' && exit\nexec {shutil.which('ip')} \"$@\"\n")
+    (folder / "ip").chmod(0o755)
+    router = Router(lab, {"PATH": f"{folder}:{os.environ['PATH']}"})
+    router.announce()
+    cut.touch()
+    wait_until(lambda: f"{VIP} Expecting" in router.process.output(), SOON_S, "a complaint")
+    assert router.is_resilient()
+    cut.unlink()
+    router.withdraw()
     router.announce()
 
 
