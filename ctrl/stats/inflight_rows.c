@@ -9,7 +9,6 @@
 #include "ctrl/stats/row_query.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
-#include "lb/base/twheel.h"
 #include "tlshs/secrets.h"
 
 #include <stdio.h>
@@ -31,9 +30,7 @@ static json_t *begin_row(
 	const struct show *s, const struct lb_inflight_row *from, const char *state)
 {
 	json_t *row = json_object();
-	uint64_t now_ns = twheel_now(s->conf.wheel);
-	uint64_t age_ns = now_ns > from->began_ns ? now_ns - from->began_ns : 0;
-	json_object_set_new(row, "age_s", json_real(show_seconds(age_ns)));
+	json_object_set_new(row, "age_s", json_real(show_age_s(s, from->began_ns)));
 	show_set_text(row, "state", state);
 	return row;
 }
@@ -202,7 +199,6 @@ static json_t *neighbor_row(const struct show *s, const struct inflight_told *to
 {
 	const struct lb_inflight_row *from = told->row;
 	const struct lb_inflight_neighbor *n = &from->neighbor;
-	uint64_t age_ns = twheel_now(s->conf.wheel) - from->began_ns;
 	char text[IP_PORT_TEXT_MAX], mac[INFLIGHT_MAC_MAX];
 	json_t *row = json_object();
 	show_set_u64(row, "port", n->port);
@@ -210,7 +206,7 @@ static json_t *neighbor_row(const struct show *s, const struct inflight_told *to
 	show_set_text(row, "mac", n->has_mac ? inflight_rows_mac(n->mac, mac) : "");
 	show_set_text(row, "state", lb_inflight_state_name(LB_INFLIGHT_NEIGHBORS, from->state));
 	json_object_set_new(
-		row, "age_s", n->has_mac ? json_real(show_seconds(age_ns)) : json_null());
+		row, "age_s", n->has_mac ? json_real(show_age_s(s, from->began_ns)) : json_null());
 	json_object_set_new(row, "gateway", json_boolean(n->is_gateway));
 	show_set_text(row, "watch", watch_of(s, n->port, &from->peer.ip));
 	show_set_u64(row, "asked", n->n_asks);

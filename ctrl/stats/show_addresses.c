@@ -6,7 +6,6 @@
 #include "ctrl/stats/inflight_rows.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
-#include "lb/base/twheel.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,10 +27,9 @@ static void set_frontends(const struct show *s, json_t *row, const struct ip_add
 static void set_conflict(const struct show *s, json_t *row, const struct lb_inflight_address *a)
 {
 	char mac[INFLIGHT_MAC_MAX];
-	uint64_t age_ns = twheel_now(s->conf.wheel) - a->rival_ns;
 	show_set_text(row, "conflict", a->rival_ns ? inflight_rows_mac(a->rival, mac) : "");
-	json_object_set_new(
-		row, "conflict_age_s", a->rival_ns ? json_real(show_seconds(age_ns)) : json_null());
+	json_object_set_new(row, "conflict_age_s",
+		a->rival_ns ? json_real(show_age_s(s, a->rival_ns)) : json_null());
 }
 
 json_t *inflight_rows_address(const struct show *s, const struct lb_inflight_row *from)

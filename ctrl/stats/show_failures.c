@@ -5,20 +5,12 @@
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
 #include "lb/base/str.h"
-#include "lb/base/twheel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FALLBACK 100 // rows, where the command says no number
-
-static double age_s(const struct show *s, const struct lb_failure *f)
-{
-	uint64_t now_ns = twheel_now(s->conf.wheel);
-	// Its clock may be a tick ahead.
-	return now_ns > f->at_ns ? show_seconds(now_ns - f->at_ns) : 0;
-}
 
 // Of a backend's answer its statuses, and what it says.
 static void set_text(json_t *row, const struct lb_failure *f)
@@ -38,7 +30,7 @@ static void set_text(json_t *row, const struct lb_failure *f)
 static json_t *row_of(const struct show *s, uint32_t worker, const struct lb_failure *f)
 {
 	json_t *row = json_object();
-	json_object_set_new(row, "age_s", json_real(age_s(s, f)));
+	json_object_set_new(row, "age_s", json_real(show_age_s(s, f->at_ns)));
 	show_set_u64(row, "worker", worker);
 	show_set_text(row, "frontend", failure_frontend(s->conf.config, f));
 	show_set_text(row, "cause", failure_cause(f));

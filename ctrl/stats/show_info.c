@@ -183,6 +183,12 @@ json_t *show_info(const struct show *s, struct show_args *args)
 	return o;
 }
 
+double show_age_s(const struct show *s, uint64_t at_ns)
+{
+	uint64_t now_ns = twheel_now(s->conf.wheel);
+	return now_ns > at_ns ? show_seconds(now_ns - at_ns) : 0;
+}
+
 // show workers, clear counters
 
 json_t *show_maxima_s(const struct show *s)

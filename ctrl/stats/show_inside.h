@@ -115,6 +115,8 @@ json_t *show_reload(const struct show *, struct show_args *);
 struct listing_source *show_endpoints(const struct show *, struct show_args *);
 struct listing_source *show_load(const struct show *, struct show_args *);
 
+// Seconds since a time of a worker's, whose clock may be ahead of the loop's.
+double show_age_s(const struct show *, uint64_t at_ns);
 // How long maxima are kept: since the start, or `clear counters`.
 json_t *show_maxima_s(const struct show *);
 

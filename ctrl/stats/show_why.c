@@ -3,7 +3,6 @@
 #include "ctrl/stats/failure_walk.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
-#include "lb/base/twheel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,11 +37,9 @@ static json_t *attempts_of(const struct lb_failure *f)
 static json_t *tell(const struct show *s, const struct lb_failure *f, uint32_t worker)
 {
 	const struct lb_cause_info *cause = lb_cause_info((enum lb_cause)f->cause);
-	uint64_t now_ns = twheel_now(s->conf.wheel);
 	json_t *o = json_object();
 	show_set_text(o, "id", f->id);
-	json_object_set_new(
-		o, "age_s", json_real(now_ns > f->at_ns ? show_seconds(now_ns - f->at_ns) : 0));
+	json_object_set_new(o, "age_s", json_real(show_age_s(s, f->at_ns)));
 	show_set_u64(o, "worker", worker);
 	show_set_text(o, "frontend", failure_frontend(s->conf.config, f));
 	show_set_text(o, "method", f->method);

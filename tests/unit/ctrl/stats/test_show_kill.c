@@ -283,6 +283,30 @@ static void neighbors_are_told_with_what_workers_know(void **state)
 	json_decref(data);
 }
 
+// A turn of the control thread may take a while, in which a worker answers.
+static void what_a_worker_has_just_heard_has_no_age(void **state)
+{
+	struct world *w = *state;
+	uint64_t later_ns = twheel_now(w->wheel) + NS_PER_SECOND;
+	struct stats_follow *follow = begin("show neighbors json");
+	assert_null(look(follow));
+	struct lb_inflight *f = expect_question(w);
+	lb_inflight_find_place(f, later_ns)->neighbor.has_mac = true;
+	lb_inflight_done(f);
+	json_t *data = end(follow), *row = json_array_get(json_object_get(data, "neighbors"), 0);
+	assert_true(json_real_value(json_object_get(row, "age_s")) == 0);
+	json_decref(data);
+	follow = begin("show addresses json");
+	assert_null(look(follow));
+	f = expect_question(w);
+	tell_address(f, 8, later_ns);
+	lb_inflight_done(f);
+	data = end(follow);
+	row = json_array_get(json_object_get(data, "addresses"), 0);
+	assert_true(json_real_value(json_object_get(row, "conflict_age_s")) == 0);
+	json_decref(data);
+}
+
 static struct lb_ping *expect_ping(struct world *w)
 {
 	struct lb_command c;
@@ -389,5 +413,6 @@ RUN_SUITE("ctrl/show_kill", CASE(tcp_tells_what_ss_tells_of_the_kernels),
 	CASE(a_worker_that_does_not_say_what_ended_is_named),
 	CASE(addresses_are_told_once_with_the_newest_claim),
 	CASE(neighbors_are_told_with_what_workers_know),
-	CASE(a_ping_tells_what_came_of_each_request), CASE(a_ping_is_bounded_and_an_operators),
+	CASE(what_a_worker_has_just_heard_has_no_age), CASE(a_ping_tells_what_came_of_each_request),
+	CASE(a_ping_is_bounded_and_an_operators),
 	CASE(a_ping_waits_until_the_answer_of_the_last_one_is_read))
