@@ -2,6 +2,7 @@
 #include "ctrl/assemble/ids.h"
 
 #include "lb/base/check.h"
+#include "lb/base/min.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,6 +26,11 @@ void ids_fini(struct ids *ids)
 	*ids = (struct ids){0};
 }
 
+static uint32_t take_new(struct ids *ids)
+{
+	return ids->next < ids->n_max ? ids->next++ : IDS_NONE;
+}
+
 uint32_t ids_take(struct ids *ids, uint64_t now_ns)
 {
 	const struct ids_resting *oldest = &ids->resting[ids->head];
@@ -33,12 +39,19 @@ uint32_t ids_take(struct ids *ids, uint64_t now_ns)
 		ids->n_resting--;
 		return oldest->id;
 	}
-	return ids_take_new(ids);
+	return take_new(ids);
 }
 
-uint32_t ids_take_new(struct ids *ids)
+uint32_t ids_take_idle(struct ids *ids, uint64_t now_ns, uint32_t max_tries,
+	bool (*is_idle)(void *ctx, uint32_t id), void *ctx)
 {
-	return ids->next < ids->n_max ? ids->next++ : IDS_NONE;
+	for (uint32_t n = min_u32(ids->n_resting, max_tries); n > 0; n--) {
+		uint32_t id = ids_take(ids, now_ns);
+		if (id == IDS_NONE || is_idle(ctx, id))
+			return id;
+		ids_give(ids, id, now_ns);
+	}
+	return take_new(ids);
 }
 
 void ids_give(struct ids *ids, uint32_t id, uint64_t now_ns)

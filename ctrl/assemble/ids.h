@@ -4,6 +4,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define IDS_NONE UINT32_MAX
@@ -21,5 +22,8 @@ struct ids {
 void ids_fini(struct ids *); // all zero is fine
 // Returns IDS_NONE if all are in use or resting.
 uint32_t ids_take(struct ids *, uint64_t now_ns);
-uint32_t ids_take_new(struct ids *); // one never used; IDS_NONE = all were
+// One that is_idle(), or was never used, likewise. At most max_tries of those that have rested are
+// looked at; what is not idle rests anew.
+uint32_t ids_take_idle(struct ids *, uint64_t now_ns, uint32_t max_tries,
+	bool (*is_idle)(void *ctx, uint32_t id), void *ctx);
 void ids_give(struct ids *, uint32_t id, uint64_t now_ns);

@@ -52,25 +52,24 @@ int64_t load_numbers_in_flight(
 	return (int64_t)(open_requests(sum) - l->list[number].idle);
 }
 
+// It is not where a request came late, by an old snapshot, and has not ended.
+static bool is_idle(void *ctx, uint32_t id)
+{
+	const struct load_numbers *l = ctx;
+	struct load_number *n = &l->list[id + 1];
+	struct lb_load_counters s = load_numbers_sum(l, id + 1);
+	if (n->had_drops)
+		n->idle = open_requests(&s);
+	return open_requests(&s) == n->idle;
+}
+
 uint32_t load_numbers_take(struct load_numbers *l, void *owner)
 {
-	uint64_t now_ns = twheel_now(l->wheel);
-	for (uint32_t tries = l->ids.n_resting + 1; tries > 0; tries--) {
-		uint32_t id = ids_take(&l->ids, now_ns);
-		if (id == IDS_NONE)
-			return 0;
-		struct load_number *n = &l->list[id + 1];
-		struct lb_load_counters s = load_numbers_sum(l, id + 1);
-		if (n->had_drops)
-			n->idle = open_requests(&s);
-		if (open_requests(&s) == n->idle) {
-			n->owner = owner;
-			return id + 1;
-		}
-		// A request came late, by an old snapshot, and has not ended.
-		ids_give(&l->ids, id, now_ns);
-	}
-	return 0;
+	uint32_t id = ids_take_idle(&l->ids, twheel_now(l->wheel), UINT32_MAX, is_idle, l);
+	if (id == IDS_NONE)
+		return 0;
+	l->list[id + 1].owner = owner;
+	return id + 1;
 }
 
 void load_numbers_give(struct load_numbers *l, uint32_t number, bool had_drops)

@@ -102,24 +102,16 @@ static struct lb_shared *shared_of(const struct members *m)
 	return workers_link(m->workers, 0)->shared;
 }
 
-// Those that still have requests rest on. There may be very many of them, one behind another.
-static uint32_t take_idle(struct members *m, uint64_t now_ns)
+static bool is_idle(void *ctx, uint32_t member)
 {
-	for (int i = 0; i < N_TRIES; i++) {
-		uint32_t id = ids_take(&m->ids, now_ns);
-		if (id == IDS_NONE)
-			return IDS_NONE;
-		struct counts c = sum(m, id);
-		if (c.issued == ended(&c))
-			return id;
-		ids_give(&m->ids, id, now_ns);
-	}
-	return ids_take_new(&m->ids);
+	struct counts c = sum(ctx, member);
+	return c.issued == ended(&c);
 }
 
 uint32_t members_take(struct members *m, void *owner)
 {
-	uint32_t id = take_idle(m, twheel_now(m->wheel));
+	// There may be very many that still have requests, one behind another.
+	uint32_t id = ids_take_idle(&m->ids, twheel_now(m->wheel), N_TRIES, is_idle, m);
 	if (id == IDS_NONE)
 		return UINT32_MAX;
 	// As with the past: a table that nobody wrote to stays the kernel's.

@@ -80,6 +80,20 @@ static void sum_up(const struct vhost_numbers *n, uint32_t number, struct lb_vho
 		gather(ret, &workers_link(n->workers, w)->vhosts[number]);
 }
 
+// Ends before beginnings: one that ends meanwhile counts as in flight.
+static bool is_idle(void *ctx, uint32_t id)
+{
+	const struct vhost_numbers *n = ctx;
+	uint64_t in_flight = 0;
+	for (uint32_t w = 0; w < workers_count(n->workers); w++) {
+		const struct lb_vhost_counters *c = &workers_link(n->workers, w)->vhosts[id + 1];
+		for (int i = 0; i < LB_N_CAUSES; i++)
+			in_flight -= counter_read(&c->ended[i]);
+		in_flight += counter_read(&c->started);
+	}
+	return in_flight == 0;
+}
+
 static struct entry *add(struct vhost_numbers *n, const char *name)
 {
 	size_t size = strlen(name) + 1;
@@ -88,7 +102,7 @@ static struct entry *add(struct vhost_numbers *n, const char *name)
 		return NULL;
 	memcpy(e->name, name, size);
 	uint64_t now_ns = twheel_now(n->wheel);
-	uint32_t id = ids_take(&n->ids, now_ns);
+	uint32_t id = ids_take_idle(&n->ids, now_ns, UINT32_MAX, is_idle, n);
 	if (id == IDS_NONE) {
 		free(e);
 		return NULL;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which virtual hosts are counted apart (docs/metrics.md, OPS-270): each name has a number, under
 // which workers count, for as long as a compiled virtual host has that name, whichever tables have
-// it. A number whose name is gone rests for ten minutes before another gets it: requests that last
-// longer end under that one's.
+// it. A number whose name is gone rests for ten minutes before another gets it, and for as long as
+// requests are in flight that count there.
 // Thread: ctrl.
 #pragma once
 

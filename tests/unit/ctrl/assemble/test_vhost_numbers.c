@@ -109,6 +109,21 @@ static void ops_270_who_gets_anothers_number_begins_at_zero(void **state)
 	tear_down(c);
 }
 
+static void ops_270_requests_that_last_keep_their_number(void **state)
+{
+	struct counted *c = set_up();
+	uint16_t a = vhost_numbers_take(c->numbers, "a");
+	counter_add(&c->links[0]->vhosts[a].started, 1);
+	vhost_numbers_give(c->numbers, a);
+	after_s(c, 600);
+	assert_int_not_equal(vhost_numbers_take(c->numbers, "b"), a);
+	counter_add(&c->links[0]->vhosts[a].ended[LB_CAUSE_TIMEOUT], 1);
+	after_s(c, 600);
+	assert_int_equal(vhost_numbers_take(c->numbers, "c"), a);
+	expect(c, a, 0, 0);
+	tear_down(c);
+}
+
 static void ops_271_names_without_a_place_are_counted_until_they_go(void **state)
 {
 	struct counted *c = set_up();
@@ -144,5 +159,6 @@ static void without_memory_a_name_is_left_out(void **state)
 RUN_SUITE("ctrl/vhost_numbers",
 	cmocka_unit_test(ops_270_a_name_has_one_number_as_long_as_anybody_has_it),
 	cmocka_unit_test(ops_270_who_gets_anothers_number_begins_at_zero),
+	cmocka_unit_test(ops_270_requests_that_last_keep_their_number),
 	cmocka_unit_test(ops_271_names_without_a_place_are_counted_until_they_go),
 	cmocka_unit_test(without_memory_a_name_is_left_out))
