@@ -51,8 +51,10 @@ static void settle_resource(void *ctx, struct xds_sub *sub)
 		return;
 	if (it->res)
 		xds_entry_accept(e, sub->variant);
-	// RS-04: each time it is sent it holds anew, and for good if no TTL comes with it.
-	hold(r, e, it->has_ttl ? now_ns(r) + it->ttl_ns : 0);
+	// RS-04: each time it is sent it holds anew, and for good if no TTL comes with it. To whom
+	// the server has denied the value another's heartbeat is nothing.
+	if (e->value)
+		hold(r, e, it->has_ttl ? now_ns(r) + it->ttl_ns : 0);
 }
 
 // DL-07, TP2-T09: also of what never came.

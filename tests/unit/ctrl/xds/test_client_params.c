@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client's part of xRFC TP2 (TP2-*): parameters on the wire, constraints of what
 // comes, and one variant that takes another's place.
+#include "ctrl/xds/variants/params.h"
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/xds/client_fixture.h"
 
@@ -25,7 +26,7 @@ typedef Envoy__Service__Discovery__V3__ResourceName Name;
 struct said {
 	const char *constraint; // "env=prod", "env" = it exists, "env?" = malformed; NULL = none
 	const char *name;
-	const char *content, *version; // NULL = it is removed
+	const char *content, *version; // NULL = it is removed, or if there is a version a heartbeat
 	int code; // not 0 = it is in error
 	int ttl_s; // 0 = none
 };
@@ -81,16 +82,17 @@ static void add(struct parts *p, const struct said *s)
 		e->resource_name = &p->names[i];
 		e->error_detail = &p->statuses[i];
 		p->error_list[p->n_errors++] = e;
-	} else if (s->content) {
+	} else if (s->content || s->version) {
 		Resource *r = &p->resources[i];
 		envoy__service__discovery__v3__resource__init(r);
 		google__protobuf__any__init(&p->anys[i]);
-		int len = snprintf(p->texts[i], sizeof(p->texts[i]), "%s=%s", s->name, s->content);
+		int len = snprintf(p->texts[i], sizeof(p->texts[i]), "%s=%s", s->name,
+			s->content ? s->content : "");
 		p->anys[i].type_url = (char[]){CLUSTER_URL};
 		p->anys[i].value = (ProtobufCBinaryData){(size_t)len, (uint8_t *)p->texts[i]};
 		r->resource_name = &p->names[i];
 		r->version = (char *)(uintptr_t)s->version;
-		r->resource = &p->anys[i];
+		r->resource = s->content ? &p->anys[i] : NULL;
 		google__protobuf__duration__init(&p->ttls[i]);
 		p->ttls[i].seconds = s->ttl_s;
 		r->ttl = s->ttl_s ? &p->ttls[i] : NULL;
@@ -534,6 +536,35 @@ static void variant_that_was_not_seen_ends_with_its_ttl(void **state)
 	}
 }
 
+// RS-03, RS-04: of two that see one variant, the server has denied it to one.
+static void heartbeat_is_nothing_to_whom_the_value_was_denied(void **state)
+{
+	struct fixture f;
+	struct ear a, b;
+	struct xds_params *test;
+	fixture_init_dropping(&f, &xds_protocol_delta, "");
+	listen_to(&f, &toy_cluster, "a", &a);
+	prepare_ear(&b);
+	assert_int_equal(xds_params_new(&(struct xds_param){"env", "test"}, 1, &test), 0);
+	assert_int_equal(
+		xds_client_watch_locator(f.client, &toy_cluster, "a", test, &b.watcher), 0);
+	xds_params_put(test);
+	fake_ads_settle(&f.server);
+	DELTA(&f, "n1", {NULL, "a", "1", "v1", .ttl_s = 10});
+	fake_ads_settle(&f.server);
+	assert_string_equal(heard(&a), "=1");
+	assert_string_equal(heard(&b), "=1");
+	DELTA(&f, "n2", {"env=test", "a", .code = 5});
+	fake_ads_settle(&f.server);
+	assert_string_equal(heard(&b), "!5");
+	DELTA(&f, "n3", {NULL, "a", .version = "v1", .ttl_s = 10});
+	fake_ads_settle(&f.server);
+	pass_time(&f, 11 * S);
+	assert_string_equal(heard(&a), "!5");
+	assert_string_equal(heard(&b), "");
+	fixture_fini(&f);
+}
+
 static void new_value_is_told_with_the_trouble_beside_it(void **state)
 {
 	struct fixture f;
@@ -584,6 +615,7 @@ RUN_SUITE("xds/client_params", cmocka_unit_test(parameters_go_as_locators_in_sta
 	cmocka_unit_test(same_variant_twice_is_nacked),
 	cmocka_unit_test(malformed_constraints_are_nacked),
 	cmocka_unit_test(errors_concern_those_whose_parameters_match),
+	cmocka_unit_test(heartbeat_is_nothing_to_whom_the_value_was_denied),
 	cmocka_unit_test(new_value_is_told_with_the_trouble_beside_it),
 	cmocka_unit_test(variant_of_another_server_takes_the_place_of_the_one_in_use),
 	cmocka_unit_test(resource_without_constraints_serves_any_parameters),
