@@ -273,7 +273,7 @@ void frontends_look(struct twheel_timer *t)
 		struct frontend *f = &all->list[i];
 		struct config_frontend *row = &all->conf.config->frontends[i];
 		if (row->is_new && !f->source && !f->chains)
-			start(f);
+			(void)frontend_start(f); // "out of memory" stays until there is news
 		if (f->next && f->next->has_source && !f->next->source)
 			begin_source(f);
 		if (f->next && is_ready(f))

@@ -56,9 +56,16 @@ static void ops_323_a_new_one_without_memory_is_tried_again(void **state)
 		FRONTENDS WEB "  - {name: api, address: 10.81.0.10, port: 81, target: web}\n";
 	struct world w;
 	set_up_web(&w, FRONTENDS WEB);
-	fake.n_lacking = 2;
+	fake.n_lacking = 12;
 	again(&w, with_api);
 	assert_changed(&w, "frontends[1]");
+	pass(&w, 2 * TURN_NS);
+	unsigned n_lacking = fake.n_lacking;
+	uint64_t version = assembler_snapshot_version(w.assembler);
+	pass(&w, NS_PER_SECOND / 4);
+	assert_in_range(fake.n_lacking, 1, n_lacking - 1);
+	assert_string_equal(row(&w, 1)->error, "out of memory");
+	assert_int_equal(assembler_snapshot_version(w.assembler), version); // which takes memory
 	settle(&w);
 	assert_int_equal(fake.n_lacking, 0);
 	assert_non_null(row(&w, 1)->routes);
