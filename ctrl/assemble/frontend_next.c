@@ -3,6 +3,7 @@
 
 #include "ctrl/assemble/assembled_frontend.h"
 #include "ctrl/res/listener.h"
+#include "lb/base/check.h"
 
 #include <stdlib.h>
 
@@ -46,6 +47,7 @@ bool frontend_next_is_made(const struct assembled_frontend *of)
 // configuration stays.
 void frontend_next_take(struct assembled_frontend *of)
 {
+	DCHECK(frontend_next_is_made(of));
 	struct assembled_frontend *next = of->next, was = *of;
 	bool is_other = !was.listener || !xds_res_eq(&was.listener->base, &next->listener->base);
 	*of = *next;
