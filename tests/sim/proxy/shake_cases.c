@@ -13,14 +13,6 @@ static void rig_begin_asleep(struct rig *r)
 	open_client(r->w);
 }
 
-static void say(struct world *w, struct str bytes)
-{
-	struct client *c = &w->clients[0];
-	assert_true(buf_append(tcp_conn_sendq(c->tcp), &c->host->chunks, bytes.p, bytes.len));
-	tcp_conn_push(c->tcp);
-	c->host->due = true;
-}
-
 static uint64_t n_acks(const struct world *w)
 {
 	struct counter_set set = tcp_stack_counters(w->wire.hosts[HOST_PROXY].tcp);
@@ -43,7 +35,7 @@ static void tls_260_the_ack_of_a_whole_hello_waits_for_its_answer_others_do_not(
 		struct world *w = r.w;
 		uint64_t delay_ms =
 			w->wire.delay_ns / MS + 2; // to the proxy, and a tick's rounding
-		say(w, rows[i].bytes);
+		client_say(&w->clients[0], rows[i].bytes.p, rows[i].bytes.len);
 		world_run(w, (rows[i].waits_ms - 1) * MS);
 		assert_int_equal(n_acks(w), 0);
 		world_run(w, (1 + delay_ms) * MS);
