@@ -4,7 +4,8 @@
 // who sends little never waits for who sends much. What goes beyond is left with TCP, and its
 // source stands in line: at the end of each turn those in line are served by deficit round robin
 // (Shreedhar and Varghese, 1995), a quantum each, until they have had the line's part together.
-// Whoever stands in line is served nowhere else, so that its input keeps its order.
+// Whoever stands in line is served nowhere else, so that its input keeps its order; only handshakes
+// begin beside the line.
 // Thread: the owning worker.
 #pragma once
 
