@@ -123,7 +123,9 @@ void arp_input(struct net *net, uint32_t port, const uint8_t *p, size_t len)
 		// Other hosts may have a VIP that does not answer, and say so among themselves.
 		bool is_silent = net_vip_find(&net->vips, &arp.sender_ip) &&
 		                 !net_is_own_of_port(net, &arp.sender_ip, port);
-		if (!is_silent && memcmp(arp.sender_mac, net->ports[port].mac, 6) != 0)
+		if (memcmp(arp.sender_mac, net->ports[port].mac, 6) == 0)
+			net_drop(net, NET_arp_own);
+		else if (!is_silent)
 			defend(net, port, &arp.sender_ip, arp.sender_mac);
 		return;
 	}

@@ -37,22 +37,23 @@
 // The list of counters, with the names that operators see. Some need explanation: eth_not_ours: for
 // another station or a group. eth_ip6: on a port without an IPv6 address. arp_asked, arp_answered:
 // requests and replies sent. arp_learned: neighbors that became or stayed reachable. arp_not_ours:
-// neither for us nor a reply to us. arp_conflict: another host claims our address. arp_off_link:
-// sender outside of the port's prefixes. gateways_silent: a gauge of those that left the last
-// question without an answer. gateway_*: of the watch, by the worker that has it. hold_full,
-// hold_dropped: frames that could not wait for a neighbor, or waited in vain. eth_vlan: of a VLAN,
-// which the port has none of. ip_total_length: longer than the frame, which the device cut or whose
-// length is wrong. ip_broadcast: unicast packet in a broadcast frame. icmp_forged: quotes a packet
-// that we never sent. ip6_extension: too many extension headers, or cut ones. ip6_option: one that
-// we don't know, and may not pass over. ip6_routing: a routing header that leads on. ip6_group: for
-// a group, and no ICMPv6; or for one host in a group's frame. nd_*: as arp_*. mld_asked: queries
-// that name us or all. tcp_absent: segments before net_set_tcp(). tunnel_packets: taken out of
-// another one. tunnel_forged: from no configured source. tunnel_malformed: headers that tell of no
-// packet within. tunnel_checksum: of UDP. tunnel_not_vip: what is within is for no address of vips.
-// tunnel_nested: it is a tunnel's packet again. tunnel_congested: marked, and what is within can't
-// be. tunnel_relayed: to the next hop. tunnel_hop_refused: one that is not configured, so that the
-// packet was taken here. tunnel_hop_too_long: lost, as the way there is narrower. tunnel_hop_told:
-// its sender was told so. tunnel_hop_mtu, tunnel_hop_unreachable: routers on that way said so.
+// neither for us nor a reply to us. arp_own: what we sent came back. arp_conflict: another host
+// claims our address. arp_off_link: sender outside of the port's prefixes. gateways_silent: a gauge
+// of those that left the last question without an answer. gateway_*: of the watch, by the worker
+// that has it. hold_full, hold_dropped: frames that could not wait for a neighbor, or waited in
+// vain. eth_vlan: of a VLAN, which the port has none of. ip_total_length: longer than the frame,
+// which the device cut or whose length is wrong. ip_broadcast: unicast packet in a broadcast frame.
+// icmp_forged: quotes a packet that we never sent. ip6_extension: too many extension headers, or
+// cut ones. ip6_option: one that we don't know, and may not pass over. ip6_routing: a routing
+// header that leads on. ip6_group: for a group, and no ICMPv6; or for one host in a group's frame.
+// nd_*: as arp_*. mld_asked: queries that name us or all. tcp_absent: segments before
+// net_set_tcp(). tunnel_packets: taken out of another one. tunnel_forged: from no configured
+// source. tunnel_malformed: headers that tell of no packet within. tunnel_checksum: of UDP.
+// tunnel_not_vip: what is within is for no address of vips. tunnel_nested: it is a tunnel's packet
+// again. tunnel_congested: marked, and what is within can't be. tunnel_relayed: to the next hop.
+// tunnel_hop_refused: one that is not configured, so that the packet was taken here.
+// tunnel_hop_too_long: lost, as the way there is narrower. tunnel_hop_told: its sender was told so.
+// tunnel_hop_mtu, tunnel_hop_unreachable: routers on that way said so.
 #define NET_COUNTERS(X)                                                                            \
 	X(rx_frames)                                                                               \
 	X(tx_frames)                                                                               \
@@ -69,6 +70,7 @@
 	X(arp_learned)                                                                             \
 	X(arp_malformed)                                                                           \
 	X(arp_not_ours)                                                                            \
+	X(arp_own)                                                                                 \
 	X(arp_conflict)                                                                            \
 	X(arp_off_link)                                                                            \
 	X(neigh_full)                                                                              \
@@ -123,6 +125,7 @@
 	X(nd_learned)                                                                              \
 	X(nd_malformed)                                                                            \
 	X(nd_not_ours)                                                                             \
+	X(nd_own)                                                                                  \
 	X(nd_conflict)                                                                             \
 	X(nd_off_link)                                                                             \
 	X(mld_reported)                                                                            \
@@ -401,8 +404,7 @@ void net_build_routes(struct net *);
 void net_rebuild_routes(struct net *);
 // The next packet to each destination finds its neighbor anew.
 void net_forget_paths(struct net *);
-// Returns NULL if there is none. Linear in the number of configured prefixes; the dst cache makes
-// it rare.
+// NULL = there is none. Linear in the number of configured prefixes; the dst cache makes it rare.
 const struct net_route *net_route_find(const struct net *, const struct ip_addr *dst);
 // The same, but of several with one prefix that of the port which has the address src; NULL = any.
 const struct net_route *net_route_from(

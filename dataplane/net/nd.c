@@ -246,7 +246,7 @@ void nd_input(struct net *net, const struct ip6_packet *p)
 	else if (!parse(p, &nd))
 		net_drop(net, NET_nd_malformed);
 	else if (is_own(net, p, &nd))
-		return; // our own came back (RFC 4862 5.4.3)
+		net_drop(net, NET_nd_own); // RFC 4862 5.4.3
 	else if (nd.asks)
 		solicitation(net, p, &nd);
 	else

@@ -157,6 +157,16 @@ static void own_address_is_never_learned_but_defended(void **state)
 	assert_false(world_send(w, OURS, OURS, "x"));
 }
 
+// NET-19: some links send it back.
+static void our_own_announcement_is_no_claim(void **state)
+{
+	struct world *w = *state;
+	world_arp_in(w, 0, &(struct arp_text){1, world_mac[0], OURS, OURS});
+	assert_int_equal(world_count(w, "arp_own"), 1);
+	assert_int_equal(world_count(w, "arp_conflict"), 0);
+	assert_int_equal(w->n_sent, 0);
+}
+
 // NET-14
 static void sender_outside_of_the_link_is_ignored(void **state)
 {
@@ -308,7 +318,7 @@ RUN_SUITE("net/arp", CASE(request_for_our_address_is_answered_to_the_asker),
 	CASE(request_for_an_address_of_another_port_is_not_answered),
 	CASE(asker_is_learned_and_then_verified), CASE(probe_is_answered_and_teaches_nothing),
 	CASE(host_that_turns_up_is_told_of), CASE(overheard_arp_teaches_nothing),
-	CASE(own_address_is_never_learned_but_defended),
+	CASE(own_address_is_never_learned_but_defended), CASE(our_own_announcement_is_no_claim),
 	CASE(sender_outside_of_the_link_is_ignored), CASE(malformed_arp_is_dropped),
 	CASE(announcement_names_every_address_on_its_port),
 	CASE(what_another_worker_got_is_learned_and_not_answered),

@@ -240,6 +240,7 @@ static void our_own_question_for_an_address_is_no_rivals(void **state)
 		if (is_solicitation(&w->sent[i], OURS6))
 			world_in(w, 0, w->sent[i].bytes, w->sent[i].len);
 	assert_int_equal(world_count(w, "nd_conflict"), 0);
+	assert_int_equal(world_count(w, "nd_own"), 1);
 	assert_int_equal(w->n_sent, n);
 }
 
