@@ -308,11 +308,24 @@ bool proxy_conn_never_sent(const struct proxy_conn *c, uint32_t nth)
 	return (int32_t)(nth - (uint32_t)(written - c->secure->plain.len)) >= 0;
 }
 
+// The peer sends no more: its close_notify came, or the FIN that waited for what it said before.
+static bool has_ended(const struct proxy_conn *c)
+{
+	const struct proxy_secure *s = c->secure;
+	enum h2_error code;
+	return (s->eof || proxy_secure_is_cut(s)) && !s->broken && !h2_conn_failed(c->h2, &code);
+}
+
 static __attribute__((noinline)) void flush_secure(struct proxy_conn *c)
 {
 	struct proxy_secure *s = c->secure;
 	if (!c->h2) {
 		send_fin(c);
+		return;
+	}
+	if (has_ended(c)) { // nothing is sealed any more that nobody answers (RT-11)
+		tls_conn_ended(s->tls);
+		c->ops->on_eof(c);
 		return;
 	}
 	proxy_conn_pump(c);
@@ -323,11 +336,6 @@ static __attribute__((noinline)) void flush_secure(struct proxy_conn *c)
 	if (s->tls && tls_conn_is_worn(s->tls))
 		c->ops->on_worn(c);
 	c->ops->on_flushed(c);
-	bool is_cut = c->h2 && proxy_secure_is_cut(s);
-	if (is_cut)
-		tls_conn_ended(s->tls);
-	if (c->h2 && (s->eof || is_cut))
-		c->ops->on_eof(c);
 }
 
 // One that is over, or has TLS.

@@ -228,6 +228,7 @@ static void on_broken(struct proxy_conn *conn, const char *why, bool by_peer)
 {
 	struct proxy_upstream *u = CONTAINER_OF(conn, struct proxy_upstream, conn);
 	u->broke_protocol = !by_peer;
+	u->cut = true;
 	over(u, why, H2_PROTOCOL_ERROR);
 }
 

@@ -43,7 +43,7 @@ struct proxy_upstream {
 	bool spent; // retires by our doing: for its resets (is_spent()), or since it was killed
 	bool promises; // retires before that, but has streams that it may still answer
 	bool broke_protocol; // it ended because the backend broke the protocol
-	bool cut; // over, and the bytes that TCP has not sent yet are dropped
+	bool cut; // over, and the bytes that TCP has not sent yet, or TLS not sealed, are dropped
 	struct proxy_through through;
 };
 

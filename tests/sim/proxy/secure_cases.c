@@ -502,6 +502,39 @@ static void tls_147_ends_are_announced_both_ways(void **state)
 	rig_fini(&r);
 }
 
+// The end of a backend's connection, and requests that would go over it, come in one turn.
+static void ask_as_a_backend_ends(uint32_t corrupt)
+{
+	struct rig r;
+	rig_begin(&r, &(struct rig_conf){.back = true});
+	struct tls_end *last = r.w->backends[0].newest;
+	struct ask *asks[4];
+	assert_non_null(last);
+	r.w->wire.jitter_ns = 0;
+	last->corrupt = corrupt;
+	tls_end_shutdown(last);
+	r.w->backends[0].host->due = true;
+	for (unsigned i = 0; i < 4; i++)
+		asks[i] = ask(r.w, KIND_ECHO, 100);
+	finish(r.w);
+	for (unsigned i = 0; i < 4; i++)
+		assert_ok(r.w, asks[i]);
+	assert_in_range(world_counter(r.w, "transparent_retries"), 1, 4);
+	rig_fini(&r);
+}
+
+// RT-11: nothing is sealed for who answers nothing any more.
+static void rt_11_what_comes_with_a_backends_close_notify_goes_elsewhere(void **state)
+{
+	ask_as_a_backend_ends(0);
+}
+
+// RT-11: nor behind our alert.
+static void rt_11_so_does_what_comes_with_a_record_that_is_wrong(void **state)
+{
+	ask_as_a_backend_ends(10);
+}
+
 static void tls_148_a_changed_byte_ends_the_connection_with_an_alert(void **state)
 {
 	struct rig r;
@@ -647,6 +680,8 @@ int main(void)
 		cmocka_unit_test(
 			th_140_a_client_whose_handshake_gave_way_is_hung_up_on_and_may_come_again),
 		cmocka_unit_test(tls_147_ends_are_announced_both_ways),
+		cmocka_unit_test(rt_11_what_comes_with_a_backends_close_notify_goes_elsewhere),
+		cmocka_unit_test(rt_11_so_does_what_comes_with_a_record_that_is_wrong),
 		cmocka_unit_test(tls_148_a_changed_byte_ends_the_connection_with_an_alert),
 		cmocka_unit_test(clients_may_go_at_any_time),
 		cmocka_unit_test(a_thread_that_hangs_holds_up_no_connect_timeout),
