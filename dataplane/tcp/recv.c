@@ -89,6 +89,14 @@ static void drain(struct tcp_conn *c)
 	}
 }
 
+// What its owner does not take. Of a peer that asks, and is not asked, it takes none of the last
+// chunks, which are for answers. False = there is no room.
+static bool keep(struct tcp_conn *c, const uint8_t *data, size_t len)
+{
+	struct pool *chunks = c->stack->chunks;
+	return !(c->passive && buf_is_short(chunks)) && buf_append(&c->recvq, chunks, data, len);
+}
+
 void tcp_recv_in_order(struct tcp_conn *c, const uint8_t *data, uint32_t len)
 {
 	struct tcp_stack *s = c->stack;
@@ -98,7 +106,7 @@ void tcp_recv_in_order(struct tcp_conn *c, const uint8_t *data, uint32_t len)
 		if (c->dead)
 			return;
 	}
-	if (n < len && !buf_append(&c->recvq, s->chunks, data + n, len - n)) {
+	if (n < len && !keep(c, data + n, len - n)) {
 		tcp_drop(s, TCP_drop_no_chunk);
 		len = (uint32_t)n; // the peer sends the rest again
 		ack_soon(c);

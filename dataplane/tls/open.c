@@ -179,10 +179,18 @@ static bool open_record(struct tls_conn *c, const uint8_t *head, const struct bo
 	return taken;
 }
 
+// Of a client, a part takes none of the last chunks, which are for answers (TH-70). False = it has
+// to wait.
+static bool keep(struct tls_conn *c, const uint8_t *p, size_t len)
+{
+	struct pool *chunks = c->ctx->chunks;
+	bool may_take = c->role == TLS_CLIENT || !buf_is_short(chunks);
+	return !len || (may_take && buf_append(&c->part, chunks, p, len));
+}
+
 // What one packet does not hold. Returns how many bytes are consumed; sets c->waits, c->starves.
 static size_t gather(struct tls_conn *c, const uint8_t *p, size_t len)
 {
-	struct pool *chunks = c->ctx->chunks;
 	size_t used = min_size(len, TLS_HEADER - c->n_head);
 	if (!c->n_head)
 		c->part_since_ns = tls_now(c->ctx);
@@ -192,7 +200,7 @@ static size_t gather(struct tls_conn *c, const uint8_t *p, size_t len)
 		return used;
 	size_t left = tls_body_len(c->head) - c->part.len;
 	if (len - used < left) {
-		if (buf_append(&c->part, chunks, p + used, len - used))
+		if (keep(c, p + used, len - used))
 			return len;
 		c->starves = true;
 		tls_count(c, TLS_C_waits_no_chunk);
@@ -202,7 +210,7 @@ static size_t gather(struct tls_conn *c, const uint8_t *p, size_t len)
 	c->waits = !open_record(c, c->head, &b);
 	if (c->waits)
 		return used;
-	buf_clear(&c->part, chunks);
+	buf_clear(&c->part, c->ctx->chunks);
 	c->n_head = 0;
 	return used + left;
 }

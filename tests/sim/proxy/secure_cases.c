@@ -595,27 +595,59 @@ static void a_client_that_does_not_read_is_waited_for(void **state)
 	rig_fini(&r);
 }
 
-// TH-141: an honest client, the first, beside those who begin a record of 16 KiB.
-static void th_141_records_that_are_never_whole_count_to_who_sent_them(void **state)
+#define N_HALVES 40
+
+// An honest client, the first, beside those who say nothing once they have shaken hands.
+static void rig_begin_crowd(struct rig *r, uint32_t n_chunks)
 {
-	enum { N = 40 };
-	static const uint8_t part[16000] = {23, 3, 3, 0x40, 0};
-	struct rig r;
-	rig_begin(&r, &(struct rig_conf){.front = true, .n_clients = N + 1, .n_chunks = 512});
-	for (uint32_t i = 1; i <= N; i++) {
-		struct client *c = &r.w->clients[i];
+	rig_begin(r,
+		&(struct rig_conf){.front = true, .n_clients = N_HALVES + 1, .n_chunks = n_chunks});
+	for (uint32_t i = 1; i <= N_HALVES; i++) {
+		struct client *c = &r->w->clients[i];
 		c->source = (uint8_t)(i + 1);
-		world_open_client(r.w, i, 0);
-		world_run(r.w, 20 * MS);
+		world_open_client(r->w, i, 0);
+		world_run(r->w, 20 * MS);
 		assert_non_null(c->secure.tls);
 		c->secure.mute = true;
-		client_say(c, part, sizeof(part));
+	}
+}
+
+// Most of a record of 16 KiB.
+static void say_half(struct rig *r, uint32_t i)
+{
+	static const uint8_t part[16000] = {23, 3, 3, 0x40, 0};
+	client_say(&r->w->clients[i], part, sizeof(part));
+}
+
+// TH-70: all of them at once, before anybody is cut.
+static void th_70_records_that_are_not_whole_leave_the_last_chunks_to_others(void **state)
+{
+	enum { CHUNKS = 256 };
+	struct rig r;
+	rig_begin_crowd(&r, CHUNKS);
+	r.w->wire.jitter_ns = 0;
+	for (uint32_t i = 1; i <= N_HALVES; i++)
+		say_half(&r, i);
+	struct ask *a = ask(r.w, KIND_DOWNLOAD, 100);
+	finish(r.w);
+	assert_ok(r.w, a);
+	assert_in_range(r.w->max_chunks, CHUNKS / 2, CHUNKS - 1);
+	rig_fini(&r);
+}
+
+// TH-141
+static void th_141_records_that_are_never_whole_count_to_who_sent_them(void **state)
+{
+	struct rig r;
+	rig_begin_crowd(&r, 512);
+	for (uint32_t i = 1; i <= N_HALVES; i++) {
+		say_half(&r, i);
 		world_run(r.w, 50 * MS);
 	}
 	struct ask *page = ask(r.w, KIND_DOWNLOAD, 100000);
 	finish(r.w);
 	assert_ok(r.w, page);
-	assert_in_range(world_counter(r.w, "clients_cut_for_memory"), 1, N - 1);
+	assert_in_range(world_counter(r.w, "clients_cut_for_memory"), 1, N_HALVES - 1);
 	assert_in_range(world_chunks_used(r.w), 1, 512 / 2);
 	rig_fini(&r);
 }
@@ -686,6 +718,7 @@ int main(void)
 		cmocka_unit_test(clients_may_go_at_any_time),
 		cmocka_unit_test(a_thread_that_hangs_holds_up_no_connect_timeout),
 		cmocka_unit_test(a_client_that_does_not_read_is_waited_for),
+		cmocka_unit_test(th_70_records_that_are_not_whole_leave_the_last_chunks_to_others),
 		cmocka_unit_test(th_141_records_that_are_never_whole_count_to_who_sent_them),
 		cmocka_unit_test(tls_25_a_worker_takes_no_memory_and_makes_no_system_call),
 	};

@@ -392,6 +392,22 @@ static void without_chunks_unread_data_is_dropped_and_sent_again(void **state)
 	buf_clear(&hog, &rig.chunks);
 }
 
+static void th_70_unread_data_takes_none_of_the_last_chunks(void **state)
+{
+	rig_accept(PLAIN);
+	exhaust(BUF_LAST_CHUNKS);
+	rig.appetite = 2;
+	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "abcd");
+	assert_int_equal(rig_out()->ack, 3);
+	assert_int_equal(rig_count(TCP_drop_no_chunk), 1);
+	buf_clear(&hog, &rig.chunks);
+	exhaust(BUF_LAST_CHUNKS + 1);
+	IN(.flags = ACK, .seq = 3, .ack = 1, .data = "cd");
+	rig_after_ms(40);
+	assert_int_equal(rig_out()->ack, 5);
+	buf_clear(&hog, &rig.chunks);
+}
+
 // TCP-47
 static void the_last_eighth_of_the_chunks_is_not_for_out_of_order_data(void **state)
 {
@@ -501,6 +517,7 @@ RUN_SUITE("tcp/recv", CASE(what_came_early_from_beyond_the_fin_is_forgotten),
 	CASE(tiny_segments_pin_little_memory), CASE(the_number_of_holes_is_bounded),
 	CASE(tcp_191_whole_segments_may_have_more_holes_between),
 	CASE(without_chunks_unread_data_is_dropped_and_sent_again),
+	CASE(th_70_unread_data_takes_none_of_the_last_chunks),
 	CASE(the_last_eighth_of_the_chunks_is_not_for_out_of_order_data),
 	CASE(out_of_order_data_of_all_connections_takes_a_quarter_of_the_chunks),
 	CASE(what_waits_beyond_a_hole_for_too_long_is_dropped_and_sent_again),

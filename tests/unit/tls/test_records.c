@@ -406,6 +406,50 @@ static void without_chunks_a_part_stays_with_tcp_and_a_whole_record_is_opened(vo
 	rig_fini(&g);
 }
 
+static void give_back(struct rig *g, struct buf *all, size_t n_chunks)
+{
+	buf_consume(all, &g->chunks, n_chunks * (BUF_CHUNK_ROOM / 256 * 256));
+}
+
+static void th_70_a_backends_part_has_the_last_chunks(void **state)
+{
+	static uint8_t record[400], text[300];
+	struct rig g;
+	struct buf all = {0};
+	rig_init(&g, &rig_suites[0], TLS_CLIENT, 13);
+	rig_forge(&g, TLS_DATA, text, sizeof(text), 0, record);
+	take_all_chunks(&g, &all);
+	give_back(&g, &all, 1);
+	assert_int_equal(tls_conn_feed(g.conn, record, 100), 100);
+	assert_false(tls_conn_wants_chunks(g.conn));
+	buf_clear(&all, &g.chunks);
+	rig_fini(&g);
+}
+
+static void th_70_a_clients_part_takes_none_of_the_last_chunks(void **state)
+{
+	static uint8_t record[400], text[300];
+	struct rig g;
+	struct buf all = {0};
+	rig_init(&g, &rig_suites[0], TLS_SERVER, 13);
+	size_t len = rig_forge(&g, TLS_DATA, text, sizeof(text), 0, record);
+	take_all_chunks(&g, &all);
+	give_back(&g, &all, BUF_LAST_CHUNKS);
+	assert_int_equal(pool_left(&g.chunks), BUF_LAST_CHUNKS);
+	assert_int_equal(tls_conn_feed(g.conn, record, 5), 5);
+	assert_false(tls_conn_wants_chunks(g.conn)); // as yet
+	assert_int_equal(tls_conn_feed(g.conn, record + 5, 95), 0);
+	assert_true(tls_conn_wants_chunks(g.conn));
+	give_back(&g, &all, 1);
+	assert_int_equal(tls_conn_feed(g.conn, record + 5, 95), 95);
+	assert_false(tls_conn_wants_chunks(g.conn));
+	buf_clear(&all, &g.chunks);
+	assert_int_equal(tls_conn_feed(g.conn, record + 100, len - 100), len - 100);
+	assert_int_equal(g.n_plain, 300);
+	rig_expect_sound(&g);
+	rig_fini(&g);
+}
+
 // TLS-02: nobody holds chunks for ever while others wait for them.
 static void a_part_that_waits_for_chunks_keeps_its_deadline(void **state)
 {
@@ -477,5 +521,7 @@ RUN_SUITE("tls/records", cmocka_unit_test(a_stream_means_the_same_wherever_it_is
 	cmocka_unit_test(empty_records_have_a_budget),
 	cmocka_unit_test(sequence_numbers_end_before_they_wrap),
 	cmocka_unit_test(without_chunks_a_part_stays_with_tcp_and_a_whole_record_is_opened),
+	cmocka_unit_test(th_70_a_backends_part_has_the_last_chunks),
+	cmocka_unit_test(th_70_a_clients_part_takes_none_of_the_last_chunks),
 	cmocka_unit_test(a_part_that_waits_for_chunks_keeps_its_deadline),
 	cmocka_unit_test(a_stream_means_the_same_though_chunks_run_out))
