@@ -119,7 +119,8 @@ size_t proxy_client_hello_feed(
 	if (!h->known && h->bytes.len + len >= h->need && !choose(c, data, len))
 		return len;
 	if (!h->known) {
-		if (!buf_append(&h->bytes, c->conn.proxy->chunks, data, len))
+		struct pool *chunks = c->conn.proxy->chunks;
+		if (buf_is_short(chunks) || !buf_append(&h->bytes, chunks, data, len))
 			refuse(c, PROXY_clients_refused);
 		return len;
 	}

@@ -78,6 +78,25 @@ static void tls_221_a_hello_beyond_the_listeners_bound_is_hung_up_on(void **stat
 	}
 }
 
+static void th_70_half_a_hello_takes_none_of_the_last_chunks(void **state)
+{
+	static const struct lb_inspector inspector = {.on = true, .max_hello = 517};
+	static const uint8_t chunk[BUF_CHUNK_ROOM];
+	struct world *w = inspected_world(&inspector, false);
+	struct pool *chunks = &w->wire.hosts[HOST_PROXY].chunks;
+	struct buf hog = {0};
+	w->clients[0].header = STR("\x16\3\1\2\0\1\0\1\xfc");
+	while (pool_left(chunks) > BUF_LAST_CHUNKS)
+		assert_true(buf_append(&hog, chunks, chunk, sizeof(chunk)));
+	open_client(w);
+	world_run(w, 100 * MS);
+	assert_true(w->clients[0].over);
+	assert_int_equal(world_counter(w, "clients_refused"), 1);
+	buf_clear(&hog, chunks);
+	world_free(w);
+}
+
 RUN_SUITE("proxy/hello_cases",
 	cmocka_unit_test(a36_40_plain_text_is_hung_up_on_only_where_the_listener_says_so),
-	cmocka_unit_test(tls_221_a_hello_beyond_the_listeners_bound_is_hung_up_on))
+	cmocka_unit_test(tls_221_a_hello_beyond_the_listeners_bound_is_hung_up_on),
+	cmocka_unit_test(th_70_half_a_hello_takes_none_of_the_last_chunks))
