@@ -221,18 +221,42 @@ static bool digest_add(EVP_MD_CTX *md, struct str s)
 	       EVP_DigestUpdate(md, s.p ? s.p : "", s.len) == 1;
 }
 
-static bool digest_trust(struct tlshs_context *c, const struct tlshs_context_conf *conf)
+// Who we are to a client, which looks at no certificate when it resumes: the names of ours, as they
+// are encoded, and those that are served. Not its key, so that a renewal keeps sessions.
+static bool digest_names(
+	EVP_MD_CTX *md, const struct tlshs_context *c, const struct tlshs_context_conf *conf)
+{
+	const X509 *leaf = SSL_CTX_get0_certificate(c->ssl);
+	if (!leaf)
+		return true;
+	int at = X509_get_ext_by_NID(leaf, NID_subject_alt_name, -1);
+	const ASN1_OCTET_STRING *sans =
+		at < 0 ? NULL : X509_EXTENSION_get_data(X509_get_ext(leaf, at));
+	const unsigned char *subject;
+	size_t len;
+	bool ok = X509_NAME_get0_der(X509_get_subject_name(leaf), &subject, &len) == 1 &&
+	          digest_add(md, (struct str){(const char *)subject, len}) &&
+	          digest_add(md, sans ? (struct str){(const char *)ASN1_STRING_get0_data(sans),
+						(size_t)ASN1_STRING_length(sans)}
+				      : STR(""));
+	for (uint32_t i = 0; i < conf->n_server_names; i++)
+		ok = ok && digest_add(md, conf->server_names[i]);
+	return ok && digest_add(md, STR("")); // no name
+}
+
+static bool digest_binding(struct tlshs_context *c, const struct tlshs_context_conf *conf)
 {
 	EVP_MD_CTX *md = EVP_MD_CTX_new();
 	struct str required = conf->require_peer_certificate ? STR("required") : STR("");
 	bool ok = md && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1 &&
-	          digest_add(md, required) && digest_add(md, conf->crl_pem);
+	          digest_names(md, c, conf) && digest_add(md, required) &&
+	          digest_add(md, conf->crl_pem);
 	if (!conf->n_bundles)
 		ok = ok && digest_add(md, conf->ca_pem);
 	for (uint32_t i = 0; i < conf->n_bundles; i++)
 		ok = ok && digest_add(md, conf->bundles[i].trust_domain) &&
 		     digest_add(md, conf->bundles[i].ca_pem);
-	ok = ok && EVP_DigestFinal_ex(md, c->trust, NULL) == 1;
+	ok = ok && EVP_DigestFinal_ex(md, c->binding, NULL) == 1;
 	EVP_MD_CTX_free(md);
 	return ok;
 }
@@ -249,7 +273,7 @@ static int set_tickets(
 	if (secret.len && secret.len < TLSHS_TICKET_SECRET)
 		return lb_err_set(
 			err, "ticket_secret: has fewer than %d bytes", TLSHS_TICKET_SECRET);
-	return digest_trust(c, conf) && tlshs_tickets_setup(c, secret) ? 0 : no_memory(err);
+	return digest_binding(c, conf) && tlshs_tickets_setup(c, secret) ? 0 : no_memory(err);
 }
 
 static int set_all(

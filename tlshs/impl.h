@@ -42,7 +42,7 @@ struct tlshs_context {
 	uint32_t max_sessions; // client: that are kept, of one server and name
 	char **server_names;
 	uint32_t n_server_names;
-	uint8_t trust[32]; // digest of all that peers' certificates are judged by
+	uint8_t binding[32]; // digest of our names and all that peers' certificates are judged by
 	uint8_t ticket_secret[32]; // that tickets' keys are made of, by the hour
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session tickets without a state: their keys come by HKDF of the secret, the hour, and what peers
-// are judged by, so that whoever has the same three reads them, and nobody else (RFC 5077 4).
+// Session tickets without a state: their keys come by HKDF of the secret, the hour, and what a
+// session is bound to, who we are and whom we trust, so that whoever has the same three reads them,
+// and nobody else (RFC 5077 4).
 #include "tlshs/hkdf.h"
 #include "tlshs/impl.h"
 #include "tlshs/sessions.h"
@@ -103,7 +104,7 @@ bool tlshs_tickets_setup(struct tlshs_context *c, struct str secret)
 		SSL_CTX_set_options(c->ssl, SSL_OP_NO_TICKET);
 		return SSL_CTX_set_num_tickets(c->ssl, 0) == 1;
 	}
-	tlshs_hkdf_extract(TLS_SHA256, c->trust, secret, c->ticket_secret);
+	tlshs_hkdf_extract(TLS_SHA256, c->binding, secret, c->ticket_secret);
 	SSL_CTX_set_timeout(c->ssl, TLSHS_SESSION_S);
 	return SSL_CTX_set_session_id_context(c->ssl, id, sizeof(id) - 1) == 1 &&
 	       SSL_CTX_set_num_tickets(c->ssl, 1) == 1 &&

@@ -39,16 +39,25 @@ static int teardown(void **state)
 	return 0;
 }
 
+// names: that are served; NULL = all.
+static struct tlshs_context *server_of(
+	const struct pki_cert *cert, struct str cas, const struct str *names, uint32_t n_names)
+{
+	struct tlshs_context_conf conf = {.role = TLSHS_SERVER,
+		.certificate_pem = cert->pem,
+		.key_pem = cert->key_pem,
+		.ca_pem = cas,
+		.require_peer_certificate = cas.len > 0,
+		.server_names = names,
+		.n_server_names = n_names,
+		.ticket_secret = STR("0123456789abcdef0123456789abcdef")};
+	return context_good(&conf);
+}
+
 // cas: "" = clients are asked for no certificate.
 static struct tlshs_context *server(struct str cas)
 {
-	struct tlshs_context_conf conf = {.role = TLSHS_SERVER,
-		.certificate_pem = leaf.pem,
-		.key_pem = leaf.key_pem,
-		.ca_pem = cas,
-		.require_peer_certificate = cas.len > 0,
-		.ticket_secret = STR("0123456789abcdef0123456789abcdef")};
-	return context_good(&conf);
+	return server_of(&leaf, cas, NULL, 0);
 }
 
 static int on_session(SSL *ssl, SSL_SESSION *session)
@@ -187,11 +196,50 @@ static void tls_238_or_when_a_certificate_of_the_clients_chain_does(void **state
 	}
 }
 
+// TLS-59: a client that comes back to a server with other names shakes hands in full.
+static void tls_59_a_session_goes_on_where_our_names_are_the_same(void **state)
+{
+	static const struct str one[] = {STR("a.test")}, two[] = {STR("a.test"), STR("b.test")};
+	struct pki_cert renewed = pki_make((struct pki_conf){"leaf", &ca, "DNS:a.test"}),
+			subject = pki_make((struct pki_conf){"other", &ca, "DNS:a.test"}),
+			san = pki_make((struct pki_conf){"leaf", &ca, "DNS:b.test"}),
+			more = pki_make((struct pki_conf){"leaf", &ca, "DNS:a.test,DNS:b.test"}),
+			without = pki_make((struct pki_conf){"leaf", &ca, NULL});
+	const struct {
+		const struct pki_cert *cert;
+		const struct str *names;
+		uint32_t n_names;
+		enum tlshs_outcome outcome;
+	} rows[] = {
+		{&leaf, one, 1, TLSHS_resumed},
+		{&renewed, one, 1, TLSHS_resumed},
+		{&subject, one, 1, TLSHS_ok},
+		{&san, one, 1, TLSHS_ok},
+		{&more, one, 1, TLSHS_ok},
+		{&without, one, 1, TLSHS_ok},
+		{&leaf, two, 2, TLSHS_ok},
+		{&leaf, NULL, 0, TLSHS_ok},
+	};
+	passed_s = 0;
+	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		struct visitor v = {i % 2 ? TLS_1_2 : TLS_1_3, NULL, NULL};
+		struct tlshs_context *first = server_of(&leaf, STR(""), one, 1);
+		struct tlshs_context *then = server_of(
+			rows[i / 2].cert, STR(""), rows[i / 2].names, rows[i / 2].n_names);
+		assert_int_equal(visit(&v, first), TLSHS_ok);
+		assert_int_equal(visit(&v, then), rows[i / 2].outcome);
+		SSL_SESSION_free(v.session);
+		tlshs_context_put(first);
+		tlshs_context_put(then);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest suite[] = {
 		cmocka_unit_test(tls_237_who_uses_a_ticket_once_resumes_each_time),
 		cmocka_unit_test(tls_237_a_ticket_of_12_is_used_again_and_brings_no_other),
+		cmocka_unit_test(tls_59_a_session_goes_on_where_our_names_are_the_same),
 		cmocka_unit_test(tls_238_all_that_is_resumed_ends_an_hour_after_its_full_handshake),
 		cmocka_unit_test(tls_238_or_when_a_certificate_of_the_clients_chain_does),
 	};
