@@ -1,10 +1,9 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Proxies that are replaced three times under load: shuntd that is taken over, HAProxy that is reloaded, Envoy that is
 restarted hot. Prints what became of calls, connections and streams; a stream is opened before the first and ended
 behind the last (docs/takeover.md). Root; some minutes.
 
-usage: restarts.py [NAME...]
+usage: .venv/bin/python tests/bench/restarts.py [NAME...]
 """
 
 import json
