@@ -115,6 +115,7 @@ def test_ops_110_talks_go_as_with_haproxy(bed, haproxy):
 
 def test_ops_111_counts_are_those_of_the_client(bed):
     path = bed.haproxy_socket
+    wait_until(lambda: rows(path)[("web", "FRONTEND")]["status"] == "OPEN", TIMEOUT_S, "the kernel to tell of its link")
     first = rows(path)
     assert bed.run_h2load(requests=3000).perfect
     bed.run_calls("unary", count=40)
