@@ -150,7 +150,9 @@ def test_ops_302_one_whose_patterns_are_compiled_is_what_it_was_until_all_of_it_
     routes = resources.route_config("other-routes", resources.virtual_host(
         "all", ["*"], *slow, resources.route("/", "green")))
     moved = frontend("more", MOVED_PORT, "target: other")
-    row = lambda: bed.show("info")["frontends"][1]
+
+    def row():
+        return bed.show("info")["frontends"][1]
     with steady_load(bed, LOAD):
         bed.more_frontends = (moved,)
         assert reload(bed)["pending"] == "more"
@@ -164,19 +166,21 @@ def test_ops_302_one_whose_patterns_are_compiled_is_what_it_was_until_all_of_it_
         except LabError as error:
             why = str(error)
         shown = row()
-        if shown["waiting"] != COMPILING:
-            pytest.skip("on cores that others have, all was compiled before anybody could ask")
-        assert old in SIZES.values() and is_refused
-        assert re.search(rf"port: {VIP}:{MORE_PORT} is still that of .*, until its target", why), why
-        assert (shown["port"], shown["target"]) == (MORE_PORT, "web")
+        compiles = shown["waiting"] == COMPILING
+        if compiles:
+            assert old in SIZES.values() and is_refused
+            assert re.search(rf"port: {VIP}:{MORE_PORT} is still that of .*, until its target", why), why
+            assert (shown["port"], shown["target"]) == (MORE_PORT, "web")
         wait_until(lambda: row()["target"] == "other", COMPILES_S, "the other target")
         assert row()["port"] == MOVED_PORT
         wait_until(lambda: curl(bed, url(MOVED_PORT)) == SIZES["green"], TAKES_S, "the other address")
-        assert refuses(bed, MORE_PORT)
-        assert change(bed, moved, frontend("new", MORE_PORT)) == "frontends[2]"
+        assert not compiles or refuses(bed, MORE_PORT)
+        assert "frontends[2]" in (why, change(bed, moved, frontend("new", MORE_PORT)))
         wait_until(lambda: curl(bed, url(MORE_PORT)), TAKES_S, "another one at the old address")
         assert reload(bed)["pending"] == ""
     assert causes(bed) == {}
+    if not compiles:
+        pytest.skip("on cores that others have, all was compiled before anybody could ask")
 
 
 @pytest.mark.timeout(120)
