@@ -406,6 +406,17 @@ static void without_chunks_a_part_stays_with_tcp_and_a_whole_record_is_opened(vo
 	rig_fini(&g);
 }
 
+// A record of 300 bytes is there, of which the length is returned, and no chunk.
+static size_t begin_without_chunks(
+	struct rig *g, enum tls_role role, uint8_t record[400], struct buf *all)
+{
+	static const uint8_t text[300];
+	rig_init(g, &rig_suites[0], role, 13);
+	size_t len = rig_forge(g, TLS_DATA, text, sizeof(text), 0, record);
+	take_all_chunks(g, all);
+	return len;
+}
+
 static void give_back(struct rig *g, struct buf *all, size_t n_chunks)
 {
 	buf_consume(all, &g->chunks, n_chunks * (BUF_CHUNK_ROOM / 256 * 256));
@@ -413,12 +424,10 @@ static void give_back(struct rig *g, struct buf *all, size_t n_chunks)
 
 static void th_70_a_backends_part_has_the_last_chunks(void **state)
 {
-	static uint8_t record[400], text[300];
+	static uint8_t record[400];
 	struct rig g;
 	struct buf all = {0};
-	rig_init(&g, &rig_suites[0], TLS_CLIENT, 13);
-	rig_forge(&g, TLS_DATA, text, sizeof(text), 0, record);
-	take_all_chunks(&g, &all);
+	begin_without_chunks(&g, TLS_CLIENT, record, &all);
 	give_back(&g, &all, 1);
 	assert_int_equal(tls_conn_feed(g.conn, record, 100), 100);
 	assert_false(tls_conn_wants_chunks(g.conn));
@@ -428,12 +437,10 @@ static void th_70_a_backends_part_has_the_last_chunks(void **state)
 
 static void th_70_a_clients_part_takes_none_of_the_last_chunks(void **state)
 {
-	static uint8_t record[400], text[300];
+	static uint8_t record[400];
 	struct rig g;
 	struct buf all = {0};
-	rig_init(&g, &rig_suites[0], TLS_SERVER, 13);
-	size_t len = rig_forge(&g, TLS_DATA, text, sizeof(text), 0, record);
-	take_all_chunks(&g, &all);
+	size_t len = begin_without_chunks(&g, TLS_SERVER, record, &all);
 	give_back(&g, &all, BUF_LAST_CHUNKS);
 	assert_int_equal(pool_left(&g.chunks), BUF_LAST_CHUNKS);
 	assert_int_equal(tls_conn_feed(g.conn, record, 5), 5);
@@ -453,12 +460,10 @@ static void th_70_a_clients_part_takes_none_of_the_last_chunks(void **state)
 // TLS-02: nobody holds chunks for ever while others wait for them.
 static void a_part_that_waits_for_chunks_keeps_its_deadline(void **state)
 {
-	static uint8_t record[400], text[300];
+	static uint8_t record[400];
 	struct rig g;
 	struct buf all = {0};
-	rig_init(&g, &rig_suites[0], TLS_SERVER, 13);
-	rig_forge(&g, TLS_DATA, text, sizeof(text), 0, record);
-	take_all_chunks(&g, &all);
+	begin_without_chunks(&g, TLS_SERVER, record, &all);
 	uint64_t deadline_ns = g.now_ns + 20 * NS_PER_SECOND;
 	assert_int_equal(tls_conn_feed(g.conn, record, 100), 5);
 	for (unsigned i = 0; i < 20; i++) {
