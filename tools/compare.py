@@ -6,22 +6,24 @@
     tools/compare --quick      two shorter ones, or what five minutes have room for
     tools/compare --ways       only what TLS and HTTP/1.1 cost (also with --quick)
 
-Whoever of the peers is installed takes part; `tools/setup compare` installs them all (Debian's packages haproxy,
-nghttp2-proxy, nginx; Envoy for the tests' Python). 8x32 is eight connections with 32 requests each at a time, 64x1 is
-64 with one; answers have 64 bytes. Each shape also with 10,000 routes, the last of which is asked for (what they add is
-less than two processes differ by: on memif one has both, and they take turns); then connections that have had one
-request and wait; connect, one request, close; and latency, by shunt-load for everybody, at half of what the slowest
-peer can do with 64x1, counted from when each request was due: a stall delays all that follow. The peers, and shuntd
-once more, stand between h2load and nghttpd on veth; shuntd also stands between the two ends of shunt-load on memif,
-which is where its own cost can be seen: on veth the kernel's packet sockets cost more than all the rest. `direct` has
-nobody in between. Bodies of 1 MiB, in answers and in requests, one at a time (1x1) and 64 (8x8), shuntd also with an
-MTU of 9000. On veth also an nginx as a backend that closes each connection after so many requests, after 0.4 s, or when
-it was idle for 0.4 s (8x8, or two requests a second). Then the same requests in clear text, with TLS 1.3 at the front,
-on both sides, and in HTTP/1.1 with keep-alive (64x1), with one ECDSA certificate and AES-128-GCM for everybody and no
-session resumed: what each adds is above clear text of the same repeat; with TLS also new connections, of all threads,
-and idle ones. Last, 10,000 clusters by ADS, for shuntd and Envoy. Every figure says its transport. Values are medians
-of the repeats; a ratio is the median of those to the best peer of the same repeat, of what is added (a difference) that
-of the medians.
+Whoever of the peers is installed takes part; `tools/setup compare` installs them all (Debian's packages
+haproxy, nghttp2-proxy, nginx; Envoy for the tests' Python). 8x32 is eight connections with 32 requests each at
+a time, 64x1 is 64 with one; answers have 64 bytes. Each shape also with 10,000 routes, the last of which is
+asked for (what they add is less than two processes differ by: on memif one has both, and they take turns); then
+connections that have had one request and wait; connect, one request, close; and latency, by shunt-load for
+everybody, at half of what the slowest peer can do with 64x1, counted from when each request was due: a stall
+delays all that follow. The peers, and shuntd once more, stand between h2load and nghttpd on veth; shuntd also
+stands between the two ends of shunt-load on memif, which is where its own cost can be seen: on veth the
+kernel's packet sockets cost more than all the rest. `direct` has nobody in between. Bodies of 1 MiB, in answers
+and in requests, one at a time (1x1) and 64 (8x8), shuntd also with an MTU of 9000. On veth also an nginx as a
+backend that closes each connection after so many requests, after 0.4 s, or when it was idle for 0.4 s (8x8, or
+two requests a second). Then the same requests in clear text, with TLS 1.3 at the front, on both sides, and in
+HTTP/1.1 with keep-alive (64x1), with one ECDSA certificate and AES-128-GCM for everybody and no session
+resumed: what each adds is above clear text of the same repeat; with TLS also new connections, of all threads,
+and idle ones. The worker's part of a new connection is that of some 1000 a second, in clear text as with TLS.
+Last, 10,000 clusters by ADS, for shuntd and Envoy. Every figure says its transport. Values are medians of the
+repeats; a ratio is the median of those to the best peer of the same repeat, of what is added (a difference)
+that of the medians.
 
 CPU of a peer is user and system time of its processes. CPU of shuntd on memif is its worker's CPU time
 times the share of it in turns that did something (a worker that polls is on the CPU always). Whether that
@@ -135,7 +137,8 @@ def ways(figures, subjects, plan):
                         tell(f"{repeat + 1}/{plan.few_repeats} {subject.name} {subject.transport}: {what}: "
                              f"{compare_print.figure(value)} {unit}")
                     n_failed += running.failed
-    whats = [*map(compare_bed.cpu_per_request, compare_bed.SHAPES), compare_bed.CHURN_FIGURE, *compare_bed.IDLE_FIGURES]
+    whats = [*map(compare_bed.cpu_per_request, compare_bed.SHAPES), compare_bed.CHURN_FIGURE, compare_bed.PART_FIGURE,
+             *compare_bed.IDLE_FIGURES]
     for way in compare_ways.WAYS[1:]:
         for what in whats:
             figures.add_differences(compare_ways.added(what, way), compare_ways.named(what, way),

@@ -36,6 +36,7 @@ IDLE_S = 3  # in which what making so many connections took may be given back
 IDLE, IDLE_RATE = 2000, 2000  # connections, requests a second when they are opened
 MANY = 10_000  # routes
 CHURN_FIGURE = "CPU per connection with one request"
+PART_FIGURE = f"{CHURN_FIGURE}, the worker's part"
 IDLE_FIGURES = ("memory per idle connection, of the process", "memory per idle connection, with the kernel's slabs")
 QUANTILES = ("p50", "p99", "p99.9")
 SHAPES = {"8x32": (8, 32), "64x1": (64, 1)}  # connections, requests of each at a time

@@ -10,10 +10,11 @@ import json
 import statistics
 import time
 
+import compare_ways
 import load_agent
 import resources
-from compare_bed import (ANSWER, BACKEND, BACKEND_PORT, BODY, CHURN, CHURN_FIGURE, RUN_TIMEOUT_S, SHAPES, OnVeth,
-                         Subject, cores, cpu_added, cpu_per_request, cpu_s, first, latency_words, path, prefer,
+from compare_bed import (ANSWER, BACKEND, BACKEND_PORT, BODY, CHURN, CHURN_FIGURE, PART_FIGURE, RUN_TIMEOUT_S, SHAPES,
+                         OnVeth, Subject, cores, cpu_added, cpu_per_request, cpu_s, first, latency_words, path, prefer,
                          prefixes, report_of, said, why_of)
 from compare_sample import Look, Sample, spent, steady
 from testbed import BUILD, Testbed
@@ -27,6 +28,7 @@ LARGE_MTU = 9000
 PART_S = 0.6  # of a load without many routes, and then of one with them
 LOOK_S = 0.05  # between two looks at a worker
 STEADY_S = 2.0  # at least, of a load whose connections are not counted
+SLOW_CHURN = 1000  # connections a second: about as many as a thread makes handshakes
 
 
 class ShuntOnVeth(OnVeth):
@@ -158,7 +160,16 @@ class ShuntOnMemif(Subject):
             all_us = part_us + others_s / sample.requests * 1e6
         yield CHURN_FIGURE, "us", all_us
         if self.way.front:
-            yield f"{CHURN_FIGURE}, the worker's part", "us", part_us
+            yield PART_FIGURE, "us", part_us
+
+    def way_figures(self, seconds):
+        """In clear text also connections that come as seldom as those with TLS: a worker that has nothing else to do
+        takes one frame a turn, which costs more than TLS does."""
+        yield from super().way_figures(seconds)
+        if self.way is compare_ways.CLEAR:
+            sample = self.seen(self._watched("-c", CHURN, "--requests-per-connection", 1, "-r", SLOW_CHURN,
+                                             "-n", round(CHURN + SLOW_CHURN * seconds), "-T", 60))
+            yield compare_ways.named(PART_FIGURE, self.way), "us", sample.subject_us(CHURN)
 
     def more_figures(self, seconds):
         """What the busy share says at half of the highest rate, and what the highest rate was."""
