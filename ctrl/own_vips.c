@@ -102,6 +102,17 @@ int own_vips_check(const struct own_vips *o, const struct config *new, struct lb
 	return 0;
 }
 
+// Where its turn to go comes: a reload may have made the clients' time shorter.
+static void add_left(struct own_vips *o, const struct config_vip *v, uint64_t until_ns)
+{
+	if (o->n_left == CONFIG_MAX_VIPS)
+		forget(o, 1);
+	unsigned at = o->n_left++;
+	for (; at && o->left[at - 1].until_ns > until_ns; at--)
+		o->left[at] = o->left[at - 1];
+	o->left[at] = (struct own_vips_left){*v, until_ns};
+}
+
 void own_vips_change(struct own_vips *o, const struct config_vip *before, unsigned n_before)
 {
 	const struct config *c = o->config;
@@ -111,12 +122,8 @@ void own_vips_change(struct own_vips *o, const struct config_vip *before, unsign
 		if (!has(c, &o->left[i].vip))
 			o->left[n_kept++] = o->left[i];
 	o->n_left = n_kept;
-	for (unsigned i = 0; i < n_before; i++) {
-		if (has(c, &before[i]))
-			continue;
-		if (o->n_left == CONFIG_MAX_VIPS)
-			forget(o, 1);
-		o->left[o->n_left++] = (struct own_vips_left){before[i], until_ns};
-	}
+	for (unsigned i = 0; i < n_before; i++)
+		if (!has(c, &before[i]))
+			add_left(o, &before[i], until_ns);
 	tell(o);
 }

@@ -164,6 +164,27 @@ static void ops_327_new_ones_are_there_at_once_and_old_ones_for_a_while(void **s
 	tear_down(&w);
 }
 
+static void ops_327_a_shorter_time_ends_before_a_longer_one_that_began_earlier(void **state)
+{
+	struct world w;
+	set_up(&w);
+	w.config.listener_drain_s = 600;
+	assert_int_equal(change(&w, "10.9.0.0/24 10.8.0.0/24 10.7.0.0/24"), 0);
+	assert_int_equal(change(&w, "10.8.0.0/24 10.7.0.0/24"), 0);
+	w.config.listener_drain_s = 5;
+	assert_int_equal(change(&w, "10.7.0.0/24"), 0);
+	assert_string_equal(told(&w), "10.7.0.0/24 10.8.0.0/24 10.9.0.0/24");
+	w.config.listener_drain_s = 60;
+	assert_int_equal(change(&w, ""), 0);
+	pass(&w, 8 * NS_PER_SECOND);
+	assert_string_equal(told(&w), "10.7.0.0/24 10.9.0.0/24");
+	pass(&w, 60 * NS_PER_SECOND);
+	assert_string_equal(told(&w), "10.9.0.0/24");
+	pass(&w, 600 * NS_PER_SECOND);
+	assert_string_equal(told(&w), "");
+	tear_down(&w);
+}
+
 // OPS-326: by the ports and tunnels that there are, not by those of the file.
 static void ops_326_what_would_take_a_ports_address_or_a_tunnels_is_refused(void **state)
 {
@@ -179,4 +200,5 @@ static void ops_326_what_would_take_a_ports_address_or_a_tunnels_is_refused(void
 
 RUN_SUITE("ctrl/own_vips",
 	cmocka_unit_test(ops_327_new_ones_are_there_at_once_and_old_ones_for_a_while),
+	cmocka_unit_test(ops_327_a_shorter_time_ends_before_a_longer_one_that_began_earlier),
 	cmocka_unit_test(ops_326_what_would_take_a_ports_address_or_a_tunnels_is_refused))
