@@ -23,6 +23,7 @@ struct cert_reader {
 	bool started;
 	struct cert_watch watch; // the thread's, after the start
 	bool *changed; // likewise
+	bool *unwatched; // likewise: sources of which a change may be missed
 	int wake_fd; // w: owner, r: thread
 	int done_fd; // w: thread, r: owner
 	pthread_mutex_t lock; // of what follows
@@ -44,20 +45,22 @@ static void clear_fd(int fd)
 	(void)!read(fd, &n, sizeof(n));
 }
 
+// What could not be watched may be so the next time: others have given up watches of theirs.
 static void watch_source(struct cert_reader *r, uint32_t i)
 {
 	const struct cert_source *s = &r->sources[i];
+	const struct xds_cert_files none = {NULL}, *f = s->files ? s->files : &none;
+	const char *const paths[] = {
+		s->crl_directory, s->ticket_secret, f->cert, f->key, f->ca, f->spiffe};
 	cert_watch_forget(&r->watch, i);
-	if (s->crl_directory)
-		cert_watch_add(&r->watch, i, s->crl_directory);
-	if (s->ticket_secret)
-		cert_watch_add(&r->watch, i, s->ticket_secret);
-	if (!s->files)
-		return;
-	const char *const paths[] = {s->files->cert, s->files->key, s->files->ca, s->files->spiffe};
+	r->unwatched[i] = false;
 	for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++)
-		if (paths[k])
-			cert_watch_add(&r->watch, i, paths[k]);
+		if (paths[k] && !cert_watch_add(&r->watch, i, paths[k]))
+			r->unwatched[i] = true;
+	bool blind = false;
+	for (uint32_t k = 0; k < r->n; k++)
+		blind = blind || r->unwatched[k];
+	atomic_store_explicit(&r->blind, blind, memory_order_relaxed);
 }
 
 static void read_source(struct cert_reader *r, uint32_t i)
@@ -66,7 +69,6 @@ static void read_source(struct cert_reader *r, uint32_t i)
 	if (!found)
 		return; // the next interval finds it
 	watch_source(r, i);
-	atomic_store_explicit(&r->blind, r->watch.failed, memory_order_relaxed);
 	found->source = i;
 	if (cert_material_load(&r->sources[i], &found->material, &found->err) == -ENOMEM)
 		lb_err_set(&found->err, "out of memory");
@@ -132,13 +134,14 @@ struct cert_reader *cert_reader_new(const struct cert_source *sources, uint32_t 
 	r->n = n;
 	r->changed = calloc(n + 1, sizeof(bool));
 	r->asked = calloc(n + 1, sizeof(bool));
+	r->unwatched = calloc(n + 1, sizeof(bool));
 	r->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	r->done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	r->blind = cert_watch_init(&r->watch) != 0; // poll() passes over a negative fd
 	pthread_mutex_init(&r->lock, NULL);
-	for (uint32_t i = 0; i < n && !r->blind; i++)
+	for (uint32_t i = 0; i < n && r->unwatched; i++)
 		watch_source(r, i);
-	r->started = r->changed && r->asked && r->wake_fd >= 0 && r->done_fd >= 0 &&
+	r->started = r->changed && r->asked && r->unwatched && r->wake_fd >= 0 && r->done_fd >= 0 &&
 	             pthread_create(&r->thread, NULL, reader_main, r) == 0;
 	if (r->started)
 		return r;
@@ -175,6 +178,7 @@ void cert_reader_free(struct cert_reader *r)
 		close(r->done_fd);
 	free(r->changed);
 	free(r->asked);
+	free(r->unwatched);
 	free(r);
 }
 

@@ -58,7 +58,8 @@ void cert_watch_forget(struct cert_watch *w, uint32_t source)
 	}
 }
 
-static void watch(struct cert_watch *w, uint32_t source, const char *dir, const char *name)
+// False = no memory, or the system's limit.
+static bool watch(struct cert_watch *w, uint32_t source, const char *dir, const char *name)
 {
 	struct cert_watch_point p = {inotify_add_watch(w->fd, dir, EVENTS), source, NULL};
 	struct cert_watch_point *grown = reallocarray(w->list, w->n + 1, sizeof(*grown));
@@ -68,16 +69,17 @@ static void watch(struct cert_watch *w, uint32_t source, const char *dir, const 
 		p.name = strdup(name);
 	if (p.wd < 0 || !grown || (name && !p.name)) {
 		free(p.name);
-		w->failed = true;
-		return;
+		return false;
 	}
 	w->list[w->n++] = p;
+	return true;
 }
 
 // A path that is being followed: `at` is a directory without links, `rest` what is left.
 struct walk {
 	char at[PATH_MAX], rest[PATH_MAX];
 	unsigned n_links;
+	bool unwatched; // some of it
 };
 
 // False = it is too long.
@@ -123,27 +125,28 @@ static bool step(struct cert_watch *w, uint32_t source, struct walk *k)
 	struct stat st;
 	bool there = lstat(full, &st) == 0;
 	if (there && S_ISLNK(st.st_mode)) {
-		watch(w, source, k->at, name);
+		k->unwatched |= !watch(w, source, k->at, name);
 		return follow(k, full, rest);
 	}
 	if (there && S_ISDIR(st.st_mode)) {
 		memcpy(k->at, full, (size_t)n + 1);
 		memcpy(k->rest, rest, strlen(rest) + 1);
 		if (!*rest)
-			watch(w, source, full, NULL);
+			k->unwatched |= !watch(w, source, full, NULL);
 		return *rest;
 	}
-	watch(w, source, k->at, name);
+	k->unwatched |= !watch(w, source, k->at, name);
 	return false;
 }
 
-void cert_watch_add(struct cert_watch *w, uint32_t source, const char *path)
+bool cert_watch_add(struct cert_watch *w, uint32_t source, const char *path)
 {
 	struct walk k = {.at = "."};
 	if (!set_rest(&k, path, ""))
-		return;
+		return false;
 	while (step(w, source, &k))
 		;
+	return !k.unwatched;
 }
 
 static bool concerns(const struct cert_watch_point *p, const struct inotify_event *e)

@@ -8,9 +8,12 @@
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/certs/pki.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +25,19 @@ static struct twheel *wheel;
 static struct xds_cert_provider_conf provider;
 static struct xds_bootstrap bootstrap;
 static char provider_name[] = "p", last_changed[64];
+
+// The linker's --wrap: a folder that the system's limit of watches leaves out; NULL = none.
+static _Atomic(const char *) unwatchable;
+int __real_inotify_add_watch(int fd, const char *path, uint32_t mask);
+int __wrap_inotify_add_watch(int fd, const char *path, uint32_t mask);
+int __wrap_inotify_add_watch(int fd, const char *path, uint32_t mask)
+{
+	const char *out = unwatchable;
+	if (!out || !strstr(path, out))
+		return __real_inotify_add_watch(fd, path, mask);
+	errno = ENOSPC;
+	return -1;
+}
 
 static uint64_t wall_ns(void)
 {
@@ -42,6 +58,7 @@ static int begin(void **state)
 	wheel = twheel_new(NS_PER_SECOND);
 	assert_non_null(wheel);
 	last_changed[0] = '\0';
+	unwatchable = NULL;
 	return 0;
 }
 
@@ -93,14 +110,18 @@ static uint64_t n_readings(const struct certs *c)
 	return i.n_changed + i.n_unchanged + i.n_failed;
 }
 
+static void wait_news(struct certs *c)
+{
+	struct pollfd fd = {.fd = certs_fd(c), .events = POLLIN};
+	assert_int_equal(poll(&fd, 1, BOUND_MS), 1);
+	certs_dispatch(c);
+}
+
 // Until the thread has read once more than before.
 static void wait_reading(struct certs *c, uint64_t before)
 {
-	while (n_readings(c) == before) {
-		struct pollfd fd = {.fd = certs_fd(c), .events = POLLIN};
-		assert_int_equal(poll(&fd, 1, BOUND_MS), 1);
-		certs_dispatch(c);
-	}
+	while (n_readings(c) == before)
+		wait_news(c);
 }
 
 static const char *subject(const struct certs *c)
@@ -197,6 +218,30 @@ static void tls_111_files_are_read_at_the_interval_too(void **state)
 		assert_int_equal(info(c).n_unchanged, i); // the same bytes are no new version
 	}
 	assert_int_equal(info(c).version, 1);
+	certs_free(c);
+}
+
+// Others that are watched do not make up for it.
+static void tls_111_what_could_not_be_watched_is_so_at_the_next_interval(void **state)
+{
+	assert_int_equal(mkdir(pki_path("crls"), 0755), 0);
+	write_pair("", &first);
+	unwatchable = "/crls";
+	struct certs *c = start(pair(), pki_path("crls"));
+	assert_false(info(c).watched);
+	write_pair("", &second);
+	while (strcmp(subject(c), "CN=second") != 0)
+		wait_news(c);
+	assert_false(info(c).watched);
+
+	unwatchable = NULL;
+	uint64_t before = n_readings(c);
+	twheel_advance(wheel, twheel_now(wheel) + 60 * NS_PER_SECOND);
+	wait_reading(c, before);
+	assert_true(info(c).watched);
+	before = n_readings(c);
+	pki_write("crls/a.pem", pki_crl_pem(&ca, 5));
+	wait_reading(c, before);
 	certs_free(c);
 }
 
@@ -306,6 +351,7 @@ int main(void)
 		TEST(tls_111_swapped_links_are_seen_at_once),
 		TEST(tls_111_a_file_that_comes_late_is_seen_at_once),
 		TEST(tls_111_files_are_read_at_the_interval_too),
+		TEST(tls_111_what_could_not_be_watched_is_so_at_the_next_interval),
 		TEST(tls_109_a_bad_file_leaves_the_last_good_ones),
 		TEST(tls_109_who_counted_the_old_ones_keeps_them),
 		TEST(tls_110_a_directory_of_crls_is_the_truth_unless_a_file_is_bad),
