@@ -147,7 +147,7 @@ void h1_conn_request_ended(struct h1_conn *c)
 	c->state = H1_ENDED;
 }
 
-enum section { SECTION_PART, SECTION_WHOLE, SECTION_BAD };
+enum section { SECTION_PART, SECTION_WHOLE, SECTION_BAD, SECTION_NONE };
 
 static enum section give_up(struct h1_conn *c, enum h1_malformed why)
 {
@@ -155,7 +155,8 @@ static enum section give_up(struct h1_conn *c, enum h1_malformed why)
 	return SECTION_BAD;
 }
 
-// An empty line: the section's end, unless it is the one that may precede a request.
+// An empty line: the section's end, unless it is the one that may precede a request, and is no part
+// of it: a client that ends a request by one more CRLF is idle behind it (RFC 9112 2.2).
 static enum section on_empty_line(struct h1_conn *c)
 {
 	if (c->state == H1_AT_TRAILERS || c->n_lines)
@@ -163,7 +164,7 @@ static enum section on_empty_line(struct h1_conn *c)
 	if (c->blank_seen)
 		return give_up(c, H1_BAD_LINE_END);
 	c->blank_seen = true;
-	return SECTION_PART;
+	return SECTION_NONE;
 }
 
 // Looks for the end of the section, whatever pieces it comes in. *ret_n: bytes up to there, or to
@@ -297,6 +298,11 @@ static size_t feed_section(struct h1_conn *c, const uint8_t *p, size_t len)
 	if (found == SECTION_PART) {
 		if (buf_is_short(c->ctx->chunks) || !buf_append(&c->pending, c->ctx->chunks, p, n))
 			fail_section(c, H1_NO_MEMORY, p, 0);
+		return n;
+	}
+	if (found == SECTION_NONE) {
+		c->section_len = 0;
+		buf_clear(&c->pending, c->ctx->chunks);
 		return n;
 	}
 	bool is_head = c->state == H1_AT_HEAD;

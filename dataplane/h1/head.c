@@ -100,10 +100,7 @@ void h1_head_parse_part(struct h1_context *ctx, struct str scheme, const uint8_t
 	struct str section = {(const char *)p, len}, line;
 	begin(ctx, H1_REQUEST);
 	h->message.scheme = scheme;
-	bool is_whole = take_line(&section, &line);
-	if (is_whole && line.len == 0) // RFC 9112 2.2: an empty one before it
-		is_whole = take_line(&section, &line);
-	h->malformed = parse_request_line(h, is_whole ? line : section);
+	h->malformed = parse_request_line(h, take_line(&section, &line) ? line : section);
 	parse_fields(ctx, section);
 	if (!h->host_in_target)
 		h->message.authority = h->host;

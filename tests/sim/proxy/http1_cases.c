@@ -157,6 +157,23 @@ static void a_head_that_does_not_end_is_408(void **state)
 	world_free(w);
 }
 
+// H1-03, H1-35
+static void an_empty_line_behind_a_request_begins_no_head(void **state)
+{
+	struct world *w = ready_world(NULL);
+	open_raw(w, 2000);
+	say_all(w, "GET /one/echo/1/1 HTTP/1.1\r\nHost: calls.test\r\n\r\n\r\n");
+	assert_int_equal(count("HTTP/1.1 200 "), 1);
+	world_run(w, 30 * SECOND);
+	assert_int_equal(count("HTTP/1.1 "), 1);
+	assert_int_equal(world_counter(w, "clients_in_header"), 0);
+	say_all(w, "GET /one/echo/2/1 HTTP/1.1\r\nHost: calls.test\r\n\r\n");
+	assert_int_equal(count("HTTP/1.1 200 "), 2);
+	tcp_conn_abort(raw.tcp);
+	w->wire.hosts[HOST_CLIENTS].due = true;
+	world_free(w);
+}
+
 // H1-32: of a body that nobody reads, and of requests behind an open one.
 static void what_is_not_taken_stays_in_tcp(void **state)
 {
@@ -581,6 +598,7 @@ int main(void)
 		cmocka_unit_test(two_requests_cut_anywhere_are_answered_alike),
 		cmocka_unit_test(a_cut_answer_never_ends_cleanly),
 		cmocka_unit_test(a_head_that_does_not_end_is_408),
+		cmocka_unit_test(an_empty_line_behind_a_request_begins_no_head),
 		cmocka_unit_test(what_is_not_taken_stays_in_tcp),
 		cmocka_unit_test(a_client_that_ends_its_side_has_its_request_cancelled),
 		cmocka_unit_test(who_waits_for_100_gets_it_and_who_reads_nothing_is_let_go),

@@ -95,6 +95,27 @@ static size_t feed(const char *text)
 	return owner_feed(&us, text, strlen(text), 0);
 }
 
+// H1-03: a client that ends its requests by one CRLF too many is idle behind it
+static void h1_03_an_empty_line_before_a_request_is_no_part_of_it(void **state)
+{
+	static const char *const pieces[][2] = {{"\r\n", ""}, {"\r", "\n"}};
+	uint16_t status;
+	for (size_t i = 0; i < 2; i++) {
+		feed("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n");
+		feed(pieces[i][0]);
+		feed(pieces[i][1]);
+		assert_false(h1_conn_in_head(us.conn));
+		assert_int_equal(h1_conn_unfinished(us.conn), 0);
+		feed("G");
+		assert_true(h1_conn_in_head(us.conn));
+		feed("ET /2 HTTP/1.1\r\nHost: a\r\n\r\n");
+		assert_int_equal(us.n_requests, 2 * (i + 1));
+	}
+	feed("\r\n");
+	feed("\r\n");
+	assert_int_equal(h1_conn_failed(us.conn, &status), H1_BAD_LINE_END);
+}
+
 // H1-09: bytes behind it stay with the owner, who must not lose them
 static void h1_09_a_request_waits_for_the_answer_before_it(void **state)
 {
@@ -304,6 +325,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			requests_become_the_views_of_http2, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(any_two_cuts_are_the_same, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			h1_03_an_empty_line_before_a_request_is_no_part_of_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			h1_09_a_request_waits_for_the_answer_before_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
