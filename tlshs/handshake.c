@@ -21,6 +21,27 @@ static void on_read(struct tlshs_handshake *h, int type, const uint8_t *p)
 		tlshs_records_count(h);
 }
 
+// RFC 8446 4.1.3: a ServerHello that asks for another ClientHello.
+static bool is_retry(const uint8_t *p, size_t len)
+{
+	static const uint8_t random[] = {0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d,
+		0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e,
+		0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c};
+	return len >= 6 + sizeof(random) && *p == SSL3_MT_SERVER_HELLO &&
+	       memcmp(p + 6, random, sizeof(random)) == 0;
+}
+
+static void on_written(struct tlshs_handshake *h, const uint8_t *p, size_t len)
+{
+	if (is_retry(p, len)) {
+		h->hello_seen = false;
+		h->hello_at = h->n_fed - BIO_ctrl_pending(h->in);
+	} else if (len && *p == SSL3_MT_FINISHED) {
+		h->n_written = 0;
+		tlshs_secrets_log_12(h); // the peer has not been told of it
+	}
+}
+
 // Counts the records behind our Finished, which are under the keys that we hand on: tickets.
 static void on_message(
 	int writes, int version, int type, const void *p, size_t len, SSL *ssl, void *handshake)
@@ -30,12 +51,10 @@ static void on_message(
 		on_read(h, type, p);
 		return;
 	}
-	if (type == SSL3_RT_HEADER) {
+	if (type == SSL3_RT_HEADER)
 		h->n_written++;
-	} else if (type == SSL3_RT_HANDSHAKE && len && *(const uint8_t *)p == SSL3_MT_FINISHED) {
-		h->n_written = 0;
-		tlshs_secrets_log_12(h); // the peer has not been told of it
-	}
+	else if (type == SSL3_RT_HANDSHAKE)
+		on_written(h, p, len);
 }
 
 static void end(struct tlshs_handshake *h, enum tlshs_outcome outcome, const char *why)
@@ -261,7 +280,8 @@ void tlshs_handshake_gather(struct tlshs_handshake *h, const uint8_t *p, size_t 
 	if (h->ended && h->outcome != TLSHS_ok)
 		return;
 	h->n_fed += h->ended ? 0 : len;
-	if (h->context->role == TLSHS_SERVER && !h->hello_seen && h->n_fed > MAX_HELLO_WIRE)
+	if (h->context->role == TLSHS_SERVER && !h->hello_seen &&
+		h->n_fed - h->hello_at > MAX_HELLO_WIRE)
 		refuse_hello(h);
 	else if (len && BIO_write(h->in, p, (int)len) != (int)len)
 		end(h, TLSHS_no_memory, "no memory");

@@ -29,7 +29,7 @@ void tlshs_handshake_log_keys(struct tlshs_handshake *, struct tlshs_keylog *);
 void tlshs_handshake_free(struct tlshs_handshake *); // NULL is fine; overwrites secrets
 
 // Bytes of the peer, at the cost of their copy; what comes behind the handshake waits as its rest.
-// More than a hello may be ends it, if none was seen.
+// More than a hello may be ends it, while one is due.
 void tlshs_handshake_gather(struct tlshs_handshake *, const uint8_t *, size_t len);
 // It has ended, or has gathered what it may: run it before it gathers more.
 bool tlshs_handshake_is_full(const struct tlshs_handshake *);

@@ -52,7 +52,8 @@ struct tlshs_handshake {
 	SSL *ssl;
 	BIO *in, *out; // the SSL's
 	size_t n_fed; // bytes, until it ended
-	bool hello_seen; // server: a whole ClientHello has come
+	size_t hello_at; // server: so many of them came before the ClientHello that is due
+	bool hello_seen; // server: a whole one has come, and no other is due
 	bool ended;
 	bool is_logged; // 1.2: the key log was told
 	bool offered; // client: a session

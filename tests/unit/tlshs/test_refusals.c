@@ -246,6 +246,37 @@ static void tls_63_a_client_hello_beyond_16_kib_is_refused(void **state)
 	tlshs_context_put(c);
 }
 
+// The client's share is of a group that we do not have.
+static void meet_with_retry(struct meeting *m, struct tlshs_context *c)
+{
+	meeting_init(m, c, STR(""), &(struct far_conf){TLSHS_CLIENT, TLS1_3_VERSION});
+	assert_int_equal(SSL_set1_groups_list(m->far, "P-521:P-256"), 1);
+}
+
+static void tls_63_so_is_one_behind_a_hello_retry_request(void **state)
+{
+	static const uint8_t endless[5 + 16384] = {22, 3, 3, 0x40, 0, 1, 0, 0xff, 0xff};
+	struct tlshs_context_conf conf = server();
+	struct tlshs_context *c = context_good(&conf);
+	struct meeting m;
+	uint8_t bytes[2048];
+	meet_with_retry(&m, c);
+	assert_int_equal(meeting_run(&m), TLSHS_ok);
+	meeting_fini(&m);
+	meet_with_retry(&m, c);
+	meeting_far_step(&m);
+	int n = BIO_read(m.far_out, bytes, sizeof(bytes));
+	assert_false(tlshs_handshake_feed(m.h, bytes, (size_t)n));
+	assert_true(tlshs_handshake_drain(m.h, bytes, sizeof(bytes)) > 0);
+	assert_false(tlshs_handshake_feed(m.h, endless, sizeof(endless)));
+	assert_true(tlshs_handshake_feed(m.h, endless, 5 + 64));
+	assert_int_equal(tlshs_handshake_outcome(m.h), TLSHS_hello_too_large);
+	assert_int_equal(tlshs_handshake_drain(m.h, bytes, sizeof(bytes)), 7);
+	assert_memory_equal(bytes, "\25\3\3\0\2\2\57", 7);
+	meeting_fini(&m);
+	tlshs_context_put(c);
+}
+
 // TH-128: what a hello must not be longer than is refused before a key is touched for it.
 static void th_128_bytes_cost_their_copy_until_it_is_their_turn(void **state)
 {
@@ -371,6 +402,7 @@ int main(void)
 		cmocka_unit_test(tls_55_a_name_that_is_not_served_is_refused),
 		cmocka_unit_test(a_peer_that_gives_up_is_told_by_its_alert),
 		cmocka_unit_test(tls_63_a_client_hello_beyond_16_kib_is_refused),
+		cmocka_unit_test(tls_63_so_is_one_behind_a_hello_retry_request),
 		cmocka_unit_test(th_128_bytes_cost_their_copy_until_it_is_their_turn),
 		cmocka_unit_test(tls_63_more_certificates_than_24_kib_are_refused),
 		cmocka_unit_test(what_is_no_tls_is_malformed),
