@@ -3,6 +3,7 @@
 
 #include "tlshs/impl.h"
 #include "tlshs/session.h"
+#include "tlshs/uris.h"
 
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -117,7 +118,11 @@ static int set_certificate(
 	if (!conf->key_pem.len)
 		return lb_err_set(err, "key_pem: is missing, there is a certificate_pem");
 	int is = set_chain(c, conf, err);
-	return is ? is : set_key(c, conf, err);
+	if (!is)
+		is = set_key(c, conf, err);
+	if (!is && !(c->own_uris = tlshs_uris_keep(SSL_CTX_get0_certificate(c->ssl))))
+		is = no_memory(err);
+	return is;
 }
 
 static int set_bundles(
@@ -330,6 +335,7 @@ struct tlshs_context *tlshs_context_new(const struct tlshs_context_conf *conf, s
 	}
 	c->refs = 1;
 	c->role = conf->role;
+	c->own_uris = "";
 	OSSL_LIB_CTX *library = tlshs_library();
 	if (library)
 		c->ssl = SSL_CTX_new_ex(library, TLSHS_PREFERENCE,

@@ -173,6 +173,7 @@ static void succeed(struct tlshs_handshake *h)
 {
 	struct tlshs_result *r = &h->result;
 	r->resumed = SSL_session_reused(h->ssl);
+	r->own_uris = h->context->own_uris;
 	X509 *x = SSL_get0_peer_certificate(h->ssl);
 	if (r->resumed && x && tlshs_verifies(h->context))
 		tlshs_peer_read(&r->peer, x);

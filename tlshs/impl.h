@@ -39,6 +39,7 @@ struct tlshs_context {
 	struct tlshs_matcher matcher;
 	uint8_t alpn[TLSHS_MAX_ALPNS * (TLSHS_MAX_ALPN + 1)]; // as RFC 7301 3.1 writes them
 	uint32_t alpn_len;
+	const char *own_uris; // of our certificate (uris.h)
 	uint32_t max_sessions; // client: that are kept, of one server and name
 	char **server_names;
 	uint32_t n_server_names;

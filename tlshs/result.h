@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a finished handshake tells: the secrets that records need, what was agreed, and who the peer
-// is; or why there is none. Values without pointers, of a size that fits into a slot of a ring.
+// is; or why there is none. Values of a size that fits into a slot of a ring, without pointers but
+// to what is never freed.
 // Thread: any; a value belongs to whoever holds it. Secrets are overwritten by whoever is done.
 #pragma once
 
@@ -126,6 +127,8 @@ struct tlshs_result {
 	bool resumed; // by a ticket: the peer's certificate is that of the first handshake
 	uint8_t alpn_len; // 0 = none was agreed
 	uint8_t server_name_len; // server: 0 = the client named none
+	// URIs of the certificate that we have shown (uris.h), or would have without a ticket.
+	const char *own_uris;
 	char alpn[TLSHS_MAX_ALPN];
 	char server_name[TLSHS_MAX_NAME];
 	struct tlshs_peer peer;

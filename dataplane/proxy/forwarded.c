@@ -178,7 +178,7 @@ static void write_cert(struct writer *w, const struct h2_message *m)
 	if (w->drops_xfcc ||
 		(conf->cert != LB_CERT_APPEND_FORWARD && conf->cert != LB_CERT_SANITIZE_SET))
 		return;
-	size_t len = proxy_xfcc_write(conf, w->from->peer, w->from->own_uri, text, sizeof(text));
+	size_t len = proxy_xfcc_write(conf, w->from->peer, w->from->own_uris, text, sizeof(text));
 	w->full |= !len;
 	if (!w->xfcc)
 		w->xfcc = add(w, (struct field){.name = XFCC});

@@ -17,14 +17,14 @@ struct tlshs_peer;
 
 // Most fields that are added, and bytes in all of them but those of the client's own.
 #define PROXY_FORWARDED_FIELDS 4
-#define PROXY_FORWARDED_BYTES 6144
+#define PROXY_FORWARDED_BYTES 7168
 
 // What the connection itself says.
 struct proxy_forwarded_from {
 	struct ip_addr address; // of its other end, or that a PROXY header names (PP-01)
 	bool is_tls;
 	const struct tlshs_peer *peer; // its verified certificate; NULL = none
-	struct str own_uri; // of our certificate; empty = none
+	const char *own_uris; // with peer: of our certificate, as struct tlshs_result has them
 };
 
 // Room for what is written.

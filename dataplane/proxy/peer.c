@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/peer.h"
 
-void proxy_peer_set(struct proxy_peer *p, const struct tlshs_peer *certificate)
+void proxy_peer_set(struct proxy_peer *p, const struct tlshs_result *r)
 {
 	static const enum lb_san_kind kinds[] = {
 		[TLSHS_SAN_DNS] = LB_SAN_DNS,
@@ -9,10 +9,11 @@ void proxy_peer_set(struct proxy_peer *p, const struct tlshs_peer *certificate)
 		[TLSHS_SAN_EMAIL] = LB_SAN_EMAIL,
 		[TLSHS_SAN_IP] = LB_SAN_IP,
 	};
-	p->certificate = *certificate;
-	for (uint32_t i = 0; i < certificate->n_sans; i++)
-		p->sans[i] = (struct lb_san){
-			kinds[certificate->sans[i].kind], tlshs_peer_san(&p->certificate, i)};
+	const struct tlshs_peer *c = &p->certificate;
+	p->certificate = r->peer;
+	p->own_uris = r->own_uris;
+	for (uint32_t i = 0; i < c->n_sans; i++)
+		p->sans[i] = (struct lb_san){kinds[c->sans[i].kind], tlshs_peer_san(c, i)};
 }
 
 void proxy_peer_tell(const struct proxy_peer *p, struct lb_peer_info *ret)

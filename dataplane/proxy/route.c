@@ -23,9 +23,11 @@ static __attribute__((noinline)) bool forward_head(struct proxy_request *r,
 	const struct lb_forwarding *f, const struct h2_message *m, struct h2_message *ret)
 {
 	const struct proxy_secure *s = r->owner->conn.secure;
+	const struct proxy_peer *peer = s ? s->peer : NULL;
 	const struct proxy_forwarded_from from = {.address = r->owner->address,
 		.is_tls = s != NULL,
-		.peer = s && s->peer ? &s->peer->certificate : NULL};
+		.peer = peer ? &peer->certificate : NULL,
+		.own_uris = peer ? peer->own_uris : NULL};
 	if (proxy_forwarded_write(f, &from, m, &r->proxy->scratch.forwarded, ret, &r->client_ip))
 		return true;
 	proxy_request_answer_bad(r, 431, too_large);

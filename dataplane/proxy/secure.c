@@ -336,13 +336,13 @@ static enum proxy_protocol protocol_of(const struct tlshs_result *r)
 }
 
 // Of a client. False = no memory.
-static bool know_peer(struct proxy_secure *s, const struct tlshs_peer *certificate)
+static bool know_peer(struct proxy_secure *s, const struct tlshs_result *r)
 {
-	if (s->role == TLS_CLIENT || !certificate->present)
+	if (s->role == TLS_CLIENT || !r->peer.present)
 		return true;
 	s->peer = pool_take(&s->proxy->peers);
 	if (s->peer)
-		proxy_peer_set(s->peer, certificate);
+		proxy_peer_set(s->peer, r);
 	return s->peer != NULL;
 }
 
@@ -370,7 +370,7 @@ static void take_keys(struct proxy_secure *s, const struct tlshs_answer *a)
 		return;
 	}
 	s->tls = tls_conn_new(p->tls, s->role, &a->result.secrets, &tls_events, s);
-	if (!s->tls || !know_peer(s, &a->result.peer) || !know_name(s, &a->result)) {
+	if (!s->tls || !know_peer(s, &a->result) || !know_name(s, &a->result)) {
 		give_up(s, TLSHS_no_memory, NULL);
 		return;
 	}

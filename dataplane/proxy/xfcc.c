@@ -89,12 +89,12 @@ static uint32_t put_names(
 }
 
 size_t proxy_xfcc_write(const struct lb_forwarding *f, const struct tlshs_peer *p,
-	struct str own_uri, char *ret, size_t size)
+	const char *own_uris, char *ret, size_t size)
 {
 	struct out o = {ret, ret + size, false};
-	if (own_uri.len) {
+	for (const char *uri = own_uris; *uri; uri += strlen(uri) + 1) {
 		put(&o, STR("By="));
-		put_name(&o, own_uri);
+		put_name(&o, str_from(uri));
 		put_char(&o, ';');
 	}
 	put(&o, STR("Hash="));

@@ -3,14 +3,13 @@
 // Thread: any. Pure.
 #pragma once
 
-#include "lb/base/str.h"
 #include "lb/route/forwarding.h"
 
 #include <stddef.h>
 
 struct tlshs_peer;
 
-// Writes "By=…;Hash=…;Subject="…";URI=…;DNS=…" as far as the listener asks for it. own_uri: of our
-// certificate, empty = none. Returns its length; 0 = there is no room for all of it.
-size_t proxy_xfcc_write(const struct lb_forwarding *, const struct tlshs_peer *, struct str own_uri,
-	char *ret, size_t size);
+// Writes "By=…;Hash=…;Subject="…";URI=…;DNS=…" as far as the listener asks for it. own_uris: of our
+// certificate, as struct tlshs_result has them. Returns its length; 0 = there is no room for all.
+size_t proxy_xfcc_write(const struct lb_forwarding *, const struct tlshs_peer *,
+	const char *own_uris, char *ret, size_t size);

@@ -9,7 +9,8 @@ import sys
 import pytest
 
 import resources
-from pki import Pki
+from lab import wait_until
+from pki import Pki, replace
 from resources import TYPES, Folder
 from test_certs import CA, CERT, KEY
 from test_proxy_header import BACKEND, BACKEND_PORT, CLIENT
@@ -18,6 +19,9 @@ from testbed import EXAMPLE, EXIT_TIMEOUT_S, HERE, PORT, VIP, Testbed
 
 BEHIND = 8081
 CLIENTS = {"one": "spiffe://a/one", "two": "spiffe://a/two"}
+FRONT = "spiffe://a/front"
+RENEWED = ("spiffe://a/renewed", "spiffe://a/moved")
+RENEWAL_S = 20
 FORGED = 'URI="spiffe://a/forged"'
 RBAC = TYPES + "extensions.filters.http.rbac.v3.RBAC"
 TLS = "tls: {certificate: front, ca: ca}"
@@ -33,8 +37,16 @@ class Bed(Testbed):
             f"{TLS}}}",)
         self.pki = Pki(folder / "pki")
         self.pki.authority("ca")
-        for name, sans in (("front", f"IP:{VIP}"), *((name, f"URI:{uri}") for name, uri in CLIENTS.items())):
-            self.pki.leaf(name, "ca", sans)
+        self.pki.leaf("front", "ca", f"IP:{VIP},URI:{FRONT}")
+        for name, uri in CLIENTS.items():
+            self.pki.leaf(name, "ca", f"URI:{uri}")
+
+    def renew(self):
+        """The frontend's certificate."""
+        at = self.pki.folder
+        self.pki.leaf("new", "ca", ",".join((f"IP:{VIP}", *(f"URI:{uri}" for uri in RENEWED))))
+        for suffix in ("key", "pem"):
+            replace(at / f"front.{suffix}", (at / f"new.{suffix}").read_text())
 
     def ask(self, path, *words, who=None, version="1.3", port=PORT):
         """(status, {header of the answer: value}); a status of 0: curl has failed."""
@@ -91,6 +103,17 @@ def test_a_backend_learns_the_name_in_the_clients_certificate_alone(bed, version
         assert status == 200 and f"URI={uri}" in seen["x-cert"] and "forged" not in seen["x-cert"], seen
     status, seen = bed.ask("/", *forged, version=version)
     assert status == 200 and seen["x-cert"] == "", seen
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_backend_learns_which_certificate_the_client_was_shown(bed, version):
+    """HX-58: each of its URIs; those of another one that has taken its place."""
+    def said():
+        return bed.ask("/", who="one", version=version)[1]["x-cert"].partition("Hash=")[0]
+    assert said() == f"By={FRONT};"
+    bed.renew()
+    wanted = "".join(f"By={uri};" for uri in RENEWED)
+    wait_until(lambda: said() == wanted, RENEWAL_S, "By of the new certificate")
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -371,11 +371,10 @@ static void the_endpoints_name_is_asked_for(void **state)
 }
 
 // The proxy gets another certificate for its front.
-static void renew(struct rig *r, const struct pki_cert *cert)
+static void renew(struct rig *r, const struct side *side)
 {
-	const struct side usual = {0};
 	struct lb_credential *old = r->credentials[FRONT];
-	r->credentials[FRONT] = rig_credential(TLSHS_SERVER, &usual, cert);
+	r->credentials[FRONT] = rig_credential(TLSHS_SERVER, side, NULL);
 	r->w->control.credentials[FRONT] = r->credentials[FRONT];
 	control_set_credentials(&r->w->control);
 	lb_credential_put(old);
@@ -388,7 +387,7 @@ static void tls_143_a_new_certificate_touches_no_connection(void **state)
 	struct ask *a = ask(r.w, KIND_DOWNLOAD, 2000000);
 	world_run(r.w, 20 * MS);
 	assert_false(a->closed);
-	renew(&r, &rig_certs.backend);
+	renew(&r, &(struct side){.cert = &rig_certs.backend});
 	world_open_client(r.w, 1, 0);
 	world_run(r.w, 100 * MS);
 	finish(r.w);
@@ -413,6 +412,22 @@ static void tls_149_what_a_client_has_proven_and_asked_for_is_known(void **state
 	assert_int_equal(peer.sans[0].kind, LB_SAN_URI);
 	assert_true(str_eq(peer.sans[0].text, STR("spiffe://a/b")));
 	assert_true(str_eq(peer.subject, STR("CN=client")));
+	rig_fini(&r);
+}
+
+static void hx_58_a_connection_tells_of_the_certificate_that_it_was_shown(void **state)
+{
+	const struct side first = {.cert = &rig_certs.client, .require_peer = true};
+	const struct side second = {.cert = &rig_certs.server, .require_peer = true};
+	struct rig r;
+	rig_begin(&r, &(struct rig_conf){.front = true, .server = first});
+	renew(&r, &second);
+	world_open_client(r.w, 1, 0);
+	world_run(r.w, 100 * MS);
+	const struct proxy_client *new = proxy_client_first(r.w->proxy);
+	const struct proxy_client *old = proxy_client_after(new);
+	assert_string_equal(new->conn.secure->peer->own_uris, "");
+	assert_string_equal(old->conn.secure->peer->own_uris, "spiffe://a/b");
 	rig_fini(&r);
 }
 
@@ -667,7 +682,7 @@ static void tls_25_a_worker_takes_no_memory_and_makes_no_system_call(void **stat
 	for (unsigned i = 0; i < 2; i++) {
 		struct ask *a = ask(r.w, KIND_DOWNLOAD, 300000), *b = ask(r.w, KIND_ECHO, 100000);
 		world_run(r.w, 5 * MS);
-		renew(&r, i ? &rig_certs.server : &rig_certs.backend);
+		renew(&r, &(struct side){.cert = i ? &rig_certs.server : &rig_certs.backend});
 		if (!i)
 			world_open_client(r.w, 1, 0);
 		finish(r.w);
@@ -707,6 +722,7 @@ int main(void)
 		cmocka_unit_test(the_endpoints_name_is_asked_for),
 		cmocka_unit_test(tls_143_a_new_certificate_touches_no_connection),
 		cmocka_unit_test(tls_149_what_a_client_has_proven_and_asked_for_is_known),
+		cmocka_unit_test(hx_58_a_connection_tells_of_the_certificate_that_it_was_shown),
 		cmocka_unit_test(tls_149_names_of_any_length_are_known),
 		cmocka_unit_test(tls_146_a_client_has_ten_seconds_for_its_handshake),
 		cmocka_unit_test(

@@ -153,6 +153,7 @@ static void set_peer(const char *subject)
 	memset(peer.sha256, 0xa5, sizeof(peer.sha256));
 }
 
+#define BY "By=spiffe://d/us;By=\"b;c\";"
 #define HASH "Hash=a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5"
 
 // What becomes of x-forwarded-client-cert; "" = none.
@@ -162,7 +163,7 @@ static void expect_cert(const struct lb_forwarding *conf, const char *sent, cons
 		{.name = STR("x-forwarded-client-cert"), .value = str_from(sent)}};
 	struct h2_message m = {.fields = in, .n_fields = *sent ? 1 : 0}, got;
 	const struct proxy_forwarded_from from = {
-		.is_tls = true, .peer = &peer, .own_uri = STR("spiffe://d/us")};
+		.is_tls = true, .peer = &peer, .own_uris = "spiffe://d/us\0b;c\0"};
 	struct ip_addr client;
 	char value[2048];
 	assert_true(proxy_forwarded_write(conf, &from, &m, &room, &got, &client));
@@ -180,21 +181,21 @@ static void a_certificate_is_told_as_the_listener_asks(void **state)
 	add_san(TLSHS_SAN_URI, "spiffe://d/a");
 	add_san(TLSHS_SAN_DNS, "b.test");
 	struct lb_forwarding conf = {.on = true, .cert = LB_CERT_SANITIZE_SET};
-	expect_cert(&conf, "Hash=forged", "By=spiffe://d/us;" HASH);
+	expect_cert(&conf, "Hash=forged", BY HASH);
 	conf.cert = LB_CERT_APPEND_FORWARD;
-	expect_cert(&conf, "Hash=1", "Hash=1,By=spiffe://d/us;" HASH);
-	expect_cert(&conf, "", "By=spiffe://d/us;" HASH);
+	expect_cert(&conf, "Hash=1", "Hash=1," BY HASH);
+	expect_cert(&conf, "", BY HASH);
 	conf.cert_subject = conf.cert_uri = conf.cert_dns = true;
 	expect_cert(&conf, "",
-		"By=spiffe://d/us;" HASH ";Subject=\"CN=a,O=\\\"b\\\"\";URI=spiffe://d/a;"
-		"DNS=a.test;DNS=b.test");
+		BY HASH ";Subject=\"CN=a,O=\\\"b\\\"\";URI=spiffe://d/a;"
+			"DNS=a.test;DNS=b.test");
 	conf.cert = LB_CERT_FORWARD_ONLY;
 	expect_cert(&conf, "Hash=1", "Hash=1");
 	conf.cert = LB_CERT_SANITIZE;
 	expect_cert(&conf, "Hash=1", "");
 	set_peer("");
 	conf.cert = LB_CERT_SANITIZE_SET;
-	expect_cert(&conf, "", "By=spiffe://d/us;" HASH ";Subject=\"\";URI=");
+	expect_cert(&conf, "", BY HASH ";Subject=\"\";URI=");
 	peer.present = false; // HX-57
 	expect_cert(&conf, "Hash=1", "");
 }
@@ -209,8 +210,35 @@ static void a_name_cannot_end_its_own_value(void **state)
 	const struct lb_forwarding conf = {
 		.on = true, .cert = LB_CERT_SANITIZE_SET, .cert_subject = true, .cert_uri = true};
 	expect_cert(&conf, "",
-		"By=spiffe://d/us;" HASH ";Subject=\"CN=%01%7f%c3%a4 x\""
-		";URI=\"spiffe://d/a;By=root,Hash=1\";URI=\"a\\\"b\\\\c\";URI=a%20b%0d%0a");
+		BY HASH ";Subject=\"CN=%01%7f%c3%a4 x\""
+			";URI=\"spiffe://d/a;By=root,Hash=1\";URI=\"a\\\"b\\\\c\";URI=a%20b%0d%0a");
+}
+
+// HX-58: the bounds of both certificates' names bound the field.
+static void the_longest_names_fit(void **state)
+{
+	static char own_uris[TLSHS_PEER_BYTES + 1];
+	static char lots[PROXY_FORWARDED_BYTES];
+	const struct proxy_forwarded_room enough = {own, MAX, lots, sizeof(lots)};
+	const struct lb_forwarding conf = {.on = true,
+		.use_remote_address = true,
+		.cert = LB_CERT_SANITIZE_SET,
+		.cert_subject = true,
+		.cert_uri = true,
+		.cert_dns = true};
+	const struct proxy_forwarded_from from = {.peer = &peer, .own_uris = own_uris};
+	const size_t len = TLSHS_PEER_BYTES / TLSHS_MAX_SANS;
+	struct h2_message m = {.n_fields = 0}, got;
+	struct ip_addr client;
+	set_peer("");
+	for (size_t i = 0; i < TLSHS_MAX_SANS; i++) { // with %01 for each byte, and quotes
+		char name[TLSHS_PEER_BYTES / TLSHS_MAX_SANS + 1] = ";";
+		memset(name + 1, 1, len - 1);
+		add_san(TLSHS_SAN_URI, name);
+		memcpy(own_uris + i * len, name, len - 1);
+	}
+	assert_true(proxy_forwarded_write(&conf, &from, &m, &enough, &got, &client));
+	assert_in_range(got.fields[got.n_fields - 1].value.len, 6000, PROXY_FORWARDED_BYTES - 512);
 }
 
 // HX-52: it stays so on the next hop.
@@ -235,7 +263,7 @@ static void too_little_room_is_told(void **state)
 	struct h2_message m = {.fields = in, .n_fields = 2}, got;
 	const struct lb_forwarding conf = {
 		.on = true, .use_remote_address = true, .cert = LB_CERT_APPEND_FORWARD};
-	struct proxy_forwarded_from from = {.peer = &peer};
+	struct proxy_forwarded_from from = {.peer = &peer, .own_uris = ""};
 	struct ip_addr client;
 	set_peer("CN=a");
 	assert_true(proxy_forwarded_write(&conf, &from, &m, &room, &got, &client));
@@ -259,6 +287,6 @@ static void too_little_room_is_told(void **state)
 
 RUN_SUITE("proxy/forwarded", cmocka_unit_test(each_row_is_as_it_says),
 	cmocka_unit_test(a_certificate_is_told_as_the_listener_asks),
-	cmocka_unit_test(a_name_cannot_end_its_own_value),
+	cmocka_unit_test(a_name_cannot_end_its_own_value), cmocka_unit_test(the_longest_names_fit),
 	cmocka_unit_test(what_is_never_indexed_stays_so_where_it_is_appended_to),
 	cmocka_unit_test(too_little_room_is_told))

@@ -198,6 +198,49 @@ static void tls_55_a_server_tells_which_name_was_asked_for(void **state)
 	tlshs_context_put(c);
 }
 
+// The URIs of what our server with this certificate has shown; its context is gone.
+static const char *shown_uris(const char *sans)
+{
+	struct pki_cert cert = pki_make((struct pki_conf){"shown", &ca, sans});
+	const struct tlshs_context_conf conf = {
+		.role = TLSHS_SERVER, .certificate_pem = cert.pem, .key_pem = cert.key_pem};
+	struct tlshs_context *c = context_good(&conf);
+	struct far_conf far = theirs(TLSHS_SERVER);
+	struct meeting m;
+	meeting_init(&m, c, STR(""), &far);
+	assert_int_equal(meeting_run(&m), TLSHS_ok);
+	meeting_fini(&m);
+	tlshs_context_put(c);
+	return m.result.own_uris;
+}
+
+static void hx_58_who_we_were_is_known_when_the_certificate_is_gone(void **state)
+{
+	static const char two[] = "spiffe://one.test/x\0https://one.test/\0";
+	const char *first = shown_uris("URI:spiffe://one.test/x,DNS:a.test,URI:https://one.test/");
+	assert_memory_equal(first, two, sizeof(two));
+	assert_string_equal(shown_uris("DNS:a.test"), "");
+	assert_string_equal(shown_uris("URI:spiffe://one.test/x"), "spiffe://one.test/x");
+	assert_ptr_equal(first, shown_uris("URI:spiffe://one.test/x,URI:https://one.test/"));
+}
+
+// Those that a backend's field has room for.
+static void hx_58_uris_of_a_kilobyte_are_known(void **state)
+{
+	char sans[2048] = "URI:", *at = sans + 4;
+	memset(at, 'a', TLSHS_PEER_BYTES - 2);
+	assert_int_equal(strlen(shown_uris(sans)), TLSHS_PEER_BYTES - 2);
+	at[TLSHS_PEER_BYTES - 2] = 'a';
+	assert_string_equal(shown_uris(sans), "");
+	for (int i = 0; i < TLSHS_MAX_SANS + 1; i++)
+		at += sprintf(at, "b,URI:");
+	memcpy(at, "b", 2);
+	size_t n = 0;
+	for (const char *uri = shown_uris(sans); *uri; uri += strlen(uri) + 1)
+		n++;
+	assert_int_equal(n, TLSHS_MAX_SANS);
+}
+
 static bool is_the_client(const void *arg, const struct tlshs_peer *p, struct str name)
 {
 	return !p->cut && p->n_sans == 3 && str_eq(tlshs_peer_subject(p), STR("CN=client"));
@@ -421,6 +464,8 @@ int main(void)
 		cmocka_unit_test(tls_54_a_server_chooses_the_protocol_that_it_likes_best),
 		cmocka_unit_test(a_client_learns_the_servers_protocol),
 		cmocka_unit_test(tls_55_a_server_tells_which_name_was_asked_for),
+		cmocka_unit_test(hx_58_who_we_were_is_known_when_the_certificate_is_gone),
+		cmocka_unit_test(hx_58_uris_of_a_kilobyte_are_known),
 		cmocka_unit_test(tls_56_a_client_may_prove_who_it_is),
 		cmocka_unit_test(tls_56_a_client_need_not_if_it_is_not_required),
 		cmocka_unit_test(our_client_shows_its_certificate_when_it_is_asked),
