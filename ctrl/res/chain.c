@@ -186,6 +186,8 @@ int res_chain_match_read(
 		rc = read_source_type(rd, m, &ret->source_type);
 	if (!rc)
 		rc = read_hello(rd, m, inspects, ret);
+	if (m->n_direct_source_prefix_ranges) // A36-41: all peers have what was meant for some
+		res_warn(rd, "filter_chain_match: direct_source_prefix_ranges are ignored");
 	ret->source_ports = ports;
 	ret->n_source_ports = (uint32_t)m->n_source_ports;
 	ret->never = m->destination_port && m->destination_port->value;

@@ -188,6 +188,9 @@ def match_rows():
     yield bad("a port twice (A36-12)", listener(chain(ports(7, 7))), "filter_chains[0] matches")
     yield same("port 0 (A36-12)", ports(0), {})
     yield apart("a port and none (A36-12)", ports(1), {})
+    direct = {"direct_source_prefix_ranges": [cidr("10.0.0.0/8")]}
+    yield good("direct peers (A36-41)", listener(chain(direct)))
+    yield same("direct peers and all (A36-41)", direct, {})
     yield good("a port above 65535 (A36-14)", listener(chain(ports(65536))))
     yield good("the default chain's match (A36-12)", listener(chain({}), default_filter_chain=chain({})))
     for label, match in (("destination_port (A36-24)", {"destination_port": 1}),

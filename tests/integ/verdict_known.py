@@ -83,6 +83,7 @@ ENVOY = {
         "socket: no filters (A36-06)", "socket: no filters in the default chain (A36-06)",
         "socket: a bad chain that never matches (A36-07)", "socket: a bad default chain (A36-07)",
         "socket: no HTTP filters (A36-08)"),
+    "it tells chains apart by it; gRPC ignores it": ("socket: direct peers and all (A36-41)",),
     "chains that never match without an inspector must differ, too (A36); not so for C-core": (
         "socket: twice destination_port (A36-24)", "socket: twice server_names (A36-25)",
         "socket: twice another transport (A36-25)", "socket: twice application_protocols (A36-25)",
