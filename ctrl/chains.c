@@ -31,9 +31,9 @@ struct chain {
 	uint32_t place;
 	struct depmgr *depmgr; // owned
 	bool failed; // there are no routes for it
-	bool wanted; // by the next Listener
+	bool wanted; // by the next Listener, or the one that serves
 	bool serves; // or did
-	uint64_t free_ns; // when its clients have left; 0 = it serves, or may
+	uint64_t free_ns; // when its clients have left; 0 = they stay, or there were none
 };
 
 struct chains {
@@ -146,11 +146,11 @@ static void look_later(struct chains *c, uint64_t ns)
 	twheel_arm(c->env.wheel, &c->look, now_ns(c) + ns);
 }
 
-// A36-33. NULL = there is none that serves or may.
+// A36-33. One whose clients leave takes new ones as well (A36-75). NULL = there is none.
 static struct chain *find(const struct chains *c, const struct res_listener *http)
 {
 	struct chain *k = c->list;
-	while (k && (k->free_ns || !xds_res_eq(&k->http->base, &http->base)))
+	while (k && !xds_res_eq(&k->http->base, &http->base))
 		k = k->next;
 	return k;
 }
@@ -158,6 +158,17 @@ static struct chain *find(const struct chains *c, const struct res_listener *htt
 static uint32_t n_chains(const struct res_socket *s)
 {
 	return s->n_chains + s->has_default;
+}
+
+static bool is_leaving(const struct chain *k)
+{
+	return k->free_ns && !k->wanted;
+}
+
+static void want_none(struct chains *c)
+{
+	for (struct chain *k = c->list; k; k = k->next)
+		k->wanted = false;
 }
 
 // A36-34: their clients go with what they have.
@@ -178,7 +189,7 @@ static void free_left(struct chains *c)
 {
 	for (struct chain **at = &c->list; *at;) {
 		struct chain *k = *at;
-		if (!k->free_ns || now_ns(c) < k->free_ns) {
+		if (!is_leaving(k) || now_ns(c) < k->free_ns) {
 			at = &k->next;
 			continue;
 		}
@@ -201,17 +212,18 @@ static void stop_serving(struct chains *c, const char *text)
 	lb_err_set(&c->error, "%s", text);
 	c->conf.publish(c->conf.ctx, set, c->error.text);
 	lb_chain_set_put(set);
-	for (struct chain *k = c->list; k; k = k->next)
-		k->wanted = false;
+	want_none(c);
 	retire_unwanted(c);
 }
 
 static uint32_t place_of(const struct chains *c, const struct res_chain *chain)
 {
 	struct chain *k = find(c, chain->http);
-	if (k)
-		k->serves = true;
-	return k ? k->place : LB_NO_PLACE;
+	if (!k)
+		return LB_NO_PLACE;
+	k->serves = true;
+	k->free_ns = 0;
+	return k->place;
 }
 
 static void serve_next(struct chains *c)
@@ -243,46 +255,40 @@ static void serve_next(struct chains *c)
 
 // Those that never served and are of no use give their places back at once, whether the next
 // Listener was replaced or found too few: others wait for them.
-static void forget_useless(struct chains *c, bool is_short)
+static void forget_useless(struct chains *c)
 {
 	for (struct chain *k = c->list; k; k = k->next)
-		if (!k->serves && !k->free_ns && (is_short || !k->wanted))
+		if (!k->serves && !k->wanted)
 			k->free_ns = now_ns(c);
 	free_left(c);
 }
 
-static uint32_t n_missing(const struct chains *c)
-{
-	const struct res_socket *s = c->next->socket;
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < n_chains(s); i++)
-		n += !find(c, s->chains[i].http);
-	return n;
-}
-
-// Marks those of the next Listener, and begins those that are new. 0, -ENOSPC or -ENOMEM.
+// Marks those of the next Listener, and begins those that are new. 0, or -ENOSPC or -ENOMEM, and
+// none is marked.
 static int want(struct chains *c)
 {
 	const struct res_socket *s = c->next->socket;
-	for (struct chain *k = c->list; k; k = k->next)
-		k->wanted = false;
-	if (n_missing(c) > chain_places_n_free(c->conf.places))
-		return -ENOSPC;
+	uint32_t n_missing = 0;
+	want_none(c);
 	for (uint32_t i = 0; i < n_chains(s); i++) {
 		struct chain *k = find(c, s->chains[i].http);
-		int rc = k ? 0 : chain_add(c, &s->chains[i]);
-		if (rc)
-			return rc;
 		if (k)
 			k->wanted = true;
+		n_missing += !k;
 	}
-	return 0;
+	int rc = n_missing > chain_places_n_free(c->conf.places) ? -ENOSPC : 0;
+	for (uint32_t i = 0; i < n_chains(s) && n_missing && !rc; i++)
+		if (!find(c, s->chains[i].http))
+			rc = chain_add(c, &s->chains[i]);
+	if (rc)
+		want_none(c);
+	return rc;
 }
 
 static void try_next(struct chains *c)
 {
 	int rc = want(c);
-	forget_useless(c, rc != 0);
+	forget_useless(c);
 	c->refused.text[0] = 0;
 	if (rc) {
 		lb_err_set(&c->refused, "%s",
@@ -344,7 +350,6 @@ static struct xds_res *newest(const struct chains *c)
 }
 
 // A36-68: nobody has named the Listener, so that nothing is kept of one that the list has no more.
-// One that comes by its name later is another one.
 static void on_deleted(struct chains *c, const char *text)
 {
 	c->is_deleted = true;
@@ -379,14 +384,16 @@ static void on_event(struct xds_watcher *w, const struct xds_event *e)
 	stop_serving(c, e->text);
 }
 
-static int watch(struct chains *c)
+int chains_watch(struct chains *c)
 {
 	const struct chains_conf *conf = &c->conf;
 	c->watcher.by_wildcard = conf->by_wildcard;
-	return conf->by_wildcard ? xds_federation_watch_all(c->env.xds, &res_type_listener,
-					   conf->listener, &c->watcher)
-	                         : xds_federation_watch(c->env.xds, &res_type_listener,
-					   conf->listener, &c->watcher);
+	c->is_watching = false;
+	int rc = (conf->by_wildcard ? xds_federation_watch_all : xds_federation_watch)(
+		c->env.xds, &res_type_listener, conf->listener, &c->watcher);
+	c->is_watching = !rc;
+	c->is_deleted = rc;
+	return rc;
 }
 
 struct chains *chains_new(const struct chains_conf *conf)
@@ -401,10 +408,8 @@ struct chains *chains_new(const struct chains_conf *conf)
 	if (conf->by_wildcard) // it is about to come
 		lb_err_set(&c->error, NOT_YET);
 	stop_serving(c, NOT_YET);
-	if (watch(c) == 0) {
-		c->is_watching = true;
+	if (chains_watch(c) == 0)
 		return c;
-	}
 	chains_free(c);
 	return NULL;
 }
@@ -455,9 +460,9 @@ const char *chains_refused(struct chains *c)
 		return c->refused.text;
 	for (struct chain *k = c->list; k; k = k->next) {
 		const char *tls = assembler_frontend_tls_error(c->env.assembler, k->place);
-		if (!k->free_ns && *depmgr_refused(k->depmgr))
+		if (!is_leaving(k) && *depmgr_refused(k->depmgr))
 			return depmgr_refused(k->depmgr);
-		if (!k->free_ns && *tls)
+		if (!is_leaving(k) && *tls)
 			return tls;
 	}
 	return "";

@@ -33,6 +33,8 @@ struct chains_conf { // all borrowed, outlive them
 // Watches the Listener. NULL = out of memory.
 struct chains *chains_new(const struct chains_conf *);
 void chains_free(struct chains *); // NULL is fine
+// Again, after the server had deleted it (by wildcard). 0 or -ENOMEM.
+[[nodiscard]] int chains_watch(struct chains *);
 void chains_reresolve(struct chains *); // as frontends_reresolve()
 // What check() said may be otherwise now: asks anew if the Listener is refused.
 void chains_check_again(struct chains *);

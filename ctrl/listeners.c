@@ -3,6 +3,7 @@
 
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/base/show_listener.h"
+#include "ctrl/base/strmap.h"
 #include "ctrl/chains.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/conf/config_vips.h"
@@ -26,6 +27,7 @@
 // A Listener that has come by the wildcard.
 struct listener {
 	struct list_link link;
+	struct strmap_link by_name;
 	struct listeners *all;
 	char *name; // owned
 	struct chains *chains; // owned
@@ -47,6 +49,7 @@ struct listeners {
 	uint32_t frontend;
 	struct xds_watcher star;
 	struct list_link list; // struct listener
+	struct strmap by_name; // the same
 	struct twheel_timer look;
 	bool is_complete; // all names have come once
 	bool is_up; // what came first serves, or is known not to
@@ -229,6 +232,7 @@ static void listener_free(struct listener *l)
 {
 	chains_free(l->chains);
 	list_remove(&l->link);
+	strmap_remove(&l->all->by_name, &l->by_name);
 	for (uint32_t i = 0; i < l->all->n; i++)
 		if (l->all->places[i].of == l)
 			give_up(l->all, &l->all->places[i]);
@@ -236,17 +240,32 @@ static void listener_free(struct listener *l)
 	free(l);
 }
 
+static struct listener *listener_new(struct listeners *all, const char *name)
+{
+	struct listener *l = calloc(1, sizeof(*l));
+	char *copy = strdup(name);
+	if (!l || !copy || strmap_add(&all->by_name, &l->by_name, copy)) {
+		free(copy);
+		free(l);
+		return NULL;
+	}
+	l->all = all;
+	l->name = copy;
+	list_append(&all->list, &l->link);
+	return l;
+}
+
 static int on_name(struct xds_watcher *w, const char *name)
 {
 	struct listeners *all = CONTAINER_OF(w, struct listeners, star);
 	if (xds_name_is_xdstp(name)) // of federation, which "*" does not stand for
 		return 0;
-	struct listener *l = calloc(1, sizeof(*l));
+	struct strmap_link *known = strmap_find(&all->by_name, name);
+	if (known) // it was deleted, and has clients yet (A36-75)
+		return chains_watch(CONTAINER_OF(known, struct listener, by_name)->chains);
+	struct listener *l = listener_new(all, name);
 	if (!l)
 		return -ENOMEM;
-	l->all = all;
-	l->name = strdup(name);
-	list_append(&all->list, &l->link);
 	const struct chains_conf conf = {
 		.env = &all->conf,
 		.places = all->chain_places,
@@ -257,8 +276,7 @@ static int on_name(struct xds_watcher *w, const char *name)
 		.publish = publish,
 		.ctx = l,
 	};
-	if (l->name)
-		l->chains = chains_new(&conf);
+	l->chains = chains_new(&conf);
 	if (l->chains)
 		return 0;
 	listener_free(l);
@@ -353,6 +371,7 @@ void listeners_free(struct listeners *all)
 	twheel_cancel(all->conf.wheel, &all->look);
 	while (!list_empty(&all->list))
 		listener_free(at(all->list.next));
+	strmap_fini(&all->by_name);
 	xds_federation_cancel(all->conf.xds, &all->star);
 	free(all);
 }

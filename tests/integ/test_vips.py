@@ -2,6 +2,8 @@
 """Addresses that the host answers for beside its ports' (`vips`), and the Listeners of shunt-xds that are
 served there (`listeners: wildcard`)."""
 
+import time
+
 import pytest
 
 import resources
@@ -150,6 +152,26 @@ def test_clients_of_an_address_that_goes_have_their_time(vips):
     vips.wait_for("clients sent away", lambda: vips.count("proxy", "clients_drained") > drained)
     vips.wait_for("nothing of it", lambda: vips.state("goes") == "none")
     stop.touch()
+
+
+def test_a36_75_what_comes_back_is_served_at_once_and_stays(vips):
+    vips.put(listener("back", STAYS))
+    vips.world.start()
+    vips.wait_for("service", lambda: vips.size(STAYS) == SIZES["blue"])
+    vips.put()
+    vips.wait_for("leaving", lambda: vips.state("back") == "leaving")
+    assert not vips.size(STAYS)
+    vips.put(listener("back", STAYS))
+    vips.wait_for("service again", lambda: vips.size(STAYS) == SIZES["blue"])
+    assert set(vips.shown()) == {"back", "web"}
+    stop = vips.bed.lab.dir / "stop"
+    drained = vips.count("proxy", "clients_drained")
+    load = vips.bed.start_calls("back", "steady", target=f"{STAYS}:{PORT}", stop_file=str(stop))
+    time.sleep(DRAIN_S + 3)  # beyond what those who were sent away had
+    stop.touch()
+    assert vips.bed.calls_result(load)
+    assert vips.state("back") == "serving"
+    assert vips.count("proxy", "clients_drained") == drained
 
 
 def test_who_is_first_at_an_address_keeps_it_and_strangers_are_only_told(vips):

@@ -249,12 +249,95 @@ static void what_is_deleted_is_not_served_and_its_clients_have_time(void **state
 	assert_string_equal(states(&w), "a=leaving");
 	assert_int_equal(chains_at(&w, 1), 0);
 	assert_true(lb_slot_current(w.slot)->n_generations >= before + 2);
-	hold_socket(&w, "a", "10.9.0.1", 1); // another one
-	say_listeners(&w);
-	assert_string_equal(states(&w), "a=leaving a=serving");
-	assert_int_equal(chains_at(&w, 1), 1);
 	pass(&w, (DRAIN_S + 3) * NS_PER_SECOND);
+	assert_string_equal(states(&w), "");
+	hold_socket(&w, "a", "10.9.0.1", 1);
+	say_listeners(&w);
 	assert_string_equal(states(&w), "a=serving");
+	tear_down(&w);
+}
+
+static uint64_t generation(const struct world *w, uint32_t place)
+{
+	return lb_snapshot_frontend(lb_slot_current(w->slot), place)->generation;
+}
+
+// Who was sent away goes on leaving, and who comes is not sent away.
+static void a36_75_what_comes_back_is_served_at_once_where_it_was(void **state)
+{
+	struct world w;
+	set_up(&w, 3, 4);
+	hold_socket(&w, "a", "10.9.0.1", 2);
+	say_listeners(&w);
+	uint32_t place = lb_vips_at(lb_slot_current(w.slot)->vips, 0)->chains->places[0];
+	uint64_t first = generation(&w, place);
+	drop(&w.deps, &res_type_listener, "a");
+	say_listeners(&w);
+	assert_string_equal(states(&w), "a=leaving");
+	uint64_t second = generation(&w, place);
+	assert_true(second > first);
+	hold_socket(&w, "a", "10.9.0.1", 2);
+	hold_socket(&w, "b", "10.9.0.2", 1);
+	say_listeners(&w);
+	assert_string_equal(states(&w), "a=serving b=serving");
+	assert_int_equal(chains_at(&w, 1), 2);
+	assert_int_equal(lb_vips_at(lb_slot_current(w.slot)->vips, 0)->chains->places[0], place);
+	pass(&w, (DRAIN_S + 3) * NS_PER_SECOND);
+	assert_string_equal(states(&w), "a=serving b=serving");
+	assert_int_equal(generation(&w, place), second);
+	drop(&w.deps, &res_type_listener, "a");
+	say_listeners(&w);
+	assert_string_equal(states(&w), "a=leaving b=serving");
+	pass(&w, (DRAIN_S + 3) * NS_PER_SECOND);
+	assert_string_equal(states(&w), "b=serving");
+	tear_down(&w);
+}
+
+// Of the frontend "web".
+static unsigned n_named_chains(const struct world *w)
+{
+	return lb_snapshot_frontend(lb_slot_current(w->slot), 0)->chains->n;
+}
+
+static void a36_75_so_it_is_after_a_version_with_a_wrong_address(void **state)
+{
+	struct world w;
+	set_up(&w, 3, 4);
+	hold_socket(&w, "named", "10.9.0.99", 2);
+	say_listeners(&w);
+	assert_int_equal(n_named_chains(&w), 2);
+	hold_socket(&w, "named", "10.9.0.98", 2);
+	say_listeners(&w);
+	assert_int_equal(n_named_chains(&w), 0);
+	hold_socket(&w, "named", "10.9.0.99", 2);
+	say_listeners(&w);
+	assert_int_equal(n_named_chains(&w), 2);
+	pass(&w, (DRAIN_S + 3) * NS_PER_SECOND);
+	assert_int_equal(n_named_chains(&w), 2);
+	assert_string_equal(assembler_frontend_error(w.assembler, 0), "");
+	tear_down(&w);
+}
+
+// A chain that is waited for keeps its place meanwhile, and no longer: its clients had their time.
+static void a36_75_it_is_kept_while_another_version_waits_for_the_rest(void **state)
+{
+	struct world w;
+	set_up(&w, 2, 4);
+	hold_socket(&w, "a", "10.9.0.1", 1);
+	say_listeners(&w);
+	drop(&w.deps, &res_type_listener, "a");
+	say_listeners(&w);
+	hold_socket_with(&w, "a", "10.9.0.1", LAST_CHAIN ",", 1);
+	say_listeners(&w);
+	pass(&w, (DRAIN_S + 3) * NS_PER_SECOND); // of the 15 s that routes may take
+	assert_string_equal(states(&w), "a=waiting");
+	hold_socket(&w, "b", "10.9.0.2", 1);
+	say_listeners(&w);
+	assert_string_equal(states(&w), "a=waiting b=waiting");
+	hold_socket_by_name(&w); // without the one that came back
+	say_listeners(&w);
+	pass(&w, 2 * NS_PER_SECOND);
+	assert_string_equal(states(&w), "a=waiting b=serving");
 	tear_down(&w);
 }
 
@@ -329,11 +412,6 @@ static void who_is_refused_holds_no_address_and_costs_nothing(void **state)
 	say_listeners(&w);
 	assert_string_equal(states(&w), "a=failing b=serving");
 	tear_down(&w);
-}
-
-static uint64_t generation(const struct world *w, uint32_t place)
-{
-	return lb_snapshot_frontend(lb_slot_current(w->slot), place)->generation;
 }
 
 // A36-34: a chain that failed all its life has clients as well, who are to be gone before its place
@@ -413,6 +491,9 @@ RUN_SUITE("ctrl/listeners", cmocka_unit_test(listeners_in_vips_are_served_and_ot
 	cmocka_unit_test(a36_37_a_listener_takes_effect_when_all_of_its_chains_can),
 	cmocka_unit_test(who_is_first_at_an_address_keeps_it),
 	cmocka_unit_test(what_is_deleted_is_not_served_and_its_clients_have_time),
+	cmocka_unit_test(a36_75_what_comes_back_is_served_at_once_where_it_was),
+	cmocka_unit_test(a36_75_so_it_is_after_a_version_with_a_wrong_address),
+	cmocka_unit_test(a36_75_it_is_kept_while_another_version_waits_for_the_rest),
 	cmocka_unit_test(what_is_beyond_the_addresses_waits_for_room),
 	cmocka_unit_test(what_is_beyond_the_chains_waits_for_room),
 	cmocka_unit_test(who_has_no_room_in_the_first_list_keeps_nobody_waiting),
