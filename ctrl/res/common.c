@@ -106,12 +106,13 @@ bool res_any_stands_for(const Google__Protobuf__Any *any, const ProtobufCMessage
 }
 
 void *res_any_unpack(const Google__Protobuf__Any *any, const ProtobufCMessageDescriptor *type,
-	const char *field, struct lb_err *err)
+	struct lb_err *err)
 {
-	size_t left = RES_FIELDS_MAX;
-	void *message = proto_unpack_within(type, any->value.data, any->value.len, &left, err);
-	if (!message)
-		lb_err_within(err, "%s", field);
+	struct res_any a;
+	if (res_any_open(any, &a, err))
+		return NULL;
+	void *message = res_any_decode(&a, type, err);
+	res_any_close(&a);
 	return message;
 }
 

@@ -70,9 +70,9 @@ void *res_any_decode(
 
 // True if the Any contains this message, or a TypedStruct that stands for it (FLT-04).
 bool res_any_stands_for(const Google__Protobuf__Any *, const ProtobufCMessageDescriptor *);
-// Decodes the message in the Any; `field` begins the error text. NULL = reterr says why.
-void *res_any_unpack(const Google__Protobuf__Any *, const ProtobufCMessageDescriptor *,
-	const char *field, struct lb_err *reterr);
+// The message that it then contains or that the TypedStruct stands for, as res_any_decode().
+void *res_any_unpack(
+	const Google__Protobuf__Any *, const ProtobufCMessageDescriptor *, struct lb_err *reterr);
 
 // The name in the .proto file; "unknown" for an unknown number.
 const char *res_enum_name(const ProtobufCEnumDescriptor *, int value);

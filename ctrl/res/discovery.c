@@ -127,9 +127,9 @@ static int read_custom(struct res_reader *rd, const Cluster *m, struct res_clust
 	if (!proto_any_is(any->type_url, AGGREGATE_TYPE))
 		return lb_err_set(
 			rd->err, "cluster_type: \"%.128s\" is not supported", any->type_url);
-	Aggregate *aggregate = res_any_unpack(any, AGGREGATE_TYPE, "cluster_type", rd->err);
+	Aggregate *aggregate = res_any_unpack(any, AGGREGATE_TYPE, rd->err);
 	if (!aggregate)
-		return -EINVAL;
+		return lb_err_within(rd->err, "cluster_type");
 	int rc = read_children(rd, aggregate, c);
 	proto_free(aggregate);
 	return rc == -EINVAL ? lb_err_within(rd->err, "cluster_type") : rc;

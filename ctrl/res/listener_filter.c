@@ -42,9 +42,9 @@ static int read_proxy(struct res_reader *rd, const Proxy *m, struct res_listener
 static int unpack_proxy(
 	struct res_reader *rd, const Google__Protobuf__Any *any, struct res_listener_filters *ret)
 {
-	Proxy *m = res_any_unpack(any, PROXY_TYPE, "proxy_protocol", rd->err);
+	Proxy *m = res_any_unpack(any, PROXY_TYPE, rd->err);
 	if (!m)
-		return *rd->err->text ? -EINVAL : -ENOMEM;
+		return *rd->err->text ? lb_err_within(rd->err, "proxy_protocol") : -ENOMEM;
 	int rc = read_proxy(rd, m, ret);
 	proto_free(m);
 	return rc;
@@ -84,9 +84,9 @@ static int read_inspector(struct res_reader *rd, const Inspector *m, struct lb_i
 static int unpack_inspector(
 	struct res_reader *rd, const Google__Protobuf__Any *any, struct lb_inspector *ret)
 {
-	Inspector *m = res_any_unpack(any, INSPECTOR_TYPE, "tls_inspector", rd->err);
+	Inspector *m = res_any_unpack(any, INSPECTOR_TYPE, rd->err);
 	if (!m)
-		return *rd->err->text ? -EINVAL : -ENOMEM;
+		return *rd->err->text ? lb_err_within(rd->err, "tls_inspector") : -ENOMEM;
 	int rc = read_inspector(rd, m, ret);
 	proto_free(m);
 	return rc;

@@ -329,9 +329,9 @@ static int read_message(
 	const struct policy_type *type = find_type(any->type_url);
 	if (!type)
 		return 1;
-	void *m = res_any_unpack(any, type->message, type->name, pr->rd->err);
+	void *m = res_any_unpack(any, type->message, pr->rd->err);
 	if (!m)
-		return -EINVAL;
+		return lb_err_within(pr->rd->err, "%s", type->name);
 	s->kind = type->kind;
 	int rc = type->read(pr, m, s);
 	proto_free(m);

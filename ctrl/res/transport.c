@@ -24,21 +24,10 @@ static bool is(const Socket *s, const ProtobufCMessageDescriptor *type)
 	return s->typed_config && res_any_stands_for(s->typed_config, type);
 }
 
-// NULL = reterr says why ("" = out of memory).
-static void *unpack(struct res_reader *rd, const Socket *s, const ProtobufCMessageDescriptor *type)
-{
-	struct res_any any;
-	if (res_any_open(s->typed_config, &any, rd->err))
-		return NULL;
-	void *m = res_any_decode(&any, type, rd->err);
-	res_any_close(&any);
-	return m;
-}
-
 // PP-15 to PP-17. The one inside is what the header is sent in front of.
 static int read_header(struct res_reader *rd, const Socket *s, struct res_transport *t)
 {
-	Header *m = unpack(rd, s, HEADER_TYPE);
+	Header *m = res_any_unpack(s->typed_config, HEADER_TYPE, rd->err);
 	if (!m)
 		return *rd->err->text ? -EINVAL : -ENOMEM;
 	int rc = res_proxy_header_read(rd, m->config, &t->header);
@@ -70,7 +59,7 @@ static int read_socket(struct res_reader *rd, const Socket *s, struct res_transp
 {
 	if (!is(s, PROXY_TYPE))
 		return read_behind(rd, s, t);
-	Proxy *m = unpack(rd, s, PROXY_TYPE);
+	Proxy *m = res_any_unpack(s->typed_config, PROXY_TYPE, rd->err);
 	int rc = m ? 0 : *rd->err->text ? -EINVAL : -ENOMEM;
 	t->uses_proxies = true;
 	if (m && m->transport_socket)

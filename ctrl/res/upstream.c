@@ -94,9 +94,9 @@ static int read_options(struct res_reader *rd, const HttpOptions *m, struct res_
 static int read_any(struct res_reader *rd, const Google__Protobuf__Any *any, const char *field,
 	struct res_cluster *ret)
 {
-	HttpOptions *m = res_any_unpack(any, HTTP_OPTIONS_TYPE, field, rd->err);
+	HttpOptions *m = res_any_unpack(any, HTTP_OPTIONS_TYPE, rd->err);
 	if (!m)
-		return -EINVAL;
+		return lb_err_within(rd->err, "%s", field);
 	int rc = read_options(rd, m, ret);
 	proto_free(m);
 	return rc ? lb_err_within(rd->err, "%s", field) : 0;

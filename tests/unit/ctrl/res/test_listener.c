@@ -78,6 +78,8 @@ static void listeners(void **state)
 #define INSPECTOR_TYPE "envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector"
 #define INSPECTOR(fields) "{'name':'t','typedConfig':" ANY(INSPECTOR_TYPE, fields) "}"
 #define PROXY(fields) "{'name':'p','typedConfig':" ANY(PROXY_TYPE, fields) "}"
+#define STRUCT_OF(wrapper, type, fields)                                                           \
+	SOCKET_WITH("{'name':'s','typedConfig':" STRUCT_ANY(wrapper, type, fields) "}")
 
 static bool proxy_protocol_of(const char *json)
 {
@@ -115,6 +117,11 @@ static void a_socket_listener_may_want_proxy_headers(void **state)
 			"supported, since clients could then name any address"},
 		{"a version less", SOCKET_WITH(PROXY(",'disallowedVersions':['V1']")), NULL,
 			"proxy_protocol: disallowed_versions: the frontend's versions count"},
+		{"WF-04 without, as TypedStruct",
+			STRUCT_OF(TYPED_STRUCT, PROXY_TYPE,
+				"'allowRequestsWithoutProxyProtocol':true"),
+			"=listener_filters[0]: allow_requests_without_proxy_protocol: is not "
+			"supported, since clients could then name any address"},
 		{"two of them", SOCKET_WITH(PROXY("") "," PROXY("")),
 			"=listener_filters[1]: a second proxy_protocol"},
 		{"others", SOCKET_WITH("{},{'name':'x','typedConfig':" ANY(ROUTER_TYPE, "") "}"),
@@ -123,6 +130,8 @@ static void a_socket_listener_may_want_proxy_headers(void **state)
 	RUN_ROWS(&res_type_listener, rows);
 	assert_false(proxy_protocol_of(SOCKET_WITH("{}")));
 	assert_true(proxy_protocol_of(SOCKET_WITH("{}," PROXY(""))));
+	assert_true(proxy_protocol_of(STRUCT_OF(TYPED_STRUCT, PROXY_TYPE, "")));
+	assert_true(proxy_protocol_of(STRUCT_OF(OLD_TYPED_STRUCT, PROXY_TYPE, "")));
 	assert_false(keeps(SOCKET_WITH(PROXY("")), 2));
 	assert_true(keeps(SOCKET_WITH(PROXY(",'passThroughTlvs':{}")), 2));
 	static const char some[] =
@@ -166,6 +175,12 @@ static void a_socket_listener_may_have_an_inspector(void **state)
 			"=listener_filters[0]: " OUT_OF_RANGE},
 		{"TLS-221 none is allowed", SOCKET_WITH(INSPECTOR(MAX("0"))),
 			"=listener_filters[0]: " OUT_OF_RANGE},
+		{"WF-04 none is allowed, as TypedStruct",
+			STRUCT_OF(TYPED_STRUCT, INSPECTOR_TYPE, "'maxClientHelloSize':0"),
+			"=listener_filters[0]: " OUT_OF_RANGE},
+		{"WF-04 no inspector at all, as TypedStruct",
+			STRUCT_OF(TYPED_STRUCT, INSPECTOR_TYPE, "'maxClientHelloSize':{}"),
+			"=listener_filters[0]: tls_inspector: maxClientHelloSize: not a number"},
 	};
 	RUN_ROWS(&res_type_listener, rows);
 	assert_false(inspector_of(SOCKET_WITH("{}")).on);
@@ -175,6 +190,9 @@ static void a_socket_listener_may_have_an_inspector(void **state)
 		INSPECTOR(CLOSES MAX("1000")) "," INSPECTOR(MAX("999")) "," INSPECTOR("")));
 	assert_true(i.on && i.closes);
 	assert_int_equal(i.max_hello, 999);
+	i = inspector_of(STRUCT_OF(TYPED_STRUCT, INSPECTOR_TYPE, "'maxClientHelloSize':998"));
+	assert_true(i.on);
+	assert_int_equal(i.max_hello, 998);
 }
 
 static struct lb_forwarding forwarding_of(const char *json)
