@@ -10,12 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_PLACES 9
+#define MAX_PLACES 10
 #define STATE_NAME "xds-state" // ctrl/xds/state/state_dir.h; their test holds them together
 
 struct place {
 	const char *field;
-	bool is_folder; // several may share one
+	bool is_folder; // what writes there makes names of its own: several may share one
 	char path[PATH_MAX];
 };
 struct places {
@@ -75,6 +75,8 @@ static const char *collect(const struct config *c, struct places *p)
 	add(p, "state_dir", c->state_dir, STATE_NAME);
 	add(p, "ready_file", c->ready_file, NULL);
 	add(p, "tls.ticket_secret", c->tls ? c->tls->ticket_secret : NULL, NULL);
+	// All that stands in it is read.
+	add(p, "tls.crl_directory", c->tls ? c->tls->crl_directory : NULL, NULL);
 	add_folder(p, "capture.directory", c->capture ? c->capture->directory : NULL);
 	return add_folder(p, "access_log.xds_directory", a ? a->xds_directory : NULL);
 }

@@ -8,7 +8,7 @@
 
 struct row {
 	const char *log, *folder, *metrics, *csds; // NULL = absent
-	const char *takeover, *state, *captures, *secret, *ready;
+	const char *takeover, *state, *captures, *secret, *crls, *ready;
 	const char *wrong; // NULL = it is good
 };
 
@@ -26,13 +26,14 @@ static void check(const struct row *r)
 	struct config_metrics metrics = {.listen = mutable(r->metrics)};
 	struct config_csds csds = {.listen = mutable(r->csds)};
 	struct config_capture capture = {.directory = mutable(r->captures)};
-	struct config_tls tls = {.ticket_secret = mutable(r->secret)};
+	struct config_tls tls = {
+		.ticket_secret = mutable(r->secret), .crl_directory = mutable(r->crls)};
 	const struct config c = {.stats = &stats,
 		.access_log = r->log || r->folder ? &log : NULL,
 		.metrics = r->metrics ? &metrics : NULL,
 		.csds = r->csds ? &csds : NULL,
 		.capture = r->captures ? &capture : NULL,
-		.tls = r->secret ? &tls : NULL,
+		.tls = r->secret || r->crls ? &tls : NULL,
 		.takeover_socket = mutable(r->takeover),
 		.ready_file = mutable(r->ready),
 		.state_dir = mutable(r->state)};
@@ -80,6 +81,17 @@ static void a_path_is_of_one_field(void **state)
 		{.folder = "/log",
 			.secret = "/log/./a/secret",
 			.wrong = "tls.ticket_secret: '/log/a/secret' is below"},
+		{.folder = "/log", .crls = "/crls"},
+		{.folder = "/log/a", .crls = "/log"},
+		{.folder = "/log",
+			.crls = "/log/crls",
+			.wrong = "tls.crl_directory: '/log/crls' is below"},
+		{.folder = "/log",
+			.crls = "/log/",
+			.wrong = "access_log.xds_directory: is what tls.crl_directory has already"},
+		{.captures = "/crls",
+			.crls = "/crls",
+			.wrong = "capture.directory: is what tls.crl_directory has already"},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		check(&rows[i]);
