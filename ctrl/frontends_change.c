@@ -113,13 +113,14 @@ static void commit(struct frontend *f)
 
 const char *frontend_next_tls_error(const struct frontend *f)
 {
-	bool has_tls = f->next && frontend_row(f)->next->tls;
+	bool has_tls = f->next && f->next->has_tls && frontend_row(f)->next->tls;
 	return has_tls ? assembler_tls_error(f->all->conf.assembler, f->next->credential) : "";
 }
 
 bool frontend_next_awaits_tls(const struct frontend *f)
 {
-	return f->next && assembler_tls_is_new(f->all->conf.assembler, f->next->credential);
+	return f->next && f->next->has_tls &&
+	       assembler_tls_is_new(f->all->conf.assembler, f->next->credential);
 }
 
 static bool is_ready(const struct frontend *f)

@@ -31,6 +31,7 @@ struct frontend_change {
 	struct lb_live_frontend *live; // counted
 	uint32_t credential; // taken
 	bool has_source; // it gets one of its own
+	bool has_tls; // it gets other TLS than it has
 	bool sends_away; // clients came to something else
 	struct frontend_source *source; // owned; NULL = not yet, or none is needed
 };

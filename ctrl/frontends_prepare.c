@@ -126,7 +126,8 @@ static int fill(struct frontends *all, struct frontend_change *c, const struct c
 	if (rc)
 		return rc;
 	c->has_source = !is_new && is_other_target(was, to);
-	c->sends_away = !is_new && (is_elsewhere(was, to) || is_other_tls(was->tls, to->tls));
+	c->has_tls = is_new || is_other_tls(was->tls, to->tls);
+	c->sends_away = !is_new && (is_elsewhere(was, to) || c->has_tls);
 	// Nobody is served until its chains are there.
 	c->credential =
 		to->target ? assembler_take_tls(all->conf.assembler, to->tls) : LB_NO_CREDENTIAL;
@@ -151,7 +152,8 @@ static void mark_who_stays(struct frontends *all, const struct config_rows_plan 
 	for (uint32_t i = 0; i < all->n_changes; i++) {
 		const struct frontend_change *to = all->changes[i];
 		struct frontend *f = &all->list[to->row];
-		f->waits = f->stays && (to->has_source || assembler_tls_is_new(a, to->credential));
+		bool awaits_tls = to->has_tls && assembler_tls_is_new(a, to->credential);
+		f->waits = f->stays && (to->has_source || awaits_tls);
 		f->stays = false;
 	}
 }
@@ -190,8 +192,9 @@ static int check_changes(struct frontends *all, const struct config *new, struct
 	for (uint32_t i = 0; i < all->n_changes; i++) {
 		const struct frontend_change *c = all->changes[i];
 		const struct config_frontend *f = &new->frontends[c->entry];
-		const char *tls =
-			f->tls ? assembler_tls_error(all->conf.assembler, c->credential) : "";
+		const char *tls = c->has_tls && f->tls
+		                          ? assembler_tls_error(all->conf.assembler, c->credential)
+		                          : "";
 		bool moves = is_elsewhere(frontend_row(&all->list[c->row]), f) ||
 		             !config_serves(all->conf.config, c->row);
 		int rc = *tls ? lb_err_set(err, "tls: %s", tls) : 0;

@@ -450,6 +450,31 @@ static void ops_324_certificates_that_fail_later_leave_what_serves(void **state)
 	tear_down(&w);
 }
 
+// OPS-324: of what stays as it is nothing is asked, though a start would fail likewise.
+static void ops_324_certificates_that_stay_hold_no_other_change_up(void **state)
+{
+#define WEB_BY(certificate, more)                                                                  \
+	FRONTENDS "  - {name: web, address: 10.81.0.10, port: 80, tls: {certificate: " certificate \
+		  "}, " more "}\n"
+	struct world w;
+	set_up_web(&w, FRONTENDS WEB);
+	fake.has_tls = true;
+	again(&w, WEB_BY("c", "target: web"));
+	assert_int_equal(row(&w, 0)->credential, TLS_ID);
+	fake.tls_error = "there is no key";
+	again(&w, WEB_BY("c", "target: web, wait_for_ready: always"));
+	assert_changed(&w, "frontends[0].wait_for_ready");
+	assert_int_equal(row(&w, 0)->live->conf.wait_for_ready, LB_WAIT_ALWAYS);
+	again(&w, WEB_BY("c", "target: other"));
+	assert_string_equal(waiting(&w), "listener other");
+	hold_other(&w);
+	assert_string_equal(w.config->frontends[0].target, "other");
+	assert_int_equal(row(&w, 0)->credential, TLS_ID);
+	assert_refused(&w, WEB_BY("d", "target: other"), "frontends[0]: tls: there is no key");
+	tear_down(&w);
+#undef WEB_BY
+}
+
 // OPS-324: what has come and is there no more serves nobody.
 static void ops_324_a_target_that_goes_while_certificates_are_made_is_waited_for(void **state)
 {
@@ -541,6 +566,7 @@ RUN_SUITE("ctrl/frontends_pending", CASE(ops_324_another_target_serves_once_it_i
 	CASE(ops_326_a_prefix_stays_while_one_waits_to_come_to_it),
 	CASE(ops_324_a_source_is_nobodys_any_more_when_it_ends),
 	CASE(ops_324_certificates_that_fail_later_leave_what_serves),
+	CASE(ops_324_certificates_that_stay_hold_no_other_change_up),
 	CASE(ops_324_a_target_that_goes_while_certificates_are_made_is_waited_for),
 	CASE(ops_324_listeners_come_to_what_one_has_left_some_time_later),
 	CASE(ops_324_one_without_memory_is_tried_again))
