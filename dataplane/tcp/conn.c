@@ -48,7 +48,7 @@ struct tcp_conn *tcp_conn_new(struct tcp_stack *s, const struct tcp_flow *flow, 
 	c->min_rtt_ns = UINT32_MAX;
 	c->user_timeout_ns = TCP_USER_TIMEOUT;
 	c->our_mss = tcp_mss_of_flow(s, flow);
-	c->peer_mss = TCP_MSS_DEFAULT;
+	c->peer_mss = tcp_mss_default(flow);
 	c->ts_offset = start.ts_offset;
 	c->iss = start.isn;
 	c->rcv_wscale = s->rcv_wscale & 15;

@@ -64,7 +64,7 @@ void tcp_unlisten(struct tcp_stack *s, const struct ip_addr *ip, uint16_t port)
 
 // What fits into three bits of a cookie; the last one that is no larger than the offer counts.
 static const uint16_t cookie_mss[8] = {
-	TCP_MSS_FLOOR, TCP_MSS_DEFAULT, 1220, 1360, 1400, 1440, 1460, 8960};
+	TCP_MSS_FLOOR, TCP_MSS_DEFAULT, TCP_MSS_DEFAULT6, 1360, 1400, 1440, 1460, 8960};
 
 // Period in five bits, MSS in three, 24 bits of hash over them, the flow and the peer's number.
 static uint32_t cookie(const struct tcp_stack *s, const struct tcp_flow *flow, uint32_t peer_isn,
@@ -117,8 +117,8 @@ static struct tcp_opts offered(const struct tcp_conn *c, const struct tcp_seg *a
 
 static void send_cookie(struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_seg *syn)
 {
-	uint32_t i = 7;
-	while (i && cookie_mss[i] > (syn->opts.has_mss ? syn->opts.mss : TCP_MSS_DEFAULT))
+	uint32_t i = 7, mss = syn->opts.has_mss ? syn->opts.mss : tcp_mss_default(flow);
+	while (i && cookie_mss[i] > mss)
 		i--;
 	struct tcp_seg reply = {
 		.seq = cookie(s, flow, syn->seq, cookie_period(s), i),

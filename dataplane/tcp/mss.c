@@ -7,7 +7,7 @@
 #define LESS_AFTER 4 // … and shorter yet
 #define GUESS4 1024
 #define LESS4 512
-#define GUESS6 1220 // of 1280, which every link has (RFC 8200 5)
+#define GUESS6 TCP_MSS_DEFAULT6 // of 1280, which every link has (RFC 8200 5)
 #define AGAIN_MS 600000 // RFC 8899 5.1.1: PMTU_RAISE_TIMER
 
 // MTUs of links, and of links within tunnels.
@@ -22,6 +22,11 @@ static uint32_t headers(const struct tcp_flow *flow)
 static uint32_t options(const struct tcp_conn *c)
 {
 	return c->ts_on ? TCP_OPT_TS_LEN : 0;
+}
+
+uint16_t tcp_mss_default(const struct tcp_flow *flow)
+{
+	return ip_is_v4(&flow->remote) ? TCP_MSS_DEFAULT : TCP_MSS_DEFAULT6;
 }
 
 uint16_t tcp_mss_of_flow(const struct tcp_stack *s, const struct tcp_flow *flow)

@@ -14,6 +14,8 @@ struct tcp_conn;
 struct tcp_flow;
 struct tcp_stack;
 
+// Of a peer that says nothing (RFC 9293 3.7.1, MUST-15).
+uint16_t tcp_mss_default(const struct tcp_flow *);
 uint16_t tcp_mss_of_flow(const struct tcp_stack *, const struct tcp_flow *); // the link's
 // The same, with room for the headers of the tunnel that the peer's segments come by.
 uint16_t tcp_mss_to_announce(const struct tcp_stack *, const struct tcp_flow *);

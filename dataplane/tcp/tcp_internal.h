@@ -37,6 +37,7 @@
 #define TCP_CHALLENGE_NS (500 * NS_PER_MS) // one challenge ACK per connection in this time
 #define TCP_ANSWER_PLACES 64 // power of two; sources share them by a keyed hash
 #define TCP_MSS_DEFAULT 536 // RFC 9293 3.7.1
+#define TCP_MSS_DEFAULT6 1220 // likewise, of IPv6
 #define TCP_MSS_FLOOR 64 // of what a peer may ask for
 // Holes that one connection may have in what it received: each pins a chunk, all together as much
 // as a window.

@@ -250,6 +250,11 @@ static void do_resume(const char *args)
 	tcp_conn_resume(conn());
 }
 
+static void do_ipv6(const char *args)
+{
+	rig_use_ipv6();
+}
+
 static void do_keepalive(const char *args)
 {
 	tcp_conn_set_keepalive(conn(), seconds_ns(args));
@@ -360,6 +365,7 @@ static const struct command {
 	{"connected", do_connected, false},
 	{"count", do_count, true},
 	{"cwnd", do_cwnd, true},
+	{"ipv6", do_ipv6, false},
 	{"keepalive", do_keepalive, false},
 	{"mtu", do_mtu, false},
 	{"no-buffer", do_no_buffer, false},

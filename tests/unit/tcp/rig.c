@@ -8,7 +8,7 @@ struct rig rig;
 
 static void *rig_reserve(void *ctx, const struct tcp_flow *flow, size_t len)
 {
-	assert_true(len <= (size_t)rig.mtu - 20);
+	assert_true(len <= (size_t)rig.mtu - (ip_is_v4(&flow->remote) ? 20 : 40));
 	return rig.no_buffer ? NULL : rig.room;
 }
 
@@ -163,6 +163,13 @@ void rig_restart(void)
 {
 	stop();
 	start();
+}
+
+void rig_use_ipv6(void)
+{
+	rig.flow.local = (struct ip_addr){{0xfd, [15] = 1}};
+	rig.flow.remote = (struct ip_addr){{0xfd, [15] = 2}};
+	rig_restart();
 }
 
 void rig_in(struct in in)

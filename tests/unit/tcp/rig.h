@@ -77,6 +77,7 @@ extern struct rig rig;
 int rig_setup(void **state); // cmocka's setup: default conf, listening on port 80
 int rig_teardown(void **state); // checks that all memory came back
 void rig_restart(void); // with rig.conf as changed by the test
+void rig_use_ipv6(void); // restarts, with addresses of IPv6
 
 #define IN(...) rig_in((struct in){__VA_ARGS__})
 void rig_in(struct in);

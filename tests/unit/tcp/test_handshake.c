@@ -334,6 +334,8 @@ static void a_cookie_remembers_a_small_mss(void **state)
 static void a_cookie_remembers_that_there_was_no_mss(void **state)
 {
 	assert_int_equal(len_after_cookie((struct tcp_opts){0}), 536);
+	rig_use_ipv6();
+	assert_int_equal(len_after_cookie((struct tcp_opts){0}), 1220);
 }
 
 // TH-33, TCP-29, RFC 4987 3.6.
@@ -551,6 +553,26 @@ static void without_an_mss_option_segments_carry_536(void **state)
 	assert_int_equal(rig_out()->len, 536);
 }
 
+// TCP-32, RFC 9293 3.7.1: MUST-15.
+static void without_an_mss_option_segments_of_ipv6_carry_1220(void **state)
+{
+	rig_use_ipv6();
+	rig_accept((struct tcp_opts){0});
+	assert_int_equal(rig_count(TCP_small_mss), 0);
+	rig_write_n(2000);
+	assert_int_equal(rig_out()->len, 1220);
+}
+
+// TCP-32, TCP-33: whoever opens the connection.
+static void a_syn_ack_of_ipv6_without_an_mss_option_means_1220_too(void **state)
+{
+	rig.mtu = 1280;
+	rig_use_ipv6();
+	rig_connect((struct tcp_opts){.has_ts = true, .ts_val = 1});
+	rig_write_n(2000);
+	assert_int_equal(rig_out()->len, 1208);
+}
+
 // TCP-32
 static void the_mtu_bounds_the_peers_mss(void **state)
 {
@@ -679,8 +701,10 @@ RUN_SUITE("tcp/handshake", CASE(an_active_open_takes_three_segments),
 	CASE(listeners_are_spread_over_their_buckets),
 	CASE(an_offered_mss_below_536_is_honoured_and_counted),
 	CASE(an_offered_mss_below_64_counts_as_64), CASE(of_the_least_mss_options_leave_52_bytes),
-	CASE(without_an_mss_option_segments_carry_536), CASE(the_mtu_bounds_the_peers_mss),
-	CASE(the_peers_window_scale_applies_after_the_syn),
+	CASE(without_an_mss_option_segments_carry_536),
+	CASE(without_an_mss_option_segments_of_ipv6_carry_1220),
+	CASE(a_syn_ack_of_ipv6_without_an_mss_option_means_1220_too),
+	CASE(the_mtu_bounds_the_peers_mss), CASE(the_peers_window_scale_applies_after_the_syn),
 	CASE(sequence_numbers_are_keyed_and_grow_with_time),
 	CASE(picked_ports_differ_and_are_ephemeral),
 	CASE(ports_are_picked_among_ours_until_none_is_left),

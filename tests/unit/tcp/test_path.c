@@ -128,8 +128,7 @@ static void the_floor_is_552_of_ipv4(void **state)
 // TCP-99, RFC 8201 4: no link of IPv6 has less than 1280.
 static void what_claims_less_than_ipv6_allows_is_ignored(void **state)
 {
-	rig.flow.local = (struct ip_addr){{0xfd, [15] = 1}};
-	rig.flow.remote = (struct ip_addr){{0xfd, [15] = 2}};
+	rig_use_ipv6();
 	rig_connect(PLAIN);
 	assert_int_equal(rig.conn->mss, RIG_MTU - 60);
 	rig_write_n(2000);
@@ -275,8 +274,7 @@ static void three_timeouts_make_segments_shorter(void **state)
 // TCP-168: every link of IPv6 lets 1280 bytes pass.
 static void no_segment_of_ipv6_is_shorter_than_1220(void **state)
 {
-	rig.flow.local = (struct ip_addr){{0xfd, [15] = 1}};
-	rig.flow.remote = (struct ip_addr){{0xfd, [15] = 2}};
+	rig_use_ipv6();
 	rig_connect(PLAIN);
 	rig_write_n(6000);
 	rig_skip();
