@@ -324,11 +324,15 @@ static bool was_overtaken(const struct tcp_conn *c, const struct tcp_seg *seg)
 	       older_ms <= c->rto_ns / NS_PER_MS;
 }
 
+static struct tcp_sack_block whole(const struct tcp_seg *seg)
+{
+	return (struct tcp_sack_block){seg->seq, seg->seq + seg->len};
+}
+
 // RFC 2883 4: the peer hears of each segment that came twice, once; those that follow one another
 // in a turn are one block.
-static void report_twice(struct tcp_conn *c, const struct tcp_seg *seg)
+static void report_twice(struct tcp_conn *c, struct tcp_sack_block twice)
 {
-	struct tcp_sack_block twice = {seg->seq, seg->seq + seg->len};
 	c->quick_acks = TCP_QUICK_ACKS;
 	if (!c->sack_on)
 		return;
@@ -350,7 +354,7 @@ static __attribute__((noinline)) void input_old_timestamp(struct tcp_conn *c, st
 	tcp_drop(c->stack, TCP_drop_old_timestamp);
 	uint32_t before = c->rcv_nxt - seg->seq;
 	if (seg->len && before >= seg->len && before <= c->rcv_wnd)
-		report_twice(c, seg); // what was sent first comes after its repetition
+		report_twice(c, whole(seg)); // what was sent first comes after its repetition
 	if (seg->len)
 		ack_soon(c);
 	else
@@ -379,7 +383,7 @@ static bool take_old(struct tcp_conn *c, struct tcp_seg *seg, uint32_t before)
 {
 	tcp_drop(c->stack, TCP_drop_old);
 	if (seg->len)
-		report_twice(c, seg);
+		report_twice(c, whole(seg));
 	if (seg->len || seg->flags & TCP_FIN) // a retransmission: our ACK was lost
 		ack_soon(c);
 	else // a probe or keep-alive, or half of a loop of ACKs
@@ -485,7 +489,10 @@ void tcp_conn_input(struct tcp_conn *c, struct tcp_seg *seg)
 	if (c->dead || (!seg->len && !(seg->flags & TCP_FIN)))
 		return;
 	tcp_ecn_data(c, seg);
-	tcp_recv_input(c, seg);
+	struct tcp_sack_block twice = {0};
+	tcp_recv_input(c, seg, &twice);
+	if (twice.start != twice.end)
+		report_twice(c, twice);
 	if (!c->dead && tcp_conn_is_done(c))
 		tcp_conn_finish(c);
 }

@@ -107,7 +107,8 @@ static bool insert_piece(
 	return true;
 }
 
-bool tcp_ooo_insert(struct tcp_conn *c, uint32_t seq, const uint8_t *data, uint32_t len)
+bool tcp_ooo_insert(struct tcp_conn *c, uint32_t seq, const uint8_t *data, uint32_t len,
+	struct tcp_sack_block *ret_twice)
 {
 	struct tcp_range *prev = NULL;
 	struct tcp_range *next = c->ranges;
@@ -117,6 +118,8 @@ bool tcp_ooo_insert(struct tcp_conn *c, uint32_t seq, const uint8_t *data, uint3
 		// What prev holds of it already.
 		if (prev && seq_lt(seq, range_end(prev))) {
 			uint32_t known = min_u32(range_end(prev) - seq, len);
+			if (ret_twice->start == ret_twice->end)
+				*ret_twice = (struct tcp_sack_block){seq, seq + known};
 			seq += known;
 			data += known;
 			len -= known;
@@ -152,6 +155,7 @@ void tcp_ooo_pull(struct tcp_conn *c)
 
 void tcp_ooo_clear(struct tcp_conn *c)
 {
+	c->dsack_due = false; // it may be of these: without them it would say that they are here
 	while (c->ranges) {
 		struct tcp_range *r = c->ranges;
 		c->ranges = r->next;
@@ -165,6 +169,13 @@ bool tcp_ooo_unreported(const struct tcp_conn *c)
 		if (!r->reported)
 			return true;
 	return false;
+}
+
+void tcp_ooo_put_first(struct tcp_conn *c, uint32_t seq)
+{
+	for (struct tcp_range *r = c->ranges; r && seq_le(r->seq, seq); r = r->next)
+		if (seq_lt(seq, range_end(r)))
+			touch(c, r);
 }
 
 // Is a to be reported before b?

@@ -102,8 +102,10 @@ static bool send_blocks(struct tcp_conn *c, uint32_t seq, uint8_t flags)
 	};
 	unsigned max = c->ts_on ? TCP_MAX_SACK_BLOCKS - 1 : TCP_MAX_SACK_BLOCKS;
 	unsigned n = 0;
-	if (c->dsack_due) // RFC 2883 4: first
+	if (c->dsack_due) { // RFC 2883 4: first, and behind it what it is part of
 		seg.opts.sack[n++] = c->dsack;
+		tcp_ooo_put_first(c, c->dsack.start);
+	}
 	c->dsack_due = false;
 	n += tcp_ooo_blocks(c, seg.opts.sack + n, max - n);
 	seg.opts.n_sack = (uint8_t)n;

@@ -129,9 +129,10 @@ void tcp_recv_in_order(struct tcp_conn *c, const uint8_t *data, uint32_t len)
 	}
 }
 
-static void out_of_order(struct tcp_conn *c, const struct tcp_seg *seg, uint32_t len)
+static void out_of_order(struct tcp_conn *c, const struct tcp_seg *seg, uint32_t len,
+	struct tcp_sack_block *ret_twice)
 {
-	if (len && tcp_ooo_insert(c, seg->seq, seg->data, len))
+	if (len && tcp_ooo_insert(c, seg->seq, seg->data, len, ret_twice))
 		tcp_count(c->stack, TCP_out_of_order);
 	c->quick_acks = TCP_QUICK_ACKS;
 	if (c->sack_on) // blocks tell more than the number of duplicates
@@ -153,7 +154,7 @@ static void forget_beyond(struct tcp_conn *c, uint32_t fin_seq)
 	tcp_ooo_clear(c);
 }
 
-void tcp_recv_input(struct tcp_conn *c, const struct tcp_seg *seg)
+void tcp_recv_input(struct tcp_conn *c, const struct tcp_seg *seg, struct tcp_sack_block *ret_twice)
 {
 	uint32_t len = seg->len;
 	if (seg->flags & TCP_FIN && !c->fin_seen) {
@@ -169,7 +170,7 @@ void tcp_recv_input(struct tcp_conn *c, const struct tcp_seg *seg)
 			return;
 	}
 	if (seg->seq != c->rcv_nxt) {
-		out_of_order(c, seg, len);
+		out_of_order(c, seg, len, ret_twice);
 		return;
 	}
 	if (len)

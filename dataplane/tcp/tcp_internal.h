@@ -435,7 +435,8 @@ bool tcp_listener_accept(struct tcp_conn *);
 void tcp_conn_input(struct tcp_conn *, struct tcp_seg *);
 
 // recv.c: data and FIN of a segment that was trimmed to the window.
-void tcp_recv_input(struct tcp_conn *, const struct tcp_seg *);
+// *ret_twice, empty before, becomes the first part that was here already, beyond a hole.
+void tcp_recv_input(struct tcp_conn *, const struct tcp_seg *, struct tcp_sack_block *ret_twice);
 // Delivers bytes at rcv_nxt, within the window, to an owner that has all bytes before them.
 void tcp_recv_in_order(struct tcp_conn *, const uint8_t *data, uint32_t len);
 void tcp_recv_ack_late(struct tcp_conn *); // TCP_TIMER_ACK fired

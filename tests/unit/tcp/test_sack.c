@@ -415,6 +415,36 @@ static void what_comes_twice_is_reported(void **state)
 	NO_OUT();
 }
 
+// TCP-51, RFC 2883 4: whatever else the turn brings, the second block is the island.
+static void what_comes_twice_beyond_a_hole_is_reported_with_its_island(void **state)
+{
+	rig_accept(sacking);
+	IN(.flags = ACK, .seq = 10, .ack = 1, .data = "abcdef");
+	rig_skip();
+	IN(.flags = ACK, .seq = 12, .ack = 1, .data = "cd");
+	IN(.flags = ACK, .seq = 30, .ack = 1, .data = "xyz");
+	struct out *o = rig_out();
+	assert_int_equal(o->ack, 1);
+	assert_int_equal(o->opts.n_sack, 3);
+	expect_block(o, 0, 12, 14);
+	expect_block(o, 1, 10, 16);
+	expect_block(o, 2, 30, 33);
+	NO_OUT();
+}
+
+// TCP-51: the peer would take it for a report of what it must send again.
+static void what_came_twice_and_was_dropped_is_not_reported(void **state)
+{
+	rig_accept(sacking);
+	IN(.flags = ACK, .seq = 10, .ack = 1, .data = "abc");
+	rig_skip();
+	IN(.flags = ACK, .seq = 10, .ack = 1, .data = "abc");
+	IN(.flags = ACK | FIN, .seq = 5, .ack = 1); // ends before them
+	assert_int_equal(rig_count(TCP_drop_after_fin), 1);
+	assert_int_equal(rig_out()->opts.n_sack, 0);
+	NO_OUT();
+}
+
 static void a_fin_waits_for_its_turn_in_recovery(void **state)
 {
 	rig_accept(sacking);
@@ -517,5 +547,7 @@ RUN_SUITE("tcp/sack", CASE(both_sides_must_offer_it),
 	CASE(a_probe_that_was_needless_does_not),
 	CASE(a_single_segment_is_probed_a_delayed_ack_later),
 	CASE(an_ack_that_crosses_a_probe_shows_no_loss), CASE(what_comes_twice_is_reported),
+	CASE(what_comes_twice_beyond_a_hole_is_reported_with_its_island),
+	CASE(what_came_twice_and_was_dropped_is_not_reported),
 	CASE(a_fin_waits_for_its_turn_in_recovery), CASE(a_fin_leaves_although_blocks_are_due),
 	CASE(the_board_is_bounded), CASE(random_blocks_agree_with_a_map_of_bytes))
