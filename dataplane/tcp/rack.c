@@ -57,12 +57,11 @@ void tcp_rack_recovered(struct tcp_conn *c)
 
 static bool are_many_reported(struct tcp_conn *c)
 {
-	unsigned islands = 0;
-	if (c->sacked_bytes > (TCP_DUP_THRESHOLD - 1) * c->mss)
-		return true;
-	for (struct tcp_run *r = tcp_run_first(c); r; r = tcp_run_next(c, r))
-		islands += (r->fate & TCP_RUN_SACKED) != 0;
-	return islands >= TCP_DUP_THRESHOLD;
+	unsigned n = 0;
+	for (struct tcp_run *r = tcp_run_first(c); r && n < TCP_DUP_THRESHOLD;
+		r = tcp_run_next(c, r))
+		n += r->fate & TCP_RUN_SACKED ? r->n_segments : 0;
+	return n >= TCP_DUP_THRESHOLD;
 }
 
 // Step 4. A tick at least, since the timer knows no less.

@@ -71,9 +71,25 @@ static void account(struct tcp_conn *c, uint8_t fate, uint32_t len)
 	c->has_lost = c->lost_bytes != 0;
 }
 
+// Of what left at one time, and one ACK reports: where it was cut is not written down.
+static unsigned n_segments(const struct tcp_conn *c, uint32_t seq, uint32_t end)
+{
+	uint32_t len = end - seq - (c->fin_sent && end == c->snd_max);
+	return max_u32((len + c->mss - 1) / c->mss, 1);
+}
+
+static void add_segments(struct tcp_run *r, unsigned n)
+{
+	r->n_segments = (uint8_t)min_u32(r->n_segments + n, UINT8_MAX);
+}
+
 void tcp_sent_mark(struct tcp_conn *c, struct tcp_run *r, uint8_t fate)
 {
-	uint32_t len = tcp_run_end(c, r) - r->seq;
+	uint32_t end = tcp_run_end(c, r), len = end - r->seq;
+	if (fate & ~r->fate & TCP_RUN_SACKED) {
+		r->n_segments = 0;
+		add_segments(r, n_segments(c, r->seq, end));
+	}
 	account(c, r->fate, -len);
 	account(c, fate, len);
 	r->fate = fate;
@@ -87,6 +103,7 @@ bool tcp_sent_join(struct tcp_conn *c, struct tcp_run *r)
 	bool both = r->fate & next->fate & TCP_RUN_SACKED;
 	if (!both && (r->fate != next->fate || r->sent_ns != next->sent_ns))
 		return false;
+	add_segments(r, next->n_segments);
 	r->next = next->next;
 	if (c->last.next == next)
 		c->last.next = r;
@@ -125,6 +142,7 @@ static bool squeeze(struct tcp_conn *c, const struct tcp_run *keep)
 	tcp_sent_mark(c, next, fate);
 	next->sent_ns = best->sent_ns > next->sent_ns ? best->sent_ns : next->sent_ns;
 	next->seq = best->seq;
+	add_segments(next, best->n_segments);
 	before->next = best->next;
 	if (best == newest)
 		c->last.next = before == best ? NULL : before;
@@ -168,8 +186,9 @@ struct tcp_run *tcp_sent_cut(struct tcp_conn *c, struct tcp_run *r, uint32_t seq
 	return r;
 }
 
-void tcp_sent_shift(struct tcp_conn *c, const struct tcp_run *prev, struct tcp_run *r, uint32_t end)
+void tcp_sent_shift(struct tcp_conn *c, struct tcp_run *prev, struct tcp_run *r, uint32_t end)
 {
+	add_segments(prev, n_segments(c, r->seq, end));
 	account(c, r->fate, r->seq - end);
 	account(c, prev->fate, end - r->seq);
 	r->seq = end;

@@ -43,7 +43,7 @@ void tcp_sent_acked(struct tcp_conn *, uint32_t ack, struct tcp_news *);
 // Cuts r in two at seq, strictly inside of it; returns the first part, NULL = no record.
 struct tcp_run *tcp_sent_cut(struct tcp_conn *, struct tcp_run *, uint32_t seq);
 // The bytes of r up to end, strictly inside of it, become part of prev, the run before it.
-void tcp_sent_shift(struct tcp_conn *, const struct tcp_run *prev, struct tcp_run *r, uint32_t end);
+void tcp_sent_shift(struct tcp_conn *, struct tcp_run *prev, struct tcp_run *r, uint32_t end);
 // Joins r with the run behind it, if they are alike. True = they were.
 bool tcp_sent_join(struct tcp_conn *, struct tcp_run *);
 // Changes what became of a run, and the sums of bytes. fate: TCP_RUN_*.

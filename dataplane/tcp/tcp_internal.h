@@ -87,6 +87,7 @@ struct tcp_run {
 	uint64_t sent_ns; // the last time
 	uint32_t seq; // up to the next one's
 	uint8_t fate; // TCP_RUN_*
+	uint8_t n_segments; // of a reported one: at least so many
 };
 
 // After a timeout (RFC 5682 3.1).

@@ -47,7 +47,8 @@ static inline uint64_t digest_recovery(uint64_t h, struct tcp_conn *c)
 		c->resent_ns, c->tail_ns};
 	h = digest_bytes(h, state, sizeof(state));
 	for (const struct tcp_run *r = tcp_run_first(c); r; r = tcp_run_next(c, r)) {
-		const uint64_t run[] = {r->sent_ns, r->seq, r->fate};
+		const uint64_t run[] = {
+			r->sent_ns, r->seq, r->fate, r->fate & TCP_RUN_SACKED ? r->n_segments : 0};
 		h = digest_bytes(h, run, sizeof(run));
 	}
 	return h;

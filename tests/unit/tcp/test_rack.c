@@ -221,6 +221,74 @@ static void what_has_no_record_measures_nothing(void **state)
 	let_others_give_back();
 }
 
+// Four of 200 bytes, so many milliseconds apart, and then a round trip.
+static void send_short_ones(unsigned apart_ms)
+{
+	open_far();
+	for (unsigned i = 0; i < 4; i++) {
+		rig_write_n(200);
+		rig_skip();
+		rig_after_ms(apart_ms);
+	}
+	rig_after_ms(RTT_MS);
+}
+
+static void report_bytes(uint32_t from, uint32_t to)
+{
+	struct tcp_opts o = {.n_sack = 1, .sack = {{rig.iss + 1 + from, rig.iss + 1 + to}}};
+	IN(.flags = ACK, .seq = 1, .ack = 1, .opts = o);
+}
+
+// TCP-112, RFC 8985 6.2, step 4: it is segments that count, not their bytes.
+static void three_short_segments_that_are_reported_make_what_is_before_them_lost(void **state)
+{
+	send_short_ones(0);
+	assert_int_equal(n_runs(), 1);
+	report_bytes(200, 400);
+	report_bytes(200, 600);
+	NO_OUT();
+	report_bytes(200, 600); // nothing new
+	NO_OUT();
+	report_bytes(200, 800);
+	struct out *o = rig_out();
+	assert_int_equal(o->seq, 1);
+	assert_int_equal(o->len, 200);
+	assert_true(rig.conn->in_recovery);
+}
+
+// TCP-112
+static void short_segments_of_three_turns_are_three_in_one_report_too(void **state)
+{
+	send_short_ones(2);
+	assert_int_equal(n_runs(), 4);
+	report_bytes(200, 800);
+	assert_int_equal(rig_out()->seq, 1);
+}
+
+// TCP-112: they may be one.
+static void what_left_at_one_time_and_is_reported_together_counts_by_its_bytes(void **state)
+{
+	send_short_ones(0);
+	report_bytes(200, 800);
+	NO_OUT();
+	rig_after_ms(RTT_MS / 4 + 1);
+	assert_int_equal(rig_out()->seq, 1);
+}
+
+// TCP-112: it has a sequence number, and no segment of its own.
+static void a_fin_on_a_full_segment_is_not_another_one(void **state)
+{
+	open_far();
+	rig_write_n(3 * MSS);
+	tcp_conn_shutdown(rig.conn);
+	rig_skip();
+	rig_after_ms(RTT_MS);
+	report_bytes(MSS, 3 * MSS + 1);
+	NO_OUT();
+	rig_after_ms(RTT_MS / 4 + 1);
+	expect_segment(0);
+}
+
 // TCP-112: the reports of three segments are a loss as long as none was ever reordered.
 static void reordering_that_was_seen_widens_the_window(void **state)
 {
@@ -519,6 +587,10 @@ RUN_SUITE("tcp/rack", CASE(what_leaves_in_one_turn_is_one_run),
 	CASE(the_last_two_records_of_each_connection_are_its_own),
 	CASE(two_records_are_enough_to_repair_a_flight),
 	CASE(two_records_are_enough_to_repair_a_hole), CASE(what_has_no_record_measures_nothing),
+	CASE(three_short_segments_that_are_reported_make_what_is_before_them_lost),
+	CASE(short_segments_of_three_turns_are_three_in_one_report_too),
+	CASE(what_left_at_one_time_and_is_reported_together_counts_by_its_bytes),
+	CASE(a_fin_on_a_full_segment_is_not_another_one),
 	CASE(reordering_that_was_seen_widens_the_window),
 	CASE(each_round_trip_with_a_dsack_widens_it_by_a_quarter),
 	CASE(doubles_of_the_network_do_not_widen_it), CASE(it_widens_after_two_gibibytes),
