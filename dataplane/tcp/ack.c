@@ -24,7 +24,7 @@ static void enter_recovery(struct tcp_conn *c, const struct tcp_news *news)
 	bool reduced_it = c->reduced_by_mark && tcp_now(c->stack) - c->reduced_ns < c->srtt_ns;
 	tcp_undo_begin(c);
 	if (!reduced_it)
-		tcp_cc_ops(c)->on_loss(&c->cc, c->mss, news->flight);
+		tcp_cc_ops(c)->on_loss(&c->cc, c->mss, tcp_cwnd_in_use(c, news->flight));
 	if (!c->sack_on) { // with SACK, what has arrived is known, not guessed
 		c->cc.cwnd += TCP_DUP_THRESHOLD * c->mss;
 		c->rtx_due = true;
@@ -94,7 +94,7 @@ static void tail_acked(struct tcp_conn *c, const struct tcp_seg *seg, const stru
 	}
 	c->haste = (uint8_t)min_u32(c->haste + HASTE_STEP, HASTE_MAX);
 	tcp_cc_settle(&c->cc);
-	tcp_cc_ops(c)->on_loss(&c->cc, c->mss, news->flight);
+	tcp_cc_ops(c)->on_loss(&c->cc, c->mss, tcp_cwnd_in_use(c, news->flight));
 	reduced(c);
 }
 

@@ -43,6 +43,14 @@ void tcp_cwnd_validate(struct tcp_conn *c)
 	c->used_ms = tcp_ts_now(c);
 }
 
+// TCP-221: what waits for its time fills cwnd as what is in flight does, or a loss would take more
+// the sooner it comes.
+uint32_t tcp_cwnd_in_use(const struct tcp_conn *c, uint32_t flight)
+{
+	bool waits = c->cwnd_limited && c->deadlines[TCP_TIMER_PACE];
+	return waits ? max_u32(flight, c->cc.cwnd) : flight;
+}
+
 // Of the acknowledged bytes, those that let cwnd grow. Where it was not the limit but in use, they
 // do so in slow start alone, until it is twice what was in flight.
 static uint32_t growth(const struct tcp_conn *c, uint32_t acked)

@@ -265,6 +265,12 @@ static void do_user_timeout(const char *args)
 	tcp_conn_set_user_timeout(conn(), seconds_ns(args));
 }
 
+static void do_paced(const char *args)
+{
+	rig.conf.unpaced = false;
+	rig_restart();
+}
+
 static void do_mtu(const char *args)
 {
 	rig.mtu = (uint16_t)number(args);
@@ -370,6 +376,7 @@ static const struct command {
 	{"mtu", do_mtu, false},
 	{"no-buffer", do_no_buffer, false},
 	{"nothing", do_nothing, false},
+	{"paced", do_paced, false},
 	{"refuse", do_refuse, false},
 	{"resume", do_resume, false},
 	{"shutdown", do_shutdown, false},

@@ -286,6 +286,36 @@ static void what_is_reported_is_not_in_flight(void **state)
 	rig_skip();
 }
 
+// The first of what was sent is lost, the next three arrive. Returns the segments in flight.
+static unsigned lose_first_of(unsigned n_queued)
+{
+	open_conn(40, 100000);
+	rig.conn->sack_on = true;
+	rig_write_n(n_queued * MSS);
+	rig_after_ms(20);
+	unsigned n = n_sent();
+	assert_in_range(n, 15, 25);
+	struct tcp_opts o = {.n_sack = 1, .sack = {{rig.iss + 1 + MSS, rig.iss + 1 + 4 * MSS}}};
+	IN(.flags = ACK, .seq = 1, .ack = 1, .wnd = 65535, .opts = o);
+	assert_true(rig.conn->in_recovery);
+	rig_skip();
+	return n;
+}
+
+// TCP-221
+static void a_loss_leaves_its_share_of_what_pacing_holds_back_too(void **state)
+{
+	(void)lose_first_of(60);
+	assert_int_equal(rig.conn->cc.ssthresh, 20 * MSS);
+}
+
+// TCP-221: cwnd would not have been full.
+static void of_a_shorter_queue_it_leaves_its_share_of_what_is_in_flight(void **state)
+{
+	unsigned n = lose_first_of(35);
+	assert_int_equal(rig.conn->cc.ssthresh, n * MSS / 2);
+}
+
 RUN_SUITE("tcp/pacing", CASE(what_cwnd_allows_leaves_within_a_round_trip),
 	CASE(slow_start_is_paced_at_twice_the_window), CASE(slow_ways_have_bursts_of_two_segments),
 	CASE(fast_ways_have_bursts_of_a_millisecond),
@@ -298,4 +328,6 @@ RUN_SUITE("tcp/pacing", CASE(what_cwnd_allows_leaves_within_a_round_trip),
 	CASE(it_goes_on_up_to_the_threshold),
 	CASE(a_flight_written_piece_by_piece_counts_as_a_whole),
 	CASE(five_minutes_of_little_use_halve_cwnd_for_the_next_burst),
-	CASE(pacing_keeps_no_cwnd_from_growing), CASE(what_is_reported_is_not_in_flight))
+	CASE(pacing_keeps_no_cwnd_from_growing), CASE(what_is_reported_is_not_in_flight),
+	CASE(a_loss_leaves_its_share_of_what_pacing_holds_back_too),
+	CASE(of_a_shorter_queue_it_leaves_its_share_of_what_is_in_flight))
