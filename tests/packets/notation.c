@@ -23,6 +23,8 @@ static const struct {
 	{'.', TCP_ACK},
 };
 
+static const char *const ecn_words[] = {"", "[noecn]", "[ect0]", "[ce]"}; // enum notation_ecn
+
 static void skip_blanks(const char **at)
 {
 	while (isblank((unsigned char)**at))
@@ -48,6 +50,15 @@ static bool take_number(const char **at, uint32_t *ret)
 	*ret = (uint32_t)strtoul(*at, &end, 10);
 	*at = end;
 	return true;
+}
+
+static enum notation_ecn take_ecn(const char **at)
+{
+	enum notation_ecn ecn = NOTATION_CE;
+	while (ecn && !take(at, ecn_words[ecn]))
+		ecn--;
+	skip_blanks(at);
+	return ecn;
 }
 
 static uint8_t flag_of(char letter)
@@ -123,8 +134,7 @@ const char *notation_parse(const char *text, struct notation *ret)
 {
 	const char *at = text;
 	uint32_t end;
-	*ret = (struct notation){.flags = 0};
-	skip_blanks(&at);
+	*ret = (struct notation){.ecn = take_ecn(&at)};
 	if (!take_flags(&at, &ret->flags))
 		return "the flags are not letters of FSRPEW.";
 	if (!take_range(&at, &ret->seq, &end) || !take(&at, "(") || !take_number(&at, &ret->len) ||
@@ -187,6 +197,8 @@ static void print_options(const struct tcp_opts *o, char *ret, size_t size)
 void notation_print(const struct notation *n, char *ret, size_t size)
 {
 	ret[0] = 0;
+	if (n->ecn)
+		add(ret, size, "%s ", ecn_words[n->ecn]);
 	for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++)
 		if (n->flags & letters[i].flag)
 			add(ret, size, "%c", letters[i].letter);
@@ -214,7 +226,8 @@ bool notation_matches(const struct notation *script, const struct notation *segm
 {
 	uint8_t ignored = script->flags & TCP_PSH ? 0 : TCP_PSH;
 	return script->flags == (segment->flags & ~ignored) && script->seq == segment->seq &&
-	       script->len == segment->len && (!script->has_ack || script->ack == segment->ack) &&
+	       (!script->ecn || script->ecn == segment->ecn) && script->len == segment->len &&
+	       (!script->has_ack || script->ack == segment->ack) &&
 	       (!script->has_wnd || script->wnd == segment->wnd) &&
 	       (!script->has_opts || options_match(script, &segment->opts));
 }

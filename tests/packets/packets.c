@@ -34,6 +34,7 @@ static struct {
 static struct notation notation_of(const struct out *o)
 {
 	struct notation n = {
+		.ecn = o->ect ? NOTATION_ECT0 : NOTATION_NOECN,
 		.flags = o->flags,
 		.has_ack = o->flags & ACK,
 		.has_wnd = true,
@@ -144,6 +145,7 @@ static void segment_in(const char *args)
 		.zero_wnd = n.has_wnd && !n.wnd,
 		.len = n.len,
 		.opts = n.opts,
+		.marked = n.ecn == NOTATION_CE,
 	});
 }
 
@@ -248,6 +250,12 @@ static void do_resume(const char *args)
 {
 	rig.appetite = *args ? number(args) : SIZE_MAX;
 	tcp_conn_resume(conn());
+}
+
+static void do_ecn(const char *args)
+{
+	rig.ecn = true;
+	rig_restart();
 }
 
 static void do_ipv6(const char *args)
@@ -371,6 +379,7 @@ static const struct command {
 	{"connected", do_connected, false},
 	{"count", do_count, true},
 	{"cwnd", do_cwnd, true},
+	{"ecn", do_ecn, false},
 	{"ipv6", do_ipv6, false},
 	{"keepalive", do_keepalive, false},
 	{"mtu", do_mtu, false},
