@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our TCP against the kernel's, over a TUN device in a network namespace of its own, in real time:
-// echo both ways with half-close, with and without loss, with options switched off in the kernel,
-// refusals, resets, closed windows and keep-alives. Exits 77 where namespaces or TUN are missing.
+// Our TCP against the kernel's, over a TUN device in a network namespace of its own, in real time,
+// by IPv4 and by IPv6: echo both ways with half-close, with and without loss, with options switched
+// off in the kernel, refusals, resets, closed windows and keep-alives. Exits 77 where namespaces,
+// TUN or IPv6 are missing.
 // Usage: tcp_linux_peer [seed [count]]: so many echoes over random networks, each of its own seed,
-// in place of all that
+// odd ones by IPv6, in place of all that
 // Thread: one; the kernel's side runs in a child process.
 #include "dataplane/tcp/tcp_internal.h"
 #include "lb/base/rand.h"
@@ -16,6 +17,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/if_tun.h>
+#include <linux/ipv6.h>
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
@@ -29,19 +31,28 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KERNEL_IP 0x0a630001 // 10.99.0.1
-#define OUR_IP 0x0a630002
+#define DEVICE "shunt0"
 #define ECHO_PORT 7
 #define STALL_PORT 8 // reads nothing for a while
 #define ABORT_PORT 9 // resets at the first byte
 #define PATIENCE_NS (60 * NS_PER_SECOND)
 #define ETHERNET 14 // bytes in front of IP, for a line
+#define IP4 20 // bytes of the headers
+#define IP6 40
+#define PROTOCOL 6 // TCP
 #define EXIT_SKIP 77
 #define ECT0 2 // of the two bits of RFC 3168 5
 #define CE 3
 
+// Of both families.
+static const struct ip_addr kernel_ips[2] = {
+	{{[10] = 0xff, 0xff, 10, 99, 0, 1}}, {{0xfd, 99, [15] = 1}}};
+static const struct ip_addr our_ips[2] = {
+	{{[10] = 0xff, 0xff, 10, 99, 0, 2}}, {{0xfd, 99, [15] = 2}}};
+
 static struct {
 	int tun;
+	unsigned v6; // 1 = connections are made by IPv6
 	struct rand rand;
 	unsigned loss; // of 1000 packets, each way
 	unsigned mark; // likewise, of those that may be marked
@@ -120,7 +131,8 @@ static uint16_t ip_sum(const uint8_t *p)
 
 static void write_device(const uint8_t *packet, size_t len)
 {
-	bool is_ip = packet[0] >> 4 == 4; // else a line has changed that, and the device refuses
+	unsigned version = packet[0] >> 4;
+	bool is_ip = version == 4 || version == 6; // else a line changed it, and the device refuses
 	if (is_ip && write(rig.tun, packet, len) < 0 && errno != EAGAIN && errno != ENOBUFS)
 		fail("cannot write to the device");
 }
@@ -128,14 +140,15 @@ static void write_device(const uint8_t *packet, size_t len)
 // Into a line, which knows frames.
 static void put(unsigned way, const uint8_t *packet, size_t len)
 {
-	uint8_t frame[ETHERNET + 2048] = {[12] = 8};
+	uint8_t frame[ETHERNET + 2048] = {0};
+	put16(frame + 12, packet[0] >> 4 == 4 ? 0x0800 : 0x86dd);
 	memcpy(frame + ETHERNET, packet, len);
 	(void)!line_put(rig.lines[way], frame, ETHERNET + len, clock_ns() - rig.lines_ns);
 }
 
 static void *io_reserve(void *ctx, const struct tcp_flow *flow, size_t len)
 {
-	return len + 20 <= sizeof(rig.out) ? rig.out + 20 : NULL;
+	return len + IP6 <= sizeof(rig.out) ? rig.out + IP6 : NULL;
 }
 
 // What a router does that would else drop it (RFC 3168 5).
@@ -144,23 +157,43 @@ static uint8_t marked(uint8_t ecn)
 	return ecn == ECT0 && rand_below(&rig.rand, 1000) < rig.mark ? CE : ecn;
 }
 
-static void emit(const struct tcp_flow *flow, uint8_t ecn, size_t len)
+// The header in front of what is in rig.out; returns where it begins.
+static uint8_t *put_ip4(const struct tcp_flow *flow, uint8_t ecn, size_t len)
 {
-	uint8_t *p = rig.out;
-	memset(p, 0, 20);
+	uint8_t *p = rig.out + IP6 - IP4;
+	memset(p, 0, IP4);
 	p[0] = 0x45;
-	p[1] = marked(ecn);
-	put16(p + 2, (uint16_t)(20 + len));
+	p[1] = ecn;
+	put16(p + 2, (uint16_t)(IP4 + len));
 	put16(p + 4, rig.ip_id++);
 	p[8] = 64;
-	p[9] = 6;
+	p[9] = PROTOCOL;
 	put32(p + 12, ip_to_v4(&flow->local));
 	put32(p + 16, ip_to_v4(&flow->remote));
 	put16(p + 10, ip_sum(p));
+	return p;
+}
+
+static uint8_t *put_ip6(const struct tcp_flow *flow, uint8_t ecn, size_t len)
+{
+	uint8_t *p = rig.out;
+	put32(p, 6u << 28 | (uint32_t)ecn << 20);
+	put16(p + 4, (uint16_t)len);
+	p[6] = PROTOCOL;
+	p[7] = 64;
+	memcpy(p + 8, flow->local.b, 16);
+	memcpy(p + 24, flow->remote.b, 16);
+	return p;
+}
+
+static void emit(const struct tcp_flow *flow, uint8_t ecn, size_t len)
+{
+	uint8_t *p = (ip_is_v4(&flow->local) ? put_ip4 : put_ip6)(flow, marked(ecn), len);
+	size_t n = (size_t)(rig.out + IP6 - p) + len;
 	if (rig.lines[0])
-		put(0, p, 20 + len);
+		put(0, p, n);
 	else if (!lost())
-		write_device(p, 20 + len);
+		write_device(p, n);
 }
 
 static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_t len)
@@ -179,14 +212,29 @@ static uint16_t io_mtu(void *ctx, const struct tcp_flow *flow)
 }
 
 // A packet from the kernel, IP included, to our stack.
-static void input(uint8_t *p, size_t n)
+static void input(const uint8_t *p, size_t n)
 {
-	size_t header_len = (size_t)(p[0] & 15) * 4, len = get16(p + 2);
-	if (n < 40 || p[0] != 0x45 || p[9] != 6 || len > n || ip_sum(p))
+	struct tcp_flow flow = {0};
+	size_t header_len = p[0] == 0x45 ? IP4 : IP6, len;
+	uint8_t ecn;
+	if (n < header_len + TCP_HEADER_LEN)
 		return;
-	struct tcp_flow flow = {
-		.local = ip_from_v4(get32(p + 16)), .remote = ip_from_v4(get32(p + 12))};
-	bool is_marked = marked(p[1] & 3) == CE;
+	if (p[0] == 0x45 && p[9] == PROTOCOL && !ip_sum(p)) {
+		flow.local = ip_from_v4(get32(p + 16));
+		flow.remote = ip_from_v4(get32(p + 12));
+		len = get16(p + 2);
+		ecn = p[1] & 3;
+	} else if (p[0] >> 4 == 6 && p[6] == PROTOCOL) {
+		memcpy(flow.local.b, p + 24, 16);
+		memcpy(flow.remote.b, p + 8, 16);
+		len = IP6 + (size_t)get16(p + 4);
+		ecn = p[1] >> 4 & 3;
+	} else {
+		return;
+	}
+	if (len < header_len || len > n)
+		return;
+	bool is_marked = marked(ecn) == CE;
 	(is_marked ? tcp_stack_input_marked : tcp_stack_input)(
 		rig.stack, &flow, p + header_len, len - header_len);
 }
@@ -352,27 +400,42 @@ static void run(pid_t child)
 
 // The kernel's side, in the child: blocking sockets.
 
-static struct sockaddr_in address(uint32_t ip, uint16_t port)
+union address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+static union address address(const struct ip_addr ips[2], uint16_t port)
 {
-	return (struct sockaddr_in){
-		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
+	union address a = {0};
+	if (rig.v6) {
+		a.v6.sin6_family = AF_INET6;
+		a.v6.sin6_port = htons(port);
+		memcpy(&a.v6.sin6_addr, ips[1].b, 16);
+	} else {
+		a.v4.sin_family = AF_INET;
+		a.v4.sin_port = htons(port);
+		memcpy(&a.v4.sin_addr, ips[0].b + 12, 4);
+	}
+	return a;
 }
 
 static int dial(uint16_t port)
 {
-	struct sockaddr_in to = address(OUR_IP, port);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
+	union address to = address(our_ips, port);
+	int fd = socket(to.any.sa_family, SOCK_STREAM, 0);
+	if (connect(fd, &to.any, sizeof(to)))
 		return -errno;
 	return fd;
 }
 
 static int serve(uint16_t port)
 {
-	struct sockaddr_in at = address(KERNEL_IP, port);
-	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+	union address at = address(kernel_ips, port);
+	int fd = socket(at.any.sa_family, SOCK_STREAM, 0), one = 1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, 8))
+	if (bind(fd, &at.any, sizeof(at)) || listen(fd, 8))
 		fail("cannot listen in the kernel");
 	return fd;
 }
@@ -448,7 +511,7 @@ static void kernel_dials(const char *name, uint64_t bytes, unsigned loss)
 
 static void we_dial_port(uint16_t port, uint64_t bytes)
 {
-	struct tcp_flow flow = {ip_from_v4(OUR_IP), ip_from_v4(KERNEL_IP), 0, port};
+	struct tcp_flow flow = {our_ips[rig.v6], kernel_ips[rig.v6], 0, port};
 	rig.to_send = bytes;
 	rig.client = tcp_connect(rig.stack, &flow, 20 * NS_PER_SECOND, &client_ops, NULL);
 	if (!rig.client)
@@ -520,7 +583,7 @@ static void keepalive(void)
 		_exit(read(fd, &c, 1) == 0 ? 0 : 9); // until our FIN
 	}
 	uint64_t before = rig.stack->counters[TCP_keepalives];
-	struct tcp_flow flow = {ip_from_v4(OUR_IP), ip_from_v4(KERNEL_IP), 0, STALL_PORT};
+	struct tcp_flow flow = {our_ips[rig.v6], kernel_ips[rig.v6], 0, STALL_PORT};
 	rig.client = tcp_connect(rig.stack, &flow, 20 * NS_PER_SECOND, &echo_ops, NULL);
 	tcp_conn_set_user_timeout(rig.client, 700 * NS_PER_MS);
 	tcp_conn_set_keepalive(rig.client, 300 * NS_PER_MS);
@@ -562,10 +625,12 @@ static void congestion(void)
 	set_kernel("tcp_ecn", "1");
 	rig.mark = 20;
 	uint64_t resent = n[TCP_retransmits], on = n[TCP_ecn_on];
+	uint64_t marks = n[TCP_ecn_marks_in], reductions = n[TCP_ecn_reductions];
 	kernel_dials("kernel dials, 2% marked", 2000000, 0);
 	we_dial("we dial, 2% marked", 2000000, 0, 0);
 	rig.mark = 0;
-	if (n[TCP_ecn_on] - on < 2 || !n[TCP_ecn_marks_in] || !n[TCP_ecn_reductions])
+	if (n[TCP_ecn_on] - on < 2 || n[TCP_ecn_marks_in] == marks ||
+		n[TCP_ecn_reductions] == reductions)
 		fail("marks were not heard of");
 	if (n[TCP_retransmits] - resent > 5)
 		fail("marks caused repetitions");
@@ -593,6 +658,7 @@ static void rough(uint64_t seed)
 		"tcp_sack", "tcp_timestamps", "tcp_window_scaling", "tcp_ecn"};
 	char words[200], name[250];
 	rand_init(&rig.rand, seed);
+	rig.v6 = seed & 1;
 	int n = snprintf(words, sizeof(words), "delay=%ums jitter=%ums", below(15), below(4));
 	static const char *const faults[] = {" loss=%u%%", " duplicate=%u%%", " corrupt=%u%%",
 		" reorder=%u%%:8ms", " burst=1%%:%u%%"};
@@ -611,7 +677,8 @@ static void rough(uint64_t seed)
 	for (unsigned i = 0; i < 2; i++)
 		rig.lines[i] = line_of(words, seed, i);
 	uint64_t bytes = 1 + rand_below(&rig.rand, 400000);
-	snprintf(name, sizeof(name), "seed %" PRIu64 ", %" PRIu64 " bytes, %s", seed, bytes, words);
+	snprintf(name, sizeof(name), "seed %" PRIu64 ", IPv%u, %" PRIu64 " bytes, %s", seed,
+		rig.v6 ? 6 : 4, bytes, words);
 	if (below(2))
 		kernel_dials(name, bytes, 0);
 	else
@@ -622,25 +689,45 @@ static void rough(uint64_t seed)
 	}
 }
 
+static void require(bool met)
+{
+	if (!met)
+		exit(EXIT_SKIP);
+}
+
 static void make_device(void)
 {
 	struct ifreq r = {0};
+	union address at = address(kernel_ips, 0);
 	int s = socket(AF_INET, SOCK_DGRAM, 0);
 	rig.tun = open("/dev/net/tun", O_RDWR | O_NONBLOCK);
-	strcpy(r.ifr_name, "shunt0");
+	strcpy(r.ifr_name, DEVICE);
 	r.ifr_flags = IFF_TUN | IFF_NO_PI;
-	if (rig.tun < 0 || ioctl(rig.tun, TUNSETIFF, &r))
-		exit(EXIT_SKIP);
-	struct sockaddr_in at = address(KERNEL_IP, 0), mask = address(0xffffff00, 0);
-	memcpy(&r.ifr_addr, &at, sizeof(at));
-	int failed = ioctl(s, SIOCSIFADDR, &r);
-	memcpy(&r.ifr_netmask, &mask, sizeof(mask));
-	failed |= ioctl(s, SIOCSIFNETMASK, &r);
-	r.ifr_flags = IFF_UP | IFF_RUNNING;
-	failed |= ioctl(s, SIOCSIFFLAGS, &r);
+	require(rig.tun >= 0 && !ioctl(rig.tun, TUNSETIFF, &r));
+	memcpy(&r.ifr_addr, &at.any, sizeof(at.any));
+	require(!ioctl(s, SIOCSIFADDR, &r));
+	at.v4.sin_addr.s_addr = htonl(0xffffff00);
+	memcpy(&r.ifr_netmask, &at.any, sizeof(at.any));
+	require(!ioctl(s, SIOCSIFNETMASK, &r));
+	r.ifr_flags = IFF_UP | IFF_RUNNING | IFF_NOARP;
+	require(!ioctl(s, SIOCSIFFLAGS, &r));
 	close(s);
-	if (failed)
-		exit(EXIT_SKIP);
+}
+
+// The address is there at once, and may be used a little later.
+static void add_ipv6(void)
+{
+	struct in6_ifreq r = {.ifr6_prefixlen = 64, .ifr6_ifindex = (int)if_nametoindex(DEVICE)};
+	memcpy(&r.ifr6_addr, kernel_ips[1].b, sizeof(r.ifr6_addr));
+	int s = socket(AF_INET6, SOCK_DGRAM, 0);
+	require(s >= 0 && !ioctl(s, SIOCSIFADDR, &r));
+	rig.v6 = 1;
+	union address at = address(kernel_ips, 0);
+	unsigned ms = 0;
+	while (bind(s, &at.any, sizeof(at)) && ms++ < 1000)
+		usleep(1000);
+	require(ms < 1000);
+	close(s);
 }
 
 static void each(void)
@@ -657,6 +744,13 @@ static void each(void)
 	keepalive();
 }
 
+static void listen_to(uint16_t port, const struct tcp_conn_ops *ops)
+{
+	for (unsigned i = 0; i < 2; i++) // on_accept() only reads what it passes on
+		if (tcp_listen(rig.stack, &our_ips[i], port, on_accept, (void *)(uintptr_t)ops))
+			fail("out of memory");
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
@@ -664,6 +758,7 @@ int main(int argc, char **argv)
 	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET))
 		return EXIT_SKIP;
 	make_device();
+	add_ipv6();
 	printf("seed %" PRIu64 "\n", seed);
 	rand_init(&rig.rand, seed);
 	struct tcp_conf conf = {.max_conns = 64,
@@ -679,16 +774,16 @@ int main(int argc, char **argv)
 	if (!rig.wheel || buf_pool_init(&rig.chunks, 4096))
 		fail("out of memory");
 	rig.stack = tcp_stack_new(&conf, &io, &rig.chunks, rig.wheel);
-	struct ip_addr ours = ip_from_v4(OUR_IP);
-	// on_accept() only reads what it passes on.
-	void *echo = (void *)(uintptr_t)&echo_ops, *abort_all = (void *)(uintptr_t)&abort_ops;
-	if (!rig.stack || tcp_listen(rig.stack, &ours, ECHO_PORT, on_accept, echo) ||
-		tcp_listen(rig.stack, &ours, ABORT_PORT, on_accept, abort_all))
+	if (!rig.stack)
 		fail("out of memory");
+	listen_to(ECHO_PORT, &echo_ops);
+	listen_to(ABORT_PORT, &abort_ops);
 	for (uint64_t i = 0; i < count; i++)
 		rough(seed + i);
-	if (!count)
+	for (rig.v6 = 0; rig.v6 < 2 && !count; rig.v6++) {
+		printf("IPv%u\n", rig.v6 ? 6 : 4);
 		each();
+	}
 	if (rig.chunks.n_used || rig.stack->conns.n_used ||
 		(!count && rig.stack->counters[TCP_drop_checksum]))
 		fail("something was not given back");
