@@ -49,6 +49,8 @@ SSL_CTX *meeting_far_ctx(const struct far_conf *conf)
 		assert_int_equal(SSL_CTX_set_cipher_list(ctx, conf->ciphers_12), 1);
 	if (conf->ciphers_13)
 		assert_int_equal(SSL_CTX_set_ciphersuites(ctx, conf->ciphers_13), 1);
+	if (conf->sigalgs)
+		assert_int_equal(SSL_CTX_set1_sigalgs_list(ctx, (uintptr_t)conf->sigalgs), 1);
 	far_certify(ctx, conf);
 	const unsigned char *alpn = (const unsigned char *)conf->alpn;
 	if (alpn && is_server)

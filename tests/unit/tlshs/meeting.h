@@ -13,7 +13,7 @@
 struct far_conf {
 	enum tlshs_role role;
 	uint16_t min_version, max_version; // 0 = 1.2, 1.3
-	const char *ciphers_12, *ciphers_13; // NULL = the library's
+	const char *ciphers_12, *ciphers_13, *sigalgs; // NULL = the library's
 	const struct pki_cert *cert, *ca; // NULL = none; a CA makes it verify
 	unsigned n_chain; // so many copies of cert's behind it
 	const char *alpn; // as on the wire; a server takes the first

@@ -6,6 +6,7 @@
 #include <openssl/bio.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/rsa.h>
 #include <openssl/x509v3.h>
 
 #include <stdlib.h>
@@ -88,16 +89,37 @@ static void fill(X509 *x, const struct pki_conf *conf, EVP_PKEY *key)
 		add_extension(x, NID_ext_key_usage, conf->usage);
 }
 
+static EVP_PKEY *make_key(enum pki_key kind)
+{
+	switch (kind) {
+	case PKI_P384:
+		return EVP_EC_gen("P-384");
+	case PKI_ED25519:
+		return EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+	case PKI_RSA:
+		return EVP_RSA_gen(2048);
+	default:
+		return EVP_EC_gen("P-256");
+	}
+}
+
+// Ed25519 has its own.
+static const EVP_MD *digest_of(const EVP_PKEY *key)
+{
+	return EVP_PKEY_is_a(key, "ED25519") ? NULL : EVP_sha256();
+}
+
 struct pki_cert pki_make(struct pki_conf conf)
 {
-	struct pki_cert c = {.x = X509_new(), .key = EVP_EC_gen("P-256")};
+	struct pki_cert c = {.x = X509_new(), .key = make_key(conf.key)};
 	assert_non_null(c.x);
 	assert_non_null(c.key);
 	assert_true(n_certs < MAX_MADE);
 	certs[n_certs] = c.x;
 	keys[n_certs++] = c.key;
 	fill(c.x, &conf, c.key);
-	assert_true(X509_sign(c.x, conf.issuer ? conf.issuer->key : c.key, EVP_sha256()) > 0);
+	EVP_PKEY *by = conf.issuer ? conf.issuer->key : c.key;
+	assert_true(X509_sign(c.x, by, digest_of(by)) > 0);
 	BIO *out = BIO_new(BIO_s_mem());
 	assert_true(PEM_write_bio_X509(out, c.x));
 	c.pem = text_of(out);
@@ -130,7 +152,7 @@ struct str pki_crl(const struct pki_cert *issuer, const struct pki_cert *revoked
 		X509_REVOKED_set_revocationDate(r, at);
 		assert_true(X509_CRL_add0_revoked(crl, r));
 	}
-	assert_true(X509_CRL_sign(crl, issuer->key, EVP_sha256()) > 0);
+	assert_true(X509_CRL_sign(crl, issuer->key, digest_of(issuer->key)) > 0);
 	BIO *out = BIO_new(BIO_s_mem());
 	assert_true(PEM_write_bio_X509_CRL(out, crl));
 	ASN1_TIME_free(at);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates, keys and CRLs in memory, made on the spot, on P-256. All lives until pki_end().
+// Certificates, keys and CRLs in memory, made on the spot. All lives until pki_end().
 // Thread: one test.
 #pragma once
 
 #include "lb/base/str.h"
 
 #include <openssl/types.h>
+
+enum pki_key { PKI_P256, PKI_P384, PKI_ED25519, PKI_RSA }; // RSA of 2048 bits
 
 struct pki_cert {
 	X509 *x;
@@ -21,6 +23,7 @@ struct pki_conf {
 	int from_days, to_days; // from now; both 0 = -1, 30
 	int to_seconds; // in place of to_days; 0 = that counts
 	bool is_ca; // one between
+	enum pki_key key;
 };
 
 struct pki_cert pki_make(struct pki_conf);

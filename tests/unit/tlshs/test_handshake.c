@@ -53,35 +53,103 @@ static const struct {
 	{TLS_1_2, "ECDHE-ECDSA-AES128-GCM-SHA256", TLS_AES_128_GCM},
 	{TLS_1_2, "ECDHE-ECDSA-AES256-GCM-SHA384", TLS_AES_256_GCM},
 	{TLS_1_2, "ECDHE-ECDSA-CHACHA20-POLY1305", TLS_CHACHA20_POLY1305},
+	{TLS_1_2, "ECDHE-RSA-AES128-GCM-SHA256", TLS_AES_128_GCM},
+	{TLS_1_2, "ECDHE-RSA-AES256-GCM-SHA384", TLS_AES_256_GCM},
+	{TLS_1_2, "ECDHE-RSA-CHACHA20-POLY1305", TLS_CHACHA20_POLY1305},
 };
 #define N_SUITES (sizeof(suites) / sizeof(suites[0]))
 
-static struct far_conf far_suite(enum tlshs_role our_role, unsigned i)
+// How each side signs.
+static const struct way {
+	enum pki_key key;
+	int signature;
+	const char *sigalgs; // the peer's; NULL = the library's
+} ways[] = {
+	{PKI_P256, EVP_PKEY_EC, NULL}, {PKI_P384, EVP_PKEY_EC, NULL},
+	{PKI_ED25519, EVP_PKEY_ED25519, NULL}, {PKI_RSA, EVP_PKEY_RSA_PSS, NULL},
+	{PKI_RSA, EVP_PKEY_RSA, "RSA+SHA256"}, // PKCS #1, of 1.2 alone
+};
+#define N_WAYS (sizeof(ways) / sizeof(ways[0]))
+
+static bool may_have(const struct way *way, unsigned suite)
 {
-	struct far_conf far = theirs(our_role);
-	far.min_version = far.max_version = suites[i].version;
-	*(suites[i].version == TLS_1_3 ? &far.ciphers_13 : &far.ciphers_12) = suites[i].cipher;
+	if (suites[suite].version == TLS_1_3)
+		return !way->sigalgs;
+	return !strstr(suites[suite].cipher, "-RSA-") == (way->key != PKI_RSA);
+}
+
+// Whom all of a way's certificates are of.
+struct family {
+	struct pki_cert ca, server, client;
+};
+
+static struct family family_of(enum pki_key key)
+{
+	struct family f = {.ca = pki_make((struct pki_conf){"ca", .key = key})};
+	f.server = pki_make((struct pki_conf){"server", &f.ca, "DNS:a.test", .key = key});
+	f.client = pki_make((struct pki_conf){"client", &f.ca, .key = key});
+	return f;
+}
+
+static struct tlshs_context *member(const struct family *f, enum tlshs_role role)
+{
+	const struct pki_cert *own = role == TLSHS_SERVER ? &f->server : &f->client;
+	struct tlshs_context_conf conf = {.role = role, .ca_pem = f->ca.pem};
+	conf.certificate_pem = own->pem;
+	conf.key_pem = own->key_pem;
+	conf.require_peer_certificate = true;
+	return context_good(&conf);
+}
+
+static struct far_conf far_member(
+	const struct family *f, enum tlshs_role our_role, const struct way *way, unsigned suite)
+{
+	struct far_conf far = {.role = TLSHS_CLIENT, .ca = &f->ca, .cert = &f->client};
+	if (our_role == TLSHS_CLIENT)
+		far = (struct far_conf){TLSHS_SERVER, .ca = &f->ca, .cert = &f->server};
+	far.sigalgs = way->sigalgs;
+	far.min_version = far.max_version = suites[suite].version;
+	*(suites[suite].version == TLS_1_3 ? &far.ciphers_13 : &far.ciphers_12) =
+		suites[suite].cipher;
 	return far;
 }
 
+static void meet_by(
+	struct tlshs_context *c, const struct far_conf *far, const struct way *way, unsigned suite)
+{
+	struct meeting m;
+	int ours, theirs;
+	meeting_init(&m, c, STR("a.test"), far);
+	assert_int_equal(meeting_run(&m), TLSHS_ok);
+	assert_string_equal(SSL_get_cipher_name(m.far), suites[suite].cipher);
+	assert_int_equal(m.result.secrets.version, suites[suite].version);
+	assert_int_equal(m.result.secrets.aead, suites[suite].aead);
+	assert_false(m.result.resumed);
+	assert_true(str_eq(tlshs_peer_subject(&m.result.peer),
+		far->role == TLSHS_SERVER ? STR("CN=server") : STR("CN=client")));
+	assert_int_equal(SSL_get_peer_signature_type_nid(m.far, &ours), 1);
+	assert_int_equal(SSL_get_signature_type_nid(m.far, &theirs), 1);
+	assert_int_equal(ours, way->signature);
+	assert_int_equal(theirs, way->signature);
+	meeting_talk(&m);
+	meeting_fini(&m);
+}
+
+// All suites that we offer, with a certificate on either side.
 static void tls_51_records_of_ours_follow_either_ones_handshake(void **state)
 {
-	for (enum tlshs_role role = TLSHS_SERVER; role <= TLSHS_CLIENT; role++) {
-		struct tlshs_context_conf conf = ours(role);
-		struct tlshs_context *c = context_good(&conf);
-		for (unsigned i = 0; i < N_SUITES; i++) {
-			struct far_conf far = far_suite(role, i);
-			struct meeting m;
-			meeting_init(&m, c, STR("a.test"), &far);
-			assert_int_equal(meeting_run(&m), TLSHS_ok);
-			assert_int_equal(m.result.secrets.version, suites[i].version);
-			assert_int_equal(m.result.secrets.aead, suites[i].aead);
-			assert_false(m.result.resumed);
-			assert_int_equal(m.result.peer.present, role == TLSHS_CLIENT);
-			meeting_talk(&m);
-			meeting_fini(&m);
+	for (const struct way *way = ways; way < ways + N_WAYS; way++) {
+		struct family f = family_of(way->key);
+		for (enum tlshs_role role = TLSHS_SERVER; role <= TLSHS_CLIENT; role++) {
+			struct tlshs_context *c = member(&f, role);
+			for (unsigned i = 0; i < N_SUITES; i++) {
+				if (!may_have(way, i))
+					continue;
+				struct far_conf far = far_member(&f, role, way, i);
+				meet_by(c, &far, way, i);
+			}
+			tlshs_context_put(c);
 		}
-		tlshs_context_put(c);
 	}
 }
 
