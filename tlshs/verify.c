@@ -38,10 +38,25 @@ static enum tlshs_outcome outcome_of(int error)
 	}
 }
 
+// Whether this is the CA that counts, and no root: its issuer is not there, nor the key by which
+// that signs CRLs.
+static bool has_no_issuer(X509_STORE_CTX *store)
+{
+	int last = sk_X509_num(X509_STORE_CTX_get0_chain(store)) - 1;
+	X509 *x = X509_STORE_CTX_get_current_cert(store);
+	return X509_STORE_CTX_get_error_depth(store) == last &&
+	       !(X509_get_extension_flags(x) & EXFLAG_SS);
+}
+
 // An issuer without CRLs revokes nothing, and an old CRL is better than none (gRFC A69).
 static int on_step(int ok, X509_STORE_CTX *store)
 {
 	switch (X509_STORE_CTX_get_error(store)) {
+	case X509_V_ERR_CRL_SIGNATURE_FAILURE: // by the CA's own key, for want of its issuer's
+	case X509_V_ERR_KEYUSAGE_NO_CRL_SIGN:
+		if (!has_no_issuer(store))
+			return ok;
+		[[fallthrough]];
 	case X509_V_ERR_UNABLE_TO_GET_CRL:
 	case X509_V_ERR_CRL_HAS_EXPIRED:
 	case X509_V_ERR_CRL_NOT_YET_VALID:

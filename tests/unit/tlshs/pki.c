@@ -87,6 +87,8 @@ static void fill(X509 *x, const struct pki_conf *conf, EVP_PKEY *key)
 		add_extension(x, NID_subject_alt_name, conf->sans);
 	if (conf->usage)
 		add_extension(x, NID_ext_key_usage, conf->usage);
+	if (conf->key_usage)
+		add_extension(x, NID_key_usage, conf->key_usage);
 }
 
 static EVP_PKEY *make_key(enum pki_key kind)

@@ -24,6 +24,7 @@ struct pki_conf {
 	int to_seconds; // in place of to_days; 0 = that counts
 	bool is_ca; // one between
 	enum pki_key key;
+	const char *key_usage; // "keyCertSign"; NULL = any
 };
 
 struct pki_cert pki_make(struct pki_conf);

@@ -130,6 +130,26 @@ static void tls_61_what_no_crl_names_is_accepted(void **state)
 	}
 }
 
+// CRLs that do not name their issuer's key: where the issuer is not there, the library takes the CA
+// itself for it.
+static void tls_61_a_ca_that_is_no_root_needs_no_crl_of_its_issuers(void **state)
+{
+	static const char *const key_usages[] = {NULL, "critical,keyCertSign"};
+	for (unsigned i = 0; i < 2; i++) {
+		struct pki_cert between = pki_make((struct pki_conf){
+			"between", &ca, .is_ca = true, .key_usage = key_usages[i]});
+		struct pki_cert below = pki_make((struct pki_conf){"below", &between});
+		struct tlshs_context_conf conf = {.role = TLSHS_CLIENT, .ca_pem = between.pem};
+		struct far_conf far = {.role = TLSHS_SERVER, .cert = &below};
+		conf.crl_pem = pki_crl(&ca, NULL, 1);
+		expect(&conf, &far, TLSHS_ok, "");
+		conf.crl_pem = pki_join(conf.crl_pem, pki_crl(&between, &below, 1));
+		expect(&conf, &far, i ? TLSHS_certificate_bad : TLSHS_certificate_revoked, "alert");
+		conf.crl_pem = pki_crl(&ca, &between, 1);
+		expect(&conf, &far, TLSHS_certificate_revoked, "alert certificate revoked");
+	}
+}
+
 static void tls_57_a_peer_of_no_known_trust_domain_is_refused(void **state)
 {
 	static const char *const sans[] = {NULL, "DNS:one.test", "URI:spiffe://two.test/x",
@@ -393,6 +413,7 @@ int main(void)
 		cmocka_unit_test(tls_61_an_old_crl_still_revokes),
 		cmocka_unit_test(tls_61_a_crl_with_a_wrong_signature_refuses),
 		cmocka_unit_test(tls_61_what_no_crl_names_is_accepted),
+		cmocka_unit_test(tls_61_a_ca_that_is_no_root_needs_no_crl_of_its_issuers),
 		cmocka_unit_test(tls_57_a_peer_of_no_known_trust_domain_is_refused),
 		cmocka_unit_test(
 			tls_56_a_client_without_a_certificate_is_refused_if_it_is_required),
