@@ -6,6 +6,6 @@
 #include <stdbool.h>
 
 // In a child of its own. True = work() returned true, made no system call and allocated nothing.
-// What cannot be found out is not asked for: in a sanitizer's build work() runs as it is, and a
-// kernel without seccomp is told of.
+// What cannot be found out is not asked for: in a sanitizer's build work() runs as it is, and where
+// there is no seccomp the test is skipped.
 bool confined_run(bool (*work)(void *user), void *user);

@@ -434,7 +434,9 @@ static void picks_make_no_system_call_and_take_no_memory(void **state)
 {
 	const struct lb_policy_spec *const all[] = {
 		&round_robin, &by_locality, &least, &weighted, &ring, &first};
-	for (size_t i = 0; alloc_fail_works() && i < sizeof(all) / sizeof(all[0]); i++) {
+	if (!alloc_fail_works())
+		skip();
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		struct ctrl *c = ctrl_new(all[i], 100);
 		struct picking *p = picking_new(NULL, 1, 100);
 		if (all[i] == &ring) // nothing connects before a pick
