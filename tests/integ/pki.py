@@ -21,6 +21,11 @@ commonName = supplied
 """
 
 
+def new_key(kind):
+    """kind: of openssl's -newkey, say "rsa:2048"; None = on P-256."""
+    return ["-newkey", kind] if kind else ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+
+
 def date(days):
     """So many days from now, as openssl's ca takes it."""
     return (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=days)).strftime("%Y%m%d%H%M%SZ")
@@ -39,33 +44,23 @@ class Pki:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def authority(self, name):
-        self.run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", DAYS,
-                 "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem",
-                 "-addext", "basicConstraints=critical,CA:TRUE")
+    def authority(self, name, key=None):
+        self.run("req", "-x509", *new_key(key), "-nodes", "-days", DAYS, "-subj", f"/CN={name}",
+                 "-keyout", f"{name}.key", "-out", f"{name}.pem", "-addext", "basicConstraints=critical,CA:TRUE")
         return name
 
-    def leaf(self, name, authority, sans="IP:127.0.0.1", key=None, days=DAYS):
-        """key: of openssl's -newkey, say "rsa:1024"."""
-        kind = ["-newkey", key] if key else ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
-        self.run("req", *kind, "-nodes", "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
+    def leaf(self, name, authority, sans="IP:127.0.0.1", key=None, days=DAYS, subject=None):
+        """sans: "" = none. subject: as openssl's -subj takes it; None = the name."""
+        self._request(name, subject or f"/CN={name}", key)
         (self.folder / f"{name}.ext").write_text(f"subjectAltName={sans}\n")
+        named = ["-extfile", f"{name}.ext"] if sans else []
         self.run("x509", "-req", "-days", days, "-in", f"{name}.csr", "-CA", f"{authority}.pem",
-                 "-CAkey", f"{authority}.key", "-CAcreateserial", "-out", f"{name}.pem", "-extfile", f"{name}.ext")
-        return name
-
-    def unnamed(self, name, authority, subject):
-        """One with a subject's common name and no other names."""
-        self.run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={subject}",
-                 "-keyout", f"{name}.key", "-out", f"{name}.csr")
-        self.run("x509", "-req", "-days", DAYS, "-in", f"{name}.csr", "-CA", f"{authority}.pem",
-                 "-CAkey", f"{authority}.key", "-CAcreateserial", "-out", f"{name}.pem")
+                 "-CAkey", f"{authority}.key", "-CAcreateserial", "-out", f"{name}.pem", *named)
         return name
 
     def issue(self, name, authority, sans="IP:127.0.0.1", usage=None, dates=(-1, 2)):
         """As leaf(), for a use of openssl's extendedKeyUsage and from one day to another, counted from now."""
-        self.run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
-                 "-keyout", f"{name}.key", "-out", f"{name}.csr")
+        self._request(name, f"/CN={name}")
         text = f"subjectAltName={sans}\n" + (f"extendedKeyUsage={usage}\n" if usage else "")
         (self.folder / f"{name}.ext").write_text(text)
         self._ca(authority, "-in", f"{name}.csr", "-out", f"{name}.pem", "-extfile", f"{name}.ext",
@@ -77,6 +72,9 @@ class Pki:
         for name in revoked:
             self._ca(authority, "-revoke", f"{name}.pem")
         return self._ca(authority, "-gencrl")
+
+    def _request(self, name, subject, key=None):
+        self.run("req", *new_key(key), "-nodes", "-subj", subject, "-keyout", f"{name}.key", "-out", f"{name}.csr")
 
     def _ca(self, authority, *words):
         config = self.folder / f"{authority}.cnf"

@@ -86,7 +86,7 @@ class World:
         self.pki = Pki(folder / "pki")
         self.pki.authority("ca")
         self.pki.leaf("named", "ca", NAMES)
-        self.pki.unnamed("unnamed", "ca", COMMON_NAME)
+        self.pki.leaf("unnamed", "ca", sans="", subject=f"/CN={COMMON_NAME}")
         add_oracle(bed)
         bed.add_backend_address(HOST)
         Folder(bed.xds_folder).set(resources.listener("web", "routes"), routes(), *clusters(),

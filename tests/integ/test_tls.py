@@ -29,16 +29,17 @@ def provider(**files):
 
 class TlsWorld:
     """The standard world; its frontend has TLS, and /tls/ goes to nghttpd with TLS on BACKEND. peers: {name: port} of
-    more servers with TLS on BACKEND, each with a route /NAME/ and a cluster like that of nghttpd."""
+    more servers with TLS on BACKEND, each with a route /NAME/ and a cluster like that of nghttpd. key: everybody's, as
+    pki.new_key() takes it."""
 
-    def __init__(self, lab, folder, mutual=False, sans="DNS:web.example", peers=(), bed=None, **context):
+    def __init__(self, lab, folder, mutual=False, sans="DNS:web.example", peers=(), bed=None, key=None, **context):
         self.pki = Pki(folder / "pki")
         for name in ("ca", "strangers"):
-            self.pki.authority(name)
+            self.pki.authority(name, key)
         for name, authority, names in (
                 ("front", "ca", f"DNS:front.example,IP:{VIP}"), ("back", "ca", sans),
                 ("client", "ca", "URI:spiffe://a/client"), ("stranger", "strangers", "DNS:stranger")):
-            self.pki.leaf(name, authority, names)
+            self.pki.leaf(name, authority, names, key)
         self.folder = folder
         self.backend = None
         ports = {"tls": TLS_PORT, **dict(peers)}
@@ -112,10 +113,11 @@ def fixture_make(lab, tmp_path):
     return make
 
 
+@pytest.mark.parametrize("key", (None, "rsa:2048", "ed25519"))
 @pytest.mark.parametrize("version", ("1.2", "1.3"))
-def test_tls_on_both_sides_carries_requests(make, version):
-    """TLS-160: a frontend with TLS speaks nothing else."""
-    w = make(names=["web.example"], sni="web.example")
+def test_tls_on_both_sides_carries_requests(make, version, key):
+    """TLS-51, TLS-160: a frontend with TLS speaks nothing else."""
+    w = make(names=["web.example"], sni="web.example", key=key)
     limits = [f"--tlsv{version}", "--tls-max", version]
     assert w.curl("/mark", *limits)[0] == 0
     assert w.curl("/tls/mark", *limits) == (0, f"200 {SIZE}")

@@ -16,9 +16,8 @@ from testbed import PORT, VIP
 SCAN_S = 120
 LONG = os.environ.get("SHUNT_TESTSSL") == "1"
 LONG_S = 900
+KEYS = {"ECDSA": None, "RSA": "rsa:2048"}  # of the certificates, by what suites of 1.2 call them
 SUITES = {
-    "tls_1_2": {f"TLS_ECDHE_ECDSA_WITH_{cipher}" for cipher in (
-        "AES_128_GCM_SHA256", "AES_256_GCM_SHA384", "CHACHA20_POLY1305_SHA256")},
     "tls_1_3": {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"},
     **{version: set() for version in ("ssl_2_0", "ssl_3_0", "tls_1_0", "tls_1_1")},
 }
@@ -49,9 +48,20 @@ TESTSSL = {  # what it must have looked at
     "LUCKY13", "RC4"}
 
 
+def suites_of(key):
+    """{version: the suites that there must be}"""
+    return {**SUITES, "tls_1_2": {f"TLS_ECDHE_{key}_WITH_{cipher}" for cipher in (
+        "AES_128_GCM_SHA256", "AES_256_GCM_SHA384", "CHACHA20_POLY1305_SHA256")}}
+
+
+@pytest.fixture(name="key", params=KEYS)
+def fixture_key(request):
+    return request.param
+
+
 @pytest.fixture(name="secured")
-def fixture_secured(lab, tmp_path):
-    world = TlsWorld(lab, tmp_path).start()
+def fixture_secured(lab, tmp_path, key):
+    world = TlsWorld(lab, tmp_path, key=KEYS[key]).start()
     yield world
     check_end(world.bed)
 
@@ -74,10 +84,10 @@ def scan(world):
 
 
 @pytest.mark.timeout(SCAN_S + 60)
-def test_sslyze_finds_two_versions_and_nothing_weak(secured):
+def test_sslyze_finds_two_versions_and_nothing_weak(secured, key):
     """TLS-62."""
     found = scan(secured)
-    for version, wanted in SUITES.items():
+    for version, wanted in suites_of(key).items():
         suites = found[f"{version}_cipher_suites"]["accepted_cipher_suites"]
         assert {suite["cipher_suite"]["name"] for suite in suites} == wanted, version
     assert {curve["name"] for curve in found["elliptic_curves"]["supported_curves"]} == CURVES
