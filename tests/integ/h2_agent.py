@@ -5,15 +5,18 @@ connection, and tells every answer.
 
 usage: h2_agent.py SOCKET
 
-Asked for {ip, port, requests, timeout, source}; a request is {fields, body, trailers, open, alone}: all
+Asked for {ip, port, requests, timeout, source, tls}; a request is {fields, body, trailers, open, alone}: all
 fields in order, pseudo-headers too; `open` leaves the request without an end, `alone` gives it a
 connection of its own, for what a server may take amiss. `source` is the address and the port that
-connections are from. An answer is {status, fields, trailers, body, reset, seconds}; what has no end
-after `timeout` has "reset": "none".
+connections are from; with `tls`, {ca, own, name}, they have TLS: the file of the CAs, [certificate, key]
+or none, and the name that is asked for or none. An answer is {status, fields, trailers, body, reset,
+seconds}; what has no end after `timeout` has "reset": "none".
 """
 
 import contextlib
+import json
 import socket
+import ssl
 import struct
 import sys
 import time
@@ -33,7 +36,7 @@ CONNECTIONS = {}
 def connected(ip, port, source):
     if not source:
         return socket.create_connection((ip, port), 10)
-    made = socket.socket()
+    made = socket.socket(socket.AF_INET6 if ":" in ip else socket.AF_INET)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # several may be from one port
     made.settimeout(10)
     made.bind(source)
@@ -41,12 +44,23 @@ def connected(ip, port, source):
     return made
 
 
-class Session:
-    """One connection; run() gives every request of a batch its answer."""
+def secured(sock, ca, own=None, name=None):
+    context = ssl.create_default_context(cafile=ca)
+    context.check_hostname = False
+    context.set_alpn_protocols(["h2"])
+    if own:
+        context.load_cert_chain(*own)
+    return context.wrap_socket(sock, server_hostname=name)
 
-    def __init__(self, ip, port, source=None):
+
+class Session:
+    """One connection; run() gives every request of a batch its answer. tls: as JSON."""
+
+    def __init__(self, ip, port, source=None, tls=None):
         self.socket = connected(ip, port, source)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls:
+            self.socket = secured(self.socket, **json.loads(tls))
         self.h2 = h2.connection.H2Connection(h2.config.H2Configuration(
             header_encoding="latin-1", validate_outbound_headers=False,
             normalize_outbound_headers=False, validate_inbound_headers=False))
@@ -180,7 +194,8 @@ def run_alone(key, request, timeout):
 
 def run(asked):
     source = tuple(asked["source"]) if "source" in asked else None
-    key, timeout = (asked["ip"], asked["port"], source), asked.get("timeout", 20)
+    tls = json.dumps(asked["tls"]) if "tls" in asked else None
+    key, timeout = (asked["ip"], asked["port"], source, tls), asked.get("timeout", 20)
     requests = asked["requests"]
     answers = [run_alone(key, r, timeout) if r.get("alone") else None for r in requests]
     together = [n for n, r in enumerate(requests) if not r.get("alone")]

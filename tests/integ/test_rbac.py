@@ -3,8 +3,8 @@
 Envoy, or to servers of gRPC C-core and grpc-go, and to shuntd, which must let the same requests through; and what
 operators are told.
 
-Rows that ask for addresses or TLS are for the unit test alone; those that Envoy or gRPC judges otherwise
-say so, and shuntd is asked them alone.
+Rows that ask for addresses or TLS are asked in test_rbac_connections.py; those that Envoy or gRPC judges otherwise say
+so, and shuntd is asked them alone.
 """
 
 import dataclasses
@@ -40,10 +40,10 @@ START_S = 45
 ANY = [{"any": True}]
 
 
-def rows_for(*, envoy):
-    """[(row, action, host)] of what can be asked over the wire."""
+def rows_for(*, envoy, of_a_connection=False):
+    """[(row, action, host)] of what can be asked over the wire, by requests or by connections."""
     for index, row in enumerate(json.loads(ROWS.read_text())):
-        if OF_A_CONNECTION & set(row["request"]) or (envoy and "envoy" in row):
+        if bool(OF_A_CONNECTION & set(row["request"])) != of_a_connection or (envoy and "envoy" in row):
             continue
         for action in ("ALLOW", "DENY"):
             host = f"{action.lower()}-{index}.test"
@@ -90,8 +90,8 @@ def alpha():
     return made, resources.endpoints(ALPHA, (BACKENDS[ALPHA], PORT))
 
 
-def ask(agent, ip, port, calls, timeout=TIMEOUT_S):
-    answers = agent.ask(ip=ip, port=port, timeout=timeout, requests=[
+def ask(agent, ip, port, calls, timeout=TIMEOUT_S, **more):
+    answers = agent.ask(ip=ip, port=port, timeout=timeout, **more, requests=[
         {"fields": fields_of(call), "open": call.open} for call in calls])
     return [outcome({**answer, "call": call}).split(" path")[0] for answer, call in zip(answers, calls)]
 
