@@ -23,7 +23,9 @@ from world import RPC_PATH
 LISTENER = "grpc/server?listener={}"
 SERVER, SERVER_PORT = "secure-rpc", 9443
 GO, GO_PORT = "grpc-go", 9444
+OLD, OLD_PORT = "grpc-go-1.2", 9445  # TLS 1.2, to which neither xDS nor C-core can be told to keep
 GO_CALLS = 200
+MEBIBYTE = 1 << 20
 READY_S = 60  # the backoff has grown while the program was built
 TARGET, STRICT = "front", "strict"  # Listeners of clients: one has another name to match
 MEBIBYTES = int(os.environ.get("SHUNT_TLS_MEGABYTES", "10"))
@@ -71,7 +73,7 @@ def bootstrap(world, own):
 def fixture_secured(request, tmp_path_factory):
     with module_lab_of(request) as lab:
         made = TlsWorld(lab, tmp_path_factory.mktemp("grpc"), mutual=True, names=["web.example"], sni="web.example",
-                        peers={SERVER: SERVER_PORT, GO: GO_PORT})
+                        peers={SERVER: SERVER_PORT, GO: GO_PORT, OLD: OLD_PORT})
         made.world.extra_routes += (resources.route(RPC_PATH, SERVER),)
         made.world.extra += (server_listener(BACKEND, SERVER_PORT), server_listener(BACKEND, GO_PORT),
                              *client_resources(TARGET, "front.example"), *client_resources(STRICT, "other.example"))
@@ -119,29 +121,38 @@ def test_grpc_and_we_refuse_whom_we_do_not_trust(secured, target, own, text, ref
 
 @pytest.fixture(name="program", scope="module")
 def fixture_program(secured, tmp_path_factory):
-    """grpcgo, whose server runs."""
+    """grpcgo, whose servers run."""
     program = go_build("grpcgo", ".", tmp_path_factory.mktemp("grpcgo") / "grpcgo", timeout=380)
-    server = secured.bed.lab.start("backends", GO, [program, "serve", f"{BACKEND}:{GO_PORT}"],
-                                   env=bootstrap(secured, "back"))
-    secured.bed.wait_connect("backends", BACKEND, GO_PORT, server)
-    wait_until(lambda: secured.cluster_shown(GO)["state"] == "READY", READY_S, "the server of grpc-go")
+    for name, port, more in ((GO, GO_PORT, []), (OLD, OLD_PORT, [secured.pki.folder, "1.2"])):
+        server = secured.bed.lab.start("backends", name, [program, "serve", f"{BACKEND}:{port}", *more],
+                                       env=bootstrap(secured, "back"))
+        secured.bed.wait_connect("backends", BACKEND, port, server)
+    wait_until(lambda: all(secured.cluster_shown(name)["state"] == "READY" for name in (GO, OLD)), READY_S,
+               "the servers of grpc-go")
     return program
 
 
-def go_calls(secured, program, target, own="client", count=GO_CALLS):
-    """{answers: …, failures: …} of a client of grpc-go."""
-    batch = secured.folder / "batch"
-    batch.write_text(json.dumps({"method": f"/{GO}/Who", "count": count}) + "\n")
+def go_calls(secured, words, *batches, own="client"):
+    """[{answers: …, failures: …}] of a client of grpc-go. words: its command line; batches: [(name of the server,
+    calls, bytes)]."""
+    path = secured.folder / "batches"
+    path.write_text("".join(json.dumps({"method": f"/{name}/Who", "count": count, "bytes": size}) + "\n"
+                            for name, count, size in batches))
     said = bootstrap(secured, own)["GRPC_XDS_BOOTSTRAP"]
-    done = secured.bed.lab.exec("client", [
-        "sh", "-c", f"GRPC_XDS_BOOTSTRAP='{said}' '{program}' 'xds:///{target}' < '{batch}'"], timeout=CALLS_S)
-    return json.loads(done.stdout)
+    line = " ".join(f"'{word}'" for word in words)
+    done = secured.bed.lab.exec("client", ["sh", "-c", f"GRPC_XDS_BOOTSTRAP='{said}' {line} < '{path}'"],
+                                timeout=CALLS_S + MEBIBYTES)
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.timeout(450)  # the program is built once, of many packages
-def test_grpc_go_on_both_sides_with_its_xds_credentials(secured, program):
-    """TLS-51, TLS-56."""
-    assert go_calls(secured, program, TARGET) == {"answers": {f"/{GO}/Who to client": GO_CALLS}, "failures": {}}
+@pytest.mark.timeout(450 + MEBIBYTES)  # the program is built once, of many packages
+@pytest.mark.parametrize("name, version", ((GO, "1.3"), (OLD, "1.2")), ids=("xds", "1.2"))
+def test_grpc_go_on_both_sides(secured, program, name, version):
+    """TLS-51, TLS-56: megabytes each way among it; with its xDS credentials, and with files of its own."""
+    words = [program, f"xds:///{TARGET}"] if name == GO else [program, f"{VIP}:{PORT}", secured.pki.folder, version]
+    assert go_calls(secured, words, (name, GO_CALLS, 0), (name, MEBIBYTES, MEBIBYTE)) == [
+        {"answers": {f"/{name}/Who to client by TLS {version}": GO_CALLS}, "failures": {}},
+        {"answers": {"echo": MEBIBYTES}, "failures": {}}]
 
 
 @pytest.mark.timeout(450)
@@ -150,6 +161,6 @@ def test_grpc_go_on_both_sides_with_its_xds_credentials(secured, program):
 def test_grpc_go_and_we_refuse_whom_we_do_not_trust(secured, program, target, own, refused):
     """TLS-56, TLS-60."""
     before = unknown_to_us(secured)
-    found = go_calls(secured, program, target, own, count=1)
+    found, = go_calls(secured, [program, f"xds:///{target}"], (GO, 1, 0), own=own)
     assert found["answers"] == {} and "Unavailable" in str(found["failures"]), found
     assert (unknown_to_us(secured) > before) == refused
