@@ -16,6 +16,7 @@ from lab import wait_until
 from pki import replace
 from steady import steady_load
 from test_tls import REFRESH_S, SIZE, URL, TlsWorld
+from test_tls_resumption import Clients
 from testbed import PORT, VIP
 
 ROTATIONS = int(os.environ.get("SHUNT_ROTATIONS", "10"))
@@ -45,10 +46,10 @@ while True:
 
 
 class RotatingWorld(TlsWorld):
-    """Clients may have a certificate. What each second brings is made before: openssl needs its time."""
+    """Clients may have a certificate. What each of so many seconds brings is made before: openssl needs its time."""
 
-    def __init__(self, lab, folder):
-        super().__init__(lab, folder, names=["web.example"])
+    def __init__(self, lab, folder, seconds=ROTATIONS):
+        super().__init__(lab, folder, names=["web.example"], sni="web.example")
         self.crls = folder / "crls"
         self.crls.mkdir()
         self.made = folder / "made"
@@ -57,9 +58,9 @@ class RotatingWorld(TlsWorld):
         self.secret.write_text("s" * 48)
         self.bed.frontend_settings = "tls: {certificate: front, ca: ca}"
         self.bed.settings = f"tls: {{crl_directory: {self.crls}, ticket_secret: {self.secret}, crl_refresh_s: 1}}\n"
-        self.first_ca = self.pki.pem("ca")
+        (self.pki.folder / "first-ca.pem").write_text(self.pki.pem("ca"))
         self.put_at = []  # when the n-th certificate was there
-        for n in range(ROTATIONS):
+        for n in range(seconds):
             self.prepare(n)
 
     def prepare(self, n):
@@ -77,12 +78,12 @@ class RotatingWorld(TlsWorld):
             replace(self.pki.folder / f"{name}.pem", self.pki.pem(f"{name}-{n}"))
             if name == "front":
                 self.put_at.append(time.monotonic())
-        replace(self.pki.folder / "ca.pem", self.first_ca + self.pki.pem(f"extra-{n}"))
+        replace(self.pki.folder / "ca.pem", self.pki.pem("first-ca") + self.pki.pem(f"extra-{n}"))
         replace(self.secret, f"secret {n} ".ljust(48, "s"))
-        (self.made / f"crl-{n}").rename(self.crls / "ca.pem")
+        replace(self.crls / "ca.pem", (self.made / f"crl-{n}").read_text())
 
     def accepts(self, name):
-        code, said = self.curl("/mark", *self.own(name))
+        code, said = self.curl("/mark", *self.own(name), ca="first-ca")
         return code == 0 and said.startswith("200 ")
 
 
@@ -136,10 +137,28 @@ def rotate_all(w):
     return late
 
 
+def check_secret(w):
+    """Sessions are resumed by the secret that they are of, and by no other: nothing else changes here."""
+    clients, own = Clients(w.pki, ssl.TLSVersion.TLSv1_3), w.secret.read_text()
+    clients.visit(w.bed.lab)
+    for secret, resumed in (("another", 0), (own, 1)):
+        replace(w.secret, secret.ljust(48, "s"))
+        wait_until(lambda: clients.resumed(w.bed.lab, 1) == resumed, SEEN_S, secret)  # pylint: disable=W0640
+
+
+def check_first_authority(w):
+    """It goes as well, and nobody of it is accepted."""
+    last = ROTATIONS - 1
+    assert w.accepts("client") and w.accepts(f"guest-{last}")
+    replace(w.pki.folder / "ca.pem", w.pki.pem(f"extra-{last}"))
+    wait_until(lambda: not w.accepts("client"), SEEN_S, "the end of the first authority")
+    assert w.accepts(f"guest-{last}")
+
+
 @pytest.mark.timeout(150 + 6 * ROTATIONS)
 def test_all_of_it_changes_each_second_under_load(lab, tmp_path):
-    """TLS-163, TLS-195: a new handshake has the new certificate within the refresh and a second; a guest comes with its
-    authority and goes with it, and a certificate is refused once its CRL is there."""
+    """TLS-58, TLS-163, TLS-195: a new handshake has the new certificate within the refresh and a second; a guest comes
+    with its authority and goes with it, and a certificate is refused once its CRL is there."""
     w = RotatingWorld(lab, tmp_path)
     (w.pki.folder / "first.pem").write_text(w.pki.pem("front"))
     w.start()
@@ -152,6 +171,8 @@ def test_all_of_it_changes_each_second_under_load(lab, tmp_path):
         probes = prober.end()
     seen_s = check_probes(probes, w.put_at)
     assert w.curl("/tls/mark") == (0, f"200 {SIZE}")
+    check_secret(w)
+    check_first_authority(w)
     contexts = w.bed.show("certs")["contexts"]
     assert all(c["error"] == "" and c["version"] > ROTATIONS // 2 for c in contexts), contexts
     print(f"{ROTATIONS} rotations, {late} of them took more than a second; {len(probes)} handshakes saw the new "
