@@ -36,8 +36,9 @@ BESIDE_COMPARE = [TESTS / f"test_{name}.py" for name in ("compare", "fallback", 
 LONGEST_FIRST = [TESTS / f"test_{name}.py" for name in (
     "takeover", "status_page", "load", "faults", "actions", "takeover_memif", "balancing", "tidy", "takeover_bonds",
     "grpc", "devices", "balance_differential", "validation", "tunnels", "alerts", "connect_differential", "soak",
-    "shunt_xds_proxy", "status_tls", "stats", "card", "tls_resumption", "trunks", "blackouts", "cold_start", "fleet",
-    "tls_peers", "xds", "tls", "differential", "workers", "daemon", "metrics", "gateways", "vips", "load_reports")]
+    "soak_tls", "shunt_xds_proxy", "status_tls", "stats", "card", "tls_resumption", "trunks", "blackouts", "cold_start",
+    "fleet", "tls_peers", "xds", "tls", "differential", "workers", "daemon", "metrics", "gateways", "vips",
+    "load_reports")]
 
 
 def go_version():
