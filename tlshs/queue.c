@@ -22,13 +22,13 @@ void tlshs_queue_add(struct tlshs_queue *q, struct tlshs_seat *s, uint64_t now_n
 	list_append(&q->ready, &s->ready);
 }
 
-static uint64_t debt_ns(const struct tlshs_queue *q, uint32_t source, uint64_t now_ns)
+// While its source owes, all of its seats are due at once, and the first in the list is first.
+static uint64_t due_ns(const struct tlshs_queue *q, const struct tlshs_seat *s)
 {
-	uint64_t free_at_ns = q->free_at_ns[source];
-	return free_at_ns > now_ns ? free_at_ns - now_ns : 0;
+	return max_u64(s->since_ns + s->n_unanswered * NS_PER_BYTE, q->free_at_ns[s->source]);
 }
 
-struct tlshs_seat *tlshs_queue_take(struct tlshs_queue *q, uint64_t now_ns)
+struct tlshs_seat *tlshs_queue_take(struct tlshs_queue *q)
 {
 	struct tlshs_seat *first = NULL;
 	uint64_t first_due_ns = UINT64_MAX;
@@ -36,11 +36,10 @@ struct tlshs_seat *tlshs_queue_take(struct tlshs_queue *q, uint64_t now_ns)
 		struct tlshs_seat *s = CONTAINER_OF(l, struct tlshs_seat, ready);
 		if (s->since_ns >= first_due_ns) // and so are all behind it
 			break;
-		uint64_t due_ns =
-			s->since_ns + debt_ns(q, s->source, now_ns) + s->n_unanswered * NS_PER_BYTE;
-		if (due_ns < first_due_ns) {
+		uint64_t s_due_ns = due_ns(q, s);
+		if (s_due_ns < first_due_ns) {
 			first = s;
-			first_due_ns = due_ns;
+			first_due_ns = s_due_ns;
 		}
 	}
 	if (first)
@@ -50,6 +49,6 @@ struct tlshs_seat *tlshs_queue_take(struct tlshs_queue *q, uint64_t now_ns)
 
 void tlshs_queue_charge(struct tlshs_queue *q, uint32_t source, uint64_t spent_ns, uint64_t now_ns)
 {
-	uint64_t debt = debt_ns(q, source, now_ns) + spent_ns * SHARE;
-	q->free_at_ns[source] = now_ns + min_u64(debt, MOST_NS);
+	uint64_t free_at_ns = max_u64(q->free_at_ns[source], now_ns) + spent_ns * SHARE;
+	q->free_at_ns[source] = min_u64(free_at_ns, now_ns + MOST_NS);
 }

@@ -186,7 +186,7 @@ static void make_room(struct thread *t, struct end *e)
 // One public key operation or so: then whoever came meanwhile is looked at. True = there was one.
 static bool run_next(struct thread *t)
 {
-	struct tlshs_seat *s = tlshs_queue_take(&t->queue, t->now_ns);
+	struct tlshs_seat *s = tlshs_queue_take(&t->queue);
 	if (s)
 		run_seat(t, end_of(t, s), s);
 	return s != NULL;
