@@ -288,11 +288,6 @@ void tlshs_handshake_gather(struct tlshs_handshake *h, const uint8_t *p, size_t 
 		end(h, TLSHS_no_memory, "no memory");
 }
 
-bool tlshs_handshake_is_full(const struct tlshs_handshake *h)
-{
-	return h->ended || h->n_fed >= TLSHS_MAX_FLIGHT;
-}
-
 void tlshs_handshake_run(struct tlshs_handshake *h)
 {
 	if (h->ended)

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define TLSHS_MAX_HELLO 16384 // bytes of a ClientHello
-#define TLSHS_MAX_FLIGHT (128 * 1024) // bytes of the peer in all, until it ends
+#define TLSHS_MAX_FLIGHT (128 * 1024) // bytes of the peer that one may be given, until it ends
 
 struct tlshs_handshake;
 struct tlshs_keylog;
@@ -31,8 +31,6 @@ void tlshs_handshake_free(struct tlshs_handshake *); // NULL is fine; overwrites
 // Bytes of the peer, at the cost of their copy; what comes behind the handshake waits as its rest.
 // More than a hello may be ends it, while one is due.
 void tlshs_handshake_gather(struct tlshs_handshake *, const uint8_t *, size_t len);
-// It has ended, or has gathered what it may: run it before it gathers more.
-bool tlshs_handshake_is_full(const struct tlshs_handshake *);
 // Goes on with what was gathered. No effect on one that has ended.
 void tlshs_handshake_run(struct tlshs_handshake *);
 // Both. True = it has ended: there is an outcome.

@@ -83,14 +83,13 @@ static void run_seat(struct thread *t, struct end *e, struct tlshs_seat *s)
 		&t->queue, source, read_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns, t->now_ns);
 }
 
-// A turn is waited for by what fits: a peer may have sent a lot behind its last message.
 static void take_bytes(
 	struct thread *t, struct end *e, struct tlshs_seat *s, const struct tlshs_order *o)
 {
 	if (!tlshs_seat_feed(s, &e->link, o))
 		return;
-	if (tlshs_handshake_is_full(s->handshake))
-		run_seat(t, e, s);
+	if (tlshs_handshake_ended(s->handshake)) // refused at sight: there is nothing to wait for
+		answer(t, e, s);
 	else
 		tlshs_queue_add(&t->queue, s, t->now_ns);
 }

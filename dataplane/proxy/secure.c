@@ -13,6 +13,7 @@
 #include "lb/base/siphash.h"
 #include "lb/pick/credential.h"
 #include "lb/snapshot.h"
+#include "tlshs/handshake.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -217,6 +218,7 @@ static bool has_whole_record(const uint8_t *data, size_t len)
 	return len >= TLS_HEADER && len - TLS_HEADER >= tls_body_len(data);
 }
 
+// What is more than a handshake may take waits with TCP until it has ended (TLS-63).
 static size_t feed_handshake(struct proxy_secure *s, const uint8_t *data, size_t len)
 {
 	if (!s->handshake) { // a client's first bytes
@@ -227,7 +229,8 @@ static size_t feed_handshake(struct proxy_secure *s, const uint8_t *data, size_t
 		return len;
 	if (s->role == TLS_SERVER && !s->owed && has_whole_record(data, len)) // TLS-260
 		tcp_conn_will_answer(s->tcp);
-	size_t n = proxy_handshake_send(&s->proxy->handshakes, s->handshake, data, len);
+	size_t n = proxy_handshake_send(&s->proxy->handshakes, s->handshake, data,
+		min_size(len, TLSHS_MAX_FLIGHT - s->owed));
 	s->owed += n;
 	return n;
 }

@@ -196,7 +196,7 @@ static void speaker_run(struct speaker *s, uint64_t ns)
 	}
 }
 
-static void speaker_begin(struct speaker *s, struct rig *r)
+static void speaker_connect(struct speaker *s, struct rig *r)
 {
 	static const struct tcp_conn_ops ops = {.on_established = speaker_on_established,
 		.on_data = speaker_on_data,
@@ -209,6 +209,11 @@ static void speaker_begin(struct speaker *s, struct rig *r)
 		.remote_port = 80};
 	*s = (struct speaker){.w = r->w, .conf = r->client_end};
 	assert_non_null(tcp_connect(r->w->wire.hosts[HOST_CLIENTS].tcp, &flow, SECOND, &ops, s));
+}
+
+static void speaker_begin(struct speaker *s, struct rig *r)
+{
+	speaker_connect(s, r);
 	speaker_run(s, 50 * MS);
 	assert_int_equal(s->secure.outcome, TLSHS_ok);
 }
@@ -281,6 +286,34 @@ static void tls_182_who_agreed_upon_http1_has_ten_seconds_to_its_first_request(v
 		assert_int_equal(s.got_fin, !asks);
 		speaker_end(&s, &r);
 	}
+}
+
+// A body behind the handshake, of which the thread has yet to read the end.
+static void tls_63_a_handshake_is_given_what_it_may_take_the_rest_waits(void **state)
+{
+	static const char head[] = "POST /one/plain/1/10 HTTP/1.1\r\nHost: calls.test\r\n"
+				   "Content-Length: 300000\r\n\r\n";
+	char text[sizeof(head) + 300000] = {0};
+	struct rig r;
+	struct speaker s;
+	memset(text, 'x', sizeof(text) - 1);
+	memcpy(text, head, sizeof(head) - 1);
+	rig_init(&r, &(struct rig_conf){.front = true, .client.alpn = "http/1.1", .n_slots = 512});
+	use_backends(r.w, 0x3);
+	world_run(r.w, 50 * MS);
+	speaker_connect(&s, &r);
+	while (!s.secure.ended)
+		speaker_run(&s, MS);
+	r.w->desk.asleep = true;
+	speaker_say(&s, text);
+	speaker_run(&s, SECOND);
+	const struct proxy_secure *secure = proxy_client_first(r.w->proxy)->conn.secure;
+	assert_int_equal(secure->owed, TLSHS_MAX_FLIGHT);
+	r.w->desk.asleep = false;
+	speaker_run(&s, SECOND);
+	if (!strstr(s.heard, "HTTP/1.1 200 "))
+		fail_msg("%s", s.heard);
+	speaker_end(&s, &r);
 }
 
 // No connection to a backend comes about; why is what the control thread hears.
@@ -714,6 +747,7 @@ int main(void)
 		cmocka_unit_test(tls_180_what_was_agreed_upon_is_spoken),
 		cmocka_unit_test(
 			tls_182_who_agreed_upon_http1_has_ten_seconds_to_its_first_request),
+		cmocka_unit_test(tls_63_a_handshake_is_given_what_it_may_take_the_rest_waits),
 		cmocka_unit_test(tls_197_the_last_alert_counts_and_not_the_end_behind_it),
 		cmocka_unit_test(tls_144_why_a_backend_is_not_connected_is_told),
 		cmocka_unit_test(tls_145_a_backend_that_does_not_agree_to_http2_is_not_used),

@@ -312,10 +312,10 @@ static void th_128_bytes_cost_their_copy_until_it_is_their_turn(void **state)
 	for (int at = 0; at < n; at++)
 		tlshs_handshake_gather(h, bytes + at, 1);
 	assert_int_equal(tlshs_handshake_drain(h, out, sizeof(out)), 0);
-	assert_false(tlshs_handshake_is_full(h));
+	assert_false(tlshs_handshake_ended(h));
 	for (size_t len = (size_t)n; len <= 16384; len += sizeof(bytes))
 		tlshs_handshake_gather(h, bytes, sizeof(bytes));
-	assert_true(tlshs_handshake_is_full(h));
+	assert_true(tlshs_handshake_ended(h));
 	assert_int_equal(tlshs_handshake_outcome(h), TLSHS_hello_too_large);
 	tlshs_handshake_run(h);
 	assert_int_equal(tlshs_handshake_drain(h, out, sizeof(out)), 7); // the alert alone
