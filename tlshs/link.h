@@ -26,6 +26,13 @@ struct tlshs_context;
 #define TLSHS_MAX_TICKETS 2 // of one handshake: servers send one, two or four
 #define TLSHS_MAX_TICKET 8192 // bytes of a NewSessionTicket; of a longer one nothing is kept
 
+// Of n handshakes at a time those that may be with clients: no flood of them is to keep us from our
+// backends.
+static inline uint32_t tlshs_clients_share(uint32_t n)
+{
+	return n - n / 4;
+}
+
 enum tlshs_order_kind { TLSHS_START, TLSHS_BYTES, TLSHS_EOF, TLSHS_STOP, TLSHS_TICKET };
 
 struct tlshs_order {

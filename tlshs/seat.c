@@ -3,6 +3,7 @@
 
 #include "lb/base/check.h"
 #include "lb/base/counter.h"
+#include "lb/base/min.h"
 #include "lb/base/share.h"
 #include "tlshs/owing.h"
 
@@ -19,41 +20,71 @@ static void leave(uint32_t *n)
 	__atomic_fetch_sub(n, 1, __ATOMIC_RELAXED);
 }
 
-// A source that has so many gets one more of all, of which so many are open. From half on it leaves
-// some for others (TH-111).
-static bool may_have(const struct tlshs_census *c, uint32_t of_source, uint32_t open)
+// How many are open in all, with clients and of the source.
+struct count {
+	uint32_t all, with_clients, of_source;
+};
+
+static struct count enter_all(struct tlshs_census *c, const struct tlshs_seat *s)
 {
-	if (c->max_of_source && of_source >= c->max_of_source)
-		return false;
-	return c->max == 0 || open < c->max / 2 ||
-	       (open < c->max && share_allows_place(of_source, c->max - open, c->max));
+	return (struct count){.all = enter(&c->open),
+		.with_clients = s->role == TLSHS_SERVER ? enter(&c->with_clients) : 0,
+		.of_source = enter(&c->of_source[s->source])};
 }
 
-static bool admit(struct tlshs_census *c, uint32_t source)
+static void leave_all(struct tlshs_census *c, const struct tlshs_seat *s)
 {
-	uint32_t open = enter(&c->open), of_source = enter(&c->of_source[source]);
-	if (may_have(c, of_source, open))
-		return true;
-	leave(&c->of_source[source]);
 	leave(&c->open);
+	if (s->role == TLSHS_SERVER)
+		leave(&c->with_clients);
+	leave(&c->of_source[s->source]);
+}
+
+static uint32_t left(uint32_t n, uint32_t max)
+{
+	return n < max ? max - n : 0;
+}
+
+// One more of the source. From half on it leaves some for others, and clients leave some for
+// backends (TH-111).
+static bool may_have(const struct tlshs_census *c, enum tlshs_role role, const struct count *n)
+{
+	uint32_t max = c->max, n_free = left(n->all, max);
+	if (c->max_of_source && n->of_source >= c->max_of_source)
+		return false;
+	if (role == TLSHS_SERVER) {
+		max = tlshs_clients_share(max);
+		n_free = min_u32(n_free, left(n->with_clients, max));
+	}
+	return max == 0 || n_free > max - max / 2 || share_allows_place(n->of_source, n_free, max);
+}
+
+static bool admit(struct tlshs_census *c, const struct tlshs_seat *s)
+{
+	struct count before = enter_all(c, s);
+	if (may_have(c, s->role, &before))
+		return true;
+	leave_all(c, s);
 	return false;
 }
 
 void tlshs_seat_start(struct tlshs_seat *s, const struct tlshs_order *o, struct tlshs_census *c,
 	struct tlshs_promises *promises, uint64_t deadline_ns)
 {
-	*s = (struct tlshs_seat){
-		.taken = true, .id = o->id, .deadline_ns = deadline_ns, .promises = promises};
-	s->source = (uint32_t)(o->source % TLSHS_SOURCES);
-	if (!admit(c, s->source)) {
+	*s = (struct tlshs_seat){.taken = true,
+		.id = o->id,
+		.deadline_ns = deadline_ns,
+		.role = tlshs_context_role(o->context),
+		.source = (uint32_t)(o->source % TLSHS_SOURCES),
+		.promises = promises};
+	if (!admit(c, s)) {
 		s->refused = TLSHS_over_limit;
 	} else {
 		s->handshake = tlshs_handshake_new(
 			o->context, (struct str){(const char *)o->bytes, o->len}, o->source);
 		if (!s->handshake) {
 			s->refused = TLSHS_no_memory;
-			leave(&c->of_source[s->source]);
-			leave(&c->open);
+			leave_all(c, s);
 		} else {
 			tlshs_handshake_log_keys(s->handshake, c->keys);
 		}
@@ -95,8 +126,7 @@ static void drop_handshake(struct tlshs_seat *s, struct tlshs_census *c)
 	list_remove(&s->open);
 	list_remove(&s->ready);
 	tlshs_owing_remove(s);
-	leave(&c->of_source[s->source]);
-	leave(&c->open);
+	leave_all(c, s);
 }
 
 // The next answer; false = there is none.

@@ -19,6 +19,7 @@ struct tlshs_owing;
 struct tlshs_census {
 	uint32_t max, max_of_source; // 0 = any number
 	uint32_t open; // w: threads (relaxed), r: any
+	uint32_t with_clients; // of them; likewise
 	uint32_t of_source[TLSHS_SOURCES]; // w: threads (relaxed)
 	struct tlshs_keylog *keys; // borrowed; NULL = none
 };
@@ -33,6 +34,7 @@ struct tlshs_seat {
 	uint64_t n_unanswered; // of them
 	uint64_t since_ns; // it has something to do
 	uint64_t asked_ns; // of a client: it was told something, or has begun
+	enum tlshs_role role; // ours
 	uint32_t source; // its place
 	enum tlshs_outcome refused; // with no handshake: why there is none
 	struct tlshs_handshake *handshake; // NULL = none, or all is told

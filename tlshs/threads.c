@@ -108,12 +108,11 @@ static void obey(struct thread *t, struct end *e, const struct tlshs_order *o)
 		return;
 	}
 	if (o->kind == TLSHS_START) {
-		bool is_server = tlshs_context_role(o->context) == TLSHS_SERVER;
 		tlshs_seat_start(
 			s, o, &t->all->census, &t->promises, t->now_ns + t->all->conf.timeout_ns);
 		if (s->handshake)
 			list_append(&t->open, &s->open);
-		if (s->handshake && is_server)
+		if (s->handshake && s->role == TLSHS_SERVER)
 			tlshs_owing_add(&e->owing, s, t->now_ns);
 		uint32_t n = tlshs_threads_open(t->all);
 		t->peak = n > t->peak ? n : t->peak;

@@ -16,8 +16,8 @@ struct tlshs_threads;
 struct tlshs_threads_conf {
 	uint32_t n_threads, n_workers; // from 1
 	uint32_t max_handshakes; // at a time, of one link: indexes of ids are below it
-	// At a time, in all; 0 = no bound but that. From half of it on, lb/base/share.h decides who
-	// gets one more.
+	// At a time, in all, three quarters of it with clients; 0 = no bound but that. From half of
+	// that on, lb/base/share.h decides who gets one more.
 	uint32_t max_open;
 	uint32_t max_open_of_source; // likewise; sources share a place of 4096 by their hash
 	uint32_t n_slots; // of each ring; 0 = 64

@@ -10,7 +10,6 @@
 
 #define MAX_ANSWERS 64 // of one thread in a turn
 #define MAX_WAITING 64 // likewise: it may take orders as fast as they come
-#define CLIENTS_SHARE(n) ((n) - (n) / 4)
 
 static void append(struct proxy_handshakes *hs, struct proxy_places *line, uint32_t place)
 {
@@ -92,7 +91,7 @@ void proxy_handshakes_fini(struct proxy_handshakes *hs)
 // TH-111.
 static bool client_may_have(const struct proxy_handshakes *hs, uint64_t source)
 {
-	uint32_t most = CLIENTS_SHARE(n_places(&hs->conf)), n = hs->n_with_clients;
+	uint32_t most = tlshs_clients_share(n_places(&hs->conf)), n = hs->n_with_clients;
 	uint32_t of_source = hs->of_source[source % PROXY_HANDSHAKE_SOURCES];
 	return n < most / 2 || share_allows_place(of_source, most - n, most);
 }

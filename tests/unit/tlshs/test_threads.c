@@ -327,12 +327,12 @@ static void tls_65_too_many_handshakes_at_a_time_are_refused(void **state)
 		meeting_fini(&conns[i].m);
 }
 
-// The last of eight is for who has nothing.
+// The last of the eight that clients may have is for who has nothing.
 static void th_111_a_source_leaves_some_of_all_for_others(void **state)
 {
 	static const uint64_t sources[] = {1, 1, 1, 1, 1, 1, 1, 2, 2, 3};
 	enum { N = sizeof(sources) / sizeof(sources[0]) };
-	struct tlshs_threads *t = one_thread((struct tlshs_threads_conf){.max_open = 8});
+	struct tlshs_threads *t = one_thread((struct tlshs_threads_conf){.max_open = 10});
 	struct tlshs_link *link = tlshs_threads_link(t, 0, 0);
 	struct conn conns[N];
 	uint64_t n_open = 0;
@@ -348,6 +348,32 @@ static void th_111_a_source_leaves_some_of_all_for_others(void **state)
 		conn_stop(&conns[i]);
 	}
 	wait_until_open(t, 8);
+	tlshs_threads_free(t);
+	for (unsigned i = 0; i < N; i++)
+		meeting_fini(&conns[i].m);
+}
+
+// Each from a source of its own.
+static void th_111_clients_leave_a_quarter_of_all_for_backends(void **state)
+{
+	enum { N = 8, N_CLIENTS = 6 };
+	struct tlshs_threads *t = one_thread((struct tlshs_threads_conf){.max_open = N});
+	struct tlshs_link *link = tlshs_threads_link(t, 0, 0);
+	struct conn conns[N], refused;
+	for (unsigned i = 0; i < N; i++) {
+		conn_init(&conns[i], link, i, i < N_CLIENTS ? TLSHS_SERVER : TLSHS_CLIENT);
+		if (i == N_CLIENTS) {
+			conn_init(&refused, link, i, TLSHS_SERVER);
+			conn_start(&refused, N);
+			wait_for_end(&refused);
+			assert_int_equal(refused.outcome, TLSHS_over_limit);
+			conn_stop(&refused);
+			meeting_fini(&refused.m);
+			conns[i].id |= UINT64_C(1) << 32;
+		}
+		conn_start(&conns[i], i);
+	}
+	wait_until_open(t, N);
 	tlshs_threads_free(t);
 	for (unsigned i = 0; i < N; i++)
 		meeting_fini(&conns[i].m);
@@ -633,6 +659,7 @@ int main(void)
 		cmocka_unit_test(tls_226_tickets_that_a_worker_hands_on_resume_sessions),
 		cmocka_unit_test(the_store_is_right_whoever_uses_it_at_once),
 		cmocka_unit_test(tls_65_too_many_handshakes_at_a_time_are_refused),
+		cmocka_unit_test(th_111_clients_leave_a_quarter_of_all_for_backends),
 		cmocka_unit_test(th_111_a_source_leaves_some_of_all_for_others),
 		cmocka_unit_test(tls_66_a_handshake_that_takes_too_long_ends),
 		cmocka_unit_test(
