@@ -35,6 +35,14 @@ static bool is_served(const struct tlshs_context *c, struct str name)
 	return false;
 }
 
+// In lower case, as Envoy has it: whoever compares it need not fold it.
+static void keep_name(struct tlshs_result *r, struct str name)
+{
+	r->server_name_len = (uint8_t)name.len;
+	for (size_t i = 0; i < name.len; i++)
+		r->server_name[i] = str_fold(name.p[i]);
+}
+
 static int on_hello(SSL *ssl, int *alert, void *context)
 {
 	struct tlshs_handshake *h = tlshs_of(ssl);
@@ -44,9 +52,7 @@ static int on_hello(SSL *ssl, int *alert, void *context)
 	h->hello_seen = true;
 	if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &p, &len))
 		name = host_name(p, len);
-	h->result.server_name_len = (uint8_t)name.len;
-	if (name.len)
-		memcpy(h->result.server_name, name.p, name.len);
+	keep_name(&h->result, name);
 	if (is_served(context, name))
 		return SSL_CLIENT_HELLO_SUCCESS;
 	h->refused = TLSHS_server_name;

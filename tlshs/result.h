@@ -126,7 +126,7 @@ struct tlshs_result {
 	struct tls_secrets secrets;
 	bool resumed; // by a ticket: the peer's certificate is that of the first handshake
 	uint8_t alpn_len; // 0 = none was agreed
-	uint8_t server_name_len; // server: 0 = the client named none
+	uint8_t server_name_len; // server: in lower case; 0 = the client named none
 	// URIs of the certificate that we have shown (uris.h), or would have without a ticket.
 	const char *own_uris;
 	char alpn[TLSHS_MAX_ALPN];

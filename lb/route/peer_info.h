@@ -15,7 +15,7 @@ struct lb_peer_info {
 	struct ip_addr remote; // the client as trusted proxies tell it; else the source
 	struct ip_port destination; // the address and port of ours that it connected to
 	bool is_tls;
-	struct str server_name; // that a client of TLS asked for; empty = none
+	struct str server_name; // that a client of TLS asked for, in lower case; empty = none
 	// The client's certificate; without one there are neither names nor a subject.
 	const struct lb_san *sans;
 	uint32_t n_sans;

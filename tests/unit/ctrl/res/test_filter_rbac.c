@@ -27,6 +27,7 @@ struct subject {
 	struct lb_peer_info peer;
 	struct field fields[MAX_FIELDS];
 	struct lb_san sans[MAX_SANS];
+	char server_name[32];
 };
 
 static struct str text_in(const json_t *o, const char *key, const char *otherwise)
@@ -53,6 +54,16 @@ static void add_sans(struct subject *s, const json_t *tls, const char *key, enum
 	}
 }
 
+// As a handshake tells it.
+static void read_server_name(struct subject *s, const json_t *tls)
+{
+	struct str asked = text_in(tls, "sni", "");
+	assert_true(asked.len <= sizeof(s->server_name));
+	for (size_t i = 0; i < asked.len; i++)
+		s->server_name[i] = str_fold(asked.p[i]);
+	s->peer.server_name = (struct str){s->server_name, asked.len};
+}
+
 // Borrows from the JSON.
 static void read_subject(struct subject *s, const json_t *o)
 {
@@ -77,7 +88,7 @@ static void read_subject(struct subject *s, const json_t *o)
 	read_address(o, "destination", "198.51.100.1", &s->peer.destination.ip);
 	s->peer.destination.port = (uint16_t)json_integer_value(json_object_get(o, "port"));
 	s->peer.is_tls = tls != NULL;
-	s->peer.server_name = text_in(tls, "sni", "");
+	read_server_name(s, tls);
 	s->peer.subject = text_in(tls, "subject", "");
 	s->peer.sans = s->sans;
 	add_sans(s, tls, "dns", LB_SAN_DNS);
