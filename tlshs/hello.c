@@ -3,6 +3,7 @@
 // protocol is spoken (RFC 7301 3.2).
 #include "tlshs/impl.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // The first name of type host_name; nothing if the extension is not one, which the library finds.
@@ -43,6 +44,12 @@ static void keep_name(struct tlshs_result *r, struct str name)
 		r->server_name[i] = str_fold(name.p[i]);
 }
 
+static struct str kept_name(const struct tlshs_result *r)
+{
+	return (struct str){r->server_name, r->server_name_len};
+}
+
+// Of a client that was asked to begin again it is the second.
 static int on_hello(SSL *ssl, int *alert, void *context)
 {
 	struct tlshs_handshake *h = tlshs_of(ssl);
@@ -52,6 +59,13 @@ static int on_hello(SSL *ssl, int *alert, void *context)
 	h->hello_seen = true;
 	if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &p, &len))
 		name = host_name(p, len);
+	if (h->name_known && !str_eq_fold(name, kept_name(&h->result))) { // RFC 8446 4.1.2
+		h->refused = TLSHS_malformed;
+		snprintf(h->why, sizeof(h->why), "the second ClientHello asks for another name");
+		*alert = SSL_AD_ILLEGAL_PARAMETER;
+		return SSL_CLIENT_HELLO_ERROR;
+	}
+	h->name_known = true;
 	keep_name(&h->result, name);
 	if (is_served(context, name))
 		return SSL_CLIENT_HELLO_SUCCESS;

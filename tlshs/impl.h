@@ -58,6 +58,7 @@ struct tlshs_handshake {
 	bool ended;
 	bool is_logged; // 1.2: the key log was told
 	bool offered; // client: a session
+	bool name_known; // server: the result's, by the first ClientHello
 	enum tlshs_outcome outcome, refused; // refused: what a callback found; ok = nothing
 	uint64_t peer; // client: a hash of the server's address and port; 0 = not known
 	int64_t judged_until_s; // what the peer was judged by, if it was, holds until then

@@ -3,6 +3,7 @@
 #include "tests/support/check.h"
 #include "tests/unit/tlshs/meeting.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct pki_cert ca, alien_ca, leaf, client;
@@ -227,6 +228,46 @@ static void tls_55_a_name_that_is_not_served_is_refused(void **state)
 	}
 }
 
+// Once it is asked to begin again.
+static void ask_for_another_name(
+	int writes, int version, int type, const void *p, size_t len, SSL *ssl, void *name)
+{
+	if (!writes && type == SSL3_RT_HANDSHAKE && *(const uint8_t *)p == SSL3_MT_SERVER_HELLO)
+		assert_int_equal(SSL_set_tlsext_host_name(ssl, (char *)name), 1);
+}
+
+static void tls_271_a_client_that_begins_again_asks_for_the_same_name(void **state)
+{
+	static const struct {
+		const char *first, *second; // NULL = none
+		enum tlshs_outcome outcome;
+	} rows[] = {
+		{"a.test", "a.test", TLSHS_ok},
+		{NULL, NULL, TLSHS_ok},
+		{"a.test", "b.test", TLSHS_malformed},
+		{"a.test", NULL, TLSHS_malformed},
+		{NULL, "a.test", TLSHS_malformed},
+	};
+	struct tlshs_context_conf conf = server();
+	struct tlshs_context *c = context_good(&conf);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct far_conf far = {TLSHS_CLIENT, TLS_1_3, .server_name = rows[i].first};
+		char second[16] = "";
+		struct meeting m;
+		meeting_init(&m, c, STR(""), &far);
+		if (rows[i].second)
+			snprintf(second, sizeof(second), "%s", rows[i].second);
+		SSL_set_msg_callback(m.far, ask_for_another_name);
+		SSL_set_msg_callback_arg(m.far, rows[i].second ? second : NULL);
+		assert_int_equal(SSL_set1_groups_list(m.far, "P-521:X25519"), 1);
+		assert_int_equal(meeting_run(&m), rows[i].outcome);
+		if (rows[i].outcome != TLSHS_ok)
+			assert_non_null(strstr(m.far_error, "alert illegal parameter"));
+		meeting_fini(&m);
+	}
+	tlshs_context_put(c);
+}
+
 static void a_peer_that_gives_up_is_told_by_its_alert(void **state)
 {
 	struct tlshs_context_conf conf = server();
@@ -421,6 +462,7 @@ int main(void)
 		cmocka_unit_test(tls_62_ciphers_without_ecdhe_and_aead_are_refused),
 		cmocka_unit_test(tls_54_without_a_common_protocol_nobody_speaks),
 		cmocka_unit_test(tls_55_a_name_that_is_not_served_is_refused),
+		cmocka_unit_test(tls_271_a_client_that_begins_again_asks_for_the_same_name),
 		cmocka_unit_test(a_peer_that_gives_up_is_told_by_its_alert),
 		cmocka_unit_test(tls_63_a_client_hello_beyond_16_kib_is_refused),
 		cmocka_unit_test(tls_63_so_is_one_behind_a_hello_retry_request),
