@@ -56,8 +56,8 @@ static inline uint32_t buf_allowed(
 }
 
 // The last chunks are for answers, control frames, and what drains the queues: neither bodies nor
-// clients' heads and records that are not whole, nor what is left with TCP of theirs, take them
-// (TH-70).
+// clients' heads and records that are not whole, nor what their handshakes give back, nor what is
+// left with TCP of theirs, take them (TH-70).
 #define BUF_LAST_CHUNKS 16
 static inline bool buf_is_short(const struct pool *chunks)
 {

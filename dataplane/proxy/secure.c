@@ -387,9 +387,12 @@ static void take_keys(struct proxy_secure *s, const struct tlshs_answer *a)
 		stop(s);
 }
 
+// Of a client it takes none of the last chunks (TH-70).
 static void take_rest(struct proxy_secure *s, const struct tlshs_answer *a)
 {
-	if (!buf_append(&s->back, s->proxy->chunks, a->bytes, a->len)) {
+	struct pool *chunks = s->proxy->chunks;
+	bool is_short = s->role == TLS_SERVER && buf_is_short(chunks);
+	if (is_short || !buf_append(&s->back, chunks, a->bytes, a->len)) {
 		stop(s);
 		s->broken = true;
 		snprintf(s->why, sizeof(s->why), "TLS: out of memory");
