@@ -37,3 +37,10 @@ static inline const struct lb_vip *lb_vips_at(const struct lb_vips *v, uint32_t 
 	return v && place < v->n && v->list[place].chains ? &v->list[place]
 	                                                  : (const struct lb_vip *)NULL;
 }
+// The chains of a place if it has this address; NULL = it has not.
+static inline const struct lb_chain_set *lb_vips_chains(
+	const struct lb_vips *v, uint32_t place, const struct ip_port *at)
+{
+	const struct lb_vip *vip = lb_vips_at(v, place);
+	return vip && ip_port_eq(&vip->at, at) ? vip->chains : (const struct lb_chain_set *)NULL;
+}

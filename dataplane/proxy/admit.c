@@ -36,19 +36,25 @@ static bool may_come(struct proxy *p, const struct proxy_source *s)
 	return true;
 }
 
-// NULL = it has none.
-static const struct lb_chain_set *chains_of(const struct proxy_listener *l)
+// Of the address that the connection came to, even if nobody listens there any more: that is for
+// newcomers (FL-185). NULL = it has none, or l is somewhere else now.
+static const struct lb_chain_set *chains_of(
+	const struct proxy_listener *l, const struct tcp_conn *tcp)
 {
 	const struct lb_snapshot *s = l->proxy->snapshot;
-	if (!l->is_vip)
-		return lb_snapshot_frontend(s, l->frontend)->chains;
-	const struct lb_vip *v = lb_vips_at(s->vips, l->vip);
-	return v && ip_port_eq(&v->at, &l->at) ? v->chains : NULL;
+	const struct tcp_flow *flow = tcp_conn_flow(tcp);
+	const struct ip_port local = {flow->local, flow->local_port};
+	if (l->is_vip)
+		return lb_vips_chains(s->vips, l->vip, &local);
+	const struct lb_frontend_conf *f = l->proxy->frontends[l->frontend];
+	const struct ip_port at = {f->address, f->port};
+	return ip_port_eq(&at, &local) ? lb_snapshot_frontend(s, l->frontend)->chains : NULL;
 }
 
-const struct tlv_types *proxy_admit_passed(const struct proxy_listener *l)
+const struct tlv_types *proxy_admit_passed(
+	const struct proxy_listener *l, const struct tcp_conn *tcp)
 {
-	const struct lb_chain_set *chains = chains_of(l);
+	const struct lb_chain_set *chains = chains_of(l, tcp);
 	return chains ? &chains->passed : NULL;
 }
 
@@ -63,11 +69,8 @@ static uint32_t find(const struct lb_chain_set *chains, const struct tcp_conn *t
 uint32_t proxy_admit_by(const struct proxy_listener *l, const struct tcp_conn *tcp,
 	const struct lb_chain_hello *hello)
 {
-	const struct tcp_flow *flow = tcp_conn_flow(tcp);
-	const struct ip_port local = {flow->local, flow->local_port};
-	const struct lb_chain_set *chains = chains_of(l);
-	bool is_same = chains && ip_port_eq(&l->at, &local); // a vip's place may be another's now
-	return is_same ? find(chains, tcp, hello) : LB_NO_PLACE;
+	const struct lb_chain_set *chains = chains_of(l, tcp);
+	return chains ? find(chains, tcp, hello) : LB_NO_PLACE;
 }
 
 uint32_t proxy_admit(const struct proxy_listener *l, const struct tcp_conn *tcp,
@@ -78,7 +81,7 @@ uint32_t proxy_admit(const struct proxy_listener *l, const struct tcp_conn *tcp,
 	*ret_asks = NULL;
 	if (l->wants_header && !proxy_client_header_allows(l, tcp))
 		return LB_NO_PLACE;
-	const struct lb_chain_set *chains = chains_of(l);
+	const struct lb_chain_set *chains = chains_of(l, tcp);
 	uint32_t ret = l->is_vip ? LB_NO_PLACE : l->frontend;
 	if (chains) {
 		*ret_asks = lb_chain_set_inspector(chains);

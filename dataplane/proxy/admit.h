@@ -25,6 +25,6 @@ uint32_t proxy_admit_by(
 	const struct proxy_listener *, const struct tcp_conn *, const struct lb_chain_hello *);
 // Which TLVs of its clients' PROXY headers are kept (PP-21), in the turn's own snapshot. NULL =
 // none: no Listener with filters says so.
-const struct tlv_types *proxy_admit_passed(const struct proxy_listener *);
+const struct tlv_types *proxy_admit_passed(const struct proxy_listener *, const struct tcp_conn *);
 // Places run short: idle clients are to make room (TH-81).
 bool proxy_admit_is_short(const struct proxy *);

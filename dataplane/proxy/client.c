@@ -472,5 +472,6 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 	if (asks)
 		proxy_client_hello_begin(c, l, asks, &hello_ops);
 	const struct tcp_conn_ops *ops = asks ? &asked_ops : &tcp_ops;
-	return l->wants_header ? proxy_client_header_begin(c, proxy_admit_passed(l), ops) : ops;
+	return l->wants_header ? proxy_client_header_begin(c, proxy_admit_passed(l, tcp), ops)
+	                       : ops;
 }

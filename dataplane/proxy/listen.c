@@ -162,8 +162,7 @@ static bool leave_old_vips(struct proxy *p)
 	p->vips_version = version;
 	for (uint32_t i = 0; i < LB_MAX_VIPS; i++) {
 		struct proxy_listener *l = &p->vips[i];
-		const struct lb_vip *v = lb_vips_at(vips, i);
-		if (!l->at.port || (v && ip_port_eq(&v->at, &l->at)))
+		if (!l->at.port || lb_vips_chains(vips, i, &l->at))
 			continue;
 		leave(l);
 		tell(p, p->conf.n_frontends + i, NULL);

@@ -2,6 +2,8 @@
 """Clients that say their ClientHello slowly, or never all of it.
 
     hello_agent.py trickle ADDRESS PORT CA NAME    a request by HTTP/1.1; prints the length of the answer's body
+    hello_agent.py late ADDRESS PORT CA NAME FILE  prints "connected", says nothing before the file is there, then as
+                                                   trickle
     hello_agent.py half ADDRESS PORT               three hellos that never end; waits until all are hung up on
     hello_agent.py ask ADDRESS PORT CA HELLOS      prints who answers each of a JSON list of [name, protocols], or null
                                                    for a request in plain text: the certificate's subject, or the length
@@ -9,6 +11,7 @@
 
 import contextlib
 import json
+import os
 import socket
 import ssl
 import sys
@@ -64,6 +67,14 @@ def trickle(address, port, authority, name):
     print(len(Tls(connect(address, port), authority, name).ask(name).split(b"\r\n\r\n", 1)[1]))
 
 
+def late(address, port, authority, name, file):
+    link = connect(address, port)
+    print("connected", flush=True)
+    while not os.path.exists(file):
+        time.sleep(PAUSE_S / 10)
+    print(len(Tls(link, authority, name).ask(name).split(b"\r\n\r\n", 1)[1]))
+
+
 def half(address, port):
     links = [connect(address, port) for _ in range(3)]
     links[0].sendall(HALF)
@@ -103,4 +114,4 @@ def ask(address, port, authority, hellos):
 
 
 if __name__ == "__main__":
-    {"trickle": trickle, "half": half, "ask": ask}[sys.argv[1]](*sys.argv[2:])
+    {"trickle": trickle, "late": late, "half": half, "ask": ask}[sys.argv[1]](*sys.argv[2:])

@@ -13,7 +13,7 @@ from lab import wait_until
 from pki import Pki
 from test_certs import CERT, KEY
 from resources import HTTP_MANAGER, ROUTER
-from test_chains import Chains, secured
+from test_chains import TAKES_S, Chains, secured
 from test_tls import provider
 from testbed import EXAMPLE, PORT, VIP
 from tls_table import DOWNSTREAM
@@ -109,6 +109,20 @@ def test_the_inspector_comes_and_goes_with_the_listener(inspected):
 def test_a_hello_in_pieces_is_one(inspected):
     """A36-38."""
     assert inspected.agent("trickle", str(inspected.pki.folder / "ca.pem"), "one.test") == f"{SIZES['green']}\n"
+
+
+@pytest.mark.ends_daemon
+def test_fl_185_a_hello_that_a_drain_overtakes_is_answered(inspected):
+    bed, says = inspected.bed, inspected.bed.lab.dir / "says"
+    argv = [sys.executable, str(AGENT), "late", VIP, str(PORT), str(inspected.pki.folder / "ca.pem"), "one.test", says]
+    late = bed.lab.start("client", "late", argv)
+    inspected.wait_for("the client", lambda: "connected" in late.output() and bed.show("info")["client_connections"])
+    bed.daemon.signal(15)
+    inspected.wait_for("the drain", lambda: not bed.lab.accepts("client", VIP, PORT, 1))
+    says.touch()
+    assert late.wait(TAKES_S) == 0, late.output()
+    assert late.output().split()[-1] == str(SIZES["green"])
+    assert bed.daemon.wait(TAKES_S) == 0, bed.daemon.output()
 
 
 def test_who_says_half_a_hello_goes_and_leaves_nothing(inspected):

@@ -14,6 +14,7 @@
 #include "lb/policy/node_ops.h"
 #include "lb/route/filter.h"
 #include "lb/snapshot.h"
+#include "lb/vips.h"
 #include "tests/support/leaf_update.h"
 #include "tests/support/route_table.h"
 
@@ -191,6 +192,17 @@ void control_set_chains(struct control *c, uint32_t frontend, struct lb_chain_se
 {
 	struct lb_snapshot *next = draft(c);
 	CHECK(lb_snapshot_set_chains(next, frontend, chains) == 0);
+	publish(c, next);
+}
+
+void control_set_vips(struct control *c, const struct lb_vip *list, uint32_t n)
+{
+	const struct lb_vips *before = c->snapshot->vips;
+	struct lb_snapshot *next = draft(c);
+	struct lb_vips *vips = lb_vips_new(list, n, before ? before->version + 1 : 1);
+	CHECK(vips);
+	lb_snapshot_set_vips(next, vips);
+	lb_vips_put(vips);
 	publish(c, next);
 }
 

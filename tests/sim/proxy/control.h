@@ -44,6 +44,7 @@ struct lb_orca_table;
 struct lb_probes;
 struct lb_snapshot;
 struct lb_terms;
+struct lb_vip;
 
 #define PROXY_PORT 3128 // of HTTP proxies
 // What is known of the cluster's endpoints: those of the list are backends of this host.
@@ -147,6 +148,8 @@ void control_set_terms(struct control *, const struct lb_terms *);
 void control_set_live(struct control *, uint32_t frontend, struct lb_live_frontend *);
 // The filter chains of a frontend (lb/chain_set.h), whose places are frontends.
 void control_set_chains(struct control *, uint32_t frontend, struct lb_chain_set *);
+// The table of Listeners' own addresses (lb/vips.h), of a world with them.
+void control_set_vips(struct control *, const struct lb_vip *, uint32_t n);
 // The filters of a frontend's listener, and its limit (lb/route/filter.h).
 void control_set_filters(struct control *, uint32_t frontend, const struct lb_filter *, uint32_t n,
 	uint64_t max_stream_duration_ns, uint64_t generation);

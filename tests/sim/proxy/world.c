@@ -176,6 +176,8 @@ static void new_proxy(struct world *w)
 				.authority = i == 1 ? "pinned.test" : NULL,
 				.header = i ? (struct lb_header_conf){0} : w->conf.header,
 				.reply_details = true};
+	if (w->conf.has_vips)
+		w->frontends[VIPS_FRONTEND] = (struct lb_frontend_conf){.by_listeners = true};
 	struct proxy_conf conf = {.frontends = w->frontends,
 		.n_frontends = LAST_FRONTEND + 1,
 		.n_workers = w->conf.n_workers,
@@ -254,6 +256,17 @@ void world_open_client(struct world *w, uint32_t i, uint32_t frontend)
 {
 	client_open(&w->clients[i], &w->wire.hosts[HOST_CLIENTS], w->client_ctx, frontend,
 		w->frontends[frontend].address, w->frontends[frontend].port);
+}
+
+struct ip_port world_vip(uint32_t last)
+{
+	return (struct ip_port){wire_address(HOST_PROXY, last), 8443};
+}
+
+void world_open_client_at(struct world *w, uint32_t i, const struct ip_port *vip)
+{
+	client_open(&w->clients[i], &w->wire.hosts[HOST_CLIENTS], w->client_ctx, VIPS_FRONTEND,
+		vip->ip, vip->port);
 }
 
 struct ask *world_ask(struct world *w, const char *route, enum kind kind, uint32_t size)

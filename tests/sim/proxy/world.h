@@ -14,6 +14,7 @@
 #define MAX_BACKENDS 8
 #define MAX_ASKS 8192
 #define CLIENT_STREAMS 100 // of a client, at first
+#define VIPS_FRONTEND 2
 
 enum { HOST_CLIENTS, HOST_PROXY, HOST_BACKENDS };
 
@@ -34,6 +35,7 @@ struct world_conf {
 	uint32_t client_buffer;
 	uint32_t max_attempts;
 	struct lb_header_conf header; // of frontend 0
+	bool has_vips; // VIPS_FRONTEND has those of the control's table alone
 	bool no_idempotent_retry;
 	// Clusters' connections begin with it, and backends want one; NULL = without.
 	const struct lb_header *to_backends;
@@ -82,6 +84,9 @@ uint64_t world_shaken(const struct world *, enum proxy_handshake_side, enum tlsh
 uint32_t world_chunks_used(const struct world *);
 
 void world_open_client(struct world *, uint32_t i, uint32_t frontend);
+void world_open_client_at(struct world *, uint32_t i, const struct ip_port *vip);
+// A Listener's own address, whose last byte is this.
+struct ip_port world_vip(uint32_t last);
 // A new ask, not yet begun.
 struct ask *world_ask(struct world *, const char *route, enum kind, uint32_t size);
 void world_show(const struct world *, const struct ask *);
