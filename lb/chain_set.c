@@ -48,6 +48,14 @@ const struct lb_inspector *lb_chain_set_inspector(const struct lb_chain_set *s)
 	return s->match ? lb_chain_match_inspector(s->match) : NULL;
 }
 
+bool lb_chain_set_has(const struct lb_chain_set *s, uint32_t place)
+{
+	for (uint32_t i = 0; i <= s->n; i++)
+		if (s->places[i] == place)
+			return true;
+	return false;
+}
+
 uint32_t lb_chain_set_find(const struct lb_chain_set *s, const struct ip_addr *local,
 	const struct ip_port *remote, const struct lb_chain_hello *hello)
 {

@@ -38,5 +38,6 @@ void lb_chain_set_put(struct lb_chain_set *); // NULL is fine
 // By which it is looked at what a client says first, since what it gets may depend on that.
 // Borrowed; NULL = it does not.
 const struct lb_inspector *lb_chain_set_inspector(const struct lb_chain_set *);
+bool lb_chain_set_has(const struct lb_chain_set *, uint32_t place);
 uint32_t lb_chain_set_find(const struct lb_chain_set *, const struct ip_addr *local,
 	const struct ip_port *remote, const struct lb_chain_hello *);

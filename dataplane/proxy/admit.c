@@ -10,6 +10,7 @@
 #define PRESSURE_SHARE 8 // one place of so many is left: the longest idle clients go
 
 _Static_assert(LB_MAX_FRONTENDS <= UINT16_MAX, "clients and requests know theirs");
+_Static_assert(LB_MAX_VIPS < UINT16_MAX, "clients know theirs");
 
 bool proxy_admit_is_short(const struct proxy *p)
 {

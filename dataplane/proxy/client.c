@@ -444,6 +444,7 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 		return NULL;
 	}
 	*c = (struct proxy_client){.frontend = (uint16_t)l->frontend,
+		.vip = l->is_vip ? (uint16_t)(l->vip + 1) : 0,
 		.chain = (uint16_t)chain,
 		.generation = asks ? 0 : p->drain.generations[chain],
 		.random = rand_u64(&p->rand),

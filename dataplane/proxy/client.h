@@ -48,6 +48,8 @@ struct proxy_client {
 	uint16_t port; // of `address`
 	struct ip_port target; // where it went, if its PROXY header says so
 	uint16_t frontend; // of shunt.yaml
+	// The place of the vip by which it came, and 1. 0 = none, or its listener is being left.
+	uint16_t vip;
 	// The snapshot's frontend with its routes, for life: the same, or a chain. While there is a
 	// hello: the same.
 	uint16_t chain;

@@ -7,6 +7,7 @@
 #include "dataplane/proxy/state.h"
 #include "lb/base/container_of.h"
 #include "lb/base/min.h"
+#include "lb/chain_set.h"
 #include "lb/pick/farewell.h"
 #include "lb/pick/link.h"
 #include "lb/snapshot.h"
@@ -111,7 +112,7 @@ void proxy_drain_see_frontends(struct proxy *p)
 	p->drain.look_at = proxy_client_first(p);
 }
 
-void proxy_drain_see_generations(struct proxy *p)
+static void see_generations(struct proxy *p)
 {
 	struct proxy_drain *d = &p->drain;
 	if (d->n_generations == p->snapshot->n_generations)
@@ -126,16 +127,47 @@ void proxy_drain_see_generations(struct proxy *p)
 	}
 }
 
+void proxy_drain_see_listeners(struct proxy *p)
+{
+	struct proxy_drain *d = &p->drain;
+	const struct lb_vips *vips = p->snapshot->vips;
+	see_generations(p);
+	if (!vips || vips->version == d->vips_version)
+		return;
+	d->vips_version = vips->version;
+	d->look_at = proxy_client_first(p);
+}
+
+// The vip by which it came is its Listener's no more: it is nobody's, or another's (A36-72).
+static bool has_lost_address(const struct proxy_client *c)
+{
+	if (!c->vip)
+		return false;
+	const struct tcp_flow *flow = tcp_conn_flow(c->conn.tcp);
+	const struct ip_port local = {flow->local, flow->local_port};
+	const struct lb_chain_set *chains =
+		lb_vips_chains(c->conn.proxy->snapshot->vips, c->vip - 1u, &local);
+	return !chains || (!c->hello && !lb_chain_set_has(chains, c->chain));
+}
+
 // Before there was a listener nothing was promised that could have changed.
+static void look_at_listener(struct proxy_client *c)
+{
+	uint64_t now = c->conn.proxy->drain.generations[c->chain];
+	bool is_replaced = c->generation && c->generation != now;
+	c->generation = now;
+	if (!is_replaced && !has_lost_address(c))
+		return;
+	c->vip = 0;
+	proxy_leave_listener(c);
+}
+
 static void look_at_some(struct proxy *p)
 {
 	for (uint32_t i = 0; p->drain.look_at && i < PER_TURN; i++) {
 		struct proxy_client *c = p->drain.look_at;
 		p->drain.look_at = proxy_client_after(c);
-		uint64_t now = p->drain.generations[c->chain];
-		if (c->generation && c->generation != now)
-			proxy_leave_listener(c);
-		c->generation = now;
+		look_at_listener(c);
 		proxy_leave_frontend(c, p->listeners[c->frontend].gone_by_ns);
 		if (p->drain.farewell_until_ns)
 			proxy_leave_farewell(c, p->drain.farewell_until_ns);

@@ -2,7 +2,8 @@
 // Draining (HX-22): GOAWAY in two steps, streams finish, a deadline cuts the rest, which is told so
 // (FL-176) and closed as all are; who does not take that in a second is reset. Either the whole
 // proxy drains and accepts no new clients, or only the clients of a listener that has been replaced
-// (FLT-11), or of a frontend that operators have left (OPS-73): leave.h has one client's.
+// (FLT-11) or has lost their address (A36-72), or of a frontend that operators have left (OPS-73):
+// leave.h has one client's.
 // Thread: the owning worker.
 #pragma once
 
@@ -33,8 +34,9 @@ struct proxy_drain {
 	// For replaced listeners (FLT-11).
 	uint64_t n_generations; // size of generations[], from the current snapshot
 	uint64_t generations[LB_MAX_FRONTENDS]; // one per frontend of the snapshot
-	// next client to check for an old generation, and for its frontend; NULL = no walk in
-	// progress
+	uint64_t vips_version; // of the last table by which clients were looked at (A36-72)
+	// next client to check for an old generation, for its address, and for its frontend; NULL =
+	// no walk in progress
 	struct proxy_client *look_at;
 	// Until then newcomers are accepted, and told to leave as all are; 0 = there is no
 	// farewell.
@@ -46,8 +48,8 @@ void proxy_drain_begin(struct proxy *, uint64_t deadline_ns);
 // What goes before it where a route that is withdrawn moves connections (FL-41): clients are to go
 // while the host can still be reached. Once begun it is not taken back.
 void proxy_drain_say_farewell(struct proxy *, uint64_t until_ns);
-// Checks whether listeners changed in a new snapshot.
-void proxy_drain_see_generations(struct proxy *);
+// Checks whether listeners changed in a new snapshot, or have other addresses.
+void proxy_drain_see_listeners(struct proxy *);
 // Checks which frontends are left, and which are taken up again (listen.h).
 void proxy_drain_see_frontends(struct proxy *);
 // Called for a request that a drain's deadline ends.

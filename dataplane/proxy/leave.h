@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One client's leaving: GOAWAY in two steps, then a deadline for its streams. It leaves for reasons
-// of its own, which stay (its listener was replaced (FLT-11), it was idle, its keys are used up,
-// it has reached its age (OPS-150)), or because its frontend is left (OPS-73), which may be taken
-// back (OPS-74). The earlier deadline counts.
+// of its own, which stay (its listener was replaced (FLT-11) or lost its address (A36-72), it was
+// idle, its keys are used up, it has reached its age (OPS-150)), or because its frontend is left
+// (OPS-73), which may be taken back (OPS-74). The earlier deadline counts.
 // Thread: the owning worker.
 #pragma once
 
@@ -31,7 +31,8 @@ void proxy_leave_at_age(struct proxy_client *);
 // From now on, with as long as the clients of a replaced listener have. False = it is leaving for a
 // reason of its own already.
 bool proxy_leave_now(struct proxy_client *);
-// Its listener has been replaced: it is told somewhen in the first part of the time that it has.
+// Its listener has been replaced, or lost its address: it is told somewhen in the first part of the
+// time that it has.
 void proxy_leave_listener(struct proxy_client *);
 // Its frontend is left, by then, or by another time than before; 0 = it is not, or no more: who has
 // not been told stays, and who has been may take his time.

@@ -215,7 +215,7 @@ void proxy_begin_turn(struct proxy *p, const struct lb_snapshot *snapshot, uint6
 	if (proxy_listen_follow(p))
 		proxy_drain_see_frontends(p);
 	proxy_queues_changed(&p->queues);
-	proxy_drain_see_generations(p);
+	proxy_drain_see_listeners(p);
 }
 
 void proxy_command(struct proxy *p, const struct lb_command *c)

@@ -268,3 +268,21 @@ def test_ops_327_vips_come_and_go_with_what_is_served_there(make_world):
     stop.touch()
     assert bed.calls_result(load)["calls"] > 100
     assert causes(bed) == {}
+
+
+@pytest.mark.timeout(120)
+def test_a36_72_clients_of_vips_that_a_reload_takes_are_sent_away_while_their_listener_stays(make_world):
+    """Before the prefix is gone, behind which nothing reaches them any more."""
+    vips = Vips(make_world(), vips=("10.9.0.0/24", "10.7.0.0/24"), quiet=())
+    bed = vips.bed
+    bed.lab.ip("client", "route", "add", "10.7.0.0/24", "via", VIP)
+    vips.put(listener("two", "10.9.0.1", "10.7.0.1"))
+    vips.world.start()
+    vips.wait_for("both", lambda: vips.size("10.9.0.1") and vips.size("10.7.0.1"))
+
+    def lose():
+        bed.settings = bed.settings.replace(", {prefix: '10.7.0.0/24'}", "")
+        assert reload(bed)["changed"] == "vips"
+    vips.loses("10.7.0.1", lose)
+    vips.wait_for("the end of the prefix", lambda: "vips are gone" in [row["event"] for row in bed.show("events")])
+    assert vips.size("10.9.0.1")

@@ -66,6 +66,20 @@ class Vips:
     def count(self, group, name):
         return sum(worker[group][name] for worker in self.bed.show_workers())
 
+    def loses(self, ip, lose):
+        """Of calls at STAYS and at this other address of the same Listener those at the latter alone are sent away."""
+        bed, stop = self.bed, self.bed.lab.dir / "stop"
+        stays, leaves = (bed.start_calls(f"at-{at}", "steady", target=f"{at}:{PORT}", stop_file=str(stop))
+                         for at in (STAYS, ip))
+        self.wait_for("calls", lambda: all("ready" in load.output() for load in (stays, leaves)))
+        before = self.count("proxy", "clients_drained")
+        lose()
+        self.wait_for("who is sent away", lambda: self.count("proxy", "clients_drained") > before)
+        self.wait_for("nobody there", lambda: not leaves.alive() and not self.size(ip))
+        stop.touch()
+        assert bed.calls_result(stays)["calls"] > 0
+        assert self.count("proxy", "clients_drained") == before + 1
+
     def wait_for(self, what, condition):
         wait_until(condition, TAKES_S, what)
 
@@ -172,6 +186,15 @@ def test_a36_75_what_comes_back_is_served_at_once_and_stays(vips):
     assert vips.bed.calls_result(load)
     assert vips.state("back") == "serving"
     assert vips.count("proxy", "clients_drained") == drained
+
+
+def test_a36_72_clients_of_an_address_that_a_listener_loses_are_sent_away(vips):
+    other = "10.9.0.2"
+    vips.put(listener("two", STAYS, other))
+    vips.world.start()
+    vips.wait_for("both", lambda: vips.size(STAYS) and vips.size(other))
+    vips.loses(other, lambda: vips.put(listener("two", STAYS)))
+    assert vips.state("two") == "serving"
 
 
 def test_who_is_first_at_an_address_keeps_it_and_strangers_are_only_told(vips):
