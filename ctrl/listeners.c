@@ -128,6 +128,26 @@ static struct place *free_place(struct listeners *all)
 	return NULL;
 }
 
+static bool is_in_vips(const struct listeners *all, const struct ip_port *a)
+{
+	return a->port && config_vip_of(all->conf.config, &a->ip);
+}
+
+// A36-73: the newest version of a Listener may be long in coming, and the prefix is gone by then.
+static void give_up_outside(struct listeners *all)
+{
+	bool is_news = false;
+	for (uint32_t i = 0; i < all->n; i++) {
+		struct place *p = &all->places[i];
+		if (!p->of || is_in_vips(all, &p->at))
+			continue;
+		is_news = is_news || p->chains;
+		give_up(all, p);
+	}
+	if (is_news)
+		publish_table(all);
+}
+
 // One Listener
 
 // A36-67: the first who has an address keeps it. 0, or -EINVAL with reterr.
@@ -153,11 +173,6 @@ static int reserve(struct listener *l, const struct ip_port *a, struct lb_err *r
 	}
 	p->is_wanted = true;
 	return 0;
-}
-
-static bool is_in_vips(const struct listeners *all, const struct ip_port *a)
-{
-	return a->port && config_vip_of(all->conf.config, &a->ip);
 }
 
 static void want_nothing(struct listener *l)
@@ -325,6 +340,7 @@ static void look(struct twheel_timer *t)
 	}
 	if (all->is_otherwise) {
 		all->is_otherwise = false;
+		give_up_outside(all);
 		EACH(l, all)
 		chains_look_again(at(l)->chains);
 	}

@@ -29,7 +29,7 @@
 static struct {
 	struct config config;
 	struct config_frontend list[2];
-	struct config_vip vips[1];
+	struct config_vip vips[2];
 	char *names[2];
 } own;
 
@@ -414,6 +414,31 @@ static void who_is_refused_holds_no_address_and_costs_nothing(void **state)
 	tear_down(&w);
 }
 
+#define ALSO                                                                                       \
+	"'additionalAddresses':[{'address':{'socketAddress':{'address':'10.9.0.200',"              \
+	"'portValue':80}}}],"
+
+static void a36_73_an_address_that_vips_lose_is_given_up_while_a_newer_listener_waits(void **state)
+{
+	struct world w;
+	set_up(&w, 8, 4);
+	own.vips[0].range = (struct ip_prefix){ip_from_v4(0x0a090000), 121};
+	own.vips[1].range = (struct ip_prefix){ip_from_v4(0x0a090080), 121};
+	own.config.n_vips = 2;
+	hold_socket_with(&w, "a", "10.9.0.1", ALSO, 1);
+	say_listeners(&w);
+	hold_socket_with(&w, "a", "10.9.0.1", ALSO LAST_CHAIN ",", 2);
+	say_listeners(&w);
+	assert_true(chains_at(&w, 1) == 1 && chains_at(&w, 200) == 1);
+	own.config.n_vips = 1;
+	frontends_follow_vips(w.frontends);
+	pass(&w, NS_PER_SECOND);
+	assert_true(chains_at(&w, 1) == 1 && chains_at(&w, 200) == 0);
+	pass(&w, 15 * NS_PER_SECOND); // its routes do not come
+	assert_true(chains_at(&w, 1) == 2 && chains_at(&w, 200) == 0);
+	tear_down(&w);
+}
+
 // A36-34: a chain that failed all its life has clients as well, who are to be gone before its place
 // is another's.
 static void clients_of_a_failed_chain_do_not_meet_the_next_one(void **state)
@@ -498,6 +523,7 @@ RUN_SUITE("ctrl/listeners", cmocka_unit_test(listeners_in_vips_are_served_and_ot
 	cmocka_unit_test(what_is_beyond_the_chains_waits_for_room),
 	cmocka_unit_test(who_has_no_room_in_the_first_list_keeps_nobody_waiting),
 	cmocka_unit_test(who_is_refused_holds_no_address_and_costs_nothing),
+	cmocka_unit_test(a36_73_an_address_that_vips_lose_is_given_up_while_a_newer_listener_waits),
 	cmocka_unit_test(a_wildcard_has_one_server),
 	cmocka_unit_test(clients_of_a_failed_chain_do_not_meet_the_next_one),
 	cmocka_unit_test(a_frontend_with_a_listener_takes_nobody_in_the_clear_before_it_comes))
