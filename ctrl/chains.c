@@ -44,6 +44,7 @@ struct chains {
 	bool is_deleted; // by the server: of one by wildcard; or nobody wants it
 	struct chain *list;
 	struct res_listener *next; // counted; what does not serve yet; NULL = none
+	bool has_all; // of its chains
 	struct twheel_timer look;
 	struct lb_err error; // why it does not serve; "" = it does
 	struct lb_err refused; // why `next` does not
@@ -230,11 +231,8 @@ static void serve_next(struct chains *c)
 {
 	const struct res_socket *s = c->next->socket;
 	uint32_t *places = calloc((size_t)s->n_chains + 1, sizeof(*places));
-	for (uint32_t i = 0; places && i < s->n_chains; i++)
-		places[i] = place_of(c, &s->chains[i]);
-	if (places)
-		places[s->n_chains] =
-			s->has_default ? place_of(c, &s->chains[s->n_chains]) : LB_NO_PLACE;
+	for (uint32_t i = 0; places && i <= s->n_chains; i++)
+		places[i] = i < n_chains(s) ? place_of(c, &s->chains[i]) : LB_NO_PLACE;
 	struct lb_chain_set *set = NULL;
 	if (places)
 		set = lb_chain_set_new(s->match, s->n_chains, places, &s->filters.passed);
@@ -287,7 +285,8 @@ static int want(struct chains *c)
 
 static void try_next(struct chains *c)
 {
-	int rc = want(c);
+	int rc = c->has_all ? 0 : want(c);
+	c->has_all = !rc;
 	forget_useless(c);
 	c->refused.text[0] = 0;
 	if (rc) {
@@ -323,6 +322,7 @@ static void forget_next(struct chains *c)
 	if (c->next)
 		xds_res_put(&c->next->base);
 	c->next = NULL;
+	c->has_all = false;
 	c->refused.text[0] = 0;
 }
 
