@@ -5,6 +5,7 @@
 #include "dataplane/proxy/state.h"
 #include "dataplane/tls/hello.h"
 #include "lb/base/check.h"
+#include "lb/base/min.h"
 #include "lb/chain_set.h"
 
 #include <string.h>
@@ -33,16 +34,6 @@ static void refuse(struct proxy_client *c, enum proxy_counter why)
 	tcp_conn_abort(tcp);
 }
 
-static size_t copy_out(const struct buf *from, uint8_t *to)
-{
-	size_t n = 0;
-	for (const struct buf_chunk *c = from->head; c; c = c->next) {
-		memcpy(to + n, c->data + c->off, (size_t)(c->end - c->off));
-		n += (size_t)(c->end - c->off);
-	}
-	return n;
-}
-
 // Looks at the first bytes, the last of which TCP shows. A good hello of no chain that wants TLS
 // may still get one in the clear, and other bytes one with TLS, as Envoy has it.
 static enum tls_hello_state look(
@@ -50,8 +41,8 @@ static enum tls_hello_state look(
 {
 	uint8_t *bytes = c->conn.proxy->hello_bytes;
 	struct tls_hello read = {.need = 0};
-	size_t n = copy_out(&c->hello->bytes, bytes);
-	size_t more = len < TLS_HELLO_STREAM_MAX - n ? len : TLS_HELLO_STREAM_MAX - n;
+	size_t n = c->hello->bytes.len, more = min_size(len, TLS_HELLO_STREAM_MAX - n);
+	buf_copy_out(&c->hello->bytes, 0, bytes, n);
 	memcpy(bytes + n, data, more);
 	c->conn.proxy->work.allowance -= (int64_t)(n + more) / BYTES_PER_INSTRUCTION;
 	enum tls_hello_state state =
