@@ -94,8 +94,7 @@ static void on_worker_event(void *ctx, uint32_t worker, const struct lb_event *e
 static void tell_serving(void *ctx)
 {
 	struct control_plane *p = ctx;
-	bool leaves = p->shutdown.told || drains_any(p->drains);
-	reach_set_serving(&p->reach, p->ready && !leaves);
+	reach_set_serving(&p->reach, p->ready && !p->shutdown.told && !drains_any(p->drains));
 }
 
 static void on_tick(void *arg)
@@ -117,15 +116,15 @@ static void on_tick(void *arg)
 
 static void tell_service(struct control_plane *p)
 {
-	struct service_view view = {
-		.config = p->conf.config,
-		.ports = p->conf.ports,
-		.frontends = p->frontends,
-		.ready = p->ready,
-		.drains = drains_any(p->drains),
-		.shutdown = &p->shutdown,
-	};
-	service_look(&p->service, &view);
+	service_look(&p->service, &(struct service_view){
+					  .config = p->conf.config,
+					  .ports = p->conf.ports,
+					  .frontends = p->frontends,
+					  .ready = p->ready,
+					  .drains = drains_any(p->drains),
+					  .newer_lacks = succession_newer_lacks(p->succession),
+					  .shutdown = &p->shutdown,
+				  });
 }
 
 static void on_second(struct twheel_timer *timer)
@@ -393,7 +392,7 @@ static int start_succession(struct control_plane *p, struct lb_err *err)
 		.loop = p->loop,
 		.workers = p->workers,
 		.assembler = p->assembler,
-		.credentials = trust_credentials(p->trust),
+		.trust = p->trust,
 		.xds = &p->xds,
 		.reach = &p->reach,
 		.service = &p->service,

@@ -61,6 +61,16 @@ static void tell_what_is_missing(struct service *s, const struct service_view *v
 	service_tell(s, SERVICE_STARTING, status);
 }
 
+static void tell_that_we_serve(struct service *s, const struct service_view *v)
+{
+	char status[SERVICE_MAX_STATUS];
+	snprintf(status, sizeof(status), "%s%s%s",
+		v->drains ? "an operator drains frontends" : "serving",
+		v->newer_lacks ? "; a newer process waits: " : "",
+		v->newer_lacks ? v->newer_lacks : "");
+	service_tell(s, SERVICE_READY, status);
+}
+
 void service_look(struct service *s, const struct service_view *v)
 {
 	s->must_end = v->shutdown->begun && !v->shutdown->left;
@@ -73,8 +83,7 @@ void service_look(struct service *s, const struct service_view *v)
 	else if (!has_link(v))
 		service_tell(s, SERVICE_STARTING, "no port has a link");
 	else if (v->ready)
-		service_tell(
-			s, SERVICE_READY, v->drains ? "an operator drains frontends" : "serving");
+		tell_that_we_serve(s, v);
 	else
 		tell_what_is_missing(s, v);
 }

@@ -30,6 +30,7 @@ struct service_view { // borrowed for the call
 	struct frontends *frontends;
 	bool ready; // each frontend has a configuration, or an error in place of it
 	bool drains; // some frontend, as an operator asked
+	const char *newer_lacks; // why a newer process does not take our place yet; NULL = nothing
 	const struct shutdown *shutdown;
 };
 

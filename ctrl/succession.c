@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/succession.h"
 
+#include "ctrl/assemble/assemble.h"
 #include "ctrl/assemble/drains.h"
 #include "ctrl/assemble/workers.h"
 #include "ctrl/bequest.h"
+#include "ctrl/certs/certs.h"
 #include "ctrl/certs/credentials.h"
+#include "ctrl/certs/material.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/loop.h"
 #include "ctrl/reach.h"
 #include "ctrl/service.h"
 #include "ctrl/shutdown.h"
+#include "ctrl/takeover/wire.h"
+#include "ctrl/trust.h"
 #include "ctrl/xds_start.h"
 #include "lb/base/log.h"
 #include "lb/base/time.h"
@@ -17,6 +22,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define REOPEN_NS NS_PER_SECOND
@@ -29,7 +35,8 @@ struct succession {
 	bool lacks; // names or ports that another process has still
 	uint64_t reopen_ns; // when to try again
 	bool has_inherited; // and opens ports next
-	uint64_t connects_ns; // since when; 0 = there was no configuration yet
+	uint64_t asks_ns; // for the place, at the earliest; 0 = there was no configuration yet
+	bool has_lacked; // certificates that the older process has
 	uint64_t away_ns; // when who is left at our ports is sent away; 0 = nobody is
 	char error[sizeof(struct lb_err)]; // of the takeover
 };
@@ -81,7 +88,7 @@ static int open_ports(void *ctx, struct lb_err *err)
 	int rc = reach_open_ports(s->conf.reach, is_beside, err);
 	s->conf.reopened(s->conf.ctx);
 	if (s->has_inherited) // so that the first client's ticket is good; devices came meanwhile
-		credentials_await(s->conf.credentials);
+		credentials_await(trust_credentials(s->conf.trust));
 	s->has_inherited = false;
 	return lack(s, rc);
 }
@@ -126,7 +133,7 @@ static void inherit_listener(void *ctx, int fd)
 static int bequeath(void *ctx)
 {
 	const struct succession *s = ctx;
-	return bequest_make(s->conf.assembler, s->conf.credentials);
+	return bequest_make(s->conf.assembler, trust_credentials(s->conf.trust));
 }
 
 static int resources(void *ctx)
@@ -134,10 +141,48 @@ static int resources(void *ctx)
 	return xds_live_bequeath(((const struct succession *)ctx)->conf.xds);
 }
 
+struct teller {
+	void (*tell)(void *to, const char *name);
+	void *to;
+};
+
+static void tell_source(void *ctx, const struct certs_info *i)
+{
+	const struct teller *t = ctx;
+	if (i->material)
+		t->tell(t->to, i->source->name);
+}
+
+static void sources(void *ctx, void (*tell)(void *to, const char *name), void *to)
+{
+	struct teller t = {tell, to};
+	certs_each(trust_certs(((const struct succession *)ctx)->conf.trust), tell_source, &t);
+}
+
+struct expected {
+	struct certs *certs;
+	const char *name; // as it arrived
+};
+
+static void expect_one(void *ctx, const struct certs_info *i)
+{
+	const struct expected *e = ctx;
+	char name[TAKEOVER_TEXT];
+	takeover_wire_fit(i->source->name, name);
+	if (strcmp(name, e->name) == 0)
+		certs_expect(e->certs, i->source->name);
+}
+
+static void expect(void *ctx, const char *source)
+{
+	struct expected e = {trust_certs(((const struct succession *)ctx)->conf.trust), source};
+	certs_each(e.certs, expect_one, &e);
+}
+
 static void inherit(void *ctx, int fd)
 {
 	struct succession *s = ctx;
-	bequest_take(s->conf.assembler, s->conf.credentials, fd);
+	bequest_take(s->conf.assembler, trust_credentials(s->conf.trust), fd);
 	s->has_inherited = true;
 }
 
@@ -172,6 +217,8 @@ int succession_new(const struct succession_conf *conf, struct succession **ret, 
 		.listeners = listeners,
 		.inherit_listener = inherit_listener,
 		.resources = resources,
+		.sources = sources,
+		.expect = expect,
 		.bequeath = bequeath,
 		.inherit = inherit,
 		.open = open_ports,
@@ -216,14 +263,32 @@ void succession_free(struct succession *s)
 	free(s);
 }
 
+// Clients would be refused here whom the older process serves. Endpoints that failed for it are
+// tried again once their contexts are made (FL-204).
+static bool lacks_certificates(struct succession *s, uint64_t now_ns)
+{
+	struct lb_err why = {""};
+	if (!takeover_is_waiting(s->takeover))
+		return false;
+	bool lacks = certs_lacks(trust_certs(s->conf.trust), &why);
+	takeover_set_lack(s->takeover, why.text);
+	if (s->has_lacked && !lacks &&
+		!credentials_are_being_made(trust_credentials(s->conf.trust))) {
+		assembler_reconnect(s->conf.assembler, NULL);
+		s->asks_ns = now_ns + CONNECTS_NS;
+		s->has_lacked = false;
+	}
+	s->has_lacked |= lacks;
+	return s->has_lacked;
+}
+
 // Connections to backends begin with the first configuration. What is on its way to them through
 // the older process when its devices move is lost, and is sent again a second later.
-static bool has_connected(struct succession *s, bool could_serve, uint64_t now_ns)
+static bool may_ask(struct succession *s, bool could_serve, uint64_t now_ns)
 {
-	if (could_serve && !s->connects_ns)
-		s->connects_ns = now_ns;
-	return could_serve &&
-	       (s->conf.seat.relay_fd <= 0 || now_ns >= s->connects_ns + CONNECTS_NS);
+	if (could_serve && !s->asks_ns)
+		s->asks_ns = now_ns + (s->conf.seat.relay_fd > 0 ? CONNECTS_NS : 0);
+	return could_serve && !lacks_certificates(s, now_ns) && now_ns >= s->asks_ns;
 }
 
 bool succession_tick(struct succession *s, bool could_serve)
@@ -231,7 +296,7 @@ bool succession_tick(struct succession *s, bool could_serve)
 	if (!s)
 		return true;
 	uint64_t now_ns = twheel_now(loop_wheel(s->conf.loop));
-	takeover_tick(s->takeover, now_ns, has_connected(s, could_serve, now_ns));
+	takeover_tick(s->takeover, now_ns, may_ask(s, could_serve, now_ns));
 	bool is_in_front = takeover_is_in_front(s->takeover);
 	if (s->lacks && is_in_front && now_ns >= s->reopen_ns)
 		open_what_lacks(s);
@@ -241,6 +306,11 @@ bool succession_tick(struct succession *s, bool could_serve)
 	}
 	s->conf.service->is_silent = !is_in_front;
 	return is_in_front;
+}
+
+const char *succession_newer_lacks(const struct succession *s)
+{
+	return s ? takeover_newer_lacks(s->takeover) : NULL;
 }
 
 bool succession_may_end(const struct succession *s)

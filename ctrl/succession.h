@@ -13,12 +13,12 @@
 
 struct assembler;
 struct config;
-struct credentials;
 struct loop;
 struct reach;
 struct service;
 struct shutdown;
 struct succession;
+struct trust;
 struct workers;
 struct xds_live;
 
@@ -28,7 +28,7 @@ struct succession_conf { // all borrowed, outlives it
 	struct loop *loop;
 	struct workers *workers;
 	struct assembler *assembler;
-	struct credentials *credentials;
+	struct trust *trust;
 	const struct xds_live *xds;
 	struct reach *reach;
 	struct service *service;
@@ -44,6 +44,8 @@ struct succession_conf { // all borrowed, outlives it
 void succession_free(struct succession *);
 // Call at each tick; could_serve: there is a configuration. True = clients are ours.
 bool succession_tick(struct succession *, bool could_serve);
+// Why a newer process does not take the place yet; NULL = there is none, or no reason.
+const char *succession_newer_lacks(const struct succession *);
 // Whether who is behind us lets us end.
 bool succession_may_end(const struct succession *);
 // Why we gave up, "" = we did not.

@@ -19,6 +19,7 @@ struct entry {
 	struct cert_material *material; // counted; NULL = none was good yet
 	uint64_t version, since_ns, failed_ns;
 	uint64_t n_changed, n_unchanged, n_failed;
+	bool is_expected; // another process has some
 	bool told_late, told_early; // of this version: it has expired, it is not valid yet
 	struct lb_err err;
 };
@@ -266,6 +267,28 @@ struct cert_material *certs_find_tickets(const struct certs *c)
 bool certs_has_ticket_secret(const struct certs *c)
 {
 	return c->conf.ticket_secret;
+}
+
+void certs_expect(struct certs *c, const char *source)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		c->entries[i].is_expected |= strcmp(c->sources[i].name, source) == 0;
+}
+
+bool certs_lacks(const struct certs *c, struct lb_err *ret)
+{
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct entry *e = &c->entries[i];
+		const struct cert_source *s = &c->sources[i];
+		if (!e->is_expected || e->material || s->ticket_secret)
+			continue;
+		if (s->files)
+			lb_err_set(ret, "certificate provider \"%.64s\": %s", s->name, e->err.text);
+		else
+			lb_err_set(ret, "%s: %s", s->name, e->err.text);
+		return true;
+	}
+	return false;
 }
 
 void certs_each(const struct certs *c, void (*fn)(void *, const struct certs_info *), void *fn_ctx)

@@ -49,6 +49,12 @@ bool certs_has_crl_directory(const struct certs *); // one is configured
 struct cert_material *certs_find_tickets(const struct certs *); // NULL = none is configured, or yet
 bool certs_has_ticket_secret(const struct certs *); // one is configured
 
+// Another process has material of the source of this name.
+void certs_expect(struct certs *, const char *source);
+// True = of such a source there is nothing here, of which ret says which, and why. The secret of
+// tickets is none of them: without the file there is one.
+[[nodiscard]] bool certs_lacks(const struct certs *, struct lb_err *ret);
+
 struct certs_info {
 	const struct cert_source *source;
 	const struct cert_material *material; // NULL = none was good yet

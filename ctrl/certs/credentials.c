@@ -254,20 +254,25 @@ bool credentials_inherit_tickets(struct credentials *c, struct str secret)
 	return true;
 }
 
-static bool is_making_servers(const struct credentials *c)
+static bool is_making(const struct credentials *c, bool only_servers)
 {
 	bool is = false;
 	for (uint32_t id = 0; !is && id < LB_MAX_CREDENTIALS; id++) {
 		const struct entry *e = c->entries[id];
-		is = e && e->is_making && e->want.role == TLSHS_SERVER;
+		is = e && e->is_making && (!only_servers || e->want.role == TLSHS_SERVER);
 	}
 	return is;
+}
+
+bool credentials_are_being_made(const struct credentials *c)
+{
+	return is_making(c, false);
 }
 
 void credentials_await(struct credentials *c)
 {
 	struct pollfd p = {.fd = credentials_fd(c), .events = POLLIN};
-	for (int i = 0; i < AWAIT_TURNS && is_making_servers(c); i++) {
+	for (int i = 0; i < AWAIT_TURNS && is_making(c, true); i++) {
 		(void)poll(&p, 1, AWAIT_TURN_MS);
 		credentials_dispatch(c);
 	}

@@ -42,6 +42,8 @@ bool credentials_inherit_tickets(struct credentials *, struct str secret);
 // comes by dispatch().
 void credentials_await(struct credentials *);
 
+bool credentials_are_being_made(const struct credentials *); // contexts, or some of them anew
+
 // The id of what is wanted, counted; LB_NO_CREDENTIAL = out of memory or of ids.
 uint32_t credentials_take(struct credentials *, const struct credential_want *);
 // The id means nothing else for a minute, while connections may still begin by it.

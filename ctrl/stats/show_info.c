@@ -83,6 +83,7 @@ static void set_takeover(json_t *o, const struct takeover *takeover)
 	show_set_u64(o, "processes_behind", i.n_behind);
 	json_object_set_new(o, "older", other_json(i.older, i.older_version));
 	json_object_set_new(o, "newer", other_json(i.newer, i.newer_version));
+	show_set_text(o, "takeover_lacks", i.lacks);
 	json_object_set_new(o, "takeover_gap_ms", json_real((double)i.gap_ns / 1e6));
 	show_set_u64(o, "takeovers_failed", i.n_failed);
 	show_set_u64(o, "takeovers_refused", i.n_refused);

@@ -4,6 +4,7 @@
 #include "ctrl/takeover/peer.h"
 #include "ctrl/takeover/takeover.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 void takeover_gifts_resources(const struct takeover_conf *c, struct takeover_peer *to)
@@ -22,4 +23,17 @@ void takeover_gifts_listeners(const struct takeover_conf *c, struct takeover_pee
 	for (uint32_t i = 0; i < n; i++)
 		takeover_peer_give(
 			to, &(struct takeover_message){.kind = TAKEOVER_LISTENER}, fds[i]);
+}
+
+static void tell_source(void *to, const char *name)
+{
+	struct takeover_message m = {.kind = TAKEOVER_SOURCE};
+	snprintf(m.text, sizeof(m.text), "%s", name);
+	takeover_peer_tell(to, &m);
+}
+
+void takeover_gifts_sources(const struct takeover_conf *c, struct takeover_peer *to)
+{
+	if (c->ops->sources)
+		c->ops->sources(c->ctx, tell_source, to);
 }

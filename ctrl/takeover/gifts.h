@@ -8,3 +8,4 @@ struct takeover_peer;
 
 void takeover_gifts_resources(const struct takeover_conf *, struct takeover_peer *); // if any
 void takeover_gifts_listeners(const struct takeover_conf *, struct takeover_peer *);
+void takeover_gifts_sources(const struct takeover_conf *, struct takeover_peer *); // their names

@@ -17,6 +17,7 @@
 static void enter(struct takeover *t, enum stage stage, uint64_t for_ns)
 {
 	t->stage = stage;
+	t->info.lacks[0] = 0;
 	t->deadline_ns = for_ns ? t->now_ns + for_ns : 0;
 }
 
@@ -129,6 +130,9 @@ static void on_older_message(void *ctx, const struct takeover_message *m, int fd
 		// Later we choose, which the older one hears when we serve.
 		if (t->stage < STAGE_STEPPING)
 			takeover_devices_follow(&t->conf.devices, &m->cables);
+	} else if (m->kind == TAKEOVER_SOURCE) {
+		if (t->conf.ops->expect)
+			t->conf.ops->expect(t->conf.ctx, m->text);
 	} else if (m->kind == TAKEOVER_FREE && t->stage == STAGE_OPENED) {
 		step_forward(t);
 	} else if (m->kind == TAKEOVER_UNKNOWN || t->stage >= STAGE_FRONT) {
@@ -252,11 +256,23 @@ static void go_on_closing(struct takeover *t)
 		give(t);
 }
 
+_Static_assert(TAKEOVER_LACK == TAKEOVER_TEXT, "room");
+
+static void hear_lack(struct takeover *t, const char *why)
+{
+	memcpy(t->info.lacks, why, sizeof(t->info.lacks));
+	if (*why)
+		log_warn("newer process waits", "pid=%d reason=%s",
+			(int)takeover_peer_pid_of(t->newer), log_quote(why));
+}
+
 static void on_newer_message(void *ctx, const struct takeover_message *m, int fd)
 {
 	struct takeover *t = ctx;
 	if (m->kind == TAKEOVER_TAKE && t->stage == STAGE_SHARED) {
 		begin_to_give(t);
+	} else if (m->kind == TAKEOVER_LACKS && t->stage == STAGE_SHARED) {
+		hear_lack(t, m->text);
 	} else if (m->kind == TAKEOVER_OPENED && t->stage == STAGE_GIVEN) {
 		enter(t, STAGE_GIVING, BEGIN_NS);
 		settle(t);
@@ -345,10 +361,23 @@ static void welcome(struct takeover *t)
 	if (t->hello.takes_resources)
 		takeover_gifts_resources(&t->conf, t->newer);
 	takeover_peer_give(t->newer, &m, fd);
+	takeover_gifts_sources(&t->conf, t->newer);
 	if (fd < 0)
 		return;
 	close(fd);
 	t->conf.ops->follow_relays(t->conf.ctx);
+}
+
+void takeover_set_lack(struct takeover *t, const char *why)
+{
+	struct takeover_message m = {.kind = TAKEOVER_LACKS};
+	takeover_wire_fit(why, m.text);
+	if (!takeover_is_waiting(t) || strcmp(m.text, t->info.lacks) == 0)
+		return;
+	memcpy(t->info.lacks, m.text, sizeof(t->info.lacks));
+	if (*why)
+		log_warn("takeover waits", "reason=%s", log_quote(why));
+	takeover_peer_tell(t->older, &m);
 }
 
 static void ask(struct takeover *t)

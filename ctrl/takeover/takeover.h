@@ -23,6 +23,7 @@ struct takeover;
 
 #define TAKEOVER_MAX_LISTENERS 4 // that are passed on
 
+#define TAKEOVER_LACK 128 // bytes, of a text
 #define TAKEOVER_VERSION 64
 // What the process that serves has told us before anything of ours began.
 struct takeover_seat {
@@ -70,6 +71,10 @@ struct takeover_ops {
 	// What xDS servers have sent us, for a newer one that has just come and may find none: a
 	// descriptor, closed here; -1 = nothing. NULL = alike.
 	int (*resources)(void *ctx);
+	// Names the sources of certificates without which the newer one would refuse whom we serve;
+	// it hears of each by expect(), as takeover_wire_fit() has it, before it asks. NULL = none.
+	void (*sources)(void *ctx, void (*tell)(void *to, const char *name), void *to);
+	void (*expect)(void *ctx, const char *source);
 };
 
 struct takeover_conf {
@@ -89,6 +94,13 @@ struct takeover *takeover_new(const struct takeover_conf *, struct lb_err *reter
 void takeover_free(struct takeover *); // NULL is fine
 // Call at each tick; could_serve: there is a configuration.
 void takeover_tick(struct takeover *, uint64_t now_ns, bool could_serve);
+// Whether an older one serves that we have not asked for its place yet.
+bool takeover_is_waiting(const struct takeover *);
+// Why we do not ask for it although there is a configuration, "" = we do: for logs, and for the
+// older one to tell. Of no effect unless we are waiting.
+void takeover_set_lack(struct takeover *, const char *why);
+// What a newer process has said so; NULL = nothing. Borrowed until the next tick.
+const char *takeover_newer_lacks(const struct takeover *);
 // Whether this process takes what is new: from when the older one has given its place to when the
 // newer one is given it.
 bool takeover_is_in_front(const struct takeover *);
@@ -110,6 +122,9 @@ struct takeover_info {
 	uint32_t n_behind; // processes
 	pid_t older, newer; // 0 = none
 	char older_version[TAKEOVER_VERSION], newer_version[TAKEOVER_VERSION];
+	// Why the newer of us and the other one does not ask for the place; "" = it does, or needs
+	// no reason.
+	char lacks[TAKEOVER_LACK];
 	uint64_t gap_ns; // while nobody took what is new, when we took the place; 0 = never
 	uint64_t n_given, n_failed, n_refused; // newer ones: that serve, that did not, not let in
 };

@@ -8,6 +8,16 @@ bool takeover_is_in_front(const struct takeover *t)
 	return t->stage >= STAGE_FRONT && t->stage < STAGE_GIVING;
 }
 
+bool takeover_is_waiting(const struct takeover *t)
+{
+	return t->older && t->stage == STAGE_WAITING;
+}
+
+const char *takeover_newer_lacks(const struct takeover *t)
+{
+	return t->newer && *t->info.lacks ? t->info.lacks : NULL;
+}
+
 bool takeover_must_stay(const struct takeover *t)
 {
 	return t->older &&

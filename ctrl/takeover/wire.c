@@ -72,6 +72,14 @@ static size_t put_name(uint8_t *at, const char *name)
 	return len;
 }
 
+void takeover_wire_fit(const char *text, char ret[TAKEOVER_TEXT])
+{
+	size_t len = 0;
+	for (; len < TAKEOVER_TEXT - 1 && text[len]; len++)
+		ret[len] = is_printable((uint8_t)text[len]) ? text[len] : '?';
+	ret[len] = 0;
+}
+
 static size_t put_cable(uint8_t *at, const struct lb_cable *c)
 {
 	uint8_t bytes[CABLE_MAX];
@@ -119,8 +127,10 @@ size_t takeover_wire_write(const struct takeover_message *m, uint8_t ret[TAKEOVE
 	for (uint32_t i = 0; i < m->cables.n; i++)
 		len += put_cable(ret + len, &m->cables.list[i]);
 	len += put_members(ret + len, &m->cables);
-	if (m->text[0])
-		len += put_field(ret + len, FIELD_TEXT, m->text, strlen(m->text));
+	char text[TAKEOVER_TEXT];
+	takeover_wire_fit(m->text, text);
+	if (text[0])
+		len += put_field(ret + len, FIELD_TEXT, text, strlen(text));
 	return len;
 }
 

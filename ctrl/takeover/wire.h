@@ -26,6 +26,8 @@ enum takeover_kind {
 	TAKEOVER_LISTENER, // older, before GIVEN, if both pass listeners: with one of its sockets
 	TAKEOVER_CABLES, // who is in front, or is told by it: by which cables it sends now
 	TAKEOVER_RESOURCES, // older, before WELCOME, if the newer takes them: with its resources
+	TAKEOVER_SOURCE, // older, behind WELCOME: text: a source of which it has certificates
+	TAKEOVER_LACKS, // newer, to one that says SOURCE: text: why it does not TAKE; "" = it does
 	TAKEOVER_UNKNOWN, // and all above: what a later version says
 };
 
@@ -44,6 +46,9 @@ struct takeover_message {
 	struct lb_cables cables; // of WELCOME and CABLES: the sender's
 	uint32_t takes_resources; // of HELLO: the sender knows of RESOURCES; 0 or 1
 };
+
+// A text as it arrives: cut, and with '?' in place of what is no printable ASCII.
+void takeover_wire_fit(const char *text, char ret[TAKEOVER_TEXT]);
 
 #define TAKEOVER_MAX_MESSAGE 2048
 // Returns the length.

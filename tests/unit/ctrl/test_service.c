@@ -114,6 +114,10 @@ static void a_drain_of_an_operator_is_a_status_and_no_end(void **state)
 	view.drains = false;
 	service_look(&s, &view);
 	assert_string_equal(heard(), "STATUS=serving");
+	view.newer_lacks = "certificate provider \"p\": no key"; // FL-204
+	service_look(&s, &view);
+	assert_string_equal(heard(),
+		"STATUS=serving; a newer process waits: certificate provider \"p\": no key");
 }
 
 static void fl_13_one_that_takes_over_is_the_services_main_process_from_then_on(void **state)

@@ -4,6 +4,7 @@
 #include "ctrl/assemble/drains.h"
 #include "ctrl/assemble/workers.h"
 #include "ctrl/bequest.h"
+#include "ctrl/certs/certs.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/listen_port.h"
 #include "ctrl/loop.h"
@@ -14,11 +15,13 @@
 #include "ctrl/stats_start.h"
 #include "ctrl/succession.h"
 #include "ctrl/takeover/peer.h"
+#include "ctrl/trust.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "lb/base/log.h"
 #include "lb/base/time.h"
 #include "lb/pick/link.h"
 #include "tests/support/check.h"
+#include "tests/unit/ctrl/certs/pki.h"
 
 #include <event2/event.h>
 
@@ -36,6 +39,7 @@ int __wrap_stats_share_names(struct stats_sockets *, const struct config_stats *
 void __wrap_stats_leave_names(struct stats_sockets *, const struct config_stats *);
 const struct scrape_conf *__wrap_show_scrape_conf(const struct show *);
 int __wrap_bequest_make(const struct assembler *, const struct credentials *);
+uint32_t __wrap_assembler_reconnect(struct assembler *, const struct ip_port *);
 
 int __wrap_stats_take_names(
 	struct stats_sockets *s, const struct config_stats *c, struct lb_err *reterr)
@@ -81,14 +85,25 @@ static struct world {
 	struct reach reach;
 	struct reach_conf reach_conf;
 	struct succession *succession;
-	unsigned n_reopened;
+	struct trust *trust;
+	unsigned n_reopened, n_reconnected;
 } w;
+
+uint32_t __wrap_assembler_reconnect(struct assembler *a, const struct ip_port *address)
+{
+	assert_null(address);
+	return w.n_reconnected++;
+}
 
 static void on_begin(void *ctx)
 {
 }
 
 static void on_change(void *ctx)
+{
+}
+
+static void on_credential(void *ctx, uint32_t id, struct lb_credential *credential)
 {
 }
 
@@ -114,6 +129,7 @@ static void succeed(struct takeover_seat seat)
 		.seat = seat,
 		.loop = w.loop,
 		.workers = w.workers,
+		.trust = w.trust,
 		.reach = &w.reach,
 		.service = &w.service,
 		.shutdown = &w.shutdown,
@@ -135,13 +151,23 @@ static int hold_port(char ret[32])
 	return fd;
 }
 
+// There is no file for the provider "p" yet.
+static void parse_bootstrap(void)
+{
+	char boot[512];
+	struct lb_err err = {""};
+	snprintf(boot, sizeof(boot),
+		"{\"xds_servers\": [{\"server_uri\": \"127.0.0.1:1\", "
+		"\"channel_creds\": [{\"type\": \"insecure\"}]}], \"node\": {\"id\": \"n\"}, "
+		"\"certificate_providers\": {\"p\": {\"plugin_name\": \"file_watcher\", "
+		"\"config\": {\"ca_certificate_file\": \"%s\"}}}}",
+		pki_path("ca.pem"));
+	assert_int_equal(xds_bootstrap_parse(boot, strlen(boot), "test", &w.bootstrap, &err), 0);
+}
+
 static int set_up(void **state)
 {
-	static char boot[] = "{\"xds_servers\": [{\"server_uri\": \"127.0.0.1:1\", "
-			     "\"channel_creds\": [{\"type\": \"insecure\"}]}], "
-			     "\"node\": {\"id\": \"n\"}}";
 	static char name[] = "a";
-	struct lb_err err = {""};
 	log_set_level(LOG_LEVEL_ERROR);
 	memset(&w, 0, sizeof(w));
 	strcpy(w.dir, "/tmp/succession-XXXXXX");
@@ -156,7 +182,8 @@ static int set_up(void **state)
 		.csds = &w.csds,
 		.frontends = &w.frontend,
 		.n_frontends = 1};
-	assert_int_equal(xds_bootstrap_parse(boot, strlen(boot), "test", &w.bootstrap, &err), 0);
+	pki_begin();
+	parse_bootstrap();
 	w.loop = loop_new();
 	w.now_ns = twheel_now(loop_wheel(w.loop));
 	w.link = lb_link_new(0, 0, w.shared = lb_shared_new());
@@ -170,6 +197,12 @@ static int set_up(void **state)
 		.workers = w.workers,
 		.drains = w.drains,
 		.on_begin = on_begin};
+	const struct trust_conf trust = {.config = &w.config,
+		.bootstrap = w.bootstrap,
+		.loop = w.loop,
+		.changed = on_credential};
+	w.trust = trust_new(&trust);
+	assert_non_null(w.trust);
 	w.reach_conf = (struct reach_conf){.config = &w.config,
 		.bootstrap = w.bootstrap,
 		.loop = w.loop,
@@ -188,8 +221,10 @@ static int tear_down(void **state)
 	workers_free(w.workers);
 	lb_link_free(w.link);
 	lb_shared_free(w.shared);
+	trust_free(w.trust);
 	loop_free(w.loop);
 	xds_bootstrap_free(w.bootstrap);
+	pki_end();
 	return rmdir(w.dir);
 }
 
@@ -443,7 +478,7 @@ static void fl_71_one_of_an_earlier_version_opens_ports_beside_ours_until_it_ser
 }
 
 // The older process is played by hand, as one whose generation is 1.
-static int follow_by_hand(bool passes)
+static int sit_by_hand(bool passes)
 {
 	int fds[2];
 	reach_stop(&w.reach);
@@ -452,11 +487,17 @@ static int follow_by_hand(bool passes)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
 	succeed((struct takeover_seat){fds[1], 2, 1, "0.9", passes});
 	obey(LB_BEHIND);
-	struct takeover_message m;
-	tick(NS_PER_SECOND / 2);
-	assert_int_equal(takeover_peer_hear(fds[0], 1, &m), 0);
-	assert_int_equal(m.kind, TAKEOVER_TAKE);
 	return fds[0];
+}
+
+static int follow_by_hand(bool passes)
+{
+	struct takeover_message m;
+	int fd = sit_by_hand(passes);
+	tick(NS_PER_SECOND / 2);
+	assert_int_equal(takeover_peer_hear(fd, 1, &m), 0);
+	assert_int_equal(m.kind, TAKEOVER_TAKE);
+	return fd;
 }
 
 // Returns whether it could open its ports.
@@ -522,6 +563,106 @@ static void fl_72_a_port_that_the_older_one_had_at_a_part_of_the_address_is_open
 	close(fd);
 }
 
+// FL-204: what the older process has said first.
+static int sit_beside_one_with(const char *source)
+{
+	struct takeover_message m = {.kind = TAKEOVER_SOURCE};
+	int fd = sit_by_hand(true);
+	close(hold_port(w.listen));
+	strcpy(m.text, source);
+	assert_int_equal(takeover_peer_say(fd, &m), 0);
+	event_base_loop(loop_base(w.loop), EVLOOP_NONBLOCK);
+	tick(NS_PER_SECOND);
+	return fd;
+}
+
+static bool has_said(int fd)
+{
+	char byte;
+	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+static struct takeover_message expect_said(int fd, enum takeover_kind kind)
+{
+	struct takeover_message m;
+	assert_int_equal(takeover_peer_hear(fd, 1, &m), 0);
+	assert_int_equal(m.kind, kind);
+	return m;
+}
+
+// Until the thread has read it.
+static void write_ca(void)
+{
+	struct pki_cert ca = pki_make("ca", NULL, NULL, -1, 10);
+	pki_write("ca.pem", pki_cert_pem(&ca));
+	for (int i = 0; !certs_find(trust_certs(w.trust), "p") && i < 20000; i++) {
+		usleep(1000);
+		event_base_loop(loop_base(w.loop), EVLOOP_NONBLOCK);
+	}
+	assert_non_null(certs_find(trust_certs(w.trust), "p"));
+}
+
+static void fl_204_one_without_the_older_ones_certificates_waits_for_them(void **state)
+{
+	int fd = sit_beside_one_with("p");
+	struct takeover_message m = expect_said(fd, TAKEOVER_LACKS);
+	assert_non_null(strstr(m.text, "certificate provider \"p\": ca_certificate_file "));
+	tick(100 * NS_PER_SECOND);
+	assert_false(has_said(fd)); // once
+	assert_int_equal(w.n_reconnected, 0);
+	write_ca();
+	tick(NS_PER_SECOND / 10);
+	assert_string_equal(expect_said(fd, TAKEOVER_LACKS).text, "");
+	assert_int_equal(w.n_reconnected, 1);
+	assert_false(has_said(fd)); // what failed for it connects first
+	tick(NS_PER_SECOND / 2);
+	expect_said(fd, TAKEOVER_TAKE);
+	assert_true(become_front(fd));
+	assert_int_equal(w.n_reconnected, 1);
+	close(fd);
+}
+
+static void fl_204_what_the_older_one_lacks_too_is_not_waited_for(void **state)
+{
+	int fd = sit_beside_one_with("another");
+	expect_said(fd, TAKEOVER_TAKE);
+	close(fd);
+}
+
+static void fl_204_without_the_older_one_nothing_is_waited_for(void **state)
+{
+	struct takeover_info i;
+	int fd = sit_beside_one_with("p");
+	expect_said(fd, TAKEOVER_LACKS);
+	close(fd);
+	obey(LB_ALONE);
+	tick(NS_PER_SECOND);
+	takeover_info(succession_takeover(w.succession), &i);
+	assert_string_equal(i.role, "front");
+	assert_string_equal(i.lacks, "");
+}
+
+static void fl_204_the_older_one_names_what_it_has_and_tells_what_the_newer_one_lacks(void **state)
+{
+	struct takeover_message m = {.kind = TAKEOVER_LACKS, .text = "no key"};
+	write_ca();
+	for (int i = 0; i < 2; i++) {
+		int fd = dial();
+		obey(LB_FRONT);
+		assert_int_equal(talk(fd, TAKEOVER_HELLO), TAKEOVER_WELCOME);
+		assert_string_equal(expect_said(fd, TAKEOVER_SOURCE).text, "p");
+		assert_null(succession_newer_lacks(w.succession));
+		assert_int_equal(takeover_peer_say(fd, &m), 0);
+		tick(NS_PER_SECOND / 2);
+		assert_string_equal(succession_newer_lacks(w.succession), "no key");
+		if (i == 1)
+			assert_int_equal(talk(fd, TAKEOVER_TAKE), TAKEOVER_GIVEN);
+		close(fd); // the first time it goes while it waits
+		tick(NS_PER_SECOND / 2);
+		assert_null(succession_newer_lacks(w.succession));
+	}
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 RUN_SUITE("ctrl/succession", CASE(ports_that_one_who_hangs_has_are_opened_once_it_is_gone),
 	CASE(fl_70_who_is_at_a_port_is_answered_and_who_waits_there_is_the_newer_ones),
@@ -530,4 +671,8 @@ RUN_SUITE("ctrl/succession", CASE(ports_that_one_who_hangs_has_are_opened_once_i
 	CASE(fl_70_who_waits_at_an_inherited_port_is_answered_once_the_newer_one_serves),
 	CASE(fl_71_beside_an_older_one_of_an_earlier_version_ports_are_opened),
 	CASE(fl_72_a_port_that_the_older_one_had_at_a_part_of_the_address_is_opened),
+	CASE(fl_204_one_without_the_older_ones_certificates_waits_for_them),
+	CASE(fl_204_what_the_older_one_lacks_too_is_not_waited_for),
+	CASE(fl_204_without_the_older_one_nothing_is_waited_for),
+	CASE(fl_204_the_older_one_names_what_it_has_and_tells_what_the_newer_one_lacks),
 	CASE(nobody_takes_over_while_frontends_are_drained))

@@ -25,6 +25,7 @@ static struct twheel *wheel;
 static struct xds_cert_provider_conf provider;
 static struct xds_bootstrap bootstrap;
 static char provider_name[] = "p", last_changed[64];
+static const char *tickets; // the file of their secret; NULL = none
 
 // The linker's --wrap: a folder that the system's limit of watches leaves out; NULL = none.
 static _Atomic(const char *) unwatchable;
@@ -82,6 +83,7 @@ static struct certs *start(struct xds_cert_files files, const char *crl_director
 	struct certs_conf conf = {
 		.bootstrap = &bootstrap,
 		.crl_directory = crl_directory,
+		.ticket_secret = tickets,
 		.crl_refresh_ns = 60 * NS_PER_SECOND,
 		.wheel = wheel,
 		.wall_ns = wall_ns,
@@ -104,10 +106,16 @@ static struct certs_info info(const struct certs *c)
 	return i;
 }
 
+static void count_readings(void *ctx, const struct certs_info *i)
+{
+	*(uint64_t *)ctx += i->n_changed + i->n_unchanged + i->n_failed;
+}
+
 static uint64_t n_readings(const struct certs *c)
 {
-	struct certs_info i = info(c);
-	return i.n_changed + i.n_unchanged + i.n_failed;
+	uint64_t n = 0;
+	certs_each(c, count_readings, &n);
+	return n;
 }
 
 static void wait_news(struct certs *c)
@@ -342,6 +350,50 @@ static void tls_110_a_directory_that_is_not_there_is_named(void **state)
 	certs_free(c);
 }
 
+// FL-204
+static void what_another_process_has_is_lacking_until_it_was_good_here(void **state)
+{
+	struct lb_err why = {""};
+	write_pair("", &first);
+	pki_write("key", pki_key_pem(second.key));
+	assert_int_equal(mkdir(pki_path("crls"), 0755), 0);
+	pki_write("crls/a.pem", "garbage");
+	struct certs *c = start(pair(), pki_path("crls"));
+	assert_false(certs_lacks(c, &why)); // the other one does not have it, either
+	certs_expect(c, "another");
+	assert_false(certs_lacks(c, &why));
+	certs_expect(c, "p");
+	certs_expect(c, CERTS_CRLS);
+	assert_true(certs_lacks(c, &why));
+	assert_non_null(strstr(why.text, "certificate provider \"p\": private_key_file "));
+	write_pair("", &first);
+	while (!certs_find(c, "p"))
+		wait_reading(c, n_readings(c));
+	assert_true(certs_lacks(c, &why));
+	assert_non_null(strstr(why.text, "/crls/a.pem: has no CRL in PEM"));
+	pki_write("crls/a.pem", pki_crl_pem(&ca, 5));
+	while (!certs_find_crls(c))
+		wait_reading(c, n_readings(c));
+	assert_false(certs_lacks(c, &why));
+	pki_write("key", "garbage");
+	wait_reading(c, n_readings(c));
+	assert_false(certs_lacks(c, &why)); // what was good serves (TLS-109)
+	certs_free(c);
+}
+
+// FL-204, FL-122: handshakes need no file of it.
+static void a_secret_of_tickets_is_never_lacking(void **state)
+{
+	struct lb_err why = {""};
+	tickets = pki_path("none");
+	struct certs *c = start((struct xds_cert_files){.ca = NULL}, NULL);
+	tickets = NULL;
+	certs_expect(c, CERTS_TICKETS);
+	assert_null(certs_find_tickets(c));
+	assert_false(certs_lacks(c, &why));
+	certs_free(c);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -357,6 +409,8 @@ int main(void)
 		TEST(tls_110_a_directory_of_crls_is_the_truth_unless_a_file_is_bad),
 		TEST(tls_110_a_file_between_others_that_is_bad_for_a_while_makes_no_version),
 		TEST(tls_110_a_directory_that_is_not_there_is_named),
+		TEST(what_another_process_has_is_lacking_until_it_was_good_here),
+		TEST(a_secret_of_tickets_is_never_lacking),
 	};
 	return cmocka_run_group_tests_name("certs/certs", suite, NULL, NULL);
 }

@@ -88,6 +88,21 @@ static void a_cable_whose_name_cannot_be_printed_ends_no_talk(void **state)
 	assert_string_equal(out.cables.list[0].members[1], "eth?");
 }
 
+// FL-204: names of providers and files are anybody's.
+static void a_text_that_cannot_be_printed_or_is_too_long_ends_no_talk(void **state)
+{
+	struct takeover_message out, in = {.kind = TAKEOVER_SOURCE, .text = "caf\xc3\xa9\n"};
+	uint8_t bytes[TAKEOVER_MAX_MESSAGE];
+	char fit[TAKEOVER_TEXT], name[3 * TAKEOVER_TEXT] = "";
+	assert_int_equal(takeover_wire_read(bytes, takeover_wire_write(&in, bytes), &out), 0);
+	assert_string_equal(out.text, "caf???");
+	takeover_wire_fit(in.text, fit);
+	assert_string_equal(fit, out.text);
+	memset(name, 'x', sizeof(name) - 1);
+	takeover_wire_fit(name, fit);
+	assert_int_equal(strlen(fit), TAKEOVER_TEXT - 1);
+}
+
 // FL-71
 static void an_earlier_version_says_nothing_of_listeners(void **state)
 {
@@ -162,6 +177,7 @@ RUN_SUITE("takeover/wire", cmocka_unit_test(each_kind_comes_out_as_it_went_in),
 	cmocka_unit_test(cables_come_out_as_they_went_in),
 	cmocka_unit_test(cables_of_a_later_version_are_read_as_far_as_they_are_known),
 	cmocka_unit_test(a_cable_whose_name_cannot_be_printed_ends_no_talk),
+	cmocka_unit_test(a_text_that_cannot_be_printed_or_is_too_long_ends_no_talk),
 	cmocka_unit_test(an_earlier_version_says_nothing_of_listeners),
 	cmocka_unit_test(fields_that_are_not_known_are_skipped),
 	cmocka_unit_test(kinds_that_are_not_known_are_told_as_such),
