@@ -65,6 +65,46 @@ static void print_text(FILE *f, const char *text)
 		fprintf(f, " -");
 }
 
+static int compare_texts(struct str a, struct str b)
+{
+	int by_bytes = memcmp(a.p, b.p, a.len < b.len ? a.len : b.len);
+	return by_bytes ? by_bytes : (a.len > b.len) - (a.len < b.len);
+}
+
+static int compare_sans(const void *left, const void *right)
+{
+	const struct lb_san_matcher_conf *a = *(const struct lb_san_matcher_conf *const *)left;
+	const struct lb_san_matcher_conf *b = *(const struct lb_san_matcher_conf *const *)right;
+	if (a->kinds != b->kinds)
+		return a->kinds < b->kinds ? -1 : 1;
+	if (a->match != b->match)
+		return a->match < b->match ? -1 : 1;
+	if (a->ignore_case != b->ignore_case)
+		return a->ignore_case ? 1 : -1;
+	return compare_texts(a->text, b->text);
+}
+
+// Any of them is enough, so that neither order nor repetition says anything (TLS-281). False = out
+// of memory.
+static bool print_sans(FILE *f, const struct credential_want *w)
+{
+	const struct lb_san_matcher_conf **list = calloc((size_t)w->n_sans + 1, sizeof(*list));
+	for (uint32_t i = 0; list && i < w->n_sans; i++)
+		list[i] = &w->sans[i];
+	if (list && w->n_sans)
+		qsort(list, w->n_sans, sizeof(*list), compare_sans);
+	for (uint32_t i = 0; list && i < w->n_sans; i++) {
+		const struct lb_san_matcher_conf *m = list[i];
+		if (i && compare_sans(&list[i - 1], &list[i]) == 0)
+			continue;
+		fprintf(f, " san %u %d %d %zu:%.*s", m->kinds, m->match, m->ignore_case,
+			m->text.len, (int)m->text.len, m->text.p);
+	}
+	bool is_whole = list;
+	free(list);
+	return is_whole;
+}
+
 char *credential_want_key(const struct credential_want *w)
 {
 	struct printout p;
@@ -75,14 +115,14 @@ char *credential_want_key(const struct credential_want *w)
 		w->sni_is_san, w->max_sessions);
 	print_text(f, w->identity);
 	print_text(f, w->ca);
-	for (uint32_t i = 0; i < w->n_sans; i++) {
-		const struct lb_san_matcher_conf *m = &w->sans[i];
-		fprintf(f, " san %u %d %d %zu:%.*s", m->kinds, m->match, m->ignore_case,
-			m->text.len, (int)m->text.len, m->text.p);
-	}
+	bool is_whole = print_sans(f, w);
 	for (uint32_t i = 0; i < w->n_server_names; i++)
 		print_text(f, w->server_names[i]);
-	return printout_end(&p);
+	char *key = printout_end(&p);
+	if (is_whole)
+		return key;
+	free(key);
+	return NULL;
 }
 
 // Whom to accept by name: looked at by handshakes' threads, several at a time.

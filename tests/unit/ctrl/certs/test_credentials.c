@@ -258,6 +258,30 @@ static void the_same_want_is_the_same_id(void **state)
 	credentials_give(all, LB_NO_CREDENTIAL);
 }
 
+// TLS-281
+static void the_same_matchers_in_another_order_are_the_same_id(void **state)
+{
+	start();
+	const struct lb_san_matcher_conf a = {LB_SAN_ALL, LB_SAN_EXACT, false, STR("a")},
+					 ab = {LB_SAN_ALL, LB_SAN_EXACT, false, STR("ab")},
+					 uri = {LB_SAN_URI, LB_SAN_EXACT, false, STR("a")},
+					 prefix = {LB_SAN_ALL, LB_SAN_PREFIX, false, STR("a")},
+					 fold = {LB_SAN_ALL, LB_SAN_EXACT, true, STR("a")};
+	const struct lb_san_matcher_conf lists[][6] = {{a, ab, uri, prefix, fold},
+		{fold, prefix, uri, ab, a}, {ab, fold, a, fold, prefix, uri}, {a, ab, uri, prefix}};
+	const uint32_t n[] = {5, 5, 6, 4};
+	uint32_t ids[4];
+	for (uint32_t i = 0; i < 4; i++) {
+		struct credential_want w = plain_client;
+		w.sans = lists[i];
+		w.n_sans = n[i];
+		ids[i] = credentials_take(all, &w);
+	}
+	assert_int_equal(ids[1], ids[0]);
+	assert_int_equal(ids[2], ids[0]);
+	assert_int_not_equal(ids[3], ids[0]);
+}
+
 // TLS-164: connections that begin late find another's context at no id.
 static void an_id_rests_before_it_means_something_else(void **state)
 {
@@ -683,6 +707,7 @@ static void servers_do_not_wait_for_clients(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 RUN_SUITE("ctrl/credentials", TEST(the_same_want_is_the_same_id),
+	TEST(the_same_matchers_in_another_order_are_the_same_id),
 	TEST(an_id_rests_before_it_means_something_else), TEST(both_sides_judge_each_other),
 	TEST(names_of_the_server_are_compared_with_what_is_asked_for),
 	TEST(a_new_file_is_a_new_context_under_the_same_id),
