@@ -19,8 +19,9 @@
 #include <string.h>
 
 #define LOOK_NS (5 * NS_PER_MS) // whether the chains of the next Listener have what they need
-#define RETRY_NS NS_PER_SECOND // without a place, or memory
+#define RETRY_NS NS_PER_SECOND // without a place, a TLS context or memory
 #define NOT_YET "no listener has been received yet"
+#define NO_PLACE "no place for more filter chains until clients of replaced ones have left"
 #define GRACE_NS (2 * NS_PER_SECOND) // beyond the time that clients have to leave
 
 // A chain of the Listener that serves or of the next one, or one whose clients leave.
@@ -31,6 +32,7 @@ struct chain {
 	uint32_t place;
 	struct depmgr *depmgr; // owned
 	bool failed; // there are no routes for it
+	bool is_secure; // its TLS context has an id
 	bool wanted; // by the next Listener, or the one that serves
 	bool serves; // or did
 	uint64_t free_ns; // when its clients have left; 0 = they stay, or there were none
@@ -126,7 +128,7 @@ static int chain_add(struct chains *c, const struct res_chain *from)
 		chain_free(k);
 		return -ENOMEM;
 	}
-	assembler_secure(c->env.assembler, k->place, from->tls); // A36-35
+	k->is_secure = assembler_secure(c->env.assembler, k->place, from->tls); // A36-35
 	c->list = k;
 	return 0;
 }
@@ -134,7 +136,7 @@ static int chain_add(struct chains *c, const struct res_chain *from)
 static bool chain_is_ready(const struct chain *k)
 {
 	const struct assembler *a = k->all->env.assembler;
-	if (assembler_is_securing(a, k->place))
+	if (!k->is_secure || assembler_is_securing(a, k->place))
 		return false;
 	return k->failed || !*assembler_frontend_error(a, k->place) ||
 	       *assembler_frontend_refusal(a, k->place);
@@ -272,6 +274,9 @@ static int want(struct chains *c)
 		struct chain *k = find(c, s->chains[i].http);
 		if (k)
 			k->wanted = true;
+		if (k && !k->is_secure)
+			k->is_secure =
+				assembler_secure(c->env.assembler, k->place, s->chains[i].tls);
 		n_missing += !k;
 	}
 	int rc = n_missing > chain_places_n_free(c->conf.places) ? -ENOSPC : 0;
@@ -286,25 +291,23 @@ static int want(struct chains *c)
 static void try_next(struct chains *c)
 {
 	int rc = c->has_all ? 0 : want(c);
-	c->has_all = !rc;
+	bool ready = true;
 	forget_useless(c);
 	c->refused.text[0] = 0;
 	if (rc) {
-		lb_err_set(&c->refused, "%s",
-			rc == -ENOSPC
-				? "no place for more filter chains: those that were replaced count "
-				  "until their clients have left"
-				: "out of memory");
+		lb_err_set(&c->refused, "%s", rc == -ENOSPC ? NO_PLACE : "out of memory");
 		look_later(c, RETRY_NS);
 		return;
 	}
-	bool ready = true;
-	for (const struct chain *k = c->list; k; k = k->next)
+	c->has_all = true;
+	for (const struct chain *k = c->list; k; k = k->next) {
 		ready = ready && (!k->wanted || chain_is_ready(k));
+		c->has_all = c->has_all && (!k->wanted || k->is_secure);
+	}
 	if (ready)
 		serve_next(c);
 	else
-		look_later(c, LOOK_NS);
+		look_later(c, c->has_all ? LOOK_NS : RETRY_NS);
 }
 
 static void look(struct twheel_timer *t)

@@ -200,12 +200,10 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 	ok = ok && a->clusters && a->regexes && a->compiler && a->transitions && a->credentials;
 	for (uint32_t i = 0; i < n; i++)
 		ok = assembled_frontend_init(&a->frontends[i], &a->frontend_env, i) && ok;
-	if (!ok) {
-		assembler_free(a);
-		return NULL;
-	}
-	assembler_take_credentials(a);
-	return a;
+	if (ok && assembler_take_credentials(a))
+		return a;
+	assembler_free(a);
+	return NULL;
 }
 
 void assembler_free(struct assembler *a)

@@ -114,8 +114,9 @@ bool assembler_tls_is_new(const struct assembler *, uint32_t id); // as credenti
 const char *assembler_tls_error(const struct assembler *, uint32_t id);
 // The frontend has it from the next snapshot on. Takes it over.
 void assembler_set_tls(struct assembler *, uint32_t frontend, uint32_t id);
-// What connections that begin at a place want of TLS; NULL = plain text.
-void assembler_secure(struct assembler *, uint32_t chain, const struct res_tls *);
+// What connections that begin at a place want of TLS; NULL = plain text. False = out of memory or
+// of ids: they are refused until it is called again (TLS-280).
+[[nodiscard]] bool assembler_secure(struct assembler *, uint32_t chain, const struct res_tls *);
 // The place is nobody's: whoever might still get it is refused, in plain text, too.
 void assembler_unsecure(struct assembler *, uint32_t chain);
 // True until the first attempt to make its TLS context has ended.

@@ -48,8 +48,8 @@ struct assembler {
 };
 
 // Implemented by assemble_tls.c. Contexts of frontends are in the first snapshot's place of it
-// before anybody connects (TLS-160).
-void assembler_take_credentials(struct assembler *);
+// before anybody connects (TLS-160). False = out of memory or of ids.
+[[nodiscard]] bool assembler_take_credentials(struct assembler *);
 void assembler_draft_credentials(struct assembler *); // all that there are, anew
 void assembler_give_credentials(struct assembler *);
 // The TLS context of this id is being made, or waits to be published.

@@ -14,14 +14,15 @@ void assembler_set_tls(struct assembler *a, uint32_t frontend, uint32_t id)
 	draft_set_frontend_credential(&a->draft, frontend, id);
 }
 
-// NULL = plain text. Never that where TLS is asked for.
-static void secure(struct assembler *a, uint32_t i, const struct credential_want *want)
+// NULL = plain text. Never that where TLS is asked for. False = out of memory or of ids.
+static bool secure(struct assembler *a, uint32_t i, const struct credential_want *want)
 {
 	struct credentials *all = a->conf.credentials;
 	uint32_t id = LB_PLAIN_TEXT;
 	if (want)
 		id = all ? credentials_take(all, want) : LB_NO_CREDENTIAL;
 	assembler_set_tls(a, i, id);
+	return id != LB_NO_CREDENTIAL || !all;
 }
 
 uint32_t assembler_take_tls(struct assembler *a, const struct config_frontend_tls *tls)
@@ -61,8 +62,9 @@ void assembler_unsecure(struct assembler *a, uint32_t chain)
 	assembler_set_tls(a, chain, LB_NO_CREDENTIAL);
 }
 
-void assembler_take_credentials(struct assembler *a)
+bool assembler_take_credentials(struct assembler *a)
 {
+	bool ok = true;
 	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++) {
 		const struct config_frontend *f = &a->conf.config->frontends[i];
 		const struct config_frontend_tls *tls = f->tls;
@@ -71,8 +73,9 @@ void assembler_take_credentials(struct assembler *a)
 		if (!tls)
 			continue;
 		const struct credential_want want = tls_want_of_frontend(tls);
-		secure(a, i, &want);
+		ok = secure(a, i, &want) && ok;
 	}
+	return ok;
 }
 
 void assembler_draft_credentials(struct assembler *a)
@@ -95,14 +98,12 @@ void assembler_credential(struct assembler *a, uint32_t id, struct lb_credential
 	draft_set_credential(&a->draft, id, credential);
 }
 
-void assembler_secure(struct assembler *a, uint32_t chain, const struct res_tls *tls)
+bool assembler_secure(struct assembler *a, uint32_t chain, const struct res_tls *tls)
 {
-	if (!tls) {
-		secure(a, chain, NULL);
-		return;
-	}
+	if (!tls)
+		return secure(a, chain, NULL);
 	const struct credential_want want = tls_want_of_listener(tls);
-	secure(a, chain, &want);
+	return secure(a, chain, &want);
 }
 
 bool assembler_is_securing(const struct assembler *a, uint32_t chain)

@@ -373,7 +373,7 @@ int cluster_tree_configure(struct cluster_tree *t, struct xds_config *config,
 	if (!cluster_tree_is_same(t, config, conf))
 		err = conf->cluster ? balance(t, config, conf) : fail(t, conf->error);
 	if (err) {
-		lb_err_set(reterr, "cluster '%s': out of memory, or more than %d endpoints in all",
+		lb_err_set(reterr, "cluster '%s': out of memory, TLS contexts or %d endpoints",
 			t->name, LB_MAX_MEMBERS);
 		stay(t, reterr->text);
 	} else {

@@ -51,13 +51,17 @@ static void set_endpoints(struct res_endpoints **at, struct res_endpoints *e)
 	*at = e;
 }
 
-// Never plain text where TLS is asked for.
-static uint32_t take_credential(const struct cluster_tree_env *env, const struct res_tls *tls)
+// Never plain text where TLS is asked for. Returns 0, or -ENOMEM: out of memory or of ids, which
+// are there again later (TLS-280).
+static int take_credential(
+	const struct cluster_tree_env *env, const struct res_tls *tls, uint32_t *ret)
 {
-	if (!tls)
-		return LB_PLAIN_TEXT;
+	*ret = tls ? LB_NO_CREDENTIAL : LB_PLAIN_TEXT;
+	if (!tls || !env->credentials)
+		return 0;
 	const struct credential_want want = tls_want_of_cluster(tls);
-	return env->credentials ? credentials_take(env->credentials, &want) : LB_NO_CREDENTIAL;
+	*ret = credentials_take(env->credentials, &want);
+	return *ret == LB_NO_CREDENTIAL ? -ENOMEM : 0;
 }
 
 static void give_credential(const struct cluster_tree_env *env, uint32_t id)
@@ -246,7 +250,9 @@ int leaf_source_apply(struct leaf_source *s, const struct cluster_tree_env *env,
 	char *note = conf->has_trouble ? strdup(conf->resolution_note) : NULL;
 	bool out_of_memory = conf->has_trouble && !note;
 	int err = out_of_memory ? -ENOMEM : choose_loads(s, env->loads, conf->cluster);
-	uint32_t credential = take_credential(env, conf->cluster->tls);
+	uint32_t credential = LB_PLAIN_TEXT;
+	if (!err)
+		err = take_credential(env, conf->cluster->tls, &credential);
 	if (!err)
 		err = update(s, env, leaf, conf, policy->spec, credential);
 	give_credential(env, err ? credential : s->credential);

@@ -36,6 +36,7 @@ void leaf_source_free(struct leaf_source *, const struct cluster_tree_env *); //
 // True if nothing changed for the leaf. policy: the resource whose spec is used.
 bool leaf_source_is_same(const struct leaf_source *, const struct cluster_tree_env *,
 	const struct xds_cluster_config *, const struct res_cluster *policy);
-// Gives the configuration to the leaf. Returns 0, or -ENOMEM with nothing changed.
+// Gives the configuration to the leaf. Returns 0, or -ENOMEM (also out of ids of TLS contexts) with
+// nothing changed.
 [[nodiscard]] int leaf_source_apply(struct leaf_source *, const struct cluster_tree_env *,
 	struct lb_leaf *, const struct xds_cluster_config *, struct res_cluster *policy);

@@ -51,6 +51,7 @@ struct credentials {
 	uint64_t free_ns[LB_MAX_CREDENTIALS]; // when the id may be used again
 	uint32_t last_id;
 	const char *refusal; // static: why the last want got no id
+	uint64_t refused_ns; // when that was logged
 	struct rand rand; // of backoffs
 	struct cert_material *own_tickets; // counted; what there is without a file
 };
@@ -312,9 +313,14 @@ err:
 	return NULL;
 }
 
+// Whoever wanted it tries again each second.
 static uint32_t refuse_want(struct credentials *c, const char *why)
 {
+	bool is_news = strcmp(c->refusal, why) != 0 || now_ns(c) >= c->refused_ns + REST_NS;
 	c->refusal = why;
+	if (!is_news)
+		return LB_NO_CREDENTIAL;
+	c->refused_ns = now_ns(c);
 	log_error("tls context refused", "error=%s most=%d", log_quote(why), LB_NO_CREDENTIAL - 1);
 	return LB_NO_CREDENTIAL;
 }

@@ -31,7 +31,19 @@ static struct {
 	struct config_frontend list[2];
 	struct config_vip vips[2];
 	char *names[2];
+	unsigned n_unsecured; // so many chains find no id for their TLS contexts
 } own;
+
+bool __wrap_assembler_secure(struct assembler *, uint32_t chain, const struct res_tls *);
+bool __real_assembler_secure(struct assembler *, uint32_t chain, const struct res_tls *);
+
+bool __wrap_assembler_secure(struct assembler *a, uint32_t chain, const struct res_tls *tls)
+{
+	if (!own.n_unsecured)
+		return __real_assembler_secure(a, chain, tls);
+	own.n_unsecured--;
+	return false;
+}
 
 static void set_up(struct world *w, unsigned n_chains, unsigned n_addresses)
 {
@@ -217,6 +229,25 @@ static void a36_37_a_listener_takes_effect_when_all_of_its_chains_can(void **sta
 }
 
 // A36-67
+// TLS-280: what it has found by then stays its own.
+static void chains_without_a_tls_context_are_tried_again(void **state)
+{
+	struct world w;
+	set_up(&w, 4, 4);
+	hold_socket(&w, "a", "10.9.0.1", 2);
+	own.n_unsecured = 5; // both twice, and then one of them
+	say_listeners(&w);
+	assert_string_equal(states(&w), "a=waiting");
+	assert_int_equal(own.n_unsecured, 1);
+	pass(&w, NS_PER_SECOND);
+	assert_int_equal(own.n_unsecured, 0);
+	assert_int_equal(chains_at(&w, 1), 0);
+	pass(&w, 2 * NS_PER_SECOND);
+	assert_string_equal(states(&w), "a=serving");
+	assert_int_equal(chains_at(&w, 1), 2);
+	tear_down(&w);
+}
+
 static void who_is_first_at_an_address_keeps_it(void **state)
 {
 	struct world w;
@@ -514,6 +545,7 @@ static void a_frontend_with_a_listener_takes_nobody_in_the_clear_before_it_comes
 RUN_SUITE("ctrl/listeners", cmocka_unit_test(listeners_in_vips_are_served_and_others_told),
 	cmocka_unit_test(its_frontend_is_up_when_the_first_list_serves),
 	cmocka_unit_test(a36_37_a_listener_takes_effect_when_all_of_its_chains_can),
+	cmocka_unit_test(chains_without_a_tls_context_are_tried_again),
 	cmocka_unit_test(who_is_first_at_an_address_keeps_it),
 	cmocka_unit_test(what_is_deleted_is_not_served_and_its_clients_have_time),
 	cmocka_unit_test(a36_75_what_comes_back_is_served_at_once_where_it_was),

@@ -6,6 +6,7 @@
 #include "ctrl/certs/credentials.h"
 #include "ctrl/res/tls.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
+#include "lb/base/log.h"
 #include "lb/base/twheel.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
@@ -15,6 +16,8 @@
 #include "tests/unit/ctrl/routes_by_hand.h"
 
 #include <poll.h>
+#include <stdio.h>
+#include <string.h>
 
 #define BOUND_MS 20000
 
@@ -124,6 +127,12 @@ static void wait_made(void)
 	credentials_dispatch(all);
 }
 
+static void wait_all_made(void)
+{
+	while (credentials_are_being_made(all))
+		wait_made();
+}
+
 static void nobody_connects_before_the_context_is_published(void **state)
 {
 	struct world *w = *state;
@@ -162,7 +171,94 @@ static void without_files_the_attempt_is_made_and_fails(void **state)
 	assert_string_equal(info.detail, "certificate provider \"p\": has nothing yet");
 }
 
+// All ids that are left. Returns how many.
+static uint32_t take_the_rest(uint32_t ids[LB_MAX_CREDENTIALS])
+{
+	uint32_t n = 0;
+	do {
+		char name[32];
+		const char *const names[] = {name};
+		snprintf(name, sizeof(name), "n%u.example", n);
+		const struct credential_want want = {.role = TLSHS_SERVER,
+			.identity = "none",
+			.server_names = names,
+			.n_server_names = 1};
+		ids[n] = credentials_take(all, &want);
+	} while (ids[n++] != LB_NO_CREDENTIAL);
+	return n - 1;
+}
+
+static void give_all(const uint32_t *ids, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		credentials_give(all, ids[i]);
+	wait_all_made();
+}
+
+static void pass_minute(struct world *w)
+{
+	w->now += 62 * NS_PER_SECOND;
+	turns(w, 2);
+}
+
+// TLS-280
+static void a_cluster_that_finds_no_id_serves_as_before_and_is_tried_again(void **state)
+{
+	static const struct lb_san_matcher_conf newer_name = {
+		LB_SAN_ALL, LB_SAN_EXACT, false, STR("b")};
+	static uint32_t ids[LB_MAX_CREDENTIALS];
+	struct world *w = *state;
+	struct pki_cert ca = pki_make("ca", NULL, NULL, -1, 10);
+	pki_write("ca.crt", pki_cert_pem(&ca));
+	start(w);
+	const struct res_tls tls = {.ca = "p", .sni = ""};
+	const struct res_tls newer = {.ca = "p", .sni = "", .sans = &newer_name, .n_sans = 1};
+	apply_tls(w, &tls);
+	wait_made();
+	turns(w, 3);
+	const uint32_t before = lb_endpoint_credential(connected(w));
+	log_set_level(LOG_LEVEL_ERROR);
+	const uint32_t n = take_the_rest(ids);
+	assert_int_equal(n, LB_NO_CREDENTIAL - 2);
+	apply_tls(w, &newer);
+	turns(w, 3);
+	assert_null(connected(w));
+	assert_non_null(lb_snapshot_credential(lb_slot_current(w->slot), before));
+	assert_non_null(strstr(assembler_frontend_refusal(w->assembler, 0), "TLS contexts"));
+	give_all(ids, n);
+	pass_minute(w);
+	wait_all_made();
+	settle(w);
+	struct lb_command c; // the attempt of before is not needed any more
+	assert_true(spsc_read(&w->link->commands, &c) && c.kind != LB_COMMAND_CONNECT);
+	const uint32_t after = lb_endpoint_credential(connected(w));
+	assert_int_not_equal(after, before);
+	assert_int_not_equal(after, LB_NO_CREDENTIAL);
+	assert_non_null(lb_snapshot_credential(lb_slot_current(w->slot), after));
+	assert_string_equal(assembler_frontend_refusal(w->assembler, 0), "");
+}
+
+// TLS-280
+static void a_chain_that_finds_no_id_says_so_and_may_ask_again(void **state)
+{
+	static uint32_t ids[LB_MAX_CREDENTIALS];
+	struct world *w = *state;
+	start(w);
+	const struct res_tls tls = {.identity = "p"};
+	log_set_level(LOG_LEVEL_ERROR);
+	const uint32_t n = take_the_rest(ids);
+	assert_true(assembler_secure(w->assembler, 0, NULL));
+	assert_false(assembler_secure(w->assembler, 0, &tls));
+	assert_string_equal(assembler_frontend_tls_error(w->assembler, 0), "too many tls contexts");
+	give_all(ids, n);
+	pass_minute(w);
+	assert_true(assembler_secure(w->assembler, 0, &tls));
+	assert_true(assembler_is_securing(w->assembler, 0));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 RUN_SUITE("ctrl/assemble_tls", TEST(without_credentials_tls_is_refused_and_never_plain),
 	TEST(nobody_connects_before_the_context_is_published),
-	TEST(without_files_the_attempt_is_made_and_fails))
+	TEST(without_files_the_attempt_is_made_and_fails),
+	TEST(a_cluster_that_finds_no_id_serves_as_before_and_is_tried_again),
+	TEST(a_chain_that_finds_no_id_says_so_and_may_ask_again))
