@@ -271,9 +271,11 @@ static bool lacks_certificates(struct succession *s, uint64_t now_ns)
 	if (!takeover_is_waiting(s->takeover))
 		return false;
 	bool lacks = certs_lacks(trust_certs(s->conf.trust), &why);
-	takeover_set_lack(s->takeover, why.text);
-	if (s->has_lacked && !lacks &&
-		!credentials_are_being_made(trust_credentials(s->conf.trust))) {
+	bool waits = lacks || (s->has_lacked &&
+				      credentials_are_being_made(trust_credentials(s->conf.trust)));
+	if (lacks || !waits)
+		takeover_set_lack(s->takeover, why.text);
+	if (s->has_lacked && !waits) {
 		assembler_reconnect(s->conf.assembler, NULL);
 		s->asks_ns = now_ns + CONNECTS_NS;
 		s->has_lacked = false;

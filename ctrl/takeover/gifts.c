@@ -25,15 +25,41 @@ void takeover_gifts_listeners(const struct takeover_conf *c, struct takeover_pee
 			to, &(struct takeover_message){.kind = TAKEOVER_LISTENER}, fds[i]);
 }
 
-static void tell_source(void *to, const char *name)
+// The newer one reads them once it runs: what its socket holds by then, by some two hundred bytes
+// each beyond what the kernel adds, is enough for so many.
+#define MAX_SOURCES 128
+
+struct sources {
+	struct takeover_peer *to; // NULL = they are only counted
+	uint32_t n;
+};
+
+static void tell_source(void *ctx, const char *name)
 {
+	struct sources *s = ctx;
 	struct takeover_message m = {.kind = TAKEOVER_SOURCE};
 	snprintf(m.text, sizeof(m.text), "%s", name);
-	takeover_peer_tell(to, &m);
+	if (s->n == MAX_SOURCES)
+		return;
+	s->n++;
+	if (s->to)
+		takeover_peer_tell(s->to, &m);
+}
+
+static uint32_t name_sources(const struct takeover_conf *c, struct takeover_peer *to)
+{
+	struct sources s = {.to = to};
+	if (c->ops->sources)
+		c->ops->sources(c->ctx, tell_source, &s);
+	return s.n;
 }
 
 void takeover_gifts_sources(const struct takeover_conf *c, struct takeover_peer *to)
 {
-	if (c->ops->sources)
-		c->ops->sources(c->ctx, tell_source, to);
+	(void)name_sources(c, to);
+}
+
+uint32_t takeover_gifts_n_sources(const struct takeover_conf *c)
+{
+	return name_sources(c, NULL);
 }

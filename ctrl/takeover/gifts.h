@@ -3,9 +3,12 @@
 // Thread: ctrl.
 #pragma once
 
+#include <stdint.h>
+
 struct takeover_conf;
 struct takeover_peer;
 
 void takeover_gifts_resources(const struct takeover_conf *, struct takeover_peer *); // if any
 void takeover_gifts_listeners(const struct takeover_conf *, struct takeover_peer *);
 void takeover_gifts_sources(const struct takeover_conf *, struct takeover_peer *); // their names
+uint32_t takeover_gifts_n_sources(const struct takeover_conf *); // how many of these there are

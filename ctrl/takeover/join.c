@@ -56,6 +56,7 @@ static int take_seat(int fd, const char *version, uint32_t n_workers, struct tak
 	ret->n_behind = m.n_behind;
 	ret->passes_listeners = m.passes_listeners;
 	ret->cables = m.cables;
+	ret->n_sources = m.n_sources;
 	snprintf(ret->version, sizeof(ret->version), "%.*s", TAKEOVER_VERSION - 1, m.text);
 	return 0;
 }

@@ -131,6 +131,7 @@ static void on_older_message(void *ctx, const struct takeover_message *m, int fd
 		if (t->stage < STAGE_STEPPING)
 			takeover_devices_follow(&t->conf.devices, &m->cables);
 	} else if (m->kind == TAKEOVER_SOURCE) {
+		t->n_unnamed -= t->n_unnamed > 0;
 		if (t->conf.ops->expect)
 			t->conf.ops->expect(t->conf.ctx, m->text);
 	} else if (m->kind == TAKEOVER_FREE && t->stage == STAGE_OPENED) {
@@ -352,6 +353,7 @@ static void welcome(struct takeover *t)
 	struct lb_err err = {""};
 	int fd = -1;
 	snprintf(m.text, sizeof(m.text), "%s", t->conf.version);
+	m.n_sources = takeover_gifts_n_sources(&t->conf);
 	takeover_devices_cables(&t->conf.devices, &m.cables);
 	if (takeover_devices_lend(&t->conf.devices, t->hello.n_workers, &fd, &err) != 0) {
 		go_on_without_newer(t, err.text);
@@ -429,7 +431,7 @@ void takeover_tick(struct takeover *t, uint64_t now_ns, bool could_serve)
 	tell_cables(t);
 	if (t->deadline_ns && now_ns >= t->deadline_ns)
 		on_deadline(t);
-	else if (t->stage == STAGE_WAITING && could_serve)
+	else if (t->stage == STAGE_WAITING && could_serve && (!t->n_unnamed || !t->older))
 		ask(t);
 	else if (t->stage == STAGE_STEPPING && is_settled(t))
 		begin_to_serve(t);
@@ -457,6 +459,7 @@ struct takeover *takeover_new(const struct takeover_conf *conf, struct lb_err *r
 	t->now_ns = conf->now_ns;
 	t->company = takeover_first_company(&conf->seat);
 	t->has_relay = conf->seat.relay_fd > 0;
+	t->n_unnamed = conf->seat.n_sources;
 	t->info.generation = conf->seat.generation;
 	enter(t, fd < 0 ? STAGE_FRONT : STAGE_WAITING, 0);
 	t->info.n_behind = conf->seat.n_behind;

@@ -37,6 +37,7 @@ struct takeover_seat {
 	// nothing.
 	int resources_fd;
 	struct lb_cables cables; // by which it sends
+	uint32_t n_sources; // of certificates, that it names next
 };
 // Asks at this path, and waits for the answer. Returns 0, or -EINVAL with reterr: it refused, say.
 [[nodiscard]] int takeover_join(const char *path, const char *version, uint32_t n_workers,

@@ -24,6 +24,7 @@ struct takeover {
 	bool has_shared; // names, with the newer one
 	struct takeover_message hello; // of the newer one
 	bool has_relay; // to the older one
+	uint32_t n_unnamed; // sources that the older one has yet to name
 	uint64_t asked_ns; // when we asked for the place
 	uint64_t opened_ns; // when we had ports, and workers began to change places
 	struct lb_cables told; // to the others, last

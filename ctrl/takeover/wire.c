@@ -17,7 +17,8 @@ enum field {
 	FIELD_WORKERS,
 	FIELD_CABLE,
 	FIELD_MEMBER,
-	FIELD_RESOURCES
+	FIELD_RESOURCES,
+	FIELD_SOURCES
 };
 
 static const uint8_t magic[4] = {'S', 'H', 'T', 'O'};
@@ -105,7 +106,7 @@ static size_t put_members(uint8_t *at, const struct lb_cables *cables)
 size_t takeover_wire_write(const struct takeover_message *m, uint8_t ret[TAKEOVER_MAX_MESSAGE])
 {
 	_Static_assert(
-		HEAD + 6 * FIELD_HEAD + 20 + TAKEOVER_TEXT +
+		HEAD + 7 * FIELD_HEAD + 24 + TAKEOVER_TEXT +
 				LB_MAX_CABLES * (FIELD_HEAD + CABLE_MAX) +
 				LB_MAX_CABLES * LB_CABLE_MEMBERS * (FIELD_HEAD + MEMBER_MAX) <=
 			TAKEOVER_MAX_MESSAGE,
@@ -124,6 +125,8 @@ size_t takeover_wire_write(const struct takeover_message *m, uint8_t ret[TAKEOVE
 		len += put_number(ret + len, FIELD_WORKERS, m->n_workers);
 	if (m->takes_resources)
 		len += put_number(ret + len, FIELD_RESOURCES, m->takes_resources);
+	if (m->n_sources)
+		len += put_number(ret + len, FIELD_SOURCES, m->n_sources);
 	for (uint32_t i = 0; i < m->cables.n; i++)
 		len += put_cable(ret + len, &m->cables.list[i]);
 	len += put_members(ret + len, &m->cables);
@@ -205,6 +208,8 @@ static int read_field(uint32_t id, const uint8_t *bytes, size_t len, struct take
 		return read_number(bytes, len, &ret->n_workers);
 	case FIELD_RESOURCES:
 		return read_number(bytes, len, &ret->takes_resources);
+	case FIELD_SOURCES:
+		return read_number(bytes, len, &ret->n_sources);
 	case FIELD_TEXT:
 		return read_text(bytes, len, ret->text, sizeof(ret->text));
 	case FIELD_CABLE:

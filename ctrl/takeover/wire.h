@@ -45,6 +45,7 @@ struct takeover_message {
 	uint32_t n_workers;
 	struct lb_cables cables; // of WELCOME and CABLES: the sender's
 	uint32_t takes_resources; // of HELLO: the sender knows of RESOURCES; 0 or 1
+	uint32_t n_sources; // of WELCOME: so many SOURCE follow
 };
 
 // A text as it arrives: cut, and with '?' in place of what is no printable ASCII.

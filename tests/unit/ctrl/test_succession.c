@@ -87,6 +87,7 @@ static struct world {
 	struct succession *succession;
 	struct trust *trust;
 	unsigned n_reopened, n_reconnected;
+	uint32_t n_sources; // that the older one, by hand, says it will name
 } w;
 
 uint32_t __wrap_assembler_reconnect(struct assembler *a, const struct ip_port *address)
@@ -485,7 +486,7 @@ static int sit_by_hand(bool passes)
 	succession_free(w.succession);
 	w.reach.conf = w.reach_conf;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
-	succeed((struct takeover_seat){fds[1], 2, 1, "0.9", passes});
+	succeed((struct takeover_seat){fds[1], 2, 1, "0.9", passes, .n_sources = w.n_sources});
 	obey(LB_BEHIND);
 	return fds[0];
 }
@@ -563,16 +564,21 @@ static void fl_72_a_port_that_the_older_one_had_at_a_part_of_the_address_is_open
 	close(fd);
 }
 
-// FL-204: what the older process has said first.
-static int sit_beside_one_with(const char *source)
+static void name_source(int fd, const char *source)
 {
 	struct takeover_message m = {.kind = TAKEOVER_SOURCE};
-	int fd = sit_by_hand(true);
-	close(hold_port(w.listen));
 	strcpy(m.text, source);
 	assert_int_equal(takeover_peer_say(fd, &m), 0);
 	event_base_loop(loop_base(w.loop), EVLOOP_NONBLOCK);
 	tick(NS_PER_SECOND);
+}
+
+// FL-204: what the older process has said first.
+static int sit_beside_one_with(const char *source)
+{
+	int fd = sit_by_hand(true);
+	close(hold_port(w.listen));
+	name_source(fd, source);
 	return fd;
 }
 
@@ -629,9 +635,20 @@ static void fl_204_what_the_older_one_lacks_too_is_not_waited_for(void **state)
 	close(fd);
 }
 
+static void fl_204_it_asks_once_the_older_one_has_named_all_that_it_has(void **state)
+{
+	w.n_sources = 2;
+	int fd = sit_beside_one_with("another");
+	assert_false(has_said(fd));
+	name_source(fd, "a third");
+	expect_said(fd, TAKEOVER_TAKE);
+	close(fd);
+}
+
 static void fl_204_without_the_older_one_nothing_is_waited_for(void **state)
 {
 	struct takeover_info i;
+	w.n_sources = 2; // it ends before it has named the second one
 	int fd = sit_beside_one_with("p");
 	expect_said(fd, TAKEOVER_LACKS);
 	close(fd);
@@ -649,7 +666,10 @@ static void fl_204_the_older_one_names_what_it_has_and_tells_what_the_newer_one_
 	for (int i = 0; i < 2; i++) {
 		int fd = dial();
 		obey(LB_FRONT);
-		assert_int_equal(talk(fd, TAKEOVER_HELLO), TAKEOVER_WELCOME);
+		struct takeover_message hello = {.kind = TAKEOVER_HELLO};
+		assert_int_equal(takeover_peer_say(fd, &hello), 0);
+		tick(NS_PER_SECOND / 2);
+		assert_int_equal(expect_said(fd, TAKEOVER_WELCOME).n_sources, 1);
 		assert_string_equal(expect_said(fd, TAKEOVER_SOURCE).text, "p");
 		assert_null(succession_newer_lacks(w.succession));
 		assert_int_equal(takeover_peer_say(fd, &m), 0);
@@ -673,6 +693,7 @@ RUN_SUITE("ctrl/succession", CASE(ports_that_one_who_hangs_has_are_opened_once_i
 	CASE(fl_72_a_port_that_the_older_one_had_at_a_part_of_the_address_is_opened),
 	CASE(fl_204_one_without_the_older_ones_certificates_waits_for_them),
 	CASE(fl_204_what_the_older_one_lacks_too_is_not_waited_for),
+	CASE(fl_204_it_asks_once_the_older_one_has_named_all_that_it_has),
 	CASE(fl_204_without_the_older_one_nothing_is_waited_for),
 	CASE(fl_204_the_older_one_names_what_it_has_and_tells_what_the_newer_one_lacks),
 	CASE(nobody_takes_over_while_frontends_are_drained))

@@ -16,6 +16,7 @@ static void each_kind_comes_out_as_it_went_in(void **state)
 		struct takeover_message out;
 		uint8_t bytes[TAKEOVER_MAX_MESSAGE];
 		in.takes_resources = 1;
+		in.n_sources = 3;
 		memset(in.text + 7, 'y', sizeof(in.text) - 8);
 		size_t len = takeover_wire_write(&in, bytes);
 		assert_int_equal(takeover_wire_read(bytes, len, &out), 0);
@@ -24,6 +25,7 @@ static void each_kind_comes_out_as_it_went_in(void **state)
 		assert_int_equal(out.n_behind, in.n_behind);
 		assert_int_equal(out.passes_listeners, 1);
 		assert_int_equal(out.takes_resources, 1);
+		assert_int_equal(out.n_sources, 3);
 		assert_string_equal(out.text, in.text);
 	}
 }
@@ -44,7 +46,7 @@ static void cables_come_out_as_they_went_in(void **state)
 			snprintf(c->members[k], sizeof(c->members[k]), "enp129s%uf%unp01x", i, k);
 	}
 	strcpy(in.cables.list[7].name, "enp129s0f1np01x");
-	in.generation = in.n_behind = in.n_workers = in.takes_resources = 1;
+	in.generation = in.n_behind = in.n_workers = in.takes_resources = in.n_sources = 1;
 	memset(in.text, 'v', sizeof(in.text) - 1);
 	size_t len = takeover_wire_write(&in, bytes);
 	assert_int_equal(takeover_wire_read(bytes, len, &out), 0);
@@ -52,7 +54,7 @@ static void cables_come_out_as_they_went_in(void **state)
 	in.text[0] = '\0';
 	for (uint8_t i = 0; i < LB_MAX_CABLES; i++)
 		in.cables.list[i].n_members = 0;
-	memcpy(bytes + takeover_wire_write(&in, bytes), bytes + 40, 4 + 7 + 1); // one more
+	memcpy(bytes + takeover_wire_write(&in, bytes), bytes + 48, 4 + 7 + 1); // one more
 	assert_int_equal(takeover_wire_read(bytes, takeover_wire_write(&in, bytes) + 12, &out), 0);
 	assert_int_equal(out.cables.n, LB_MAX_CABLES);
 }
