@@ -249,10 +249,10 @@ int leaf_source_apply(struct leaf_source *s, const struct cluster_tree_env *env,
 		policy = s->policy_of;
 	char *note = conf->has_trouble ? strdup(conf->resolution_note) : NULL;
 	bool out_of_memory = conf->has_trouble && !note;
-	int err = out_of_memory ? -ENOMEM : choose_loads(s, env->loads, conf->cluster);
 	uint32_t credential = LB_PLAIN_TEXT;
+	int err = out_of_memory ? -ENOMEM : take_credential(env, conf->cluster->tls, &credential);
 	if (!err)
-		err = take_credential(env, conf->cluster->tls, &credential);
+		err = choose_loads(s, env->loads, conf->cluster);
 	if (!err)
 		err = update(s, env, leaf, conf, policy->spec, credential);
 	give_credential(env, err ? credential : s->credential);
