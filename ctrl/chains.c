@@ -294,17 +294,17 @@ static void try_next(struct chains *c)
 	bool ready = true;
 	forget_useless(c);
 	c->refused.text[0] = 0;
-	if (rc) {
-		lb_err_set(&c->refused, "%s", rc == -ENOSPC ? NO_PLACE : "out of memory");
-		look_later(c, RETRY_NS);
-		return;
-	}
-	c->has_all = true;
-	for (const struct chain *k = c->list; k; k = k->next) {
+	c->has_all = !rc;
+	for (const struct chain *k = rc ? NULL : c->list; k; k = k->next) {
 		ready = ready && (!k->wanted || chain_is_ready(k));
 		c->has_all = c->has_all && (!k->wanted || k->is_secure);
 	}
-	if (ready)
+	if (!c->has_all)
+		lb_err_set(&c->refused, "%s",
+			rc == -ENOSPC ? NO_PLACE
+			: rc          ? "out of memory"
+				      : "no TLS context is left for all of its filter chains");
+	if (ready && c->has_all)
 		serve_next(c);
 	else
 		look_later(c, c->has_all ? LOOK_NS : RETRY_NS);

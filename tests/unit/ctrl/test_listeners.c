@@ -228,7 +228,6 @@ static void a36_37_a_listener_takes_effect_when_all_of_its_chains_can(void **sta
 	tear_down(&w);
 }
 
-// A36-67
 // TLS-280: what it has found by then stays its own.
 static void chains_without_a_tls_context_are_tried_again(void **state)
 {
@@ -238,6 +237,7 @@ static void chains_without_a_tls_context_are_tried_again(void **state)
 	own.n_unsecured = 5; // both twice, and then one of them
 	say_listeners(&w);
 	assert_string_equal(states(&w), "a=waiting");
+	assert_says(&w, "a", "no TLS context is left for all of its filter chains");
 	assert_int_equal(own.n_unsecured, 1);
 	pass(&w, NS_PER_SECOND);
 	assert_int_equal(own.n_unsecured, 0);
@@ -248,6 +248,7 @@ static void chains_without_a_tls_context_are_tried_again(void **state)
 	tear_down(&w);
 }
 
+// A36-67
 static void who_is_first_at_an_address_keeps_it(void **state)
 {
 	struct world w;
