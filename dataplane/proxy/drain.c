@@ -107,9 +107,19 @@ static void answer(struct proxy *p)
 		p->drain.answered = spsc_write(&p->link->events, &e);
 }
 
+// Newcomers are put in front. A walk that is on its way is not begun anew but made once more: or
+// else tables that come one by one keep it from those behind.
+static void look_at_all(struct proxy *p)
+{
+	if (p->drain.look_at)
+		p->drain.looks_again = true;
+	else
+		p->drain.look_at = proxy_client_first(p);
+}
+
 void proxy_drain_see_frontends(struct proxy *p)
 {
-	p->drain.look_at = proxy_client_first(p);
+	look_at_all(p);
 }
 
 static void see_generations(struct proxy *p)
@@ -118,13 +128,14 @@ static void see_generations(struct proxy *p)
 	if (d->n_generations == p->snapshot->n_generations)
 		return;
 	d->n_generations = p->snapshot->n_generations;
+	bool is_news = false;
 	for (uint32_t i = 0; i < p->snapshot->n_frontends; i++) {
 		uint64_t now = lb_snapshot_frontend(p->snapshot, i)->generation;
-		if (now == d->generations[i])
-			continue;
+		is_news = is_news || now != d->generations[i];
 		d->generations[i] = now;
-		d->look_at = proxy_client_first(p); // newcomers are put in front of them
 	}
+	if (is_news)
+		look_at_all(p);
 }
 
 void proxy_drain_see_listeners(struct proxy *p)
@@ -135,7 +146,7 @@ void proxy_drain_see_listeners(struct proxy *p)
 	if (!vips || vips->version == d->vips_version)
 		return;
 	d->vips_version = vips->version;
-	d->look_at = proxy_client_first(p);
+	look_at_all(p);
 }
 
 // The vip by which it came is its Listener's no more: it is nobody's, or another's (A36-72).
@@ -172,11 +183,15 @@ static void look_at_some(struct proxy *p)
 		if (p->drain.farewell_until_ns)
 			proxy_leave_farewell(c, p->drain.farewell_until_ns);
 	}
+	if (p->drain.look_at || !p->drain.looks_again)
+		return;
+	p->drain.looks_again = false;
+	p->drain.look_at = proxy_client_first(p);
 }
 
 void proxy_drain_step(struct proxy *p)
 {
-	if (p->drain.look_at)
+	if (proxy_drain_looks(&p->drain))
 		look_at_some(p);
 	switch (p->drain.step) {
 	case PROXY_DRAIN_NONE:

@@ -38,6 +38,7 @@ struct proxy_drain {
 	// next client to check for an old generation, for its address, and for its frontend; NULL =
 	// no walk in progress
 	struct proxy_client *look_at;
+	bool looks_again; // behind the walk that is on its way
 	// Until then newcomers are accepted, and told to leave as all are; 0 = there is no
 	// farewell.
 	uint64_t farewell_until_ns;
@@ -56,6 +57,10 @@ void proxy_drain_see_frontends(struct proxy *);
 void proxy_drain_count_cut(struct proxy *);
 // Called once per turn.
 void proxy_drain_step(struct proxy *);
+static inline bool proxy_drain_looks(const struct proxy_drain *d)
+{
+	return d->look_at || d->looks_again;
+}
 // Called when a client connection leaves the proxy's list: moves a walk that stands on it to
 // next.
 static inline void proxy_drain_forget(

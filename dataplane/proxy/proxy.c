@@ -268,7 +268,7 @@ void proxy_neighbor(struct proxy *p, const struct ip_addr *ip)
 static void ask_for_a_turn(struct proxy *p)
 {
 	uint64_t at = twheel_now(p->wheel);
-	if (STAILQ_EMPTY(&p->queues.walks) && !p->drain.next && !p->drain.look_at) {
+	if (STAILQ_EMPTY(&p->queues.walks) && !p->drain.next && !proxy_drain_looks(&p->drain)) {
 		bool drained_untold = p->drain.step == PROXY_DRAIN_DONE && !p->drain.answered;
 		bool is_told = STAILQ_EMPTY(&p->tell) && list_empty(&p->probes.to_tell) &&
 		               !p->notices.connects.head && !p->notices.due.head;
