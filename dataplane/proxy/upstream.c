@@ -378,8 +378,9 @@ static void on_unanswered(struct tcp_conn *tcp, void *user)
 
 static void on_tcp_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reason reason)
 {
-	struct proxy_upstream *u = user;
-	gone(u, proxy_close_reason(reason), false);
+	const struct proxy_secure *s = ((struct proxy_upstream *)user)->conn.secure;
+	// What refuses us by an alert may reset us in the same turn (RFC 8446 4.4.2.4).
+	gone(user, s && s->broken ? s->why : proxy_close_reason(reason), false);
 }
 
 static const struct tcp_conn_ops tcp_ops = {.on_established = on_established,

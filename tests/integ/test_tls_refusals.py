@@ -4,6 +4,7 @@ gRFC A118's word, and whoever is in order is served meanwhile."""
 
 import re
 import sys
+import time
 
 import pytest
 
@@ -153,6 +154,33 @@ def test_backends_with_something_wrong_are_named_and_others_serve(refusals):
         assert w.ask(f"/tls/{name}") == (0, f"200 {SIZE}"), name
     shown = w.bed.show("clusters")["endpoints"]
     assert {e["tls_result"] for e in shown} >= {row[-1] for row in BACKENDS}, shown
+
+
+def test_a_backend_that_resets_behind_its_alert_is_named_by_that_each_time(refusals):
+    """TLS-197: nghttpd resets, since what we have said by then is behind its refusal."""
+    w, errors = refusals, set()
+    ip = w.addresses["strict"] = "10.82.2.1"
+    w.bed.add_backend_address(ip)
+    w.bed.lab.start("backends", "nghttpd-strict", [
+        "nghttpd", "-a", ip, "--verify-client", str(TLS_PORT), w.pki.folder / "back.key", w.pki.folder / "back.pem"])
+    made = w.cluster(names=NAMES)
+    made["name"] = "bad-strict"
+    del made["transport_socket"]["typed_config"]["common_tls_context"]["tls_certificate_provider_instance"]
+    w.world.extra += (made, resources.endpoints(made["name"], (ip, TLS_PORT)))
+    w.world.extra_routes = (resources.route({"path": "/tls/strict"}, made["name"]), *w.world.extra_routes)
+    w.world.set_weights(75, 25)
+    w.start()
+    w.ask("/tls/strict")
+
+    def refused():
+        return {e["error"] for e in w.bed.show("clusters")["endpoints"] if e["cluster"] == "bad-strict"} - {""}
+
+    wait_until(refused, SEEN_S, "a first refusal")
+    for _ in range(10):
+        w.bed.shuntctl("reconnect", "bad-strict")
+        time.sleep(0.3)
+        errors |= refused()
+    assert errors == {f"{ip}:{TLS_PORT}: TLS: its alert certificate_required (116)"}
 
 
 def client_argv(w, name, options, certificate):
