@@ -325,12 +325,13 @@ static void take_part(struct xds_round *r)
 
 // What follows from what is listed. It comes after all of that, since only what the response itself
 // lists twice is listed twice.
+// A name that is refused the server has nevertheless, but not one that is refused on disk.
 static void list_consequences(struct xds_round *r)
 {
 	for (size_t i = 0; i < r->n_items && !r->out_of_memory; i++) {
 		const struct xds_item *it = &r->items[i];
 		int rc = 0;
-		if (it->res)
+		if (it->res || (it->why && !r->is_kept))
 			rc = xds_wildcard_adopt(r->cache, r->type, it->name, it->constraints);
 		else if (it->kind == XDS_PART_REMOVAL && !it->constraints)
 			rc = xds_variants_remove_aged(r->variants, it->name);
@@ -360,7 +361,8 @@ static void take_effect(struct xds_round *r)
 			xds_round_refuse_all(r);
 		return;
 	}
-	if (lists_all(r))
+	r->lists_all = lists_all(r);
+	if (r->lists_all)
 		xds_variants_set_full(r->variants);
 	xds_variants_commit(r->variants);
 	if (r->is_kept)

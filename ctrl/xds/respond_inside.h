@@ -65,6 +65,7 @@ struct xds_round {
 	bool nack;
 	bool out_of_memory; // memory ran out: the server has to say it again
 	bool nameless; // an entry is there of which not even the name could be read
+	bool lists_all; // what it does not list was deleted (SW-11)
 };
 
 static inline const struct xds_type *xds_round_type(const struct xds_round *r)

@@ -119,7 +119,7 @@ void xds_round_settle(struct xds_round *r)
 	settle_kind(r, XDS_PART_REMOVAL, settle_removal);
 	settle_kind(r, XDS_PART_ERROR, settle_error);
 	settle_others(r);
-	xds_wildcard_settle(r->cache, r->type);
+	xds_wildcard_settle(r->cache, r->type, r->lists_all);
 }
 
 // What the server says on its next stream takes their place, whatever its constraints.

@@ -21,6 +21,11 @@ static bool has_come_by_wildcard(const struct xds_entry *e)
 	return w;
 }
 
+static bool is_part(const struct xds_entry *e, const struct xds_sub *wildcard)
+{
+	return xds_params_eq(e->sub->params, wildcard->params) && has_come_by_wildcard(e);
+}
+
 struct adoption {
 	const struct xds_variants *variants;
 	const char *name;
@@ -70,8 +75,7 @@ static void sweep_under(void *ctx, struct xds_sub *wildcard)
 		return;
 	for (const struct list_link *c = subs->all.next; c != &subs->all && !s->rc; c = c->next) {
 		const struct xds_entry *part = CONTAINER_OF(c, struct xds_entry, all);
-		if (xds_params_eq(part->sub->params, wildcard->params) &&
-			has_come_by_wildcard(part))
+		if (is_part(part, wildcard))
 			s->rc = xds_variants_remove_aged(subs->variants, part->sub->name);
 	}
 }
@@ -117,12 +121,32 @@ void xds_wildcard_answered(struct xds_entry *e)
 	xds_news_add(e, XDS_NEWS_RESOURCE);
 }
 
+// Those that were refused ever since they came have no variant, whose end would tell theirs.
+static void end_missing(struct xds_cache *c, const struct xds_sub *wildcard)
+{
+	const struct xds_entry *e = wildcard->owner;
+	struct list_link *all = &c->subs[e->type].all;
+	for (struct list_link *at = all->next; at != all; at = at->next) {
+		struct xds_entry *part = CONTAINER_OF(at, struct xds_entry, all);
+		if (!part->sub->variant && part->seen != c->n_events && is_part(part, wildcard))
+			xds_entry_end(part);
+	}
+}
+
+struct settling {
+	struct xds_cache *cache;
+	bool lists_all;
+};
+
 static void settle(void *ctx, struct xds_sub *sub)
 {
-	struct xds_cache *c = ctx;
+	const struct settling *s = ctx;
+	struct xds_cache *c = s->cache;
 	struct xds_entry *e = sub->owner;
 	if (!e->asked)
 		return;
+	if (s->lists_all || (e->is_resumed && !c->conf->protocol->newest_wins))
+		end_missing(c, sub);
 	e->is_resumed = false;
 	if (e->status == XDS_STATUS_ACKED) { // by an earlier stream, too
 		xds_entry_answered(e);
@@ -137,7 +161,8 @@ static void settle(void *ctx, struct xds_sub *sub)
 		twheel_arm(c->conf->wheel, &e->absent, twheel_now(c->conf->wheel) + SILENCE_NS);
 }
 
-void xds_wildcard_settle(struct xds_cache *c, uint32_t type)
+void xds_wildcard_settle(struct xds_cache *c, uint32_t type, bool lists_all)
 {
-	xds_variants_each_sub(c->subs[type].variants, "*", NULL, settle, c);
+	struct settling s = {c, lists_all};
+	xds_variants_each_sub(c->subs[type].variants, "*", NULL, settle, &s);
 }

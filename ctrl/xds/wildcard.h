@@ -7,8 +7,9 @@
 
 #include "ctrl/xds/entry.h"
 
-// A response has a resource of this name: before it is listed, watchers of "*" with matching
-// parameters may watch the name, since only watched resources are stored. Returns 0 or -ENOMEM.
+// A response has a resource of this name, be it good or refused: before it takes effect, watchers
+// of "*" with matching parameters may watch the name, since only watched resources are stored.
+// Returns 0 or -ENOMEM.
 [[nodiscard]] int xds_wildcard_adopt(
 	struct xds_cache *, uint32_t type, const char *name, const struct xds_constraints *);
 // All resources of a response are listed. The first response to a wildcard that outlived its stream
@@ -17,5 +18,6 @@
 // The request of the type that was in flight has been sent.
 void xds_wildcard_sent(struct xds_cache *, uint32_t type);
 void xds_wildcard_answered(struct xds_entry *);
-// The whole response has been applied: checks whether it answered a wildcard.
-void xds_wildcard_settle(struct xds_cache *, uint32_t type);
+// The whole response has been applied: checks whether it answered a wildcard. lists_all: what it
+// does not list was deleted.
+void xds_wildcard_settle(struct xds_cache *, uint32_t type, bool lists_all);

@@ -117,6 +117,16 @@ static void hold_socket_by_name(struct world *w)
 		"," LAST_CHAIN "}");
 }
 
+static void hold_refused(struct world *w, const char *name)
+{
+	char json[256];
+	snprintf(json, sizeof(json),
+		"{'name':'%s','address':{'socketAddress':{'address':'10.9.0.2','portValue':80}},"
+		"'filterChains':[{}]}",
+		name);
+	hold(&w->deps, &res_type_listener, name, json);
+}
+
 static void say_listeners(struct world *w)
 {
 	pass(w, TURN_NS);
@@ -185,6 +195,25 @@ static void listeners_in_vips_are_served_and_others_told(void **state)
 	assert_int_equal(chains_at(&w, 1), 0);
 	assert_int_equal(chains_at(&w, 2), 1);
 	assert_int_equal(chains_at(&w, 3), 3);
+	tear_down(&w);
+}
+
+static void a36_64_one_that_is_refused_when_it_first_comes_is_told_of(void **state)
+{
+	struct world w;
+	set_up(&w, 8, 4);
+	hold_socket(&w, "a", "10.9.0.1", 1);
+	hold_refused(&w, "b");
+	hold_refused(&w, "c");
+	say_listeners(&w);
+	assert_string_equal(states(&w), "a=serving b=failing c=failing");
+	assert_says(&w, "b", "there is not exactly one, an HttpConnectionManager");
+	assert_true(is_up(&w)); // A36-69
+	hold_socket(&w, "b", "10.9.0.2", 1);
+	drop(&w.deps, &res_type_listener, "c");
+	say_listeners(&w);
+	assert_string_equal(states(&w), "a=serving b=serving");
+	assert_int_equal(chains_at(&w, 2), 1);
 	tear_down(&w);
 }
 
@@ -544,6 +573,7 @@ static void a_frontend_with_a_listener_takes_nobody_in_the_clear_before_it_comes
 }
 
 RUN_SUITE("ctrl/listeners", cmocka_unit_test(listeners_in_vips_are_served_and_others_told),
+	cmocka_unit_test(a36_64_one_that_is_refused_when_it_first_comes_is_told_of),
 	cmocka_unit_test(its_frontend_is_up_when_the_first_list_serves),
 	cmocka_unit_test(a36_37_a_listener_takes_effect_when_all_of_its_chains_can),
 	cmocka_unit_test(chains_without_a_tls_context_are_tried_again),

@@ -650,6 +650,49 @@ static void server_that_is_lost_takes_nothing_away(void **state)
 	fixture_fini(&f);
 }
 
+// A wildcard, and what it has brought.
+struct all {
+	struct xds_watcher watcher; // first member
+	struct fixture *f;
+	struct ear parts[2];
+	unsigned n;
+};
+
+static int on_name(struct xds_watcher *w, const char *name)
+{
+	struct all *all = (struct all *)w;
+	assert_true(all->n < 2);
+	struct ear *e = &all->parts[all->n++];
+	prepare_ear(e);
+	e->watcher.by_wildcard = true;
+	return xds_client_watch(all->f->client, &toy_cluster, name, &e->watcher);
+}
+
+static void on_all(struct xds_watcher *w, const struct xds_event *event)
+{
+}
+
+static void a36_64_a_wildcard_has_a_name_that_is_refused_until_it_is_gone(void **state)
+{
+	struct fixture f;
+	struct all all = {.watcher = {.on_event = on_all, .on_name = on_name}, .f = &f};
+	fixture_init_delta(&f, "");
+	assert_int_equal(xds_client_watch(f.client, &toy_cluster, "*", &all.watcher), 0);
+	expect_delta(&f, &toy_cluster, "+*", "");
+	respond_delta(&f, &toy_cluster, "n1", "a=BAD@v1", "b=BAD@v1", NULL);
+	expect_delta_nack(&f, &toy_cluster, "", "n1", "content is BAD");
+	assert_int_equal(all.n, 2);
+	assert_string_equal(heard(&all.parts[0]), "!3");
+	assert_string_equal(heard(&all.parts[1]), "!3");
+	respond_delta(&f, &toy_cluster, "n2", "-a", NULL);
+	assert_string_equal(heard(&all.parts[0]), "!5");
+	next_stream(&f);
+	respond_delta(&f, &toy_cluster, "n1", NULL); // it lists all there are
+	assert_string_equal(heard(&all.parts[0]), "");
+	assert_string_equal(heard(&all.parts[1]), "!5");
+	fixture_fini(&f);
+}
+
 RUN_SUITE("xds/delta", cmocka_unit_test(first_request_subscribes_to_all_names_and_has_the_node),
 	cmocka_unit_test(requests_say_only_what_changes),
 	cmocka_unit_test(watch_that_ends_before_it_was_asked_for_leaves_no_trace),
@@ -675,4 +718,5 @@ RUN_SUITE("xds/delta", cmocka_unit_test(first_request_subscribes_to_all_names_an
 	cmocka_unit_test(resource_errors_are_answers),
 	cmocka_unit_test(name_both_there_and_in_error_is_nacked),
 	cmocka_unit_test(odd_entries_are_invalid),
-	cmocka_unit_test(server_that_is_lost_takes_nothing_away))
+	cmocka_unit_test(server_that_is_lost_takes_nothing_away),
+	cmocka_unit_test(a36_64_a_wildcard_has_a_name_that_is_refused_until_it_is_gone))

@@ -158,6 +158,32 @@ static void a36_64_a_wildcard_is_told_of_each_name_and_of_its_end(void **state)
 	world_fini(&w);
 }
 
+static void a36_64_a_wildcard_is_told_of_a_name_that_is_refused_until_it_is_gone(void **state)
+{
+	struct world w;
+	struct all all;
+	world_init(&w, BOOTSTRAP);
+	watch_all(&w, &all);
+	expect_request(&w.at[0], &toy_cluster, "*", "", "");
+	respond(&w.at[0], &toy_cluster, "1", "n1", "a=BAD", "b=BAD", NULL);
+	expect_nack(&w.at[0], &toy_cluster, "*", "", "n1", "content is BAD");
+	assert_int_equal(all.n, 2);
+	assert_string_equal(heard(&all.star), "complete");
+	assert_string_equal(heard(&all.of[0]), "!3");
+	assert_string_equal(world_state(&w, "a"), "NACKED  with error");
+	respond(&w.at[0], &toy_cluster, "2", "n2", "a=2", "b=BAD", NULL);
+	expect_nack(&w.at[0], &toy_cluster, "*", "", "n2", "content is BAD");
+	assert_string_equal(heard(&all.of[0]), "=2");
+	assert_string_equal(heard(&all.of[1]), "!3 !3");
+	respond(&w.at[0], &toy_cluster, "3", "n3", "a=2", NULL);
+	expect_request(&w.at[0], &toy_cluster, "*", "3", "n3");
+	respond(&w.at[0], &toy_cluster, "4", "n4", "a=2", NULL);
+	assert_string_equal(heard(&all.of[0]), "");
+	assert_string_equal(heard(&all.of[1]), "!5");
+	assert_int_equal(all.n, 2);
+	world_fini(&w);
+}
+
 static void a36_64_a_wildcard_is_refused_where_several_servers_stand_for_it(void **state)
 {
 	struct world w;
@@ -332,6 +358,7 @@ RUN_SUITE("xds/federation", cmocka_unit_test(fe_04_the_authority_chooses_the_ser
 	cmocka_unit_test(fe_02_a_name_of_another_type_is_an_error_and_nothing_is_sent),
 	cmocka_unit_test(sw_09_a_star_is_no_name_of_a_resource_and_nothing_is_sent),
 	cmocka_unit_test(a36_64_a_wildcard_is_told_of_each_name_and_of_its_end),
+	cmocka_unit_test(a36_64_a_wildcard_is_told_of_a_name_that_is_refused_until_it_is_gone),
 	cmocka_unit_test(a36_64_a_wildcard_is_refused_where_several_servers_stand_for_it),
 	cmocka_unit_test(fe_02_a_received_name_of_another_type_is_refused),
 	cmocka_unit_test(fe_03_order_of_context_parameters_makes_no_other_resource),
