@@ -344,12 +344,18 @@ static int check_providers(const struct xds_bootstrap *b, struct lb_err *err)
 	return rc;
 }
 
-int certs_check(const struct xds_bootstrap *b, const char *crl_directory, const char *ticket_secret,
-	struct lb_err *err)
+int certs_check_servers(const struct xds_bootstrap *b, struct lb_err *err)
 {
 	int rc = check_servers(b->servers, b->n_servers, err);
 	for (uint32_t i = 0; !rc && i < b->n_authorities; i++)
 		rc = check_servers(b->authorities[i].servers, b->authorities[i].n_servers, err);
+	return rc;
+}
+
+int certs_check(const struct xds_bootstrap *b, const char *crl_directory, const char *ticket_secret,
+	struct lb_err *err)
+{
+	int rc = certs_check_servers(b, err);
 	if (!rc)
 		rc = check_providers(b, err);
 	if (!rc && crl_directory) {

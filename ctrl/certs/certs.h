@@ -71,3 +71,5 @@ void certs_each(const struct certs *, void (*fn)(void *, const struct certs_info
 // field, path and reason of the first bad one, or -ENOMEM.
 [[nodiscard]] int certs_check(const struct xds_bootstrap *, const char *crl_directory,
 	const char *ticket_secret, struct lb_err *reterr);
+// Those for xDS servers alone, which certs_each() does not tell of.
+[[nodiscard]] int certs_check_servers(const struct xds_bootstrap *, struct lb_err *reterr);

@@ -88,8 +88,10 @@ const struct doctor_check doctor_checks[] = {
 		"whether each xDS server's name resolves and TCP reaches it within 2 s; a "
 		"warning while another one does",
 		DOCTOR_ERROR, check_xds_server, false},
-	{"certificates", "files of certificates, keys, CAs, CRLs and tickets", DOCTOR_ERROR,
-		check_certificates, false},
+	{"certificates",
+		"files of certificates, keys, CAs, CRLs and tickets; where a daemon answers those "
+		"for xDS servers",
+		DOCTOR_ERROR, check_certificates, false},
 	{"certificate-dates",
 		"certificates, and a CA that is alone in its file: not valid, or not for another 7 "
 		"days",

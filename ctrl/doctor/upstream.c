@@ -126,12 +126,20 @@ void check_xds_server(const struct doctor_host *h)
 	}
 }
 
+// A running daemon tells of its providers itself: what it read before may still serve (TLS-109).
+static int judge_files(const struct doctor_host *h, struct lb_err *reterr)
+{
+	const struct config_tls *t = h->config->tls;
+	if (h->is_served)
+		return certs_check_servers(h->bootstrap, reterr);
+	return certs_check(
+		h->bootstrap, t ? t->crl_directory : NULL, t ? t->ticket_secret : NULL, reterr);
+}
+
 void check_certificates(const struct doctor_host *h)
 {
 	struct lb_err err = {.text = ""};
-	const struct config_tls *t = h->config->tls;
-	if (!h->bootstrap || certs_check(h->bootstrap, t ? t->crl_directory : NULL,
-				     t ? t->ticket_secret : NULL, &err) == 0)
+	if (!h->bootstrap || judge_files(h, &err) == 0)
 		return;
 	doctor_find(h->report, DOCTOR_ERROR, "%s; what needs it is refused", err.text);
 	doctor_fix(h->report, "the file, or its path: docs/certificates.md says what it has to be");

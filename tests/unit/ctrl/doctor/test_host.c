@@ -381,6 +381,15 @@ static void certificate_is_absent(struct fixture *f)
 		"\"/tmp/there/is/no/such.pem\"}}]}]}");
 }
 
+static void provider_is_without_cas(struct fixture *f)
+{
+	fixture_set_bootstrap(f,
+		"{\"xds_servers\":[{\"server_uri\":\"xds.example:443\","
+		"\"channel_creds\":[{\"type\":\"insecure\"}]}],"
+		"\"certificate_providers\":{\"web\":{\"plugin_name\":\"file_watcher\","
+		"\"config\":{\"ca_certificate_file\":\"/tmp/there/is/no/such.ca\"}}}}");
+}
+
 #define ERROR_ DOCTOR_ERROR
 #define WARN DOCTOR_WARNING
 #define NOTE DOCTOR_NOTE
@@ -514,6 +523,8 @@ static const struct row rows[] = {
 		second_server_is_away},
 	{"certificates", ERROR_, "/tmp/there/is/no/such.pem", "docs/certificates.md", NULL, NULL,
 		certificate_is_absent},
+	{"certificates", ERROR_, "\"web\": ca_certificate_file /tmp/there/is/no/such.ca",
+		"docs/certificates.md", NULL, NULL, provider_is_without_cas},
 };
 
 static const char *field(const json_t *finding, const char *key)
@@ -592,6 +603,17 @@ static void what_a_running_daemon_has_taken_is_no_fault(void **state)
 	assert_true(f->host.is_served);
 }
 
+// OPS-133, TLS-109: what was good before may still serve, which the daemon tells.
+static void providers_of_a_running_daemon_are_not_judged_as_for_a_start(void **state)
+{
+	struct fixture *f = *state;
+	provider_is_without_cas(f);
+	f->dial = 0;
+	assert_int_equal(json_array_size(fixture_examine(f)), 0);
+	certificate_is_absent(f);
+	assert_int_equal(json_array_size(fixture_examine(f)), 1); // of an xDS server it tells not
+}
+
 // OPS-246, OPS-247
 static void what_is_enough_is_no_fault(void **state)
 {
@@ -667,5 +689,6 @@ RUN_SUITE("ctrl/doctor/host",
 	IN_FIXTURE(of_a_host_that_is_well_nothing_is_told),
 	IN_FIXTURE(a_machine_that_tells_nothing_is_not_accused),
 	IN_FIXTURE(what_a_running_daemon_has_taken_is_no_fault),
+	IN_FIXTURE(providers_of_a_running_daemon_are_not_judged_as_for_a_start),
 	IN_FIXTURE(an_irq_on_a_core_that_is_shared_is_a_note),
 	IN_FIXTURE(targets_are_read_as_grpc_reads_them))
