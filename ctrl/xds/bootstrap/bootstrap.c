@@ -308,7 +308,10 @@ int xds_bootstrap_check_provider(const struct xds_bootstrap *b, const char *name
 {
 	const struct xds_cert_provider_conf *p = xds_bootstrap_find_provider(b, name);
 	if (!p)
-		return lb_err_set(err, "no certificate provider \"%.128s\" in the bootstrap", name);
+		return lb_err_set(err,
+			"no certificate provider \"%.128s\" in the bootstrap that this process "
+			"started with",
+			name);
 	if (part == XDS_CERT_CA && !p->files.ca && !p->files.spiffe)
 		return lb_err_set(
 			err, "certificate provider \"%.128s\" has no ca_certificate_file", name);
