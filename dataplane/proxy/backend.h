@@ -59,7 +59,7 @@ struct proxy_backend {
 	const struct proxy_client *client;
 	struct list_link clients; // all that clients have of it; of a client's: in that list
 	// why the last attempt failed or the last connection was lost
-	char why[sizeof(((struct lb_event *)0)->why)];
+	char why[LB_ENDPOINT_WHY_MAX];
 };
 
 // Returns the connections to this endpoint, for a pick of this turn's snapshot; NULL if the

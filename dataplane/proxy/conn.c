@@ -330,7 +330,7 @@ static __attribute__((noinline)) void flush_secure(struct proxy_conn *c)
 	}
 	proxy_conn_pump(c);
 	if (s->broken) {
-		c->ops->on_broken(c, s->why, s->by_peer);
+		c->ops->on_broken(c, proxy_secure_why(s), s->by_peer);
 		return;
 	}
 	if (s->tls && tls_conn_is_worn(s->tls))

@@ -12,10 +12,12 @@
 #include "lb/base/min.h"
 #include "lb/base/siphash.h"
 #include "lb/pick/credential.h"
+#include "lb/pick/endpoint.h"
 #include "lb/snapshot.h"
 #include "tlshs/handshake.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 // What seal leaves free for lack of a record's worth: TCP is filled beyond its limit by that, since
@@ -34,16 +36,35 @@ static void stop(struct proxy_secure *s)
 	s->handshake = NULL;
 }
 
+_Static_assert(LB_ENDPOINT_WHY_MAX <= TLSHS_MAX_NAME + 1, "a reason fits where a name does");
+
+// Of a client nobody asks why: what is longer than most is a backend's alone, so that no crowd of
+// clients that fail takes the places of others' names.
+static __attribute__((format(printf, 2, 3))) void break_off(
+	struct proxy_secure *s, const char *format, ...)
+{
+	char text[LB_ENDPOINT_WHY_MAX];
+	va_list args;
+	va_start(args, format);
+	int len = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	s->broken = true;
+	if (len >= PROXY_SHORT_NAME && s->role == TLS_CLIENT && !s->long_text)
+		s->long_text = pool_take(&s->proxy->names);
+	if (s->long_text)
+		snprintf(s->long_text, LB_ENDPOINT_WHY_MAX, "%s", text);
+	else
+		snprintf(s->short_text, sizeof(s->short_text), "%s", text);
+}
+
 static void give_up(struct proxy_secure *s, enum tlshs_outcome how, const char *why)
 {
 	proxy_handshakes_count(&s->proxy->handshakes, side_of(s), how);
 	stop(s);
-	s->broken = true;
 	s->by_peer = tlshs_outcome_is_peers(how);
 	const char *name = tlshs_outcome_name(how);
 	bool says_more = why && *why && strcmp(why, name) != 0;
-	snprintf(s->why, sizeof(s->why), "TLS: %s%s%s", name, says_more ? ": " : "",
-		says_more ? why : "");
+	break_off(s, "TLS: %s%s%s", name, says_more ? ": " : "", says_more ? why : "");
 	buf_clear(&s->plain, s->proxy->chunks);
 }
 
@@ -71,9 +92,8 @@ static void look_at_records(struct proxy_secure *s)
 	watch(s);
 	if (s->broken || !tls_conn_failed(s->tls, &alert, &s->by_peer))
 		return;
-	s->broken = true;
-	snprintf(s->why, sizeof(s->why), "TLS: %s alert %s (%u)", s->by_peer ? "its" : "our",
-		tls_alert_name(alert), alert);
+	break_off(s, "TLS: %s alert %s (%u)", s->by_peer ? "its" : "our", tls_alert_name(alert),
+		alert);
 	buf_clear(&s->back, s->proxy->chunks);
 }
 
@@ -156,8 +176,8 @@ void proxy_secure_free(struct proxy_secure *s)
 		tls_conn_free(s->tls);
 	if (s->peer)
 		pool_put(&p->peers, s->peer);
-	if (s->long_name)
-		pool_put(&p->names, s->long_name);
+	if (s->long_text)
+		pool_put(&p->names, s->long_text);
 	buf_clear(&s->plain, p->chunks);
 	buf_clear(&s->back, p->chunks);
 	list_remove(&s->again);
@@ -354,13 +374,13 @@ static bool know_name(struct proxy_secure *s, const struct tlshs_result *r)
 {
 	if (s->role == TLS_CLIENT)
 		return true;
-	if (r->server_name_len > sizeof(s->short_name)) {
-		s->long_name = pool_take(&s->proxy->names);
-		if (!s->long_name)
+	if (r->server_name_len > sizeof(s->short_text)) {
+		s->long_text = pool_take(&s->proxy->names);
+		if (!s->long_text)
 			return false;
 	}
 	s->asked_len = r->server_name_len;
-	memcpy(s->long_name ? s->long_name : s->short_name, r->server_name, s->asked_len);
+	memcpy(s->long_text ? s->long_text : s->short_text, r->server_name, s->asked_len);
 	return true;
 }
 
@@ -394,8 +414,7 @@ static void take_rest(struct proxy_secure *s, const struct tlshs_answer *a)
 	bool is_short = s->role == TLS_SERVER && buf_is_short(chunks);
 	if (is_short || !buf_append(&s->back, chunks, a->bytes, a->len)) {
 		stop(s);
-		s->broken = true;
-		snprintf(s->why, sizeof(s->why), "TLS: out of memory");
+		break_off(s, "TLS: out of memory");
 		return;
 	}
 	s->owed -= a->len;

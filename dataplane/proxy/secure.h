@@ -14,13 +14,13 @@
 #include "dataplane/tls/tls.h"
 #include "lb/base/list.h"
 #include "lb/base/twheel.h"
-#include "lb/pick/link.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct h2_conn;
+struct ip_port;
 struct proxy;
 struct proxy_peer;
 struct tcp_conn;
@@ -38,7 +38,7 @@ struct proxy_secure_events {
 
 enum proxy_protocol { PROXY_ANY_PROTOCOL, PROXY_HTTP2, PROXY_HTTP1 };
 
-#define PROXY_SHORT_NAME sizeof(((struct lb_event *)0)->why) // a host name is rarely longer
+#define PROXY_SHORT_NAME 64 // a host name is rarely longer
 
 struct proxy_secure {
 	struct proxy *proxy;
@@ -69,11 +69,10 @@ struct proxy_secure {
 	uint8_t n_tickets; // of TLS_CLIENT: that have gone there
 	uint8_t asked_len; // of TLS_SERVER: of the name that the client asked for; 0 = none
 	bool broken, by_peer; // by_peer: it was the peer that gave up
-	char *long_name; // the name, if it is longer than most; owned; NULL = it stands below
-	union { // of a connection that waits it is most of the memory
-		char short_name[PROXY_SHORT_NAME];
-		char why[PROXY_SHORT_NAME]; // if broken: for operators
-	};
+	// The name, or if broken why, for operators. Of a connection that waits it is most of the
+	// memory: what is longer than most stands elsewhere.
+	char *long_text; // owned; NULL = it stands below
+	char short_text[PROXY_SHORT_NAME];
 };
 
 struct proxy_secure_conf {
@@ -124,7 +123,13 @@ void proxy_secure_time_out(struct proxy_secure *);
 static inline struct str proxy_secure_asked(const struct proxy_secure *s)
 {
 	return (struct str){
-		s->long_name ? s->long_name : s->short_name, s->broken ? 0 : s->asked_len};
+		s->long_text ? s->long_text : s->short_text, s->broken ? 0 : s->asked_len};
+}
+
+// Why it is broken, for operators; borrowed, until it is freed. Only if it is.
+static inline const char *proxy_secure_why(const struct proxy_secure *s)
+{
+	return s->long_text ? s->long_text : s->short_text;
 }
 
 static inline bool proxy_secure_is_shaking(const struct proxy_secure *s)

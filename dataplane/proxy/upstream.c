@@ -380,7 +380,7 @@ static void on_tcp_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reaso
 {
 	const struct proxy_secure *s = ((struct proxy_upstream *)user)->conn.secure;
 	// What refuses us by an alert may reset us in the same turn (RFC 8446 4.4.2.4).
-	gone(user, s && s->broken ? s->why : proxy_close_reason(reason), false);
+	gone(user, s && s->broken ? proxy_secure_why(s) : proxy_close_reason(reason), false);
 }
 
 static const struct tcp_conn_ops tcp_ops = {.on_established = on_established,
@@ -417,7 +417,7 @@ static void connect_fire(struct twheel_timer *t)
 	const char *why = proxy_through_time_out(&u->through);
 	if (!why)
 		why = u->conn.h2 ? "no SETTINGS" : "connect timeout";
-	gone(u, is_shaking ? s->why : why, true);
+	gone(u, is_shaking ? proxy_secure_why(s) : why, true);
 }
 
 static void late_fire(struct twheel_timer *t)

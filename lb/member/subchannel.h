@@ -43,7 +43,7 @@ struct lb_subchannel_env {
 	// share the latest texts.
 	struct lb_text *reasons[LB_SUBCHANNEL_REASONS]; // counted; NULL = none yet
 	uint32_t n_reasons; // number of texts so far
-	char said[IP_PORT_TEXT_MAX + 72]; // buffer of lb_subchannel_last_error()
+	char said[IP_PORT_TEXT_MAX + 2 + LB_ENDPOINT_WHY_MAX]; // of lb_subchannel_last_error()
 };
 void lb_subchannel_env_fini(struct lb_subchannel_env *);
 

@@ -33,6 +33,9 @@ struct lb_endpoint {
 		uint32_t next_free; // of a free endpoint in the table: id + 1
 	};
 };
+// Why it was not reached or was lost, with its end; the longest reasons are TLS's of certificates.
+#define LB_ENDPOINT_WHY_MAX 128
+
 // An endpoint with its user's data behind it, zeroed before the id is first used.
 #define LB_ENDPOINT_SIZE 64
 #define LB_ENDPOINT_SLAB 64 // endpoints lie side by side in slabs, which never move

@@ -95,7 +95,7 @@ struct lb_event {
 		uint32_t n_cut; // DRAINED: requests that the deadline ended
 	};
 	union {
-		char why[64]; // FAILED to SHORT_LIVED: "refused", "connect timeout", …
+		char why[LB_ENDPOINT_WHY_MAX]; // FAILED to SHORT_LIVED: "refused", …
 		struct ip_addr neighbor; // NEIGHBOR
 		struct lb_orca_report orca;
 		struct {

@@ -120,7 +120,7 @@ struct control {
 	struct lb_credential *credentials[3]; // borrowed, by id; NULL = none
 	uint32_t frontend_credential; // of all frontends; 0 = plain text
 	struct lb_security *security; // borrowed: of endpoints from now on; NULL = plain text
-	char last_why[64]; // of the last endpoint that could not be connected
+	char last_why[LB_ENDPOINT_WHY_MAX]; // of the last endpoint that could not be connected
 	bool deaf_to_connect_requests;
 };
 

@@ -97,6 +97,7 @@ static void refused(const struct rig_conf *conf, enum tlshs_outcome how)
 	assert_int_equal(rig_shaken(&r, PROXY_WITH_CLIENT, how), 1);
 	assert_int_equal(all_shaken(&r, PROXY_WITH_CLIENT), 1);
 	assert_int_equal(r.w->link->counters.requests, 0);
+	assert_int_equal(r.w->proxy->names.n_peak, 0); // however long the reason
 	rig_fini(&r);
 }
 
@@ -117,6 +118,10 @@ static void tls_141_a_failed_handshake_is_counted_by_its_cause_and_is_no_request
 		&(struct rig_conf){
 			.front = true, .client.version = TLS_1_2, .server.version = TLS_1_3},
 		TLSHS_version);
+	refused(&(struct rig_conf){.front = true,
+			.server.require_peer = true,
+			.server.ca = &rig_certs.other_ca},
+		TLSHS_unknown_ca);
 }
 
 static void tls_142_without_a_certificate_a_frontend_refuses(void **state)
@@ -335,7 +340,9 @@ static void backend_refused(const struct rig_conf *conf, const char *why, enum t
 static void tls_144_why_a_backend_is_not_connected_is_told(void **state)
 {
 	backend_refused(&(struct rig_conf){.back = true, .upstream.ca = &rig_certs.other_ca},
-		"TLS: unknown_ca: ", TLSHS_unknown_ca);
+		"TLS: unknown_ca: certificate 1 of the chain: unable to get local issuer "
+		"certificate",
+		TLSHS_unknown_ca);
 	backend_refused(
 		&(struct rig_conf){
 			.back = true, .upstream.version = TLS_1_2, .backend.version = TLS_1_3},

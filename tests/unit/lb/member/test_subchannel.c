@@ -452,6 +452,21 @@ static void each_of_many_reasons_is_told(void **state)
 	fini(&f);
 }
 
+// TLS-144
+static void a_reason_as_long_as_they_come_is_told_whole(void **state)
+{
+	(void)state;
+	struct fixture f;
+	char why[LB_ENDPOINT_WHY_MAX] = "", error[IP_PORT_TEXT_MAX + LB_ENDPOINT_WHY_MAX];
+	init(&f, 1);
+	memset(why, 'w', sizeof(why) - 1);
+	snprintf(error, sizeof(error), "10.82.0.3:50051: %s", why);
+	lb_subchannel_request(f.s);
+	lb_subchannel_failed(f.s, why);
+	assert_string_equal(lb_subchannel_last_error(f.s), error);
+	fini(&f);
+}
+
 static void without_memory_attempts_go_on_without_backoff(void **state)
 {
 	(void)state;
@@ -514,5 +529,6 @@ RUN_SUITE("lb/subchannel", cmocka_unit_test(is_idle_until_asked),
 	cmocka_unit_test(watchers_may_leave_while_told),
 	cmocka_unit_test(watcher_may_end_the_subchannel),
 	cmocka_unit_test(each_of_many_reasons_is_told),
+	cmocka_unit_test(a_reason_as_long_as_they_come_is_told_whole),
 	cmocka_unit_test(without_memory_attempts_go_on_without_backoff),
 	cmocka_unit_test(ready_needs_no_memory))
