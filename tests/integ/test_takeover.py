@@ -18,8 +18,9 @@ import time
 import pytest
 
 from lab import wait_until
-from takeover_world import (AT_START, CRASHES, GAP_MS, LEAST, N_CRASHES, N_TAKEOVERS, WAIT_S, Calls, Row, Streams,
-                            clean, count_resets, crash, crash_at_each, fail_by_config, follow, info, resets, talking)
+from takeover_world import (AT_START, CRASHES, GAP_MS, JUDGED, LEAST, N_CRASHES, N_TAKEOVERS, WAIT_S, Calls, Row,
+                            Streams, clean, count_resets, crash, crash_at_each, fail_by_config, follow, info, resets,
+                            talking)
 from testbed import PORT, URL, URL6, VIP, VIP6, Testbed
 
 
@@ -83,7 +84,8 @@ def test_takeovers_in_a_row_lose_nothing(takeover_world):
     assert told["processes_behind"] == 0 and told["older"] is None
     assert [p.name for p in bed.lab.dir.glob("stats.sock*")] == ["stats.sock"]
     row.silences.check()
-    assert statistics.median(row.gaps) <= GAP_MS, row.gaps
+    if len(row.gaps) >= JUDGED:
+        assert statistics.median(row.gaps) <= GAP_MS, row.gaps
 
 
 @pytest.mark.timeout(300 + 60 * N_CRASHES)
