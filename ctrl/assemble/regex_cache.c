@@ -166,22 +166,15 @@ struct item {
 	uint32_t index; // in the caller's list
 };
 
-static int compare_str(struct str a, struct str b)
-{
-	size_t len = a.len < b.len ? a.len : b.len;
-	int order = len ? memcmp(a.p, b.p, len) : 0;
-	return order ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 static int by_group(const void *pa, const void *pb)
 {
 	const struct item *a = pa, *b = pb;
-	int order = compare_str(a->prefix, b->prefix);
+	int order = str_order(a->prefix, b->prefix);
 	if (order)
 		return order;
 	if (a->hash != b->hash)
 		return a->hash < b->hash ? -1 : 1;
-	return compare_str(a->pattern, b->pattern);
+	return str_order(a->pattern, b->pattern);
 }
 
 static bool same_pattern(const struct item *a, const struct item *b)

@@ -65,12 +65,6 @@ static void print_text(FILE *f, const char *text)
 		fprintf(f, " -");
 }
 
-static int compare_texts(struct str a, struct str b)
-{
-	int by_bytes = memcmp(a.p, b.p, a.len < b.len ? a.len : b.len);
-	return by_bytes ? by_bytes : (a.len > b.len) - (a.len < b.len);
-}
-
 static int compare_sans(const void *left, const void *right)
 {
 	const struct lb_san_matcher_conf *a = *(const struct lb_san_matcher_conf *const *)left;
@@ -81,7 +75,7 @@ static int compare_sans(const void *left, const void *right)
 		return a->match < b->match ? -1 : 1;
 	if (a->ignore_case != b->ignore_case)
 		return a->ignore_case ? 1 : -1;
-	return compare_texts(a->text, b->text);
+	return str_order(a->text, b->text);
 }
 
 // Any of them is enough, so that neither order nor repetition says anything (TLS-281). False = out

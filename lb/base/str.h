@@ -25,6 +25,14 @@ static inline bool str_eq(struct str a, struct str b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.p, b.p, a.len) == 0);
 }
 
+// By bytes, as qsort() wants it: what is shorter comes before what goes on.
+static inline int str_order(struct str a, struct str b)
+{
+	size_t len = a.len < b.len ? a.len : b.len;
+	int order = len ? memcmp(a.p, b.p, len) : 0;
+	return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
 static inline bool str_starts(struct str s, struct str prefix)
 {
 	return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.p, prefix.p, prefix.len) == 0);

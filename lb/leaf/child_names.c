@@ -15,17 +15,10 @@ struct held {
 	uint32_t priority; // rank of who holds it
 };
 
-static int compare_text(struct str a, struct str b)
-{
-	size_t len = a.len < b.len ? a.len : b.len;
-	int order = len ? memcmp(a.p, b.p, len) : 0;
-	return order ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 static int compare_held(const void *a, const void *b)
 {
 	const struct held *x = a, *y = b;
-	int order = compare_text(x->locality, y->locality);
+	int order = str_order(x->locality, y->locality);
 	return order ? order : (x->priority > y->priority) - (x->priority < y->priority);
 }
 
@@ -46,7 +39,7 @@ static uint32_t find_held(const struct heir *h, struct str locality)
 	uint32_t low = 0, high = h->n_held;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		if (compare_text(h->held[middle].locality, locality) < 0)
+		if (str_order(h->held[middle].locality, locality) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -68,7 +61,7 @@ static bool is_better(const struct candidate *a, const struct candidate *b)
 		return a->exists;
 	if (a->same_rank != b->same_rank)
 		return a->same_rank;
-	return compare_text(a->locality, b->locality) < 0;
+	return str_order(a->locality, b->locality) < 0;
 }
 
 static void consider(const struct heir *h, struct candidate *best, uint32_t old, uint32_t rank,

@@ -58,6 +58,19 @@ static void until_stops_at_the_first_one(void **state)
 	assert_int_equal(str_until(part, '?').len, 2);
 }
 
+static void order_is_by_bytes_and_then_by_length(void **state)
+{
+	(void)state;
+	static const struct str rows[] = {
+		{0}, STR("A"), STR("a"), STR("a\0"), STR("ab"), STR("b"), STR("\xff")};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+			int order = str_order(rows[i], rows[k]);
+			assert_int_equal((order > 0) - (order < 0), (i > k) - (i < k));
+		}
+}
+
 RUN_SUITE("base/str", cmocka_unit_test(numbers_are_digits_alone_up_to_the_most),
 	cmocka_unit_test(trimming_takes_blanks_and_tabs_from_the_ends),
-	cmocka_unit_test(until_stops_at_the_first_one))
+	cmocka_unit_test(until_stops_at_the_first_one),
+	cmocka_unit_test(order_is_by_bytes_and_then_by_length))
