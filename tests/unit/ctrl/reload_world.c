@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 struct reload_fake fake;
@@ -217,8 +218,32 @@ const struct lb_frontend *row(const struct world *w, uint32_t i)
 	return lb_snapshot_frontend(lb_slot_current(w->slot), i);
 }
 
+#define REAL_TURN_NS 500000
+#define MAX_REAL_TURNS 20000
+
+bool passes_until(struct world *w, bool (*is_so)(struct world *, const void *), const void *what)
+{
+	for (int i = 0; i < MAX_REAL_TURNS; i++) {
+		if (is_so(w, what))
+			return true;
+		nanosleep(&(struct timespec){.tv_nsec = REAL_TURN_NS}, NULL);
+		pass(w, TURN_NS);
+	}
+	return false;
+}
+
+// What left clusters is published once nobody can have their members from a snapshot any more.
+static bool is_quiet(struct world *w, const void *what)
+{
+	uint64_t version = lb_slot_current(w->slot)->version;
+	pass(w, 20 * TURN_NS); // more than the assembler takes to look for what has left
+	return assembler_n_live_snapshots(w->assembler) == 1 &&
+	       lb_slot_current(w->slot)->version == version;
+}
+
 void assert_refused(struct world *w, const char *text, const char *error)
 {
+	assert_true(passes_until(w, is_quiet, NULL));
 	uint64_t version = lb_slot_current(w->slot)->version;
 	again(w, text);
 	if (!strstr(w->report.err.text, error))

@@ -40,6 +40,9 @@ void again(struct world *, const char *text);
 void assert_changed(const struct world *, const char *fields); // by the last one, at once or later
 void assert_refused(struct world *, const char *text, const char *error); // with this in it
 
+// Turns that take real time, as the end of a snapshot does. False = it is not so in ten seconds.
+bool passes_until(struct world *, bool (*is_so)(struct world *, const void *), const void *what);
+
 // What the server has been told to hold is asked for and said.
 void settle(struct world *);
 void hold_api_listener(struct world *, const char *name, const char *routes);

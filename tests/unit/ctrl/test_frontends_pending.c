@@ -17,7 +17,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 // As `show info` has it.
 static const char *waiting(const struct world *w)
@@ -113,14 +112,14 @@ static bool has_cluster(const struct world *w, const char *name)
 	return assembler_find_cluster(w->assembler, name, &info);
 }
 
-// Once the snapshots are freed that had it, which takes real time.
+static bool has_ended(struct world *w, const void *cluster)
+{
+	return !has_cluster(w, cluster);
+}
+
 static void await_end(struct world *w, const char *cluster)
 {
-	for (int i = 0; i < 2000 && has_cluster(w, cluster); i++) {
-		nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
-		pass(w, TURN_NS);
-	}
-	assert_false(has_cluster(w, cluster));
+	assert_true(passes_until(w, has_ended, cluster));
 }
 
 static void move_blue(struct world *w, int n)
