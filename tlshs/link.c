@@ -5,6 +5,8 @@
 
 int tlshs_link_init(struct tlshs_link *l, uint32_t n_slots)
 {
+	l->n_done = 0;
+	l->source_key = NULL;
 	int is = spsc_init(&l->orders, sizeof(struct tlshs_order), n_slots);
 	if (is)
 		return is;

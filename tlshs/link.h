@@ -66,6 +66,8 @@ struct tlshs_answer {
 struct tlshs_link {
 	struct spsc orders; // w: worker, r: thread
 	struct spsc answers; // w: thread, r: worker
+	// 16 bytes, borrowed: hashed with it, a peer is one source to all workers. NULL = none.
+	const uint8_t *source_key;
 	// Orders that nothing more comes of. w: thread (release), r: worker (acquire)
 	uint32_t n_done;
 };

@@ -57,7 +57,7 @@ struct tlshs_seat *tlshs_owing_find(
 		if (list_linked(&s->ready)) // it waits for us
 			continue;
 		n++;
-		uint32_t of_source = gauge_read(&c->of_source[s->source]);
+		uint32_t of_source = sketch_count(&c->of_source, s->source);
 		if (of_source > most) {
 			found = s;
 			most = of_source;

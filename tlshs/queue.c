@@ -22,10 +22,19 @@ void tlshs_queue_add(struct tlshs_queue *q, struct tlshs_seat *s, uint64_t now_n
 	list_append(&q->ready, &s->ready);
 }
 
+// What is not later than `least` counts as that.
+static uint64_t free_at_ns(const struct tlshs_queue *q, uint64_t source, uint64_t least)
+{
+	uint64_t first = UINT64_MAX;
+	for (uint32_t i = 0; i < SKETCH_ROWS && first > least; i++)
+		first = min_u64(first, q->free_at_ns[i][sketch_place(source, i)]);
+	return max_u64(first, least);
+}
+
 // While its source owes, all of its seats are due at once, and the first in the list is first.
 static uint64_t due_ns(const struct tlshs_queue *q, const struct tlshs_seat *s)
 {
-	return max_u64(s->since_ns + s->n_unanswered * NS_PER_BYTE, q->free_at_ns[s->source]);
+	return free_at_ns(q, s->source, s->since_ns + s->n_unanswered * NS_PER_BYTE);
 }
 
 struct tlshs_seat *tlshs_queue_take(struct tlshs_queue *q)
@@ -47,8 +56,12 @@ struct tlshs_seat *tlshs_queue_take(struct tlshs_queue *q)
 	return first;
 }
 
-void tlshs_queue_charge(struct tlshs_queue *q, uint32_t source, uint64_t spent_ns, uint64_t now_ns)
+void tlshs_queue_charge(struct tlshs_queue *q, uint64_t source, uint64_t spent_ns, uint64_t now_ns)
 {
-	uint64_t free_at_ns = max_u64(q->free_at_ns[source], now_ns) + spent_ns * SHARE;
-	q->free_at_ns[source] = min_u64(free_at_ns, now_ns + MOST_NS);
+	uint64_t end_ns = free_at_ns(q, source, now_ns) + spent_ns * SHARE;
+	end_ns = min_u64(end_ns, now_ns + MOST_NS);
+	for (uint32_t i = 0; i < SKETCH_ROWS; i++) {
+		uint64_t *place = &q->free_at_ns[i][sketch_place(source, i)];
+		*place = max_u64(*place, end_ns); // who shares it may owe longer
+	}
 }

@@ -9,13 +9,15 @@
 #pragma once
 
 #include "lb/base/list.h"
+#include "lb/base/sketch.h"
 #include "tlshs/seat.h"
 
 #include <stdint.h>
 
 struct tlshs_queue {
 	struct list_link ready; // seats
-	uint64_t free_at_ns[TLSHS_SOURCES]; // by source: when it owes nothing any more
+	// When a source owes nothing any more: the earliest of its places (lb/base/sketch.h).
+	uint64_t free_at_ns[SKETCH_ROWS][SKETCH_WIDTH];
 };
 
 void tlshs_queue_init(struct tlshs_queue *);
@@ -24,4 +26,4 @@ void tlshs_queue_add(struct tlshs_queue *, struct tlshs_seat *, uint64_t now_ns)
 // Removes the one that is due first; NULL = there is none.
 struct tlshs_seat *tlshs_queue_take(struct tlshs_queue *);
 // A source's handshakes, all waiting ones too, are not due before it has paid for that.
-void tlshs_queue_charge(struct tlshs_queue *, uint32_t source, uint64_t spent_ns, uint64_t now_ns);
+void tlshs_queue_charge(struct tlshs_queue *, uint64_t source, uint64_t spent_ns, uint64_t now_ns);

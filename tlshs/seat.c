@@ -29,7 +29,7 @@ static struct count enter_all(struct tlshs_census *c, const struct tlshs_seat *s
 {
 	return (struct count){.all = enter(&c->open),
 		.with_clients = s->role == TLSHS_SERVER ? enter(&c->with_clients) : 0,
-		.of_source = enter(&c->of_source[s->source])};
+		.of_source = sketch_add(&c->of_source, s->source)};
 }
 
 static void leave_all(struct tlshs_census *c, const struct tlshs_seat *s)
@@ -37,7 +37,7 @@ static void leave_all(struct tlshs_census *c, const struct tlshs_seat *s)
 	leave(&c->open);
 	if (s->role == TLSHS_SERVER)
 		leave(&c->with_clients);
-	leave(&c->of_source[s->source]);
+	sketch_remove(&c->of_source, s->source);
 }
 
 static uint32_t left(uint32_t n, uint32_t max)
@@ -75,7 +75,7 @@ void tlshs_seat_start(struct tlshs_seat *s, const struct tlshs_order *o, struct 
 		.id = o->id,
 		.deadline_ns = deadline_ns,
 		.role = tlshs_context_role(o->context),
-		.source = (uint32_t)(o->source % TLSHS_SOURCES),
+		.source = o->source,
 		.promises = promises};
 	if (!admit(c, s)) {
 		s->refused = TLSHS_over_limit;

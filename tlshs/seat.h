@@ -4,14 +4,13 @@
 #pragma once
 
 #include "lb/base/list.h"
+#include "lb/base/sketch.h"
 #include "tlshs/handshake.h"
 #include "tlshs/link.h"
 #include "tlshs/promises.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#define TLSHS_SOURCES 4096
 
 struct tlshs_owing;
 
@@ -20,7 +19,7 @@ struct tlshs_census {
 	uint32_t max, max_of_source; // 0 = any number
 	uint32_t open; // w: threads (relaxed), r: any
 	uint32_t with_clients; // of them; likewise
-	uint32_t of_source[TLSHS_SOURCES]; // w: threads (relaxed)
+	struct sketch of_source; // w: threads
 	struct tlshs_keylog *keys; // borrowed; NULL = none
 };
 
@@ -35,7 +34,7 @@ struct tlshs_seat {
 	uint64_t since_ns; // it has something to do
 	uint64_t asked_ns; // of a client: it was told something, or has begun
 	enum tlshs_role role; // ours
-	uint32_t source; // its place
+	uint64_t source; // a hash
 	enum tlshs_outcome refused; // with no handshake: why there is none
 	struct tlshs_handshake *handshake; // NULL = none, or all is told
 	struct tlshs_promises *promises; // borrowed: the thread's

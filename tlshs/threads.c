@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <time.h>
 
 #define EMPTY_TURNS 64 // before the first sleep
@@ -50,6 +51,7 @@ struct thread {
 
 struct tlshs_threads {
 	struct tlshs_threads_conf conf;
+	uint8_t source_key[16];
 	struct thread *threads;
 	bool stop; // w: control thread (release), r: threads (acquire)
 	_Alignas(CACHELINE_SIZE) struct tlshs_census census;
@@ -74,7 +76,7 @@ static uint64_t read_ns(clockid_t clock)
 // Its source pays.
 static void run_seat(struct thread *t, struct end *e, struct tlshs_seat *s)
 {
-	uint32_t source = s->source;
+	uint64_t source = s->source;
 	uint64_t began_ns = read_ns(CLOCK_THREAD_CPUTIME_ID);
 	list_remove(&s->ready);
 	tlshs_seat_run(s);
@@ -246,12 +248,16 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static bool end_init(struct end *e, const struct tlshs_threads_conf *conf)
+static bool end_init(struct end *e, const struct tlshs_threads *all)
 {
+	const struct tlshs_threads_conf *conf = &all->conf;
 	list_init(&e->waiting);
 	tlshs_owing_init(&e->owing, conf->max_handshakes, conf->patience_ns);
 	e->seats = calloc(conf->max_handshakes, sizeof(*e->seats));
-	return e->seats && tlshs_link_init(&e->link, conf->n_slots) == 0;
+	if (!e->seats || tlshs_link_init(&e->link, conf->n_slots))
+		return false;
+	e->link.source_key = all->source_key;
+	return true;
 }
 
 static void end_fini(struct end *e, struct thread *t)
@@ -278,7 +284,7 @@ static bool thread_init(struct thread *t, struct tlshs_threads *all)
 	if (!t->ends || tlshs_promises_init(&t->promises))
 		return false;
 	for (uint32_t i = 0; i < all->conf.n_workers; i++)
-		if (!end_init(&t->ends[i], &all->conf))
+		if (!end_init(&t->ends[i], all))
 			return false;
 	return true;
 }
@@ -309,7 +315,8 @@ struct tlshs_threads *tlshs_threads_new(const struct tlshs_threads_conf *conf)
 	all->census.max_of_source = conf->max_open_of_source;
 	all->census.keys = conf->keys;
 	all->threads = cacheline_alloc(conf->n_threads, sizeof(*all->threads));
-	bool ok = all->threads != NULL;
+	bool ok = all->threads &&
+	          getrandom(all->source_key, sizeof(all->source_key), 0) == sizeof(all->source_key);
 	for (uint32_t i = 0; ok && i < conf->n_threads; i++)
 		ok = thread_init(&all->threads[i], all);
 	for (uint32_t i = 0; ok && i < conf->n_threads; i++)

@@ -19,14 +19,14 @@ struct tlshs_threads_conf {
 	// At a time, in all, three quarters of it with clients; 0 = no bound but that. From half of
 	// that on, lb/base/share.h decides who gets one more.
 	uint32_t max_open;
-	uint32_t max_open_of_source; // likewise; sources share a place of 4096 by their hash
+	uint32_t max_open_of_source; // likewise; lb/base/sketch.h counts them
 	uint32_t n_slots; // of each ring; 0 = 64
 	uint64_t timeout_ns; // of one handshake; 0 = 10 s
 	uint64_t patience_ns; // with a client that owes a flight, while half is taken; 0 = 1.5 s
 	struct tlshs_keylog *keys; // borrowed, outlives them; NULL = none
 };
 
-// NULL = out of memory, or no thread is to be had.
+// NULL = out of memory, or no thread or randomness is to be had.
 struct tlshs_threads *tlshs_threads_new(const struct tlshs_threads_conf *);
 // After all workers have stopped. Handshakes under way are dropped. NULL is fine.
 void tlshs_threads_free(struct tlshs_threads *);

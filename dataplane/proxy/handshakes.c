@@ -49,7 +49,7 @@ static void leave(struct proxy_handshakes *hs, uint32_t place)
 	const struct proxy_handshake *h = &hs->all[place];
 	if (h->side == PROXY_WITH_CLIENT) {
 		hs->n_with_clients--;
-		hs->of_source[h->source]--;
+		sketch_remove(&hs->of_source, h->source);
 	}
 	give_back(hs, place);
 }
@@ -92,8 +92,8 @@ void proxy_handshakes_fini(struct proxy_handshakes *hs)
 static bool client_may_have(const struct proxy_handshakes *hs, uint64_t source)
 {
 	uint32_t most = tlshs_clients_share(n_places(&hs->conf)), n = hs->n_with_clients;
-	uint32_t of_source = hs->of_source[source % PROXY_HANDSHAKE_SOURCES];
-	return n < most / 2 || share_allows_place(of_source, most - n, most);
+	return n < most / 2 ||
+	       share_allows_place(sketch_count(&hs->of_source, source), most - n, most);
 }
 
 static bool somebody_waits(const struct proxy_handshakes *hs, uint32_t link)
@@ -145,9 +145,9 @@ struct proxy_handshake *proxy_handshake_take(
 	hs->turn = (link + 1) % hs->conf.n_links;
 	hs->n_open++;
 	if (side == PROXY_WITH_CLIENT) {
-		h->source = (uint32_t)(source % PROXY_HANDSHAKE_SOURCES);
+		h->source = source;
 		hs->n_with_clients++;
-		hs->of_source[h->source]++;
+		sketch_add(&hs->of_source, source);
 	}
 	if (waits)
 		wait_in_line(hs, h);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "lb/base/counter.h"
+#include "lb/base/sketch.h"
 #include "lb/base/str.h"
 #include "tlshs/link.h"
 
@@ -23,7 +24,7 @@ struct proxy_handshake {
 	void *user; // NULL = free, or to be stopped
 	uint32_t number; // tells the place's uses apart
 	uint32_t next; // in a line of places: index + 1; 0 = the last one
-	uint32_t source; // with a client: its place in of_source
+	uint64_t source; // with a client: as of_source has it
 	uint8_t side; // enum proxy_handshake_side
 	bool begun; // the thread knows of it
 	bool waits; // in its thread's line
@@ -38,14 +39,18 @@ struct proxy_thread_places { // at one thread
 	struct proxy_places waiting[2]; // by side, for room in its ring: to begin, send or stop
 };
 
-#define PROXY_HANDSHAKE_SOURCES 4096
-
 struct proxy_handshakes_conf {
 	// One for each thread; borrowed, with the array, until proxy_free().
 	struct tlshs_link *const *links;
 	uint32_t n_links; // 0 = no connection gets TLS
 	uint32_t max_of_link; // handshakes at a time: tlshs_threads_conf.max_handshakes
 };
+
+// By which threads tell sources apart; NULL = there are no threads.
+static inline const uint8_t *proxy_handshakes_source_key(const struct proxy_handshakes_conf *c)
+{
+	return c->n_links ? c->links[0]->source_key : NULL;
+}
 
 struct proxy_handshakes_events {
 	// The oldest answers, of one place. It may stop it.
@@ -63,7 +68,7 @@ struct proxy_handshakes {
 	uint32_t n_waiting; // in all lines
 	uint32_t n_open; // not those that are to be stopped
 	uint32_t n_with_clients; // places, those to be stopped included; of_source likewise
-	uint32_t of_source[PROXY_HANDSHAKE_SOURCES]; // with clients, by a hash of their address
+	struct sketch of_source; // with clients, by a hash of their address
 	uint64_t ends[2][TLSHS_N_OUTCOMES]; // by side
 };
 

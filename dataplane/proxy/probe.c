@@ -385,7 +385,7 @@ static bool open(struct proxy_probe *c, const struct tcp_flow *flow)
 	bool is_plain = credential == LB_PLAIN_TEXT;
 	bool is_bare = is_plain && c->of->check->kind == LB_CHECK_TCP;
 	if (!is_plain && !proxy_conn_secure(&c->conn, TLS_CLIENT, credential, security->server_name,
-				 proxy_secure_source(&c->of->addr)))
+				 proxy_secure_source(c->conn.proxy, &c->of->addr)))
 		return false;
 	c->conn.tcp = connect_tcp(c, flow, is_bare ? &plain_ops : &h2_ops);
 	if (!c->conn.tcp)

@@ -47,8 +47,10 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 	if (p->link->trace &&
 		pool_init(&p->trace_tags, sizeof(struct lb_trace_tags), p->conf.max_requests))
 		return -1;
-	uint64_t key[2] = {rand_u64(&p->rand), rand_u64(&p->rand)};
-	if (proxy_sources_init(&p->sources, p->conf.max_clients, (const uint8_t *)key) ||
+	uint64_t own[2] = {rand_u64(&p->rand), rand_u64(&p->rand)};
+	const uint8_t *key = proxy_handshakes_source_key(&p->conf.handshakes);
+	if (proxy_sources_init(
+		    &p->sources, p->conf.max_clients, key ? key : (const uint8_t *)own) ||
 		proxy_shares_init(&p->shares, p->conf.max_requests) ||
 		proxy_lines_init(&p->lines, p->conf.max_requests))
 		return -1;

@@ -143,12 +143,11 @@ static void on_ticket(struct tls_conn *tls, void *user, const uint8_t *p, size_t
 static const struct tls_events tls_events = {
 	.on_plain = on_plain, .on_eof = on_eof, .on_ticket = on_ticket, .on_opened = on_opened};
 
-uint64_t proxy_secure_source(const struct ip_port *a)
+uint64_t proxy_secure_source(const struct proxy *p, const struct ip_port *a)
 {
-	static const uint8_t key[16]; // all workers have the same
 	uint64_t words[2];
 	memcpy(words, a->ip.b, sizeof(words));
-	return siphash13(sip_init(key), words, 2, UINT64_C(18) << 56 | a->port);
+	return siphash13(p->sources.key, words, 2, UINT64_C(18) << 56 | a->port);
 }
 
 struct proxy_secure *proxy_secure_new(struct proxy *p, const struct proxy_secure_conf *conf)

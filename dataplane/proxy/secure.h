@@ -85,7 +85,7 @@ struct proxy_secure_conf {
 };
 
 // The source of a server: who has the same resumes its sessions.
-uint64_t proxy_secure_source(const struct ip_port *);
+uint64_t proxy_secure_source(const struct proxy *, const struct ip_port *);
 // NULL = the pool is exhausted.
 struct proxy_secure *proxy_secure_new(struct proxy *, const struct proxy_secure_conf *);
 // With a handshake under way it counts as lost. What waits is dropped.

@@ -461,7 +461,7 @@ static bool secure(struct proxy_upstream *u)
 	uint32_t id = lb_endpoint_credential(e);
 	return id == LB_PLAIN_TEXT ||
 	       proxy_conn_secure(&u->conn, TLS_CLIENT, id, lb_endpoint_server_name(e),
-		       proxy_secure_source(&u->backend->addr));
+		       proxy_secure_source(u->conn.proxy, &u->backend->addr));
 }
 
 struct proxy_upstream *proxy_upstream_connect(struct proxy_backend *b, const char **ret_why)

@@ -221,6 +221,15 @@ static void th_111_sources_that_come_one_after_the_other_leave_some_for_the_next
 	end();
 }
 
+// By hashes that differ in some bits alone.
+static void th_111_a_source_does_not_pay_for_one_of_a_hash_like_its_own(void **state)
+{
+	begin_with(1024, 8);
+	assert_true(take_all_that_it_may(1) > 100);
+	assert_true(take_all_that_it_may(1 | UINT64_C(1) << 48) > 100);
+	end();
+}
+
 // Who begins and goes, faster than threads take orders, holds places until the threads know.
 static void th_111_places_to_be_stopped_count_for_their_source(void **state)
 {
@@ -330,6 +339,7 @@ RUN_SUITE("proxy/handshakes", cmocka_unit_test(threads_take_turns_and_clients_ge
 	cmocka_unit_test(th_110_backends_go_before_clients_that_wait),
 	cmocka_unit_test(th_111_a_source_leaves_places_for_others),
 	cmocka_unit_test(th_111_sources_that_come_one_after_the_other_leave_some_for_the_next),
+	cmocka_unit_test(th_111_a_source_does_not_pay_for_one_of_a_hash_like_its_own),
 	cmocka_unit_test(th_111_places_to_be_stopped_count_for_their_source),
 	cmocka_unit_test(answers_of_a_handshake_that_was_stopped_are_dropped),
 	cmocka_unit_test(tls_270_what_a_thread_has_done_with_is_not_due),

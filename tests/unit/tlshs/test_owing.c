@@ -20,12 +20,12 @@ static int setup(void **state)
 	return 0;
 }
 
-static struct tlshs_seat *begin(unsigned i, uint32_t source, uint64_t now_ns)
+static struct tlshs_seat *begin(unsigned i, uint64_t source, uint64_t now_ns)
 {
 	seats[i] = (struct tlshs_seat){.source = source};
 	tlshs_owing_add(&owing, &seats[i], now_ns);
 	census.open++;
-	census.of_source[source]++;
+	sketch_add(&census.of_source, source);
 	return &seats[i];
 }
 
@@ -33,7 +33,7 @@ static void end(struct tlshs_seat *s)
 {
 	tlshs_owing_remove(s);
 	census.open--;
-	census.of_source[s->source]--;
+	sketch_remove(&census.of_source, s->source);
 }
 
 // Each of a source of its own, a millisecond after the one before.

@@ -20,7 +20,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static struct tlshs_seat seat(uint32_t source, uint64_t n_bytes)
+static struct tlshs_seat seat(uint64_t source, uint64_t n_bytes)
 {
 	return (struct tlshs_seat){.source = source, .n_unanswered = n_bytes};
 }
@@ -62,6 +62,16 @@ static void a_source_waits_for_what_it_has_spent(void **state)
 	assert_ptr_equal(tlshs_queue_take(&queue), &other);
 	tlshs_queue_add(&queue, &other, NOW + 1000 * NS_PER_MS);
 	assert_ptr_equal(tlshs_queue_take(&queue), &greedy);
+	assert_ptr_equal(tlshs_queue_take(&queue), &other);
+}
+
+// TH-128: but for all of a hash nobody waits for what another one has spent.
+static void a_source_does_not_wait_for_one_of_a_hash_like_its_own(void **state)
+{
+	struct tlshs_seat greedy = seat(1, HELLO), other = seat(1 | UINT64_C(1) << 48, HELLO);
+	tlshs_queue_charge(&queue, 1, 20 * NS_PER_MS, NOW);
+	tlshs_queue_add(&queue, &greedy, NOW);
+	tlshs_queue_add(&queue, &other, NOW + 1);
 	assert_ptr_equal(tlshs_queue_take(&queue), &other);
 }
 
@@ -136,7 +146,7 @@ static unsigned served_beside(unsigned of_eight)
 		others[i] = seat(i, HELLO);
 		if (i % 8 < of_eight)
 			tlshs_queue_add(&queue, &others[i], NOW + i * NS_PER_MS);
-		uint32_t source = tlshs_queue_take(&queue)->source;
+		uint64_t source = tlshs_queue_take(&queue)->source;
 		n_served += source == 1000;
 		tlshs_queue_charge(&queue, source, NS_PER_MS, NOW + i * NS_PER_MS);
 	}
@@ -167,6 +177,7 @@ static void what_was_spent_is_forgiven_with_time(void **state)
 RUN_SUITE("tlshs/queue", cmocka_unit_test_setup(who_came_first_is_first, setup),
 	cmocka_unit_test_setup(what_costs_much_waits_for_what_costs_little_but_not_for_ever, setup),
 	cmocka_unit_test_setup(a_source_waits_for_what_it_has_spent, setup),
+	cmocka_unit_test_setup(a_source_does_not_wait_for_one_of_a_hash_like_its_own, setup),
 	cmocka_unit_test_setup(a_source_in_debt_is_served_in_order, setup),
 	cmocka_unit_test_setup(a_backlog_of_one_source_is_behind_whoever_comes, setup),
 	cmocka_unit_test_setup(

@@ -217,7 +217,7 @@ static void tls_64_two_workers_shake_hands_on_two_threads(void **state)
 static struct tlshs_threads *one_thread(struct tlshs_threads_conf conf)
 {
 	conf.n_threads = conf.n_workers = 1;
-	conf.max_handshakes = 8;
+	conf.max_handshakes = conf.max_handshakes ? conf.max_handshakes : 8;
 	conf.patience_ns = conf.patience_ns ? conf.patience_ns : PATIENCE_S * NS_PER_SECOND;
 	struct tlshs_threads *t = tlshs_threads_new(&conf);
 	assert_non_null(t);
@@ -286,6 +286,20 @@ static void tls_226_tickets_that_a_worker_hands_on_resume_sessions(void **state)
 	SSL_CTX_free(far.ctx);
 }
 
+// TH-111: or an address would be as many sources as there are workers.
+static void th_111_all_workers_call_a_peer_the_same_source(void **state)
+{
+	static const uint8_t none[16];
+	struct tlshs_threads *t = tlshs_threads_new(
+		&(struct tlshs_threads_conf){N_THREADS, N_WORKERS, .max_handshakes = 1});
+	assert_non_null(t);
+	const uint8_t *key = tlshs_threads_link(t, 0, 0)->source_key;
+	for (uint32_t i = 0; i < N_WORKERS; i++)
+		assert_ptr_equal(tlshs_threads_link(t, i, N_THREADS - 1)->source_key, key);
+	assert_memory_not_equal(key, none, sizeof(none));
+	tlshs_threads_free(t);
+}
+
 static void wait_until_open(const struct tlshs_threads *t, uint32_t n)
 {
 	for (time_t until = now_s() + PATIENCE_S; tlshs_threads_open(t) != n && now_s() < until;)
@@ -325,6 +339,55 @@ static void tls_65_too_many_handshakes_at_a_time_are_refused(void **state)
 	tlshs_threads_free(t);
 	for (unsigned i = 0; i < 5; i++)
 		meeting_fini(&conns[i].m);
+}
+
+#define BACKLOG 32
+#define MOST 4
+
+// Of the backlog of one source, how much is answered before another one that came behind it. Their
+// hashes differ in one bit.
+static unsigned served_before_another(void)
+{
+	static struct conn conns[BACKLOG + 1];
+	const uint64_t greedy = 0x7777555533331111;
+	struct tlshs_threads *t = one_thread(
+		(struct tlshs_threads_conf){.n_slots = 256, .max_handshakes = BACKLOG + 1});
+	struct tlshs_link *link = tlshs_threads_link(t, 0, 0);
+	for (unsigned i = 0; i <= BACKLOG; i++) {
+		struct conn *c = &conns[i];
+		conn_init(c, link, i, 0);
+		conn_start(c, i < BACKLOG ? greedy : greedy ^ 1);
+		meeting_far_step(&c->m);
+		c->n_kept = (size_t)BIO_read(c->m.far_out, c->kept, sizeof(c->kept));
+	}
+	for (unsigned i = 0; i <= BACKLOG; i++)
+		assert_int_equal(
+			tlshs_link_send(link, i, conns[i].kept, conns[i].n_kept), conns[i].n_kept);
+	unsigned n = 0;
+	bool is_served = false;
+	for (time_t until = now_s() + PATIENCE_S; !is_served && now_s() < until; sched_yield()) {
+		const struct tlshs_answer *a = tlshs_link_peek(link);
+		if (!a)
+			continue;
+		is_served = a->id == BACKLOG;
+		n += !is_served && !conns[a->id].ended;
+		conns[a->id].ended = true;
+		tlshs_link_pass(link);
+	}
+	assert_true(is_served);
+	tlshs_threads_free(t);
+	for (unsigned i = 0; i <= BACKLOG; i++)
+		meeting_fini(&conns[i].m);
+	return n;
+}
+
+// A thread may have served all before the other one came, while we were off the CPU.
+static void th_128_who_comes_is_served_before_a_backlog(void **state)
+{
+	unsigned n = BACKLOG;
+	for (int i = 0; i < 5 && n > MOST; i++)
+		n = served_before_another();
+	assert_in_range(n, 0, MOST);
 }
 
 // The last of the eight that clients may have is for who has nothing.
@@ -660,6 +723,8 @@ int main(void)
 		cmocka_unit_test(the_store_is_right_whoever_uses_it_at_once),
 		cmocka_unit_test(tls_65_too_many_handshakes_at_a_time_are_refused),
 		cmocka_unit_test(th_111_clients_leave_a_quarter_of_all_for_backends),
+		cmocka_unit_test(th_111_all_workers_call_a_peer_the_same_source),
+		cmocka_unit_test(th_128_who_comes_is_served_before_a_backlog),
 		cmocka_unit_test(th_111_a_source_leaves_some_of_all_for_others),
 		cmocka_unit_test(tls_66_a_handshake_that_takes_too_long_ends),
 		cmocka_unit_test(
