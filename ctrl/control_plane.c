@@ -422,8 +422,8 @@ int control_plane_start(struct control_plane *p, struct lb_err *err)
 		start_assembler(p, err) || start_xds(p, err) || start_succession(p, err) ||
 		start_show(p, err) || start_reach(p, err))
 		return -EINVAL;
-	live_config_init(&p->live, p->conf.config, p->conf.config_path, p->assembler, p->frontends,
-		&p->reach, succession_takeover(p->succession), loop_wheel(p->loop));
+	live_config_init(&p->live, p->conf.config, p->conf.config_path, p->trust, p->assembler,
+		p->frontends, &p->reach, succession_takeover(p->succession), loop_wheel(p->loop));
 	struct twheel *wheel = loop_wheel(p->loop);
 	steering_watch_look(&p->steering, p->conf.ports);
 	twheel_arm(wheel, &p->watch_timer, twheel_now(wheel) + NS_PER_SECOND);

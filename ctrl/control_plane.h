@@ -23,7 +23,7 @@ struct xds_bootstrap;
 struct control_plane_conf { // all borrowed, outlives it, except the slot
 	struct config *config; // follows its file on SIGHUP (ctrl/conf/reload.h)
 	const char *config_path;
-	const struct xds_bootstrap *bootstrap;
+	struct xds_bootstrap *bootstrap;
 	char **listener_names; // ctrl/frontends.h
 	struct lb_slot *slot; // contains an empty first snapshot
 	struct lb_link *const *links; // of running workers

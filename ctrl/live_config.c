@@ -7,6 +7,8 @@
 #include "ctrl/frontends.h"
 #include "ctrl/reach.h"
 #include "ctrl/takeover/takeover.h"
+#include "ctrl/trust.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 
 static int prepare(
 	void *ctx, const struct config *new, const struct reload_parts *parts, struct lb_err *err)
@@ -39,17 +41,37 @@ static void apply(void *ctx, struct config *new, const struct reload_parts *part
 		reach_change_status(l->reach);
 }
 
+// The bootstrap is found as at the start.
+static int learn(
+	void *ctx, void (*note)(void *, const char *, bool), void *note_ctx, struct lb_err *err)
+{
+	const struct live_config *l = ctx;
+	struct xds_bootstrap *now = NULL;
+	int rc = xds_bootstrap_load_again(l->reloader.path, &now, err);
+	if (!rc && now)
+		rc = trust_learn(l->trust, now, note, note_ctx, err);
+	xds_bootstrap_free(now);
+	return rc;
+}
+
 static int check(void *ctx, struct lb_err *err)
 {
 	return takeover_check_reload(((const struct live_config *)ctx)->takeover, err);
 }
 
 void live_config_init(struct live_config *l, struct config *config, const char *path,
-	struct assembler *assembler, struct frontends *frontends, struct reach *reach,
-	const struct takeover *takeover, struct twheel *wheel)
+	struct trust *trust, struct assembler *assembler, struct frontends *frontends,
+	struct reach *reach, const struct takeover *takeover, struct twheel *wheel)
 {
 	*l = (struct live_config){
-		.reloader = {config, path, prepare, apply, l, check},
+		.reloader = {.config = config,
+			.path = path,
+			.learn = learn,
+			.prepare = prepare,
+			.apply = apply,
+			.ctx = l,
+			.check = check},
+		.trust = trust,
 		.assembler = assembler,
 		.frontends = frontends,
 		.reach = reach,

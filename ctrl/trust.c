@@ -5,11 +5,15 @@
 #include "ctrl/certs/credentials.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/loop.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
+#include "lb/base/check.h"
 #include "lb/base/time.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 struct trust {
+	struct xds_bootstrap *bootstrap; // borrowed
 	struct certs *certs;
 	struct credentials *credentials; // NULL = not made yet
 };
@@ -36,6 +40,7 @@ struct trust *trust_new(const struct trust_conf *conf)
 	struct trust *t = calloc(1, sizeof(*t));
 	if (!t)
 		return NULL;
+	t->bootstrap = conf->bootstrap;
 	const struct config_tls none = {0}, *tls = conf->config->tls ? conf->config->tls : &none;
 	struct certs_conf certs = {
 		.bootstrap = conf->bootstrap,
@@ -70,6 +75,71 @@ void trust_free(struct trust *t)
 	credentials_free(t->credentials);
 	certs_free(t->certs);
 	free(t);
+}
+
+static bool has(const struct xds_bootstrap *b, const struct xds_cert_provider_conf *p)
+{
+	return xds_bootstrap_find_provider(b, p->name);
+}
+
+static void note_provider(const struct xds_cert_provider_conf *p,
+	void (*note)(void *, const char *, bool), void *ctx, bool needs_restart)
+{
+	char field[128];
+	snprintf(field, sizeof(field), "certificate_providers[\"%.64s\"]", p->name);
+	note(ctx, field, needs_restart);
+}
+
+// Those that are not the same in both, by their names.
+static void note_others(const struct xds_bootstrap *old, const struct xds_bootstrap *now,
+	void (*note)(void *, const char *, bool), void *ctx)
+{
+	for (uint32_t i = 0; i < old->n_cert_providers; i++) {
+		const struct xds_cert_provider_conf *p = &old->cert_providers[i];
+		const struct xds_cert_provider_conf *q = xds_bootstrap_find_provider(now, p->name);
+		if (!q || !xds_cert_files_eq(&p->files, &q->files))
+			note_provider(p, note, ctx, true);
+	}
+}
+
+// Whether all that are new can be had: 0, or negative with reterr.
+static int check_new(
+	const struct xds_bootstrap *old, const struct xds_bootstrap *now, struct lb_err *err)
+{
+	uint32_t n_new = 0, n_room = old->max_cert_providers - old->n_cert_providers;
+	for (uint32_t i = 0; i < now->n_cert_providers; i++)
+		n_new += !has(old, &now->cert_providers[i]);
+	if (n_new > n_room)
+		return lb_err_set(err,
+			"bootstrap: certificate_providers: %u are new, and there is room for %u "
+			"until a restart",
+			n_new, n_room);
+	int rc = 0;
+	for (uint32_t i = 0; !rc && i < now->n_cert_providers; i++)
+		if (!has(old, &now->cert_providers[i]))
+			rc = certs_check_provider(&now->cert_providers[i], err);
+	return rc;
+}
+
+int trust_learn(struct trust *t, struct xds_bootstrap *now,
+	void (*note)(void *, const char *, bool), void *note_ctx, struct lb_err *err)
+{
+	struct xds_bootstrap *b = t->bootstrap;
+	int rc = check_new(b, now, err);
+	if (rc)
+		return rc;
+	note_others(b, now, note, note_ctx);
+	for (uint32_t i = 0; i < now->n_cert_providers;) {
+		const struct xds_cert_provider_conf *p = &now->cert_providers[i];
+		if (has(b, p)) {
+			i++;
+			continue;
+		}
+		note_provider(p, note, note_ctx, false);
+		CHECK(xds_bootstrap_adopt_provider(b, now, i) == 0);
+		certs_add(t->certs, &b->cert_providers[b->n_cert_providers - 1]);
+	}
+	return 0;
 }
 
 struct certs *trust_certs(const struct trust *t)

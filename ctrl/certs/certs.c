@@ -4,6 +4,7 @@
 #include "ctrl/certs/material.h"
 #include "ctrl/certs/reader.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
+#include "lb/base/check.h"
 #include "lb/base/container_of.h"
 #include "lb/base/log.h"
 #include "lb/base/twheel.h"
@@ -26,9 +27,9 @@ struct entry {
 
 struct certs {
 	struct certs_conf conf;
-	struct cert_source *sources; // [n], as entries
+	struct cert_source *sources; // [n of max], as entries
 	struct entry *entries;
-	uint32_t n;
+	uint32_t n, max;
 	struct cert_reader *reader;
 };
 
@@ -174,8 +175,10 @@ static struct cert_source ticket_source(const char *path, uint64_t refresh_ns)
 		.name = CERTS_TICKETS, .ticket_secret = path, .refresh_ns = refresh_ns};
 }
 
-static void read_first(struct entry *e)
+static void read_first(struct certs *c, uint32_t i)
 {
+	struct entry *e = &c->entries[i];
+	e->owner = c;
 	struct cert_material *m = NULL;
 	struct lb_err err = {""};
 	struct twheel *wheel = e->owner->conf.wheel;
@@ -195,8 +198,9 @@ struct certs *certs_new(const struct certs_conf *conf)
 	if (!c)
 		return NULL;
 	c->conf = *conf;
-	c->sources = calloc(b->n_cert_providers + 2, sizeof(*c->sources));
-	c->entries = calloc(b->n_cert_providers + 2, sizeof(*c->entries));
+	c->max = b->n_cert_providers + XDS_MORE_PROVIDERS + 2;
+	c->sources = calloc(c->max, sizeof(*c->sources));
+	c->entries = calloc(c->max, sizeof(*c->entries));
 	if (!c->sources || !c->entries)
 		goto err;
 	for (uint32_t i = 0; i < b->n_cert_providers; i++)
@@ -205,17 +209,23 @@ struct certs *certs_new(const struct certs_conf *conf)
 		c->sources[c->n++] = crl_source(conf->crl_directory, conf->crl_refresh_ns);
 	if (conf->ticket_secret)
 		c->sources[c->n++] = ticket_source(conf->ticket_secret, conf->crl_refresh_ns);
-	c->reader = cert_reader_new(c->sources, c->n);
+	c->reader = cert_reader_new(c->sources, c->n, c->max);
 	if (!c->reader)
 		goto err;
-	for (uint32_t i = 0; i < c->n; i++) {
-		c->entries[i].owner = c;
-		read_first(&c->entries[i]);
-	}
+	for (uint32_t i = 0; i < c->n; i++)
+		read_first(c, i);
 	return c;
 err:
 	certs_free(c);
 	return NULL;
+}
+
+void certs_add(struct certs *c, const struct xds_cert_provider_conf *p)
+{
+	CHECK(c->n < c->max);
+	c->sources[c->n++] = provider_source(p);
+	read_first(c, c->n - 1);
+	cert_reader_add(c->reader); // which sees what changes from now on
 }
 
 void certs_free(struct certs *c)
@@ -332,15 +342,20 @@ static int check_servers(const struct xds_server_conf *list, uint32_t n, struct 
 	return rc;
 }
 
+int certs_check_provider(const struct xds_cert_provider_conf *p, struct lb_err *err)
+{
+	struct cert_source s = provider_source(p);
+	int rc = check_source(&s, err);
+	if (rc == -EINVAL)
+		lb_err_within(err, "certificate provider \"%.64s\"", s.name);
+	return rc;
+}
+
 static int check_providers(const struct xds_bootstrap *b, struct lb_err *err)
 {
 	int rc = 0;
-	for (uint32_t i = 0; !rc && i < b->n_cert_providers; i++) {
-		struct cert_source s = provider_source(&b->cert_providers[i]);
-		rc = check_source(&s, err);
-		if (rc == -EINVAL)
-			lb_err_within(err, "certificate provider \"%.64s\"", s.name);
-	}
+	for (uint32_t i = 0; !rc && i < b->n_cert_providers; i++)
+		rc = certs_check_provider(&b->cert_providers[i], err);
 	return rc;
 }
 

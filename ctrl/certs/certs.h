@@ -16,6 +16,7 @@ struct cert_source;
 struct certs;
 struct twheel;
 struct xds_bootstrap;
+struct xds_cert_provider_conf;
 
 struct certs_conf { // all borrowed, outlives it
 	const struct xds_bootstrap *bootstrap;
@@ -36,6 +37,9 @@ struct certs_conf { // all borrowed, outlives it
 // change. NULL = out of memory, or no thread.
 struct certs *certs_new(const struct certs_conf *);
 void certs_free(struct certs *); // NULL is fine
+// One more provider, borrowed, which the bootstrap has already. Reads its files before it returns,
+// as certs_new() does, since who asks for it may name it in the same breath.
+void certs_add(struct certs *, const struct xds_cert_provider_conf *);
 // Readable when there is something to dispatch.
 int certs_fd(const struct certs *);
 void certs_dispatch(struct certs *);
@@ -71,5 +75,8 @@ void certs_each(const struct certs *, void (*fn)(void *, const struct certs_info
 // field, path and reason of the first bad one, or -ENOMEM.
 [[nodiscard]] int certs_check(const struct xds_bootstrap *, const char *crl_directory,
 	const char *ticket_secret, struct lb_err *reterr);
+// Those of one provider.
+[[nodiscard]] int certs_check_provider(
+	const struct xds_cert_provider_conf *, struct lb_err *reterr);
 // Those for xDS servers alone, which certs_each() does not tell of.
 [[nodiscard]] int certs_check_servers(const struct xds_bootstrap *, struct lb_err *reterr);

@@ -18,7 +18,7 @@
 
 struct cert_reader {
 	const struct cert_source *sources;
-	uint32_t n;
+	uint32_t n; // the thread's, after the start: those it knows of
 	pthread_t thread;
 	bool started;
 	struct cert_watch watch; // the thread's, after the start
@@ -28,6 +28,7 @@ struct cert_reader {
 	int done_fd; // w: thread, r: owner
 	pthread_mutex_t lock; // of what follows
 	bool stop;
+	uint32_t n_there;
 	bool *asked;
 	struct cert_reading *first, *last;
 	atomic_bool blind; // w: thread, r: owner; a hint
@@ -84,6 +85,7 @@ static bool take_orders(struct cert_reader *r, bool *some)
 {
 	clear_fd(r->wake_fd);
 	pthread_mutex_lock(&r->lock);
+	r->n = r->n_there;
 	for (uint32_t i = 0; i < r->n; i++) {
 		*some = *some || r->asked[i];
 		r->changed[i] = r->changed[i] || r->asked[i];
@@ -125,16 +127,16 @@ static void *reader_main(void *arg)
 	}
 }
 
-struct cert_reader *cert_reader_new(const struct cert_source *sources, uint32_t n)
+struct cert_reader *cert_reader_new(const struct cert_source *sources, uint32_t n, uint32_t max)
 {
 	struct cert_reader *r = calloc(1, sizeof(*r));
 	if (!r)
 		return NULL;
 	r->sources = sources;
-	r->n = n;
-	r->changed = calloc(n + 1, sizeof(bool));
-	r->asked = calloc(n + 1, sizeof(bool));
-	r->unwatched = calloc(n + 1, sizeof(bool));
+	r->n = r->n_there = n;
+	r->changed = calloc(max + 1, sizeof(bool));
+	r->asked = calloc(max + 1, sizeof(bool));
+	r->unwatched = calloc(max + 1, sizeof(bool));
 	r->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	r->done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	r->blind = cert_watch_init(&r->watch) != 0; // poll() passes over a negative fd
@@ -186,6 +188,14 @@ void cert_reader_ask(struct cert_reader *r, uint32_t source)
 {
 	pthread_mutex_lock(&r->lock);
 	r->asked[source] = true;
+	pthread_mutex_unlock(&r->lock);
+	signal_fd(r->wake_fd);
+}
+
+void cert_reader_add(struct cert_reader *r)
+{
+	pthread_mutex_lock(&r->lock);
+	r->asked[r->n_there++] = true;
 	pthread_mutex_unlock(&r->lock);
 	signal_fd(r->wake_fd);
 }

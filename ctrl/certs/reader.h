@@ -21,9 +21,11 @@ struct cert_reading {
 	struct lb_err err;
 };
 
-// The sources are borrowed and outlive it. Watching has begun when it returns. NULL = out of
-// memory, or no thread.
-struct cert_reader *cert_reader_new(const struct cert_source *, uint32_t n);
+// The sources are borrowed and outlive it: n of them, and up to max. Watching has begun when it
+// returns. NULL = out of memory, or no thread.
+struct cert_reader *cert_reader_new(const struct cert_source *, uint32_t n, uint32_t max);
+// The source behind the last one is there, too, and asked for.
+void cert_reader_add(struct cert_reader *);
 void cert_reader_free(struct cert_reader *); // NULL is fine
 void cert_reader_ask(struct cert_reader *, uint32_t source);
 int cert_reader_fd(const struct cert_reader *); // readable when there is something to take

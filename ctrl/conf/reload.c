@@ -119,7 +119,7 @@ static void note(void *ctx, const char *field)
 	add(is_csds || is_vips ? &c->report->changed : &c->report->needs_restart, field);
 }
 
-static void note_frontend(void *ctx, const char *field, bool needs_restart)
+static void note_other(void *ctx, const char *field, bool needs_restart)
 {
 	struct comparison *c = ctx;
 	add(needs_restart ? &c->report->needs_restart : &c->report->changed, field);
@@ -136,7 +136,7 @@ static int compare(struct comparison *c, const struct config *running, const str
 			add(&c->report->needs_restart, fixed[i].field);
 	config_diff(running, new, note, c);
 	c->parts.frontends = &c->frontends;
-	return config_rows_plan(&c->frontends, running, new, note_frontend, c);
+	return config_rows_plan(&c->frontends, running, new, note_other, c);
 }
 
 // What `running` has had goes with `new`.
@@ -190,6 +190,11 @@ static int prepare(const struct reloader *r, const struct config *new, const str
 	return lb_err_within(err, "%s", r->path);
 }
 
+static int learn(const struct reloader *r, struct comparison *c)
+{
+	return r->learn ? r->learn(r->ctx, note_other, c, &c->report->err) : 0;
+}
+
 static void refuse(struct reload_report *ret, const char *by)
 {
 	struct lb_err err = ret->err;
@@ -225,7 +230,7 @@ void reload(const struct reloader *r, const char *by, struct reload_report *ret)
 	struct comparison c = {.report = ret};
 	bool may = !r->check || r->check(r->ctx, &ret->err) == 0;
 	struct config *new = may ? load(r->path, &ret->err) : NULL;
-	if (!new || compare(&c, r->config, new) || prepare(r, new, &c)) {
+	if (!new || compare(&c, r->config, new) || learn(r, &c) || prepare(r, new, &c)) {
 		refuse(ret, by);
 	} else {
 		tell(ret, by);

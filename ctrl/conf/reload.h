@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles SIGHUP, and the command `reload` of the stats socket: reads shunt.yaml again. What a
 // running daemon can change takes effect, all of it or nothing; the log names all other
-// differences, which need a restart. Nothing of an invalid file is used. The bootstrap is not read
-// again.
+// differences, which need a restart. Nothing of an invalid file is used. Of the bootstrap new
+// certificate providers are known, even if the rest is refused then: nothing uses them by itself.
 // Thread: ctrl. Workers see changes by a snapshot (lb/pick/terms.h).
 #pragma once
 
@@ -13,7 +13,7 @@
 struct config;
 struct config_rows_plan;
 
-// Fields as shunt.yaml names them.
+// Fields as shunt.yaml, or the bootstrap, names them.
 struct reload_fields {
 	char text[400]; // joined by ", "; "" = none
 	unsigned n_more; // for which there was no room
@@ -49,6 +49,11 @@ struct reloader {
 	void *ctx;
 	// Whether the file may be read at all now: 0, or negative with reterr. NULL = always.
 	int (*check)(void *ctx, struct lb_err *reterr);
+	// Once the file has been read, and before prepare(): takes what is new in other files, and
+	// notes that, and what needs a restart there. Returns 0, or negative with reterr and
+	// nothing taken. NULL = there are none.
+	int (*learn)(void *ctx, void (*note)(void *, const char *field, bool needs_restart),
+		void *note_ctx, struct lb_err *reterr);
 };
 
 // by: who asked, as keys and values for the log, "by=SIGHUP". What became of it is logged, too.

@@ -51,7 +51,9 @@ const struct show_action show_actions[] = {
 		STATS_ADMIN, true, show_capture_start},
 	{"capture stop", NULL, "ends it; what is in the file", STATS_ADMIN, true,
 		show_capture_stop},
-	{"reload", NULL, "reads shunt.yaml again, as SIGHUP does; what needs a restart",
+	{"reload", NULL,
+		"reads shunt.yaml again, and the bootstrap for new certificate providers, as "
+		"SIGHUP does; what needs a restart",
 		STATS_ADMIN, true, show_reload},
 	{NULL, NULL, NULL, STATS_ADMIN, false, NULL},
 };

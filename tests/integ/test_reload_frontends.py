@@ -210,6 +210,44 @@ def test_ops_324_tls_comes_to_a_frontend_with_its_certificate_or_not_at_all(make
     assert curl(bed, url(PORT))
 
 
+@pytest.mark.timeout(120)
+def test_ops_328_a_certificate_that_is_new_in_the_bootstrap_comes_with_a_reload(make_world, tmp_path):
+    made = Pki(tmp_path / "pki")
+    made.authority("ca")
+    text, path = json.loads((EXAMPLE / "bootstrap.json").read_text()), tmp_path / "bootstrap.json"
+
+    def write(*names):
+        for name in names:
+            made.leaf(name, "ca", sans=f"IP:{VIP}")
+        text["certificate_providers"] = {
+            name: provider(**{CERT: made.folder / f"{name}.pem", KEY: made.folder / f"{name}.key"}) for name in names}
+        path.write_text(json.dumps(text))
+    write("first")
+    bed = make_world().bed
+    bed.settings += DRAINS
+    bed.start_xds()
+    bed.start_daemon(env={"GRPC_XDS_BOOTSTRAP": str(path)})
+    by = {name: frontend(name, port, f"target: web, tls: {{certificate: {name}}}")
+          for name, port in (("first", MORE_PORT), ("second", MOVED_PORT))}
+    assert change(bed, by["first"]) == "frontends[1]"
+    secure = "--cacert", str(made.folder / "ca.pem")
+    wait_until(lambda: curl(bed, f"https://{VIP}:{MORE_PORT}", *secure), TAKES_S, "the first one")
+    with steady_load(bed, LOAD):
+        with pytest.raises(LabError, match="no certificate provider .*second.* in the bootstrap"):
+            change(bed, *by.values())
+        path.write_text(path.read_text()[:-1])
+        with pytest.raises(LabError, match=f"bootstrap {path}: line"):
+            change(bed, *by.values())
+        write("first", "second")
+        assert change(bed, *by.values()) == 'frontends[2], certificate_providers["second"]'
+        wait_until(lambda: curl(bed, f"https://{VIP}:{MOVED_PORT}", *secure), TAKES_S, "the second one")
+        assert curl(bed, f"https://{VIP}:{MORE_PORT}", *secure)
+        write("second")
+        report = reload(bed)
+        assert (report["changed"], report["needs_restart"]) == ("", 'certificate_providers["first"]')
+        assert curl(bed, f"https://{VIP}:{MORE_PORT}", *secure)
+
+
 def test_ops_326_what_cannot_be_is_named_and_changes_nothing(make_world):
     bed = make_world().start().bed
     refused = {

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int text_default(char **ret, const char *value)
@@ -273,13 +274,10 @@ static int read_authorities(
 // A29.
 static int read_providers(json_t *o, struct xds_bootstrap *b, struct lb_err *err)
 {
-	if (!o)
-		return 0;
-	if (!json_is_object(o))
+	if (o && !json_is_object(o))
 		return lb_err_set(err, "certificate_providers: must be an object");
-	if (json_object_size(o) == 0)
-		return 0;
-	b->cert_providers = calloc(json_object_size(o), sizeof(*b->cert_providers));
+	b->max_cert_providers = (uint32_t)json_object_size(o) + XDS_MORE_PROVIDERS;
+	b->cert_providers = calloc(b->max_cert_providers, sizeof(*b->cert_providers));
 	if (!b->cert_providers)
 		return -ENOMEM;
 	const char *name;
@@ -303,14 +301,24 @@ const struct xds_cert_provider_conf *xds_bootstrap_find_provider(
 	return NULL;
 }
 
+int xds_bootstrap_adopt_provider(struct xds_bootstrap *b, struct xds_bootstrap *from, uint32_t i)
+{
+	if (b->n_cert_providers == b->max_cert_providers)
+		return -ENOSPC;
+	struct xds_cert_provider_conf *p = &from->cert_providers[i];
+	b->cert_providers[b->n_cert_providers++] = *p;
+	memmove(p, p + 1, (--from->n_cert_providers - i) * sizeof(*p));
+	return 0;
+}
+
 int xds_bootstrap_check_provider(const struct xds_bootstrap *b, const char *name,
 	enum xds_cert_part part, struct lb_err *err)
 {
 	const struct xds_cert_provider_conf *p = xds_bootstrap_find_provider(b, name);
 	if (!p)
 		return lb_err_set(err,
-			"no certificate provider \"%.128s\" in the bootstrap that this process "
-			"started with",
+			"no certificate provider \"%.128s\" in the bootstrap, as this process "
+			"last read it",
 			name);
 	if (part == XDS_CERT_CA && !p->files.ca && !p->files.spiffe)
 		return lb_err_set(
@@ -372,20 +380,38 @@ int xds_bootstrap_parse(const char *text, size_t len, const char *source,
 	return 0;
 }
 
-int xds_bootstrap_load_file(const char *path, struct xds_bootstrap **ret, struct lb_err *err)
+static bool is_read_once(const char *path)
+{
+	struct stat s;
+	return stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode);
+}
+
+// again: within a loop.
+static int load(const char *path, bool again, struct xds_bootstrap **ret, struct lb_err *err)
 {
 	struct whole_file file;
-	int rc = whole_file_read_stream(path, &file, err);
-	if (rc) {
-		lb_err_within(err, "bootstrap %s", path);
-		return rc;
+	if (again && is_read_once(path)) {
+		*ret = NULL;
+		return 0;
 	}
+	int rc = again ? whole_file_read(path, false, &file, err)
+	               : whole_file_read_stream(path, &file, err);
+	if (rc == -EINVAL)
+		lb_err_within(err, "bootstrap %s", path);
+	if (rc)
+		return rc;
 	rc = xds_bootstrap_parse(file.p, file.len, path, ret, err);
 	whole_file_fini(&file);
 	return rc;
 }
 
-static int load_beside(const char *config, struct xds_bootstrap **ret, struct lb_err *err)
+int xds_bootstrap_load_file(const char *path, struct xds_bootstrap **ret, struct lb_err *err)
+{
+	return load(path, false, ret, err);
+}
+
+static int load_beside(
+	const char *config, bool again, struct xds_bootstrap **ret, struct lb_err *err)
 {
 	const char *slash = strrchr(config, '/');
 	char *path = NULL;
@@ -393,7 +419,7 @@ static int load_beside(const char *config, struct xds_bootstrap **ret, struct lb
 		0)
 		return -ENOMEM;
 	int rc = access(path, F_OK) == 0
-	                 ? xds_bootstrap_load_file(path, ret, err)
+	                 ? load(path, again, ret, err)
 	                 : lb_err_set(err,
 				   "bootstrap %s: %s, and neither GRPC_XDS_BOOTSTRAP "
 				   "(another path) nor GRPC_XDS_BOOTSTRAP_CONFIG "
@@ -403,16 +429,29 @@ static int load_beside(const char *config, struct xds_bootstrap **ret, struct lb
 	return rc;
 }
 
-int xds_bootstrap_load(const char *config, struct xds_bootstrap **ret, struct lb_err *err)
+static int find_and_load(
+	const char *config, bool again, struct xds_bootstrap **ret, struct lb_err *err)
 {
+	*ret = NULL;
 	const char *path = getenv("GRPC_XDS_BOOTSTRAP");
 	if (path && *path)
-		return xds_bootstrap_load_file(path, ret, err);
+		return load(path, again, ret, err);
 	const char *text = getenv("GRPC_XDS_BOOTSTRAP_CONFIG");
-	if (text && *text)
-		return xds_bootstrap_parse(
-			text, strlen(text), "GRPC_XDS_BOOTSTRAP_CONFIG", ret, err);
-	return load_beside(config, ret, err);
+	if (!text || !*text)
+		return load_beside(config, again, ret, err);
+	return again ? 0
+	             : xds_bootstrap_parse(
+			       text, strlen(text), "GRPC_XDS_BOOTSTRAP_CONFIG", ret, err);
+}
+
+int xds_bootstrap_load(const char *config, struct xds_bootstrap **ret, struct lb_err *err)
+{
+	return find_and_load(config, false, ret, err);
+}
+
+int xds_bootstrap_load_again(const char *config, struct xds_bootstrap **ret, struct lb_err *err)
+{
+	return find_and_load(config, true, ret, err);
 }
 
 void xds_bootstrap_free(struct xds_bootstrap *b)

@@ -2,7 +2,7 @@
 // gRPC's bootstrap file (grpc/grpc doc/grpc_xds_bootstrap_format.md, gRFC A27, A29, A47, A65): the
 // servers, our node, names of listener resources, certificate providers. Unknown fields are
 // ignored.
-// Thread: any; immutable once loaded.
+// Thread: any; immutable once loaded, but for certificate providers, which are ctrl's.
 #pragma once
 
 #include "ctrl/xds/bootstrap/cert_files.h"
@@ -48,8 +48,8 @@ struct xds_bootstrap {
 	struct xds_params *params; // dynamic_parameters, for old-style names (TP2-B01)
 	struct xds_authority_conf *authorities;
 	uint32_t n_authorities;
-	struct xds_cert_provider_conf *cert_providers;
-	uint32_t n_cert_providers;
+	struct xds_cert_provider_conf *cert_providers; // they stay where they are
+	uint32_t n_cert_providers, max_cert_providers;
 };
 
 // True if a client would connect to the same server: URI, credentials and known features (FE-07).
@@ -65,11 +65,20 @@ bool xds_server_conf_eq(const struct xds_server_conf *, const struct xds_server_
 // bootstrap.json in the folder of `config`, which is the path of shunt.yaml (BT-01).
 [[nodiscard]] int xds_bootstrap_load(
 	const char *config, struct xds_bootstrap **ret, struct lb_err *reterr);
+// The same for a loop that must answer, of one that may be another one by now. *ret = NULL, and 0:
+// it cannot be, as the text of a variable, or could not be read twice, as a pipe.
+[[nodiscard]] int xds_bootstrap_load_again(
+	const char *config, struct xds_bootstrap **ret, struct lb_err *reterr);
 void xds_bootstrap_free(struct xds_bootstrap *); // NULL is fine
 
 // NULL = there is none of that name.
 const struct xds_cert_provider_conf *xds_bootstrap_find_provider(
 	const struct xds_bootstrap *, const char *name);
+#define XDS_MORE_PROVIDERS 256 // than at first
+// Takes that provider out of `from`, where those behind it move up. -ENOSPC = there are
+// XDS_MORE_PROVIDERS more already; nothing has changed.
+[[nodiscard]] int xds_bootstrap_adopt_provider(
+	struct xds_bootstrap *, struct xds_bootstrap *from, uint32_t i);
 enum xds_cert_part {
 	XDS_CERT_OWN, // certificate and key
 	XDS_CERT_CA, // CAs, or a map of SPIFFE's

@@ -229,6 +229,25 @@ static void tls_111_files_are_read_at_the_interval_too(void **state)
 	certs_free(c);
 }
 
+// OPS-328
+static void ops_328_one_that_is_added_is_read_and_then_seen_to_change(void **state)
+{
+	static char name[] = "late";
+	struct xds_cert_provider_conf late = {.name = name, .files = pair()};
+	struct certs *c = start((struct xds_cert_files){.ca = NULL}, NULL);
+	write_pair("", &first);
+	certs_add(c, &late);
+	assert_string_equal(certs_find(c, name)->chain.list[0].subject, "CN=first");
+	assert_string_equal(last_changed, name);
+	wait_reading(c, n_readings(c)); // once more, since it is watched
+	assert_int_equal(info(c).n_unchanged, 1);
+	write_pair("", &second);
+	while (info(c).version == 1)
+		wait_reading(c, n_readings(c));
+	assert_string_equal(certs_find(c, name)->chain.list[0].subject, "CN=second");
+	certs_free(c);
+}
+
 // Others that are watched do not make up for it.
 static void tls_111_what_could_not_be_watched_is_so_at_the_next_interval(void **state)
 {
@@ -404,6 +423,7 @@ int main(void)
 		TEST(tls_111_swapped_links_are_seen_at_once),
 		TEST(tls_111_a_file_that_comes_late_is_seen_at_once),
 		TEST(tls_111_files_are_read_at_the_interval_too),
+		TEST(ops_328_one_that_is_added_is_read_and_then_seen_to_change),
 		TEST(tls_111_what_could_not_be_watched_is_so_at_the_next_interval),
 		TEST(tls_109_a_bad_file_leaves_the_last_good_ones),
 		TEST(tls_109_who_counted_the_old_ones_keeps_them),

@@ -39,6 +39,7 @@ static struct reload_report report; // of the last reload
 static struct {
 	unsigned n_prepared, n_applied;
 	bool had_csds, refuses, is_taken_over;
+	const char *learns, *learned_badly; // a field; an error; NULL = none
 } parts;
 
 static int prepare(void *ctx, const struct config *new, const struct reload_parts *wanted,
@@ -61,9 +62,26 @@ static int check(void *ctx, struct lb_err *reterr)
 	return parts.is_taken_over ? lb_err_set(reterr, "another one takes over") : 0;
 }
 
+static int learn(
+	void *ctx, void (*note)(void *, const char *, bool), void *note_ctx, struct lb_err *reterr)
+{
+	assert_ptr_equal(ctx, &parts);
+	if (parts.learned_badly)
+		return lb_err_set(reterr, "%s", parts.learned_badly);
+	if (parts.learns)
+		note(note_ctx, parts.learns, false);
+	return 0;
+}
+
 static void again(struct config *running, const char *path)
 {
-	const struct reloader r = {running, path, prepare, apply, &parts, check};
+	const struct reloader r = {.config = running,
+		.path = path,
+		.learn = learn,
+		.prepare = prepare,
+		.apply = apply,
+		.ctx = &parts,
+		.check = check};
 	reload(&r, "by=somebody", &report);
 }
 
@@ -319,6 +337,24 @@ static void ops_321_all_of_a_reload_takes_effect_or_nothing(void **state)
 	config_free(c);
 }
 
+// OPS-328, OPS-321
+static void ops_328_what_is_new_in_the_bootstrap_is_told_or_refuses_all(void **state)
+{
+	struct files *f = *state;
+	struct config *c = load(f);
+	parts.learns = "certificate_providers[\"p\"]";
+	again(c, f->config);
+	assert_string_equal(report.changed.text, "certificate_providers[\"p\"]");
+	assert_int_equal(parts.n_applied, 1);
+	write_file(f->config, with("drain_s: 30", "drain_s: 31"));
+	parts.learned_badly = "bootstrap /b.json: line 1 column 1: no";
+	again(c, f->config);
+	assert_string_equal(report.err.text, parts.learned_badly);
+	assert_string_equal(report.changed.text, "");
+	assert_int_equal(c->drain_s, 30);
+	config_free(c);
+}
+
 static void fl_183_a_reload_is_refused_while_another_process_takes_over(void **state)
 {
 	struct files *f = *state;
@@ -499,6 +535,7 @@ RUN_SUITE("ctrl/reload", CASE(differences_are_named_as_the_file_names_them),
 	CASE(ops_320_limits_and_times_follow_and_sizes_of_memory_are_named),
 	CASE(ops_320_what_workers_are_told_is_what_the_file_says),
 	CASE(ops_321_all_of_a_reload_takes_effect_or_nothing),
+	CASE(ops_328_what_is_new_in_the_bootstrap_is_told_or_refuses_all),
 	CASE(fl_183_a_reload_is_refused_while_another_process_takes_over),
 	CASE(of_a_wrong_file_nothing_is_taken), CASE(a_reload_waits_for_no_file),
 	CASE(a_reload_takes_no_time_for_what_is_too_deep), CASE(a_second_document_is_refused),

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char *json_of(const char *text)
@@ -179,8 +180,38 @@ static void a_provider_without_what_is_wanted_is_named_with_it(void **state)
 	assert_string_equal(err.text, "certificate provider \"ca\" has no certificate_file");
 	assert_int_equal(xds_bootstrap_check_provider(b, "x", XDS_CERT_OWN, &err), -EINVAL);
 	assert_string_equal(err.text,
-		"no certificate provider \"x\" in the bootstrap that this process started with");
+		"no certificate provider \"x\" in the bootstrap, as this process last read it");
 	xds_bootstrap_free(b);
+}
+
+// OPS-328: within a loop that must answer.
+static void ops_328_it_is_read_again_from_a_regular_file_alone(void **state)
+{
+	char folder[] = "/tmp/shunt-bootstrap-XXXXXX", config[64], path[64];
+	char *json = json_of("{" SERVERS "}");
+	struct xds_bootstrap *b = NULL;
+	struct lb_err err = {""};
+	assert_non_null(mkdtemp(folder));
+	snprintf(config, sizeof(config), "%s/shunt.yaml", folder);
+	snprintf(path, sizeof(path), "%s/bootstrap.json", folder);
+	assert_int_equal(xds_bootstrap_load_again(config, &b, &err), -EINVAL);
+	assert_non_null(strstr(err.text, path));
+	assert_int_equal(mkfifo(path, 0600), 0); // of which nobody writes anything
+	assert_int_equal(xds_bootstrap_load_again(config, &b, &err), 0);
+	assert_null(b);
+	unlink(path);
+	FILE *f = fopen(path, "w");
+	assert_true(f && fputs(json, f) >= 0 && fclose(f) == 0);
+	assert_int_equal(xds_bootstrap_load_again(config, &b, &err), 0);
+	assert_string_equal(b->servers[0].uri, "s:1");
+	xds_bootstrap_free(b);
+	setenv("GRPC_XDS_BOOTSTRAP_CONFIG", json, 1);
+	assert_int_equal(xds_bootstrap_load_again(config, &b, &err), 0);
+	unsetenv("GRPC_XDS_BOOTSTRAP_CONFIG");
+	assert_null(b);
+	unlink(path);
+	rmdir(folder);
+	free(json);
 }
 
 static void tp2_b01_parameters_are_of_their_authority_alone(void **state)
@@ -389,6 +420,7 @@ RUN_SUITE("xds/bootstrap", cmocka_unit_test(bt_10_plain_bootstrap_has_defaults),
 	cmocka_unit_test(certificate_providers_have_their_files),
 	cmocka_unit_test(files_are_read_once_a_second_at_most),
 	cmocka_unit_test(a_provider_without_what_is_wanted_is_named_with_it),
+	cmocka_unit_test(ops_328_it_is_read_again_from_a_regular_file_alone),
 	cmocka_unit_test(tp2_b01_parameters_are_of_their_authority_alone),
 	cmocka_unit_test(tp2_b03_no_parameters_and_empty_ones_are_the_same),
 	cmocka_unit_test(tp2_b02_metadata_becomes_parameters_if_asked_for),
