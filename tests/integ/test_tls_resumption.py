@@ -133,6 +133,9 @@ def test_clients_resume_across_workers_and_a_restart_until_the_cas_change(lab, t
     wait_until(lambda: all(version > before[n] for n, version in w.versions().items()), 20, "the other CAs")
     for c in clients:
         assert c.resumed(lab) == 0
+    w.restart()
+    for c in clients:
+        assert c.resumed(lab, SESSIONS) == 0
 
 
 def test_a_client_that_uses_each_ticket_once_resumes_each_time(lab, tmp_path, secret):
@@ -194,15 +197,20 @@ def test_where_one_of_two_processes_has_a_configured_secret_sessions_end_once(la
 
 
 def test_two_daemons_with_one_secret_resume_each_others_sessions(lab, tmp_path, secret):
-    """TLS-58, TLS-196: the other one has the same files, and runs at the same time."""
+    """TLS-58, TLS-196: the other one has the same files, until its CAs change, and runs at the same time."""
     first = ReturningWorld(lab, tmp_path / "one", secret).start()
     with Lab("shunt-test") as elsewhere:
         second = ReturningWorld(elsewhere, tmp_path / "two", secret)
         shutil.copytree(first.pki.folder, second.pki.folder, dirs_exist_ok=True)
         second.start()
-        for version in VERSIONS:
-            c = Clients(first.pki, version)
+        clients = [Clients(first.pki, version) for version in VERSIONS]
+        for c in clients:
             c.visit(lab)
-            assert c.resumed(elsewhere) >= LEAST, version
+            assert c.resumed(elsewhere) >= LEAST
         assert sum(second.counted()) >= 2 * LEAST
+        before = second.versions()
+        replace(second.pki.folder / "ca.pem", first.pki.pem("ca") + first.pki.pem("strangers"))
+        wait_until(lambda: all(version > before[n] for n, version in second.versions().items()), 20, "the other CAs")
+        for c in clients:
+            assert c.resumed(elsewhere, SESSIONS) == 0
         assert sum(first.counted()) == 0

@@ -198,6 +198,24 @@ static void listeners_in_vips_are_served_and_others_told(void **state)
 	tear_down(&w);
 }
 
+// A36-66, PP-09: a frontend of shunt.yaml alone says whom PROXY headers are taken from.
+static void a36_66_a_listener_that_wants_proxy_headers_is_told_and_served_without(void **state)
+{
+	struct world w;
+	set_up(&w, 8, 4);
+	hold_socket_with(&w, "a", "10.9.0.1",
+		"'listenerFilters':[{'name':'p','typedConfig':{'@type':'type.googleapis.com/"
+		"envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol'}}],",
+		1);
+	say_listeners(&w);
+	assert_int_equal(chains_at(&w, 1), 0);
+	assert_says(&w, "a", "it wants PROXY headers: only a frontend with proxy_protocol says");
+	hold_socket(&w, "a", "10.9.0.1", 1);
+	say_listeners(&w);
+	assert_int_equal(chains_at(&w, 1), 1);
+	tear_down(&w);
+}
+
 static void a36_64_one_that_is_refused_when_it_first_comes_is_told_of(void **state)
 {
 	struct world w;
@@ -573,6 +591,7 @@ static void a_frontend_with_a_listener_takes_nobody_in_the_clear_before_it_comes
 }
 
 RUN_SUITE("ctrl/listeners", cmocka_unit_test(listeners_in_vips_are_served_and_others_told),
+	cmocka_unit_test(a36_66_a_listener_that_wants_proxy_headers_is_told_and_served_without),
 	cmocka_unit_test(a36_64_one_that_is_refused_when_it_first_comes_is_told_of),
 	cmocka_unit_test(its_frontend_is_up_when_the_first_list_serves),
 	cmocka_unit_test(a36_37_a_listener_takes_effect_when_all_of_its_chains_can),

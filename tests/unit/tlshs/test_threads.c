@@ -464,7 +464,7 @@ static void th_140_half_handshakes_give_way_while_more_than_half_of_the_places_a
 {
 	enum { N_BACKENDS = 2, N_ALL = 8, N_LEFT = 4, FIRST = N_BACKENDS };
 	struct tlshs_threads *t =
-		one_thread((struct tlshs_threads_conf){.patience_ns = 20 * NS_PER_MS});
+		one_thread((struct tlshs_threads_conf){.patience_ns = 200 * NS_PER_MS});
 	struct tlshs_link *link = tlshs_threads_link(t, 0, 0);
 	struct conn conns[N_ALL];
 	for (unsigned i = 0; i < N_ALL; i++) {
