@@ -11,7 +11,7 @@ import pytest
 import resources
 from lab import command, wait_until
 from pki import Pki, replace
-from test_certs import CA, CERT, KEY
+from test_certs import CA, CERT, KEY, MAP
 from testbed import EXAMPLE, PORT, VIP
 from world import World
 
@@ -77,7 +77,7 @@ class TlsWorld:
             "--verify-client", str(TLS_PORT), self.pki.folder / "back.key", self.pki.folder / "back.pem"],
             env={"SSL_CERT_FILE": str(self.pki.folder / "ca.pem")})
 
-    def start(self):
+    def start(self, **more_providers):
         made = json.loads((EXAMPLE / "bootstrap.json").read_text())
         at = self.pki.folder
         made["certificate_providers"] = {
@@ -85,7 +85,7 @@ class TlsWorld:
             "client": provider(**{CERT: at / "client.pem", KEY: at / "client.key"}),
             "ca": provider(**{CA: at / "ca.pem"}),
             "strangers": provider(**{CA: at / "strangers.pem"}),
-            "missing": provider(**{CA: at / "nothing.pem"})}
+            "missing": provider(**{CA: at / "nothing.pem"}), **more_providers}
         path = self.folder / "bootstrap.json"
         path.write_text(json.dumps(made))
         self.bed.start_xds()
@@ -134,6 +134,30 @@ def test_clients_without_a_good_certificate_are_refused(make):
     for words in ([], w.own("stranger")):
         code, said = w.curl("/mark", *words)
         assert code in (16, 35, 55, 56, 92), (code, said)
+
+
+def test_clients_are_judged_by_the_bundle_of_their_trust_domain(lab, tmp_path):
+    """TLS-57, TLS-108: a CA that another domain trusts is nobody's here, and a map changes as other files do."""
+    w = TlsWorld(lab, tmp_path)
+    clients = {"of-a": ("ca", "a"), "of-b": ("strangers", "b"), "forged": ("strangers", "a"), "of-c": ("ca", "c")}
+    for name, (authority, domain) in clients.items():
+        w.pki.leaf(name, authority, f"URI:spiffe://{domain}/client")
+    bundles = w.pki.folder / "bundles.json"
+
+    def write(**domains):
+        keys = {domain: [{"kty": "EC", "use": "x509-svid", "x5c": ["".join(w.pki.pem(name).splitlines()[1:-1])]}]
+                for domain, name in domains.items()}
+        replace(bundles, json.dumps({"trust_domains": {domain: {"keys": key} for domain, key in keys.items()}}))
+
+    def served():
+        return {name for name in clients if w.curl("/mark", *w.own(name))[0] == 0}
+    write(a="ca", b="strangers")
+    w.bed.frontend_settings = "tls: {certificate: front, ca: bundles, require_client_certificate: true}"
+    w.start(bundles=provider(**{MAP: bundles}))
+    assert served() == {"of-a", "of-b"}
+    write(a="ca", c="ca")
+    wait_until(lambda: served() == {"of-a", "of-c"}, 20, "the other bundles")
+    assert w.curl("/mark")[0] != 0
 
 
 @pytest.mark.parametrize("context, text", (
