@@ -81,23 +81,31 @@ def http2(path, port):
 
 
 def test_ops_199_a_capture_with_keys_is_read_by_tshark(lab, tmp_path):
-    """Both sides' handshakes begin while it is on; without the word there is nothing to read."""
+    """Both sides' handshakes begin while it is on; without the word there is nothing to read. Where a thread is off its
+    core for longer than frames wait for keys (20 ms), these come too late for a reader."""
     w = TlsWorld(lab, tmp_path, names=["web.example"], sni="web.example")
     w.bed.captures = lab.dir / "captures"
     w.bed.captures.mkdir()
     w.bed.settings += f"capture: {{directory: {w.bed.captures}}}\n"
     w.start()
-    paths = {}
-    for name, words in (("with", ["keys"]), ("without", [])):
-        paths[name] = tell(w.bed, "capture", "start", f"{name}.pcapng", *words)["file"]
+
+    def captured(name, *words):
+        path = tell(w.bed, "capture", "start", f"{name}.pcapng", *words)["file"]
         wait_until(lambda: tell(w.bed, "kill", "conn", "cluster=tls")["ended"], TIMEOUT_S,
                    "a connection that began before")
         assert w.curl("/tls/mark")[0] == 0
         stopped = tell(w.bed, "capture", "stop")
-        assert (stopped["with_keys"], stopped["keys"] > 0, stopped["keys_lost"]) == (name == "with", name == "with", 0)
-    for port in (PORT, TLS_PORT):
-        assert http2(paths["with"], port) == ["/tls/mark"]
-        assert not http2(paths["without"], port)
+        assert (stopped["with_keys"], stopped["keys"] > 0, stopped["keys_lost"]) == (bool(words), bool(words), 0)
+        return path
+
+    def read(path):
+        return [http2(path, port) for port in (PORT, TLS_PORT)]
+    seen = []
+    while len(seen) < 5 and [["/tls/mark"]] * 2 not in seen:
+        path = captured(f"with-{len(seen)}", "keys")
+        seen.append(read(path))
+    assert seen[-1] == [["/tls/mark"]] * 2, seen
+    assert read(captured("without")) == [[], []]
     log = w.bed.shuntctl("show", "events", "event~keys")
-    assert f"capture with keys  file=\"{paths['with']}\" text=\"" in log, log
+    assert f"capture with keys  file=\"{path}\" text=\"" in log, log
     assert "TRAFFIC_SECRET" not in log + w.bed.daemon.output(), log
