@@ -17,9 +17,9 @@
     tools/test attacks-asan [NAME]  all short forms, with shuntd under AddressSanitizer and UndefinedBehaviorSanitizer
 
 Parts: lint; unit; sim (seeded simulations); sanitize (unit and sim under AddressSanitizer and
-UndefinedBehaviorSanitizer, those with threads under ThreadSanitizer); clang (the whole build with clang, beside integ
-without arguments); integ (the running daemon between real peers, in network namespaces; needs root); attacks-short
-(attacks beside a victim, for a second each; needs root).
+UndefinedBehaviorSanitizer, those with threads under ThreadSanitizer); clang (the whole build with clang); integ (the
+running daemon between real peers, in network namespaces; needs root); attacks-short (attacks beside a victim, for a
+second each; needs root). Without arguments what clang and sanitize build is built beside integ.
 
 --changed looks at what is committed since BASE, at what is not committed yet, and at new files. Lint runs always.
 Of unit, sim and sanitize run the programs that ninja would build from a changed file, and those that are given one.
@@ -43,9 +43,9 @@ PARTS = {
     "lint": suites.lint,
     "unit": suites.unit,
     "sim": suites.sim,
-    "sanitize": suites.sanitize,
     "clang": suites.clang,
     "integ": integ.integ,
+    "sanitize": suites.sanitize,
     "attacks-short": integ.short_attacks,
 }
 BESIDE = {"clang": "integ"}  # the first, of which nothing is run, has what the second's own session leaves
@@ -57,7 +57,8 @@ ASKED_FOR = {"long": suites.long_forms, "pci": integ.pci, "fleet": integ.fleet,
 def parse(argv):
     """[(part's name, what to call)], or None if that is no command line of ours."""
     if not argv:
-        return [(name, lambda part=part: part([])) for name, part in PARTS.items()]
+        parts = {**PARTS, "clang": suites.other_builds}
+        return [(name, lambda part=part: part([])) for name, part in parts.items()]
     if len(argv) > 2:
         return None
     if argv[0] == "--changed":

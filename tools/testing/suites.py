@@ -99,15 +99,25 @@ def sim(only):
     return tested("build", ["sim"], only)
 
 
+SANITIZED = [("build-asan", None), ("build-tsan", "threads")]
+
+
 def sanitize(only):
     asan = tested("build-asan", ["unit", "sim"], only)
-    if not build("build-tsan", "threads"):
+    if not build(*SANITIZED[1]):
         return add(asan, Counts(failed=1))
     return add(asan, meson_test("build-tsan", "threads", only))
 
 
 def clang(_):
     return Counts(passed=1) if build("build-clang") else Counts(failed=1)
+
+
+def other_builds(_):
+    """Clang's, behind those of sanitize, which then finds them made, or tells why not."""
+    for name, suite in SANITIZED:
+        build(name, suite)
+    return clang([])
 
 
 def in_time(argv, env=()):
