@@ -6,7 +6,6 @@
 #include "ctrl/conf/config.h"
 #include "ctrl/loop.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
-#include "lb/base/check.h"
 #include "lb/base/time.h"
 
 #include <stdio.h>
@@ -136,8 +135,7 @@ int trust_learn(struct trust *t, struct xds_bootstrap *now,
 			continue;
 		}
 		note_provider(p, note, note_ctx, false);
-		CHECK(xds_bootstrap_adopt_provider(b, now, i) == 0);
-		certs_add(t->certs, &b->cert_providers[b->n_cert_providers - 1]);
+		certs_add(t->certs, xds_bootstrap_adopt_provider(b, now, i));
 	}
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include "ctrl/base/whole_file.h"
 #include "ctrl/xds/bootstrap/fields.h"
 #include "ctrl/xds/variants/params.h"
+#include "lb/base/check.h"
 
 #include <jansson.h>
 
@@ -301,14 +302,15 @@ const struct xds_cert_provider_conf *xds_bootstrap_find_provider(
 	return NULL;
 }
 
-int xds_bootstrap_adopt_provider(struct xds_bootstrap *b, struct xds_bootstrap *from, uint32_t i)
+const struct xds_cert_provider_conf *xds_bootstrap_adopt_provider(
+	struct xds_bootstrap *b, struct xds_bootstrap *from, uint32_t i)
 {
-	if (b->n_cert_providers == b->max_cert_providers)
-		return -ENOSPC;
+	CHECK(b->n_cert_providers < b->max_cert_providers);
 	struct xds_cert_provider_conf *p = &from->cert_providers[i];
-	b->cert_providers[b->n_cert_providers++] = *p;
+	struct xds_cert_provider_conf *ret = &b->cert_providers[b->n_cert_providers++];
+	*ret = *p;
 	memmove(p, p + 1, (--from->n_cert_providers - i) * sizeof(*p));
-	return 0;
+	return ret;
 }
 
 int xds_bootstrap_check_provider(const struct xds_bootstrap *b, const char *name,

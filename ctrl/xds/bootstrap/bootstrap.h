@@ -75,9 +75,8 @@ void xds_bootstrap_free(struct xds_bootstrap *); // NULL is fine
 const struct xds_cert_provider_conf *xds_bootstrap_find_provider(
 	const struct xds_bootstrap *, const char *name);
 #define XDS_MORE_PROVIDERS 256 // than at first
-// Takes that provider out of `from`, where those behind it move up. -ENOSPC = there are
-// XDS_MORE_PROVIDERS more already; nothing has changed.
-[[nodiscard]] int xds_bootstrap_adopt_provider(
+// Takes that provider out of `from`, where those behind it move up. There is room for it.
+const struct xds_cert_provider_conf *xds_bootstrap_adopt_provider(
 	struct xds_bootstrap *, struct xds_bootstrap *from, uint32_t i);
 enum xds_cert_part {
 	XDS_CERT_OWN, // certificate and key
