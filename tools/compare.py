@@ -19,8 +19,9 @@ and in requests, one at a time (1x1) and 64 (8x8), shuntd also with an MTU of 90
 backend that closes each connection after so many requests, after 0.4 s, or when it was idle for 0.4 s (8x8, or
 two requests a second). Then the same requests in clear text, with TLS 1.3 at the front, on both sides, and in
 HTTP/1.1 with keep-alive (64x1), with one ECDSA certificate and AES-128-GCM for everybody and no session
-resumed: what each adds is above clear text of the same repeat; with TLS also new connections, of all threads,
-and idle ones. The worker's part of a new connection is that of some 1000 a second, in clear text as with TLS.
+resumed: what each adds is above clear text of the same repeat, or on memif, where one shuntd has all ways and
+they take turns, of the same turn; with TLS also new connections, of all threads, and idle ones. The worker's
+part of a new connection is that of some 1000 a second, in clear text as with TLS.
 Last, 10,000 clusters by ADS, for shuntd and Envoy. Every figure says its transport. Values are medians of the
 repeats; a ratio is the median of those to the best peer of the same repeat, of what is added (a difference)
 that of the medians.
@@ -28,9 +29,9 @@ that of the medians.
 CPU of a peer is user and system time of its processes. CPU of shuntd on memif is its worker's CPU time
 times the share of it in turns that did something (a worker that polls is on the CPU always). Whether that
 is true shows at saturation: as many requests a second are possible as the busy share says at half of them,
-or more, since larger batches cost less. With TLS and in HTTP/1.1, and in clear text beside these, it is the time of
-such turns between looks at the worker, every 50 ms while connections neither come nor go, and for two seconds at
-least: what a connection costs, and time in which the worker was off its core, is in none of them. A figure is `-` (in
+or more, since larger batches cost less. With TLS and in HTTP/1.1, and in clear text beside these, it is the
+time of such turns between looks at the worker, every 50 ms while connections neither come nor go: what a
+connection costs, and time in which the worker was off its core, is in none of them. A figure is `-` (in
 JSON null) where fewer were counted than tell anything: 10,000 requests, 200 new connections.
 What is measured runs with real-time priority, so that other work on the machine counts little, but for
 latency: leave the machine alone meanwhile.
@@ -130,8 +131,8 @@ def ways(figures, subjects, plan):
     n_failed = 0
     for repeat in range(plan.few_repeats):
         for subject in subjects:
-            for way in compare_ways.WAYS:
-                with subject(way=way) as running:
+            for one in subject.in_ways():
+                with one as running:
                     for what, unit, value in running.way_figures(plan.seconds):
                         figures.add(repeat, subject, what, unit, value)
                         tell(f"{repeat + 1}/{plan.few_repeats} {subject.name} {subject.transport}: {what}: "

@@ -13,21 +13,23 @@ import time
 import compare_ways
 import load_agent
 import resources
-from compare_bed import (ANSWER, BACKEND, BACKEND_PORT, BODY, CHURN, CHURN_FIGURE, PART_FIGURE, RUN_TIMEOUT_S, SHAPES,
-                         OnVeth, Subject, cores, cpu_added, cpu_per_request, cpu_s, first, latency_words, path, prefer,
-                         prefixes, report_of, said, why_of)
+from compare_bed import (ANSWER, BACKEND, BACKEND_PORT, BODY, CHURN, CHURN_FIGURE, ENOUGH, PART_FIGURE,
+                         RUN_TIMEOUT_S, SHAPES, OnVeth, Subject, cores, cpu_added, cpu_per_request, cpu_s, first,
+                         latency_words, path, prefer, prefixes, report_of, said, shapes_of, why_of)
 from compare_sample import Look, Sample, spent, steady
-from testbed import BUILD, Testbed
+from testbed import BUILD, Testbed, VIP
 
 WORKER = "rte-worker"
 # Connections and requests of each that keep a worker busy: of fewer connections all that is in flight would
 # go round in one heap, and whoever does not have it waits.
 FULL = (512, 1)
+TLS_PORT, SECURE = 8443, "tls.test"  # of what speaks TLS where clear text is served, too
 FEW, MANY = "few.test", "all.test"  # authorities: with one route, and with all there are
 LARGE_MTU = 9000
 PART_S = 0.6  # of a load without many routes, and then of one with them
 LOOK_S = 0.05  # between two looks at a worker
-STEADY_S = 2.0  # at least, of a load whose connections are not counted
+TURN_S = 1.0  # of a load in one way, and then of one in another
+TURNS = 3  # for each second that other loads last
 SLOW_CHURN = 1000  # connections a second: about as many as a thread makes handshakes
 
 
@@ -98,7 +100,7 @@ class ShuntOnMemif(Subject):
         return self._run("-c", clients, "-m", streams, "-D", seconds, *words)
 
     def measure_steady(self, clients, streams, seconds):
-        return self._watched("-c", clients, "-m", streams, "-D", max(STEADY_S, seconds), of=steady)
+        return self._watched("-c", clients, "-m", streams, "-D", seconds, of=steady)
 
     def measure_bodies(self, way, clients, streams, seconds):
         sizes = ["-A", BODY] if way == "GET" else ["-b", BODY, "-A", ANSWER]
@@ -151,25 +153,21 @@ class ShuntOnMemif(Subject):
         return Look(*(sum(w[what] for w in workers) for what in Look._fields))
 
     def churn_figures(self, seconds):
-        """With TLS all threads count, but it is the worker's part that requests wait for."""
+        """Of all threads: with TLS those that make handshakes are most of it."""
         before = cpu_s(self.pid(), but=WORKER)
         sample = self.seen(self.churn(seconds))
-        others_s = cpu_s(self.pid(), but=WORKER) - before
-        part_us = all_us = sample.subject_us(CHURN)
-        if self.way.front and part_us is not None:
-            all_us = part_us + others_s / sample.requests * 1e6
-        yield CHURN_FIGURE, "us", all_us
-        if self.way.front:
-            yield PART_FIGURE, "us", part_us
+        us = sample.subject_us(CHURN)
+        if self.way.front and us is not None:
+            us += (cpu_s(self.pid(), but=WORKER) - before) / sample.requests * 1e6
+        yield CHURN_FIGURE, "us", us
+
+    @classmethod
+    def in_ways(cls):
+        return [cls(), cls(way=compare_ways.TLS), ShuntInTurns()]
 
     def way_figures(self, seconds):
-        """In clear text also connections that come as seldom as those with TLS: a worker that has nothing else to do
-        takes one frame a turn, which costs more than TLS does."""
-        yield from super().way_figures(seconds)
-        if self.way is compare_ways.CLEAR:
-            sample = self.seen(self._watched("-c", CHURN, "--requests-per-connection", 1, "-r", SLOW_CHURN,
-                                             "-n", round(CHURN + SLOW_CHURN * seconds), "-T", 60))
-            yield compare_ways.named(PART_FIGURE, self.way), "us", sample.subject_us(CHURN)
+        """Of connections alone: what a way adds to requests is less than two processes differ by (ShuntInTurns)."""
+        yield from self.way_connections(seconds)
 
     def more_figures(self, seconds):
         """What the busy share says at half of the highest rate, and what the highest rate was."""
@@ -180,6 +178,68 @@ class ShuntOnMemif(Subject):
         yield "generator's busy share, saturated 512x1", "%", 100 * most.busy
         yield "requests per second by the busy share at half of that", "1/s", 1e6 / half.subject_us()
         yield "busy share / saturation", "", 1e6 / half.subject_us() / most.per_second
+
+
+class ShuntInTurns(ShuntOnMemif):
+    """One that serves all ways of speaking, which take turns at it, back and forth: a machine whose speed changes by
+    the second does so for all of them."""
+
+    def __init__(self):
+        super().__init__(way=compare_ways.TLS_BOTH)  # of what it needs; then of the load whose turn it is
+
+    def build(self):
+        self.bed = PollingBed(self.lab, self.mtu)
+        tls = self.credentials.of_shunt(self.bed, self.way)
+        self.bed.frontend_settings = ""
+        entry = f"name: tls, address: {VIP}, port: {TLS_PORT}, target: web, {compare_ways.FRONT}"
+        self.bed.more_frontends = [f"{{{entry}}}"]
+        socket = {"transport_socket": tls["transport_socket"]}
+        load_agent.serve_echo(self.bed, others=[(SECURE, (load_agent.BACKEND, TLS_PORT), socket)], env=tls["env"])
+        prefer(self.bed.daemon.pid, WORKER)
+
+    def _shunt_load(self, *words):
+        of_front = ["-t", f"{VIP}:{TLS_PORT}"] if self.way.front else []
+        of_back = ["--listen", TLS_PORT, "--authority", SECURE] if self.way.back else []
+        return super()._shunt_load(*of_front, *of_back, *words)
+
+    def way_figures(self, seconds):
+        for shape, size in SHAPES.items():
+            ways = [way for way in compare_ways.WAYS if (shape, size) in shapes_of(way)]
+            yield from turns_figures(cpu_per_request(shape), self._turns(seconds, ways, self._request_us, *size))
+        ways = [compare_ways.CLEAR, compare_ways.TLS]
+        yield from turns_figures(PART_FIGURE, self._turns(seconds, ways, self._connection_us))
+
+    def _turns(self, seconds, ways, measure, *words):
+        """{way: [what measure() has of each turn]}"""
+        took = {way: [] for way in ways}
+        for turn in range(max(2, round(TURNS * seconds))):
+            for self.way in ways[::-1] if turn % 2 else ways:
+                took[self.way].append(measure(*words))
+        return took
+
+    def _request_us(self, *size):
+        return self.seen(self.measure_steady(*size, TURN_S)).subject_us(ENOUGH)
+
+    def _connection_us(self):
+        """The worker's part, for which requests wait; in clear text of connections that come as seldom as those with
+        TLS: a worker that has nothing else to do takes one frame a turn, which costs more than TLS does."""
+        rate = [] if self.way.front else ["-r", SLOW_CHURN]
+        return self.seen(self._watched("-c", CHURN, "--requests-per-connection", 1, *rate, "-T", 60,
+                                       "-n", round(CHURN + SLOW_CHURN * TURN_S))).subject_us(CHURN)
+
+
+def turns_figures(what, took):
+    """What each way cost, and what it added to clear text of the same turn: medians. took: {way: [us of a turn, or
+    None]}."""
+    def median(values):
+        told = [value for value in values if value is not None]
+        return statistics.median(told) if told else None
+    clear = took[compare_ways.CLEAR]
+    for way, values in took.items():
+        yield compare_ways.named(what, way), "us", median(values)
+        if way is not compare_ways.CLEAR:
+            pairs = zip(values, clear)
+            yield compare_ways.added(what, way), "us", median(v - c if None not in (v, c) else None for v, c in pairs)
 
 
 class LargeFramesOnVeth(ShuntOnVeth):

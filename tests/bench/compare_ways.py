@@ -11,6 +11,7 @@ from testbed import EXAMPLE
 UPSTREAM = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
 DOWNSTREAM = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"
 BACKEND_NAME = "back.example"
+FRONT = "tls: {certificate: front}"  # of a frontend of shuntd
 
 # front, back: with TLS; http1: clients speak HTTP/1.1.
 Way = collections.namedtuple("Way", "name front back http1", defaults=(False, False, False))
@@ -54,7 +55,7 @@ class Credentials:
         path = self.folder / "bootstrap.json"
         path.write_text(json.dumps(made))
         if way.front:
-            bed.frontend_settings = "tls: {certificate: front}"
+            bed.frontend_settings = FRONT
         trust = {"ca_certificate_provider_instance": {"instance_name": "ca"}}
         socket = {"name": "tls", "typed_config": {
             "@type": UPSTREAM, "sni": BACKEND_NAME, "common_tls_context": {"validation_context": trust}}}

@@ -17,19 +17,24 @@ BACKEND_PORT = 8080
 MEMORY = ("--eal", "--no-huge", "--eal", "--in-memory", "--eal", "-m", "--eal", "256")
 
 
-def serve_echo(bed, backend=(BACKEND, BACKEND_PORT), routes=(), without_routes=(), env=None, **fields):
-    """Everything goes to this backend; the routes are looked at first, but of these authorities. env: the daemon's;
-    fields: more of the cluster."""
-    cluster = {**resources.cluster("echo"), **fields}
-    cluster["circuit_breakers"] = {"thresholds": [{"max_requests": 100_000}]}
+def serve_echo(bed, backend=(BACKEND, BACKEND_PORT), routes=(), without_routes=(), others=(), env=None, **fields):
+    """Everything goes to this backend; the routes are looked at first, but of these authorities. others: (authority,
+    backend, more of its cluster), of other ones; env: the daemon's; fields: more of the cluster."""
     hosts = [resources.virtual_host("all", ["*"], *routes, resources.route("/", "echo"))]
     if without_routes:
         hosts.append(resources.virtual_host("without", without_routes, resources.route("/", "echo")))
+    hosts += [resources.virtual_host(name, [name], resources.route("/", name)) for name, _, _ in others]
+    backends = [of for name, to, more in [("echo", backend, fields), *others] for of in _backend(name, to, more)]
     resources.Folder(bed.xds_folder).set(
-        cluster, resources.endpoints("echo", backend),
-        resources.route_config("routes", *hosts), resources.listener("web", "routes"))
+        *backends, resources.route_config("routes", *hosts), resources.listener("web", "routes"))
     bed.start_xds()
     bed.start_daemon(env=env)
+
+
+def _backend(name, address, fields):
+    """A cluster without a limit that a load could meet, and its endpoint."""
+    limits = {"thresholds": [{"max_requests": 100_000}]}
+    return {**resources.cluster(name), **fields, "circuit_breakers": limits}, resources.endpoints(name, address)
 
 
 def far_end(lab, number, far):

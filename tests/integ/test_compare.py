@@ -17,6 +17,7 @@ import compare_closing  # noqa: E402
 import compare_print  # noqa: E402
 import compare_rows  # noqa: E402
 import compare_sample  # noqa: E402
+import compare_shunt  # noqa: E402
 import compare_subjects  # noqa: E402
 import compare_ways  # noqa: E402
 from lab import wait_until  # noqa: E402
@@ -53,21 +54,32 @@ def test_a_subject_finds_the_last_of_many_routes(subject):
     assert min(costs) > 0
 
 
-IN_WAYS = [(s, way) for s in SUBJECTS if s.routes for way in compare_ways.WAYS[1:]
-           if way.back or way.http1 or s.transport != "memif"]  # on memif, where it takes longest, both sides at once
+IN_WAYS = [one for s in SUBJECTS if s.routes for one in s.in_ways() if one.way.back or one.way.http1
+           or one.way.front and s.transport != "memif"]  # on memif, where it takes longest, all requests by one
 
 
-@pytest.mark.parametrize("subject, way", IN_WAYS, ids=lambda x: x.name.replace(" ", "-") + getattr(x, "transport", ""))
-def test_a_subject_speaks_tls_and_http1(subject, way, monkeypatch):
+@pytest.mark.parametrize("one", IN_WAYS, ids=lambda x: f"{x.name}-{x.transport}-{x.way.name.replace(' ', '-')}")
+def test_a_subject_speaks_tls_and_http1(one, monkeypatch):
+    way = one.way
     monkeypatch.setattr(compare_bed, "IDLE_S", 0.5)  # what idle connections take in these ways nobody judges
-    with subject(way=way) as running:
+    monkeypatch.setattr(compare_shunt, "TURN_S", 0.2)
+    with one as running:
         figures = {what: (unit, value) for what, unit, value in running.way_figures(0.2)}
         assert running.failed == 0
     assert compare_ways.named("CPU per request 64x1", way) in figures
     assert way.back or way.http1 or compare_ways.named("CPU per connection with one request", way) in figures
     # On a machine at work a worker may do too little in so short a time; h2load sends as much as is needed.
-    assert all(subject.transport == "memif" if value is None else value > 0 for unit, value in figures.values()
-               if unit != "B"), figures
+    assert all(one.transport == "memif" if value is None else value > 0 for what, (unit, value) in figures.items()
+               if unit != "B" and "added" not in what), figures
+
+
+def test_what_a_way_adds_is_above_clear_text_of_the_same_turn():
+    took = {compare_ways.CLEAR: [1.0, 2.0, 1.0, None, 4.0, 9.0], compare_ways.TLS: [1.3, 2.2, 1.4, 1.0, None, 9.1],
+            compare_ways.HTTP1: [None] * 6}
+    figures = {what: value for what, _, value in compare_shunt.turns_figures("cost", took)}
+    assert figures.pop(compare_ways.added("cost", compare_ways.TLS)) == pytest.approx(0.25)
+    assert figures == {"cost, in clear text": 2.0, "cost, TLS at the front": 1.4,
+                       "cost, HTTP/1.1": None, "cost: added by HTTP/1.1": None}
 
 
 @pytest.mark.parametrize("subject", [s for s in SUBJECTS if "MTU" in s.transport], ids=lambda s: s.transport)
