@@ -6,6 +6,7 @@
     tools/badnet --seeds 1 --only 'RTT 20 ms, client down'      some of them, once
     tools/badnet --family both            each over IPv4 and over IPv6
     tools/badnet --calls                  how long 10,000 small calls take where packets are lost
+    tools/badnet --chance                 HAProxy beside itself: what of a ratio is nobody's doing
     tools/badnet --table FILE …           the ratios in what --json wrote, a condition a row
 
 A cell is a condition (loss, bursts, reordering, a short queue, a small path MTU, a blackout, …), the side of the
@@ -45,6 +46,7 @@ import sys
 from compare import BUILD, ROOT, TARGETS, build, machine, tell
 
 FAULTLINK = "tests/support/faultlink/faultlink"
+SHUNT, HAPROXY, AGAIN = "shunt", "haproxy", "again"
 
 
 def ratio_of(ours, theirs):
@@ -65,8 +67,14 @@ def wrongs_of(results):
                                      ("ALTERED", sum(r.altered for r in of))) if n)
 
 
+def both_of(results):
+    """(who is measured, whom beside): with an empty list where nobody is beside."""
+    ours, *others = results.values()
+    return ours, others[0] if others else []
+
+
 def calls_line_of(cell, results):
-    ours, theirs = results["shunt"], results.get("haproxy", [])
+    ours, theirs = both_of(results)
     ratio = p99_ratio_of(ours, theirs)
     times = "".join(f"{statistics.median(getattr(r, which) for r in of):9.1f}" if of else f"{'-':>9}"
                     for of in (ours, theirs) for which in ("p50_ms", "p99_ms"))
@@ -74,7 +82,7 @@ def calls_line_of(cell, results):
 
 
 def line_of(cell, results):
-    ours, theirs = results["shunt"], results.get("haproxy", [])
+    ours, theirs = both_of(results)
     ratio = ratio_of(ours, theirs)
     goodputs = "".join(f"{statistics.median(r.goodput for r in of):10.2f}" if of else f"{'-':>10}"
                        for of in (ours, theirs))
@@ -83,25 +91,25 @@ def line_of(cell, results):
 
 def is_bad(results):
     """shuntd altered something, or failed where HAProxy did not."""
-    theirs = results.get("haproxy", [])
+    ours, theirs = results.get(SHUNT, []), results.get(HAPROXY, [])
     spared = theirs and any(r.failed for r in theirs)
-    return any(r.altered for r in results["shunt"]) or any(r.failed for r in results["shunt"]) and not spared
+    return any(r.altered for r in ours) or any(r.failed for r in ours) and not spared
 
 
 def run(cell, subjects, seeds, idle):
-    """{subject: [a result for each seed]}"""
+    """{what it is called: [a result for each seed]}; subjects: {the same: subject}."""
     from badnet_world import Bed  # pylint: disable=import-outside-toplevel
     from lab import Lab  # pylint: disable=import-outside-toplevel
-    results = {subject: [] for subject in subjects}
+    results = {name: [] for name in subjects}
     for seed in seeds:
-        for subject in subjects:
+        for name, subject in subjects.items():
             with Lab("shunt-badnet") as lab:
-                results[subject].append(Bed(lab, subject, cell.family, cell, idle).run(cell, seed))
+                results[name].append(Bed(lab, subject, cell.family, cell, idle).run(cell, seed))
     return results
 
 
 def as_json(cell, results):
-    ratio = (p99_ratio_of if cell.condition.requests > 1 else ratio_of)(results["shunt"], results.get("haproxy", []))
+    ratio = (p99_ratio_of if cell.condition.requests > 1 else ratio_of)(*both_of(results))
     return {"cell": str(cell), "condition": dataclasses.asdict(cell.condition), "side": cell.side, "way": cell.way,
             "connections": cell.connections, "family": cell.family, "ratio": ratio,
             **{name: [dataclasses.asdict(r) for r in of] for name, of in results.items()}}
@@ -126,6 +134,7 @@ def arguments():
     parser.add_argument("--calls", action="store_true", help="latencies of calls instead of goodputs")
     parser.add_argument("--family", choices=["4", "6", "both"], default="4", help="IPv4 or IPv6, on both sides")
     parser.add_argument("--alone", action="store_true", help="without HAProxy")
+    parser.add_argument("--chance", action="store_true", help="HAProxy in shuntd's place, too")
     parser.add_argument("--idle", choices=["poll", "backoff"], default="poll", help="of shuntd's worker")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--table", type=pathlib.Path, nargs="+", metavar="FILE", help="measure nothing")
@@ -150,14 +159,15 @@ def main():
     families = [4, 6] if args.family == "both" else [int(args.family)]
     cells = [dataclasses.replace(c, family=family) for family in families for c in (CALLS if args.calls else CELLS)]
     cells = [c for c in cells if not args.only or any(text in str(c) for text in args.only)]
-    subjects = ["shunt"] if args.alone else ["shunt", "haproxy"]
+    ours = AGAIN if args.chance else SHUNT
+    subjects = {ours: HAPROXY if args.chance else SHUNT, **({} if args.alone else {HAPROXY: HAPROXY})}
     about, told, n_bad = machine(), [], 0
     print(f"{about['cpu']}, {about['cpus']} CPUs, Linux {about['kernel']} with CUBIC, load {about['load']}, "
           f"seeds {args.seeds}")
     if args.calls:
-        print(f"{'ms':64}{'shunt p50':>9}{'p99':>9}{'haproxy':>9}{'p99':>9}{'ratio':>8}", flush=True)
+        print(f"{'ms':64}{ours:>9}{'p99':>9}{HAPROXY:>9}{'p99':>9}{'ratio':>8}", flush=True)
     else:
-        print(f"{'Mbit/s':56}{'shunt':>10}{'haproxy':>10}{'ratio':>8}", flush=True)
+        print(f"{'Mbit/s':56}{ours:>10}{HAPROXY:>10}{'ratio':>8}", flush=True)
     for cell in cells:
         results = run(cell, subjects, range(1, args.seeds + 1), args.idle)
         print((calls_line_of if args.calls else line_of)(cell, results), flush=True)
