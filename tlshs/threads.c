@@ -45,6 +45,7 @@ struct thread {
 	struct tlshs_promises promises;
 	uint64_t now_ns;
 	uint32_t peak; // most handshakes at a time since memory was given back, of all threads
+	uint32_t rest; // of a storm, that were open then: their memory is still to be given back
 	uint64_t trim_ns; // not before then
 	_Alignas(CACHELINE_SIZE) uint64_t counts[TLSHS_N_OUTCOMES]; // w: thread, r: any
 };
@@ -197,11 +198,13 @@ static bool run_next(struct thread *t)
 static void give_back(struct thread *t)
 {
 	uint32_t n = tlshs_threads_open(t->all);
-	if (t->peak < STORM || n > t->peak / 4 || t->now_ns < t->trim_ns)
+	bool over = t->peak >= STORM && n <= t->peak / 4;
+	bool rest_over = t->rest && n <= t->rest / 4;
+	if (!(over || rest_over) || t->now_ns < t->trim_ns)
 		return;
 	malloc_trim(0);
-	t->peak = n;
-	t->trim_ns = t->now_ns + TRIM_INTERVAL_NS;
+	t->peak = t->rest = n;
+	t->trim_ns = t->now_ns + t->all->conf.trim_interval_ns;
 }
 
 // Workers need not look for answers but of those who wait for room (TLS-270).
@@ -311,6 +314,8 @@ struct tlshs_threads *tlshs_threads_new(const struct tlshs_threads_conf *conf)
 	all->conf.n_slots = conf->n_slots ? conf->n_slots : N_SLOTS;
 	all->conf.timeout_ns = conf->timeout_ns ? conf->timeout_ns : TIMEOUT_NS;
 	all->conf.patience_ns = conf->patience_ns ? conf->patience_ns : OWING_PATIENCE_NS;
+	all->conf.trim_interval_ns =
+		conf->trim_interval_ns ? conf->trim_interval_ns : TRIM_INTERVAL_NS;
 	all->census.max = conf->max_open;
 	all->census.max_of_source = conf->max_open_of_source;
 	all->census.keys = conf->keys;
