@@ -166,7 +166,10 @@ class ShuntOnMemif(Subject):
         return [cls(), cls(way=compare_ways.TLS), ShuntInTurns()]
 
     def way_figures(self, seconds):
-        """Of connections alone: what a way adds to requests is less than two processes differ by (ShuntInTurns)."""
+        """Of connections alone: what a way adds to requests is less than two processes differ by (ShuntInTurns). They
+        come when requests have been there, which leave frames and chunks that need no more memory."""
+        for size in SHAPES.values():
+            self.seen(self.measure_steady(*size, seconds))
         yield from self.way_connections(seconds)
 
     def more_figures(self, seconds):
