@@ -7,6 +7,7 @@
 #include "lb/base/time.h"
 #include "tlshs/owing.h"
 #include "tlshs/queue.h"
+#include "tlshs/storm.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -23,9 +24,6 @@
 // A round trip of 300 ms and a loss: our flight, sent again after two round trips (RFC 8985 7.2),
 // is answered after 0.9 s; the peer's, after a timeout of 1 s (RFC 6298 2.4), is there after 1.3 s.
 #define OWING_PATIENCE_NS (1500 * NS_PER_MS)
-// Handshakes at a time that are a storm, and how seldom the memory of one is given back.
-#define STORM 128
-#define TRIM_INTERVAL_NS (10 * NS_PER_SECOND)
 #define N_SLOTS 64
 
 struct end { // of a link
@@ -44,9 +42,7 @@ struct thread {
 	struct tlshs_queue queue;
 	struct tlshs_promises promises;
 	uint64_t now_ns;
-	uint32_t peak; // most handshakes at a time since memory was given back, of all threads
-	uint32_t rest; // of a storm, that were open then: their memory is still to be given back
-	uint64_t trim_ns; // not before then
+	struct tlshs_storm storm; // of all threads; the first one's
 	_Alignas(CACHELINE_SIZE) uint64_t counts[TLSHS_N_OUTCOMES]; // w: thread, r: any
 };
 
@@ -117,8 +113,7 @@ static void obey(struct thread *t, struct end *e, const struct tlshs_order *o)
 			list_append(&t->open, &s->open);
 		if (s->handshake && s->role == TLSHS_SERVER)
 			tlshs_owing_add(&e->owing, s, t->now_ns);
-		uint32_t n = tlshs_threads_open(t->all);
-		t->peak = n > t->peak ? n : t->peak;
+		tlshs_storm_see(&t->storm, tlshs_threads_open(t->all));
 		answer(t, e, s);
 	} else if (known && o->kind == TLSHS_BYTES) {
 		take_bytes(t, e, s, o);
@@ -193,18 +188,11 @@ static bool run_next(struct thread *t)
 	return s != NULL;
 }
 
-// The allocator keeps what as many handshakes took as were open at a time (TLS-218). Trimming it
-// stops others who allocate for some milliseconds.
 static void give_back(struct thread *t)
 {
-	uint32_t n = tlshs_threads_open(t->all);
-	bool over = t->peak >= STORM && n <= t->peak / 4;
-	bool rest_over = t->rest && n <= t->rest / 4;
-	if (!(over || rest_over) || t->now_ns < t->trim_ns)
-		return;
-	malloc_trim(0);
-	t->peak = t->rest = n;
-	t->trim_ns = t->now_ns + t->all->conf.trim_interval_ns;
+	bool is_first = t == t->all->threads;
+	if (is_first && tlshs_storm_is_over(&t->storm, tlshs_threads_open(t->all), t->now_ns))
+		malloc_trim(0);
 }
 
 // Workers need not look for answers but of those who wait for room (TLS-270).
@@ -314,8 +302,6 @@ struct tlshs_threads *tlshs_threads_new(const struct tlshs_threads_conf *conf)
 	all->conf.n_slots = conf->n_slots ? conf->n_slots : N_SLOTS;
 	all->conf.timeout_ns = conf->timeout_ns ? conf->timeout_ns : TIMEOUT_NS;
 	all->conf.patience_ns = conf->patience_ns ? conf->patience_ns : OWING_PATIENCE_NS;
-	all->conf.trim_interval_ns =
-		conf->trim_interval_ns ? conf->trim_interval_ns : TRIM_INTERVAL_NS;
 	all->census.max = conf->max_open;
 	all->census.max_of_source = conf->max_open_of_source;
 	all->census.keys = conf->keys;

@@ -23,7 +23,6 @@ struct tlshs_threads_conf {
 	uint32_t n_slots; // of each ring; 0 = 64
 	uint64_t timeout_ns; // of one handshake; 0 = 10 s
 	uint64_t patience_ns; // with a client that owes a flight, while half is taken; 0 = 1.5 s
-	uint64_t trim_interval_ns; // between giving back what storms took (TLS-218); 0 = 10 s
 	struct tlshs_keylog *keys; // borrowed, outlives them; NULL = none
 };
 
