@@ -6,7 +6,7 @@
     tools/badnet --seeds 1 --only 'RTT 20 ms, client down'      some of them, once
     tools/badnet --family both            each over IPv4 and over IPv6
     tools/badnet --calls                  how long 10,000 small calls take where packets are lost
-    tools/badnet --chance                 HAProxy beside itself: what of a ratio is nobody's doing
+    tools/badnet --chance                 HAProxy beside itself: how far ratios scatter by chance
     tools/badnet --table FILE …           the ratios in what --json wrote, a condition a row
 
 A cell is a condition (loss, bursts, reordering, a short queue, a small path MTU, a blackout, …), the side of the
@@ -31,7 +31,7 @@ figures.
 Needs root and haproxy (`tools/setup compare`), and makes a release build in build-rel-eal, unless SHUNT_BUILD names
 another build, which is taken as it is. --json FILE writes {"machine", "cells": [{"cell", "condition", "side", "way",
 "connections", "family", "ratio", "shunt": [{"goodput", "failed", "altered", "counters", "p50_ms", "p99_ms"} for each
-seed], "haproxy": […]}]}.
+seed], "haproxy": […]}]}; with --chance "again" in place of "shunt".
 """
 
 import argparse
@@ -133,8 +133,9 @@ def arguments():
     parser.add_argument("--only", action="append", metavar="TEXT", help="cells with this in their name; several")
     parser.add_argument("--calls", action="store_true", help="latencies of calls instead of goodputs")
     parser.add_argument("--family", choices=["4", "6", "both"], default="4", help="IPv4 or IPv6, on both sides")
-    parser.add_argument("--alone", action="store_true", help="without HAProxy")
-    parser.add_argument("--chance", action="store_true", help="HAProxy in shuntd's place, too")
+    beside = parser.add_mutually_exclusive_group()
+    beside.add_argument("--alone", action="store_true", help="without HAProxy")
+    beside.add_argument("--chance", action="store_true", help="HAProxy in shuntd's place, too")
     parser.add_argument("--idle", choices=["poll", "backoff"], default="poll", help="of shuntd's worker")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--table", type=pathlib.Path, nargs="+", metavar="FILE", help="measure nothing")
@@ -165,7 +166,7 @@ def main():
     print(f"{about['cpu']}, {about['cpus']} CPUs, Linux {about['kernel']} with CUBIC, load {about['load']}, "
           f"seeds {args.seeds}")
     if args.calls:
-        print(f"{'ms':64}{ours:>9}{'p99':>9}{HAPROXY:>9}{'p99':>9}{'ratio':>8}", flush=True)
+        print(f"{'ms':64}{ours + ' p50':>9}{'p99':>9}{HAPROXY:>9}{'p99':>9}{'ratio':>8}", flush=True)
     else:
         print(f"{'Mbit/s':56}{ours:>10}{HAPROXY:>10}{'ratio':>8}", flush=True)
     for cell in cells:

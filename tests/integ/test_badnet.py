@@ -75,6 +75,8 @@ def test_a_cell_is_bad_if_shunt_alters_or_fails_where_haproxy_does_not():
     assert badnet.is_bad({"shunt": failed})
     assert badnet.is_bad({"shunt": altered, "haproxy": altered})
     assert "failed 1" in badnet.line_of(CELLS[0], {"shunt": failed, "haproxy": good})
+    assert not badnet.is_bad({"again": failed, "haproxy": good})  # HAProxy beside itself
+    assert "again: failed 1" in badnet.line_of(CELLS[0], {"again": failed, "haproxy": good})
 
 
 def test_calls_are_told_by_their_quantiles():
