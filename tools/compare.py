@@ -19,9 +19,10 @@ and in requests, one at a time (1x1) and 64 (8x8), shuntd also with an MTU of 90
 backend that closes each connection after so many requests, after 0.4 s, or when it was idle for 0.4 s (8x8, or
 two requests a second). Then the same requests in clear text, with TLS 1.3 at the front, on both sides, and in
 HTTP/1.1 with keep-alive (64x1), with one ECDSA certificate and AES-128-GCM for everybody and no session
-resumed: what each adds is above clear text of the same repeat, or on memif, where one shuntd has all ways and
-they take turns, of the same turn; with TLS also new connections, of all threads, and idle ones. The worker's
-part of a new connection is that of some 1000 a second, in clear text as with TLS.
+resumed: what each adds is above clear text of the same repeat, or, of requests and of a worker's part of a new
+connection on memif, where one shuntd has all ways and they take turns, of the same turn; with TLS also new
+connections, of all threads, and idle ones. The worker's part is that of some 1000 a second, with TLS of as many
+as one thread shakes hands for, in clear text of as many as that were.
 Last, 10,000 clusters by ADS, for shuntd and Envoy. Every figure says its transport. Values are medians of the
 repeats; a ratio is the median of those to the best peer of the same repeat, of what is added (a difference)
 that of the medians.
@@ -131,7 +132,7 @@ def ways(figures, subjects, plan):
     n_failed = 0
     for repeat in range(plan.few_repeats):
         for subject in subjects:
-            for one in subject.in_ways():
+            for one in subject.of_ways():
                 with one as running:
                     for what, unit, value in running.way_figures(plan.seconds):
                         figures.add(repeat, subject, what, unit, value)

@@ -103,13 +103,13 @@ def cpu_per_request(shape, n_routes=1):
     return f"CPU per request {shape}" + (f", {n_routes} routes" if n_routes > 1 else "")
 
 
-def shapes_of(way):
-    """HTTP/1.1 has one request at a time."""
-    return [(shape, size) for shape, size in SHAPES.items() if not way.http1 or size[1] == 1]
-
-
 def cpu_added(shape, n_routes):
     return f"CPU added by {n_routes} routes {shape}"
+
+
+def shapes_of(way):
+    """HTTP/1.1 has one request at a time."""
+    return {shape: size for shape, size in SHAPES.items() if not way.http1 or size[1] == 1}
 
 
 def prefixes(n_routes):
@@ -185,13 +185,13 @@ class Subject:
         yield from self.latency_figures(seconds, rate)
 
     @classmethod
-    def in_ways(cls):
+    def of_ways(cls):
         """Those that show together what ways of speaking cost."""
         return [cls(way=way) for way in compare_ways.WAYS]
 
     def way_figures(self, seconds):
         """What a way of speaking costs: requests, and with TLS or to compare with it also connections."""
-        for shape, size in shapes_of(self.way):
+        for shape, size in shapes_of(self.way).items():
             us = self.seen(self.measure_steady(*size, seconds)).subject_us(ENOUGH)
             yield compare_ways.named(cpu_per_request(shape), self.way), "us", us
         yield from self.way_connections(seconds)

@@ -29,7 +29,7 @@ LARGE_MTU = 9000
 PART_S = 0.6  # of a load without many routes, and then of one with them
 LOOK_S = 0.05  # between two looks at a worker
 TURN_S = 1.0  # of a load in one way, and then of one in another
-TURNS = 3  # for each second that other loads last
+PAIRS = 1.5  # of turns, forth and back, for each second that other loads last
 SLOW_CHURN = 1000  # connections a second: about as many as a thread makes handshakes
 
 
@@ -43,7 +43,7 @@ class ShuntOnVeth(OnVeth):
         return said([BUILD / "ctrl" / "shuntd", "--version"], "shuntd ")
 
     def start(self):
-        tls = self.credentials.of_shunt(self.bed, self.way) if self.credentials else {}
+        tls = tls_of(self)
         load_agent.serve_echo(self.bed, (BACKEND, BACKEND_PORT), routes_of_echo(self.n_routes), **tls)
         prefer(self.bed.daemon.pid, WORKER)
         return self.bed.daemon
@@ -58,9 +58,11 @@ class ShuntOnMemif(Subject):
 
     def build(self):
         self.bed = PollingBed(self.lab, self.mtu)
-        tls = self.credentials.of_shunt(self.bed, self.way) if self.credentials else {}
-        load_agent.serve_echo(self.bed, routes=routes_of_echo(self.n_routes), without_routes=[FEW], **tls)
+        self.serve()
         prefer(self.bed.daemon.pid, WORKER)
+
+    def serve(self):
+        load_agent.serve_echo(self.bed, routes=routes_of_echo(self.n_routes), without_routes=[FEW], **tls_of(self))
 
     def pid(self):
         return self.bed.daemon.pid
@@ -162,12 +164,12 @@ class ShuntOnMemif(Subject):
         yield CHURN_FIGURE, "us", us
 
     @classmethod
-    def in_ways(cls):
+    def of_ways(cls):
         return [cls(), cls(way=compare_ways.TLS), ShuntInTurns()]
 
     def way_figures(self, seconds):
-        """Of connections alone: what a way adds to requests is less than two processes differ by (ShuntInTurns). They
-        come when requests have been there, which leave frames and chunks that need no more memory."""
+        """Of connections alone: what a way adds to requests is less than two processes differ by (ShuntInTurns).
+        Requests come first: their frames and chunks are there then."""
         for size in SHAPES.values():
             self.seen(self.measure_steady(*size, seconds))
         yield from self.way_connections(seconds)
@@ -189,36 +191,39 @@ class ShuntInTurns(ShuntOnMemif):
 
     def __init__(self):
         super().__init__(way=compare_ways.TLS_BOTH)  # of what it needs; then of the load whose turn it is
+        self.rate = SLOW_CHURN  # connections a second, of TLS when it was last its turn
 
-    def build(self):
-        self.bed = PollingBed(self.lab, self.mtu)
-        tls = self.credentials.of_shunt(self.bed, self.way)
-        self.bed.frontend_settings = ""
+    def serve(self):
+        tls = self.credentials.of_shunt(self.way)
         entry = f"name: tls, address: {VIP}, port: {TLS_PORT}, target: web, {compare_ways.FRONT}"
         self.bed.more_frontends = [f"{{{entry}}}"]
-        socket = {"transport_socket": tls["transport_socket"]}
-        load_agent.serve_echo(self.bed, others=[(SECURE, (load_agent.BACKEND, TLS_PORT), socket)], env=tls["env"])
-        prefer(self.bed.daemon.pid, WORKER)
+        secure = (SECURE, (load_agent.BACKEND, TLS_PORT), {"transport_socket": tls["transport_socket"]})
+        load_agent.serve_echo(self.bed, without_routes=[FEW], others=[secure], env=tls["env"])
 
     def _shunt_load(self, *words):
         of_front = ["-t", f"{VIP}:{TLS_PORT}"] if self.way.front else []
-        of_back = ["--listen", TLS_PORT, "--authority", SECURE] if self.way.back else []
+        of_back = ["--listen", TLS_PORT, "--authority", SECURE] if self.way.back else ["--authority", FEW]
         return super()._shunt_load(*of_front, *of_back, *words)
 
     def way_figures(self, seconds):
         for shape, size in SHAPES.items():
-            ways = [way for way in compare_ways.WAYS if (shape, size) in shapes_of(way)]
+            ways = [way for way in compare_ways.WAYS if shape in shapes_of(way)]
             yield from turns_figures(cpu_per_request(shape), self._turns(seconds, ways, self._request_us, *size))
-        ways = [compare_ways.CLEAR, compare_ways.TLS]
+        ways = [compare_ways.TLS, compare_ways.CLEAR]
         yield from turns_figures(PART_FIGURE, self._turns(seconds, ways, self._connection_us))
 
     def _turns(self, seconds, ways, measure, *words):
-        """{way: [what measure() has of each turn]}"""
+        """{way: [what measure() has of each turn]}, as often forth as back; the first load of all is forgotten."""
         took = {way: [] for way in ways}
-        for turn in range(max(2, round(TURNS * seconds))):
-            for self.way in ways[::-1] if turn % 2 else ways:
-                took[self.way].append(measure(*words))
+        self._in_way(ways[0], measure, *words)
+        for _ in range(max(1, round(PAIRS * seconds))):
+            for way in [*ways, *ways[::-1]]:
+                took[way].append(self._in_way(way, measure, *words))
         return took
+
+    def _in_way(self, way, measure, *words):
+        self.way = way
+        return measure(*words)
 
     def _request_us(self, *size):
         return self.seen(self.measure_steady(*size, TURN_S)).subject_us(ENOUGH)
@@ -226,9 +231,12 @@ class ShuntInTurns(ShuntOnMemif):
     def _connection_us(self):
         """The worker's part, for which requests wait; in clear text of connections that come as seldom as those with
         TLS: a worker that has nothing else to do takes one frame a turn, which costs more than TLS does."""
-        rate = [] if self.way.front else ["-r", SLOW_CHURN]
-        return self.seen(self._watched("-c", CHURN, "--requests-per-connection", 1, *rate, "-T", 60,
-                                       "-n", round(CHURN + SLOW_CHURN * TURN_S))).subject_us(CHURN)
+        rate = [] if self.way.front else ["-r", self.rate]
+        sample = self.seen(self._watched("-c", CHURN, "--requests-per-connection", 1, *rate, "-T", 60,
+                                         "-n", round(CHURN + SLOW_CHURN * TURN_S)))
+        if self.way.front:
+            self.rate = max(1, round(sample.per_second))
+        return sample.subject_us(CHURN)
 
 
 def turns_figures(what, took):
@@ -282,6 +290,16 @@ class PollingBed(Testbed):
 def together(*argv):
     """With the others on its core, as first() is before them."""
     return argv
+
+
+def tls_of(subject):
+    """Arguments of load_agent.serve_echo(); sets what its bed's frontend has."""
+    way = subject.way
+    if not subject.credentials:
+        return {}
+    if way.front:
+        subject.bed.frontend_settings = compare_ways.FRONT
+    return subject.credentials.of_shunt(way)
 
 
 def routes_of_echo(n_routes):

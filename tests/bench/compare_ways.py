@@ -44,8 +44,8 @@ class Credentials:
     def path(self, name):
         return str(self.folder / name)
 
-    def of_shunt(self, bed, way):
-        """Arguments of load_agent.serve_echo()."""
+    def of_shunt(self, way):
+        """Arguments of load_agent.serve_echo(); the frontend's part is FRONT."""
         made = json.loads((EXAMPLE / "bootstrap.json").read_text())
         files = {"front": {"certificate_file": self.path("front.pem"), "private_key_file": self.path("front.key")},
                  "ca": {"ca_certificate_file": self.path("ca.pem")}}
@@ -54,8 +54,6 @@ class Credentials:
             for name, config in files.items()}
         path = self.folder / "bootstrap.json"
         path.write_text(json.dumps(made))
-        if way.front:
-            bed.frontend_settings = FRONT
         trust = {"ca_certificate_provider_instance": {"instance_name": "ca"}}
         socket = {"name": "tls", "typed_config": {
             "@type": UPSTREAM, "sni": BACKEND_NAME, "common_tls_context": {"validation_context": trust}}}

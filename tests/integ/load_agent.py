@@ -18,13 +18,13 @@ MEMORY = ("--eal", "--no-huge", "--eal", "--in-memory", "--eal", "-m", "--eal", 
 
 
 def serve_echo(bed, backend=(BACKEND, BACKEND_PORT), routes=(), without_routes=(), others=(), env=None, **fields):
-    """Everything goes to this backend; the routes are looked at first, but of these authorities. others: (authority,
-    backend, more of its cluster), of other ones; env: the daemon's; fields: more of the cluster."""
+    """Everything goes to this backend; the routes are looked at first, but of these authorities. others: [(authority,
+    its backend, more of its cluster)], whose requests go there; env: the daemon's; fields: more of the cluster."""
     hosts = [resources.virtual_host("all", ["*"], *routes, resources.route("/", "echo"))]
     if without_routes:
         hosts.append(resources.virtual_host("without", without_routes, resources.route("/", "echo")))
     hosts += [resources.virtual_host(name, [name], resources.route("/", name)) for name, _, _ in others]
-    backends = [of for name, to, more in [("echo", backend, fields), *others] for of in _backend(name, to, more)]
+    backends = [one for name, to, more in [("echo", backend, fields), *others] for one in _backend(name, to, more)]
     resources.Folder(bed.xds_folder).set(
         *backends, resources.route_config("routes", *hosts), resources.listener("web", "routes"))
     bed.start_xds()
