@@ -42,7 +42,7 @@ struct thread {
 	struct tlshs_queue queue;
 	struct tlshs_promises promises;
 	uint64_t now_ns;
-	struct tlshs_storm storm; // of all threads; the first one's
+	struct tlshs_storm storm; // of all threads: that of the first one is looked at
 	_Alignas(CACHELINE_SIZE) uint64_t counts[TLSHS_N_OUTCOMES]; // w: thread, r: any
 };
 

@@ -139,8 +139,7 @@ def ways(figures, subjects, plan):
                         tell(f"{repeat + 1}/{plan.few_repeats} {subject.name} {subject.transport}: {what}: "
                              f"{compare_print.figure(value)} {unit}")
                     n_failed += running.failed
-    whats = [*map(compare_bed.cpu_per_request, compare_bed.SHAPES), compare_bed.CHURN_FIGURE, compare_bed.PART_FIGURE,
-             *compare_bed.IDLE_FIGURES]
+    whats = [*map(compare_bed.cpu_per_request, compare_bed.SHAPES), compare_bed.CHURN_FIGURE, *compare_bed.IDLE_FIGURES]
     for way in compare_ways.WAYS[1:]:
         for what in whats:
             figures.add_differences(compare_ways.added(what, way), compare_ways.named(what, way),
