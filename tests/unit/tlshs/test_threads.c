@@ -8,7 +8,6 @@
 #include "tlshs/sessions.h"
 #include "tlshs/threads.h"
 
-#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -543,7 +542,6 @@ static void tls_218_an_idle_thread_gives_back_what_handshakes_took(void **state)
 	struct conn *conns = calloc(N_AT_A_TIME, sizeof(*conns));
 	for (unsigned i = 0; i < N_AT_A_TIME; i++)
 		conns[i] = (struct conn){.link = tlshs_threads_link(t, 0, 0), .id = i};
-	malloc_trim(0); // what other tests took
 	size_t before = resident();
 	for (unsigned i = 0; i < N_AT_A_TIME; i++)
 		conn_start(&conns[i], i);
